@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
+#include <utility>
 
 #include "engine/memory/fault_guard.hpp"
 #include "nam/process/admission.hpp"
 #include "nam/process/log.hpp"
 #include "nam/process/sandbox.hpp"
 #include "nam/protocol/descriptor_refusal.hpp"
+#include "nam/protocol/shortage.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 
@@ -67,7 +70,10 @@ void DataProcess::attach_control(FileDescriptor socket) {
   control_ = std::make_unique<Connection>(
       loop_, Channel(std::move(socket), control_limits), [this](Message& message) { on_control(message); },
       [this] { loop_.later([this] { lose_control(); }); });
+  // The control process does not read while much waits to be sent to this one, so this one always reads.
+  control_->read_while_sending(std::numeric_limits<std::size_t>::max());
   seconds_alone_ = 0;
+  sessions_taken_ = 0;
 }
 
 void DataProcess::lose_control() {
@@ -141,6 +147,8 @@ void DataProcess::obey(Message& message) {
   } else if (op == "windows") {
     load(message.head);
   } else if (op == "session") {
+    ++sessions_taken_;
+    tell_usage();  // also of one that fails
     open_session(message);
   } else if (op == "created") {
     on_created(message.head);
@@ -440,6 +448,10 @@ Json DataProcess::usage() const {
 /// Windows that are not persistent come and go often: the control process is not woken for each.
 void DataProcess::tell_usage_of(Window const& window) {
   if (window.persistent) return tell_usage();
+  tell_usage_soon();
+}
+
+void DataProcess::tell_usage_soon() {
   if (!std::exchange(usage_due_, true)) EventLoop::start_timer(usage_timer_, usage_delay);
 }
 
@@ -449,8 +461,11 @@ void DataProcess::tell_usage() {
   loop_.later([this] {
     usage_told_ = true;
     if (!control_) return;
+    // Not behind what waits already: however long the control process does not read, one message waits.
+    if (control_->output_bytes() != 0) return tell_usage_soon();
     Json told = usage();
     told["op"] = "usage";
+    told["taken"] = std::exchange(sessions_taken_, 0);
     control_->post(told);
   });
 }

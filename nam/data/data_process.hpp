@@ -121,6 +121,7 @@ class DataProcess {
 
   void tell_usage();
   void tell_usage_of(Window const& window);
+  void tell_usage_soon();
   Json usage() const;
 
   // requests.cpp: what sessions ask for.
@@ -197,6 +198,7 @@ class DataProcess {
   std::vector<Piece> concealed_;  ///< of windows that have ended, and that clients may still reach
   std::map<SessionId, Session> sessions_;
   SessionId next_session_ = 1;
+  std::uint64_t sessions_taken_ = 0;  ///< that the control process does not know of yet
   std::map<std::uint64_t, Pending> pending_;
   std::uint64_t next_creation_ = 1;
   std::vector<std::string> unconfirmed_;  ///< pending when the control process was lost

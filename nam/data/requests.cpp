@@ -32,7 +32,7 @@ void DataProcess::serve(SessionId id, Message& message) {
 void DataProcess::tell_denied(SessionId id, Json const& request, Error const& error) {
   constexpr std::chrono::milliseconds pause{100};
   auto const now = std::chrono::steady_clock::now();
-  if (!control_ || now < next_denial_) return;
+  if (!control_ || control_->output_bytes() != 0 || now < next_denial_) return;
   next_denial_ = now + pause;
   auto const window = request.find("window");
   control_->post(

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -103,10 +102,6 @@ std::size_t raise_descriptor_limit() noexcept {
     if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit.rlim_cur = wanted;
   }
   return static_cast<std::size_t>(std::min(limit.rlim_cur, most_descriptors));
-}
-
-bool is_shortage(int error) noexcept {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
 }  // namespace mpixrma::nam

@@ -59,7 +59,5 @@ std::string host_of_peer(engine::FileDescriptor const& socket);
 
 /// Raises the soft limit of open descriptors to the hard one, at most 65536. Returns what it is then.
 std::size_t raise_descriptor_limit() noexcept;
-/// Whether accept() failed with `error` for lack of descriptors or memory: the connection still waits then.
-bool is_shortage(int error) noexcept;
 
 }  // namespace mpixrma::nam

@@ -8,6 +8,12 @@
 
 namespace mpixrma::nam {
 
+namespace {
+
+constexpr std::chrono::milliseconds starvation_pause{100};
+
+}  // namespace
+
 Connection::Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close)
     : loop_(loop),
       channel_(std::move(channel)),
@@ -74,7 +80,7 @@ void Connection::handle(std::uint32_t events) {
 void Connection::take_messages() {
   bool const takes_one = !user_.empty();
   bool has_taken = false;
-  while (!closed_ && !closing_ && !paused_ && !channel_.has_output()) {
+  while (!closed_ && takes()) {
     if (takes_one && std::exchange(has_taken, true)) {
       if (channel_.has_input() && !awaits_turn_) await_turn(0);
       return;
@@ -103,13 +109,21 @@ void Connection::post(Json const& head, std::vector<std::byte> data,
                       std::vector<FileDescriptor> descriptors) {
   if (closed_ || quiet_) return;
   channel_.post(head, std::move(data), std::move(descriptors));
-  // A failure is told by the events.
-  (void)channel_.flush();
+  bool const is_open = channel_.flush();
   update_interest();
+  // Not by an event of the socket: it may be full, and more than may be kept.
+  if (!is_open)
+    loop_.later([this, life = std::weak_ptr<void>(life_)] {
+      if (!life.expired()) close();
+    });
 }
 
 void Connection::resume() {
   paused_ = false;
+  resume_reading();
+}
+
+void Connection::resume_reading() {
   if (closed_) return;
   take_messages();
   if (!closed_) update_interest();
@@ -120,12 +134,33 @@ void Connection::close_when_sent() {
   if (!closed_) update_interest();
 }
 
+bool Connection::takes() const noexcept {
+  bool const has_room = channel_.output_bytes() <= most_output_ && (most_output_ != 0 || !has_output());
+  return has_room && !paused_ && !closing_;
+}
+
+/// Tries again after a pause: the socket may be writable all the time.
+void Connection::note_starvation() {
+  bool const was_starved = std::exchange(is_starved_, channel_.is_starved());
+  if (!is_starved_) return;
+  loop_.pause(channel_.descriptor(), starvation_pause);
+  if (was_starved) return;
+  log(Severity::warning,
+      "a message is sent later: the system lacks memory, or has too many descriptors in flight");
+}
+
 void Connection::update_interest() {
   if (closing_ && !channel_.has_output()) return close();
+  note_starvation();
   if (awaits_turn_) return;
-  bool const takes = !paused_ && !closing_ && !channel_.has_output();
-  std::uint32_t const wanted =
-      (takes ? EPOLLIN : 0u) | (channel_.has_output() ? EPOLLOUT : 0u) | (user_.empty() ? 0u : EPOLLONESHOT);
+  std::uint32_t const wanted = (takes() ? EPOLLIN : 0u) | (channel_.has_output() ? EPOLLOUT : 0u) |
+                               (user_.empty() ? 0u : EPOLLONESHOT);
+  // Messages that have arrived already cause no event.
+  bool const resumes = (wanted & ~interest_ & EPOLLIN) != 0 && user_.empty() && channel_.has_input();
+  if (resumes)
+    loop_.later([this, life = std::weak_ptr<void>(life_)] {
+      if (!life.expired()) resume_reading();
+    });
   if (wanted == interest_) return;
   interest_ = wanted;
   loop_.change(channel_.descriptor(), wanted);

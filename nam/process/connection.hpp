@@ -1,4 +1,5 @@
-/// A channel in an event loop: one request at a time, and none while its owner does not take in the answers.
+/// A channel in an event loop: one request at a time, and none while its owner does not take in the answers,
+/// unless it is a link between processes that both send on their own.
 #pragma once
 
 #include <functional>
@@ -29,7 +30,13 @@ class Connection {
   void pause() noexcept { paused_ = true; }
   void resume();
   bool is_paused() const noexcept { return paused_; }
+  /// From now on messages are taken in as long as no more than `most_output` bytes wait to be sent. For a
+  /// link on which both sides send without being asked: if each stopped reading while it has output, both
+  /// could wait for ever (docs/decisions/0019).
+  void read_while_sending(std::size_t most_output) noexcept { most_output_ = most_output; }
+  std::size_t output_bytes() const noexcept { return channel_.output_bytes(); }
   void set_limits(ChannelLimits const& limits) noexcept { channel_.set_limits(limits); }
+  void set_account(KeptBytes::Account account) { channel_.set_account(std::move(account)); }
   /// From now on each event and each message waits for the turn of `user` (EventLoop::in_turn), so that the
   /// connections of one user do not delay those of others. Called again when the user is known.
   void serve_in_turn(std::string user);
@@ -51,7 +58,10 @@ class Connection {
   void await_turn(std::uint32_t events);
   void handle(std::uint32_t events);
   void take_messages();
+  void resume_reading();
+  bool takes() const noexcept;
   void update_interest();
+  void note_starvation();
 
   EventLoop& loop_;
   Channel channel_;
@@ -61,9 +71,11 @@ class Connection {
   bool closed_ = false;
   bool closing_ = false;
   bool quiet_ = false;
-  std::string user_;          ///< whose turn it waits for; empty: does not wait
-  bool awaits_turn_ = false;  ///< the descriptor is not watched meanwhile
-  bool has_ended_ = false;    ///< the peer has closed; messages that came before are served
+  bool is_starved_ = false;      ///< the log tells of it
+  std::size_t most_output_ = 0;  ///< with which messages are taken in
+  std::string user_;             ///< whose turn it waits for; empty: does not wait
+  bool awaits_turn_ = false;     ///< the descriptor is not watched meanwhile
+  bool has_ended_ = false;       ///< the peer has closed; messages that came before are served
   std::shared_ptr<void> life_ = std::make_shared<char>();  ///< ends with this object, for tasks that wait
   std::uint32_t interest_;
 };

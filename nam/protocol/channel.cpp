@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "nam/protocol/descriptor_refusal.hpp"
+#include "nam/protocol/shortage.hpp"
 #include "nam/protocol/text.hpp"
 
 namespace mpixrma::nam {
@@ -234,7 +235,8 @@ bool Channel::flush() {
     }
     ssize_t const sent = ::sendmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+    is_starved_ = sent < 0 && is_shortage(errno);
+    if (sent < 0) return is_starved_ || errno == EAGAIN || errno == EWOULDBLOCK;
     if (!out.descriptors.empty()) {
       // The receiver may have closed its copies already.
       InterruptedWait const interrupted(carries_descriptors_);
@@ -247,6 +249,13 @@ bool Channel::flush() {
     (void)account();
   }
   return true;
+}
+
+void Channel::withdraw_unsent() {
+  for (; !output_.empty() && output_.back().sent == 0; output_.pop_back())
+    output_bytes_ -= output_.back().bytes.size();
+  is_starved_ = false;
+  (void)account();
 }
 
 Json to_answer(Error const& error) { return {{"error", to_string(error.code())}, {"text", error.what()}}; }

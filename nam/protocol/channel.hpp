@@ -62,7 +62,14 @@ class Channel {
   void post(Json const& head, std::vector<std::byte> data = {}, std::vector<FileDescriptor> descriptors = {});
   /// Sends as much as the socket accepts. Returns false if the other end is gone.
   bool flush();
+  /// Takes back the last messages, as far as nothing of them was sent. Not of a protected channel.
+  void withdraw_unsent();
   bool has_output() const noexcept { return !output_.empty() || is_broken_; }
+  /// Bytes of messages that are not sent, or not in full.
+  std::size_t output_bytes() const noexcept { return output_bytes_; }
+  /// Whether flush() has stopped for a lack of descriptors or memory (is_shortage): to wait until the socket
+  /// is writable does not help.
+  bool is_starved() const noexcept { return is_starved_; }
 
   void set_limits(ChannelLimits const& limits) noexcept { limits_ = limits; }
   /// A channel that needs more memory than `account` permits behaves as if its peer had closed it. An idle
@@ -99,7 +106,8 @@ class Channel {
   std::deque<Outgoing> output_;
   std::size_t output_bytes_ = 0;
   KeptBytes kept_;
-  bool is_broken_ = false;  ///< an answer exceeded the permitted memory
+  bool is_broken_ = false;   ///< an answer exceeded the permitted memory
+  bool is_starved_ = false;  ///< the last flush() lacked descriptors or memory
   std::optional<SecureStream> stream_;
   std::vector<std::byte> records_;  ///< received but incomplete records
   std::optional<Error> damage_;     ///< error in the received input

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <memory>
 
-#include "nam/protocol/error.hpp"
+#include "nam/protocol/shortage.hpp"
 
 namespace mpixrma::nam {
 
@@ -24,9 +24,7 @@ namespace {
 constexpr int stream = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 constexpr int backlog = 4096;
 
-[[noreturn]] void fail(std::string const& what) {
-  throw Error(ErrorCode::unavailable, what + ": " + std::strerror(errno));
-}
+[[noreturn]] void fail(std::string const& what) { throw_unavailable(what, errno); }
 
 sockaddr_un unix_address(std::string const& path) {
   sockaddr_un address{};

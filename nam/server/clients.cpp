@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "nam/process/log.hpp"
+#include "nam/protocol/shortage.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 #include "nam/server/control_server.hpp"

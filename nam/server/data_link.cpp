@@ -12,6 +12,7 @@
 
 #include "nam/process/log.hpp"
 #include "nam/protocol/descriptor_refusal.hpp"
+#include "nam/protocol/shortage.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 
@@ -21,20 +22,15 @@ namespace {
 
 constexpr std::uint64_t largest_release = 1u << 30;  ///< at a call: other users wait
 constexpr std::chrono::seconds longest_ordered_end{3};
-constexpr std::size_t most_waiting = 2048;
-constexpr std::ptrdiff_t most_waiting_guest = 64;  ///< of a user who does not own the grant
+/// With which the link takes in no further request that has an answer, and no request of clients that can be
+/// refused. The process always reads (docs/decisions/0019).
+constexpr std::size_t most_output = 1u << 20;
 constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
 
-void refuse(FileDescriptor socket, Json const& session, Error const& error) {
-  Channel channel(std::move(socket), ChannelLimits{});
-  if (session.contains("stream"))
-    channel.protect(SecureStream::from_state(field<std::string>(session, "stream")));
-  channel.post(to_answer(error));
-  (void)channel.flush();
-}
-
 FileDescriptor copy_of(FileDescriptor const& descriptor) {
-  return FileDescriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+  FileDescriptor copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) throw_unavailable("cannot pass the memory of a grant on", errno);
+  return copy;
 }
 
 }  // namespace
@@ -45,27 +41,42 @@ DataLink::DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, bool volat
       setup_(std::move(setup)),
       volatile_(volatile_memory),
       events_(std::move(events)),
-      memory_(spawner.take_memory(field<std::string>(setup_, "grant"))) {}
+      memory_(spawner.take_memory(field<std::string>(setup_, "grant"))),
+      sessions_(owner()) {}
 
 void DataLink::start(OnFailure on_failure) {
   try {
-    if (!adopt()) spawn();
+    start_process();
+  } catch (Shortage const& error) {
+    start_later(error);
   } catch (Error const& error) {
     if (on_failure == OnFailure::give_up || error.code() != ErrorCode::no_space) return give_up(error);
-    log(Severity::error, std::string("a data process is started later: ") + error.what());
-    restart_due_ = true;
+    start_later(error);
   }
+}
+
+void DataLink::start_process() {
+  if (!adopt()) spawn();
+  restart_.note_success();
+}
+
+void DataLink::start_later(Error const& error) {
+  log(Severity::error, std::string("a data process is started later: ") + error.what());
+  restart_due_ = true;
+  restart_.note_failure(Retry::Clock::now());
 }
 
 void DataLink::attach(FileDescriptor socket) {
   connection_ = std::make_unique<Connection>(
       loop_, Channel(std::move(socket), limits), [this](Message& message) { on_message(message); },
       [this] { loop_.later([this] { on_close(); }); });
+  connection_->read_while_sending(most_output);
 }
 
 /// A data process of an earlier control process says that it is ready when it finds the connection.
 bool DataLink::adopt() {
   FileDescriptor socket = connect_unix(field<std::string>(setup_, "adoption"));
+  if (!socket && is_shortage(errno)) throw_unavailable("cannot look for a data process", errno);
   auto const other = socket ? credentials_of(socket) : std::nullopt;
   if (!other || !(spawner_.is_data_user(other->uid) || other->uid == ::geteuid())) return false;
   spawner_.tell_adopted(field<std::string>(setup_, "grant"), other->uid);
@@ -82,34 +93,36 @@ void DataLink::spawn() {
   std::optional<GrantFile::Opened> file;
   try {
     if (events_.open_file) file = events_.open_file();
+  } catch (Shortage const&) {
+    throw;
   } catch (Error const& error) {
     return give_up(error);
   }
-  int pair[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
-    throw Error(ErrorCode::unavailable, std::string("socketpair: ") + std::strerror(errno));
-  FileDescriptor ours(pair[0]);
-  pid_ = spawner_.start(field<std::string>(setup_, "grant"), FileDescriptor(pair[1]));
-  adopting_ = false;
-  attach(std::move(ours));
-  set_up(std::move(file));
-}
-
-void DataLink::set_up(std::optional<GrantFile::Opened> file) {
   if (volatile_ && memory_.empty()) events_.memory_lost();
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();
-  message["renew_control"] = std::exchange(renews_control_, false);
+  message["renew_control"] = renews_control_;
+  if (file) message["new_file"] = file->is_new;
+  std::vector<FileDescriptor> memory = memory_for_process(std::move(file));
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+    throw_unavailable("socketpair", errno);
+  FileDescriptor ours(pair[0]);
+  pid_ = spawner_.start(field<std::string>(setup_, "grant"), FileDescriptor(pair[1]));
+  adopting_ = false;
+  attach(std::move(ours));
+  connection_->post(message, {}, std::move(memory));
+  renews_control_ = false;
+}
+
+std::vector<FileDescriptor> DataLink::memory_for_process(std::optional<GrantFile::Opened> file) const {
   std::vector<FileDescriptor> memory;
   for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
-  if (file) {
-    message["new_file"] = file->is_new;
-    memory.push_back(std::move(file->descriptor));
-  }
+  if (file) memory.push_back(std::move(file->descriptor));
   // Last: only this process can make a socket there, and the data process listens.
   memory.push_back(bind_unix(field<std::string>(setup_, "adoption"), 0600));
-  connection_->post(message, {}, std::move(memory));
+  return memory;
 }
 
 /// A message that fails is logged and not answered: the link has to last.
@@ -134,6 +147,8 @@ void DataLink::take(Message& message) {
     }
   } else if (op == "usage") {
     usage_ = message.head;
+    sessions_.acknowledge(field_or(message.head, "taken", std::uint64_t{0}));
+    pass_sessions();
   } else if (op == "load") {
     Json page = events_.windows(field<std::uint64_t>(message.head, "after"));
     page["op"] = "windows";
@@ -151,9 +166,7 @@ void DataLink::on_ready(Message& message) {
   usage_ = message.head;
   if (!message.descriptors.empty()) {
     memory_ = std::move(message.descriptors);
-    std::vector<FileDescriptor> held;
-    for (FileDescriptor const& each : memory_) held.push_back(copy_of(each));
-    spawner_.hold(field<std::string>(setup_, "grant"), std::move(held));
+    hold_memory();
   }
   if (field_or(message.head, "protocol", 1u) != data_protocol_version) return replace_process();
   if (field_or(message.head, "encrypt", false) != field<bool>(setup_, "encrypt")) {
@@ -171,8 +184,19 @@ void DataLink::on_ready(Message& message) {
   if (adopting_) connection_->post({{"op", "adopt"}});
   ready_ = true;
   if (!std::exchange(was_ready_, true)) events_.ready();
-  for (; !waiting_.empty() && ready_; waiting_.pop_front())
-    hand_over(std::move(waiting_.front().first), std::move(waiting_.front().second));
+  pass_sessions();
+}
+
+/// By the main process, beyond the life of this one. Without it the data process still keeps the memory.
+void DataLink::hold_memory() {
+  try {
+    std::vector<FileDescriptor> held;
+    for (FileDescriptor const& each : memory_) held.push_back(copy_of(each));
+    spawner_.hold(field<std::string>(setup_, "grant"), std::move(held));
+  } catch (Shortage const& error) {
+    log(Severity::error, "the main process does not hold the memory of grant " +
+                             field<std::string>(setup_, "grant") + ": " + error.what());
+  }
 }
 
 /// One of an earlier server ends; the next one has its memory, with the windows of the catalog. Clients that
@@ -198,6 +222,7 @@ void DataLink::on_create(Json const& request) {
 
 void DataLink::on_close() {
   connection_.reset();
+  sessions_.forget_unacknowledged();
   bool const has_served = std::exchange(ready_, false);
   if (ending_) return events_.ended();
   if (!failure_.empty()) return;
@@ -208,12 +233,13 @@ void DataLink::on_close() {
 }
 
 void DataLink::tick() {
-  if (!std::exchange(restart_due_, false) || ending_ || !failure_.empty()) return;
+  sessions_.drop_abandoned();
+  if (!restart_due_ || ending_ || !failure_.empty() || !restart_.is_due(Retry::Clock::now())) return;
+  restart_due_ = false;
   try {
-    if (!adopt()) spawn();
+    start_process();
   } catch (Error const& error) {
-    log(Severity::error, error.what());
-    restart_due_ = true;
+    start_later(error);
   }
 }
 
@@ -226,46 +252,33 @@ void DataLink::retry() {
 void DataLink::give_up(Error const& error) {
   failure_ = error.what();
   log(Severity::error, "grant " + field<std::string>(setup_, "grant") + ": " + error.what());
-  refuse_waiting(
+  sessions_.refuse_all(
       Error(ErrorCode::unavailable, std::string("the grant's memory is not there: ") + error.what()));
   events_.failed(error);
 }
 
-void DataLink::refuse_waiting(Error const& error) {
-  for (auto& [socket, session] : waiting_) {
-    refuse(std::move(socket), session, error);
-  }
-  waiting_.clear();
+void DataLink::hand_over(SessionQueue::Entry session) {
+  sessions_.add(std::move(session));
+  pass_sessions();
+  if (!failure_.empty())
+    sessions_.refuse_all(Error(ErrorCode::unavailable, "the grant's memory is not there: " + failure_));
 }
 
-/// Sessions that wait have descriptors of the control process.
-bool DataLink::has_room_for(Json const& session) const {
-  if (waiting_.size() >= most_waiting) return false;
-  Json const& user = session.at("uid");
-  if (user == setup_.at("owner") || session.at("admin") == true) return true;
-  auto const of_user = std::count_if(waiting_.begin(), waiting_.end(),
-                                     [&](auto const& each) { return each.second.at("uid") == user; });
-  return of_user < most_waiting_guest && waiting_.size() < most_waiting / 2;
-}
-
-void DataLink::hand_over(FileDescriptor socket, Json session) {
-  if (!ready_) {
-    if (!has_room_for(session)) {
-      return refuse(std::move(socket), session,
-                    Error(ErrorCode::quota, "too many sessions wait until the grant is ready"));
-    }
-    waiting_.emplace_back(std::move(socket), std::move(session));
-    if (!failure_.empty())
-      refuse_waiting(Error(ErrorCode::unavailable, "the grant's memory is not there: " + failure_));
-    return;
-  }
-  session["op"] = "session";
-  // Where the process has just ended, the client's socket is closed here.
+void DataLink::pass_sessions() {
+  // The clients' sockets are closed here if the process has just ended.
   InterruptedWait const interrupted;
-  std::vector<FileDescriptor> passed;
-  passed.push_back(std::move(socket));
-  connection_->post(session, {}, std::move(passed));
+  while (ready_) {
+    auto next = sessions_.next();
+    if (!next) return;
+    auto& [socket, session] = *next;
+    session["op"] = "session";
+    std::vector<FileDescriptor> passed;
+    passed.push_back(std::move(socket));
+    connection_->post(session, {}, std::move(passed));
+  }
 }
+
+bool DataLink::is_behind() const noexcept { return connection_ && connection_->output_bytes() > most_output; }
 
 void DataLink::remove_window(std::string const& id) {
   if (connection_) connection_->post({{"op", "remove"}, {"window", id}});
@@ -311,7 +324,7 @@ bool DataLink::is_in_use() {
 void DataLink::end(bool keep_windows) {
   if (std::exchange(ending_, true)) return;
   spawner_.drop(field<std::string>(setup_, "grant"));
-  refuse_waiting(Error(ErrorCode::not_found, "the grant has ended"));
+  sessions_.refuse_all(Error(ErrorCode::not_found, "the grant has ended"));
   if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keep_windows}});
   if (!keep_windows) latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +12,8 @@
 
 #include "nam/process/connection.hpp"
 #include "nam/server/grant_file.hpp"
+#include "nam/server/retry.hpp"
+#include "nam/server/session_queue.hpp"
 #include "nam/server/spawner_link.hpp"
 
 namespace mpixrma::nam {
@@ -37,7 +38,7 @@ class DataLink {
   /// storage file.
   DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, bool volatile_memory, Events events);
 
-  /// Of a start where the catalog cannot be written.
+  /// When the catalog cannot be written. After a shortage of descriptors or memory each start is tried again.
   enum class OnFailure { give_up, try_again };
   /// Takes up the data process that runs, or starts one.
   void start(OnFailure on_failure);
@@ -51,8 +52,10 @@ class DataLink {
   pid_t pid() const noexcept { return pid_; }
   Json const& usage() const noexcept { return usage_; }
 
-  /// The connection of a session, and who it is. It waits where the process is not ready.
-  void hand_over(FileDescriptor socket, Json session);
+  /// The session waits until the process is ready, and has taken those before.
+  void hand_over(SessionQueue::Entry session);
+  /// Whether so much waits for the process that no more is to be sent unless it has to be.
+  bool is_behind() const noexcept;
   void remove_window(std::string const& id);
   void change_mode(std::string const& window, unsigned mode);
   /// The process ends, and is not started again. `keep_windows`: what is in memory goes to the storage file.
@@ -73,9 +76,12 @@ class DataLink {
 
  private:
   bool adopt();
+  void start_process();
+  void start_later(Error const& error);
   void spawn();
   void attach(FileDescriptor socket);
-  void set_up(std::optional<GrantFile::Opened> file);
+  std::vector<FileDescriptor> memory_for_process(std::optional<GrantFile::Opened> file) const;
+  void hold_memory();
   void on_message(Message& message);
   void take(Message& message);
   void on_ready(Message& message);
@@ -83,8 +89,7 @@ class DataLink {
   void replace_process();
   void on_close();
   void give_up(Error const& error);
-  void refuse_waiting(Error const& error);
-  bool has_room_for(Json const& session) const;
+  void pass_sessions();
   bool is_in_use();
 
   EventLoop& loop_;
@@ -102,10 +107,11 @@ class DataLink {
   std::string failure_;
   bool ending_ = false;
   bool restart_due_ = false;
+  Retry restart_;
   std::optional<std::chrono::steady_clock::time_point> latest_end_;
   std::uint64_t released_ = 0;                         ///< the next offset for release_memory()
   std::chrono::steady_clock::time_point next_look_{};  ///< for processes that have the memory
-  std::deque<std::pair<FileDescriptor, Json>> waiting_;
+  SessionQueue sessions_;
   Json usage_ = Json::object();
 };
 

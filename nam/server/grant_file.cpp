@@ -13,7 +13,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "nam/protocol/error.hpp"
+#include "nam/protocol/shortage.hpp"
 
 namespace mpixrma::nam {
 
@@ -73,8 +73,7 @@ GrantFile::Opened GrantFile::open() const {
     if (opened.descriptor) return opened;
     throw Error(ErrorCode::unavailable, "the storage file " + file_.string() + " is missing");
   }
-  if (!opened.descriptor)
-    fail(ErrorCode::unavailable, "cannot open the storage file " + file_.string(), errno);
+  if (!opened.descriptor) throw_unavailable("cannot open the storage file " + file_.string(), errno);
   check(opened.descriptor);
   return opened;
 }

@@ -381,7 +381,7 @@ Json ControlServer::usage(ClientId id, Json const&) {
           {"sessions", sessions},
           {"grants", grants_.size()},
           {"control_pid", ::getpid()},
-          {"connections", clients_.size()},
+          {"connections", admission_.count()},
           {"users", users}};
 }
 

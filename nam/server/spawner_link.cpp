@@ -5,13 +5,21 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
+
+#include "nam/process/log.hpp"
+#include "nam/protocol/shortage.hpp"
 
 namespace mpixrma::nam {
 
 namespace {
 
 constexpr int patience_ms = 60000;
+constexpr std::chrono::milliseconds first_pause{10};
+constexpr std::chrono::seconds longest_starvation{10};  ///< the server waits with it
 
 void wait_for_spawner(int descriptor, short events) {
   pollfd entry{descriptor, events, 0};
@@ -50,10 +58,32 @@ Message SpawnerLink::receive() {
 
 void SpawnerLink::send(Json const& head, std::vector<FileDescriptor> descriptors) {
   channel_.post(head, {}, std::move(descriptors));
-  do {
+  std::chrono::milliseconds starved{0};
+  for (;;) {
     if (!channel_.flush()) throw Error(ErrorCode::unavailable, "the main process of the server has gone");
-    if (channel_.has_output()) wait_for_spawner(channel_.descriptor(), POLLOUT);
-  } while (channel_.has_output());
+    if (!channel_.has_output()) return;
+    if (channel_.is_starved()) {
+      await_resources(&starved);
+    } else {
+      wait_for_spawner(channel_.descriptor(), POLLOUT);
+    }
+  }
+}
+
+/// Each time as long again as before. In the end the message is taken back: its answer would be taken for
+/// that to a later one.
+void SpawnerLink::await_resources(std::chrono::milliseconds* waited) {
+  char const* const reason = "the system lacks memory, or has too many descriptors in flight";
+  if (waited->count() == 0)
+    log(Severity::warning,
+        std::string("waits for at most ") + std::to_string(longest_starvation.count()) + " s: " + reason);
+  if (*waited > longest_starvation) {
+    channel_.withdraw_unsent();
+    throw Shortage(reason);
+  }
+  auto const pause = std::max(*waited, first_pause);
+  std::this_thread::sleep_for(pause);
+  *waited += pause;
 }
 
 std::vector<FileDescriptor> SpawnerLink::take_memory(std::string const& grant) {
@@ -71,7 +101,13 @@ pid_t SpawnerLink::start(std::string const& grant, FileDescriptor socket) {
   passed.push_back(std::move(socket));
   send({{"op", "start"}, {"grant", grant}}, std::move(passed));
   Message const answer = receive();
-  throw_if_refused(answer.head);
+  try {
+    throw_if_refused(answer.head);
+  } catch (Error const& error) {
+    // The system has no process or descriptor left.
+    if (error.code() == ErrorCode::unavailable) throw Shortage(error.what());
+    throw;
+  }
   return static_cast<pid_t>(field<std::uint32_t>(answer.head, "pid"));
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -50,6 +51,7 @@ class SpawnerLink {
 
  private:
   void send(Json const& head, std::vector<FileDescriptor> descriptors);
+  void await_resources(std::chrono::milliseconds* waited);
   Message receive();
 
   Channel channel_;

@@ -53,7 +53,7 @@ void ControlServer::hand_over(ClientId id, Live& live, Json const& request) {
                {"admin", client.identity->is_admin},
                {"request", request}};
   if (!client.is_local) session["stream"] = client.connection->stream_state();
-  live.link->hand_over(client.connection->release(), std::move(session));
+  live.link->hand_over({client.connection->release(), std::move(session), std::move(client.place)});
   loop_.later([this, id] { clients_.erase(id); });
 }
 
@@ -104,6 +104,8 @@ Json ControlServer::chmod(ClientId id, Json const& request) {
   if (field_or(request, "owner", ownership.owner) != ownership.owner)
     throw Error(ErrorCode::denied, "window '" + port + "' belongs to another user");
   check_mode(mode);
+  if (live.link->is_behind())
+    throw Error(ErrorCode::unavailable, "the data process of the grant is stopped, or busy: try again later");
   ownership.mode = mode;
   catalog_.change(found->window);
   live.link->change_mode(found->window.id, mode);

@@ -1,0 +1,86 @@
+#include "nam/server/session_queue.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "nam/protocol/descriptor_refusal.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+constexpr std::size_t most_in_flight = 64;
+constexpr std::size_t most_waiting = 2048;
+constexpr std::ptrdiff_t most_waiting_guest = 64;  ///< of a user who does not own the grant
+
+constexpr short hang_up = POLLRDHUP | POLLHUP | POLLERR;
+
+bool has_hung_up(FileDescriptor const& socket) noexcept {
+  pollfd entry{socket.get(), POLLRDHUP, 0};
+  return ::poll(&entry, 1, 0) == 1 && (entry.revents & hang_up) != 0;
+}
+
+void refuse(SessionQueue::Entry entry, Error const& error) {
+  Channel channel(std::move(entry.socket), ChannelLimits{});
+  if (entry.session.contains("stream"))
+    channel.protect(SecureStream::from_state(field<std::string>(entry.session, "stream")));
+  channel.post(to_answer(error));
+  (void)channel.flush();
+}
+
+}  // namespace
+
+bool SessionQueue::has_room_for(Json const& session) const {
+  if (waiting_.size() >= most_waiting) return false;
+  auto const user_of = [](Json const& each) { return field<uid_t>(each, "uid"); };
+  uid_t const user = user_of(session);
+  if (user == owner_ || field<bool>(session, "admin")) return true;
+  auto const of_user = std::count_if(waiting_.begin(), waiting_.end(),
+                                     [&](Entry const& each) { return user_of(each.session) == user; });
+  return of_user < most_waiting_guest && waiting_.size() < most_waiting / 2;
+}
+
+void SessionQueue::add(Entry entry) {
+  if (has_room_for(entry.session)) {
+    waiting_.push_back(std::move(entry));
+    return;
+  }
+  refuse(std::move(entry),
+         Error(ErrorCode::quota, "too many sessions wait for the data process of the grant already"));
+}
+
+std::optional<std::pair<FileDescriptor, Json>> SessionQueue::next() {
+  InterruptedWait const interrupted;
+  while (!waiting_.empty() && in_flight_.size() < most_in_flight) {
+    Entry entry = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (has_hung_up(entry.socket)) continue;
+    in_flight_.push_back(std::move(entry.place));
+    return std::pair(std::move(entry.socket), std::move(entry.session));
+  }
+  return std::nullopt;
+}
+
+void SessionQueue::acknowledge(std::uint64_t count) {
+  auto const taken = std::min<std::uint64_t>(count, in_flight_.size());
+  in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<std::ptrdiff_t>(taken));
+}
+
+void SessionQueue::drop_abandoned() {
+  if (waiting_.empty()) return;
+  std::vector<pollfd> entries;
+  for (Entry const& each : waiting_) entries.push_back({each.socket.get(), POLLRDHUP, 0});
+  if (::poll(entries.data(), entries.size(), 0) <= 0) return;
+  InterruptedWait const interrupted;
+  std::size_t index = 0;
+  std::erase_if(waiting_, [&](Entry const&) { return (entries[index++].revents & hang_up) != 0; });
+}
+
+void SessionQueue::refuse_all(Error const& error) {
+  for (Entry& each : std::exchange(waiting_, {})) refuse(std::move(each), error);
+}
+
+}  // namespace mpixrma::nam

@@ -1,0 +1,53 @@
+/// Sessions on their way from the control process to the data process of a grant.
+///
+/// The owner of a grant can stop its data process by the memory that they share, so a session may be on its
+/// way for ever. Until the data process has acknowledged it, a session keeps its place among the connections
+/// of its user. Few sessions are in flight at a time: their sockets belong to no process, and the system
+/// counts them against the user of the control process. The others wait here, which each user does with a
+/// share.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "nam/process/admission.hpp"
+#include "nam/protocol/channel.hpp"
+
+namespace mpixrma::nam {
+
+class SessionQueue {
+ public:
+  struct Entry {
+    FileDescriptor socket;
+    Json session;  ///< as the data process receives it
+    Admission::Place place;
+  };
+
+  explicit SessionQueue(uid_t owner) : owner_(owner) {}
+
+  /// Refuses it, which the client is told, where its user has as many here as he may have.
+  void add(Entry entry);
+  /// The next session for the data process. Nothing: none waits, or the data process has not acknowledged
+  /// those before.
+  std::optional<std::pair<FileDescriptor, Json>> next();
+  /// The data process has taken `count` sessions more.
+  void acknowledge(std::uint64_t count);
+  /// The data process has ended, and the sessions in flight with it.
+  void forget_unacknowledged() noexcept { in_flight_.clear(); }
+  /// Clients that have hung up leave.
+  void drop_abandoned();
+  void refuse_all(Error const& error);
+
+ private:
+  bool has_room_for(Json const& session) const;
+
+  uid_t owner_;
+  std::deque<Entry> waiting_;
+  std::deque<Admission::Place> in_flight_;
+};
+
+}  // namespace mpixrma::nam

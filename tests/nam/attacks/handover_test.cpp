@@ -1,0 +1,300 @@
+/// Attacks on the way of sessions from the control process to a data process: its owner stops the data
+/// process, which shares memory with him.
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <fstream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nam/process/connection.hpp"
+#include "nam/protocol/channel.hpp"
+#include "nam/protocol/socket.hpp"
+#include "nam/protocol/version.hpp"
+#include "nam/server/spawner_link.hpp"
+#include "tests/nam/attacks/attack.hpp"
+#include "tests/nam/attacks/server_resources.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+constexpr uid_t owner = 64001;
+constexpr uid_t guest = 64002;
+constexpr std::size_t in_flight = 64;      ///< sessions of a grant that no data process has acknowledged
+constexpr std::size_t waiting_guest = 64;  ///< sessions of a guest that wait
+constexpr std::size_t connections = 256;   ///< that the server has, of all users
+constexpr std::size_t of_owner = connections / 2;
+constexpr std::size_t many = 900;
+
+/// Connections that have asked for a session, or were refused.
+class Sessions {
+ public:
+  Sessions(Address const& server, std::size_t count, Json request) {
+    request["version"] = protocol_version;
+    for (std::size_t i = 0; i < count; ++i) {
+      Channel& each = channels_.emplace_back(connect_unix(server.unix_path), ChannelLimits{});
+      each.post(request);
+      (void)each.flush();
+    }
+  }
+  /// Waits until `count` connections have an answer, which is an error if and only if it begins with `error`.
+  bool have_answers(std::size_t count, std::string const& error) {
+    return eventually([&] {
+      std::size_t found = 0;
+      for (std::size_t i = 0; i < channels_.size(); ++i) {
+        (void)channels_[i].fill();
+        if (auto answer = channels_[i].next()) answers_[i] = std::move(answer->head);
+      }
+      for (auto const& [index, answer] : answers_) found += answer.value("error", "") == error ? 1 : 0;
+      return found == count;
+    });
+  }
+  std::size_t answers() const { return answers_.size(); }
+
+ private:
+  std::vector<Channel> channels_;
+  std::map<std::size_t, Json> answers_;
+};
+
+class Handover : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!is_root()) GTEST_SKIP() << "needs other users";
+  }
+  void start(std::size_t connections_of_all, rlim_t descriptors) {
+    start_with_descriptors(
+        server,
+        {"--size", "64M", "--listen", "none", "--max-connections", std::to_string(connections_of_all)},
+        descriptors, descriptors);
+    grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
+    process = server.data_process(grant);
+  }
+  Json open() const { return {{"op", "open"}, {"grant", grant.grant}}; }
+  std::size_t connections_of_all() const { return server.ask({{"op", "usage"}}).at("connections"); }
+  bool log_has(std::string const& text) const {
+    std::ifstream file(server.directory() / "log");
+    for (std::string line; std::getline(file, line);) {
+      if (line.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  TestServer server;
+  Locator grant;
+  pid_t process = 0;
+};
+
+/// All that have a place get a session as soon as the data process goes on.
+TEST_F(Handover, SessionsForAStoppedProcessKeepTheirPlaces) {
+  start(connections, 512);
+  Locator const other = server.grant(1u << 20, {{"owner", std::to_string(guest)}});
+  stop_process(process);
+  Attack const attack(owner, [&] {
+    auto sessions = std::make_shared<Sessions>(server.address(), many, open());
+    return sessions->have_answers(many - of_owner, "quota") ? sessions : nullptr;
+  });
+  EXPECT_EQ(connections_of_all(), of_owner + 1) << "and the one that asks";
+  EXPECT_TRUE(as_user(guest, [&] {
+    std::vector<std::byte> const bytes = pattern(100, 1);
+    Session session = Session::open(other);
+    WindowInfo const window = session.allocate({100}, {1});
+    session.write(window, 0, 0, bytes);
+    return content(session, window, 0) == bytes;
+  }));
+  // The server has descriptors for other grants.
+  Locator const third = server.grant(1u << 20);
+  expect_pattern(make_persistent(third, 100, 1).port, 100, 1);
+  ::kill(server.data_process(third), SIGKILL);
+  EXPECT_TRUE(eventually([&] { return server.show(third).at("ready") == true; }));
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  EXPECT_TRUE(eventually([&] { return server.show(grant).at("sessions") == of_owner; }));
+  EXPECT_EQ(connections_of_all(), 1u) << "the data process has the others";
+  EXPECT_EQ(server.data_process(grant), process);
+}
+
+TEST_F(Handover, ClientsThatHangUpLeaveTheQueue) {
+  start(connections, 512);
+  stop_process(process);
+  EXPECT_TRUE(as_user(owner, [&] {
+    // One place is for the question.
+    Sessions const sessions(server.address(), of_owner - 1, open());
+    return eventually([&] { return connections_of_all() == of_owner; });
+  }));
+  EXPECT_TRUE(eventually([&] { return connections_of_all() == in_flight + 1; }));
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  EXPECT_TRUE(eventually([&] { return connections_of_all() == 1; }));
+}
+
+TEST_F(Handover, GuestsHaveAShareOfTheSessionsThatWait) {
+  start(1024, 4096);
+  std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
+  EXPECT_TRUE(eventually([&] { return server.show(grant).at("sessions") == 0; }));
+  stop_process(process);
+  Attack const first(owner, [&] { return std::make_shared<Sessions>(server.address(), in_flight, open()); });
+  EXPECT_TRUE(eventually([&] { return connections_of_all() == in_flight + 1; }));
+  Attack const attack(guest, [&] {
+    auto sessions =
+        std::make_shared<Sessions>(server.address(), 100, Json{{"op", "connect"}, {"port", port}});
+    return sessions->have_answers(100 - waiting_guest, "quota") ? sessions : nullptr;
+  });
+  EXPECT_EQ(connections_of_all(), in_flight + waiting_guest + 1);
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  EXPECT_TRUE(eventually([&] { return server.show(grant).at("sessions") == in_flight + waiting_guest; }));
+}
+
+/// As it happens when other processes of the system have all descriptors.
+TEST_F(Handover, LackOfDescriptorsDelaysADataProcess) {
+  server.start({"--size", "64M", "--listen", "none", "--storage", "file"});
+  Locator const kept = server.grant(1u << 20);
+  std::string const port = make_persistent(kept, 100, 1).port;
+  pid_t const control = server.control_process();
+  pid_t const before = server.data_process(kept);
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(control, RLIMIT_NOFILE, nullptr, &limit), 0);
+  rlimit const none{3, limit.rlim_max};
+  ASSERT_EQ(::prlimit(control, RLIMIT_NOFILE, &none, nullptr), 0);
+  ASSERT_EQ(::kill(before, SIGKILL), 0);
+  EXPECT_TRUE(eventually([&] { return log_has("Too many open files"); }));
+  ASSERT_EQ(::prlimit(control, RLIMIT_NOFILE, &limit, nullptr), 0);
+  EXPECT_TRUE(eventually([&] { return server.show(kept).at("state") != "preparing"; }));
+  EXPECT_EQ(server.show(kept).at("state"), "ready");
+  EXPECT_NE(server.data_process(kept), before);
+  expect_pattern(port, 100, 1);
+}
+
+struct Pair {
+  FileDescriptor near;
+  FileDescriptor far;
+
+  Pair() {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+    near = FileDescriptor(ends[0]);
+    far = FileDescriptor(ends[1]);
+  }
+};
+
+/// Each side sends more than the sockets take before it looks at what the other one sends. One of them has
+/// more to send than that with which it reads: the other one has to read always.
+TEST(Link, BothSidesMakeProgressWhileTheySend) {
+  Pair pair;
+  constexpr int count = 64;
+  std::vector<std::byte> const bytes = pattern(64u << 10, 1);
+  EventLoop loop;
+  int received[2] = {0, 0};
+  auto const side = [&](FileDescriptor socket, int index, std::size_t most_output) {
+    auto made = std::make_unique<Connection>(
+        loop, Channel(std::move(socket), {}),
+        [&, index](Message& message) {
+          EXPECT_EQ(field<unsigned>(message.head, "number"), static_cast<unsigned>(received[index]));
+          EXPECT_EQ(message.data, bytes);
+          ++received[index];
+          if (received[0] == count && received[1] == count) loop.stop();
+        },
+        [&] { loop.stop(); });
+    made->read_while_sending(most_output);
+    return made;
+  };
+  auto const near = side(std::move(pair.near), 0, std::numeric_limits<std::size_t>::max());
+  auto const far = side(std::move(pair.far), 1, 1u << 20);
+  for (unsigned i = 0; i < count; ++i) {
+    near->post({{"number", i}}, bytes);
+    far->post({{"number", i}}, bytes);
+  }
+  EventLoop::start_timer(loop.add_timer([&] { loop.stop(); }), std::chrono::seconds(60));
+  loop.run();
+  EXPECT_EQ(received[0], count);
+  EXPECT_EQ(received[1], count);
+}
+
+std::vector<FileDescriptor> one_descriptor() {
+  std::vector<FileDescriptor> made;
+  made.emplace_back(::dup(0));
+  return made;
+}
+
+/// The system counts descriptors that were sent and not received, and refuses more of them to a user without
+/// rights. Here they are as many as the user may have until drain().
+class CrowdedUser {
+ public:
+  CrowdedUser() : channel_(std::move(pair_.near), {}) {
+    rlimit limit{};
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlimit const few{32, limit.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (unsigned i = 0; i < 64 && !channel_.is_starved(); ++i) {
+      channel_.post({{"number", i}}, {}, one_descriptor());
+      EXPECT_TRUE(channel_.flush());
+    }
+    EXPECT_TRUE(channel_.is_starved());
+  }
+  void drain() { pair_.far = FileDescriptor(); }
+
+ private:
+  Pair pair_;
+  Channel channel_;
+};
+
+constexpr uid_t crowded = 64005;
+
+TEST(Link, MessageWaitsForRoomInFlight) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  EXPECT_TRUE(as_user(crowded, [] {
+    EventLoop loop;
+    Pair pair;
+    CrowdedUser user;
+    bool is_closed = false;
+    unsigned received = 0;
+    Connection const receiver(
+        loop, Channel(std::move(pair.far), {.descriptors = 1}),
+        [&](Message& message) {
+          received = field<unsigned>(message.head, "number");
+          EXPECT_EQ(message.descriptors.size(), 1u);
+          loop.stop();
+        },
+        [] {});
+    Connection sender(
+        loop, Channel(std::move(pair.near), {}), [](Message&) {}, [&] { is_closed = true; });
+    sender.post({{"number", 7u}}, {}, one_descriptor());
+    EXPECT_TRUE(sender.has_output());
+    EventLoop::start_timer(loop.add_timer([&] { user.drain(); }), std::chrono::milliseconds(50));
+    EventLoop::start_timer(loop.add_timer([&] { loop.stop(); }), std::chrono::seconds(60));
+    loop.run();
+    EXPECT_EQ(received, 7u);
+    EXPECT_FALSE(is_closed);
+    return !testing::Test::HasFailure();
+  }));
+}
+
+TEST(Link, MainProcessGetsListenersLater) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  EXPECT_TRUE(as_user(crowded, [] {
+    Pair pair;
+    Channel main_process(std::move(pair.far), spawner_limits);
+    main_process.post({{"op", "begin"}, {"first_user", 0u}, {"users", 0u}});
+    EXPECT_TRUE(main_process.flush());
+    SpawnerLink link(std::move(pair.near));
+    FileDescriptor const listener = listen_tcp("127.0.0.1:0");
+    CrowdedUser user;
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      user.drain();
+    });
+    EXPECT_EQ(refusal([&] { link.keep_listener(listener, "here"); }), std::nullopt);
+    later.join();
+    EXPECT_TRUE(main_process.fill());
+    auto const message = main_process.next();
+    if (!message) return false;
+    EXPECT_EQ(message->head.at("host"), "here");
+    EXPECT_EQ(message->descriptors.size(), 1u);
+    return !testing::Test::HasFailure();
+  }));
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
