@@ -43,39 +43,69 @@ Admission::Place& Admission::Place::operator=(Place&& other) noexcept {
   if (this == &other) return *this;
   leave();
   admission_ = std::exchange(other.admission_, nullptr);
-  peer_ = std::move(other.peer_);
-  standing_ = other.standing_;
+  holder_ = std::move(other.holder_);
   return *this;
 }
 
 void Admission::Place::leave() noexcept {
-  Admission* const admission = std::exchange(admission_, nullptr);
-  if (admission == nullptr) return;
-  --admission->all_;
-  if (standing_ == Standing::unauthenticated) --admission->unauthenticated_;
-  auto const found = admission->of_peer_.find(peer_);
-  if (--found->second == 0) admission->of_peer_.erase(found);
+  if (Admission* const admission = std::exchange(admission_, nullptr)) admission->remove(holder_);
 }
 
-Admission::Place Admission::admit(std::string const& peer, Standing standing, Place former) {
+Admission::Place Admission::admit(Applicant applicant, Place former) {
   former.leave();
-  check(peer, standing);
-  ++of_peer_[peer];
-  ++all_;
-  if (standing == Standing::unauthenticated) ++unauthenticated_;
-  return Place(*this, peer, standing);
+  make_room(applicant);
+  add(applicant);
+  return Place(*this, std::move(applicant));
 }
 
-void Admission::check(std::string const& peer, Standing standing) const {
-  auto const found = of_peer_.find(peer);
-  std::size_t const share = share_of(standing, limit_);
-  if (found != of_peer_.end() && found->second >= share)
-    throw Error(ErrorCode::quota,
-                peer + " has as many connections to the server as it may have: " + std::to_string(share));
-  if (all_ >= room_for(standing, limit_) ||
-      (standing == Standing::unauthenticated && unauthenticated_ >= std::max<std::size_t>(limit_ / 2, 1)))
-    throw Error(ErrorCode::quota, "the server has as many connections as it may have");
+void Admission::add(Applicant const& holder) {
+  Peer& peer = peers_[holder.peer];
+  ++peer.connections;
+  ++all_;
+  if (holder.standing != Standing::unauthenticated) return;
+  if (!peer.unauthenticated.empty()) ranking_.erase(rank_of(peer));
+  peer.unauthenticated.insert(holder.connection);
+  ranking_.emplace(rank_of(peer), holder.peer);
+  ++unauthenticated_;
 }
+
+void Admission::remove(Applicant const& holder) noexcept {
+  auto const found = peers_.find(holder.peer);
+  Peer& peer = found->second;
+  --all_;
+  if (holder.standing == Standing::unauthenticated) {
+    --unauthenticated_;
+    auto rank = ranking_.extract(rank_of(peer));
+    peer.unauthenticated.erase(holder.connection);
+    if (!peer.unauthenticated.empty()) {
+      rank.key() = rank_of(peer);
+      ranking_.insert(std::move(rank));
+    }
+  }
+  if (--peer.connections == 0) peers_.erase(found);
+}
+
+/// Those who are not authenticated take each other's places, and leave theirs to users. A place that one of
+/// them leaves is the newcomer's, so there are no more connections than before.
+void Admission::make_room(Applicant const& applicant) {
+  bool const is_known = applicant.standing != Standing::unauthenticated;
+  auto const found = peers_.find(applicant.peer);
+  std::size_t const share = share_of(applicant.standing, limit_);
+  if (found != peers_.end() && found->second.connections >= share) {
+    if (is_known)
+      throw Error(
+          ErrorCode::quota,
+          applicant.peer + " has as many connections to the server as it may have: " + std::to_string(share));
+    return evict_oldest(applicant.peer);
+  }
+  bool const is_full = all_ >= room_for(applicant.standing, limit_) ||
+                       (!is_known && unauthenticated_ >= std::max<std::size_t>(limit_ / 2, 1));
+  if (!is_full) return;
+  if (ranking_.empty()) throw Error(ErrorCode::quota, "the server has as many connections as it may have");
+  evict_oldest(std::string(ranking_.rbegin()->second));
+}
+
+void Admission::evict_oldest(std::string const& peer) { evict_(*peers_.at(peer).unauthenticated.begin()); }
 
 std::string host_of_peer(engine::FileDescriptor const& socket) {
   sockaddr_storage address{};
@@ -83,11 +113,16 @@ std::string host_of_peer(engine::FileDescriptor const& socket) {
   char text[INET6_ADDRSTRLEN] = "";
   if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
     return "an unknown host";
-  if (address.ss_family == AF_INET)
-    (void)::inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in const&>(address).sin_addr, text, sizeof text);
-  if (address.ss_family == AF_INET6) {
-    in6_addr host = reinterpret_cast<sockaddr_in6 const&>(address).sin6_addr;
-    if (!IN6_IS_ADDR_V4MAPPED(&host)) std::memset(host.s6_addr + 8, 0, 8);
+  auto host = reinterpret_cast<sockaddr_in6 const&>(address).sin6_addr;
+  bool const is_mapped = address.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&host);
+  if (address.ss_family == AF_INET || is_mapped) {
+    in_addr host_v4 = reinterpret_cast<sockaddr_in const&>(address).sin_addr;
+    if (is_mapped) std::memcpy(&host_v4, host.s6_addr + 12, sizeof host_v4);
+    if (ntohl(host_v4.s_addr) >> 24 == IN_LOOPBACKNET) return "this host";
+    (void)::inet_ntop(AF_INET, &host_v4, text, sizeof text);
+  } else if (address.ss_family == AF_INET6) {
+    if (IN6_IS_ADDR_LOOPBACK(&host)) return "this host";
+    std::memset(host.s6_addr + 8, 0, 8);
     (void)::inet_ntop(AF_INET6, &host, text, sizeof text);
   }
   return std::string("host ") + text;

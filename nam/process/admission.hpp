@@ -1,10 +1,16 @@
 /// Shares of peers in the connections to the control process: no user and no host of the network keeps all
-/// others out, and administrators and owners of grants have room that others do not get.
+/// others out, and administrators and owners of grants have room that others do not get. A connection whose
+/// user is not known yet gives way to others: who cannot be told apart from an attacker is let in, and has to
+/// authenticate before too many others come.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "engine/base/shared_memory.hpp"
 
@@ -14,6 +20,14 @@ enum class Standing { unauthenticated, user, owner, administrator };
 
 class Admission {
  public:
+  /// A connection that wants a place. `peer`: a user or, before authentication, a host. `connection`: a
+  /// number that no other one has; later ones have larger numbers.
+  struct Applicant {
+    std::string peer;
+    Standing standing = Standing::unauthenticated;
+    std::uint64_t connection = 0;
+  };
+
   /// The place of one connection, until its end.
   class Place {
    public:
@@ -24,37 +38,54 @@ class Admission {
 
    private:
     friend class Admission;
-    Place(Admission& admission, std::string peer, Standing standing)
-        : admission_(&admission), peer_(std::move(peer)), standing_(standing) {}
+    Place(Admission& admission, Applicant holder) : admission_(&admission), holder_(std::move(holder)) {}
     void leave() noexcept;
 
     Admission* admission_ = nullptr;
-    std::string peer_;
-    Standing standing_ = Standing::unauthenticated;
+    Applicant holder_;
   };
 
-  explicit Admission(std::size_t connections) : limit_(connections) {}
+  /// `evict` ends an unauthenticated connection, and with it its place, before it returns.
+  Admission(std::size_t connections, std::function<void(std::uint64_t connection)> evict)
+      : limit_(connections), evict_(std::move(evict)) {}
   /// Of all peers together.
   void set_limit(std::size_t connections) noexcept { limit_ = connections; }
   std::size_t limit() const noexcept { return limit_; }
   std::size_t count() const noexcept { return all_; }
 
-  /// `peer`: a user or, before authentication, a host. Error(quota): it has its share already, or the room
-  /// for its standing is taken. Gives back `former`, the connection's place before.
-  Place admit(std::string const& peer, Standing standing, Place former);
-  Place admit(std::string const& peer, Standing standing) { return admit(peer, standing, Place()); }
+  /// Error(quota): a user has his share already, or all room for the standing is taken by connections of
+  /// users. Gives back `former`, the connection's place before.
+  Place admit(Applicant applicant, Place former);
+  Place admit(Applicant applicant) { return admit(std::move(applicant), Place()); }
 
  private:
-  void check(std::string const& peer, Standing standing) const;
+  struct Peer {
+    std::size_t connections = 0;
+    std::set<std::uint64_t> unauthenticated;  ///< of them; the first one is the oldest
+  };
+  using Peers = std::map<std::string, Peer>;
+  /// The last one has the most unauthenticated connections; of several, it has the oldest.
+  using Ranking = std::map<std::pair<std::size_t, std::uint64_t>, std::string>;
+
+  static Ranking::key_type rank_of(Peer const& peer) {
+    return {peer.unauthenticated.size(), ~*peer.unauthenticated.begin()};
+  }
+  void make_room(Applicant const& applicant);
+  void evict_oldest(std::string const& peer);
+  void add(Applicant const& holder);
+  void remove(Applicant const& holder) noexcept;
 
   std::size_t limit_;
+  std::function<void(std::uint64_t)> evict_;
   std::size_t all_ = 0;
   std::size_t unauthenticated_ = 0;
-  std::map<std::string, std::size_t> of_peer_;
+  Peers peers_;
+  Ranking ranking_;  ///< of peers with unauthenticated connections
 };
 
 /// The host at the other end of a TCP connection, for Admission: an IPv4 address, or the network part of an
-/// IPv6 address, since a host has many of these.
+/// IPv6 address, since a host has many of these. This host has one name, whichever of its loopback addresses
+/// the connection comes from.
 std::string host_of_peer(engine::FileDescriptor const& socket);
 
 /// Raises the soft limit of open descriptors to the hard one, at most 65536. Returns what it is then.

@@ -17,9 +17,10 @@ namespace {
 constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr std::chrono::milliseconds shortage_pause{100};
+constexpr int most_taken = 16;  ///< connections, before others have their turn
 constexpr std::chrono::seconds longest_unauthenticated{2};
-constexpr std::chrono::seconds longest_silence{
-    60};  ///< of a host that may have died: its user needs the place
+/// A host that is silent for longer may have died, and its user needs the place.
+constexpr std::chrono::seconds longest_silence{60};
 
 /// The name of a user for shares and turns.
 std::string share_of(uid_t uid) { return "user " + std::to_string(uid); }
@@ -38,7 +39,7 @@ std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
     {"chmod", &ControlServer::chmod},         {"dry_run", &ControlServer::dry_run}};
 
 void ControlServer::take_connections(FileDescriptor const& listener) {
-  for (int taken = 0; taken < 64; ++taken) {
+  for (int taken = 0; taken < most_taken; ++taken) {
     FileDescriptor socket = accept_from(listener);
     if (socket) {
       admit(std::move(socket));
@@ -62,9 +63,10 @@ void ControlServer::admit(FileDescriptor socket) {
   if (!credentials) bound_silence(socket, longest_silence);
   client.admitted_at = Retry::Clock::now();
   std::string const peer = credentials ? share_of(credentials->uid) : host_of_peer(socket);
+  Standing const standing = credentials ? standing_of(credentials->uid) : Standing::unauthenticated;
+  ClientId const id = next_client_++;
   try {
-    client.place =
-        admission_.admit(peer, credentials ? standing_of(credentials->uid) : Standing::unauthenticated);
+    client.place = admission_.admit({peer, standing, id});
   } catch (Error const& error) {
     Channel channel(std::move(socket), stranger_limits);
     channel.post(to_answer(error));
@@ -75,7 +77,6 @@ void ControlServer::admit(FileDescriptor socket) {
     client.identity = identities_.of(credentials->uid, credentials->gid);
     client.identity->is_admin = is_admin(credentials->uid);
   }
-  ClientId const id = next_client_++;
   client.connection = std::make_unique<Connection>(
       loop_, Channel(std::move(socket), client.is_local ? client_limits : stranger_limits),
       [this, id](Message& message) { on_request(id, message); },
@@ -91,10 +92,21 @@ Standing ControlServer::standing_of(uid_t uid) const {
   return is_owner ? Standing::owner : Standing::user;
 }
 
+/// An unauthenticated connection ends in favour of another one. Its descriptor is closed after the events
+/// that have been found: another connection with this number would get those of this one.
+void ControlServer::give_way(ClientId id) {
+  Client& client = clients_.at(id);
+  client.connection->post(
+      to_answer(Error(ErrorCode::quota, "the server has too many connections that have not authenticated")));
+  client.place = {};
+  client.connection->close();
+}
+
 /// From here on the connection counts for its user.
-void ControlServer::authenticated(Client& client) {
+void ControlServer::authenticated(ClientId id) {
+  Client& client = clients_.at(id);
   uid_t const uid = client.identity->uid;
-  client.place = admission_.admit(share_of(uid), standing_of(uid), std::move(client.place));
+  client.place = admission_.admit({share_of(uid), standing_of(uid), id}, std::move(client.place));
   client.connection->serve_in_turn(share_of(uid));
 }
 
@@ -178,7 +190,7 @@ Json ControlServer::prove(ClientId id, Json const& request) {
   identity->is_admin = is_admin(identity->uid);
   client.identity = std::move(identity);
   try {
-    authenticated(client);
+    authenticated(id);
   } catch (Error const& error) {
     // Without a place it counts for nobody: there would be no bound to connections like this one.
     client.identity.reset();

@@ -68,7 +68,7 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       catalog_(options_.directory / "catalog.sqlite", &reserve_),
       audit_(options_.audit_log),
       descriptor_limit_(raise_descriptor_limit()),
-      admission_(most_connections()) {
+      admission_(most_connections(), [this](ClientId id) { give_way(id); }) {
   log(Severity::info, "the limit of open descriptors is " + std::to_string(descriptor_limit_) +
                           ", that of connections " + std::to_string(admission_.limit()));
   (void)reserve_.take();

@@ -62,7 +62,8 @@ class ControlServer {
   void take_connections(FileDescriptor const& listener);
   void admit(FileDescriptor socket);
   Standing standing_of(uid_t uid) const;
-  void authenticated(Client& client);
+  void authenticated(ClientId id);
+  void give_way(ClientId id);
   void end_unauthenticated();
   std::size_t most_connections() const;
   void on_request(ClientId id, Message& message);

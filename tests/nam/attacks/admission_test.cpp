@@ -1,0 +1,150 @@
+/// Attacks on the places of connections to the server: those whose user is not known yet keep nobody out.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nam/process/admission.hpp"
+#include "nam/protocol/socket.hpp"
+#include "tests/nam/attacks/attack.hpp"
+#include "tests/nam/attacks/client_files.hpp"
+#include "tests/nam/attacks/server_resources.hpp"
+#include "tests/nam/windows_of_server.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+/// A server's connections, without the server.
+class Places : public ::testing::Test {
+ protected:
+  std::uint64_t admit(std::string const& peer, Standing standing = Standing::unauthenticated) {
+    std::uint64_t const connection = next_++;
+    held_[connection] = admission_.admit({peer, standing, connection});
+    return connection;
+  }
+  void fill(std::string const& host, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) admit(host);
+  }
+  bool has(std::uint64_t connection) const { return held_.contains(connection); }
+
+  std::uint64_t next_ = 1;
+  Admission admission_{64, [this](std::uint64_t connection) { EXPECT_EQ(held_.erase(connection), 1u); }};
+  std::map<std::uint64_t, Admission::Place> held_;
+};
+
+TEST_F(Places, NewcomerTakesThePlaceOfTheOldestOfItsHost) {
+  std::uint64_t const other = admit("host a");
+  std::uint64_t const oldest = admit("host b");
+  fill("host b", 15);
+  EXPECT_EQ(admission_.count(), 17u);
+  std::uint64_t const newest = admit("host b");
+  EXPECT_FALSE(has(oldest));
+  EXPECT_TRUE(has(other) && has(newest) && has(oldest + 1));
+  EXPECT_EQ(admission_.count(), 17u);
+}
+
+TEST_F(Places, HostWithTheMostMakesRoomForOthers) {
+  std::uint64_t const few = admit("host a");
+  fill("host b", 16);
+  fill("host c", 15);
+  std::uint64_t const newcomer = admit("host d");
+  EXPECT_FALSE(has(few + 1)) << "the oldest one of host b";
+  EXPECT_TRUE(has(few) && has(few + 2) && has(newcomer));
+  EXPECT_EQ(admission_.count(), 32u);
+  // Hosts b and c have as many now: the oldest one of both goes.
+  admit("host d");
+  EXPECT_FALSE(has(few + 2));
+}
+
+TEST_F(Places, UnauthenticatedConnectionsLeaveTheirPlacesToUsers) {
+  for (std::size_t i = 0; i < 32; ++i) admit("host " + std::to_string(i));
+  for (std::size_t i = 0; i < 56; ++i) admit("user " + std::to_string(i), Standing::user);
+  EXPECT_EQ(admission_.count(), 56u) << "a part is for owners and administrators";
+  EXPECT_EQ(refusal([&] { admit("user x", Standing::user); }), ErrorCode::quota);
+  EXPECT_EQ(refusal([&] { admit("host x"); }), ErrorCode::quota);
+  EXPECT_EQ(refusal([&] { admit("user y", Standing::owner); }), std::nullopt);
+}
+
+TEST_F(Places, AuthenticationGivesThePlaceOfTheHostBack) {
+  fill("host a", 15);
+  std::uint64_t const connection = admit("host a");
+  held_[connection] = admission_.admit({"user 1", Standing::user, connection}, std::move(held_[connection]));
+  EXPECT_EQ(admission_.count(), 16u);
+  admit("host a");
+  EXPECT_EQ(admission_.count(), 17u) << "nobody had to go";
+  held_.clear();
+  EXPECT_EQ(admission_.count(), 0u);
+}
+
+FileDescriptor connect_from(std::string const& source, std::uint16_t port) {
+  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  ::inet_pton(AF_INET, source.c_str(), &address.sin_addr);
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  address.sin_port = htons(port);
+  ::inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  return socket;
+}
+
+TEST(Hosts, LoopbackAddressesAreOneHost) {
+  for (char const* const endpoint : {"127.0.0.1:0", "::1:0"}) {
+    FileDescriptor listener;
+    if (refusal([&] { listener = listen_tcp(endpoint); })) continue;  // without IPv6
+    std::string const host = std::string(endpoint).substr(0, std::string(endpoint).rfind(':'));
+    FileDescriptor const client = connect_tcp(host, port_of(listener), 5000);
+    ASSERT_TRUE(client);
+    EXPECT_EQ(host_of_peer(accept_from(listener)), "this host") << endpoint;
+  }
+  FileDescriptor const listener = listen_tcp("127.0.0.1:0");
+  for (char const* const source : {"127.0.0.2", "127.3.4.5"}) {
+    FileDescriptor const client = connect_from(source, port_of(listener));
+    EXPECT_EQ(host_of_peer(accept_from(listener)), "this host") << source;
+  }
+}
+
+class SilentHosts : public ::testing::Test {
+ protected:
+  void start() {
+    start_with_descriptors(server_, {"--size", "64M", "--listen", "127.0.0.1:0", "--max-connections", "256"},
+                           1024, 1024);
+    files_.emplace(server_);
+    grant_ = server_.grant(1u << 20);
+    over_tcp_ = grant_.address;
+    over_tcp_.unix_path.clear();
+  }
+  /// From fifty addresses.
+  std::vector<FileDescriptor> silent(int count) const {
+    std::vector<FileDescriptor> made;
+    for (int i = 0; i < count; ++i)
+      made.push_back(connect_from("127.0.0." + std::to_string(1 + i % 50), over_tcp_.port));
+    return made;
+  }
+  bool is_admin_over_tcp() const { return Client(over_tcp_).request({{"op", "usage"}}).contains("capacity"); }
+
+  TestServer server_;
+  std::optional<ClientFiles> files_;
+  Locator grant_;
+  Address over_tcp_;
+};
+
+TEST_F(SilentHosts, KeepNobodyFromLoggingIn) {
+  start();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<FileDescriptor> const attack = silent(500);
+    EXPECT_EQ(refusal([&] { EXPECT_TRUE(is_admin_over_tcp()); }), std::nullopt);
+    EXPECT_TRUE(server_.ask({{"op", "usage"}}).contains("capacity"));
+    if (is_root())
+      EXPECT_TRUE(as_user(64002, [&] { return server_.ask({{"op", "names"}}).contains("names"); }));
+    expect_pattern(make_persistent(grant_, 100, 1).port, 100, 1);
+  }
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
