@@ -342,7 +342,8 @@ void DataProcess::open_session(Message& message) {
   auto const client = credentials_of(socket);
   if (!session.is_local && lease_.count() != 0) bound_silence(socket, lease_);
   Channel channel(std::move(socket), session.is_owner ? ChannelLimits{} : guest_limits);
-  channel.set_account(account_of(session));
+  // Each session alone may keep a whole message: all together would take the memory of the host.
+  channel.set_account(account_in(message_shares_, {session.identity.uid, session.is_owner}));
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
@@ -358,23 +359,6 @@ void DataProcess::open_session(Message& message) {
     session.connection->close_when_sent();
   }
   tell_usage();
-}
-
-/// Each session alone may keep a whole message: all together would take the memory of the host.
-KeptBytes::Account DataProcess::account_of(Session const& session) {
-  return
-      [this, user = session.identity.uid, is_owner = session.is_owner](std::size_t before, std::size_t now) {
-        if (now <= before) {
-          message_shares_.give_back(user, is_owner, before - now);
-          return true;
-        }
-        try {
-          message_shares_.take(user, is_owner, now - before);
-          return true;
-        } catch (Error const&) {
-          return false;
-        }
-      };
 }
 
 void DataProcess::take_share(Session& session) {

@@ -110,7 +110,6 @@ class DataProcess {
   void end(bool keep_windows);
   void open_session(Message& message);
   void take_share(Session& session);
-  KeptBytes::Account account_of(Session const& session);
   void close_session(SessionId id);
   void on_created(Json const& answer);
   // leases.cpp: clients that have ended, or are not heard of.

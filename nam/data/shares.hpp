@@ -10,6 +10,7 @@
 #include <string>
 
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/kept_bytes.hpp"
 
 namespace mpixrma::nam {
 
@@ -52,5 +53,27 @@ class Shares {
   std::uint64_t others_ = 0;
   std::map<uid_t, std::uint64_t> of_user_;  ///< without owners
 };
+
+/// Somebody who has a share.
+struct ShareHolder {
+  uid_t user = 0;
+  bool is_owner = false;
+};
+
+/// The account of bytes that `holder` has of `shares`, which has to outlive it.
+inline KeptBytes::Account account_in(Shares& shares, ShareHolder holder) {
+  return [&shares, holder](std::size_t before, std::size_t now) {
+    if (now <= before) {
+      shares.give_back(holder.user, holder.is_owner, before - now);
+      return true;
+    }
+    try {
+      shares.take(holder.user, holder.is_owner, now - before);
+      return true;
+    } catch (Error const&) {
+      return false;
+    }
+  };
+}
 
 }  // namespace mpixrma::nam

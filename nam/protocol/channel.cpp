@@ -206,7 +206,9 @@ void Channel::post(Json const& head, std::vector<std::byte> data, std::vector<Fi
   }
   out.descriptors = std::move(descriptors);
   output_bytes_ += out.bytes.size();
-  if (account()) return;
+  // Bytes that the socket takes at once are not kept.
+  if (account() || (flush() && account())) return;
+  if (output_.empty()) return;
   output_bytes_ -= out.bytes.size();
   output_.pop_back();
   is_broken_ = true;

@@ -77,9 +77,10 @@ void ControlServer::admit(FileDescriptor socket) {
     client.identity = identities_.of(credentials->uid, credentials->gid);
     client.identity->is_admin = is_admin(credentials->uid);
   }
+  Channel channel(std::move(socket), client.is_local ? client_limits : stranger_limits);
+  if (client.identity) channel.set_account(account_of(*client.identity));
   client.connection = std::make_unique<Connection>(
-      loop_, Channel(std::move(socket), client.is_local ? client_limits : stranger_limits),
-      [this, id](Message& message) { on_request(id, message); },
+      loop_, std::move(channel), [this, id](Message& message) { on_request(id, message); },
       [this, id] { loop_.later([this, id] { clients_.erase(id); }); });
   client.connection->serve_in_turn(peer);
   clients_.emplace(id, std::move(client));
@@ -108,6 +109,12 @@ void ControlServer::authenticated(ClientId id) {
   uid_t const uid = client.identity->uid;
   client.place = admission_.admit({share_of(uid), standing_of(uid), id}, std::move(client.place));
   client.connection->serve_in_turn(share_of(uid));
+  client.connection->set_account(account_of(*client.identity));
+}
+
+/// A client that does not read its answers makes the server keep them.
+KeptBytes::Account ControlServer::account_of(Identity const& identity) {
+  return account_in(kept_answers_, {identity.uid, identity.is_admin});
 }
 
 /// Once a second.

@@ -24,6 +24,7 @@ namespace {
 constexpr std::chrono::seconds longest_wait_for_directory{3};
 constexpr int longest_end = 5;  ///< seconds
 constexpr std::size_t least_lingering = 256;
+constexpr std::uint64_t most_kept_answers = 64u << 20;
 
 void make_private(std::filesystem::path const& directory) {
   std::error_code error;
@@ -68,7 +69,8 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       catalog_(options_.directory / "catalog.sqlite", &reserve_),
       audit_(options_.audit_log),
       descriptor_limit_(raise_descriptor_limit()),
-      admission_(most_connections(), [this](ClientId id) { give_way(id); }) {
+      admission_(most_connections(), [this](ClientId id) { give_way(id); }),
+      kept_answers_("bytes of messages", most_kept_answers) {
   log(Severity::info, "the limit of open descriptors is " + std::to_string(descriptor_limit_) +
                           ", that of connections " + std::to_string(admission_.limit()));
   (void)reserve_.take();

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "nam/data/shares.hpp"
 #include "nam/process/admission.hpp"
 #include "nam/process/connection.hpp"
 #include "nam/process/identity.hpp"
@@ -63,6 +64,7 @@ class ControlServer {
   void admit(FileDescriptor socket);
   Standing standing_of(uid_t uid) const;
   void authenticated(ClientId id);
+  KeptBytes::Account account_of(Identity const& identity);
   void give_way(ClientId id);
   void end_unauthenticated();
   std::size_t most_connections() const;
@@ -174,6 +176,7 @@ class ControlServer {
   Address address_;
   std::size_t descriptor_limit_ = 0;
   Admission admission_;
+  Shares kept_answers_;  ///< bytes of messages to and from users; administrators may have all
   IdentityCache identities_;
   Retry shortage_log_;
   std::map<ClientId, Client> clients_;
