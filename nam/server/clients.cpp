@@ -103,11 +103,13 @@ void ControlServer::give_way(ClientId id) {
   client.connection->close();
 }
 
-/// From here on the connection counts for its user.
-void ControlServer::authenticated(ClientId id) {
+/// From here on the connection counts for its user. Without a place it would count for nobody, and there
+/// would be no bound to connections like this one.
+void ControlServer::authenticate(ClientId id, Identity identity) {
   Client& client = clients_.at(id);
-  uid_t const uid = client.identity->uid;
+  uid_t const uid = identity.uid;
   client.place = admission_.admit({share_of(uid), standing_of(uid), id}, std::move(client.place));
+  client.identity = std::move(identity);
   client.connection->serve_in_turn(share_of(uid));
   client.connection->set_account(account_of(*client.identity));
 }
@@ -179,50 +181,46 @@ Json ControlServer::begin_session(ClientId id, Json const& request) {
   return nullptr;
 }
 
-/// Who is unknown, and who has no secret, learns no more than who has the wrong one.
+/// An unknown user, and one without a secret, learns no more than one with a wrong secret. A failure ends the
+/// connection: each attempt takes a handshake. The user database is asked about users who have proved who
+/// they are only.
 Json ControlServer::prove(ClientId id, Json const& request) {
   Client& client = clients_.at(id);
   if (client.identity || !client.transcript)
     throw Error(ErrorCode::malformed, "a proof without the beginning of a session");
+  close_after_answer(id);
   Transcript const transcript = *std::exchange(client.transcript, std::nullopt);
   auto const user = field<std::string>(request, "user");
-  auto identity = identity_of(user);
-  std::optional<UserSecret> secret;
-  if (identity) secret = read_secret(options_.directory / "secrets" / std::to_string(identity->uid));
-  bool const proven = is_proof(secret.value_or(random_secret()), Prover::client, user, transcript,
-                               field<std::string>(request, "proof"));
-  if (!proven || !secret)
+  auto const holder = secrets_.find(user);
+  UserSecret const secret = holder ? holder->secret : random_secret();
+  bool const proven =
+      is_proof(secret, Prover::client, user, transcript, field<std::string>(request, "proof")) && holder;
+  auto identity = proven ? identity_of(user) : std::nullopt;
+  if (!identity || identity->uid != holder->uid)
     throw Error(ErrorCode::denied, "authentication of user '" + user +
                                        "' failed: wrong secret, or none was made with 'mpix-nam secret'");
   identity->is_admin = is_admin(identity->uid);
-  client.identity = std::move(identity);
-  try {
-    authenticated(id);
-  } catch (Error const& error) {
-    // Without a place it counts for nobody: there would be no bound to connections like this one.
-    client.identity.reset();
-    client.connection->post(to_answer(error));
-    client.connection->close_when_sent();
-    return nullptr;
-  }
+  authenticate(id, std::move(*identity));
   client.connection->set_limits(client_limits);
-  return {{"proof", make_proof(*secret, Prover::server, user, transcript)},
+  return {{"proof", make_proof(secret, Prover::server, user, transcript)},
           {"user", user},
           {"admin", client.identity->is_admin},
           {"key", address_.key}};
 }
 
-/// Made at the first request, and only shown to the user himself, on this host.
+/// Unless the user is known by then.
+void ControlServer::close_after_answer(ClientId id) {
+  loop_.later([this, id] {
+    auto const found = clients_.find(id);
+    if (found != clients_.end() && !found->second.identity) found->second.connection->close_when_sent();
+  });
+}
+
+/// Only shown to the user himself, on this host.
 Json ControlServer::own_secret(ClientId id, Json const&) {
   if (!clients_.at(id).is_local)
     throw Error(ErrorCode::denied, "the secret is shown on the server's host only");
-  std::filesystem::path const file = options_.directory / "secrets" / std::to_string(identity(id).uid);
-  auto secret = read_secret(file);
-  if (!secret) {
-    secret = random_secret();
-    write_secret(file, *secret);
-  }
-  return {{"secret", to_hex(*secret)}, {"address", nam::format(address_)}};
+  return {{"secret", to_hex(secrets_.of(identity(id).uid))}, {"address", nam::format(address_)}};
 }
 
 }  // namespace mpixrma::nam

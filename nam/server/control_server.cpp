@@ -70,6 +70,7 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       audit_(options_.audit_log),
       descriptor_limit_(raise_descriptor_limit()),
       admission_(most_connections(), [this](ClientId id) { give_way(id); }),
+      secrets_(options_.directory / "secrets"),
       kept_answers_("bytes of messages", most_kept_answers) {
   log(Severity::info, "the limit of open descriptors is " + std::to_string(descriptor_limit_) +
                           ", that of connections " + std::to_string(admission_.limit()));
@@ -183,6 +184,7 @@ void ControlServer::reread_options() {
     options_.expiry_grace = fresh->expiry_grace;
     options_.max_user_grants = fresh->max_user_grants;
     admission_.set_limit(most_connections());
+    secrets_.refresh();
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
     audit_.reopen();

@@ -25,6 +25,7 @@
 #include "nam/server/retry.hpp"
 #include "nam/server/server_keys.hpp"
 #include "nam/server/spawner_link.hpp"
+#include "nam/server/user_secrets.hpp"
 
 namespace mpixrma::nam {
 
@@ -63,8 +64,9 @@ class ControlServer {
   void take_connections(FileDescriptor const& listener);
   void admit(FileDescriptor socket);
   Standing standing_of(uid_t uid) const;
-  void authenticated(ClientId id);
+  void authenticate(ClientId id, Identity identity);
   KeptBytes::Account account_of(Identity const& identity);
+  void close_after_answer(ClientId id);
   void give_way(ClientId id);
   void end_unauthenticated();
   std::size_t most_connections() const;
@@ -176,6 +178,7 @@ class ControlServer {
   Address address_;
   std::size_t descriptor_limit_ = 0;
   Admission admission_;
+  UserSecrets secrets_;
   Shares kept_answers_;  ///< bytes of messages to and from users; administrators may have all
   IdentityCache identities_;
   Retry shortage_log_;

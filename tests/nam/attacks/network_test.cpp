@@ -1,4 +1,5 @@
 /// Attacks of a host on the network, with and without the secret of a user.
+#include <sys/inotify.h>
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -263,6 +264,52 @@ TEST_F(Network, ProofsThatAreNotThisUsersAdmitNobody) {
   EXPECT_EQ(answer_to([&](Peer const&) { return proof(begin()); }), "denied") << "another session's proof";
   EXPECT_EQ(answer_to([](Peer const&) { return Json{{"op", "list"}}; }), "malformed");
   EXPECT_EQ(answer_to([](Peer const&) { return Json{{"op", "hello"}, {"version", 2}}; }), "malformed");
+}
+
+TEST_F(Network, SecretsOfUsersLastBeyondARestart) {
+  start();
+  server_.stop();
+  server_.start({"--size", "256M", "--listen", "127.0.0.1:0"});
+  address_ = server_.grant(4096).address;
+  address_.unix_path.clear();
+  auto const [channel, answer] = authenticated();
+  EXPECT_EQ(answer.value("user", ""), "nobody") << answer;
+}
+
+/// Which may be on the network, and slow. Other processes of the system read the file now and then.
+TEST_F(Network, FailedProofsCauseNoQueryOfTheUserDatabase) {
+  start();
+  FileDescriptor const watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (::inotify_add_watch(watch.get(), "/etc/passwd", IN_OPEN) < 0) GTEST_SKIP() << "has no /etc/passwd";
+  constexpr int attempts = 50;
+  int read = 0;
+  for (int i = 0; i < attempts; ++i) {
+    Peer peer = begin();
+    Channel channel(std::move(peer.socket), {});
+    channel.protect(std::move(peer.stream));
+    channel.post(proof(peer, Prover::client, "user" + std::to_string(i)));
+    auto const answer = await_message(channel);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->head.value("error", ""), "denied");
+    char events[4096];
+    if (::read(watch.get(), events, sizeof events) > 0) ++read;
+  }
+  EXPECT_LT(read, attempts / 2);
+}
+
+TEST_F(Network, FailedProofEndsTheConnection) {
+  start();
+  Peer peer = begin();
+  Channel channel(std::move(peer.socket), {});
+  channel.protect(std::move(peer.stream));
+  channel.post(proof(peer, Prover::server));
+  auto const answer = await_message(channel);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->head.value("error", ""), "denied");
+  ClientHandshake const handshake;
+  channel.post(handshake.hello(std::nullopt));
+  EXPECT_FALSE(await_message(channel)) << "a second handshake";
+  EXPECT_TRUE(is_closed(channel.socket()));
 }
 
 TEST_F(Network, PoorUserReachesNothingOfOthers) {
