@@ -132,9 +132,9 @@ void EventLoop::on_signals(std::vector<int> const& signals, std::function<void(i
 
 namespace {
 
-void set_timer(int timer, std::chrono::milliseconds first, std::chrono::milliseconds period) {
-  auto const span = [](std::chrono::milliseconds time) {
-    return timespec{time.count() / 1000, (time.count() % 1000) * 1000000};
+void set_timer(int timer, std::chrono::nanoseconds first, std::chrono::nanoseconds period) {
+  auto const span = [](std::chrono::nanoseconds time) {
+    return timespec{time.count() / 1000000000, time.count() % 1000000000};
   };
   itimerspec const setting{span(period), span(first)};
   if (::timerfd_settime(timer, 0, &setting, nullptr) != 0) fail("timerfd_settime");
@@ -146,8 +146,9 @@ void EventLoop::every(std::chrono::milliseconds period, std::function<void()> ha
   set_timer(add_timer(std::move(handler)), period, period);
 }
 
-void EventLoop::start_timer(int timer, std::chrono::milliseconds span) {
-  set_timer(timer, span, std::chrono::milliseconds::zero());
+void EventLoop::start_timer(int timer, std::chrono::nanoseconds span) {
+  // A time of zero stops it.
+  set_timer(timer, std::max(span, std::chrono::nanoseconds(1)), std::chrono::nanoseconds::zero());
 }
 
 int EventLoop::add_timer(std::function<void()> handler) {

@@ -40,7 +40,7 @@ class EventLoop {
   void every(std::chrono::milliseconds period, std::function<void()> handler);
   /// A timer that is not running. The handler is called once for each time that it is started.
   int add_timer(std::function<void()> handler);
-  static void start_timer(int timer, std::chrono::milliseconds span);
+  static void start_timer(int timer, std::chrono::nanoseconds span);
   /// Runs `task` after the current handlers: for what must not be destroyed while one of them runs. A task
   /// that throws is logged.
   void later(std::function<void()> task) { tasks_.push_back(std::move(task)); }

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 
 #include "nam/process/log.hpp"
 #include "nam/protocol/shortage.hpp"
@@ -17,6 +18,7 @@ namespace {
 constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr std::chrono::milliseconds shortage_pause{100};
+constexpr std::chrono::milliseconds refusal_period{10};
 constexpr int most_taken = 16;  ///< connections, before others have their turn
 constexpr std::chrono::seconds longest_unauthenticated{2};
 /// A host that is silent for longer may have died, and its user needs the place.
@@ -139,14 +141,41 @@ bool ControlServer::is_admin(uid_t uid) const {
 
 void ControlServer::on_request(ClientId id, Message& message) {
   auto const op = field<std::string>(message.head, "op");
+  auto const begin = Retry::Clock::now();
   try {
     Json const answer = answer_to(id, op, message.head);
     audit_request(id, op, message.head, nullptr);
     if (!answer.is_null()) clients_.at(id).connection->post(answer);
   } catch (Error const& error) {
     audit_request(id, op, message.head, &error);
-    throw;
+    if (error.code() != ErrorCode::not_found || identity(id).is_admin) throw;
+    refuse_later({id, begin, error, field_or(message.head, "quiet", false)});
   }
+}
+
+/// A request for an absent object and one for an object that the user may not know of take different times.
+/// Their answers come at the same time.
+void ControlServer::refuse_later(Refusal refusal) {
+  for (auto const now = Retry::Clock::now(); refusal.due <= now;) refusal.due += refusal_period;
+  clients_.at(refusal.client).connection->pause();
+  refusals_.emplace(refusal.due, std::move(refusal));
+  if (refusal_timer_ < 0) refusal_timer_ = loop_.add_timer([this] { send_refusals(); });
+  EventLoop::start_timer(refusal_timer_, refusals_.begin()->first - Retry::Clock::now());
+}
+
+void ControlServer::send_refusals() {
+  auto const end = refusals_.upper_bound(Retry::Clock::now());
+  std::vector<Refusal> due;
+  std::transform(refusals_.begin(), end, std::back_inserter(due), [](auto& entry) { return entry.second; });
+  refusals_.erase(refusals_.begin(), end);
+  for (Refusal const& each : due) {
+    auto const client = clients_.find(each.client);
+    if (client == clients_.end()) continue;
+    if (!each.is_quiet) client->second.connection->post(to_answer(each.error));
+    client->second.connection->resume();
+  }
+  if (!refusals_.empty())
+    EventLoop::start_timer(refusal_timer_, refusals_.begin()->first - Retry::Clock::now());
 }
 
 Json ControlServer::answer_to(ClientId id, std::string const& op, Json const& request) {

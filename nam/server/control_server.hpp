@@ -72,6 +72,15 @@ class ControlServer {
   std::size_t most_connections() const;
   void on_request(ClientId id, Message& message);
   Json answer_to(ClientId id, std::string const& op, Json const& request);
+  /// An answer about an object that is absent, or hidden from the user.
+  struct Refusal {
+    ClientId client;
+    Retry::Clock::time_point due;
+    Error error;
+    bool is_quiet;
+  };
+  void refuse_later(Refusal refusal);
+  void send_refusals();
   Json hello(ClientId id, Json const& request);
   Json begin_session(ClientId id, Json const& request);
   Json prove(ClientId id, Json const& request);
@@ -147,6 +156,8 @@ class ControlServer {
   struct NameSearch {
     std::optional<uid_t> owner;  ///< whose names; nothing: everybody's
     NameKey after;
+    std::optional<uid_t> named_owner;  ///< who has `owner_name`
+    std::string owner_name;
     Json found = Json::array();
   };
   Json names(ClientId id, Json const& request);
@@ -155,7 +166,9 @@ class ControlServer {
   Json unpublish(ClientId id, Json const& request);
   std::optional<uid_t> name_owner(ClientId id, Json const& request) const;
   Catalog::FoundName visible_name(ClientId id, Json const& request);
+  enum class SearchResult { some, page, all };
   bool continue_search(ClientId id, NameSearch& search);
+  SearchResult search_names(ClientId id, NameSearch& search);
   void continue_searches();
 
   Identity const& identity(ClientId id) const { return *clients_.at(id).identity; }
@@ -189,6 +202,8 @@ class ControlServer {
   std::vector<Revocation> revocations_;
   std::map<ClientId, NameSearch> searches_;
   ClientId newest_search_ = 0;
+  std::multimap<Retry::Clock::time_point, Refusal> refusals_;  ///< by the time when they are due
+  int refusal_timer_ = -1;
   int search_timer_ = -1;
   std::set<std::string> lost_windows_;  ///< still in the catalog
   Retry lost_windows_removal_;

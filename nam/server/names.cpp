@@ -8,6 +8,10 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t names_in_page = 256;
+/// One with a window of a large description takes long.
+constexpr std::size_t names_in_query = 4;
+/// Others are served between two steps.
+constexpr std::chrono::milliseconds longest_step{2};
 constexpr std::chrono::milliseconds search_pause{1};
 /// Users who do not own a grant leave the room for its owner's names.
 constexpr std::uint64_t most_foreign_names = 64;           ///< of a user in a grant
@@ -68,29 +72,35 @@ bool ControlServer::continue_search(ClientId id, NameSearch& search) {
   auto const client = clients_.find(id);
   if (client == clients_.end()) return true;
   Connection& connection = *client->second.connection;
+  auto const end = Retry::Clock::now() + longest_step;
   try {
-    auto const page = catalog_.names(search.owner, search.after, names_in_page);
-    bool is_last = page.size() < names_in_page;
-    for (Catalog::FoundName const& each : page) {
-      search.after = each.key;
-      if (!is_visible(id, each.window)) continue;
-      search.found.push_back({{"name", each.key.name},
-                              {"owner", user_name(each.key.owner)},
-                              {"uid", each.key.owner},
-                              {"port", port_of_window(each.window.grant, each.window.window.id)}});
-      if (search.found.size() < names_in_page) continue;
-      connection.post({{"names", search.found}, {"more", true}});
-      is_last = false;
-      break;
+    SearchResult result = search_names(id, search);
+    for (; result == SearchResult::some; result = search_names(id, search)) {
+      if (Retry::Clock::now() >= end) return false;
     }
-    bool const is_full = search.found.size() == names_in_page;
-    if (is_last) connection.post({{"names", search.found}, {"more", false}});
-    if (!is_last && !is_full) return false;
+    connection.post({{"names", search.found}, {"more", result == SearchResult::page}});
   } catch (Error const& error) {
     connection.post(to_answer(error));
   }
   connection.resume();
   return true;
+}
+
+ControlServer::SearchResult ControlServer::search_names(ClientId id, NameSearch& search) {
+  auto const names = catalog_.names(search.owner, search.after, names_in_query);
+  for (Catalog::FoundName const& each : names) {
+    search.after = each.key;
+    if (!is_visible(id, each.window)) continue;
+    // Names of one user follow each other, and the user database may be slow.
+    if (std::exchange(search.named_owner, each.key.owner) != each.key.owner)
+      search.owner_name = user_name(each.key.owner);
+    search.found.push_back({{"name", each.key.name},
+                            {"owner", search.owner_name},
+                            {"uid", each.key.owner},
+                            {"port", port_of_window(each.window.grant, each.window.window.id)}});
+    if (search.found.size() == names_in_page) return SearchResult::page;
+  }
+  return names.size() < names_in_query ? SearchResult::all : SearchResult::some;
 }
 
 /// One step of one search at a time: others are served in between, however many names there are that the

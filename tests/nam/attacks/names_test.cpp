@@ -240,5 +240,41 @@ TEST_F(Names, GrantWithLargeDescriptionsIsLoadedAgain) {
             ErrorCode::quota);
 }
 
+/// The owner of a grant lists names of windows whose descriptions are long.
+TEST_F(Names, ListOfNamesOfLargeWindowsLeavesTheServerToOthers) {
+  start();
+  Locator const grant = server.grant(1u << 20);
+  std::vector<std::uint64_t> const sizes(7500, 0);
+  std::vector<std::uint64_t> const units(7500, 1000000000000000);
+  Session session = Session::open(grant);
+  std::vector<std::string> ports;
+  for (int i = 0; i < 8; ++i) ports.push_back(session.allocate(sizes, units, {.persistent = true}).port);
+  for (int i = 0; i < 200; ++i) (void)publish("name " + std::to_string(1000 + i), ports[i % 8]);
+  EXPECT_EQ(server.ask({{"op", "names"}}).at("names").size(), 200u);
+  EXPECT_GE(served_during({{"op", "names"}}), 20);
+}
+
+TEST_F(Names, AbsentAndHiddenOnesAreRefusedAfterTheSameTime) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  start();
+  Locator const grant = server.grant(1u << 20);
+  (void)publish("field", make_persistent(grant, 100, 1, {.mode = 0600}).port);
+  EXPECT_TRUE(as_user(stranger, [&] {
+    Client client(server.address());
+    (void)client.request({{"op", "names"}});
+    for (std::string const name : {"field", "absent"}) {
+      for (int i = 0; i < 5; ++i) {
+        auto const begin = std::chrono::steady_clock::now();
+        EXPECT_EQ(refusal([&] {
+                    client.request({{"op", "lookup"}, {"name", name}, {"user", "root"}});
+                  }),
+                  ErrorCode::not_found);
+        EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(10)) << name;
+      }
+    }
+    return !testing::Test::HasFailure();
+  }));
+}
+
 }  // namespace
 }  // namespace mpixrma::nam
