@@ -1,17 +1,20 @@
 #include "engine/memory/memory_map.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "engine/base/shared_memory.hpp"
 #include "engine/memory/probe.hpp"
@@ -20,7 +23,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// One line of /proc/self/maps.
+/// One mapping of /proc/self/maps.
 struct MapEntry {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -53,12 +56,26 @@ bool parse(char const* line, MapEntry* out) noexcept {
   return true;
 }
 
-/// Reads the lines of /proc/self/maps, in address order.
-class MapReader {
- public:
-  bool is_open() const noexcept { return static_cast<bool>(file_); }
+FileDescriptor open_map() noexcept { return FileDescriptor(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)); }
 
-  /// Returns false at the end. `out->path` is valid until the next call.
+/// Reads the lines of /proc/self/maps, in address order.
+class MapText {
+ public:
+  explicit MapText(FileDescriptor file) noexcept : file_(std::move(file)) {}
+
+  /// Finds the mapping at the address, which is not below those of earlier calls. Returns false if there is
+  /// none. `out->path` is valid until the next call.
+  bool find(std::uintptr_t at, MapEntry* out) noexcept {
+    while (next(out)) {
+      if (out->end > at) return out->begin <= at;
+    }
+    return false;
+  }
+
+ private:
+  /// Longer than any line: a path has at most 4096 characters.
+  static constexpr std::size_t buffer_bytes = 8192;
+
   bool next(MapEntry* out) noexcept {
     for (;;) {
       char* const end = static_cast<char*>(std::memchr(text_.data() + begin_, '\n', end_ - begin_));
@@ -73,15 +90,11 @@ class MapReader {
     }
   }
 
- private:
-  /// Longer than any line: a path has at most 4096 characters.
-  static constexpr std::size_t buffer_bytes = 8192;
-
   bool read_more() noexcept {
     std::memmove(text_.data(), text_.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
-    if (end_ == text_.size() || !file_) return false;
+    if (end_ == text_.size()) return false;
     ssize_t got = 0;
     do {
       got = ::read(file_.get(), text_.data() + end_, text_.size() - end_);
@@ -91,10 +104,56 @@ class MapReader {
     return true;
   }
 
-  FileDescriptor file_{::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+  FileDescriptor file_;
   std::array<char, buffer_bytes> text_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+};
+
+/// Queries the kernel for single mappings. The time does not depend on their number.
+class MapQueries {
+ public:
+  explicit MapQueries(FileDescriptor file) noexcept : file_(std::move(file)) {}
+
+  /// As MapText::find(). Returns false also if the query fails: see is_supported().
+  bool find(std::uintptr_t at, MapEntry* out) noexcept {
+    Query query{};
+    query.size = sizeof query;
+    query.address = at;
+    query.name_bytes = static_cast<std::uint32_t>(name_.size());
+    query.name = reinterpret_cast<std::uintptr_t>(name_.data());
+    name_[0] = '\0';
+    if (::ioctl(file_.get(), _IOWR('f', 17, Query), &query) != 0) {
+      is_supported_ = errno == ENOENT;
+      return false;
+    }
+    *out = {static_cast<std::uintptr_t>(query.begin),
+            static_cast<std::uintptr_t>(query.end),
+            (query.rights & readable) != 0,
+            (query.rights & writable) != 0,
+            query.offset,
+            query.major,
+            query.minor,
+            query.inode,
+            name_.data()};
+    return true;
+  }
+  bool is_supported() const noexcept { return is_supported_; }
+
+ private:
+  /// The kernel's struct procmap_query, which headers before Linux 6.11 lack.
+  struct Query {
+    std::uint64_t size, flags, address;
+    std::uint64_t begin, end, rights, page_bytes, offset, inode;
+    std::uint32_t major, minor, name_bytes, build_id_bytes;
+    std::uint64_t name, build_id;
+  };
+  static constexpr std::uint64_t readable = 1;
+  static constexpr std::uint64_t writable = 2;
+
+  FileDescriptor file_;
+  std::array<char, 4096> name_;
+  bool is_supported_ = true;
 };
 
 /// Finds the file of the mapping: by its link, which needs privileges, or by its path, which it may lack.
@@ -118,29 +177,52 @@ bool file_reaches(MapEntry const& entry, std::uintptr_t end) noexcept {
   return entry.offset + (end - entry.begin) <= pages * page;
 }
 
-}  // namespace
-
-MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept {
-  auto at = reinterpret_cast<std::uintptr_t>(begin);
-  std::uintptr_t const end = at + bytes;
-  if (end < at) return {};
+/// Combines the rights of the mappings in [at, end).
+template <typename Map>
+MemoryRights rights_in(Map& map, std::uintptr_t at, std::uintptr_t end) noexcept {
   MemoryRights rights{true, true, true};
-  MapReader maps;
-  if (!maps.is_open()) {
-    bool const readable = accessible(begin, bytes, false);
-    return {readable, readable, readable && accessible(begin, bytes, true)};
-  }
   MapEntry entry;
   while (at < end) {
-    if (!maps.next(&entry)) return {};
-    if (entry.end <= at) continue;
-    if (entry.begin > at) return {};
+    if (!map.find(at, &entry)) return {};
     at = std::min(entry.end, end);
     rights.readable = rights.readable && entry.readable;
     rights.writable = rights.writable && entry.writable;
     if (entry.inode != 0 && entry.readable && !file_reaches(entry, at)) return {};
   }
   return rights;
+}
+
+}  // namespace
+
+std::optional<MemoryRights> detail::query_rights(void const* begin, std::size_t bytes) noexcept {
+  static std::atomic<bool> is_supported{true};
+  if (!is_supported.load(std::memory_order_relaxed)) return std::nullopt;
+  FileDescriptor file = open_map();
+  if (!file) return std::nullopt;
+  MapQueries map(std::move(file));
+  auto const at = reinterpret_cast<std::uintptr_t>(begin);
+  MemoryRights const rights = rights_in(map, at, at + bytes);
+  if (map.is_supported()) return rights;
+  is_supported.store(false, std::memory_order_relaxed);
+  return std::nullopt;
+}
+
+MemoryRights detail::read_rights(void const* begin, std::size_t bytes) noexcept {
+  FileDescriptor file = open_map();
+  if (!file) {
+    bool const is_readable = accessible(begin, bytes, false);
+    return {is_readable, is_readable, is_readable && accessible(begin, bytes, true)};
+  }
+  MapText map(std::move(file));
+  auto const at = reinterpret_cast<std::uintptr_t>(begin);
+  return rights_in(map, at, at + bytes);
+}
+
+MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept {
+  auto const at = reinterpret_cast<std::uintptr_t>(begin);
+  if (at + bytes < at) return {};
+  std::optional<MemoryRights> const asked = detail::query_rights(begin, bytes);
+  return asked ? *asked : detail::read_rights(begin, bytes);
 }
 
 Status reason_for_fault(void const* begin, std::size_t bytes, bool write) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "engine/base/status.hpp"
 
@@ -14,10 +15,18 @@ struct MemoryRights {
   bool writable = false;
 };
 
-/// Reads the kernel's map: allocates no pages and takes no lock of the engine. If the size of a mapped file
-/// cannot be determined, its last page is read. The time grows with the number of mappings, not with `bytes`.
-/// Another thread may change the mapping at any time.
+/// Looks at the kernel's map: allocates no pages and takes no lock of the engine. If the size of a mapped
+/// file cannot be determined, its last page is read. The time grows with the number of mappings in the range;
+/// before Linux 6.11, with the number of all mappings. It does not grow with `bytes`. Another thread may
+/// change the mapping at any time.
 MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept;
+
+namespace detail {
+/// The two ways of rights_of(), for a range that does not wrap around: by a query for each mapping, or by the
+/// text of the map. The first returns nullopt if the kernel does not support queries.
+std::optional<MemoryRights> query_rights(void const* begin, std::size_t bytes) noexcept;
+MemoryRights read_rights(void const* begin, std::size_t bytes) noexcept;
+}  // namespace detail
 
 /// Returns the reason why an access to the range fails: not_writable if it can be read, else bad_address.
 Status reason_for_fault(void const* begin, std::size_t bytes, bool write) noexcept;

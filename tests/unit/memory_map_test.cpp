@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace mpixrma::engine {
 namespace {
@@ -33,7 +34,32 @@ int sparse_file(std::size_t bytes) {
   return file;
 }
 
-TEST(MemoryMap, TellsRightsOfEveryByte) {
+/// The two ways to look at the map, and the chosen one.
+enum class Way { chosen, queries, text };
+
+class MemoryMap : public ::testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Way::queries && !detail::query_rights(this, 1))
+      GTEST_SKIP() << "the kernel does not support queries";
+  }
+  static MemoryRights rights_of(void const* begin, std::size_t bytes) {
+    switch (GetParam()) {
+      case Way::queries: return detail::query_rights(begin, bytes).value();
+      case Way::text: return detail::read_rights(begin, bytes);
+      default: return engine::rights_of(begin, bytes);
+    }
+  }
+};
+
+std::string way_name(::testing::TestParamInfo<Way> const& way) {
+  if (way.param == Way::chosen) return "chosen";
+  return way.param == Way::queries ? "queries" : "text";
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, MemoryMap, ::testing::Values(Way::chosen, Way::queries, Way::text), way_name);
+
+TEST_P(MemoryMap, TellsRightsOfEveryByte) {
   Mapped const pages(4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
   ASSERT_EQ(::mprotect(pages.base() + page, page, PROT_READ), 0);
   ASSERT_EQ(::mprotect(pages.base() + 2 * page, page, PROT_NONE), 0);
@@ -49,10 +75,10 @@ TEST(MemoryMap, TellsRightsOfEveryByte) {
   EXPECT_FALSE(rights_of(pages.base(), 4 * page).mapped) << "a gap";
   EXPECT_TRUE(rights_of(pages.base(), 2 * page).mapped);
   EXPECT_FALSE(rights_of(nullptr, 8).mapped);
-  EXPECT_FALSE(rights_of(pages.base(), SIZE_MAX).mapped);
+  EXPECT_FALSE(engine::rights_of(pages.base(), SIZE_MAX).mapped);
 }
 
-TEST(MemoryMap, NamesReasonOfFault) {
+TEST(FaultReason, IsNamed) {
   Mapped const pages(2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS);
   EXPECT_EQ(reason_for_fault(pages.base(), 8, true), Status::not_writable);
   EXPECT_EQ(reason_for_fault(nullptr, 8, true), Status::bad_address);
@@ -61,7 +87,7 @@ TEST(MemoryMap, NamesReasonOfFault) {
   EXPECT_EQ(reason_for_fault(pages.base(), 8, false), Status::bad_address);
 }
 
-TEST(MemoryMap, FindsEndOfMappedFile) {
+TEST_P(MemoryMap, FindsEndOfMappedFile) {
   int const file = sparse_file(3 * page / 2);
   Mapped const pages(3 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file);
   EXPECT_TRUE(rights_of(pages.base(), 2 * page).writable) << "the last page of the file counts whole";
@@ -71,7 +97,7 @@ TEST(MemoryMap, FindsEndOfMappedFile) {
   EXPECT_FALSE(rights_of(pages.base() + 2 * page, 8).mapped);
 }
 
-TEST(MemoryMap, MakesNoPages) {
+TEST_P(MemoryMap, MakesNoPages) {
   constexpr std::size_t bytes = std::size_t{1} << 30;
   int const file = sparse_file(bytes);
   struct stat status {};
@@ -82,6 +108,27 @@ TEST(MemoryMap, MakesNoPages) {
   ASSERT_EQ(::fstat(file, &status), 0);
   EXPECT_LE(static_cast<std::size_t>(status.st_blocks) * 512, page) << "the last page at most";
   ::close(file);
+}
+
+TEST_P(MemoryMap, LooksBeyondTheFirstMapping) {
+  Mapped const pages(6 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+  for (std::size_t i = 1; i < 6; i += 2) ASSERT_EQ(::mprotect(pages.base() + i * page, page, PROT_READ), 0);
+  MemoryRights const mixed = rights_of(pages.base(), 6 * page);
+  EXPECT_TRUE(mixed.mapped && mixed.readable);
+  EXPECT_FALSE(mixed.writable);
+  ASSERT_EQ(::mprotect(pages.base() + 5 * page, page, PROT_NONE), 0);
+  EXPECT_FALSE(rights_of(pages.base(), 6 * page).readable) << "the last one counts";
+  EXPECT_TRUE(rights_of(pages.base(), 5 * page).readable);
+}
+
+TEST_P(MemoryMap, TellsRightsOfExecutablesMemory) {
+  static char written[64] = {1};
+  static char zero[64];
+  EXPECT_TRUE(rights_of(written, sizeof written).writable);
+  EXPECT_TRUE(rights_of(zero, sizeof zero).writable);
+  MemoryRights const constant = rights_of("constant", 8);
+  EXPECT_TRUE(constant.mapped && constant.readable);
+  EXPECT_FALSE(constant.writable);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -104,6 +105,35 @@ TEST_P(EnginePath, RefusesToWriteExposedMemoryThatCanOnlyBeRead) {
     }
     rank.barrier();
     EXPECT_EQ(rank.engine().conceal(id), Status::ok);
+  });
+}
+
+/// Memory of few pages is looked at in another way.
+TEST_P(EnginePath, RefusesToWriteSmallMemoryThatCanOnlyBeReadInPart) {
+  run_job(2, configure, [](Rank& rank) {
+    Pages const memory;
+    std::fill_n(memory.base(), 2 * page, std::byte{7});
+    EXPECT_EQ(::mprotect(memory.base() + page, page, PROT_READ), 0);
+    EXPECT_EQ(::mprotect(memory.base() + 2 * page, page, PROT_NONE), 0);
+    ExposureId mixed{};
+    ExposureId whole{};
+    ASSERT_EQ(rank.engine().expose(memory.base(), 2 * page, Rights::all, &mixed), Status::ok);
+    ASSERT_EQ(rank.engine().expose(memory.base(), page, Rights::all, &whole), Status::ok);
+    ExposureId none{};
+    EXPECT_EQ(rank.engine().expose(memory.base() + page, page + 1, Rights::all, &none), Status::bad_address);
+    EXPECT_TRUE(std::all_of(memory.base(), memory.base() + 2 * page,
+                            [](std::byte value) { return value == std::byte{7}; }));
+    rank.show(0, static_cast<std::uint64_t>(mixed));
+    rank.show(1, static_cast<std::uint64_t>(whole));
+    rank.barrier();
+    if (rank.rank() == 0) {
+      EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1), 0, 64, false), only_reads);
+      EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1), page, page, false), only_reads);
+      EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1, 1), 0, page, false), all_well);
+    }
+    rank.barrier();
+    EXPECT_EQ(rank.engine().conceal(whole), Status::ok);
+    EXPECT_EQ(rank.engine().conceal(mixed), Status::ok);
   });
 }
 
