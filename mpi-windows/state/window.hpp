@@ -9,10 +9,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -25,8 +23,8 @@
 #include "mpi-windows/state/error.hpp"
 #include "mpi-windows/state/hints.hpp"
 #include "mpi-windows/state/mpix_windows.h"
-#include "mpi-windows/nam/lock_wait.hpp"
 #include "mpi-windows/state/rank_table.hpp"
+#include "mpi-windows/state/seldom.hpp"
 #include "mpi-windows/state/shared_places.hpp"
 #include "mpi-windows/state/spinlock.hpp"
 #include "mpi-windows/state/target.hpp"
@@ -373,7 +371,6 @@ class Window : public mpix_window {
   std::uint64_t counters_round_ = 0;  ///< number of calls of set_counters()
 
   std::unique_ptr<NamWindow> nam_;  ///< set if a memory server has the memory
-  NamLockPatience nam_patience_;
   /// The connected processes: not null if they are not the targets.
   MPI_Comm origins_ = MPI_COMM_NULL;
   RankTable table_;
@@ -386,12 +383,11 @@ class Window : public mpix_window {
   engine::LockId lock_id_ = 0;
   engine::Holder const holder_;  ///< owner of the locks that this process takes
   bool has_lock_ = false;
-  engine::HeldLocks::Group held_;
-  std::map<std::uintptr_t, std::size_t> attached_;  ///< by base
-  std::multiset<std::uintptr_t> attached_empty_;    ///< bases of size 0
-  std::mutex creation_;                             ///< protects creation of targets, and the attached memory
+  std::mutex creation_;  ///< protects creation of targets, and the attached memory
   /// Whether this process may access memory of others by load and store.
   std::atomic<bool> shares_memory_{false};
+  std::unique_ptr<Seldom> const seldom_;
 };
+static_assert(sizeof(Window) <= 1032);  // the largest block that glibc's malloc keeps at hand
 
 }  // namespace mpixrma::windows

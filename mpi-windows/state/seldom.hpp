@@ -1,0 +1,27 @@
+/// Members of a window that few calls use, in memory of their own: malloc has blocks of a thousand bytes at
+/// hand, and takes thousands of instructions for larger ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "engine/sync/held_locks.hpp"
+#include "mpi-windows/nam/lock_wait.hpp"
+
+namespace mpixrma::windows {
+
+struct Seldom {
+  Seldom(engine::HeldLocks& all, engine::Holder const& holder, std::function<bool()> may_hold)
+      : held(all, holder, std::move(may_hold)) {}
+
+  engine::HeldLocks::Group held;
+  NamLockPatience nam_patience;
+  std::map<std::uintptr_t, std::size_t> attached;  ///< by base
+  std::multiset<std::uintptr_t> attached_empty;    ///< bases of size 0
+};
+
+}  // namespace mpixrma::windows
