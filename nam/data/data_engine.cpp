@@ -15,7 +15,7 @@ namespace {
               std::string("the grant's engine: ") + mpix_engine_status_text(status));
 }
 
-/// Greater than those of the processes of jobs (Executor::name_of).
+/// Returns a process number greater than those of the processes of jobs (Executor::name_of).
 std::uint64_t random_process() {
   UserSecret const random = random_secret();
   std::uint64_t process = 0;
@@ -42,9 +42,9 @@ DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes)
   bootstrap_.size = sizeof bootstrap_;
   bootstrap_.context = this;
   bootstrap_.process = random_process();
-  // Each session has an address of its own; that of the engine itself is for nobody.
+  // Each session has an address of its own; the address of the engine itself is not published.
   bootstrap_.publish = [](void*, void const*, std::size_t) { return 0; };
-  // Clients come to it; it looks for nobody.
+  // Clients connect to the engine; it connects to nobody.
   bootstrap_.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
   mpix_engine_config config;
   mpix_engine_config_init(&config);

@@ -1,4 +1,5 @@
-/// The engine of a data process: by it, clients that cannot map the memory reach the windows of the grant.
+/// The engine of a data process: clients that cannot map the memory reach the windows of the grant through
+/// it.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,10 @@
 
 namespace mpixrma::nam {
 
-/// Whether clients are given keys of windows, with which UCX puts and gets without a look at exposures.
+/// Whether clients are given keys of windows, with which UCX puts and gets without a check of exposures.
 enum class RemoteKeys { never, hardware, always };
 
-/// As of the option --rdma. Throws Error(bad_request).
+/// Parses the value of the option --rdma. Throws Error(bad_request).
 RemoteKeys parse_remote_keys(std::string const& policy);
 char const* to_string(RemoteKeys policy) noexcept;
 
@@ -25,30 +26,34 @@ class DataEngine {
     RemoteKeys remote_keys = RemoteKeys::never;
     bool encrypt = false;  ///< all messages; without remote keys
   };
-  /// `stripes`: of those who map the memory. Throws Error(unavailable).
+  /// `stripes` are shared with the processes that map the memory. Throws Error(unavailable).
   DataEngine(Network const& network, engine::StripeTable& stripes);
   ~DataEngine();
   DataEngine(DataEngine const&) = delete;
   DataEngine& operator=(DataEngine const&) = delete;
 
-  /// Somebody who is admitted to what is exposed, until close().
+  /// A peer that may use the exposed memory until close().
   struct Access {
     std::uint64_t session = 0;
     std::vector<std::byte> address;  ///< good for this session alone
   };
-  /// Throws Error.
+  /// Admits a new session. Throws Error.
   Access open();
-  /// No operation of the session is executed any more when it returns, and its keys are destroyed when other
-  /// sessions have given them back.
+  /// When it returns, no operation of the session is executed any more, and the session's keys are destroyed
+  /// when other sessions have given them back.
   void close(std::uint64_t session) noexcept;
-  /// Goes on with that, and begins it for clients that have gone otherwise. Now and then.
+  /// Continues the destruction of keys, and begins it for clients that have gone in another way. Called now
+  /// and then.
   void renew_keys() noexcept;
-  /// The session's connection has ended, or carried a message that was changed. Where messages are encrypted.
+  /// Whether the session's connection has ended, or has carried a message that was changed. For encrypted
+  /// messages.
   bool is_lost(std::uint64_t session) const noexcept;
 
-  /// For all operations; `bytes` is not 0. The exposure's name is not given a second time. Throws Error.
+  /// Exposes memory for all operations; `bytes` is not 0. The name of the exposure is not reused. Throws
+  /// Error.
   std::uint64_t expose(std::byte* base, std::uint64_t bytes);
-  /// From here on no operation begins by it. Those of clients with keys may go on until is_unreachable().
+  /// From here on no operation can begin to use the exposure. Operations of clients with keys may continue
+  /// until is_unreachable().
   mpix_engine_concealed conceal(std::uint64_t exposure) noexcept;
   bool is_unreachable(mpix_engine_concealed const& concealed) const noexcept;
 

@@ -22,11 +22,11 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr ChannelLimits control_limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
-/// Of sessions of users who do not own the grant.
+/// Limits of sessions of users who do not own the grant.
 constexpr ChannelLimits guest_limits{.head_bytes = 16384, .data_bytes = 1u << 20, .descriptors = 0};
 constexpr std::uint64_t most_message_bytes = 128u << 20;  ///< of all sessions, at a time
 constexpr std::uint64_t descriptors_of_session = 2;       ///< its connection, and its client's process
-/// A control process that has ended is started again by whoever watches over it.
+/// Seconds without a control process. A control process that has ended is started again by its supervisor.
 constexpr int longest_alone = 600;
 constexpr std::uint64_t largest_other_file = 64u << 20;
 constexpr std::chrono::milliseconds usage_delay{50};
@@ -59,7 +59,7 @@ DataProcess::DataProcess(FileDescriptor control) {
 }
 
 int DataProcess::run() {
-  // This thread does not block the signals of faults.
+  // This thread does not block the signals of memory faults.
   engine::FaultScope::admit_always();
   (void)engine::admit_faults();
   loop_.run();
@@ -82,7 +82,7 @@ void DataProcess::lose_control() {
   if (!storage_ || !is_loaded_) return loop_.stop();  // the next one starts another process
   log(Severity::warning, "the control process has gone; this one waits for another");
   for (auto const& [id, pending] : std::exchange(pending_, {})) {
-    // The catalog may have it: its memory is free when it does not any more.
+    // The catalog may have the window: its memory is freed when the catalog does not have it any more.
     unconfirmed_.push_back(pending.window);
     auto const session = sessions_.find(pending.session);
     if (session == sessions_.end()) continue;
@@ -92,7 +92,7 @@ void DataProcess::lose_control() {
   }
 }
 
-/// A new control process comes, where there is none.
+/// Accepts a new control process if there is none.
 void DataProcess::be_adopted() {
   FileDescriptor socket = accept_from(adoption_);
   if (!socket && is_shortage(errno)) loop_.pause(adoption_.get(), std::chrono::milliseconds(100));
@@ -110,7 +110,7 @@ void DataProcess::tell_ready() {
   control_->post(ready, {}, memory_to_pass());
 }
 
-/// For the control process, which keeps it beyond the life of this one.
+/// Returns the descriptors for the control process, which keeps them beyond the life of this one.
 std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
   std::vector<FileDescriptor> memory;
   memory.emplace_back(::fcntl(shared_->descriptor().get(), F_DUPFD_CLOEXEC, 0));
@@ -118,7 +118,7 @@ std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
   return memory;
 }
 
-/// Once a second. Nobody starts a temporary server again: its windows last as long as they are used.
+/// Called once a second. Nobody restarts a temporary server: its windows last as long as they are used.
 void DataProcess::wait_for_control() {
   if (control_) return;
   bool const goes_on = temporary_ ? !sessions_.empty() : ++seconds_alone_ <= longest_alone;
@@ -178,7 +178,7 @@ void DataProcess::set_up(Message& message) {
   network_ = {field<std::string>(head, "interfaces"), parse_remote_keys(field<std::string>(head, "rdma")),
               field<bool>(head, "encrypt")};
   try {
-    // First: whoever listens there is the one process that uses the memory.
+    // Must come first: the process that listens there is the only one that uses the memory.
     if (message.descriptors.empty()) throw Error(ErrorCode::malformed, "a grant without a socket");
     adoption_ = std::move(message.descriptors.back());
     message.descriptors.pop_back();
@@ -197,7 +197,7 @@ void DataProcess::set_up(Message& message) {
   finish_set_up();
 }
 
-/// A part of the memory each time, so that the end of the grant does not wait for all of it.
+/// Reserves a part of the memory each time, so that the end of the grant does not wait for all of it.
 void DataProcess::reserve_next() {
   if (!control_ || !storage_) return;
   try {
@@ -226,7 +226,7 @@ void DataProcess::refuse_grant(Error const& error) {
   control_->close_when_sent();
 }
 
-/// A page of the catalog's windows. After the last one, a process that has just started is ready.
+/// Takes in a page of the catalog's windows. After the last page, a process that has just started is ready.
 void DataProcess::load(Json const& page) {
   if (!loading_) return;
   for (Json const& each : page.at("windows")) {
@@ -247,7 +247,7 @@ void DataProcess::load(Json const& page) {
   if (!loaded.adopted) tell_ready();
 }
 
-/// Takes the memory of an earlier process, or makes new memory; the storage file is the last descriptor.
+/// Takes over the memory of an earlier process, or makes new memory; the storage file is the last descriptor.
 void DataProcess::open_memory(Message& message) {
   auto const bytes = field<std::uint64_t>(message.head, "bytes");
   auto const places =
@@ -266,7 +266,8 @@ void DataProcess::open_memory(Message& message) {
   shared_.emplace(has_control ? SharedControl::take_over(std::move(passed[0])) : SharedControl::make(places));
 }
 
-/// Sessions have the new mode at their next request. Those that have no right any more keep no lock, either.
+/// Sessions have the new mode from their next request on. Sessions that have no right any more lose their
+/// locks, too.
 void DataProcess::change_mode(std::string const& window, unsigned mode) {
   if (auto const found = windows_.find(window); found != windows_.end()) {
     Held& held = found->second;
@@ -279,12 +280,12 @@ void DataProcess::change_mode(std::string const& window, unsigned mode) {
   if (loading_ && loading_->listed.contains(window)) loading_->listed.at(window).ownership.mode = mode;
 }
 
-/// Whoever uses them finds out.
+/// Clients find out when they use the windows.
 void DataProcess::withdraw_all() noexcept {
   if (shared_) shared_->withdraw_others({});
 }
 
-/// `keep_windows`: the grant goes on with the next data process.
+/// If `keep_windows` is set, the grant continues with the next data process.
 void DataProcess::end(bool keep_windows) {
   withdraw_all();
   if (keep_windows) store_all();
@@ -292,8 +293,8 @@ void DataProcess::end(bool keep_windows) {
   loop_.stop();
 }
 
-/// The windows of the catalog are those that are here. A process that has served before does not know a
-/// window that was never promised to anybody.
+/// Drops windows that the catalog does not have. A process that has served before may have a window whose
+/// creation was never confirmed to a client.
 void DataProcess::reconcile(Loading const& loaded) {
   auto const& listed = loaded.listed;
   for (std::string const& id : std::exchange(unconfirmed_, {})) drop(id);
@@ -317,7 +318,8 @@ void DataProcess::reconcile(Loading const& loaded) {
   }
 }
 
-/// In a new place, unless it has one. There is one: that was looked at when it was made.
+/// Keeps the window in the given place, or in a new one. A place is free: that was checked when the window
+/// was made.
 void DataProcess::keep(Window window, SessionId session, std::optional<SharedControl::Slot> place) {
   std::string const id = window.id;
   auto const slot = place ? place : shared_->place(id);
@@ -342,7 +344,7 @@ void DataProcess::open_session(Message& message) {
   auto const client = credentials_of(socket);
   if (!session.is_local && lease_.count() != 0) bound_silence(socket, lease_);
   Channel channel(std::move(socket), session.is_owner ? ChannelLimits{} : guest_limits);
-  // Each session alone may keep a whole message: all together would take the memory of the host.
+  // Each session alone may keep a whole message: all of them together could take the memory of the host.
   channel.set_account(account_in(message_shares_, {session.identity.uid, session.is_owner}));
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
@@ -388,7 +390,7 @@ void DataProcess::close_session(SessionId id) {
     if (held.session == id) ended.push_back(window);
   }
   for (Piece& piece : concealed_) piece.used_by.erase(id);
-  // First: what it has sent and nobody has executed comes too late.
+  // Must come first: operations that the session has sent and that are not executed yet come too late.
   if (std::uint64_t const access = session.access.session; access != 0) engine_->close(access);
   sessions_.erase(found);
   for (std::string const& window : ended) drop(window);
@@ -396,7 +398,7 @@ void DataProcess::close_session(SessionId id) {
   tell_usage();
 }
 
-/// The answer of the catalog to a new persistent window.
+/// Handles the catalog's answer about a new persistent window.
 void DataProcess::on_created(Json const& answer) {
   auto const found = pending_.find(field<std::uint64_t>(answer, "creation"));
   if (found == pending_.end()) return;
@@ -429,7 +431,7 @@ Json DataProcess::usage() const {
           {"sessions", sessions_.size()}};
 }
 
-/// Windows that are not persistent come and go often: the control process is not woken for each.
+/// Windows that are not persistent are made and freed often: the control process is not woken for each.
 void DataProcess::tell_usage_of(Window const& window) {
   if (window.persistent) return tell_usage();
   tell_usage_soon();
@@ -439,13 +441,13 @@ void DataProcess::tell_usage_soon() {
   if (!std::exchange(usage_due_, true)) EventLoop::start_timer(usage_timer_, usage_delay);
 }
 
-/// Once for all that happens now.
+/// Reports the usage once for all that happens now.
 void DataProcess::tell_usage() {
   if (!std::exchange(usage_told_, false)) return;
   loop_.later([this] {
     usage_told_ = true;
     if (!control_) return;
-    // Not behind what waits already: however long the control process does not read, one message waits.
+    // Sent only if nothing else waits: however long the control process does not read, one message waits.
     if (control_->output_bytes() != 0) return tell_usage_soon();
     Json told = usage();
     told["op"] = "usage";

@@ -1,6 +1,5 @@
 /// The process that has the memory of one grant, and serves the sessions of its users. It holds nothing of
-/// other grants. The control process hands it the connections of those whom it has let in, and keeps the
-/// catalog.
+/// other grants. The control process hands it the connections of admitted clients, and keeps the catalog.
 #pragma once
 
 #include <chrono>
@@ -29,11 +28,11 @@ class DataProcess {
   /// `control` is the connection to the control process.
   explicit DataProcess(FileDescriptor control);
 
-  /// Until the grant ends, or no control process has come back for long. Returns the exit code.
+  /// Runs until the grant ends, or no control process has come back for a long time. Returns the exit code.
   int run();
 
  private:
-  /// Somebody who was let in.
+  /// A client that was admitted.
   struct Session {
     std::unique_ptr<Connection> connection;
     Identity identity;
@@ -59,7 +58,7 @@ class DataProcess {
     std::uint64_t spare = 0;        ///< as SharedControl has said a second ago
     std::set<SessionId> used_by{};  ///< sessions that reach the window by loads and stores if they map
   };
-  /// Memory in the grant that a window has had.
+  /// Memory in the grant that belonged to a window.
   struct Piece {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
@@ -68,7 +67,7 @@ class DataProcess {
     std::string window{};               ///< that was evicted
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
   };
-  /// Memory that sessions keep for their next windows.
+  /// Which of the memory that sessions keep for their next windows.
   enum class Spares { all, idle_for_a_second };
   /// A persistent window that is not in the catalog yet.
   struct Pending {
@@ -81,7 +80,7 @@ class DataProcess {
     std::uint64_t sessions = 0;
     std::uint64_t metadata = 0;  ///< bytes
   };
-  /// The windows of the catalog, which come in pages.
+  /// The windows of the catalog, which arrive in pages.
   struct Loading {
     bool adopted = false;  ///< this process has served before
     std::map<std::string, Window> listed;
@@ -112,7 +111,7 @@ class DataProcess {
   void take_share(Session& session);
   void close_session(SessionId id);
   void on_created(Json const& answer);
-  // leases.cpp: clients that have ended, or are not heard of.
+  // leases.cpp: clients that have ended, or that send nothing.
   void watch_client(SessionId id, pid_t client);
   void end_silent_sessions();
   void end_lost_sessions();
@@ -123,7 +122,7 @@ class DataProcess {
   void tell_usage_soon();
   Json usage() const;
 
-  // requests.cpp: what sessions ask for.
+  // requests.cpp: requests of sessions.
   void serve(SessionId id, Message& message);
   void tell_denied(SessionId id, Json const& request, Error const& error);
   void on_request(SessionId id, Message& message);
@@ -140,7 +139,7 @@ class DataProcess {
   bool execute(OperationRequest const& request, Region const& region, std::span<std::byte> fetched);
   void map(SessionId id);
 
-  // processes.cpp: who maps a window.
+  // processes.cpp: processes that map a window.
   void processes(SessionId id, Json const& request);
   bool is_mapped(Piece const& piece) const;
 

@@ -1,6 +1,6 @@
-/// DataProcess: what the storage file has of the persistent windows. Clients map memory; the file gets it at
-/// persist() and release(), in the background, and when the process ends in order. Other windows are never in
-/// the file.
+/// DataProcess: the content of persistent windows in the storage file. Clients map memory; it is written to
+/// the file at persist() and release(), in the background, and when the process ends in order. Other windows
+/// are never in the file.
 #include <algorithm>
 
 #include "nam/data/data_process.hpp"
@@ -10,12 +10,12 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Compared in the background each second: a few milliseconds.
+/// Bytes that are compared in the background each second: a few milliseconds.
 constexpr std::uint64_t background_bytes = 16u << 20;
 
 }  // namespace
 
-/// Of a new data process whose memory is new: all earlier processes of the server have ended, too.
+/// Called in a new data process whose memory is new: all earlier processes of the server have ended, too.
 void DataProcess::load_windows() {
   std::map<std::uint64_t, std::uint64_t> pieces;
   for (auto const& [id, held] : windows_)
@@ -23,7 +23,7 @@ void DataProcess::load_windows() {
   std::uint64_t end = 0;
   for (auto const& [offset, length] : pieces) {
     if (length == 0) continue;
-    // A window that ended when the server did may have left its bytes between those that stay.
+    // A window that ended when the server did may have left bytes between the windows that remain.
     file_->clear(end, offset - end);
     file_->load(storage_->descriptor(), offset, length);
     end = offset + length;
@@ -31,14 +31,14 @@ void DataProcess::load_windows() {
   file_->clear(end, storage_->bytes() - end);
 }
 
-/// After this the window survives the processes of the server; with `sync` a crash of the machine, too.
+/// After this the window survives the processes of the server; with `sync` also a crash of the machine.
 void DataProcess::store(Window const& window, bool sync) const {
   if (!file_) return;
   file_->store(storage_->descriptor(), window.offset, SegmentAllocator::footprint(window.bytes));
   if (sync) file_->sync();
 }
 
-/// An ordered end promises no more than the operations before it did: failures are told in the log.
+/// An ordered end promises no more than the operations before it did: failures are reported in the log.
 void DataProcess::store_all() const noexcept {
   for (auto const& [id, held] : windows_) {
     try {
@@ -49,8 +49,8 @@ void DataProcess::store_all() const noexcept {
   }
 }
 
-/// Once a second: some of the windows, one after another and again from the first one on, while there are
-/// sessions and once completely after the last one.
+/// Called once a second. Stores some of the windows, one after another and then from the first one again, as
+/// long as there are sessions, and once completely after the last session.
 void DataProcess::store_some() {
   if (!file_ || background_rounds_ == 0) return;
   std::uint64_t left = background_bytes;

@@ -1,6 +1,6 @@
-/// DataProcess: clients that have ended, or that are not heard of. A session over TCP has a lease, which each
-/// message renews: a host that has died says nothing. A session of this host has none, because its client
-/// writes by stores that nothing can refuse: it ends with the client's process, also where a child of that
+/// DataProcess: clients that have ended, or that send nothing. A session over TCP has a lease, which each
+/// message renews: a host that has died sends nothing. A session of this host has none, because its client
+/// writes by stores that nothing can reject: it ends with the client's process, even if a child of that
 /// process keeps the connection open.
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -13,8 +13,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Nothing where the system has no such descriptors (Linux before 5.3), or the process is of another PID
-/// namespace.
+/// Returns no descriptor if the system does not have them (Linux before 5.3), or the process is in another
+/// PID namespace.
 FileDescriptor open_process([[maybe_unused]] pid_t pid) {
 #ifdef SYS_pidfd_open
   if (pid > 0) return FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -35,7 +35,7 @@ void DataProcess::watch_client(SessionId id, pid_t client) {
               [this, id](std::uint32_t) { loop_.later([this, id] { close_session(id); }); });
 }
 
-/// Once a second. A data process that was stopped itself has heard nobody meanwhile.
+/// Called once a second. A data process that was stopped itself has received nothing meanwhile.
 void DataProcess::end_silent_sessions() {
   constexpr std::chrono::seconds longest_gap{3};
   auto const now = std::chrono::steady_clock::now();
@@ -54,7 +54,7 @@ void DataProcess::end_silent_sessions() {
   }
 }
 
-/// Once a second: what such a session has locked is free for others.
+/// Called once a second. Locks of a session whose encrypted connection has ended become free for others.
 void DataProcess::end_lost_sessions() {
   if (!engine_ || !network_.encrypt) return;
   for (auto& [id, session] : sessions_) {

@@ -1,5 +1,5 @@
-/// DataProcess: operations that travel as requests. They are executed in the order of their session, each
-/// atomic with the operations of those who map the memory and of peers of the engine.
+/// DataProcess: operations that arrive as requests. They are executed in the order of their session, each
+/// atomic with the operations of processes that map the memory and of peers of the engine.
 #include <vector>
 
 #include "engine/base/backoff.hpp"
@@ -10,7 +10,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// The holder of the stripes may be stopped: this process has other sessions to serve.
+/// Gives up soon: the holder of the stripes may be stopped, and this process has other sessions to serve.
 bool acquire_soon(engine::StripeHold& hold) noexcept {
   constexpr int most_attempts = 64;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
@@ -57,7 +57,8 @@ void DataProcess::operate(SessionId id, Message const& message) {
   sessions_.at(id).connection->post({{"executed", executed}}, std::move(fetched));
 }
 
-/// False: its stripes are taken. Stripes and modes go by offsets in the grant, as with those who map it.
+/// Returns false if its stripes are taken. Stripes and modes depend on offsets in the grant, as in processes
+/// that map it.
 bool DataProcess::execute(OperationRequest const& request, Region const& region,
                           std::span<std::byte> fetched) {
   std::vector<engine::Segment> runs(request.runs.begin(), request.runs.end());

@@ -1,4 +1,4 @@
-/// DataProcess: the processes that map a window, for those who evict it.
+/// DataProcess: lists the processes that map a window, for its eviction.
 #include <fcntl.h>
 #include <poll.h>
 

@@ -1,4 +1,4 @@
-/// DataProcess: what its sessions ask for. Each request is checked against what the session may do.
+/// DataProcess: the requests of sessions. Each request is checked against the rights of the session.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void DataProcess::serve(SessionId id, Message& message) {
   }
 }
 
-/// For the audit; so seldom that no session floods the control process.
+/// Reports a denied request for the audit; so seldom that no session floods the control process.
 void DataProcess::tell_denied(SessionId id, Json const& request, Error const& error) {
   constexpr std::chrono::milliseconds pause{100};
   auto const now = std::chrono::steady_clock::now();
@@ -69,7 +69,7 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (!answer.is_null()) connection.post(answer);
 }
 
-/// The window of the request. Who may do nothing with it is told that there is none.
+/// Returns the window of the request. To a client that may do nothing with it, the window does not exist.
 DataProcess::Held& DataProcess::window_for(SessionId id, Json const& request, Access wanted) {
   auto const name = field<std::string>(request, "window");
   auto const found = windows_.find(name);
@@ -96,7 +96,7 @@ Json DataProcess::describe(SessionId id, Held& held) {
   answer["read"] = may(session, window, Access::read);
   answer["write"] = may(session, window, Access::write);
   answer["storage"] = to_string(kind_);
-  // Also before the session maps: it may do so later.
+  // Noted even before the session maps the memory: it may do so later.
   if (session.is_owner && session.is_local) held.used_by.insert(id);
   answer["slot"] = held.slot;
   answer["generation"] = shared_->generation(held.slot).load(std::memory_order_relaxed);
@@ -123,7 +123,7 @@ void DataProcess::check_quotas(Window const& window) const {
                                       std::to_string(quotas_.metadata) + " bytes in all");
 }
 
-/// Nobody looks here whether they exist.
+/// Whether these parts exist is not checked here.
 std::vector<std::string> DataProcess::other_parts_of(Json const& request) {
   auto parts = field_or<std::vector<std::string>>(request, "other_parts", {});
   if (parts.size() >= most_parts)
@@ -163,18 +163,18 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
     throw Error(ErrorCode::no_space, "the grant has " + format_bytes(free_->free_bytes()) + " left, " +
                                          format_bytes(free_->largest_free()) + " of it in one piece, and " +
                                          format_bytes(window.bytes) + " were asked for");
-  // What an earlier process has left there is nobody's business.
+  // The content that an earlier window has left there is cleared.
   if (!storage_->is_fresh()) storage_->clear(*offset, SegmentAllocator::footprint(window.bytes));
   window.offset = *offset;
   for (Region& region : window.regions) region.offset += *offset;
   return window;
 }
 
-/// A persistent window is answered for when it stands in the catalog; null until then.
+/// Returns the answer for a persistent window once it is in the catalog; null until then.
 Json DataProcess::enter(SessionId id, Held& held) {
   if (!control_)
     throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
-  // The file may still have what another window has left there.
+  // The file may still have the content of another window there.
   store(held.window, held.window.durability == Durability::storage);
   held.session = 0;
   held.window.persistent = true;
@@ -205,7 +205,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   }
 }
 
-/// A window of the session becomes a persistent one.
+/// Makes a window of the session persistent.
 Json DataProcess::keep_for_good(SessionId id, Json const& request) {
   Held& held = window_for(id, request, Access::write);
   if (held.session != id) throw Error(ErrorCode::denied, "the window is not one that ends with this session");
@@ -216,7 +216,7 @@ Json DataProcess::join(SessionId id, Json const& request) {
   return describe(id, window_for(id, request, Access::none));
 }
 
-/// A persistent window stays, and its storage file has what is in it.
+/// A persistent window remains, and its content is written to the storage file.
 void DataProcess::release(SessionId id, Json const& request) {
   leave(id, field<std::string>(request, "window"));
   Held const& held = window_for(id, request, Access::write);
@@ -237,7 +237,7 @@ void DataProcess::persist(SessionId id, Json const& request) {
 
 namespace {
 
-/// What [offset, offset + bytes) of the region of the request is in the grant.
+/// Returns the offset in the grant of [offset, offset + bytes) of the region of the request.
 std::uint64_t locate(Window const& window, Json const& request, std::uint64_t bytes) {
   auto const rank = field<std::uint64_t>(request, "rank");
   auto const offset = field<std::uint64_t>(request, "offset");
@@ -266,14 +266,14 @@ void DataProcess::write(SessionId id, Message const& message) {
   sessions_.at(id).connection->post(done);
 }
 
-/// The memory itself, for the owner on this host.
+/// Passes the memory itself to the owner on this host.
 void DataProcess::map(SessionId id) {
   Session& session = sessions_.at(id);
   if (!session.is_owner) throw Error(ErrorCode::denied, "only the owner of a grant maps its memory");
   if (!session.is_local) throw Error(ErrorCode::unsupported, "memory is mapped on the server's host only");
   session.has_mapped = true;
   std::vector<FileDescriptor> memory;
-  // An opener of its own: the control process finds out whether the memory is still in use.
+  // Opened separately, so that the control process can find out whether the memory is still in use.
   memory.push_back(reopened(storage_->descriptor()));
   memory.push_back(shared_->reopen());
   session.connection->post({{"bytes", storage_->bytes()},
@@ -281,8 +281,8 @@ void DataProcess::map(SessionId id) {
                            {}, std::move(memory));
 }
 
-/// Sessions keep memory for windows like those that they have freed (SharedControl::offer_spare), which
-/// nobody else has to go without.
+/// Sessions keep memory for windows like those that they have freed (SharedControl::offer_spare), as long as
+/// nobody else needs it.
 void DataProcess::take_back_spares(Spares which) {
   std::vector<std::string> taken;
   for (auto& [name, held] : windows_) {

@@ -1,5 +1,5 @@
-/// Pieces of a grant: whole pages, the smallest free piece that is large enough, joined with its neighbours
-/// when it comes back.
+/// Allocates pieces of a grant: whole pages, from the smallest free piece that is large enough; a freed piece
+/// is joined with its neighbours.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ class SegmentAllocator {
     return (bytes + granularity - 1) / granularity * granularity;
   }
 
-  /// Offset of a free piece, which is free no more; nothing where none is large enough.
+  /// Allocates a piece and returns its offset; nothing if no free piece is large enough.
   std::optional<std::uint64_t> take(std::uint64_t bytes);
-  /// Takes this very piece; false where it is not free.
+  /// Allocates this very piece. Returns false if it is not free.
   bool take_at(std::uint64_t offset, std::uint64_t bytes);
   void give_back(std::uint64_t offset, std::uint64_t bytes);
 

@@ -1,4 +1,4 @@
-/// Shares of users in the sessions and descriptors of a grant: users of its windows do not keep its owner
+/// Shares of users in the sessions and descriptors of a grant: users of its windows cannot keep its owner
 /// out.
 #pragma once
 
@@ -17,11 +17,11 @@ namespace mpixrma::nam {
 class Shares {
  public:
   Shares() = default;
-  /// `what` is shared, in the plural; `total` of it.
+  /// Shares out `total` of the resource `what`, which is named in the plural.
   Shares(std::string what, std::uint64_t total) : what_(std::move(what)), total_(total) {}
 
   /// Owners may have all. All other users together have three quarters at most, and each of them one quarter.
-  /// Error(quota).
+  /// Throws Error(quota).
   void take(uid_t user, bool is_owner, std::uint64_t count = 1) {
     std::uint64_t const share = std::max<std::uint64_t>(total_ / 4, 1);
     auto const found = of_user_.find(user);
@@ -54,13 +54,13 @@ class Shares {
   std::map<uid_t, std::uint64_t> of_user_;  ///< without owners
 };
 
-/// Somebody who has a share.
+/// A user who has a share.
 struct ShareHolder {
   uid_t user = 0;
   bool is_owner = false;
 };
 
-/// The account of bytes that `holder` has of `shares`, which has to outlive it.
+/// Returns the account of the bytes that `holder` has of `shares`, which must outlive it.
 inline KeptBytes::Account account_in(Shares& shares, ShareHolder holder) {
   return [&shares, holder](std::size_t before, std::size_t now) {
     if (now <= before) {

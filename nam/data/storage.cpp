@@ -78,7 +78,7 @@ Storage::Storage(StorageKind kind, std::uint64_t bytes, engine::FileDescriptor d
 }
 
 void Storage::map(std::uint64_t bytes) {
-  // An engine that serves the memory finds the stripes of others, who know them by offsets.
+  // An engine that serves the memory uses the stripes of other processes, which know them by offsets.
   mapping_ = kind_ == StorageKind::huge ? engine::Mapping::reserved(descriptor_, bytes, engine::stripe_period)
                                         : engine::Mapping::of(descriptor_, bytes, engine::stripe_period);
   if (!mapping_) fail(ErrorCode::no_space, "cannot map the memory of the grant");
@@ -87,7 +87,7 @@ void Storage::map(std::uint64_t bytes) {
 bool Storage::reserve_next() {
   if (kind_ == StorageKind::huge) return true;  // their mapping has set them aside
   std::uint64_t const left = bytes() - reserved_;
-  // The first look refuses what the machine cannot have, before anything is taken.
+  // The first check rejects what the machine does not have, before any memory is taken.
   bool const may_begin = reserved_ != 0 || engine::memory_headroom_or_none() >= bytes();
   std::uint64_t const part = std::min(largest_reservation, left);
   engine::CommitCredit credit;

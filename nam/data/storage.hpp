@@ -26,27 +26,28 @@ class Storage {
   Storage() = default;
   /// New memory. Throws Error(no_space) where the system has too little.
   Storage(StorageKind kind, std::uint64_t bytes);
-  /// The one that another process has made. Throws Error(unavailable) where it is shorter.
+  /// Memory that another process has made. Throws Error(unavailable) if it is shorter.
   Storage(StorageKind kind, std::uint64_t bytes, engine::FileDescriptor descriptor);
 
   int descriptor() const noexcept { return descriptor_.get(); }
   std::byte* base() const noexcept { return mapping_.base(); }
   std::uint64_t bytes() const noexcept { return mapping_.length(); }
 
-  /// Takes the next part of new memory from the machine, so that using it cannot fail. True: all of it is
-  /// there. Error(no_space): the machine, or a control group, has too little; nothing is taken then.
+  /// Takes the next part of new memory from the machine, so that using it cannot fail. Returns true when all
+  /// of it is there. Throws Error(no_space) if the machine, or a control group, has too little; nothing is
+  /// taken then.
   bool reserve_next();
-  /// clear() gives no memory back.
+  /// From here on clear() gives no memory back.
   void keep_pages() noexcept { keeps_pages_ = true; }
-  /// Gives all memory back to the system: it is zero for those who still map it.
+  /// Gives all memory back to the system: it is zero for processes that still map it.
   void discard() noexcept;
 
   /// Whether all of it was zero when this process got it.
   bool is_fresh() const noexcept { return fresh_; }
   /// Makes [offset, offset + length), whole pages, zero, and gives memory back where that is no risk.
   void clear(std::uint64_t offset, std::uint64_t length);
-  /// Copies between the memory and a buffer. The caller has checked the range. Throws Error(unavailable)
-  /// where the system has no memory behind it (SIGBUS); then a part may be copied.
+  /// Copies between the memory and a buffer. The caller has checked the range. Throws Error(unavailable) if
+  /// the system has no memory behind it (SIGBUS); then a part may have been copied.
   void read(std::uint64_t offset, std::span<std::byte> into) const;
   void write(std::uint64_t offset, std::span<std::byte const> from);
   /// Calls `access`, which accesses [offset, offset + length). As read(); `access` may end in the middle

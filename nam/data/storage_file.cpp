@@ -24,7 +24,7 @@ constexpr std::size_t piece_bytes = 256 * 1024;
   throw Error(full ? ErrorCode::no_space : ErrorCode::internal, what + ": " + std::strerror(error));
 }
 
-/// First page from `offset` on that may have data; `end` where all pages before it are holes.
+/// Returns the first page from `offset` on that may have data; `end` if all pages before it are holes.
 std::uint64_t next_data(int descriptor, std::uint64_t offset, std::uint64_t end) {
   off_t const found = ::lseek(descriptor, static_cast<off_t>(offset), SEEK_DATA);
   if (found < 0) return errno == ENXIO ? end : offset;
@@ -68,7 +68,7 @@ StorageFile::StorageFile(engine::FileDescriptor descriptor, StorageIdentity cons
     throw Error(ErrorCode::exists, std::string("another process uses ") + the_file);
   if (!is_new) return;
   auto const length = static_cast<off_t>(storage_file_bytes(bytes_));
-  // With all of its blocks, so that a full disk is an error here and not when a window is persisted.
+  // Allocates all of its blocks, so that a full disk is an error here and not when a window is persisted.
   if (int const error = ::posix_fallocate(descriptor_.get(), 0, length); error != 0)
     fail("no room for " + std::to_string(length) + " bytes in " + the_file, error);
   if (!write_identity(descriptor_.get(), identity) || ::fsync(descriptor_.get()) != 0)
@@ -112,7 +112,7 @@ void StorageFile::store(int memory, std::uint64_t offset, std::uint64_t length) 
   }
 }
 
-/// Neighbouring pages by one call.
+/// Neighbouring pages are written by one call.
 void StorageFile::store_piece(std::byte const* wanted, std::byte const* present, std::uint64_t offset,
                               std::size_t length) const {
   auto const differs = [&](std::size_t at) {
@@ -134,7 +134,7 @@ void StorageFile::sync() const {
 
 void StorageFile::clear(std::uint64_t offset, std::uint64_t length) const {
   if (length == 0) return;
-  // The blocks stay those of the file: others could take them.
+  // The file keeps its blocks: others could take them.
   if (::fallocate(descriptor_.get(), FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                   static_cast<off_t>(length)) == 0)
     return;

@@ -1,5 +1,5 @@
-/// DataProcess: clients that do not map the memory. Operations of owners are an engine's messages, those of
-/// other users are requests (operate.cpp). Locks are taken here, with those of all others.
+/// DataProcess: clients that do not map the memory. Operations of owners are messages to an engine, those of
+/// other users are requests (operate.cpp). Locks are taken here, like those of all others.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -8,7 +8,7 @@
 
 namespace mpixrma::nam {
 
-/// The engine's address. From here on the session is told how engines name its windows.
+/// Returns the engine's address. From here on the session learns by which names engines use its windows.
 void DataProcess::reach(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   if (!session.is_owner)
@@ -50,8 +50,8 @@ bool DataProcess::is_reachable(Piece const& piece) const noexcept {
   return is_mapped(piece) || (engine_ && !engine_->is_unreachable(piece.concealed));
 }
 
-/// A client that runs answers at once; what one that is stopped can reach is nobody else's until it goes on
-/// or ends.
+/// A running client answers at once. Memory that a stopped client can reach is not given to others until it
+/// continues or ends.
 void DataProcess::wait_for_concealed(Window const& window) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
   auto const may_soon_end = [this](Piece const& piece) { return !is_mapped(piece); };
@@ -62,7 +62,8 @@ void DataProcess::wait_for_concealed(Window const& window) {
   }
 }
 
-/// The locks that a window of the session has: the system tells those of different open files apart.
+/// Returns the locks that a window has for this session: the system distinguishes locks of different open
+/// files.
 SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   auto const holder = field<std::uint64_t>(request, "holder");
@@ -79,7 +80,7 @@ SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
   }
 }
 
-/// One attempt: who waits asks again. A lock that keeps others out needs the right to write.
+/// Attempts once: a client that waits asks again. A lock that excludes others needs the right to write.
 void DataProcess::try_lock(SessionId id, Json const& request) {
   bool const exclusive = field<bool>(request, "exclusive");
   Held const& held = window_for(id, request, exclusive ? Access::write : Access::none);
@@ -91,7 +92,7 @@ void DataProcess::try_lock(SessionId id, Json const& request) {
   sessions_.at(id).connection->post({{"taken", taken}, {"has_turn", has_turn}});
 }
 
-/// Also where the window has gone meanwhile.
+/// Works even if the window has ended meanwhile.
 void DataProcess::unlock(SessionId id, Json const& request) {
   auto const slot = field<SharedControl::Slot>(request, "slot");
   auto const rank = field<std::uint16_t>(request, "rank");

@@ -1,4 +1,4 @@
-/// A segment of a grant: the memory of one window, with a region for each rank of those who made it.
+/// A segment of a grant: the memory of one window, with a region for each rank of its creators.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace mpixrma::nam {
 
-/// What a persistent window outlives.
+/// The failures that a persistent window survives.
 enum class Durability {
   clients,  ///< those who use it
   server,   ///< a crash of the server's processes
@@ -43,14 +43,15 @@ struct Window {
 /// Regions are aligned to this.
 inline constexpr std::uint64_t region_alignment = 64;
 
-/// Regions of these sizes, one behind the other from 0 on, and the bytes of all. Throws Error(bad_request).
+/// Places regions of these sizes one behind the other from 0 on, and returns the bytes of all. Throws
+/// Error(bad_request).
 std::uint64_t lay_out(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                       std::vector<Region>* regions);
 
-/// Bytes that its description takes in a data process, about.
+/// Returns about how many bytes its description takes in a data process.
 std::uint64_t metadata_bytes(Window const& window) noexcept;
 
-/// As it travels between the server's processes, and stands in the catalog.
+/// The form in which a window travels between the server's processes and is kept in the catalog.
 Json to_json(Window const& window);
 /// Throws Error(malformed).
 Window window_from(Json const& json);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr rlim_t most_descriptors = 65536;
 
-/// All that peers of a standing may have, of `limit`: the rest is for those of higher standing.
+/// Returns how many of `limit` places all peers of a standing may have: the rest is for higher standings.
 std::size_t room_for(Standing standing, std::size_t limit) {
   std::size_t const reserve = std::min(std::max<std::size_t>(limit / 16, 8), limit / 2);
   switch (standing) {
@@ -27,7 +27,7 @@ std::size_t room_for(Standing standing, std::size_t limit) {
   }
 }
 
-/// What one peer may have. Ranks of a job on one host connect at the same time.
+/// Returns how many places one peer may have. Ranks of a job on one host connect at the same time.
 std::size_t share_of(Standing standing, std::size_t limit) {
   switch (standing) {
     case Standing::administrator: return limit;
@@ -85,8 +85,8 @@ void Admission::remove(Applicant const& holder) noexcept {
   if (--peer.connections == 0) peers_.erase(found);
 }
 
-/// Those who are not authenticated take each other's places, and leave theirs to users. A place that one of
-/// them leaves is the newcomer's, so there are no more connections than before.
+/// Unauthenticated connections give their places to new ones and to users. The new connection takes the place
+/// of the evicted one, so the number of connections does not grow.
 void Admission::make_room(Applicant const& applicant) {
   bool const is_known = applicant.standing != Standing::unauthenticated;
   auto const found = peers_.find(applicant.peer);

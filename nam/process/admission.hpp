@@ -1,7 +1,7 @@
 /// Shares of peers in the connections to the control process: no user and no host of the network keeps all
-/// others out, and administrators and owners of grants have room that others do not get. A connection whose
-/// user is not known yet gives way to others: who cannot be told apart from an attacker is let in, and has to
-/// authenticate before too many others come.
+/// others out, and administrators and owners of grants have room that others do not get. An unauthenticated
+/// connection is admitted, since it cannot be told apart from an attacker, but may be evicted for another
+/// one: it has to authenticate before too many others come.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ enum class Standing { unauthenticated, user, owner, administrator };
 
 class Admission {
  public:
-  /// A connection that wants a place. `peer`: a user or, before authentication, a host. `connection`: a
-  /// number that no other one has; later ones have larger numbers.
+  /// A connection that asks for a place. `peer` is a user or, before authentication, a host. `connection` is
+  /// a unique number, which increases with each connection.
   struct Applicant {
     std::string peer;
     Standing standing = Standing::unauthenticated;
@@ -48,13 +48,13 @@ class Admission {
   /// `evict` ends an unauthenticated connection, and with it its place, before it returns.
   Admission(std::size_t connections, std::function<void(std::uint64_t connection)> evict)
       : limit_(connections), evict_(std::move(evict)) {}
-  /// Of all peers together.
+  /// Sets the limit of all peers together.
   void set_limit(std::size_t connections) noexcept { limit_ = connections; }
   std::size_t limit() const noexcept { return limit_; }
   std::size_t count() const noexcept { return all_; }
 
-  /// Error(quota): a user has his share already, or all room for the standing is taken by connections of
-  /// users. Gives back `former`, the connection's place before.
+  /// Throws Error(quota) if a user has his share already, or connections of users take all room for the
+  /// standing. Gives back `former`, the previous place of the connection.
   Place admit(Applicant applicant, Place former);
   Place admit(Applicant applicant) { return admit(std::move(applicant), Place()); }
 
@@ -64,7 +64,8 @@ class Admission {
     std::set<std::uint64_t> unauthenticated;  ///< of them; the first one is the oldest
   };
   using Peers = std::map<std::string, Peer>;
-  /// The last one has the most unauthenticated connections; of several, it has the oldest.
+  /// Orders peers by the number of their unauthenticated connections; among equal ones the peer with the
+  /// oldest connection is the last.
   using Ranking = std::map<std::pair<std::size_t, std::uint64_t>, std::string>;
 
   static Ranking::key_type rank_of(Peer const& peer) {
@@ -88,7 +89,7 @@ class Admission {
 /// the connection comes from.
 std::string host_of_peer(engine::FileDescriptor const& socket);
 
-/// Raises the soft limit of open descriptors to the hard one, at most 65536. Returns what it is then.
+/// Raises the soft limit of open descriptors to the hard one, at most 65536. Returns the new limit.
 std::size_t raise_descriptor_limit() noexcept;
 
 }  // namespace mpixrma::nam

@@ -45,7 +45,7 @@ class Filter {
     if (call == __NR_SCMP_ERROR) return;
     int const status = ::seccomp_rule_add(context_.get(), action, call,
                                           static_cast<unsigned>(sizeof...(conditions)), conditions...);
-    // EACCES: the action of all other calls.
+    // EACCES: the action equals the default action.
     if (status != 0 && status != -EDOM && status != -EACCES) fail(-status);
   }
   [[noreturn]] static void fail(int error) {
@@ -58,8 +58,8 @@ class Filter {
   std::unique_ptr<void, Release> context_;
 };
 
-/// By all data processes: the server, glibc (tested with 2.36), libstdc++, and UCX with its
-/// transports by TCP, shared memory and verbs.
+/// Calls of all data processes: by the server, glibc (tested with 2.36), libstdc++, and UCX with its
+/// transports TCP, shared memory and verbs.
 constexpr std::array allowed_calls{
     // Memory.
     "brk", "mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise", "msync", "mincore", "mlock", "mlock2",
@@ -76,7 +76,7 @@ constexpr std::array allowed_calls{
     "clock_gettime64", "clock_getres", "clock_getres_time64", "gettimeofday", "time", "times", "alarm",
     "getitimer", "setitimer", "timer_create", "timer_settime", "timer_settime64", "timer_gettime",
     "timer_gettime64", "timer_getoverrun", "timer_delete",
-    // Signals, those of this process alone (see below).
+    // Signals, only to this process (see below).
     "rt_sigaction", "rt_sigprocmask", "rt_sigpending", "rt_sigsuspend", "rt_sigtimedwait",
     "rt_sigtimedwait_time64", "rt_sigreturn", "sigreturn", "sigaction", "sigprocmask", "sigaltstack",
     "signal", "signalfd", "signalfd4", "tgkill", "pause", "restart_syscall",
@@ -98,14 +98,14 @@ constexpr std::array allowed_calls{
     "socketcall", "socketpair", "bind", "listen", "accept", "accept4", "connect", "shutdown", "getsockname",
     "getpeername", "getsockopt", "setsockopt", "send", "sendto", "sendmsg", "sendmmsg", "recv", "recvfrom",
     "recvmsg", "recvmmsg", "recvmmsg_time64",
-    // The call, and its address.
+    // The current process, and its identity.
     "getpid", "getppid", "getpgrp", "getpgid", "getsid", "getuid", "getuid32", "geteuid", "geteuid32",
     "getgid", "getgid32", "getegid", "getegid32", "getresuid", "getresuid32", "getresgid", "getresgid32",
     "getgroups", "getgroups32", "capget", "prctl", "getrlimit", "ugetrlimit", "setrlimit", "prlimit64",
     "getrusage", "uname", "sysinfo", "getrandom", "riscv_hwprobe", "riscv_flush_icache", "cacheflush"};
 
-/// Known to be used by attacks or by mistake: other programs and processes, other processes' memory, the
-/// system as a whole, and interfaces of the kernel that neither the server nor UCX needs.
+/// Calls used by attacks or by mistake: other programs and processes, other processes' memory, the system as
+/// a whole, and interfaces of the kernel that neither the server nor UCX needs.
 constexpr std::array refused_calls{
     "execve", "execveat", "fork", "vfork", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp",
     "pidfd_getfd", "pidfd_send_signal", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "process_madvise",
@@ -161,7 +161,7 @@ void filter_calls() {
   filter.refuse(ENOSYS, SCMP_SYS(clone3));
   filter.allow(SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
   filter.refuse(EPERM, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
-  // Signal 0 looks whether a process is there.
+  // Signal 0 checks whether a process exists.
   filter.allow(SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, 0));
   filter.refuse(EPERM, SCMP_SYS(kill), SCMP_A1(SCMP_CMP_NE, 0));
   filter_families(filter);

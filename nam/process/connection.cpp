@@ -76,7 +76,7 @@ void Connection::handle(std::uint32_t events) {
   update_interest();
 }
 
-/// All that have arrived, or one of them, and the next one in the next turn.
+/// Takes in all messages that have arrived, or only one, and the next one in the next turn.
 void Connection::take_messages() {
   bool const takes_one = !user_.empty();
   bool has_taken = false;
@@ -111,7 +111,7 @@ void Connection::post(Json const& head, std::vector<std::byte> data,
   channel_.post(head, std::move(data), std::move(descriptors));
   bool const is_open = channel_.flush();
   update_interest();
-  // Not by an event of the socket: it may be full, and more than may be kept.
+  // Closed without waiting for an event of the socket, which may be full while more than the limit is kept.
   if (!is_open)
     loop_.later([this, life = std::weak_ptr<void>(life_)] {
       if (!life.expired()) close();

@@ -1,5 +1,5 @@
-/// A channel in an event loop: one request at a time, and none while its owner does not take in the answers,
-/// unless it is a link between processes that both send on their own.
+/// A channel in an event loop: handles one request at a time, and none while its peer does not take in the
+/// answers, unless it is a link between processes that both send unasked.
 #pragma once
 
 #include <functional>
@@ -16,10 +16,10 @@ class Connection {
   using OnMessage = std::function<void(Message&)>;
   using OnClose = std::function<void()>;
 
-  /// `on_message` may throw Error, which is the answer then; one that is malformed ends the connection, as
-  /// does any other exception, after Error(internal). It is not called again before an answer is posted while
-  /// it is `paused`. A request that is `quiet` has no answer: what is posted meanwhile is not sent.
-  /// `on_close` is called once, and must not destroy the connection but EventLoop::later.
+  /// `on_message` may throw Error, which then is the answer; Error(malformed) ends the connection, as does
+  /// any other exception, after Error(internal). It is not called again before an answer is posted while the
+  /// connection is `paused`. A request that is `quiet` has no answer: messages that are posted meanwhile are
+  /// not sent. `on_close` is called once, and must destroy the connection only by EventLoop::later.
   Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close);
   ~Connection();
   Connection(Connection const&) = delete;
@@ -31,8 +31,8 @@ class Connection {
   void resume();
   bool is_paused() const noexcept { return paused_; }
   /// From now on messages are taken in as long as no more than `most_output` bytes wait to be sent. For a
-  /// link on which both sides send without being asked: if each stopped reading while it has output, both
-  /// could wait for ever (docs/decisions/0019).
+  /// link on which both sides send unasked: if each stopped reading while it has output, both could wait for
+  /// ever (docs/decisions/0019).
   void read_while_sending(std::size_t most_output) noexcept { most_output_ = most_output; }
   std::size_t output_bytes() const noexcept { return channel_.output_bytes(); }
   void set_limits(ChannelLimits const& limits) noexcept { channel_.set_limits(limits); }
@@ -43,14 +43,14 @@ class Connection {
   std::string const& user() const noexcept { return user_; }
   void protect(SecureStream stream) { channel_.protect(std::move(stream)); }
   std::string stream_state() const { return channel_.stream_state(); }
-  /// After what is under way.
+  /// Closes the connection after posted messages have been sent.
   void close_when_sent();
-  /// At once.
+  /// Closes the connection at once.
   void close();
   bool has_output() const noexcept { return channel_.has_output(); }
   /// Whether everything that came is taken in and everything posted is sent.
   bool is_quiet() const noexcept { return !channel_.has_input() && !channel_.has_output(); }
-  /// Gives the socket away; nothing happens here any more.
+  /// Returns the socket; the connection is not used any more.
   FileDescriptor release();
 
  private:

@@ -27,7 +27,8 @@ constexpr std::chrono::milliseconds first_suspension{10};
 constexpr unsigned most_doublings = 10;
 constexpr std::size_t most_turns = 64;  ///< between two looks at descriptors
 
-/// Whether `action` returns: an exception of one event must not end the process that serves all others.
+/// Whether `action` returns normally: an exception of one event must not end the process, which serves all
+/// others.
 template <typename Action>
 bool returns(Action const& action) noexcept {
   try {
@@ -77,7 +78,8 @@ void EventLoop::forget(int fd) {
   watched_.erase(found);
 }
 
-/// Not watched at all meanwhile: a descriptor that is watched for nothing still reports its errors.
+/// The descriptor is not watched at all meanwhile: a descriptor that is watched for nothing still reports its
+/// errors.
 void EventLoop::suspend(int fd, Watched& watched, std::chrono::milliseconds span) {
   watched.resume_at = std::chrono::steady_clock::now() + span;
   if (std::exchange(watched.suspended, true)) return;
@@ -104,7 +106,7 @@ void EventLoop::resume_suspended() {
   }
 }
 
-/// For epoll_wait: -1 without a suspended descriptor.
+/// Returns the timeout for epoll_wait: -1 without a suspended descriptor.
 int EventLoop::milliseconds_to_resume() const {
   if (suspended_ == 0) return -1;
   auto first = std::chrono::steady_clock::time_point::max();

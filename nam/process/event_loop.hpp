@@ -33,12 +33,12 @@ class EventLoop {
   /// Does not watch `fd` for this time.
   void pause(int fd, std::chrono::milliseconds span);
 
-  /// `handler` is called in run() instead of what the signals do otherwise. Once.
+  /// Calls `handler` in run() instead of the default action of the signals. May be called once.
   void on_signals(std::vector<int> const& signals, std::function<void(int signal)> handler);
-  /// `handler` is called each `period`, as time passes while the machine runs: changes of the clock do not
-  /// matter.
+  /// Calls `handler` each `period`, measured in time during which the machine runs: changes of the clock do
+  /// not matter.
   void every(std::chrono::milliseconds period, std::function<void()> handler);
-  /// A timer that is not running. The handler is called once for each time that it is started.
+  /// Makes a timer that is not running. The handler is called once for each start of the timer.
   int add_timer(std::function<void()> handler);
   static void start_timer(int timer, std::chrono::nanoseconds span);
   /// Runs `task` after the current handlers: for what must not be destroyed while one of them runs. A task
@@ -48,8 +48,8 @@ class EventLoop {
   /// task that throws is logged.
   void in_turn(std::string const& user, std::function<void()> task) { turns_.add(user, std::move(task)); }
 
-  /// Looks for more for so long after something has happened, letting others go on, before it sleeps: to wake
-  /// up may take longer than what is asked for. Never unless it is called.
+  /// After an event, polls for more for this time, yielding to other threads, before it sleeps: to wake up
+  /// may take longer than the request that is waited for. Off by default.
   void linger(std::chrono::microseconds span) noexcept { linger_ = span; }
 
   void run();

@@ -1,4 +1,4 @@
-/// Who asks, and what that permits.
+/// Identities of clients, and the rights that they have.
 #pragma once
 
 #include <sys/types.h>
@@ -18,12 +18,13 @@ struct Identity {
   bool is_admin = false;  ///< of the server
 };
 
-/// The user with this number or name, with all groups; `gid` where the system does not know the user.
+/// Returns the user with this number or name, with all groups; with only `gid` if the system does not know
+/// the user.
 Identity identity_of(uid_t uid, gid_t gid);
 std::optional<Identity> identity_of(std::string const& user);
 
-/// Identities that were asked for within the last second. The system reads several files for one, and users
-/// connect as often as they like.
+/// Identities that were asked for within the last second. The system reads several files for one identity,
+/// and users connect as often as they like.
 class IdentityCache {
  public:
   Identity const& of(uid_t uid, gid_t gid);
@@ -36,17 +37,17 @@ class IdentityCache {
   std::map<std::pair<uid_t, gid_t>, Known> known_;
 };
 
-/// A name, or a number: the user's or group's number. Throws Error(bad_request).
+/// Parses the name or number of a user or group. Throws Error(bad_request).
 uid_t parse_user(std::string const& text);
 gid_t parse_group(std::string const& text);
 std::string user_name(uid_t uid);
 
 enum class Access : unsigned { none = 0, write = 2, read = 4 };
 
-/// Throws Error(bad_request) where it has other bits than those to read and write.
+/// Throws Error(bad_request) if the mode has other bits than those to read and write.
 void check_mode(unsigned mode);
 
-/// Who may do what with an object, as for files: owner, group and others, each with read (4) and write (2).
+/// The access rights of an object, as for files: owner, group and others, each with read (4) and write (2).
 struct Ownership {
   uid_t owner = 0;
   gid_t group = 0;

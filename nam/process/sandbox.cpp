@@ -97,7 +97,7 @@ void become(ProcessUser const& user) {
 }
 
 void keep_capabilities(std::vector<int> const& capabilities, std::vector<int> const& bounding) noexcept {
-  // Memory that a network reads and writes by itself is locked.
+  // Memory that a network device reads and writes by itself is locked.
   rlimit const unlimited{RLIM_INFINITY, RLIM_INFINITY};
   (void)::setrlimit(RLIMIT_MEMLOCK, &unlimited);
   for (int each = 0; ::prctl(PR_CAPBSET_READ, each) >= 0; ++each) {
@@ -118,7 +118,7 @@ void drop_privileges() noexcept {
 }
 
 void confine_data_process(bool has_own_user) {
-  // Threads of the engine and of UCX count.
+  // The limit includes threads of the engine and of UCX.
   if (has_own_user) lower_limit(RLIMIT_NPROC, 64);
   filter_calls();
 }

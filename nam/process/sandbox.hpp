@@ -1,4 +1,4 @@
-/// Rights that the processes of the server give up. Each process does it at its beginning, before it reads a
+/// Rights that the processes of the server give up. Each process does so when it starts, before it reads a
 /// message.
 #pragma once
 
@@ -24,22 +24,22 @@ bool can_change_user() noexcept;
 /// Whether this user namespace has the users [first, first + count).
 bool has_users(uid_t first, std::uint32_t count);
 
-/// Becomes `user`, for good. Throws Error(denied).
+/// Becomes `user` permanently. Throws Error(denied).
 void become(ProcessUser const& user);
 
-/// Keeps `capabilities` (CAP_...), and leaves `bounding` for programs that this process starts. Limits that a
-/// process without rights cannot raise are raised first.
+/// Keeps `capabilities` (CAP_...), and leaves `bounding` for programs that this process starts. First raises
+/// limits that a process without rights cannot raise.
 void keep_capabilities(std::vector<int> const& capabilities, std::vector<int> const& bounding) noexcept;
 
 /// No capability, no new privileges, no core file, and no debugger but root's.
 void drop_privileges() noexcept;
 
-/// The rest for a data process: no other program, no other process, and no system call that it has no use
-/// for. `has_own_user`: nobody else's processes run under its user. Throws Error(unsupported) where the
-/// system does not filter system calls.
+/// Removes all other rights of a data process: to run programs, to reach processes, and to make system calls
+/// that it does not need. `has_own_user`: only this process runs under its user. Throws Error(unsupported) if
+/// the system does not filter system calls.
 void confine_data_process(bool has_own_user);
 
-/// Most bytes of a file that this process makes from here on.
+/// Limits the size of files that this process writes from here on.
 void limit_file_size(std::uint64_t bytes) noexcept;
 
 }  // namespace mpixrma::nam

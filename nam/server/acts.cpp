@@ -1,4 +1,4 @@
-/// ControlServer: the audit of requests, and dry runs of those that destroy something.
+/// ControlServer: the audit of requests, and dry runs of requests that destroy something.
 #include <algorithm>
 #include <array>
 
@@ -8,11 +8,11 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Requests that change what a server has, or who may use it.
+/// Requests that change the objects of a server, or the rights to use them.
 constexpr std::array<std::string_view, 8> audited{"grant",     "revoke", "extend", "evict",
                                                   "unpublish", "chmod",  "secret", "rotate_key"};
 
-/// The object of a request: as much of it as a line has room for.
+/// Returns the object of a request, shortened to the room in a line.
 std::string object_of(Json const& request) {
   constexpr std::size_t longest = 300;
   std::string text;
@@ -54,8 +54,8 @@ void ControlServer::record_own(std::string_view what) {
   audit_.record({user_name(::geteuid()), "pid " + std::to_string(::getpid()), what, "", "done"});
 }
 
-/// A request of "request" that changes nothing: the answer says what would go. An earlier server does not
-/// know the operation, and refuses it.
+/// Answers what the request in "request" would remove, and changes nothing. An earlier server does not know
+/// the operation, and rejects it.
 Json ControlServer::dry_run(ClientId id, Json const& request) {
   auto const op = field<std::string>(request, "request");
   if (op != "revoke" && op != "evict" && op != "unpublish")

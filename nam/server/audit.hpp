@@ -1,4 +1,4 @@
-/// The audit log: who was refused what, and who has changed what belongs to others or to the server.
+/// The audit log: denied requests, and changes of objects that belong to others or to the server.
 #pragma once
 
 #include <sys/types.h>
@@ -27,14 +27,14 @@ class AuditLog {
     std::string_view reason = {};
   };
 
-  /// Appends to `file`, which only the server's user can read; to the server's log where it is empty. Throws
+  /// Appends to `file`, which only the server's user can read; to the server's log if it is empty. Throws
   /// Error(bad_request).
   explicit AuditLog(std::string file);
   /// Opens the file again, which may have been moved away.
   void reopen();
 
-  /// A line. A user, or the peer of a connection without one, has so many lines a second; the next line says
-  /// how many were left out.
+  /// Writes a line. The lines of a user, or of the peer of a connection without one, are limited to a number
+  /// per second; the next line says how many were left out.
   void record(Act const& act);
 
  private:
@@ -43,7 +43,7 @@ class AuditLog {
     std::chrono::steady_clock::time_point seen;
     std::uint64_t omitted = 0;
   };
-  /// Whether there is a line for the source; how many were left out before.
+  /// Returns whether the source may write a line, and sets `*omitted` to the number of lines left out before.
   bool admit(std::string const& source, std::uint64_t* omitted);
   void write(std::string const& line);
 

@@ -9,10 +9,10 @@
 
 namespace mpixrma::nam {
 
-/// Follows the machine's clock, and tells when it has jumped.
+/// Follows the machine's clock, and reports when it has jumped.
 class Calendar {
  public:
-  /// Seconds each.
+  /// Sources of time, in seconds.
   struct Clocks {
     std::function<std::int64_t()> real;  ///< since 1970; may jump
     std::function<std::int64_t()> boot;  ///< since the machine was started; never jumps
@@ -22,10 +22,10 @@ class Calendar {
   explicit Calendar(Clocks clocks = clocks_of_system());
 
   std::int64_t now() const { return offset_ + clocks_.boot(); }
-  /// For spans of time: no change of the machine's clock matters.
+  /// For spans of time: not affected by changes of the machine's clock.
   std::int64_t uptime() const { return clocks_.boot(); }
-  /// Called once a second. The seconds by which the clock was set since the last call; 0: it runs as before.
-  /// Adjustments of a second or two are none.
+  /// Called once a second. Returns the seconds by which the clock was set since the last call; 0 if it runs
+  /// as before. Adjustments of a second or two do not count.
   std::int64_t follow();
 
  private:
@@ -34,10 +34,10 @@ class Calendar {
 };
 
 /// The time between the expiry of a grant and its deletion. It passes while the server runs, and begins anew
-/// when the clock jumps: a wrong clock deletes nothing before somebody can see it.
+/// when the clock jumps: a wrong clock deletes nothing before somebody can notice it.
 class GracePeriod {
  public:
-  /// Called once a second. `expired`: by the calendar.
+  /// Called once a second. `expired` according to the calendar.
   void note(bool expired, std::int64_t uptime) {
     if (!expired) expired_at_.reset();
     if (expired && !expired_at_) expired_at_ = uptime;

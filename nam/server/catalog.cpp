@@ -11,8 +11,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// A page of windows ends when their descriptions have so many bytes: other clients wait no longer for a
-/// page.
+/// A page of windows ends when their descriptions have this many bytes, so that other clients wait no longer
+/// for it.
 constexpr std::size_t window_page_bytes = 256 * 1024;
 
 Window parse_window(std::string const& body) {
@@ -42,7 +42,7 @@ Catalog::Catalog(std::filesystem::path const& file, DiskReserve* reserve)
   with_reserve([this] { open(); });
 }
 
-/// A second attempt with the space of the reserve.
+/// Attempts the action again with the space of the reserve.
 void Catalog::with_reserve(std::function<void()> const& action) {
   try {
     return action();
@@ -55,7 +55,7 @@ void Catalog::with_reserve(std::function<void()> const& action) {
 }
 
 void Catalog::open() {
-  // Every commit is on storage before whoever asked is answered. Temporary tables need no disk.
+  // Every commit is on storage before the client is answered. Temporary tables need no disk.
   database_.run(
       "PRAGMA temp_store=MEMORY; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON");
   {
@@ -213,7 +213,7 @@ bool read_all(Database& from, std::string const& columns, std::string const& tab
   return false;
 }
 
-/// Fills the new catalog; a line for each thing that does not fit into it.
+/// Fills the new catalog; adds a line for each row that does not fit into it.
 void salvage(Database& from, Catalog& into, std::vector<std::string>* lost) {
   auto const attempt = [&](std::string const& what, auto action) {
     try {
@@ -251,7 +251,7 @@ void salvage(Database& from, Catalog& into, std::vector<std::string>* lost) {
   });
 }
 
-/// What SQLite says of the catalog itself; not whether its rows make sense.
+/// Whether SQLite finds the catalog corrupt; does not check whether its rows make sense.
 bool is_damaged(std::filesystem::path const& file) {
   try {
     Database database(file, Database::Mode::existing);
@@ -263,7 +263,7 @@ bool is_damaged(std::filesystem::path const& file) {
   }
 }
 
-/// Throws Error where another process uses the catalog, or this one may not write it; changes nothing.
+/// Throws Error if another process uses the catalog, or this one may not write it; changes nothing.
 void check_access(std::filesystem::path const& file) {
   try {
     Database database(file, Database::Mode::existing);
@@ -276,7 +276,8 @@ void check_access(std::filesystem::path const& file) {
 
 }  // namespace
 
-/// All is read from a copy: SQLite moves a log into its file, and removes it, when it is opened and closed.
+/// Reads everything from a copy: SQLite moves a log into its file, and removes it, when it is opened and
+/// closed.
 RepairReport repair_catalog(std::filesystem::path const& file) {
   check_access(file);
   std::filesystem::path const copy = file.string() + ".checked";

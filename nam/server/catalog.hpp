@@ -1,4 +1,4 @@
-/// What the server keeps beyond its processes: grants, persistent windows and names.
+/// The data that the server keeps beyond the life of its processes: grants, persistent windows and names.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Grant {
   std::optional<uid_t> grantor = {};    ///< the user who has made it for himself; none: an administrator
 };
 
-/// A name belongs to the user who has published it: two users may have the same one.
+/// The key of a name. A name belongs to the user who has published it: two users may have the same one.
 struct NameKey {
   uid_t owner = 0;
   std::string name;
@@ -33,14 +33,14 @@ struct NameKey {
   bool operator==(NameKey const&) const = default;
 };
 
-/// Every change is in the file when the call returns. Throws Error.
+/// The catalog. Every change is in the file when the call returns. Functions throw Error.
 class Catalog {
  public:
-  /// Makes it where there is none. On a full disk, opening it and deleting from it give up `reserve`.
-  /// Error(damaged); Error(unsupported): it is of another version.
+  /// Makes the file if there is none. On a full disk, opening it and deleting from it use `reserve`. Throws
+  /// Error(damaged), or Error(unsupported) if it is of another version.
   explicit Catalog(std::filesystem::path const& file, DiskReserve* reserve = nullptr);
 
-  /// All changes that `action` makes, or none where it throws.
+  /// Makes all changes that `action` makes, or none if it throws.
   template <typename Action>
   void together(Action action) {
     Transaction transaction(database_);
@@ -49,25 +49,25 @@ class Catalog {
   }
 
   void add(Grant const& grant);
-  /// With its windows, and the names of these.
+  /// Removes the grant with its windows, and their names.
   void remove_grant(std::string const& id);
   void set_expiry(std::string const& id, std::optional<std::int64_t> expires);
   std::vector<Grant> grants();
 
   void add(std::string const& grant, Window const& window);
   void remove_window(std::string const& id);
-  /// Keeps the description of a window that is there.
+  /// Replaces the description of an existing window.
   void change(Window const& window);
-  /// With their names; how many there were.
+  /// Removes all windows of the grant with their names. Returns their number.
   std::int64_t remove_windows(std::string const& grant);
   std::uint64_t count_windows(std::string const& grant);
   struct WindowPage {
     std::vector<Window> windows;
     std::uint64_t next = 0;  ///< the page after this one begins after it; 0: this one is the last
   };
-  /// In the order in which they were made; `after` is 0, or `next` of the page before.
+  /// Returns windows in the order of their creation; `after` is 0, or `next` of the previous page.
   WindowPage windows(std::string const& grant, std::uint64_t after);
-  /// Error(quota): the descriptions of the grant's windows and names have more bytes.
+  /// Throws Error(quota) if the descriptions of the grant's windows and names have more bytes.
   void check_metadata(std::string const& grant, std::uint64_t limit);
   struct Found {
     std::string grant;
@@ -77,19 +77,19 @@ class Catalog {
 
   // catalog_names.cpp
 
-  /// Error(exists): the user has published it already.
+  /// Throws Error(exists) if the user has published the name already.
   void publish(NameKey const& name, std::string const& window);
   bool unpublish(NameKey const& name);
-  /// The window that the name leads to.
+  /// Returns the window to which the name refers.
   std::optional<Found> find_name(NameKey const& name);
   struct FoundName {
     NameKey key;
     Found window;
   };
-  /// So many names at most that come after `after`, by owner and name; of one user alone where `owner` is
-  /// given.
+  /// Returns at most `most` names after `after`, in the order of owner and name; only those of `owner` if it
+  /// is given.
   std::vector<FoundName> names(std::optional<uid_t> owner, NameKey const& after, std::size_t most);
-  /// Names of windows of the grant that `user` has published, and all that others than `owner` have.
+  /// Number of names of the grant's windows that `user` has published, and that all users but `owner` have.
   struct ForeignNames {
     std::uint64_t of_user = 0;
     std::uint64_t of_all = 0;
@@ -97,7 +97,7 @@ class Catalog {
   ForeignNames count_foreign_names(std::string const& grant, uid_t owner, uid_t user);
   std::uint64_t count_names(std::string const& grant);
 
-  /// What is wrong in it, a line each; nothing where all is well.
+  /// Returns a line for each inconsistency in the catalog; nothing if there are none.
   std::vector<std::string> problems();
 
  private:
@@ -114,9 +114,9 @@ struct RepairReport {
   std::filesystem::path kept_as;  ///< the damaged catalog, with its -wal and -shm
 };
 
-/// Where SQLite calls the catalog corrupt, puts what can be read of it into a new one in its place. The
-/// caller holds lock_directory(). Throws Error, also where another process uses the catalog or it may not be
-/// written; the catalog is as it was then.
+/// If SQLite finds the catalog corrupt, replaces it by a new one with all rows that can be read. The caller
+/// holds lock_directory(). Throws Error, also if another process uses the catalog or this process may not
+/// write it; then the catalog is unchanged.
 RepairReport repair_catalog(std::filesystem::path const& file);
 
 }  // namespace mpixrma::nam

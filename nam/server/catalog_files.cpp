@@ -86,7 +86,7 @@ void replace_catalog(fs::path const& from, fs::path const& to) {
   if (::geteuid() == 0 && ::chown(from.c_str(), status.st_uid, status.st_gid) != 0)
     fail("cannot own " + from.string());
   if (::chmod(from.c_str(), status.st_mode & 07777) != 0) fail("cannot change the mode of " + from.string());
-  // The log first: SQLite would apply it to the new file.
+  // The log must be removed first: SQLite would apply it to the new file.
   for (char const* const ending : {"-wal", "-shm"}) fs::remove(to.string() + ending);
   sync_directory_of(to);
   if (::rename(from.c_str(), to.c_str()) != 0) fail("cannot rename " + from.string());

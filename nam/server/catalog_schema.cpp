@@ -59,7 +59,7 @@ CREATE TRIGGER count_removed_name AFTER DELETE ON names BEGIN
   UPDATE grants SET metadata = metadata - 128 - LENGTH(CAST(OLD.name AS BLOB)) WHERE id = OLD.grant_id;
 END;
 )",
-    // Who has made a grant may extend it; NULL: an administrator.
+    // The creator of a grant may extend it; NULL: an administrator.
     "ALTER TABLE grants ADD COLUMN grantor INTEGER;"};
 
 std::int64_t pragma(Database& database, char const* name) {

@@ -10,8 +10,8 @@ namespace mpixrma::nam {
 /// Version of a catalog that this server writes. A catalog has its version as SQLite's user_version.
 std::int64_t newest_schema() noexcept;
 
-/// Brings an empty or earlier catalog to the newest version, in one transaction. Throws Error: unsupported, a
-/// newer server has written it; internal, the file is no catalog.
+/// Brings an empty or earlier catalog to the newest version, in one transaction. Throws Error(unsupported) if
+/// a newer server has written it, Error(internal) if the file is no catalog.
 void upgrade_schema(Database& database);
 
 }  // namespace mpixrma::nam

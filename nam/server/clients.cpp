@@ -95,8 +95,8 @@ Standing ControlServer::standing_of(uid_t uid) const {
   return is_owner ? Standing::owner : Standing::user;
 }
 
-/// An unauthenticated connection ends in favour of another one. Its descriptor is closed after the events
-/// that have been found: another connection with this number would get those of this one.
+/// Ends an unauthenticated connection in favour of another one. Its descriptor is closed after the events
+/// that have been fetched: a new connection with the same descriptor number would receive them.
 void ControlServer::give_way(ClientId id) {
   Client& client = clients_.at(id);
   client.connection->post(
@@ -105,8 +105,8 @@ void ControlServer::give_way(ClientId id) {
   client.connection->close();
 }
 
-/// From here on the connection counts for its user. Without a place it would count for nobody, and there
-/// would be no bound to connections like this one.
+/// From here on the connection counts as its user's. A connection without a place would count for no user,
+/// and the number of such connections would not be limited.
 void ControlServer::authenticate(ClientId id, Identity identity) {
   Client& client = clients_.at(id);
   uid_t const uid = identity.uid;
@@ -116,12 +116,12 @@ void ControlServer::authenticate(ClientId id, Identity identity) {
   client.connection->set_account(account_of(*client.identity));
 }
 
-/// A client that does not read its answers makes the server keep them.
+/// The server keeps the answers of a client that does not read them.
 KeptBytes::Account ControlServer::account_of(Identity const& identity) {
   return account_in(kept_answers_, {identity.uid, identity.is_admin});
 }
 
-/// Once a second.
+/// Called once a second.
 void ControlServer::end_unauthenticated() {
   auto const latest = Retry::Clock::now() - longest_unauthenticated;
   for (auto& [id, client] : clients_) {
@@ -129,7 +129,7 @@ void ControlServer::end_unauthenticated() {
   }
 }
 
-/// Sockets of clients take three quarters of the descriptors at most: grants and the catalog need the others.
+/// Sockets of clients may take three quarters of the descriptors: grants and the catalog need the others.
 std::size_t ControlServer::most_connections() const {
   return std::min<std::size_t>(options_.max_connections, descriptor_limit_ - descriptor_limit_ / 4);
 }
@@ -153,8 +153,8 @@ void ControlServer::on_request(ClientId id, Message& message) {
   }
 }
 
-/// A request for an absent object and one for an object that the user may not know of take different times.
-/// Their answers come at the same time.
+/// To find out that an object is absent, or hidden from the user, takes different times. The answers are
+/// delayed so that they come at the same time.
 void ControlServer::refuse_later(Refusal refusal) {
   for (auto const now = Retry::Clock::now(); refusal.due <= now;) refusal.due += refusal_period;
   clients_.at(refusal.client).connection->pause();
@@ -190,7 +190,7 @@ Json ControlServer::answer_to(ClientId id, std::string const& op, Json const& re
   return (this->*found->second)(id, request);
 }
 
-/// Over a Unix socket the system has told who it is.
+/// Over a Unix socket the system has reported the user.
 Json ControlServer::hello(ClientId id, Json const& request) {
   Client& client = clients_.at(id);
   if (!client.identity) return begin_session(id, request);
@@ -210,9 +210,9 @@ Json ControlServer::begin_session(ClientId id, Json const& request) {
   return nullptr;
 }
 
-/// An unknown user, and one without a secret, learns no more than one with a wrong secret. A failure ends the
-/// connection: each attempt takes a handshake. The user database is asked about users who have proved who
-/// they are only.
+/// The answer does not reveal whether a user is unknown, has no secret, or has another secret. A failure ends
+/// the connection: each attempt takes a handshake. The user database is queried only about users who have
+/// proved their identity.
 Json ControlServer::prove(ClientId id, Json const& request) {
   Client& client = clients_.at(id);
   if (client.identity || !client.transcript)
@@ -237,7 +237,7 @@ Json ControlServer::prove(ClientId id, Json const& request) {
           {"key", address_.key}};
 }
 
-/// Unless the user is known by then.
+/// Does nothing if the user is authenticated by then.
 void ControlServer::close_after_answer(ClientId id) {
   loop_.later([this, id] {
     auto const found = clients_.find(id);
@@ -245,7 +245,7 @@ void ControlServer::close_after_answer(ClientId id) {
   });
 }
 
-/// Only shown to the user himself, on this host.
+/// The secret is only shown to the user himself, on this host.
 Json ControlServer::own_secret(ClientId id, Json const&) {
   if (!clients_.at(id).is_local)
     throw Error(ErrorCode::denied, "the secret is shown on the server's host only");

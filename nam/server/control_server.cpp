@@ -34,13 +34,13 @@ void make_private(std::filesystem::path const& directory) {
                 "cannot use the directory " + directory.string() + ": " + std::strerror(errno));
 }
 
-/// The directory is this server's, and its own.
+/// Makes and locks the directory for this server alone.
 FileDescriptor take_directory(Options const& options) {
   make_private(options.directory);
   make_private(options.directory / "run");
   if (options.storage == StorageKind::file) {
     std::error_code error;
-    // Only this server makes files there.
+    // Only this server creates files there.
     if (std::filesystem::create_directories(options.storage_directory, error))
       (void)::chmod(options.storage_directory.c_str(), S_IRWXU);
   }
@@ -114,7 +114,7 @@ void ControlServer::open_listeners() {
     std::filesystem::path const parent = std::filesystem::path(options_.socket).parent_path();
     std::error_code ignored;
     if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
-    // Who connects is asked who he is.
+    // The system reports the user of each client that connects.
     add_listener(listen_unix(options_.socket, 0666));
     spawner_.keep_listener(listeners_.back(), "");
   }
@@ -150,7 +150,7 @@ void ControlServer::add_listener(FileDescriptor listener) {
               [this, index = listeners_.size() - 1](std::uint32_t) { take_connections(listeners_[index]); });
 }
 
-/// Clients that come while the key before is accepted are told the new one.
+/// Clients that connect while the previous key is accepted are told the new one.
 Json ControlServer::rotate_key(ClientId id, Json const& request) {
   if (!identity(id).is_admin)
     throw Error(ErrorCode::denied, "only administrators of the server change its key");
@@ -206,14 +206,15 @@ void ControlServer::end() {
   drop_ended();
 }
 
-/// Data processes that were to end.
+/// Drops the links of data processes that have ended.
 void ControlServer::drop_ended() {
   for (auto const& link : ending_) link->enforce_end();
   answer_revocations();
   std::erase_if(ending_, [this](auto const& link) {
     return link->has_ended() && (is_ending_ || link->release_memory());
   });
-  // Their descriptors are the price for knowing what their clients use: not for all, where there are many.
+  // Their descriptors are kept in order to know which memory their clients use; if there are many, not for
+  // all.
   auto const most_lingering = static_cast<std::ptrdiff_t>(std::max(least_lingering, descriptor_limit_ / 16));
   auto lingering =
       std::count_if(ending_.begin(), ending_.end(), [](auto const& link) { return link->has_ended(); });
@@ -221,7 +222,7 @@ void ControlServer::drop_ended() {
   if (is_ending_ && ending_.empty()) loop_.stop();
 }
 
-/// Once a second.
+/// Called once a second.
 void ControlServer::tick() {
   if (is_ending_ && ++seconds_ending_ > longest_end) return loop_.stop();
   for (auto& [id, live] : grants_) live.link->tick();

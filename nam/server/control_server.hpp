@@ -1,4 +1,4 @@
-/// The control process: knows the users, keeps grants, windows and names in the catalog, and lets sessions in
+/// The control process: knows the users, keeps grants, windows and names in the catalog, and admits sessions
 /// to the data processes. No byte of a window passes through it.
 #pragma once
 
@@ -31,10 +31,10 @@ namespace mpixrma::nam {
 
 class ControlServer {
  public:
-  /// `reread` gives the options as they are by now, or nothing where they are wrong. Throws Error.
+  /// `reread` returns the present options, or nothing if they are wrong. Throws Error.
   ControlServer(Options options, std::function<std::optional<Options>()> reread, SpawnerLink& spawner);
 
-  /// Until it is told to end. Returns the exit code.
+  /// Runs until it is told to end. Returns the exit code.
   int run();
 
  private:
@@ -60,7 +60,7 @@ class ControlServer {
   };
   using Handler = Json (ControlServer::*)(ClientId, Json const&);
 
-  // clients.cpp: connections, and the users at their other end.
+  // clients.cpp: connections and the identity of their peers.
   void take_connections(FileDescriptor const& listener);
   void admit(FileDescriptor socket);
   Standing standing_of(uid_t uid) const;
@@ -152,7 +152,7 @@ class ControlServer {
   std::string port_of_window(std::string const& grant, std::string const& window) const;
 
   // names.cpp
-  /// A page of names that is being looked for.
+  /// The state of a search for a page of names.
   struct NameSearch {
     std::optional<uid_t> owner;  ///< whose names; nothing: everybody's
     NameKey after;

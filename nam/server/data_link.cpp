@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::uint64_t largest_release = 1u << 30;  ///< at a call: other users wait
 constexpr std::chrono::seconds longest_ordered_end{3};
-/// With which the link takes in no further request that has an answer, and no request of clients that can be
-/// refused. The process always reads (docs/decisions/0019).
+/// Bytes to be sent above which the link takes in no request that has an answer, and no request of clients
+/// that can be rejected. The process always reads (docs/decisions/0019).
 constexpr std::size_t most_output = 1u << 20;
 constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
 
@@ -73,7 +73,7 @@ void DataLink::attach(FileDescriptor socket) {
   connection_->read_while_sending(most_output);
 }
 
-/// A data process of an earlier control process says that it is ready when it finds the connection.
+/// Connects to the data process of an earlier control process, which then reports that it is ready.
 bool DataLink::adopt() {
   FileDescriptor socket = connect_unix(field<std::string>(setup_, "adoption"));
   if (!socket && is_shortage(errno)) throw_unavailable("cannot look for a data process", errno);
@@ -89,7 +89,7 @@ bool DataLink::adopt() {
 }
 
 void DataLink::spawn() {
-  // First: without the file no process is needed, and somebody has to act before it is tried again.
+  // Must come first: without the file no process is needed, and somebody has to act before the next attempt.
   std::optional<GrantFile::Opened> file;
   try {
     if (events_.open_file) file = events_.open_file();
@@ -120,7 +120,7 @@ std::vector<FileDescriptor> DataLink::memory_for_process(std::optional<GrantFile
   std::vector<FileDescriptor> memory;
   for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
   if (file) memory.push_back(std::move(file->descriptor));
-  // Last: only this process can make a socket there, and the data process listens.
+  // Must come last: only this process can make a socket there, and the data process listens at it.
   memory.push_back(bind_unix(field<std::string>(setup_, "adoption"), 0600));
   return memory;
 }
@@ -142,7 +142,7 @@ void DataLink::take(Message& message) {
     try {
       throw_if_refused(message.head);
     } catch (Error const& error) {
-      // One that nobody knew of has the memory: it is adopted next.
+      // An unknown process has the memory: it is adopted next.
       if (error.code() != ErrorCode::exists) give_up(error);
     }
   } else if (op == "usage") {
@@ -187,7 +187,8 @@ void DataLink::on_ready(Message& message) {
   pass_sessions();
 }
 
-/// By the main process, beyond the life of this one. Without it the data process still keeps the memory.
+/// Passes the memory to the main process, which keeps it beyond the life of this one. If that fails, the data
+/// process still keeps the memory.
 void DataLink::hold_memory() {
   try {
     std::vector<FileDescriptor> held;
@@ -199,8 +200,8 @@ void DataLink::hold_memory() {
   }
 }
 
-/// One of an earlier server ends; the next one has its memory, with the windows of the catalog. Clients that
-/// map them are of the earlier version, too, and find them gone.
+/// A process of an earlier server ends; the next one takes over its memory, with the windows of the catalog.
+/// Clients that map them are of the earlier version, too, and find them gone.
 void DataLink::replace_process() {
   log(Severity::info, "data process " + std::to_string(pid_) + " of grant " +
                           field<std::string>(setup_, "grant") + " is of an earlier version, and is replaced");
@@ -265,7 +266,7 @@ void DataLink::hand_over(SessionQueue::Entry session) {
 }
 
 void DataLink::pass_sessions() {
-  // The clients' sockets are closed here if the process has just ended.
+  // If the process has just ended, the clients' sockets are closed here.
   InterruptedWait const interrupted;
   while (ready_) {
     auto next = sessions_.next();
@@ -295,8 +296,8 @@ std::uint64_t DataLink::held_bytes() const {
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
-/// Most often the process has done it. Clients that touch the memory later take it from their own control
-/// groups.
+/// Usually the process has released it already. Memory that clients touch later is charged to their own
+/// control groups.
 bool DataLink::release_memory() {
   if (held_bytes() == 0) return !is_in_use();
   auto const bytes = field<std::uint64_t>(setup_, "bytes");
@@ -307,8 +308,8 @@ bool DataLink::release_memory() {
   return held_bytes() == 0 && !is_in_use();
 }
 
-/// Asked once a second. Also by a process to which a client has passed the memory: it can take pages of it
-/// at any time.
+/// Called once a second. Includes use by a process to which a client has passed the memory: it can touch
+/// pages at any time.
 bool DataLink::is_in_use() {
   if (memory_.size() < 2) return false;
   auto const now = std::chrono::steady_clock::now();

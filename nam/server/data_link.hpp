@@ -1,5 +1,5 @@
-/// The control process's side of a data process: starts it, or finds the one that runs; starts it again when
-/// it dies; hands it sessions.
+/// The control process's side of a data process: starts it, or finds the running one; restarts it when it
+/// dies; hands it sessions.
 #pragma once
 
 #include <chrono>
@@ -34,44 +34,46 @@ class DataLink {
     std::function<void()> file_is_whole;                  ///< the data process has made it. Throws Error
   };
 
-  /// `setup` is what the data process is told, but for the windows. `volatile_memory`: its memory has no
-  /// storage file.
+  /// `setup` is the message that the data process gets, without the windows. `volatile_memory`: the memory
+  /// has no storage file.
   DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, bool volatile_memory, Events events);
 
-  /// When the catalog cannot be written. After a shortage of descriptors or memory each start is tried again.
+  /// The reaction if the catalog cannot be written. After a shortage of descriptors or memory each start is
+  /// tried again.
   enum class OnFailure { give_up, try_again };
-  /// Takes up the data process that runs, or starts one.
+  /// Adopts the data process that runs, or starts one.
   void start(OnFailure on_failure);
   bool is_ready() const noexcept { return ready_; }
-  /// Why the memory is not there and nothing is tried; empty where it is not so.
+  /// Returns why the memory is missing and no attempt is made; empty if that is not so.
   std::string const& failure() const noexcept { return failure_; }
-  /// After a failure.
+  /// Tries again after a failure.
   void retry();
-  /// Whether what was in memory is still there.
+  /// Whether the content of the memory still exists.
   bool has_memory() const noexcept { return !memory_.empty(); }
   pid_t pid() const noexcept { return pid_; }
   Json const& usage() const noexcept { return usage_; }
 
-  /// The session waits until the process is ready, and has taken those before.
+  /// Hands over a session, which waits until the process is ready and has taken all earlier ones.
   void hand_over(SessionQueue::Entry session);
-  /// Whether so much waits for the process that no more is to be sent unless it has to be.
+  /// Whether so much waits to be sent to the process that only necessary messages are to be added.
   bool is_behind() const noexcept;
   void remove_window(std::string const& id);
   void change_mode(std::string const& window, unsigned mode);
-  /// The process ends, and is not started again. `keep_windows`: what is in memory goes to the storage file.
+  /// Ends the process permanently. If `keep_windows` is set, the content of the memory goes to the storage
+  /// file.
   void end(bool keep_windows);
-  /// Ends the process of a grant that has ended, if it does not end by itself: the owner may have stopped it
-  /// by what it shares with him.
+  /// Kills the process of a grant that has ended, if it does not end by itself: the owner may have blocked it
+  /// through the memory that he shares with it.
   void enforce_end();
   uid_t owner() const { return setup_.at("owner").get<uid_t>(); }
-  /// Bytes that the grant takes from the server: all until the process has ended, and then those of its
-  /// memory that clients, which still map it, have used since.
+  /// Returns the bytes that the grant takes from the server: all until the process has ended, and then those
+  /// of its memory that clients, which still map it, have used since.
   std::uint64_t held_bytes() const;
-  /// After the process has ended. Gives memory back to the system, a part at a call; true when none is
-  /// left, and no process has a descriptor or a mapping of it.
+  /// Called after the process has ended. Gives memory back to the system, a part in each call. Returns true
+  /// when none is left, and no process has a descriptor or a mapping of it.
   bool release_memory();
   bool has_ended() const noexcept { return ending_ && !connection_; }
-  /// Once a second.
+  /// Called once a second.
   void tick();
 
  private:

@@ -61,7 +61,7 @@ Statement& Statement::bind(std::int64_t value) {
 }
 
 Statement& Statement::bind(std::string_view value) {
-  // Copied: nullptr in the place of a destructor would mean that it stays as it is.
+  // The text is copied: nullptr instead of a destructor would mean that it stays unchanged.
   int const code = sqlite3_bind_text64(statement_.get(), ++bound_, value.data(), value.size(),
                                        SQLITE_TRANSIENT, SQLITE_UTF8);
   if (code != SQLITE_OK) fail(database_, code);

@@ -21,10 +21,10 @@ class Statement {
   Statement& bind(std::int64_t value);
   Statement& bind(std::string_view value);
   Statement& bind_null();
-  /// Goes to the next row; false: there is none. Throws Error: no_space, unavailable (another process has
-  /// locked the file), denied, damaged, or internal.
+  /// Goes to the next row. Returns false if there is none. Throws Error: no_space, unavailable (another
+  /// process has locked the file), denied, damaged, or internal.
   bool step();
-  /// For statements without rows.
+  /// Runs a statement without rows.
   void run();
 
   std::int64_t number(int column) const;
@@ -46,10 +46,10 @@ class Database {
 
   void run(char const* statements);
   std::int64_t changes() const { return sqlite3_changes64(database_.get()); }
-  /// Moves the write-ahead log into the file, as far as possible, so that the log is written from its
+  /// Moves as much of the write-ahead log into the file as possible, so that the log is written from its
   /// beginning again and needs no more space.
   void checkpoint() noexcept;
-  /// The log stays when this is the last connection to be closed.
+  /// Keeps the log when the last connection is closed.
   void keep_log_at_end() noexcept;
 
  private:
@@ -58,7 +58,7 @@ class Database {
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> database_;
 };
 
-/// Undone where commit() is not reached.
+/// A transaction, which is rolled back unless commit() is called.
 class Transaction {
  public:
   explicit Transaction(Database& database) : database_(database) { database_.run("BEGIN IMMEDIATE"); }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr off_t reserved_bytes = 4 << 20;
 
-/// Twice the reserve, so that what was freed for others does not go to the reserve at once.
+/// Twice the reserve, so that space that was freed for others does not go to the reserve at once.
 bool has_room(std::filesystem::path const& directory) {
   struct statvfs disk {};
   return ::statvfs(directory.c_str(), &disk) == 0 &&

@@ -1,4 +1,4 @@
-/// Space on the disk of the catalog that is held for deletes: a delete writes before it frees anything.
+/// Space on the disk of the catalog that is reserved for deletes: a delete writes before it frees anything.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,12 @@ namespace mpixrma::nam {
 
 class DiskReserve {
  public:
-  /// `file` holds the space. Nothing is taken before take().
+  /// `file` takes the space. Nothing is taken before take().
   explicit DiskReserve(std::filesystem::path file) : file_(std::move(file)) {}
 
-  /// Holds the space; false while the disk has too little. Called once a second.
+  /// Reserves the space. Returns false while the disk has too little. Called once a second.
   bool take() noexcept;
-  /// Gives the space to the next writer. False: it was not held.
+  /// Frees the space for the next writer. Returns false if it was not reserved.
   bool release() noexcept;
 
  private:

@@ -1,4 +1,4 @@
-/// What mpix-namd and mpix-nam end with.
+/// Exit codes of mpix-namd and mpix-nam.
 #pragma once
 
 namespace mpixrma::nam {

@@ -32,7 +32,8 @@ std::string attribute_of(StorageIdentity const& identity) {
   return "1 " + identity.grant + " " + std::to_string(identity.bytes);
 }
 
-/// The attribute shows an administrator whose file it is. File systems without attributes have the page.
+/// The attribute shows an administrator to which grant a file belongs. If the file system has no attributes,
+/// the identity page does.
 void set_attribute(engine::FileDescriptor const& file, StorageIdentity const& identity) noexcept {
   std::string const text = attribute_of(identity);
   (void)::fsetxattr(file.get(), attribute, text.data(), text.size(), 0);
@@ -68,7 +69,7 @@ void GrantFile::create() const {
 GrantFile::Opened GrantFile::open() const {
   Opened opened{engine::FileDescriptor(::open(file_.c_str(), flags)), false};
   if (!opened.descriptor && errno == ENOENT) {
-    // The grant's data process, or the control process, has ended before the file was whole.
+    // The grant's data process, or the control process, has ended before the file was complete.
     opened = {engine::FileDescriptor(::open(unfinished().c_str(), flags)), true};
     if (opened.descriptor) return opened;
     throw Error(ErrorCode::unavailable, "the storage file " + file_.string() + " is missing");
@@ -97,13 +98,13 @@ void GrantFile::check(engine::FileDescriptor const& file) const {
   if (!has_identity(file.get(), identity_)) refuse("does not have the identity of the grant");
 }
 
-/// A file of an earlier server: the same memory, without the page.
+/// Takes over a file of an earlier server: the same memory, without the identity page.
 void GrantFile::take_over(engine::FileDescriptor const& file) const {
   int const error = ::posix_fallocate(file.get(), static_cast<off_t>(identity_.bytes),
                                       static_cast<off_t>(identity_page_bytes));
   if (error != 0 || !write_identity(file.get(), identity_) || ::fsync(file.get()) != 0) {
     int const reason = error != 0 ? error : errno;
-    // As before, for the next attempt.
+    // Restores the length for the next attempt.
     (void)::ftruncate(file.get(), static_cast<off_t>(identity_.bytes));
     fail(ErrorCode::unavailable, "cannot write the identity of the grant into " + file_.string(), reason);
   }

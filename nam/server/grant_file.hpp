@@ -1,5 +1,5 @@
-/// The control process's side of a storage file: makes it with its grant, and finds out whether the file at
-/// its place is the one that was made then. Only the control process opens storage files by name.
+/// The control process's side of a storage file: makes it with its grant, and checks whether the file in its
+/// place is still the same. Only the control process opens storage files by name.
 #pragma once
 
 #include <filesystem>
@@ -16,13 +16,13 @@ class GrantFile {
   GrantFile(std::filesystem::path file, StorageIdentity identity)
       : file_(std::move(file)), identity_(std::move(identity)) {}
 
-  /// Name of the file of a new grant. Earlier servers named files GRANT.memory, and gave them no
+  /// Returns the name of the file of a new grant. Earlier servers named files GRANT.memory, and gave them no
   /// identity.
   static std::filesystem::path name_for(std::filesystem::path const& directory, std::string const& grant) {
     return directory / (grant + ".storage");
   }
 
-  /// Makes the file, for the data process to fill, under a name of its own until commit(). Throws
+  /// Makes the file, which the data process fills, under a temporary name until commit(). Throws
   /// Error(exists, no_space, internal).
   void create() const;
 
@@ -30,20 +30,20 @@ class GrantFile {
     engine::FileDescriptor descriptor;
     bool is_new = false;  ///< not committed: the data process is to make it
   };
-  /// For a data process. Throws Error(unavailable), with the reason, where the file is missing, cut, or
-  /// another grant's.
+  /// Opens the file for a data process. Throws Error(unavailable), with the reason, if the file is missing,
+  /// truncated, or belongs to another grant.
   Opened open() const;
 
-  /// The data process has made the file: from here on a missing file is a loss.
+  /// Called when the data process has filled the file: from here on a missing file is a loss.
   void commit() const;
-  /// Puts a new file in place of one that is not the grant's, which stays beside it with ".damaged" behind
-  /// its name. Throws Error.
+  /// Puts a new file in place of one that does not belong to the grant, which is renamed with the ending
+  /// ".damaged". Throws Error.
   void replace() const;
   void remove() const noexcept;
-  /// Bytes that the file takes on the disk.
+  /// Returns the bytes that the file takes on the disk.
   std::uint64_t disk_bytes() const noexcept;
 
-  /// Removes what an interrupted create() has left in `directory` for grants that are not `known`.
+  /// Removes files of interrupted calls of create() in `directory` for grants that are not `known`.
   static void sweep(std::filesystem::path const& directory,
                     std::function<bool(std::string const& grant)> const& known) noexcept;
 

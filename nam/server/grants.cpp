@@ -8,7 +8,8 @@
 
 namespace mpixrma::nam {
 
-/// One who may see it: its owner, and administrators. To all others there is none.
+/// Returns a grant that the client may see: its owner and administrators may. For all others it does not
+/// exist.
 ControlServer::Live& ControlServer::grant_for(ClientId id, Json const& request) {
   auto name = field<std::string>(request, "grant");
   if (is_locator(name)) name = parse_locator(name).grant;
@@ -20,7 +21,7 @@ ControlServer::Live& ControlServer::grant_for(ClientId id, Json const& request) 
   return found->second;
 }
 
-/// With grants that have ended, as long as their process is there, or another one that has their memory.
+/// Includes grants that have ended, as long as their process exists, or another process has their memory.
 ControlServer::Committed ControlServer::committed(uid_t owner) const {
   Committed found;
   auto const count = [&](uid_t user, std::uint64_t bytes) {
@@ -121,7 +122,7 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
   };
   events.ended = [this] { loop_.later([this] { drop_ended(); }); };
   events.lost_window = [this, id](std::string const& window) {
-    // A data process speaks for its own grant only.
+    // A data process may only report about its own grant.
     auto const found = catalog_.find_window(window);
     if (!found || found->grant != id) return;
     log(Severity::warning, "window " + window + " is not there any more");
@@ -133,7 +134,7 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
   live.asked_by = asked_by;
   if (!grant.file.empty()) {
     live.file.emplace(grant.file, StorageIdentity{grant.id, grant.bytes});
-    // By value: a link that ends outlives its grant.
+    // Captured by value: a link that ends outlives its grant.
     events.open_file = [file = *live.file] { return file.open(); };
     events.file_is_whole = [file = *live.file] { file.commit(); };
   }
@@ -153,7 +154,7 @@ void ControlServer::on_grant_ready(std::string const& id) {
   client->second.connection->resume();
 }
 
-/// One that nobody has been told of goes; another one stays, and its users are told.
+/// Removes the grant if no client has been told of it; otherwise it remains, and its users are told.
 void ControlServer::on_grant_failed(std::string const& id, Error const& error) {
   auto const found = grants_.find(id);
   if (found == grants_.end()) return;
@@ -201,7 +202,7 @@ void ControlServer::note_expiry(Live& live) {
                              format_seconds(options_.expiry_grace) + " unless it is extended");
 }
 
-/// Tried again later where the catalog cannot be written.
+/// Tried again later if the catalog cannot be written.
 void ControlServer::delete_grant(std::string const& id) {
   try {
     end_grant(id);
@@ -234,7 +235,7 @@ Json ControlServer::revoke(ClientId id, Json const& request) {
   end_grant(name);
   DataLink const* const link = ending_.back().get();
   if (link->has_ended()) return {{"grant", name}};
-  // The answer comes with the end of the data process: from then on its memory is free for other grants.
+  // The client is answered when the data process ends: from then on its memory is free for other grants.
   clients_.at(id).connection->pause();
   revocations_.push_back({link, id, name});
   return nullptr;
@@ -256,7 +257,7 @@ void ControlServer::answer_revocations() {
   }
 }
 
-/// That takes the right that granting takes.
+/// To extend a grant needs the same right as to make one.
 void ControlServer::check_extension(Identity const& who, Grant const& grant) const {
   if (who.is_admin) return;
   if (options_.self_service == 0 || grant.grantor != who.uid)
@@ -267,7 +268,7 @@ void ControlServer::check_extension(Identity const& who, Grant const& grant) con
                                       " that you may grant to yourself");
 }
 
-/// From now on; without a time, for good.
+/// The time counts from now; without a time, the grant does not expire.
 Json ControlServer::extend(ClientId id, Json const& request) {
   Live& live = grant_for(id, request);
   check_extension(identity(id), live.grant);
@@ -280,8 +281,8 @@ Json ControlServer::extend(ClientId id, Json const& request) {
   return describe(live);
 }
 
-/// After a failure: another attempt, or with `new_file` a new storage file in place of the one that is
-/// missing or damaged. Windows that are in no memory either go.
+/// After a failure: tries again, or with `new_file` makes a new storage file in place of the missing or
+/// damaged one. Windows whose content is lost are removed.
 Json ControlServer::repair(ClientId id, Json const& request) {
   Live& live = grant_for(id, request);
   if (!identity(id).is_admin)
@@ -337,7 +338,7 @@ Json ControlServer::list(ClientId id, Json const&) {
   return {{"grants", found}};
 }
 
-/// With a page of its persistent windows, those after `after`.
+/// Includes a page of the grant's persistent windows: those after `after`.
 Json ControlServer::show(ClientId id, Json const& request) {
   Live const& live = grant_for(id, request);
   Catalog::WindowPage const page =

@@ -45,11 +45,11 @@ int exit_code_of(Error const& error) {
   }
 }
 
-/// The rights that the control process needs: files and ports of its user, and, where it is root, ending data
+/// Keeps the rights that the control process needs: files and ports of its user and, for root, ending data
 /// processes of an earlier server.
 void confine_control(Options const& options) {
   if (options.user && options.user->uid != ::geteuid()) become(*options.user);
-  // It ends with the main process: the next one finds the directory free.
+  // The control process ends with the main process, so that the next one finds the directory free.
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::geteuid() != 0) return drop_privileges();
   std::vector<int> const kept{CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_NET_BIND_SERVICE};
@@ -88,7 +88,7 @@ int run_main(int argc, char** argv) {
   auto const options = read_options(argc, argv, &exit_code);
   if (!options) return exit_code;
   try {
-    // The log file is the control process's, which may be another user.
+    // The log file belongs to the control process, which may run as another user.
     open_log("mpix-namd", options->log_level, options->user ? "" : options->log_file);
     int const code = Spawner(*options, {argv + 1, argv + argc}).run();
     std::error_code ignored;

@@ -8,18 +8,18 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t names_in_page = 256;
-/// One with a window of a large description takes long.
+/// Few: a name of a window with a large description takes long.
 constexpr std::size_t names_in_query = 4;
-/// Others are served between two steps.
+/// Other clients are served between two steps.
 constexpr std::chrono::milliseconds longest_step{2};
 constexpr std::chrono::milliseconds search_pause{1};
-/// Users who do not own a grant leave the room for its owner's names.
+/// Users who do not own a grant leave room for its owner's names.
 constexpr std::uint64_t most_foreign_names = 64;           ///< of a user in a grant
 constexpr std::uint64_t most_foreign_names_in_all = 1024;  ///< of all of them in a grant
 
 }  // namespace
 
-/// The user whose name the request is about: "user", or the user himself; nothing where there is no such
+/// Returns the user whose name the request means: "user", or the user himself; nothing if there is no such
 /// user.
 std::optional<uid_t> ControlServer::name_owner(ClientId id, Json const& request) const {
   if (!request.contains("user")) return identity(id).uid;
@@ -31,8 +31,8 @@ std::optional<uid_t> ControlServer::name_owner(ClientId id, Json const& request)
   }
 }
 
-/// The name of the request that the user may see; own names first, then "~user/NAME". A name that is absent
-/// and one that is not for the user are told apart by nothing.
+/// Returns the requested name if the user may see it; own names first, then "~user/NAME". The answers for an
+/// absent name and for a name that is not visible to the user are the same.
 Catalog::FoundName ControlServer::visible_name(ClientId id, Json const& request) {
   auto const wanted = field<std::string>(request, "name");
   auto const find = [&](std::optional<uid_t> owner,
@@ -51,7 +51,7 @@ Catalog::FoundName ControlServer::visible_name(ClientId id, Json const& request)
   return std::move(*found);
 }
 
-/// A page of one user's names, or of everybody's with "all": those after "after" ("after_owner").
+/// Returns a page of one user's names, or of everybody's with "all": those after "after" ("after_owner").
 Json ControlServer::names(ClientId id, Json const& request) {
   NameSearch search;
   bool const all = field_or(request, "all", false);
@@ -67,7 +67,7 @@ Json ControlServer::names(ClientId id, Json const& request) {
   return nullptr;
 }
 
-/// The search looks at some names; true when it has answered.
+/// Continues the search with some names. Returns true when it has answered.
 bool ControlServer::continue_search(ClientId id, NameSearch& search) {
   auto const client = clients_.find(id);
   if (client == clients_.end()) return true;
@@ -103,8 +103,8 @@ ControlServer::SearchResult ControlServer::search_names(ClientId id, NameSearch&
   return names.size() < names_in_query ? SearchResult::all : SearchResult::some;
 }
 
-/// One step of one search at a time: others are served in between, however many names there are that the
-/// searching user may not see.
+/// Makes one step of one search at a time, so that others are served in between, however many names there are
+/// that the searching user may not see.
 void ControlServer::continue_searches() {
   auto next = searches_.upper_bound(newest_search_);
   if (next == searches_.end()) next = searches_.begin();
@@ -146,7 +146,7 @@ Json ControlServer::lookup(ClientId id, Json const& request) {
 Json ControlServer::unpublish(ClientId id, Json const& request) {
   Identity const& who = identity(id);
   auto const wanted = field<std::string>(request, "name");
-  // Also where the window is not for the publisher any more.
+  // Also if the publisher may not see the window any more.
   bool const is_own = !request.contains("user") && catalog_.find_name({who.uid, wanted});
   if (is_own && !is_dry_run_) catalog_.unpublish({who.uid, wanted});
   if (is_own) return {{"name", wanted}, {"owner", user_name(who.uid)}};

@@ -15,7 +15,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// As they are written.
+/// Values as they were written.
 struct Texts {
   std::string capacity;
   std::string storage = "memory";

@@ -1,4 +1,4 @@
-/// What mpix-namd is told: by its command line, its environment and a file, in this order.
+/// Options of mpix-namd: from its command line, its environment and a file, in this order.
 #pragma once
 
 #include <cstdint>
@@ -50,13 +50,15 @@ struct Options {
   std::int64_t expiry_grace = 0;      ///< seconds from the expiry of a grant to its deletion
 };
 
-/// Nothing when the program is to end with `*exit_code`: --help, or a mistake, which it has told of.
+/// Returns nothing if the program is to end with `*exit_code`: after --help, or after an error, which was
+/// reported.
 std::optional<Options> read_options(int argc, char const* const* argv, int* exit_code);
 
-/// How data of clients on other hosts travels, in a word for users: none, unencrypted, rdma, encrypted.
+/// Describes in one word for users how data of clients on other hosts travel: none, unencrypted, rdma,
+/// encrypted.
 char const* network_of(Options const& options) noexcept;
 
-/// Where the server of this user keeps things unless it is told otherwise.
+/// Returns the directory that a server of this user has by default.
 std::filesystem::path default_directory();
 
 }  // namespace mpixrma::nam

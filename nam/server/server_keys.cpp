@@ -42,7 +42,8 @@ ServerKeys::ServerKeys(std::filesystem::path file) : file_(std::move(file)) {
   }
 }
 
-/// A line for each: the secret key in hexadecimal; of earlier ones also how long they are accepted.
+/// The file has a line for each key: the secret key in hexadecimal, and for earlier keys how long they are
+/// accepted.
 void ServerKeys::read() {
   engine::FileDescriptor const opened(::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status {};
@@ -68,7 +69,7 @@ void ServerKeys::read() {
   if (keys_.empty() || keys_.front().until != 0) fail(file_, "it is damaged");
 }
 
-/// The file is there as a whole, or is not; the first one is not put in the place of another.
+/// The file is replaced as a whole, or not at all; the first file does not replace another one.
 void ServerKeys::write(std::vector<Key> const& keys, Target target) const {
   std::string text;
   for (Key const& key : keys) {

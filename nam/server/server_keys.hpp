@@ -1,5 +1,5 @@
-/// The key pairs of a server, in a file of its directory: the one that it has now, and earlier ones that are
-/// accepted for some time after a rotation.
+/// The key pairs of a server, in a file of its directory: the current one, and earlier ones that are accepted
+/// for some time after a rotation.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace mpixrma::nam {
 
 class ServerKeys {
  public:
-  /// Makes the file and a key where there is none. Throws Error(denied): others can read the file; internal:
-  /// it is damaged, or cannot be made.
+  /// Makes the file and a key if there is none. Throws Error(denied) if others can read the file,
+  /// Error(internal) if it is damaged or cannot be made.
   explicit ServerKeys(std::filesystem::path file);
 
   KeyPair const& current() const noexcept { return keys_.front().pair; }
-  /// The one that a client expects, if it is among them; else the current one.
+  /// Returns the key that a client expects, if it is among them; else the current one.
   KeyPair const& find(std::optional<PublicKey> const& expected) const noexcept;
 
-  /// A new key takes the place of the current one, which is accepted until `until` (seconds since 1970).
-  /// Throws Error(internal), and then nothing has changed.
+  /// Replaces the current key by a new one. The former is accepted until `until` (seconds since 1970). Throws
+  /// Error(internal), and then nothing has changed.
   void rotate(std::int64_t until);
-  /// Forgets earlier keys whose time is over. Throws Error(internal) where they stay in the file.
+  /// Forgets earlier keys that have expired. Throws Error(internal) if they remain in the file.
   void drop_expired(std::int64_t now);
 
  private:

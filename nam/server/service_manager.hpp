@@ -1,4 +1,4 @@
-/// What systemd and its like hand to a service, and are told by it.
+/// The interface to systemd and similar service managers.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace mpixrma::nam {
 
-/// The sockets that it listens at already (LISTEN_FDS).
+/// Returns the sockets at which the server listens already (LISTEN_FDS).
 std::vector<engine::FileDescriptor> inherited_listeners();
-/// "READY=1" and the like; nothing where nobody listens (NOTIFY_SOCKET).
+/// Sends "READY=1" and the like; does nothing without a service manager (NOTIFY_SOCKET).
 void notify_manager(std::string const& state);
 
 }  // namespace mpixrma::nam

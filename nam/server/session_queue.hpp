@@ -1,10 +1,8 @@
-/// Sessions on their way from the control process to the data process of a grant.
-///
-/// The owner of a grant can stop its data process by the memory that they share, so a session may be on its
-/// way for ever. Until the data process has acknowledged it, a session keeps its place among the connections
-/// of its user. Few sessions are in flight at a time: their sockets belong to no process, and the system
-/// counts them against the user of the control process. The others wait here, which each user does with a
-/// share.
+/// Sessions on their way from the control process to the data process of a grant.  The owner of a grant can
+/// stop its data process through the memory that they share, so a session may be in flight for ever. Until
+/// the data process has acknowledged it, a session keeps its place among the connections of its user. Few
+/// sessions are in flight at a time: their sockets belong to no process, and the system counts them against
+/// the user of the control process. The other sessions wait here; each user has a share of the queue.
 #pragma once
 
 #include <sys/types.h>
@@ -29,16 +27,17 @@ class SessionQueue {
 
   explicit SessionQueue(uid_t owner) : owner_(owner) {}
 
-  /// Refuses it, which the client is told, where its user has as many here as he may have.
+  /// Adds a session, or rejects it with an answer to the client if its user has his share of the queue
+  /// already.
   void add(Entry entry);
-  /// The next session for the data process. Nothing: none waits, or the data process has not acknowledged
-  /// those before.
+  /// Returns the next session for the data process; nothing if none waits, or the data process has not
+  /// acknowledged the earlier ones.
   std::optional<std::pair<FileDescriptor, Json>> next();
-  /// The data process has taken `count` sessions more.
+  /// The data process has acknowledged `count` more sessions.
   void acknowledge(std::uint64_t count);
   /// The data process has ended, and the sessions in flight with it.
   void forget_unacknowledged() noexcept { in_flight_.clear(); }
-  /// Clients that have hung up leave.
+  /// Removes sessions whose clients have hung up.
   void drop_abandoned();
   void refuse_all(Error const& error);
 

@@ -55,14 +55,15 @@ SocketPair connected_sockets() {
   return {FileDescriptor(pair[0]), FileDescriptor(pair[1])};
 }
 
-/// Starts this program again, in a process group of its own, with `socket` besides what every child gets.
+/// Starts this program again, in a process group of its own, with `socket` besides the descriptors of every
+/// child.
 pid_t start_program(std::vector<std::string> texts, FileDescriptor const& socket) {
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  // A descriptor that takes its own place is passed on.
+  // A descriptor that is duplicated to itself is inherited.
   posix_spawn_file_actions_adddup2(&actions, socket.get(), socket.get());
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -80,7 +81,7 @@ pid_t start_program(std::vector<std::string> texts, FileDescriptor const& socket
   return pid;
 }
 
-/// Users that run processes now, those of other servers included.
+/// Returns the users that run processes now, including those of other servers.
 std::set<uid_t> users_of_processes() {
   std::set<uid_t> users;
   std::unique_ptr<DIR, int (*)(DIR*)> const directory(::opendir("/proc"), ::closedir);
@@ -98,7 +99,7 @@ Spawner::Spawner(Options const& options, std::vector<std::string> arguments)
     : options_(options), arguments_(std::move(arguments)), restart_delay_(first_delay) {
   for (FileDescriptor& each : inherited_listeners()) listeners_.push_back({std::move(each), ""});
   choose_users();
-  // The control process of root keeps what it needs for files and ports of the server.
+  // The control process of root keeps the rights that it needs for files and ports of the server.
   keep_capabilities({CAP_SETUID, CAP_SETGID, CAP_KILL},
                     {CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_NET_BIND_SERVICE});
   loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
@@ -127,7 +128,7 @@ int Spawner::run() {
   return exit_code_;
 }
 
-/// The new process gets first what the one before has left.
+/// The new process first gets what the previous one has left.
 void Spawner::start_control() {
   SocketPair sockets = connected_sockets();
   std::vector<std::string> texts{"mpix-namd", "--control-process", std::to_string(sockets.theirs.get())};
@@ -164,7 +165,7 @@ void Spawner::on_message(Message& message) {
   } else if (op == "drop") {
     auto const found = held_.find(field<std::string>(head, "grant"));
     if (found == held_.end()) return;
-    // Its user is free when the process has ended.
+    // The process's user becomes free when the process has ended.
     found->second.memory.clear();
     if (found->second.pid == 0) held_.erase(found);
   } else if (op == "kill") {
@@ -177,8 +178,8 @@ void Spawner::on_message(Message& message) {
     control_->post({{"open", is_open}});
   } else if (op == "listener") {
     for (FileDescriptor& each : message.descriptors) {
-      // Again: from here on the system names this process as the peer of clients. They trust a server of
-      // root.
+      // Listens again: from here on the system reports this process as the peer of clients. They trust a
+      // server of root.
       listen_at(each);
       listeners_.push_back({std::move(each), field<std::string>(head, "host")});
     }
@@ -214,7 +215,8 @@ void Spawner::end_data(Held& held) {
   held.pid = 0;
 }
 
-/// Nobody's user, where processes run already neither. Grants of different servers begin at different places.
+/// Returns a data user that is not in the user database and runs no process. The search begins at a user that
+/// depends on the grant, so that servers seldom choose the same one.
 uid_t Spawner::free_user(std::string const& grant) const {
   std::set<uid_t> taken = users_of_processes();
   for (auto const& [id, held] : held_) {
@@ -254,7 +256,8 @@ void Spawner::on_exit(pid_t pid, int status) {
   }
 }
 
-/// A crash, or a failure while it runs, starts it again; a mistake of the caller and an ordered end do not.
+/// The control process is restarted after a crash, or a failure while it runs, but not after a wrong option
+/// or an ordered end.
 void Spawner::on_control_exit(int status) {
   control_pid_ = 0;
   control_.reset();

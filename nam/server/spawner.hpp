@@ -1,6 +1,6 @@
 /// The main process of the server. It starts the control process and the data processes, each under its user,
-/// and starts the control process again when it has ended. It keeps the descriptors of what outlives them:
-/// the memory of grants, and the sockets at which the server listens. It reads nothing that clients send.
+/// and restarts the control process when it has ended. It keeps the descriptors that must outlive them: the
+/// memory of grants, and the sockets at which the server listens. It reads nothing that clients send.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ class Spawner {
   /// `arguments`: those of the server, for the control process.
   Spawner(Options const& options, std::vector<std::string> arguments);
 
-  /// Until the control process has ended in order. Returns its exit code.
+  /// Runs until the control process has ended in order. Returns its exit code.
   int run();
 
  private:

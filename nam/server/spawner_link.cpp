@@ -70,8 +70,8 @@ void SpawnerLink::send(Json const& head, std::vector<FileDescriptor> descriptors
   }
 }
 
-/// Each time as long again as before. In the end the message is taken back: its answer would be taken for
-/// that to a later one.
+/// Waits twice as long each time. Finally the message is withdrawn: its answer would be taken for the answer
+/// to a later one.
 void SpawnerLink::await_resources(std::chrono::milliseconds* waited) {
   char const* const reason = "the system lacks memory, or has too many descriptors in flight";
   if (waited->count() == 0)

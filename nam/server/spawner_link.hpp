@@ -13,12 +13,12 @@
 
 namespace mpixrma::nam {
 
-/// Of messages between the main process and the control process.
+/// Limits of messages between the main process and the control process.
 inline constexpr ChannelLimits spawner_limits{.head_bytes = 64 * 1024, .data_bytes = 0, .descriptors = 3};
 
 class SpawnerLink {
  public:
-  /// Takes what an earlier control process has left at the spawner. Throws Error(unavailable).
+  /// Takes over what an earlier control process has left at the spawner. Throws Error(unavailable).
   explicit SpawnerLink(FileDescriptor socket);
 
   int descriptor() const noexcept { return channel_.descriptor(); }
@@ -29,24 +29,24 @@ class SpawnerLink {
   };
   /// Sockets at which the server listens already.
   std::vector<Listener> take_listeners() noexcept { return std::exchange(listeners_, {}); }
-  /// Control block and memory of a grant; empty where they are not there any more.
+  /// Returns the control block and the memory of a grant; empty if they do not exist any more.
   std::vector<FileDescriptor> take_memory(std::string const& grant);
   /// Whether data processes run as `uid`.
   bool is_data_user(uid_t uid) const noexcept;
 
-  /// Starts the data process of a grant, which has the other end of `socket`. Throws Error.
+  /// Starts the data process of a grant, which gets the other end of `socket`. Throws Error.
   pid_t start(std::string const& grant, FileDescriptor socket);
-  /// A data process of an earlier server goes on.
+  /// Reports that a data process of an earlier server continues.
   void tell_adopted(std::string const& grant, uid_t uid);
   void hold(std::string const& grant, std::vector<FileDescriptor> memory);
   void drop(std::string const& grant);
-  /// Ends a data process that does not end when it is told to.
+  /// Kills a data process that does not end when it is told to.
   void kill(std::string const& grant, pid_t pid);
-  /// Whether another process has the memory of a grant open. The main process finds out: it can become the
-  /// user to whom the memory belongs. Throws Error(unavailable).
+  /// Whether another process has the memory of a grant open. The main process checks: it can become the user
+  /// to whom the memory belongs. Throws Error(unavailable).
   bool is_open_elsewhere(FileDescriptor const& memory);
   void keep_listener(FileDescriptor const& listener, std::string const& host);
-  /// Tells the service manager.
+  /// Reports to the service manager.
   void notify(std::string const& state);
 
  private:

@@ -1,5 +1,5 @@
-/// The secrets of users at the server. The names of users who have one are known from the start, so a client
-/// that has not proved who it is causes no query of the system's user database, which may be on the network.
+/// The secrets of users at the server. The names of users who have one are known from the start, so an
+/// unauthenticated client causes no query of the system's user database, which may be on the network.
 #pragma once
 
 #include <sys/types.h>
@@ -20,14 +20,14 @@ class UserSecrets {
     UserSecret secret{};
   };
 
-  /// Files whose names are numbers of users, in `directory`.
+  /// Keeps the secrets in `directory`, in files whose names are the numbers of users.
   explicit UserSecrets(std::filesystem::path directory);
 
-  /// Finds the names of users anew.
+  /// Looks the names of users up again.
   void refresh();
-  /// Nothing where the user is not known or has no secret.
+  /// Returns nothing if the user is unknown or has no secret.
   std::optional<Found> find(std::string const& user) const;
-  /// Made at the first call for the user. Throws Error.
+  /// The secret is made at the first call for the user. Throws Error.
   UserSecret of(uid_t uid);
 
  private:

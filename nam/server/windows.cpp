@@ -35,7 +35,7 @@ bool ControlServer::is_visible(ClientId id, Catalog::Found const& found) const {
          ownership.permits(who, Access::write);
 }
 
-/// The window that a port name, or its own, leads to; nothing where the client may do nothing with it.
+/// Returns the window of a port name or identifier; nothing if the client may do nothing with it.
 std::optional<Catalog::Found> ControlServer::visible_window(ClientId id, std::string const& port) {
   auto found = catalog_.find_window(is_locator(port) ? parse_locator(port).window : port);
   has_hidden_ = found && !is_visible(id, *found);
@@ -43,7 +43,7 @@ std::optional<Catalog::Found> ControlServer::visible_window(ClientId id, std::st
   return found;
 }
 
-/// From here on the connection is the data process's.
+/// From here on the connection belongs to the data process.
 void ControlServer::hand_over(ClientId id, Live& live, Json const& request) {
   Client& client = clients_.at(id);
   if (!client.connection->is_quiet())
@@ -90,7 +90,7 @@ Json ControlServer::evict(ClientId id, Json const& request) {
   return evicted;
 }
 
-/// By the window's owner, and the grant's.
+/// Permitted to the owner of the window, and to the owner of the grant.
 Json ControlServer::chmod(ClientId id, Json const& request) {
   auto const port = field<std::string>(request, "port");
   auto const mode = field<unsigned>(request, "mode");
