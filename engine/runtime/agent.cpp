@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <new>
 #include <system_error>
 
+#include "engine/base/service_thread.hpp"
 #include "engine/memory/fault_guard.hpp"
 #include "engine/runtime/channel.hpp"
 #include "engine/runtime/placement.hpp"
@@ -36,22 +36,13 @@ Status Agent::start() {
   wake_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_event_) return Status::out_of_memory;
   channel_.set_wake([this] { wake(); });
-  // Signals belong to the application, except for faults of this thread.
-  sigset_t blocked;
-  sigset_t before;
-  sigfillset(&blocked);
-  sigdelset(&blocked, SIGSEGV);
-  sigdelset(&blocked, SIGBUS);
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);
-  Status status = Status::ok;
   try {
-    thread_ = std::thread(&Agent::run, this);
+    thread_ = start_service_thread([this] { run(); });
   } catch (std::system_error const& error) {
     log_.write(LogLevel::error, "the agent thread could not be started: %s", error.what());
-    status = Status::out_of_memory;
+    return Status::out_of_memory;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return status;
+  return Status::ok;
 }
 
 void Agent::stop() noexcept {

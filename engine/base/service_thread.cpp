@@ -1,0 +1,37 @@
+#include "engine/base/service_thread.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <utility>
+
+namespace mpixrma::engine {
+
+namespace {
+
+/// The calling thread's signal mask, as it is to be in the threads that it starts meanwhile.
+class ServiceMask {
+ public:
+  ServiceMask() noexcept {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGSEGV);
+    sigdelset(&blocked, SIGBUS);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before_);
+  }
+  ~ServiceMask() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ServiceMask(ServiceMask const&) = delete;
+  ServiceMask& operator=(ServiceMask const&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+std::thread start_service_thread(std::function<void()> body) {
+  ServiceMask const mask;
+  return std::thread(std::move(body));
+}
+
+}  // namespace mpixrma::engine
