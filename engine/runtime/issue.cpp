@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -46,9 +45,6 @@ bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
 /// Whether a run of the target's layout may end within an element.
 bool cuts_elements(Transfer const&) noexcept { return false; }
 bool cuts_elements(Update const& update) noexcept { return has_inner_gap(update.type); }
-
-bool is_notification(Transfer const&) noexcept { return false; }
-bool is_notification(Update const& update) noexcept { return update.is_notification; }
 
 /// Returns the segment that contains [begin, begin + bytes): bad_address if none contains the first byte,
 /// overrun if the segment ends before the range does.
@@ -123,12 +119,6 @@ std::optional<Status> Engine::issue_here(Peer& peer, Operation const& operation)
   Operation resolved = operation;
   Status const status = resolve(peer, &resolved);
   return failed(status) ? status : issue_local(peer, resolved, operation);
-}
-
-/// Counts an operation that was not rejected.
-template <typename Operation>
-void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
-  if (!is_notification(operation)) peer.state().traffic.add_operation(path, operation.target_layout.size());
 }
 
 /// Runs an operation whose target lies in several mapped segments, run by run. Returns false without side
@@ -364,46 +354,5 @@ Issued Engine::issue_any(Peer& peer, Operation const& operation) {
 
 Issued Engine::issue(Peer& peer, Transfer const& transfer) { return issue_any(peer, transfer); }
 Issued Engine::issue(Peer& peer, Update const& update) { return issue_any(peer, update); }
-
-/// Waits until another operation may be queued for the peer.
-void Engine::wait_for_room(Peer& peer) {
-  Channel& channel = channel_of(peer);
-  wait_until(peer, [&] {
-    std::lock_guard const held(channel.lock);
-    return !channel.agent_path.is_full(peer);
-  });
-}
-
-/// Issues an operation that neither loads and stores nor the kernel can execute.
-template <typename Operation>
-Issued Engine::issue_message(Peer& peer, Operation const& operation) {
-  wait_for_room(peer);
-  wait_for_lock_in_stream(peer, operation.target_layout, operation.guarantees);
-  Channel& channel = channel_of(peer);
-  // Before the lock, because a thread that waits for stripes must let messages through.
-  StripeHold origin = hold_origin(peer, footprint_of(operation));
-  std::unique_lock held(channel.lock);
-  // UCX puts and gets have no position in the stream of messages: they must end before their successors
-  // start.
-  TargetAccess const access = access_of(operation);
-  Predecessors const before = predecessors_of(peer, operation.guarantees, access);
-  wait_for_rdma(peer, before.rdma, held);
-  if constexpr (std::is_same_v<Operation, Transfer>) {
-    if (auto const issued = issue_rdma(peer, operation, before.message, held)) {
-      note_access(peer, operation.guarantees, access, Path::rdma, *issued);
-      channel.drive_rdma();
-      return *issued;
-    }
-  }
-  std::uint64_t const messages = channel.agent_path.messages();
-  Issued const issued = channel.agent_path.issue(peer, operation, std::move(origin));
-  note_access(peer, operation.guarantees, access, Path::agent, issued);
-  if (!failed(issued.status)) count(peer, Path::agent, operation);
-  MessageStream const& stream = peer.state().messages;
-  bool const joined =
-      channel.agent_path.messages() == messages && stream.is_joining() && stream.unsent == nullptr;
-  channel.drive_issuing(joined);
-  return issued;
-}
 
 }  // namespace mpixrma::engine

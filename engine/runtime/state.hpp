@@ -94,6 +94,15 @@ struct Engine::State {
   std::atomic<bool> counts_direct;
 };
 
+inline bool is_notification(Transfer const&) noexcept { return false; }
+inline bool is_notification(Update const& update) noexcept { return update.is_notification; }
+
+/// Counts an operation that was not rejected.
+template <typename Operation>
+void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
+  if (!is_notification(operation)) peer.state().traffic.add_operation(path, operation.target_layout.size());
+}
+
 inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; }
 
 }  // namespace mpixrma::engine
