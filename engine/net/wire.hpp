@@ -183,8 +183,9 @@ Header begin_header(Kind kind) noexcept {
 /// Credit before the first reply, in bytes.
 inline constexpr std::size_t first_window = 64 * 1024;
 
-/// Maximum number of unexecuted positions that an origin may use; a legitimate origin mostly stays far below.
-inline constexpr std::uint64_t max_sequence_gap = 65536;
+/// Maximum number of requests of an origin that are buffered or were executed out of order; a legitimate
+/// origin stays far below.
+inline constexpr std::size_t max_out_of_order = 65536;
 
 /// Maximum cost, in bytes, of requests with flag_quiet before they are acknowledged.
 inline constexpr std::size_t most_quiet = first_window / 4;

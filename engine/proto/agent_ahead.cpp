@@ -26,12 +26,6 @@ Issued AgentPath::start_ahead(Peer& peer, MessageOperation message, Operation co
   Outstanding& entry = remember(peer, message);
   note_sent(entry);
   std::uint64_t const fragments = count_fragments(entry.operation.target, message.total, limits_for(message));
-  MessageStream const& stream = peer.state().messages;
-  std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
-  if (peer.newest() + fragments - executed > wire::max_sequence_gap) {
-    pool_.release(entry);
-    return {Status::unsupported, true, 0};
-  }
   entry.last_sequence = peer.reserve(fragments);
   entry.first_sequence = entry.next_sequence = entry.last_sequence - fragments + 1;
   std::uint64_t const last = entry.last_sequence;

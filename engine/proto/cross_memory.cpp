@@ -33,6 +33,13 @@ Status status_of_fault(pid_t pid, bool write, iovec const& local, iovec const& r
   return readable ? Status::not_writable : Status::bad_address;
 }
 
+/// The process and direction of a transfer.
+struct Way {
+  pid_t pid;
+  bool write;
+  std::size_t bytes_per_call;
+};
+
 /// Returns the reason why the call stopped at the first remaining byte, which is untouched on both sides.
 Status status_of_errno(pid_t pid, bool write, iovec const& local, iovec const& remote) noexcept {
   switch (errno) {
@@ -56,29 +63,25 @@ std::size_t skip(iovec* pieces, std::size_t bytes) noexcept {
   return done;
 }
 
-/// Transfers nonempty pieces whose lengths are the same on both sides.
-Status move_pieces(pid_t pid, bool write, iovec* local, iovec* remote, std::size_t pieces) noexcept {
-  auto const call = write ? &::process_vm_writev : &::process_vm_readv;
+/// Transfers nonempty pieces whose lengths are the same on both sides. Adds the number of transferred bytes
+/// to `*moved`, also if the rest fails.
+Status move_pieces(Way const& way, iovec* local, iovec* remote, std::size_t pieces,
+                   std::size_t* moved) noexcept {
+  auto const call = way.write ? &::process_vm_writev : &::process_vm_readv;
   // The kernel stops at the first inaccessible page, and may stop earlier: the next call returns the reason.
   while (pieces != 0) {
-    ssize_t const moved = call(pid, local, pieces, remote, pieces, 0);
-    if (moved < 0) return status_of_errno(pid, write, *local, *remote);
-    if (moved == 0) return Status::bad_address;
-    std::size_t const done = skip(local, static_cast<std::size_t>(moved));
-    (void)skip(remote, static_cast<std::size_t>(moved));
+    ssize_t const step = call(way.pid, local, pieces, remote, pieces, 0);
+    if (step < 0) return status_of_errno(way.pid, way.write, *local, *remote);
+    if (step == 0) return Status::bad_address;
+    *moved += static_cast<std::size_t>(step);
+    std::size_t const done = skip(local, static_cast<std::size_t>(step));
+    (void)skip(remote, static_cast<std::size_t>(step));
     local += done;
     remote += done;
     pieces -= done;
   }
   return Status::ok;
 }
-
-/// The process and direction of a transfer.
-struct Way {
-  pid_t pid;
-  bool write;
-  std::size_t bytes_per_call;
-};
 
 /// Pairs of pieces with equal lengths, transferred by one system call.
 class Batch {
@@ -97,11 +100,8 @@ class Batch {
 
   /// Adds the number of transferred bytes to `*moved`.
   Status move(std::size_t* moved) noexcept {
-    std::size_t const pieces = std::exchange(used_, 0);
-    std::size_t const bytes = std::exchange(bytes_, 0);
-    Status const status = move_pieces(way_.pid, way_.write, local_.data(), remote_.data(), pieces);
-    if (!failed(status)) *moved += bytes;
-    return status;
+    bytes_ = 0;
+    return move_pieces(way_, local_.data(), remote_.data(), std::exchange(used_, 0), moved);
   }
 
  private:
@@ -118,12 +118,10 @@ Status move_contiguous(Way const& way, std::byte* local, RemoteAddress remote, s
     std::size_t const step = std::min(bytes, way.bytes_per_call);
     iovec here{local, step};
     iovec there{reinterpret_cast<void*>(remote), step};
-    if (Status const status = move_pieces(way.pid, way.write, &here, &there, 1); failed(status))
-      return status;
+    if (Status const status = move_pieces(way, &here, &there, 1, moved); failed(status)) return status;
     local += step;
     remote += step;
     bytes -= step;
-    *moved += step;
   }
   return Status::ok;
 }
@@ -208,6 +206,8 @@ Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_cal
     packed.give_result();
     Status const status = update.operation != Operation::no_op ? move_chunk(true) : Status::ok;
     if (done != nullptr) *done = position + moved;
+    if (status == Status::unsupported && whole_elements(update.type, moved) != moved)
+      return Status::transport;  // an element is half written, and no message can write its other half
     if (failed(status)) return status;
   }
   return Status::ok;

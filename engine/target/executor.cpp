@@ -71,8 +71,8 @@ void Executor::take_in_session(Origin& origin, std::span<std::byte const> header
   char const* const fault = wire::check(header, payload, &request);
   if (fault != nullptr && !wire::is_answerable(header, &request.header)) return drops_.note(fault);
   std::uint64_t const sequence = request.header.sequence;
-  if (sequence > origin.executed + wire::max_sequence_gap || origin.has_seen(sequence))
-    return drops_.note("its stream position is taken or out of range");
+  if (origin.has_seen(sequence) || !origin.has_place_for(sequence))
+    return drops_.note("its stream position is taken, or too many requests are out of order");
   if (fault != nullptr) {
     drops_.note(fault);
     return refuse(origin, request.header, payload.size(), Status::malformed);

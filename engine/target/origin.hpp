@@ -196,6 +196,7 @@ struct OutOfOrder {
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
   std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
 
+  std::size_t size() const noexcept { return ahead.size() + held.size() + deferred.size(); }
   bool empty() const noexcept {
     return lock == 0 && ahead.empty() && held.empty() && deferred.empty() && locks.empty() && counted.empty();
   }
@@ -223,6 +224,12 @@ struct Origin {
     if (sequence <= executed) return true;
     return rest_ != nullptr && (rest_->lock == sequence || rest_->ahead.contains(sequence) ||
                                 rest_->held.contains(sequence) || rest_->deferred.contains(sequence));
+  }
+
+  /// Whether the request is in order, or one more may be out of order. The distance of positions is not
+  /// limited.
+  bool has_place_for(std::uint64_t sequence) const noexcept {
+    return sequence == executed + 1 || rest_ == nullptr || rest_->size() < wire::max_out_of_order;
   }
 
   /// Whether it has nothing in flight and all its answers.

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -13,8 +14,9 @@
 #include "tests/support/engine_paths.hpp"
 
 namespace {
-int permitted = 0;  ///< permitted writing calls
-/// Called once, before the first denial.
+int permitted = 0;          ///< calls that write
+std::size_t shortened = 0;  ///< bytes that the last of them moves at most; 0: all
+/// Called once, before the first refusal.
 std::function<void()> before_refusal;
 }  // namespace
 
@@ -23,7 +25,13 @@ extern "C" __attribute__((visibility("default"))) ssize_t process_vm_writev(pid_
                                                                             iovec const* remote,
                                                                             unsigned long remotes,
                                                                             unsigned long flags) noexcept {
-  if (permitted-- > 0) return ::syscall(SYS_process_vm_writev, pid, local, locals, remote, remotes, flags);
+  if (permitted-- > 0) {
+    iovec first = *local;
+    bool const is_short = permitted == 0 && shortened != 0 && shortened < first.iov_len;
+    if (is_short) first.iov_len = shortened;
+    return ::syscall(SYS_process_vm_writev, pid, is_short ? &first : local, is_short ? 1 : locals, remote,
+                     remotes, flags);
+  }
   if (before_refusal) std::exchange(before_refusal, nullptr)();
   errno = EPERM;
   return -1;
@@ -87,6 +95,92 @@ TEST(Refusal, UpdatesEachElementOnce) { expect_updates_once(Guarantee::none, 1);
 
 /// The stripes are held when the kernel denies access, and are free for the second update.
 TEST(Refusal, FinishesAtomicUpdateByMessages) { expect_updates_once(Guarantee::atomic, 2); }
+
+/// The last call that the kernel permits moves less than it was asked for: what it has moved is not added
+/// again.
+TEST(Refusal, CountsWhatShortCallHasMoved) {
+  for (Guarantee const guarantees : {Guarantee::none, Guarantee::atomic}) {
+    for (std::size_t const bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{40000}}) {
+      test::run_job(2, without_mail, [=](Rank& rank) {
+        std::vector<std::int64_t> memory(words, 5);
+        rank.show(0, memory.data());
+        rank.barrier();
+        if (rank.rank() == 0) {
+          std::vector<std::int64_t> const ones(words, 1);
+          permitted = 2;
+          shortened = bytes;
+          EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, guarantees)), Status::ok);
+        }
+        rank.barrier();
+        if (rank.rank() == 1) {
+          EXPECT_EQ(std::count(memory.begin(), memory.end(), 6), static_cast<std::ptrdiff_t>(words));
+        }
+        rank.barrier();
+      });
+    }
+  }
+}
+
+/// It stops within an element: the other half cannot be told from a value, and the update is not repeated.
+TEST(Refusal, ReportsElementThatIsHalfWritten) {
+  test::run_job(2, without_mail, [](Rank& rank) {
+    std::vector<std::int64_t> memory(words, 5);
+    rank.show(0, memory.data());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::vector<std::int64_t> const ones(words, 1);
+      permitted = 1;
+      shortened = 4092;
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)),
+                Status::transport);
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(memory[0], 7);
+      EXPECT_EQ(memory[words - 1], 6);
+    }
+    rank.barrier();
+  });
+}
+
+/// Positions of messages that are not executed reach far: the rest stands behind all of them, and is executed
+/// before.
+TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
+  constexpr std::size_t fragment = 256;
+  constexpr std::size_t most = 70000;  // messages
+  auto const configure = [](mpix_engine_config& config) {
+    without_mail(config);
+    config.fragment_bytes = fragment;
+    config.window_bytes = 16384;
+  };
+  test::run_job(2, configure, [](Rank& rank) {
+    constexpr std::size_t far_words = most * fragment / 8;
+    std::vector<std::int64_t> memory(words + 2 * far_words);
+    rank.show(0, memory.data());
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::vector<std::int64_t> const ones(words, 1);
+      std::vector<std::int64_t> const many(far_words, 1);
+      permitted = 1;
+      before_refusal = [&] {
+        Update far = sum_at(rank, many, 2, Guarantee::none);
+        far.target += 8 * words;
+        EXPECT_FALSE(rank.engine().issue(rank.peer(1), far).complete);
+      };
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)), Status::ok);
+      EXPECT_FALSE(before_refusal) << "the kernel was not asked often enough";
+      rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
+      EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      for (std::size_t i = 0; i < memory.size(); ++i)
+        ASSERT_EQ(memory[i], i < words || (i - words) % 2 == 0 ? 1 : 0) << i;
+    }
+    rank.barrier();
+  });
+}
 
 /// Messages that wait for the held stripes precede those of the rest, and are more than are sent at once.
 TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
