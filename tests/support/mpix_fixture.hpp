@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,8 @@ class Memory {
     MPI_Comm_size(comm_, &size_);
     auto const ranks = static_cast<std::size_t>(size_);
     std::vector<void*> bases(ranks);
-    EXPECT_EQ(rma_allocate(bytes, MPI_INFO_NULL, &comm_, bases.data()), MPI_SUCCESS);
+    if (int const status = rma_allocate(bytes, MPI_INFO_NULL, &comm_, bases.data()); status != MPI_SUCCESS)
+      throw std::runtime_error("no memory for the test: error " + std::to_string(status));
     registered_.resize(static_cast<std::size_t>(bytes));
     plain_.resize(static_cast<std::size_t>(bytes));
     EXPECT_EQ(rma_register(registered_.data(), bytes), MPI_SUCCESS);
