@@ -4,6 +4,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "nam/process/identity.hpp"
 #include "nam/protocol/default_socket.hpp"
@@ -81,7 +85,9 @@ void add_limits(CLI::App& app, Options& options, Texts& texts) {
       ->capture_default_str();
   app.add_option("--rdma", texts.remote_keys,
                  "Whether clients on other hosts put and get by UCX, past the server's checks: never, auto "
-                 "(where network hardware does it), or always")
+                 "(where network hardware does it), always (likewise, with a line in the log where none "
+                 "does), or emulated "
+                 "(also where UCX emulates it, for tests)")
       ->envname("MPIX_NAMD_RDMA")
       ->capture_default_str();
   app.add_flag("--encrypt", options.encrypt,
@@ -178,6 +184,19 @@ void convert(Texts const& texts, CLI::App const& app, Options& options) {
   if (options.max_regions > 60000) throw Error(ErrorCode::bad_request, "--max-regions is at most 60000");
 }
 
+/// The arguments in the order in which CLI11 takes them, the last one first. The file that the environment
+/// names is among them: CLI11 reads the environment after the file, up to version 2.2.
+std::vector<std::string> arguments_of(int argc, char const* const* argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  bool const is_given = std::any_of(arguments.begin(), arguments.end(), [](std::string const& argument) {
+    return argument == "--config" || argument.starts_with("--config=");
+  });
+  char const* const file = std::getenv("MPIX_NAMD_CONFIG");
+  if (!is_given && file != nullptr && *file != '\0') arguments.push_back(std::string("--config=") + file);
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
+}
+
 }  // namespace
 
 char const* network_of(Options const& options) noexcept {
@@ -202,7 +221,7 @@ std::optional<Options> read_options(int argc, char const* const* argv, int* exit
                "mpix-namd");
   app.set_version_flag("--version", std::string("mpix-namd " MPIX_VERSION));
   app.set_config("--config", "", "TOML or INI file with options by their long names")
-      ->envname("MPIX_NAMD_CONFIG");
+      ->envname("MPIX_NAMD_CONFIG");  // for the help text: see arguments_of()
   app.footer(
       "Exit codes: 0 ended in order, 1 failure, 2 wrong usage or configuration, 3 a server uses the "
       "directory\n"
@@ -212,7 +231,7 @@ std::optional<Options> read_options(int argc, char const* const* argv, int* exit
   add_users(app, texts);
   add_limits(app, options, texts);
   try {
-    app.parse(argc, argv);
+    app.parse(arguments_of(argc, argv));
     convert(texts, app, options);
     return options;
   } catch (CLI::ParseError const& error) {

@@ -174,6 +174,31 @@ TEST(Server, reads_its_configuration_again) {
   EXPECT_TRUE(eventually([&] { return server.ask({{"op", "usage"}}).at("capacity") == 16u << 20; }));
 }
 
+/// Of the file that the environment names; the command line goes before.
+TEST(Server, TakesConfigurationFromEnvironment) {
+  TestServer server;
+  auto const file = server.directory() / "namd.toml";
+  auto const other = server.directory() / "other.toml";
+  std::ofstream(file) << "size = \"8M\"\n";
+  std::ofstream(other) << "size = \"4M\"\n";
+  auto const start_with = [&](std::filesystem::path const& named, std::vector<std::string> const& arguments) {
+    server.spawn(arguments, [&] { ::setenv("MPIX_NAMD_CONFIG", named.c_str(), 1); });
+  };
+  start_with(file, {"--listen", "none"});
+  server.await();
+  EXPECT_EQ(server.ask({{"op", "usage"}}).at("capacity"), 8u << 20);
+  std::ofstream(file) << "size = \"16M\"\n";
+  ::kill(server.pid(), SIGHUP);
+  EXPECT_TRUE(eventually([&] { return server.ask({{"op", "usage"}}).at("capacity") == 16u << 20; }));
+  server.stop();
+  start_with(file, {"--config", other.string(), "--listen", "none"});
+  server.await();
+  EXPECT_EQ(server.ask({{"op", "usage"}}).at("capacity"), 4u << 20);
+  server.stop();
+  start_with(server.directory() / "missing.toml", {"--size", "8M", "--listen", "none"});
+  EXPECT_EQ(server.exit_code(10000), 2) << "a file that is named and missing";
+}
+
 TEST(Server, takes_sockets_of_a_service_manager) {
   TestServer server;
   server.spawn({"--size", "8M"}, [&] {
