@@ -182,6 +182,9 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     }
     maps_memory = 0 != (config->paths & (unsigned) MPIX_ENGINE_PATH_DIRECT);
     config->interfaces = ompi_osc_mpix_interfaces(words_of("interfaces"));
+    if (0 != OPAL_PROC_MY_NAME.vpid) {
+        config->rdma_expected = 0; /* one line for the job */
+    }
     return OMPI_SUCCESS;
 }
 

@@ -74,6 +74,9 @@ struct mpix_engine_config {
   /** Nonzero: messages of sessions, except for the handshake, are encrypted and authenticated. Requires
    * `exposed_only`, and excludes MPIX_ENGINE_PATH_RDMA, which does not encrypt. */
   int encrypt;
+  /** Nonzero: the engine writes a line where the network has no put and get in hardware, and
+   *  rdma_without_hardware is not set. */
+  int rdma_expected;
 };
 
 #endif

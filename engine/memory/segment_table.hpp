@@ -146,8 +146,9 @@ class SegmentTable {
   /// Whether [address, address + bytes) overlaps the regions, allocated or not.
   bool in_region(RemoteAddress address, std::size_t bytes) const;
 
-  /// Changes whenever segments are added or removed.
+  /// Changes whenever segments are added or removed, or a key has been made that was requested earlier.
   std::uint32_t version() const noexcept { return version_; }
+  void announce_key() noexcept { ++version_; }
 
   PublishedTables const& tables() const noexcept { return *tables_; }
   ProcessControl& control() const noexcept { return *control_; }

@@ -1,5 +1,9 @@
 #include "engine/net/ucx_context.hpp"
 
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
 #include <utility>
 
 #include "engine/net/transport_config.hpp"
@@ -19,7 +23,7 @@ Status UcxContext::open(Features const& features) {
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (features.remote_memory ? UCP_FEATURE_RMA : 0);
   params.name = "mpix";
-  params.mt_workers_shared = features.several_workers ? 1 : 0;
+  params.mt_workers_shared = features.several_threads ? 1 : 0;
   ucs_status_t const status = ucp_init(&params, config.get(), &context_);
   if (status == UCS_OK) return Status::ok;
   context_ = nullptr;
@@ -31,7 +35,27 @@ void UcxContext::close() noexcept {
   if (context_ != nullptr) ucp_cleanup(std::exchange(context_, nullptr));
 }
 
-bool UcxContext::permits_several_workers() noexcept {
+/// UCX tells them by text only: a line for each, which ends with "tcp/eth0".
+std::vector<std::string> UcxContext::transports() const {
+  char* text = nullptr;
+  std::size_t bytes = 0;
+  std::FILE* const stream = ::open_memstream(&text, &bytes);
+  if (stream == nullptr) return {};
+  ucp_context_print_info(context_, stream);
+  std::fclose(stream);
+  std::unique_ptr<char, void (*)(void*)> const owned(text, &std::free);
+  std::istringstream lines(std::string(text, bytes));
+  std::vector<std::string> found;
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t const slash = line.rfind('/');
+    if (line.find("resource") == std::string::npos || slash == std::string::npos) continue;
+    std::size_t const begin = line.rfind(' ', slash) + 1;
+    found.push_back(line.substr(begin, slash - begin));
+  }
+  return found;
+}
+
+bool UcxContext::permits_several_threads() noexcept {
   ucp_lib_attr_t attributes{};
   attributes.field_mask = UCP_LIB_ATTR_FIELD_MAX_THREAD_LEVEL;
   return ucp_lib_query(&attributes) == UCS_OK && attributes.max_thread_level == UCS_THREAD_MODE_MULTI;

@@ -3,6 +3,9 @@
 
 #include <ucp/api/ucp.h>
 
+#include <string>
+#include <vector>
+
 #include "engine/base/log.hpp"
 #include "engine/base/status.hpp"
 
@@ -12,7 +15,7 @@ class UcxContext {
  public:
   struct Features {
     bool remote_memory = false;        ///< enables UCX put and get
-    bool several_workers = false;      ///< different threads use several workers concurrently
+    bool several_threads = false;      ///< different threads use workers and register memory concurrently
     bool shared_memory = true;         ///< messages on this host do not use the network
     char const* interfaces = nullptr;  ///< mpix_engine_config::interfaces
     std::size_t message_bytes = 0;     ///< largest message, with its headers
@@ -28,9 +31,11 @@ class UcxContext {
   void close() noexcept;
 
   ucp_context_h get() const noexcept { return context_; }
+  /// Names of the transports that UCX's configuration leaves, as in tcp or rc_mlx5.
+  std::vector<std::string> transports() const;
 
-  /// Whether this UCX was built for several workers used by different threads concurrently.
-  static bool permits_several_workers() noexcept;
+  /// Whether this UCX was built for Features::several_threads.
+  static bool permits_several_threads() noexcept;
 
  private:
   Log const& log_;

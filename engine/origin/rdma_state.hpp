@@ -43,9 +43,12 @@ class Gaps {
     auto const next = ranges_.upper_bound(address);
     return next != ranges_.begin() && address < std::prev(next)->second;
   }
-  void see_version(std::uint32_t version) {
-    if (version != version_) ranges_.clear();
+  /// Returns whether the version has changed.
+  bool see_version(std::uint32_t version) {
+    if (version == version_) return false;
+    ranges_.clear();
     version_ = version;
+    return true;
   }
 
  private:
@@ -82,6 +85,12 @@ struct RdmaState {
 
   /// The state of a peer to which no operation was ever issued.
   static RdmaState const& none() noexcept;
+
+  /// Handles the version in a reply of the peer. If it has changed, keys may exist that did not.
+  void see_version(std::uint32_t version) {
+    if (gaps.see_version(version))
+      std::erase_if(exposures, [](auto const& known) { return !known.second.usable; });
+  }
 
   /// Whether no operation is in flight and no put needs a flush.
   bool is_idle() const noexcept { return !flushing && revoked.empty() && reached(issued); }

@@ -79,7 +79,7 @@ char const* AgentPath::take_reply(Peer& peer, wire::ReplyHeader const& header,
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
     stream.executed.store(header.executed, std::memory_order_release);
   }
-  if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->gaps.see_version(header.segments_version);
+  if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->see_version(header.segments_version);
   switch (static_cast<wire::ReplyKind>(header.kind)) {
     case wire::ReplyKind::data:
     case wire::ReplyKind::segment:

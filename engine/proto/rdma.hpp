@@ -16,8 +16,9 @@
 
 namespace mpixrma::engine {
 
-/// Whether UCX finds a network device that writes to remote memory without the target's processor.
-bool hardware_rdma_present();
+/// Whether UCX has, among the transports that its configuration leaves, one that writes to remote memory
+/// without the target's processor. `interfaces`: as in mpix_engine_config.
+bool hardware_rdma_present(char const* interfaces, Log const& log);
 
 class RdmaPath {
  public:

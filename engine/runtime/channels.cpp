@@ -26,7 +26,7 @@ Channels::Channels(Credentials const& credentials, mpix_engine_config const& con
       sessions_(credentials.sessions),
       message_bytes_(config.fragment_bytes + most_beside_data),
       context_(log) {
-  bool const several = config.channels > 1 && UcxContext::permits_several_workers();
+  bool const several = config.channels > 1 && UcxContext::permits_several_threads();
   std::size_t const count = several ? std::min(static_cast<std::size_t>(config.channels), max_workers) : 1;
   for (std::size_t i = 0; i < count; ++i)
     channels_.push_back(
@@ -45,7 +45,7 @@ void Channels::end_session(std::uint64_t session) {
 }
 
 Status Channels::open(bool remote_memory, char const* interfaces) {
-  UcxContext::Features features{remote_memory, size() > 1, true, interfaces, message_bytes_};
+  UcxContext::Features features{remote_memory, remote_memory || size() > 1, true, interfaces, message_bytes_};
   Status status = open_first(features);
   if (failed(status)) {
     // A worker takes 4 MiB of /dev/shm, which containers often keep small.

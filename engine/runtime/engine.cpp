@@ -6,7 +6,6 @@
 
 #include "engine/base/backoff.hpp"
 #include "engine/base/shared_memory.hpp"
-#include "engine/memory/memory_map.hpp"
 #include "engine/proto/cross_memory.hpp"
 #include "engine/runtime/state.hpp"
 
@@ -17,9 +16,9 @@ Engine::Engine(mpix_engine_config const& config, mpix_bootstrap const& bootstrap
 
 Engine::~Engine() {
   state_->channels.stop();
+  state_->registrations.stop();
   std::lock_guard const held(state_->channels);
   for (auto& [process, peer] : state_->peers) RdmaPath::forget_all(*peer);
-  state_->registrations.clear();
   state_->channels.close();
 }
 
@@ -35,8 +34,7 @@ Status Engine::start() {
     return status;
   }
   state.locks.open(state.segments.control().shared, state.segments.control().lock_clock);
-  state.rdma_usable = state.may_use(MPIX_ENGINE_PATH_RDMA) &&
-                      (state.config.rdma_without_hardware != 0 || hardware_rdma_present());
+  state.rdma_usable = state.may_put_and_get();
   if (Status const status = state.channels.open(state.rdma_usable, state.config.interfaces); failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
   state.device_memory.open(state.channels.context().get());
@@ -44,11 +42,7 @@ Status Engine::start() {
     state.log.write(LogLevel::life, "memory of a device is looked for: UCX knows %s", kind);
   if (state.device_memory.is_possible()) issue_all();  // whose origins are checked there
   if (state.rdma_usable) {
-    state.channels.for_each([&state](Channel& channel) {
-      channel.executor.set_key_provider(
-          [&state](OwnSegment const& segment) { return state.key_of(segment); });
-      channel.agent_path.set_segment_handlers(&RdmaPath::learn, &RdmaPath::revoke);
-    });
+    if (Status const status = state.give_keys(); failed(status)) return status;
   }
   SegmentTable const& segments = state.segments;
   ProcessAddress address{process(),
@@ -90,7 +84,9 @@ Peer* Engine::peer_at(std::span<std::byte const> address) {
 }
 
 Peer* Engine::State::find_peer(std::uint64_t process, std::span<std::byte const> published) {
+  LostPeers lost;  // destroyed without the lock
   std::lock_guard const held(peers_lock);
+  if (!peers.contains(process)) lost = take_lost();
   auto const known = peers.find(process);
   Peer* const found = known != peers.end() ? known->second.get() : make_peer(process, published);
   if (found != nullptr) ++found->state().users;
@@ -99,11 +95,12 @@ Peer* Engine::State::find_peer(std::uint64_t process, std::span<std::byte const>
 
 void Engine::release(Peer& peer) {
   State& state = *state_;
+  State::LostPeers lost;  // destroyed without the lock
   std::lock_guard const held(state.peers_lock);
   if (--peer.state().users != 0) return;
   if (locking_.load(std::memory_order_relaxed) == &peer) locking_.store(nullptr, std::memory_order_relaxed);
   if (!std::exchange(peer.state().unused, true)) state.unused.push_back(&peer);
-  state.forget_lost();
+  lost = state.take_lost();
 }
 
 void Engine::lose(std::uint64_t process) noexcept {
@@ -118,33 +115,36 @@ void Engine::lose(std::uint64_t process) noexcept {
   }
 }
 
-/// Removes unused peers whose processes have ended since the last call.
-void Engine::State::forget_lost() {
+/// Removes and returns unused peers whose processes have ended since the last call. Their end may unmap
+/// gigabytes.
+Engine::State::LostPeers Engine::State::take_lost() {
+  LostPeers taken;
   std::uint64_t lost = 0;
   channels.for_each([&](Channel const& channel) { lost += channel.losses(); });
   bool const newest_lost = !unused.empty() && unused.back()->is_lost();
-  if (lost == losses && !newest_lost) return;
+  if (lost == losses && !newest_lost) return taken;
   losses = lost;
-  std::erase_if(unused, [this](Peer* peer) {
+  std::erase_if(unused, [&](Peer* peer) {
     peer->state().unused = peer->state().users == 0;
-    return !peer->state().unused || (peer->is_lost() && forget(*peer));
+    return !peer->state().unused || (peer->is_lost() && forget(*peer, &taken));
   });
+  return taken;
 }
 
-bool Engine::State::forget(Peer& peer) {
+bool Engine::State::forget(Peer& peer, LostPeers* taken) {
+  taken->emplace_back();
   {
     Channel& channel = channel_of(peer);
     std::lock_guard const held(channel.lock);
     if (!channel.agent_path.remove_peer(peer)) return false;
   }
   traffic_of_forgotten += peer.state().traffic.read();
-  peers.erase(peer.process());
+  taken->back() = std::move(peers.extract(peer.process()).mapped());
   return true;
 }
 
 /// Under `peers_lock`. `published`: its address; if empty, the bootstrap is queried.
 Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const> published) {
-  forget_lost();
   bool const own = process == bootstrap.process;
   if (own) {
     published = publication;
@@ -176,11 +176,28 @@ Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const>
   return entry;
 }
 
-/// UCX may write for its peers in this process, and does not survive a fault.
-std::vector<std::byte> Engine::State::key_of(OwnSegment const& segment) {
-  auto const* const base = reinterpret_cast<void const*>(segment.base);
-  bool const writable = !segment.user_memory() || rights_of(base, segment.length).writable;
-  return writable ? registrations.key_of(segment) : std::vector<std::byte>{};
+/// Whether UCX may put and get. A UCX built for a single thread cannot register memory while another thread
+/// uses it.
+bool Engine::State::may_put_and_get() const {
+  if (!may_use(MPIX_ENGINE_PATH_RDMA) || !UcxContext::permits_several_threads()) return false;
+  if (config.rdma_without_hardware != 0 || hardware_rdma_present(config.interfaces, log)) return true;
+  if (config.rdma_expected != 0)
+    log.write(
+        LogLevel::error,
+        "rdma=always has no effect: UCX emulates put and get on this network; messages take their place");
+  return false;
+}
+
+Status Engine::State::give_keys() {
+  channels.for_each([this](Channel& channel) {
+    channel.executor.set_key_provider(
+        [this](OwnSegment const& segment) { return registrations.key_of(segment); });
+    channel.agent_path.set_segment_handlers(&RdmaPath::learn, &RdmaPath::revoke);
+  });
+  return registrations.start([this] {
+    std::lock_guard const held(channels);
+    segments.announce_key();
+  });
 }
 
 void Engine::State::take_gone() {

@@ -85,12 +85,12 @@ void Engine::revoke(std::vector<OwnSegment> const& segments) {
   }
 }
 
-/// Whether no peer has a key any more for revoked memory in [begin, end).
+/// Whether no peer has a key any more for revoked memory in [begin, end), and none of it is registered with
+/// the network. With all channels locked.
 bool Engine::is_forgotten(RemoteAddress begin, RemoteAddress end) {
   bool all = true;
   std::erase_if(state_->revoked, [&](OwnSegment const& segment) {
-    bool const forgotten = is_forgotten(segment.generation);
-    if (forgotten) state_->registrations.remove(segment);
+    bool const forgotten = is_forgotten(segment.generation) && state_->registrations.remove(segment);
     if (!forgotten && segment.base < end && begin < segment.base + segment.length) all = false;
     return forgotten;
   });

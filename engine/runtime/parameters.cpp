@@ -31,7 +31,10 @@ constexpr mpix_engine_parameter table[] = {
      "host."},
     {"rdma", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
      "Use of UCX put and get for registered memory of other hosts: `auto` where the network does them in "
-     "hardware, `always` also where UCX emulates them, `never`. All processes of a job must agree on "
+     "hardware, `always` likewise, with one line if it does not, `never`. `emulated`, for tests: also where "
+     "UCX "
+     "emulates them; the target's process is killed if registered memory is unmapped or protected. All "
+     "processes of a job must agree on "
      "whether UCX puts and gets, by this parameter and by `path`: UCX 1.13 ends a process that connects "
      "to one with other features."},
     {"interfaces", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
@@ -166,9 +169,11 @@ int set_rdma(mpix_engine_config& config, std::string_view word, char* why, std::
   if (word == "never") {
     config.paths &= ~static_cast<unsigned>(MPIX_ENGINE_PATH_RDMA);
   } else if (word == "always") {
+    config.rdma_expected = 1;
+  } else if (word == "emulated") {
     config.rdma_without_hardware = 1;
   } else if (word != "auto") {
-    return refuse(why, bytes, "rdma is \"%.*s\"; expected auto, always or never",
+    return refuse(why, bytes, "rdma is \"%.*s\"; expected auto, always, never or emulated",
                   static_cast<int>(word.size()), word.data());
   }
   return 0;

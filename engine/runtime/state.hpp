@@ -36,7 +36,7 @@ struct Engine::State {
         segments(log),
         locks(log),
         channels(credentials, config, identity, segments, locks, log),
-        registrations(channels.context()),
+        registrations(channels.context(), log),
         issues_all(configuration.count_direct != 0),
         counts_direct(configuration.count_direct != 0) {}
 
@@ -47,10 +47,11 @@ struct Engine::State {
   std::unique_ptr<PeerState> look_at(ProcessAddress its);
   Peer* find_peer(std::uint64_t process, std::span<std::byte const> published);
   Peer* make_peer(std::uint64_t process, std::span<std::byte const> published);
-  void forget_lost();
-  bool forget(Peer& peer);
-
-  std::vector<std::byte> key_of(OwnSegment const& segment);
+  using LostPeers = std::vector<std::unique_ptr<Peer>>;
+  LostPeers take_lost();
+  bool forget(Peer& peer, LostPeers* taken);
+  bool may_put_and_get() const;
+  Status give_keys();
 
   /// Returns the state of the process as text: its waits, and the waits of others for it.
   std::string inspect();
@@ -75,7 +76,7 @@ struct Engine::State {
   LockTable locks;
   Channels channels;
   Registrations registrations;
-  std::vector<OwnSegment> revoked;  ///< segments whose keys some peer still has
+  std::vector<OwnSegment> revoked;  ///< segments whose keys some peer still has, or that are still registered
   Watches watches;
   Inspection inspection;
   std::vector<std::byte> address;      ///< the blob without the secret

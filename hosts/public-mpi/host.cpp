@@ -112,6 +112,7 @@ mpix_engine_t* make_engine() {
     if (rank == 0) std::fprintf(stderr, "MPIX_RMA: %s; the library's host does not start\n", wrong.c_str());
     return nullptr;
   }
+  if (rank != 0) config.rdma_expected = 0;  // one line for the job
   mpix_bootstrap const bootstrap = host->addresses.bootstrap();
   mpix_engine_t* engine = nullptr;
   int const status = mpix_engine_create(&config, &bootstrap, &engine);

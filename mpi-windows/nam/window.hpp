@@ -51,7 +51,7 @@ struct NamSettings {
   std::string allocation;                  ///< locators of grants; empty: those of MPIX_NAM_ALLOCATION
   std::uint64_t private_bytes = 1u << 30;  ///< size of a private server for the job, used without a grant
   std::string interfaces;  ///< interfaces on which processes of other hosts reach the private server
-  std::string rdma = "never";              ///< whether they do by UCX put and get: never, auto, always
+  std::string rdma = "never";  ///< whether they do by UCX put and get: never, auto, always, emulated
 };
 void set_nam(NamSettings const& given);
 

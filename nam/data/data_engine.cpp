@@ -26,15 +26,22 @@ std::uint64_t random_process() {
 }  // namespace
 
 RemoteKeys parse_remote_keys(std::string const& policy) {
-  for (RemoteKeys const known : {RemoteKeys::never, RemoteKeys::hardware, RemoteKeys::always}) {
+  for (RemoteKeys const known :
+       {RemoteKeys::never, RemoteKeys::hardware, RemoteKeys::always, RemoteKeys::emulated}) {
     if (policy == to_string(known)) return known;
   }
-  throw Error(ErrorCode::bad_request, "rdma is '" + policy + "', and is to be never, auto or always");
+  throw Error(ErrorCode::bad_request,
+              "rdma is '" + policy + "', and is to be never, auto, always or emulated");
 }
 
 char const* to_string(RemoteKeys policy) noexcept {
-  if (policy == RemoteKeys::never) return "never";
-  return policy == RemoteKeys::hardware ? "auto" : "always";
+  switch (policy) {
+    case RemoteKeys::never: return "never";
+    case RemoteKeys::hardware: return "auto";
+    case RemoteKeys::always: return "always";
+    case RemoteKeys::emulated: break;
+  }
+  return "emulated";
 }
 
 DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes)
@@ -50,7 +57,8 @@ DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes)
   mpix_engine_config_init(&config);
   config.paths = MPIX_ENGINE_PATH_AGENT;
   if (network.remote_keys != RemoteKeys::never) config.paths |= MPIX_ENGINE_PATH_RDMA;
-  config.rdma_without_hardware = network.remote_keys == RemoteKeys::always ? 1 : 0;
+  config.rdma_without_hardware = network.remote_keys == RemoteKeys::emulated ? 1 : 0;
+  config.rdma_expected = network.remote_keys == RemoteKeys::always ? 1 : 0;
   config.encrypt = network.encrypt ? 1 : 0;
   config.channels = 1;
   config.interfaces = interfaces_.c_str();

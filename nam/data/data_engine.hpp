@@ -13,7 +13,9 @@
 namespace mpixrma::nam {
 
 /// Whether clients are given keys of windows, with which UCX puts and gets without a check of exposures.
-enum class RemoteKeys { never, hardware, always };
+/// `hardware`, `always`: if network hardware puts and gets, `always` with a line if none does; `emulated`:
+/// also if UCX emulates it.
+enum class RemoteKeys { never, hardware, always, emulated };
 
 /// Parses the value of the option --rdma. Throws Error(bad_request).
 RemoteKeys parse_remote_keys(std::string const& policy);

@@ -131,7 +131,7 @@ refused agent_linger_us -1 'is -1 microseconds; expected 0 to 1000000'
 refused join_size 512 'is 512 bytes; expected 1024 to 1048576, or 0'
 refused max_endpoints 0 'is 0; expected 1 to 16777216'
 refused channels 17 'is 17; expected 0 to 16'
-refused rdma sometimes 'is "sometimes"; expected auto, always or never'
+refused rdma sometimes 'is "sometimes"; expected auto, always, never or emulated'
 refused path direct,telepathy 'has "telepathy", which is none of'
 probe_argument=without-descriptors
 expect 'out of file descriptors'

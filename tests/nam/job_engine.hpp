@@ -18,7 +18,7 @@
 
 namespace mpixrma::nam {
 
-enum class Rdma { never, always };
+enum class Rdma { never, emulated };
 
 /// An engine of a job of its own: all of them have the same identity.
 class JobEngine {
@@ -31,7 +31,7 @@ class JobEngine {
     mpix_engine_config config;
     mpix_engine_config_init(&config);
     config.interfaces = "lo";
-    config.rdma_without_hardware = rdma == Rdma::always ? 1 : 0;
+    config.rdma_without_hardware = rdma == Rdma::emulated ? 1 : 0;
     EXPECT_EQ(mpix_engine_create(&config, &bootstrap_, &engine_), 0);
   }
   ~JobEngine() { mpix_engine_destroy(engine_); }
@@ -49,6 +49,14 @@ class JobEngine {
     mpix_engine_traffic traffic{};
     mpix_engine_read_traffic(engine_, &traffic);
     return traffic.operations[static_cast<int>(engine::Path::rdma)];
+  }
+
+  /// Until operations on the exposure go by UCX put and get: its owner makes the key when it is first asked
+  /// for.
+  void await_key(std::uint64_t exposure) {
+    std::byte byte{};
+    for (std::uint64_t const before = remote_accesses(); remote_accesses() == before;)
+      ASSERT_EQ(get(exposure, 0, {&byte, 1}), MPIX_ENGINE_OK);
   }
 
   /// Of the one segment of the peer whose key is here; 0: there is none.

@@ -95,6 +95,18 @@ Status run(Engine& engine, Peer& peer, Operation operation) {
   return waiter.status;
 }
 
+/// Until operations at `address` of process `target` go by UCX put and get: its engine makes a key when it is
+/// first asked for one.
+inline void await_key(Rank& rank, int target, RemoteAddress address) {
+  auto const by_key = [&] {
+    return rank.engine().traffic(Rank::process_of(target)).operations_by(Path::rdma);
+  };
+  std::byte byte{};
+  for (std::uint64_t const before = by_key(); by_key() == before;)
+    ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(Direction::get, &byte, address, 1)),
+              Status::ok);
+}
+
 /// Three kinds of memory at every process.
 struct Buffers {
   static constexpr std::size_t bytes = 100000;

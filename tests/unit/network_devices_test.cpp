@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+
+#include "engine/net/ucx_context.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -66,6 +69,25 @@ TEST(NetworkDevices, this_host_has_one_to_itself) {
   std::erase_if(found, [](NetworkDevice const& device) { return device.transport != "tcp"; });
   EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](auto const& d) { return d.name == "lo"; }));
   EXPECT_EQ(permitted_devices("127.0.0.0/8", found, interface_addresses()), "lo");
+}
+
+/// Of what UCX finds, whatever devices the host has.
+TEST(UcxTransports, AreThoseThatConfigurationLeaves) {
+  auto const left_by = [](char const* setting) {
+    ::setenv("UCX_TLS", setting, 1);
+    UcxContext context(common_log);
+    EXPECT_EQ(context.open({.remote_memory = true}), Status::ok) << setting;
+    ::unsetenv("UCX_TLS");
+    return context.transports();
+  };
+  auto const contains = [](std::vector<std::string> const& found, char const* transport) {
+    return std::find(found.begin(), found.end(), transport) != found.end();
+  };
+  EXPECT_TRUE(contains(left_by("tcp,self"), "tcp"));
+  EXPECT_TRUE(contains(left_by("tcp,self"), "self"));
+  EXPECT_FALSE(contains(left_by("tcp,self"), "posix"));
+  EXPECT_TRUE(contains(left_by("posix,self"), "posix"));
+  EXPECT_FALSE(contains(left_by("posix,self"), "tcp"));
 }
 
 }  // namespace

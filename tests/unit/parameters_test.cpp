@@ -94,14 +94,16 @@ TEST(Parameters, RefusalNamesParameterValueAndRange) {
   EXPECT_EQ(set("channels", "17").why, "channels is 17; expected 0 to 16");
   EXPECT_EQ(set("path", "direct,far").why,
             "path has \"far\", which is none of direct, cross_memory, rdma, agent, auto");
-  EXPECT_EQ(set("rdma", "maybe").why, "rdma is \"maybe\"; expected auto, always or never");
+  EXPECT_EQ(set("rdma", "maybe").why, "rdma is \"maybe\"; expected auto, always, never or emulated");
 }
 
 TEST(Parameters, WordsSetPaths) {
   EXPECT_EQ(set("path", "direct,agent").config.paths,
             static_cast<unsigned>(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_AGENT));
   EXPECT_EQ(set("rdma", "never").config.paths & MPIX_ENGINE_PATH_RDMA, 0U);
-  EXPECT_EQ(set("rdma", "always").config.rdma_without_hardware, 1);
+  EXPECT_EQ(set("rdma", "always").config.rdma_without_hardware, 0);
+  EXPECT_EQ(set("rdma", "always").config.rdma_expected, 1);
+  EXPECT_EQ(set("rdma", "emulated").config.rdma_without_hardware, 1);
   EXPECT_STREQ(set("agent_cores", "0,2-3").config.agent_cores, "0,2-3");
 }
 

@@ -1,10 +1,13 @@
 /// UCX put and get between processes, also where UCX emulates them: order, completion, keys.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "engine/proto/rdma.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpixrma::engine {
@@ -32,6 +35,7 @@ void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
     rank.show(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
+      await_key(rank, 1, rank.shown(1, 0));
       std::vector<std::int64_t> got(words);
       std::vector<std::int64_t> next(words);
       for (std::int64_t round = 1; round <= 60; ++round) {
@@ -64,7 +68,7 @@ TEST(Rdma, complete_covers_what_the_thread_has_put_while_another_thread_complete
     rank.show(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
-      (void)rank.peer(1);
+      await_key(rank, 1, rank.shown(1, 0));
       auto const body = [&](std::size_t half) {
         std::vector<std::int64_t> out(words);
         std::vector<std::int64_t> in(words);
@@ -94,6 +98,7 @@ TEST(Rdma, many_requests_for_remote_completion_share_flushes) {
     rank.show(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
+      await_key(rank, 1, rank.shown(1, 0));
       std::vector<std::int64_t> values(1000, 7);
       std::vector<Waiter> waiters(values.size());
       std::size_t at_once = 0;
@@ -143,10 +148,12 @@ TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) 
       ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
     }
     rank.barrier();
-    // The first put goes to the agent, whose answer shows that the segments have changed.
+    // The agent's answers show that the segments have changed, and later that there is a key.
     if (rank.rank() == 0) {
+      await_key(rank, 1, rank.shown(1, 0));
+      std::uint64_t const before = rank.engine().statistics().traffic.operations_by(Path::rdma);
       put_all(2);
-      EXPECT_GE(rank.engine().statistics().traffic.operations_by(Path::rdma), puts - 2);
+      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::rdma), before + puts);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -154,6 +161,43 @@ TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) 
       ASSERT_EQ(rank.engine().detach(memory.data()), Status::ok);
     }
     rank.barrier();
+  });
+}
+
+/// What the engine writes before a test's body runs.
+void expect_hardware(mpix_engine_config& config) {
+  config.paths = MPIX_ENGINE_PATH_RDMA;
+  config.rdma_expected = 1;
+  ::testing::internal::CaptureStderr();
+}
+
+/// Registered memory that is protected later: UCX's emulation would end the target's process.
+TEST(Rdma, ExpectationOfHardwareDoesNotAcceptEmulation) {
+  if (hardware_rdma_present(nullptr, common_log)) GTEST_SKIP() << "the network puts and gets in hardware";
+  run_job(2, expect_hardware, [](Rank& rank) {
+    std::string const written = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(written.find("rdma=always has no effect"), std::string::npos) << written;
+    constexpr std::size_t bytes = 4096;
+    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_EQ(rank.engine().attach(memory, bytes), Status::ok);
+    rank.show(0, memory);
+    rank.barrier();
+    std::vector<std::byte> values(bytes);
+    Transfer const put = contiguous(Direction::put, values.data(), rank.shown(1, 0), bytes);
+    if (rank.rank() == 0) {
+      for (int i = 0; i < 100; ++i) ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      ASSERT_EQ(::mprotect(memory, bytes, PROT_NONE), 0);
+    }
+    rank.barrier();
+    if (rank.rank() == 0) {
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::bad_address);
+      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::rdma), 0u);
+    }
+    rank.barrier();
+    ::munmap(memory, bytes);
   });
 }
 

@@ -68,10 +68,14 @@ void check(Expected const& expected, bool direct_counts) {
   run_job(3, configure, [&](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
+      Traffic wanted[3];
+      for (int target = 1; target < 3; ++target) {
+        if (expected.transfers == Path::rdma) await_key(rank, target, rank.shown(target, 0));
+        wanted[target] = rank.engine().traffic(Rank::process_of(target));
+      }
       operate(rank, 1);
       operate(rank, 2);
       operate(rank, 2);
-      Traffic wanted[3];
       expect(wanted[1], expected, direct_counts);
       expect(wanted[2], expected, direct_counts);
       expect(wanted[2], expected, direct_counts);

@@ -1,0 +1,230 @@
+/// Registrations with the network that take long: nothing but what needs the key, or ends it, waits for them.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <ucp/api/ucp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "tests/support/engine_paths.hpp"
+#include "tests/support/latch.hpp"
+
+namespace {
+
+mpixrma::test::Latch mapping;
+mpixrma::test::Latch unmapping;
+
+template <typename Function>
+Function* real(char const* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) ucs_status_t ucp_mem_map(ucp_context_h context,
+                                                                           ucp_mem_map_params_t const* params,
+                                                                           ucp_mem_h* memory) {
+  mapping.pass();
+  return real<decltype(ucp_mem_map)>("ucp_mem_map")(context, params, memory);
+}
+
+extern "C" __attribute__((visibility("default"))) ucs_status_t ucp_mem_unmap(ucp_context_h context,
+                                                                             ucp_mem_h memory) {
+  unmapping.pass();
+  return real<decltype(ucp_mem_unmap)>("ucp_mem_unmap")(context, memory);
+}
+
+namespace mpixrma::engine {
+namespace {
+
+void only_rdma(mpix_engine_config& config) {
+  config.paths = MPIX_ENGINE_PATH_RDMA;
+  config.rdma_without_hardware = 1;
+}
+
+constexpr std::size_t words = 1000;
+
+/// A put, an update and a get of the memory at `address`, and what is there afterwards.
+void use(Rank& rank, int target, RemoteAddress address, std::int64_t value) {
+  std::int64_t const one = 1;
+  std::int64_t found = 0;
+  ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(Direction::put, &value, address, 8)),
+            Status::ok);
+  Update const add = contiguous(Operation::sum, ElementType::int64, &one, address, 8);
+  ASSERT_EQ(run(rank.engine(), rank.peer(target), add), Status::ok);
+  ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(Direction::get, &found, address, 8)),
+            Status::ok);
+  EXPECT_EQ(found, value + 1);
+}
+
+using test::eventually;
+
+// Slots of the blackboard that tell(): steps of the test.
+constexpr int held = 10;
+constexpr int used = 11;
+constexpr int ended = 12;
+
+/// Rank 1 owns memory; origins 0 and 2 use it while the registration that they have asked for is held up.
+TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
+  run_job(3, only_rdma, [](Rank& rank) {
+    std::vector<std::int64_t> memory(words);
+    std::vector<std::int64_t> other(words);
+    ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+    rank.show(0, memory.data());
+    rank.show(1, other.data());
+    if (rank.rank() == 1) mapping.close();
+    rank.barrier();
+    if (rank.rank() != 1) {
+      auto const place = static_cast<std::size_t>(8 * rank.rank());
+      use(rank, 1, rank.shown(1, 0) + place, 5);
+      EXPECT_TRUE(rank.was_told(1, held, 1)) << "nobody has asked for a key";
+      use(rank, 1, rank.shown(1, 0) + place, 7);  // while it is certainly held up
+      use(rank, 1, rank.shown(1, 1) + place, 9);
+      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::rdma), 0u);
+      rank.tell(used, 1);
+      EXPECT_TRUE(rank.was_told(1, ended, 1));
+      await_key(rank, 1, rank.shown(1, 0));
+      use(rank, 1, rank.shown(1, 0) + place, 11);
+    } else {
+      EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
+      rank.tell(held, 1);
+      // The own operations of the process, and memory that comes and goes.
+      use(rank, 2, rank.shown(2, 1), 3);
+      ASSERT_EQ(rank.engine().attach(other.data(), words * 8), Status::ok);
+      ASSERT_EQ(rank.engine().detach(other.data()), Status::ok);
+      EXPECT_TRUE(rank.was_told(0, used, 1));
+      EXPECT_TRUE(rank.was_told(2, used, 1));
+      EXPECT_TRUE(mapping.is_waited_at()) << "the registration was not held up all the time";
+      EXPECT_FALSE(mapping.was_forced());
+      mapping.open();
+      rank.tell(ended, 1);
+    }
+    rank.barrier();
+  });
+}
+
+/// The same by the name of an exposure, whose key comes about later.
+TEST(SlowRegistration, OriginsOfExposureUseMessagesMeanwhile) {
+  run_job(2, only_rdma, [](Rank& rank) {
+    std::vector<std::int64_t> memory(words);
+    if (rank.rank() == 1) {
+      ExposureId id{};
+      ASSERT_EQ(rank.engine().expose(memory.data(), words * 8, Rights::all, &id), Status::ok);
+      rank.show(0, static_cast<std::uint64_t>(id));
+      mapping.close();
+    }
+    rank.barrier();
+    std::int64_t value = 4;
+    auto const put = [&] {
+      Transfer transfer = contiguous(Direction::put, &value, 8, 8);
+      transfer.exposed.target = static_cast<ExposureId>(rank.shown(1, 0));
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
+    };
+    auto const by_key = [&] { return rank.engine().statistics().traffic.operations_by(Path::rdma); };
+    if (rank.rank() == 0) {
+      put();
+      EXPECT_TRUE(rank.was_told(1, held, 1)) << "nobody has asked for a key";
+      put();
+      EXPECT_EQ(by_key(), 0u);
+      rank.tell(used, 1);
+      EXPECT_TRUE(rank.was_told(1, ended, 1));
+      for (value = 5; by_key() == 0;) put();
+    } else {
+      EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
+      rank.tell(held, 1);
+      EXPECT_TRUE(rank.was_told(0, used, 1));
+      EXPECT_FALSE(mapping.was_forced());
+      EXPECT_EQ(memory[1], 4);
+      mapping.open();
+      rank.tell(ended, 1);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(memory[1], 5);
+    }
+    rank.barrier();
+  });
+}
+
+/// Rank 1 ends a registration, and that is held up at `latch`; the others go on, and the end waits.
+void end_slowly(test::Latch& latch) {
+  run_job(3, only_rdma, [&latch](Rank& rank) {
+    std::vector<std::int64_t> memory(words);
+    std::vector<std::int64_t> other(words);
+    ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+    rank.show(0, memory.data());
+    rank.show(1, other.data());
+    if (rank.rank() == 1) latch.close();
+    rank.barrier();
+    if (rank.rank() != 1) {
+      auto const place = static_cast<std::size_t>(8 * rank.rank());
+      if (&latch == &unmapping) await_key(rank, 1, rank.shown(1, 0));
+      use(rank, 1, rank.shown(1, 0) + place, 5);
+      rank.tell(used, 1);
+      EXPECT_TRUE(rank.was_told(1, held, 1)) << "nothing was held up";
+      use(rank, 1, rank.shown(1, 0) + place, 7);
+      use(rank, 1, rank.shown(1, 1) + place, 9);
+      rank.tell(used, 2);
+    } else {
+      EXPECT_TRUE(rank.was_told(0, used, 1));
+      EXPECT_TRUE(rank.was_told(2, used, 1));
+      std::atomic<bool> over{false};
+      std::thread detaching([&] {
+        EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+        over.store(true);
+      });
+      EXPECT_TRUE(eventually([&latch] { return latch.is_waited_at(); }));
+      rank.tell(held, 1);
+      use(rank, 2, rank.shown(2, 1), 3);
+      EXPECT_TRUE(rank.was_told(0, used, 2));
+      EXPECT_TRUE(rank.was_told(2, used, 2));
+      EXPECT_FALSE(over.load()) << "the memory may be unmapped while it is registered";
+      EXPECT_TRUE(latch.is_waited_at());
+      EXPECT_FALSE(latch.was_forced());
+      latch.open();
+      detaching.join();
+    }
+    rank.barrier();
+  });
+}
+
+TEST(SlowRegistration, EndWaitsForRegistrationInProgress) { end_slowly(mapping); }
+
+TEST(SlowRegistration, EndOfRegistrationDelaysNobodyElse) { end_slowly(unmapping); }
+
+/// A registration that waits for its turn is not made any more when its memory is withdrawn.
+TEST(SlowRegistration, QueuedRegistrationIsWithdrawn) {
+  run_job(2, only_rdma, [](Rank& rank) {
+    std::vector<std::int64_t> first(words);
+    std::vector<std::int64_t> second(words);
+    ASSERT_EQ(rank.engine().attach(first.data(), words * 8), Status::ok);
+    ASSERT_EQ(rank.engine().attach(second.data(), words * 8), Status::ok);
+    rank.show(0, first.data());
+    rank.show(1, second.data());
+    if (rank.rank() == 1) mapping.close();
+    rank.barrier();
+    if (rank.rank() == 0) {
+      use(rank, 1, rank.shown(1, 0), 5);
+      EXPECT_TRUE(rank.was_told(1, held, 1));
+      use(rank, 1, rank.shown(1, 1), 6);
+      rank.tell(used, 1);
+      EXPECT_TRUE(rank.was_told(1, ended, 1));
+      use(rank, 1, rank.shown(1, 1), 7);
+    } else {
+      EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
+      rank.tell(held, 1);
+      EXPECT_TRUE(rank.was_told(0, used, 1));
+      EXPECT_EQ(rank.engine().detach(second.data()), Status::ok);
+      EXPECT_TRUE(mapping.is_waited_at());
+      EXPECT_FALSE(mapping.was_forced());
+      rank.tell(ended, 1);
+    }
+    rank.barrier();
+    mapping.open();
+  });
+}
+
+}  // namespace
+}  // namespace mpixrma::engine
