@@ -1,4 +1,4 @@
-/// Origin buffers that stay as they are until everything of a batch is complete.
+/// Origin buffers that remain valid until all operations of a batch are complete.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class Arena {
  public:
   static constexpr std::size_t alignment = 64;
 
-  /// Kinds as those of Places.
+  /// `kind` as in Places.
   Arena(std::size_t bytes, int kind) : kind_(kind), bytes_(bytes) {
     void* memory = nullptr;
     if (kind == 0) {
@@ -36,7 +36,7 @@ class Arena {
   Arena& operator=(Arena const&) = delete;
 
   bool has(std::size_t bytes) const noexcept { return used_ + bytes + 2 * alignment <= bytes_; }
-  /// `shift` bytes behind an aligned address.
+  /// Returns `bytes` bytes, `shift` bytes behind an aligned address.
   std::byte* take(std::size_t bytes, std::size_t shift = 0) noexcept {
     std::byte* const begin = memory_ + used_ + shift;
     used_ += (bytes + shift + alignment - 1) / alignment * alignment;

@@ -1,4 +1,4 @@
-/// What the C types behind MPI's predefined ones can do, one element at a time.
+/// Operations of the C types behind MPI's predefined ones, one element at a time.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ __extension__ typedef __float128 Quad;
 #else
 using Quad = long double;
 #endif
-/// Bytes on which no arithmetic is defined.
+/// Bytes without arithmetic.
 struct Octet {
   unsigned char value;
 };
@@ -57,7 +57,7 @@ struct Traits<Pair<T, Index>> {
   using Scalar = T;
 };
 
-/// An integer for the bits of any of the small types; the unsigned one wraps.
+/// Returns an integer with the bits of any of the small types; the unsigned one wraps.
 template <typename T>
 std::uint64_t bits(T value) {
   std::uint64_t wide = 0;
@@ -227,7 +227,7 @@ void modify(Modify op, std::byte* target, std::byte const* operand, std::byte co
   }
 }
 
-/// Small whole numbers: all results are exact, and no zero is negative.
+/// Fills with small whole numbers: all results are exact, and no zero is negative.
 template <typename T>
 void fill(Random& random, bool factor, std::byte* value) {
   constexpr Family family = Traits<T>::family;
@@ -252,7 +252,7 @@ void fill(Random& random, bool factor, std::byte* value) {
   std::memcpy(value, &made, sizeof made);
 }
 
-/// Bytes of one scalar that carry its value.
+/// Returns the bytes of a scalar that carry its value.
 template <typename Scalar>
 constexpr std::size_t value_bytes() {
   return std::is_same_v<Scalar, long double> && std::numeric_limits<long double>::digits == 64

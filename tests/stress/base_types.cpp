@@ -10,7 +10,7 @@ namespace mpixrma::stress {
 
 namespace {
 
-/// The zone of a type whose values need one of their own.
+/// Returns the zone of a type whose values need a zone of their own.
 template <typename T>
 int zone_of() {
   Arithmetic const* const known[] = {arithmetic<float>(),

@@ -1,5 +1,5 @@
-/// MPI's predefined datatypes, and what every operation does to one element of them: a second opinion,
-/// written without the library.
+/// MPI's predefined datatypes, and the effect of every operation on one element: a reference written without
+/// the library.
 #pragma once
 
 #include <mpi.h>
@@ -40,7 +40,7 @@ enum class Modify {
 };
 constexpr int modifies = 17;
 
-/// What one C type can do. Pointers need no alignment.
+/// Operations of a C type. Pointers need no alignment.
 struct Arithmetic {
   std::size_t size = 0;
   std::uint8_t significant[32] = {};  ///< 0: padding, which has any value after an update
@@ -51,11 +51,11 @@ struct Arithmetic {
   /// target = target (op) origin; with a scale, target + scale * origin.
   void (*combine)(Combine op, std::byte* target, std::byte const* origin, std::byte const* scale) = nullptr;
   void (*modify)(Modify op, std::byte* target, std::byte const* operand, std::byte const* operand2) = nullptr;
-  /// A value whose results stay exact; with `factor`, one to multiply with.
+  /// Generates a value whose results stay exact; with `factor`, one to multiply with.
   void (*fill)(Random& random, bool factor, std::byte* value) = nullptr;
 };
 
-/// Values of one zone of memory are values of one type; in the first one any bytes will do.
+/// A zone of memory holds values of one type; in the first zone any bytes are valid.
 constexpr int zones = 18;
 
 struct Base {
@@ -80,7 +80,7 @@ struct Base {
   }
 };
 
-/// All that this MPI has. After MPI_Init.
+/// Returns all that this MPI has. To be called after MPI_Init.
 std::vector<Base> make_bases();
 
 }  // namespace mpixrma::stress

@@ -10,7 +10,8 @@ namespace {
 
 using Origins = std::vector<std::unique_ptr<Origin>>;
 
-/// Where this rank's memory differs from what its origins wrote.
+/// Returns the number of places at which this rank's memory differs from the values that its origins have
+/// written.
 std::uint64_t check_private(Job const& job, std::byte const* memory, Region const& region,
                             Origins const& origins, int kind) {
   std::uint64_t differences = 0;
@@ -38,7 +39,7 @@ std::uint64_t check_private(Job const& job, std::byte const* memory, Region cons
   return differences;
 }
 
-/// What all origins of all ranks did together to a shared part of this rank.
+/// Compares a shared part of this rank with the combined effect of all origins of all ranks.
 template <typename T, typename Select>
 bool is_sum(Job const& job, std::byte const* memory, MPI_Datatype type, MPI_Op op, Origins const& origins,
             int kind, Select select) {

@@ -1,4 +1,4 @@
-/// What memory and counters have to be when everything is complete.
+/// The expected values of memory and counters when everything is complete.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace mpixrma::stress {
 
-/// Compares this rank's memory and counters with what all origins expect of them. Collective. Number of
-/// differences, each told in a line.
+/// Compares this rank's memory and counters with the expectations of all origins. Collective. Prints a line
+/// for each difference, and returns their number.
 std::uint64_t check(Job& job, Memory const& memory, Region const& region,
                     std::vector<std::unique_ptr<Origin>> const& origins);
 

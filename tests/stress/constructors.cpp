@@ -20,7 +20,7 @@ class Construction {
   int between(int low, int high) {
     return low + static_cast<int>(random_() % static_cast<std::uint64_t>(high - low + 1));
   }
-  /// A displacement in bytes. Values of a type keep to the grid of its zone.
+  /// Draws a displacement in bytes. Values of a type keep to the grid of its zone.
   std::ptrdiff_t displacement() {
     bool const free = old_.base == nullptr || old_.base->zone == 0;
     auto const grain = static_cast<std::ptrdiff_t>(free ? 1 : old_.base->size);
@@ -42,7 +42,7 @@ class Construction {
   void distributed_array();
   void resized();
 
-  /// All combinations of `indices` in each dimension of an array of `sizes`, as displacements.
+  /// Adds all combinations of `indices` in each dimension of an array of `sizes`, as displacements.
   void array(std::vector<int> const& sizes, std::vector<std::vector<int>> const& indices, int order);
 
   Random& random_;
@@ -164,7 +164,8 @@ void Construction::subarray() {
   array(sizes, indices, order);
 }
 
-/// What process `position` of `processes` owns of `size` indices, in blocks of `length` dealt out in turn.
+/// Returns the indices of `size` that process `position` of `processes` owns in a block-cyclic distribution
+/// with blocks of `length`.
 std::vector<int> dealt(int size, int processes, int position, int length) {
   std::vector<int> mine;
   for (int first = position * length; first < size; first += processes * length) {

@@ -1,4 +1,4 @@
-/// MPI's datatype constructors, each with the definition of its typemap beside it.
+/// MPI's datatype constructors, each with an independent definition of its type map.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace mpixrma::stress {
 
-/// A new, uncommitted datatype by a random constructor over `old`; type, base and pieces are set. Where all
-/// elements are of one type that computes, they stand at multiples of its size. `others`: what else a struct
-/// may hold.
+/// Makes an uncommitted datatype by a random constructor over `old`, and sets type, base and pieces. If all
+/// elements are of one type with arithmetic, their displacements are multiples of its size. `others` are
+/// further members of a struct.
 Shape construct(Random& random, Shape const& old, std::vector<Shape const*> const& others);
 
 }  // namespace mpixrma::stress

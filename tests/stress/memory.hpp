@@ -1,4 +1,4 @@
-/// The memory of this rank that is operated on: allocated, registered and plain; made anew for every round.
+/// The memory of this rank that operations use: allocated, registered and plain; made anew for every round.
 #pragma once
 
 #include <cstdlib>

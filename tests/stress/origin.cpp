@@ -55,7 +55,7 @@ void Origin::run_batch() {
   channel_ = below(job_.channels.size());
   comm_ = channel().comm;
   std::fill(next_place_.begin(), next_place_.end(), below(Region::zone_bytes / 2));
-  // Mostly one target, so that operations meet.
+  // Mostly one target, so that operations conflict.
   int const home = static_cast<int>(below(static_cast<unsigned>(job_.size)));
   for (int i = 0; i < batch_operations && arena_.has(most_per_operation); ++i) {
     int const rank = chance(80) ? home : static_cast<int>(below(static_cast<unsigned>(job_.size)));
@@ -79,7 +79,7 @@ void Origin::issue(int rank, int kind) {
   use_passing_memory();
 }
 
-/// Random attributes; ordering where the discipline relies on it.
+/// Draws random attributes; sets ordering if the discipline needs it.
 MPIX_RMA_Attributes Origin::attributes(int kind, int rank) {
   MPIX_RMA_Attributes chosen{};
   bool const needed = discipline_ == Discipline::ordered && !channel().ordered;
@@ -97,7 +97,7 @@ MPIX_RMA_Attributes Origin::attributes(int kind, int rank) {
   return chosen;
 }
 
-/// In one of the forms of the call.
+/// Issues the transfer by one of the forms of the call.
 bool Origin::submit(Transfer const& t, MPIX_RMA_Attributes& chosen) {
   ++operations_;
   MPI_Datatype const from = t.here.shape->type;

@@ -1,5 +1,5 @@
-/// One origin of the stress test, a thread of a process: issues random operations and knows what every one of
-/// them has to do.
+/// One origin of the stress test, a thread of a process: issues random operations and knows the expected
+/// effect of each.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace mpixrma::stress {
 
-/// What all origins of a process share.
+/// State that all origins of a process share.
 struct Job {
   int rank = 0;
   int size = 0;
@@ -32,16 +32,17 @@ class Origin {
   std::uint64_t operations() const noexcept { return operations_; }
   std::uint64_t failures() const noexcept { return failures_; }
   Model const& model(int kind, int rank) const { return models_[kind][static_cast<std::size_t>(rank)]; }
-  /// Operations that counted in a counter of a rank.
+  /// Returns the number of operations that incremented a counter of a rank.
   std::int64_t notified(std::size_t channel, int rank, int counter) const {
     return notified_[notified_at(channel, rank, counter)];
   }
 
  private:
-  /// What keeps operations on the same memory in order; `independent`: there are none.
+  /// The method that keeps operations on the same memory in order; `independent`: no two operations use the
+  /// same memory.
   enum class Discipline { ordered, fenced, completed, independent, disciplines };
 
-  /// Memory that was or will be read, with its surroundings.
+  /// Memory that is read by operations or receives their results, with its surroundings.
   struct Expectation {
     std::byte const* buffer;
     std::vector<std::byte> values;
@@ -76,7 +77,7 @@ class Origin {
   bool submit(Transfer const& transfer, MPIX_RMA_Attributes& chosen);
   bool submit(Modification const& modification, MPIX_RMA_Attributes& chosen);
 
-  // In this origin's own part: origin_private.cpp.
+  // Operations in this origin's own part: origin_private.cpp.
   void move(int rank, int kind);
   void accumulate(int rank, int kind);
   void modify(int rank, int kind);
@@ -89,7 +90,7 @@ class Origin {
   Base const* base_with(int zone, Combine op);
   void move_data(Transfer const& transfer, Model& model, std::size_t at);
 
-  // In the parts that all origins share: origin_shared.cpp.
+  // Operations in the parts that all origins share: origin_shared.cpp.
   void add(int rank, int kind);
   void flip(int rank, int kind);
   void touch_uniform(int rank, int kind);

@@ -1,4 +1,4 @@
-/// Origin: operations in the part of the memory that nobody else touches, with any datatypes.
+/// Origin: operations in the part of the memory that no other origin uses, with any datatypes.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -19,7 +19,7 @@ std::vector<std::ptrdiff_t> places_of(Use const& use) {
   return places;
 }
 
-/// Elements follow each other in memory without gaps.
+/// Whether the elements follow each other in memory without gaps.
 bool is_dense(Shape const& shape) {
   std::ptrdiff_t next = 0;
   for (Piece const& piece : shape.pieces) {
@@ -31,7 +31,7 @@ bool is_dense(Shape const& shape) {
 
 }  // namespace
 
-/// Counts with which both shapes have the same number of bytes.
+/// Chooses counts for which both shapes have the same number of bytes.
 bool Origin::fit(Shape const& here, Shape const& there, int zone, Use* origin, Use* target) {
   if (here.bytes == 0 || there.bytes == 0 || chance(2)) {
     auto const empty = [&](Shape const& shape) {
@@ -45,7 +45,7 @@ bool Origin::fit(Shape const& here, Shape const& there, int zone, Use* origin, U
   std::size_t const of_here = there.bytes / common;
   std::size_t const of_there = here.bytes / common;
   std::size_t const step = here.bytes * of_here;
-  // Mostly small ones.
+  // Mostly small operations.
   std::size_t const wanted = chance(70) ? 100 : chance(85) ? 2000 : largest;
   std::size_t const most =
       std::min({std::max<std::size_t>(wanted / step, 1), static_cast<std::size_t>(here.most) / of_here,
@@ -57,8 +57,9 @@ bool Origin::fit(Shape const& here, Shape const& there, int zone, Use* origin, U
   return origin->span() <= largest && target->span() <= Region::bytes_of_zone(zone) / 2;
 }
 
-/// An offset in the zone at which [low, high) around it lies inside, a multiple of `grain`. `*at` counts from
-/// the beginning of the own part. False: the independent discipline has used up the zone.
+/// Chooses an offset, a multiple of `grain`, such that [low, high) around it lies in the zone. `*at` counts
+/// from the beginning of this origin's part. Returns false if the independent discipline has used up the
+/// zone.
 bool Origin::place(int kind, int rank, int zone, std::size_t grain, std::ptrdiff_t low, std::ptrdiff_t high,
                    std::size_t* at) {
   auto const up = [&](std::size_t value) { return (value + grain - 1) / grain * grain; };
@@ -76,13 +77,13 @@ bool Origin::place(int kind, int rank, int zone, std::size_t grain, std::ptrdiff
     *at = Region::zone_at(zone) + chosen;
     return true;
   }
-  // Often close to the beginning, so that operations meet.
+  // Often close to the beginning, so that operations conflict.
   std::size_t const range = chance(60) ? std::min<std::size_t>(room, 300) : room;
   *at = Region::zone_at(zone) + first + below(range / grain + 1) * grain;
   return true;
 }
 
-/// Origin memory with guards around it; `*base` is where the address of the buffer has to be.
+/// Returns origin memory with guards around it; `*base` is the address to pass as the buffer.
 std::byte* Origin::take(Use const& use, std::byte** base) {
   std::size_t const bytes = use.span() + 2 * guard;
   std::byte* const begin = arena_.take(bytes, chance(50) ? 0 : below(8));
@@ -99,7 +100,7 @@ void Origin::fill(Base const* base, int zone, std::byte* at, std::size_t bytes, 
   }
 }
 
-/// Its present content, which the caller changes where something is to arrive.
+/// Expects the present content, which the caller changes where data are to arrive.
 void Origin::expect(std::byte const* begin, std::size_t bytes, char const* what) {
   expectations_.push_back(
       {begin, std::vector<std::byte>(begin, begin + bytes), std::vector<std::uint8_t>(bytes, 1), what});
@@ -108,7 +109,7 @@ void Origin::expect(std::byte const* begin, std::size_t bytes, char const* what)
 void Origin::move(int rank, int kind) {
   int const zone = chance(60) ? 0 : static_cast<int>(below(zones));
   auto const& bases = job_.shapes.bases_of(zone);
-  // Not always a single type; and often contiguous on both sides, as the paths of hardware want it.
+  // Not always a single type; and often contiguous on both sides, as hardware paths require.
   bool const plain = chance(35);
   Base const* const base = plain || zone != 0 ? bases[below(bases.size())] : nullptr;
   auto const any = [&]() -> Shape const& {
@@ -128,7 +129,7 @@ void Origin::move(int rank, int kind) {
     transfer.here.for_each([&](std::ptrdiff_t offset, std::size_t bytes) {
       fill(base, zone, transfer.origin + offset, bytes, false);
     });
-    // What was put is not changed.
+    // Data that are put must not change.
     expect(begin, transfer.here.span() + 2 * guard, "the origin of a PUT has changed");
   } else {
     expect(begin, transfer.here.span() + 2 * guard, "a value that was read is wrong");
@@ -138,7 +139,7 @@ void Origin::move(int rank, int kind) {
   submit(transfer, chosen);
 }
 
-/// In the model: byte k of one side goes with byte k of the other.
+/// Moves the data in the model: byte k of one side corresponds to byte k of the other.
 void Origin::move_data(Transfer const& transfer, Model& model, std::size_t at) {
   std::vector<std::size_t> target;
   target.reserve(transfer.there.bytes());

@@ -1,4 +1,5 @@
-/// Origin: operations on memory that all origins touch at once. What they do has one result in any order.
+/// Origin: operations on memory that all origins use at once. Their combined result does not depend on the
+/// order.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -8,7 +9,7 @@
 
 namespace mpixrma::stress {
 
-/// One update, by an accumulate with atomicity or by a read-modify-write: these are atomic with each other.
+/// Makes one update, by an atomic accumulate or by a read-modify-write: these are atomic with each other.
 void Origin::update_shared(bool by_rmw, MPI_Datatype type, Combine combine, Modify modify, std::byte* buffer,
                            std::size_t n, int rank, int kind, std::size_t at) {
   MPIX_RMA_Attributes chosen = attributes(kind, rank);
@@ -26,7 +27,7 @@ void Origin::update_shared(bool by_rmw, MPI_Datatype type, Combine combine, Modi
   submit(Transfer{MPIX_RMA_ACCUMULATE, buffer, {&shape, count}, rank, target, {&shape, count}}, chosen);
 }
 
-/// Sums that every origin takes part in.
+/// Adds to sums to which every origin contributes.
 void Origin::add(int rank, int kind) {
   Model& model = model_of(kind, rank);
   bool const real = chance(50);
@@ -45,7 +46,7 @@ void Origin::add(int rank, int kind) {
                 (real ? region_.reals_at() : region_.sums_at()) + 8 * start);
 }
 
-/// Bits that everybody flips, in words of all widths on the same bytes.
+/// Flips bits that all origins flip, in words of all widths on the same bytes.
 void Origin::flip(int rank, int kind) {
   MPI_Datatype const types[] = {MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T};
   Model& model = model_of(kind, rank);
@@ -64,12 +65,12 @@ void Origin::flip(int rank, int kind) {
                 region_.mixed_at() + start * width);
 }
 
-/// Whole-block updates and reads of a block whose elements are always equal.
+/// Updates and reads a whole block whose elements are always equal.
 void Origin::touch_uniform(int rank, int kind) {
   auto* const buffer = reinterpret_cast<int*>(arena_.take(Region::uniform_ints * sizeof(int)));
   std::fill_n(buffer, Region::uniform_ints, static_cast<int>(below(1000)));
   MPIX_RMA_Attributes chosen = attributes(kind, rank);
-  // A request object that is used again may carry another operation.
+  // A request object that is used again may be used for another operation.
   chosen.set |= MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_ACCUMULATE_OP;
   chosen.accumulate_op = chance(50) ? MPI_SUM : MPI_BXOR;
   Shape shape;
@@ -81,7 +82,7 @@ void Origin::touch_uniform(int rank, int kind) {
   uniforms_.push_back(buffer);
 }
 
-/// Counters that hand out every value once: what this origin gets only grows.
+/// Fetches from counters that return every value once: the values that this origin gets only grow.
 void Origin::count(int rank, int kind) {
   Model& model = model_of(kind, rank);
   std::size_t const which = below(Region::counters);
@@ -102,7 +103,7 @@ void Origin::count(int rank, int kind) {
   ++model.counted[which];
 }
 
-/// Memory of this process that becomes communicatable, is used, and goes away again.
+/// Registers memory of this process, uses it, and unregisters it.
 void Origin::use_passing_memory() {
   std::size_t const bytes = 64 + below(chance(90) ? 20000 : 400000);
   bool const allocated = chance(50);

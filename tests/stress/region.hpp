@@ -1,4 +1,4 @@
-/// What the memory of a process holds, where it stands, and what one origin expects of it.
+/// The layout of a process's memory, its addresses, and the values that one origin expects in it.
 #pragma once
 
 #include <mpi.h>
@@ -41,7 +41,7 @@ struct Region {
   int origins_;
 };
 
-/// Where the memory of each kind stands at each rank.
+/// The addresses of the memory of each kind at each rank.
 struct Places {
   static constexpr int kinds = 3;  ///< allocated, registered, neither
   std::vector<std::intptr_t> of_kind[kinds];
@@ -50,7 +50,7 @@ struct Places {
   }
 };
 
-/// What one origin expects of one region.
+/// The values that one origin expects in one region.
 struct Model {
   std::vector<std::byte> mine = std::vector<std::byte>(Region::private_bytes);
   /// 0: the byte is padding of an element that was computed.
@@ -67,7 +67,7 @@ struct Channel {
   static constexpr int counters = 4;  ///< of each process
   MPI_Comm comm = MPI_COMM_NULL;
   bool ordered = false;  ///< by an attribute of the communicator
-  /// Of each process, what displacements of read-modify-writes count from.
+  /// For each process, the base of displacements of read-modify-writes.
   std::vector<std::intptr_t> bases;
 };
 

@@ -11,7 +11,7 @@ namespace mpixrma::stress {
 
 class Requests {
  public:
-  /// `require` is told the result of every call.
+  /// Called with the result of every call.
   using Require = std::function<void(int code, char const* what)>;
 
   Requests(Random& random, std::size_t most, Require require);
@@ -19,18 +19,18 @@ class Requests {
   Requests(Requests const&) = delete;
   Requests& operator=(Requests const&) = delete;
 
-  /// A null handle to be passed to one operation; stays valid until finish().
+  /// Returns a null handle to be passed to one operation; it stays valid until finish().
   MPI_Request* native();
   MPIX_Rma_request* own();
-  /// An inactive object that carries the attributes.
+  /// Returns an inactive object with the attributes.
   MPI_Request* native_with(MPIX_RMA_Attributes const& attributes);
   MPIX_Rma_request* own_with(MPIX_RMA_Attributes const& attributes);
 
-  /// Waits for all and frees what is left of them. What was freed while active is not waited for.
+  /// Waits for all requests and frees them. Requests that were freed while active are not waited for.
   void finish();
 
  private:
-  /// Set `attributes` with the call of the request's type.
+  /// Sets `attributes` with the call of the request's type.
   template <typename Request, typename Set>
   void set_all(Request* request, MPIX_RMA_Attributes const& attributes, Set set);
   void finish_native();
@@ -40,7 +40,7 @@ class Requests {
   Require require_;
   std::vector<MPI_Request> native_;
   std::vector<MPIX_Rma_request> own_;
-  /// Inactive objects to be used again; their attributes change no result.
+  /// Inactive objects for reuse; their attributes change no result.
   std::vector<MPI_Request> spare_native_;
   std::vector<MPIX_Rma_request> spare_own_;
   std::vector<bool> native_again_;

@@ -17,7 +17,7 @@ constexpr std::ptrdiff_t widest = 4096;  // bytes from the lowest to the highest
 constexpr int longest_repetition = 64;   // elements of a derived type in one call
 constexpr int plain_repetition = 49152;
 
-/// Elements of the shape, one after the other, until two of them overlap.
+/// Returns the number of consecutive elements of the shape before two of them overlap.
 int count_disjoint(Shape const& shape) {
   Use const many{&shape, std::abs(shape.extent) > widest ? 1 : longest_repetition};
   std::vector<bool> taken(many.span());
@@ -34,7 +34,7 @@ int count_disjoint(Shape const& shape) {
   return many.count;
 }
 
-/// What follows from the pieces.
+/// Computes the members that follow from the pieces.
 void measure(Shape& shape) {
   MPI_Aint lower = 0;
   MPI_Aint extent = 0;
@@ -67,7 +67,7 @@ void free_derived(Shape const& shape) {
   if (shape.nesting != 0) MPI_Type_free(&type);
 }
 
-/// `inner` nested in a random number of constructors; `others` are what structs may hold beside it.
+/// Nests `innermost` in a random number of constructors; `others` are further members of structs.
 Shape nest(Random& random, Shape const& innermost, std::vector<Shape const*> const& others) {
   Shape shape = innermost;
   int const depth = 1 + static_cast<int>(random() % max_nesting);
@@ -88,7 +88,7 @@ Shape nest(Random& random, Shape const& innermost, std::vector<Shape const*> con
   return shape;
 }
 
-/// Long rows, and gaps between them.
+/// Makes a type of long rows with gaps between them.
 Shape make_rows(Random& random, Base const& bytes) {
   Shape shape;
   shape.base = &bytes;
@@ -122,7 +122,7 @@ Shapes::Shapes(Random& random) : bases_(make_bases()) {
     shapes.push_back(make_plain(base));
     std::vector<Shape const*> const alone = {&shapes.front()};
     while (shapes.size() < shapes_per_base) shapes.push_back(nest(random, shapes.front(), alone));
-    // In the first zone any bytes may stand, of all types; in the others all elements are of one type.
+    // In the first zone any bytes of all types are valid; in the others all elements are of one type.
     movable.push_back(&shapes.front());
     if (base.type == MPI_BYTE) {
       for (int i = 0; i < long_rows; ++i) mixed_.push_back(make_rows(random, base));

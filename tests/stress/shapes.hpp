@@ -1,4 +1,4 @@
-/// Random derived datatypes and, beside each, the list of the bytes that it names, made without the library.
+/// Random derived datatypes, each with an independent list of its bytes, made without the library.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ struct Use {
       for (Piece const& piece : shape->pieces) visit(piece.offset + i * shape->extent, piece.bytes);
     }
   }
-  /// The same for the parts of elements that are data.
+  /// Calls visit(offset, bytes) for the parts of elements that are data.
   template <typename Visit>
   void for_each_part(Visit visit) const {
     for (int i = 0; i < count; ++i) {
@@ -57,7 +57,7 @@ struct Use {
   }
 };
 
-/// A pool of datatypes; the same for the same seed.
+/// A pool of datatypes; the same seed gives the same types.
 class Shapes {
  public:
   explicit Shapes(Random& random);
@@ -72,9 +72,9 @@ class Shapes {
 
   /// The predefined type itself.
   Shape const& plain(Base const& base) const { return of_base_[index_of(base)].front(); }
-  /// Built of `base` alone.
+  /// Returns a type that consists only of `base`.
   Shape const& any(Random& random, Base const& base) const;
-  /// Built of whatever may stand in the zone.
+  /// Returns a type that is valid in the zone.
   Shape const& any(Random& random, int zone) const;
 
  private:

@@ -47,7 +47,7 @@ constexpr char const* usage =
     "  --path NAME  fails unless a tenth of the operations has taken this path: cross_memory, rdma or "
     "agent\n";
 
-/// Exit code to end with, or -1 to go on.
+/// Returns the exit code to end with, or -1 to continue.
 int parse(int argc, char** argv, Options* options) {
   static option const known[] = {{"ops", required_argument, nullptr, 'o'},
                                  {"seed", required_argument, nullptr, 's'},
@@ -70,7 +70,7 @@ int parse(int argc, char** argv, Options* options) {
   return -1;
 }
 
-/// Communicators that differ in what is set on them.
+/// Opens communicators with different settings.
 std::vector<Channel> open_channels() {
   std::vector<Channel> channels(3);
   channels[0].comm = MPI_COMM_WORLD;
@@ -80,7 +80,7 @@ std::vector<Channel> open_channels() {
   return channels;
 }
 
-/// Counters at zero, and a base where displacements of the last communicator count from.
+/// Sets counters to zero, and a base for displacements of the last communicator.
 void prepare(std::vector<Channel>& channels, Memory const& memory) {
   for (Channel& channel : channels) mpixrma::test::rma_set_num_notify(&channel.comm, Channel::counters);
   channels.back().bases = memory.places().of_kind[1];
@@ -92,7 +92,7 @@ struct Totals {
   std::uint64_t failures = 0;
 };
 
-/// Fresh memory, operations of all threads, and a look at what they have left.
+/// Makes fresh memory, runs the operations of all threads, and checks the result.
 Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::uint64_t seed) {
   Memory const memory(region.bytes(), MPI_COMM_WORLD);
   prepare(job.channels, memory);
@@ -119,7 +119,7 @@ Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::
   return totals;
 }
 
-/// Prints how many operations of all ranks took which path; false when `path` did not get its tenth.
+/// Prints how many operations of all ranks took which path; returns false if `path` took less than a tenth.
 bool check_paths(int rank, std::uint64_t operations, std::string const& path) {
   using mpixrma::engine::Path;
   auto const taken = mpixrma::hosted_engine()->statistics().traffic;

@@ -57,7 +57,7 @@ TEST_F(Arguments, processes) {
   expect_refused("ARMCI_WaitProc: process " + not_there, [&] { return ARMCI_WaitProc(nobody); });
   expect_refused("ARMCI_WaitProc: process -1 is not in 0.." + std::to_string(nobody - 1),
                  [] { return ARMCI_WaitProc(-1); });
-  // Also without anything to transfer.
+  // Wrong processes are errors even without data to transfer.
   expect_refused("ARMCI_PutV: process " + not_there, [&] { return ARMCI_PutV(nullptr, 0, nobody); });
   expect_refused("ARMCI_GetS: process " + not_there,
                  [&] { return ARMCI_GetS(nowhere, &stride, &value, &stride, count, 1, nobody); });
@@ -137,7 +137,7 @@ TEST_F(Arguments, groups) {
   expect_refused("ARMCI_Group_rank: the group is null", [&] { return ARMCI_Group_rank(&made, &rank); });
   expect_refused("ARMCI_Group_rank: the address of the result is null",
                  [&] { return ARMCI_Group_rank(&world, nullptr); });
-  // Collective calls fail together.
+  // Collective calls fail at all processes.
   ARMCI_Group* const place = me() == 0 ? nullptr : &made;
   std::string const reason =
       me() == 0 ? "the address of the result is null" : "the call failed at another process";
@@ -149,7 +149,7 @@ TEST_F(Arguments, groups) {
   ASSERT_EQ(ARMCIX_Group_split(&world, 0, -me(), &made), 0);
   ASSERT_EQ(ARMCI_Group_rank(&made, &rank), 0);
   EXPECT_EQ(rank, size() - 1 - me());
-  // After the default group is freed, it is the world again.
+  // After the default group is freed, the world is the default again.
   ARMCI_Group_set_default(&made);
   ARMCI_Group_free(&made);
   ARMCI_Group usual;

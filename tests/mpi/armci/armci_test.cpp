@@ -72,8 +72,8 @@ TEST(Accumulate, all_types_scale_and_lose_nothing) {
   accumulate<std::complex<double>>(ARMCI_ACC_DCP, {2.0, -1.0});
 }
 
-/// All processes add to the same words of process 0 by every call that can, at aligned and misaligned
-/// addresses.
+/// All processes add to the same words of process 0 by each of the accumulate calls, at aligned and
+/// misaligned addresses.
 TEST(Accumulate, single_elements_of_all_processes_and_calls_add_up) {
   constexpr int rounds = 5000;
   Remote remote(128);
@@ -255,7 +255,7 @@ TEST(Mutexes, exclude_each_other) {
   for (int round = 0; round < rounds; ++round) {
     for (int owner = 0; owner < std::min(size(), 2); ++owner) {
       ARMCI_Lock(1, owner);
-      // Read, change, write: updates would be lost without exclusion.
+      // Get, change, put: without exclusion updates would be lost.
       long value = 0;
       ARMCI_Get(remote.at(owner), &value, sizeof value, owner);
       ++value;
@@ -271,7 +271,7 @@ TEST(Mutexes, exclude_each_other) {
   ARMCI_Destroy_mutexes();
 }
 
-/// Location consistency: what one process does to a place of another takes effect in its order.
+/// Location consistency: operations of one process on a place of another take effect in program order.
 TEST(Order, random_operations_give_what_they_give_one_after_the_other) {
   auto start = mpixrma::test::seed();
   MPI_Bcast(&start, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);

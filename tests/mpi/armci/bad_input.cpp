@@ -260,7 +260,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "the call returned 0\n");
     MPI_Abort(MPI_COMM_WORLD, 3);
   }
-  // Everything goes on as before.
+  // The library continues to work.
   double back = 0;
   value = 2.5;
   if (ARMCI_Put(&value, bases[1 - armci_msg_me()], 8, 1 - armci_msg_me()) != 0) MPI_Abort(MPI_COMM_WORLD, 4);

@@ -1,4 +1,4 @@
-/// ARMCI: a local address in a device's memory is an error of the call, and the program goes on.
+/// ARMCI: a local address in device memory is an error of the call, and the program continues.
 #include "tests/support/device_memory.hpp"
 
 #include <gtest/gtest.h>

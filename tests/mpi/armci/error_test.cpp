@@ -1,4 +1,4 @@
-/// ARMCI: what is left of operations that fail, by every way to wait for them.
+/// ARMCI: state after operations that fail, with each way to wait for them.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -19,14 +19,14 @@ using mpixrma::test::size;
 constexpr int bytes = 1 << 20;
 void* const nowhere = reinterpret_cast<void*>(0xdead0000);
 
-/// Memory of the next process, and where its contents go.
+/// Fixture: memory of the next process, and a buffer for its contents.
 struct Errors : testing::Test {
   Errors() {
     std::fill_n(remote.mine(), bytes, static_cast<char>(me() + 1));
     ARMCI_Barrier();
   }
   int get(armci_hdl_t* handle) { return ARMCI_NbGet(remote.at(next), in.data(), bytes, next, handle); }
-  /// Fails at once or late, depending on the path.
+  /// Issues a get that fails in the call or later, depending on the path.
   void get_from_nowhere(int process, armci_hdl_t* handle) {
     (void)ARMCI_NbGet(nowhere, &value, sizeof value, process, handle);
   }

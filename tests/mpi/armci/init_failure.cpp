@@ -1,5 +1,6 @@
-/// ARMCI_Init where some processes cannot take part: it fails at all, and nobody waits for ever.
-/// usage: init_failure no-component | no-memory
+/// ARMCI_Init when some processes cannot take part: it fails at all processes, and none of them hangs.
+/// usage: init_failure no-component
+/// no-memory
 #include <mpi.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,8 +21,8 @@ int in(MPI_Comm comm, int (*ask)(MPI_Comm, int*)) {
   return value;
 }
 
-/// The processes of one host, or the last one where there is one host only, get no memory any more. False
-/// where they are alone on their host: then they need none.
+/// Makes allocations fail in the processes of one host, or in the last process if there is only one host.
+/// Returns false if these processes are alone on their host: then they need no memory.
 bool take_memory_away() {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);

@@ -1,5 +1,5 @@
-/// ARMCI: before the beginning, beginnings that fail, and ends after failures. One test, because the order
-/// counts.
+/// ARMCI: calls before initialization, initializations that fail, and finalization after failures. One test,
+/// because the order counts.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ using mpixrma::test::size;
 
 void* const nowhere = reinterpret_cast<void*>(0xdead0000);
 
-/// Every call that has an error code says that there is no world.
+/// Expects the error "not initialized" of every call that has an error code.
 void expect_not_running() {
   std::vector<void*> bases(static_cast<std::size_t>(size()));
   ARMCI_Group world;
@@ -45,7 +45,7 @@ void expect_not_running() {
   EXPECT_EQ(ARMCI_Finalize(), 0);
 }
 
-/// Transfers work.
+/// Expects transfers to work.
 void expect_running() {
   EXPECT_EQ(ARMCI_Initialized(), 1);
   mpixrma::test::Remote remote(64);
@@ -55,7 +55,7 @@ void expect_running() {
   EXPECT_EQ(*reinterpret_cast<long*>(remote.mine()), 7 + (me() + size() - 1) % size());
 }
 
-/// Every second process: two worlds beside each other.
+/// Every second process: two independent worlds.
 void expect_part_of_world() {
   MPI_Comm part = MPI_COMM_NULL;
   int part_size = 0;
@@ -89,7 +89,7 @@ TEST(Lifetime, begins_and_ends_whatever_fails) {
   EXPECT_EQ(ARMCI_Finalize(), 0);  // of the second ARMCI_Init
   expect_running();
 
-  // An implicit get that is refused, with luck after it has been issued.
+  // An implicit get that fails, if possible after it has been issued.
   long value = 0;
   if (me() == 0) (void)ARMCI_NbGet(nowhere, &value, sizeof value, size() - 1, nullptr);
   if (me() == 0) {

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int part_longs = 4096;  ///< of each origin at each target
 
-/// Where the elements of an operation stand, in longs: pairs of a place in the buffer and one in the target's
-/// part.
+/// The places of the elements of an operation, in longs: pairs of a place in the buffer and a place in the
+/// target's part.
 struct Shape {
   enum Kind { contiguous, strided, vector, kinds } kind;
   int rows = 1;
@@ -61,7 +61,7 @@ class Process {
     settle();
   }
 
-  /// This process's memory against what the others expect in it.
+  /// Compares this process's memory with the values that the others expect in it.
   long check() {
     ARMCI_Barrier();
     long wrong = failures_;
@@ -81,7 +81,7 @@ class Process {
   }
 
  private:
-  /// A get whose result is known before it is there.
+  /// A get whose expected result is known before it is complete.
   struct Pending {
     std::vector<long> buffer;
     std::vector<long> expected;
@@ -107,7 +107,7 @@ class Process {
     shape.target = below(below(4) == 0 ? part_longs - span : 300);
     for (int row = 0; row < shape.rows; ++row) {
       shape.buffer_places.push_back(row * shape.buffer_stride);
-      // Sometimes on top of each other: the later segment counts.
+      // Segments sometimes overlap: the later one counts.
       int const place = below(10) == 0 ? below(200) : shape.target + row * shape.target_stride;
       shape.target_places.push_back(place);
     }

@@ -41,7 +41,7 @@ TEST(Barriers, everybodys_puts_are_there_and_nobody_is_ahead) {
   }
 }
 
-/// A group of the processes whose number is a multiple of `step`; of size 0 at the others.
+/// Returns a group of the processes whose number is a multiple of `step`; a group of size 0 at the others.
 ARMCI_Group group_of_every(int step) {
   std::vector<int> members;
   for (int i = 0; i < size(); i += step) members.push_back(i);
@@ -71,7 +71,7 @@ TEST(Barriers, groups_that_overlap_have_their_own) {
   }
   if (me() % 2 == 0) ARMCI_Group_free(&even);
   ARMCI_Group_free(&all);
-  // Communicators come and go: a new one may have the handle of an old one.
+  // Communicators are freed and made: a new one may have the handle of a freed one.
   for (int i = 0; i < 20; ++i) {
     ARMCI_Group again = group_of_every(1);
     for (int wait = 0; wait < i % 3; ++wait) armci_msg_group_barrier(&again);
@@ -126,7 +126,7 @@ void reduces_by_every_name(int type) {
     std::string padded = std::string(name) + "  ";  // as Fortran passes it
     armci_msg_gop_scope(SCOPE_ALL, values, 1, padded.data(), type);
     armci_msg_group_gop_scope(SCOPE_ALL, values + 1, 1, padded.data(), type, &all);
-    // Only whether it is zero counts.
+    // For logical operations it only matters whether a value is zero.
     bool const logical = std::set<std::string>{"&&", "land", "||", "lor"}.contains(name);
     for (T const value : values) {
       EXPECT_EQ(logical ? static_cast<T>(value != T(0)) : value, result) << name << ", type " << type;

@@ -1,5 +1,8 @@
-/// One wrong call with the handler that MPI sets, which ends the job, per run: bad_input.sh looks for the
-/// message. usage: bad_call --list | --expect NAME | --ends NAME | NAME
+/// Makes one wrong call per run, with MPI's default error handler, which ends the job: bad_input.sh looks for
+/// the message. usage: bad_call --list
+/// --expect NAME
+/// --ends NAME
+/// NAME
 #include <mpi.h>
 #include <mpix_rma.h>
 

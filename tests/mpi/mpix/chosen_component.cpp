@@ -1,5 +1,5 @@
-/// Whether a window is on this library's component ("ours") or on another one ("others"), which knows nothing
-/// of notifications. The library's own calls work beside either.
+/// Tests whether a window is on this library's component ("ours") or on another one ("others"), which has no
+/// notifications. The library's own calls work with either.
 #include <cstdio>
 #include <cstring>
 
@@ -19,7 +19,7 @@ int class_of(int code) {
   return error_class;
 }
 
-/// What every call beyond MPI's says of a window that is another component's.
+/// Whether every call beyond MPI's is rejected for a window of another component.
 bool is_refused(MPI_Win window) {
   MPI_Request request = MPI_REQUEST_NULL;
   int const codes[] = {MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPIX_Win_order(0, window),

@@ -1,4 +1,4 @@
-/// Derived datatypes on either side, against MPI's own packing.
+/// Derived datatypes on either side, compared with MPI's own packing.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -85,7 +85,7 @@ TEST(Datatypes, random_types_on_both_sides_move_what_mpi_would_pack) {
     SCOPED_TRACE("seed " + std::to_string(start) + " round " + std::to_string(round));
     Side origin = make_side(random);
     Side target = make_side(random);
-    // Counts that give both sides the same number of bytes.
+    // Counts for which both sides have the same number of bytes.
     int const common = std::lcm(origin.size, target.size);
     int const origin_count = common / origin.size;
     int const target_count = common / target.size;

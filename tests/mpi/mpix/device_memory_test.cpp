@@ -1,4 +1,4 @@
-/// Origins in a device's memory are refused by every call, and the program goes on.
+/// Every call rejects origins in device memory, and the program continues.
 #include <array>
 #include <numeric>
 
@@ -24,12 +24,12 @@ struct DeviceOrigin : testing::Test {
     EXPECT_NE(text_of(code).find("device"), std::string::npos) << text_of(code);
   }
 
-  /// A part of the target's memory for this process alone.
+  /// A part of the target's memory that only this process uses.
   char* place(int rank, int kind) const {
     return memory.at(rank, kind, memory.rank() * std::ptrdiff_t{sizeof(Values)});
   }
 
-  /// By the same call as what is refused, and the values are those of this transfer.
+  /// Expects the same call as the rejected one to succeed for host memory.
   void expect_host_works(int rank, char* target, long first, std::uint64_t set = 0) {
     Values out;
     Values in{};
@@ -59,7 +59,7 @@ TEST_F(DeviceOrigin, is_refused_by_every_transfer) {
           expect_refused(transfer(op, device.at(8), count, MPI_LONG, rank, target, set, &request));
           EXPECT_EQ(request, MPI_REQUEST_NULL);
         }
-        // Nothing was moved, and nothing is left over.
+        // Nothing was transferred, and nothing is outstanding.
         Values in{};
         EXPECT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
         EXPECT_EQ(transfer(MPIX_RMA_GET, in.data(), count, MPI_LONG, rank, target), MPI_SUCCESS);

@@ -1,4 +1,4 @@
-/// Bad input: the right class through the error handler, and nothing lost.
+/// Invalid arguments: the right error class through the error handler, and no side effects.
 #include "tests/support/mpix_fixture.hpp"
 
 namespace mpixrma::test {
@@ -139,14 +139,14 @@ TEST_F(Errors, an_address_without_memory_gives_the_address_class) {
       class_of(transfer(MPIX_RMA_ACCUMULATE, &value_, 1, MPI_DOUBLE, last, nowhere,
                         MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_ATOMICITY)),
       address_class);
-  // Without a request the error comes from the call or from Complete, and once.
+  // Without a request the error is reported once, by the call or by Complete.
   int const now = transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, last, nowhere);
   int const later = MPIX_RMA_Complete(&world, last);
   EXPECT_TRUE((class_of(now) == address_class && later == MPI_SUCCESS) ||
               (now == MPI_SUCCESS && class_of(later) == address_class))
       << now << " " << later;
   EXPECT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
-  // With a request it comes from the call or from its completion.
+  // With a request the error is reported by the call or by the completion of the request.
   MPI_Request request = MPI_REQUEST_NULL;
   int const with_request = transfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, last, nowhere, 0, &request);
   if (with_request == MPI_SUCCESS) {
@@ -158,7 +158,7 @@ TEST_F(Errors, an_address_without_memory_gives_the_address_class) {
   EXPECT_EQ(MPIX_RMA_Complete(&world, last), MPI_SUCCESS);
 }
 
-/// The text of the error that the call or MPIX_RMA_Complete gives.
+/// Returns the text of the error of the call or of MPIX_RMA_Complete.
 std::string late_text(int code, int rank) {
   int const later = MPIX_RMA_Complete(&world, rank);
   EXPECT_NE(code != MPI_SUCCESS, later != MPI_SUCCESS);
@@ -265,7 +265,7 @@ TEST_F(Errors, memory_calls_refuse_what_is_not_theirs) {
   EXPECT_EQ(class_of(rma_register(nullptr, 8)), MPI_ERR_ARG);
   EXPECT_EQ(class_of(rma_register(memory_.own(Memory::allocated) + 248, 16)), MPI_ERR_ARG);
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
-  // One rank's bad size fails the call everywhere.
+  // An invalid size at one rank fails the call at all ranks.
   EXPECT_EQ(class_of(rma_allocate(memory_.rank() == 0 ? -1 : 64, MPI_INFO_NULL, &world, bases.data())),
             MPI_ERR_ARG);
 }

@@ -1,4 +1,4 @@
-/// Error codes: their class, and a text that names the call, the argument and what is wrong with it.
+/// Error codes: their class, and a text that names the call, the argument and the reason.
 #include <cstdio>
 #include <set>
 
@@ -11,7 +11,7 @@ using ::testing::Test;
 
 class ErrorTexts : public Test {
  protected:
-  /// Expects an error of this class whose text has all of these in it.
+  /// Expects an error of this class whose text contains all of these words.
   static void expect(int code, int error_class, std::vector<std::string> const& words) {
     EXPECT_EQ(class_of(code), error_class);
     std::string const text = text_of(code);

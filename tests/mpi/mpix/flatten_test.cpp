@@ -1,4 +1,4 @@
-/// Layouts of datatypes: where they take each byte from, against MPI_Pack, and of sizes beyond int.
+/// Layouts of datatypes: the place of each byte, compared with MPI_Pack, also for sizes beyond int.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -15,7 +15,7 @@ namespace {
 using engine::LayoutCursor;
 using engine::Segment;
 
-/// The bytes of one element in order, each named by its offset from the lower end: by MPI itself.
+/// Returns the bytes of one element in the order of MPI_Pack, each as its offset from the lower end.
 std::vector<std::ptrdiff_t> packed_offsets(MPI_Datatype type) {
   MPI_Aint lower = 0;
   MPI_Aint extent = 0;
@@ -68,7 +68,7 @@ TEST(Flatten, F90TypesByCombinerAndSize) {
     EXPECT_EQ(create(arguments..., &type), MPI_SUCCESS);
     FlatType const flat = flatten(type);
     EXPECT_EQ(flattened_offsets(type), packed_offsets(type));
-    // As a part of another type as well, whose contents are looked at more than once.
+    // Also as a part of another type, whose contents are examined more than once.
     MPI_Datatype pair = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(2, type, &pair);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(flatten(pair).element, flat.element);
@@ -137,7 +137,8 @@ TEST(Flatten, darrays_as_mpi_packs_them) {
   }
 }
 
-/// Rows dealt out by twos, columns in blocks: 8 GiB of bytes, half of which are this rank's.
+/// Rows distributed cyclically in blocks of two, columns in blocks: 8 GiB of bytes, half of which belong to
+/// this rank.
 TEST(Flatten, darray_above_two_gibibytes) {
   int const sizes[] = {65536, 131072};
   int const kinds[] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK};
@@ -152,7 +153,7 @@ TEST(Flatten, darray_above_two_gibibytes) {
   EXPECT_EQ(flat.extent, static_cast<std::ptrdiff_t>(65536 * row));
   EXPECT_LE(flat.layout.view().segments.size(), 4u);
   LayoutCursor cursor(flat.layout.view());
-  // The last byte but one of the last own row, which is the last of all.
+  // The last byte but one of this rank's last row, which is the last row of all.
   cursor.seek(flat.size - 2);
   EXPECT_EQ(cursor.next().offset, static_cast<std::ptrdiff_t>(65536 * row) - 2);
   cursor.seek(2 * row);

@@ -1,5 +1,5 @@
-/// What outlives a communicator that is freed, or a counter that is reset: bound handles, requests, late
-/// errors; and memory that is not freed.
+/// Objects that outlive a freed communicator or a reset counter: bound handles, requests, late errors; and
+/// memory that is not freed.
 #include <type_traits>
 
 #include "tests/support/mpix_fixture.hpp"
@@ -14,7 +14,7 @@ class Freed : public ::testing::Test {
     MPIX_RMA_Error_classes(&address_class_, &transport);
   }
 
-  /// A duplicate whose errors are returned.
+  /// Returns a duplicate whose errors are returned.
   static MPI_Comm duplicate() {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(world, &comm);
@@ -24,7 +24,7 @@ class Freed : public ::testing::Test {
   int next() const { return (memory_.rank() + 1) % memory_.size(); }
   char* there() const { return memory_.at(next(), Memory::allocated); }
 
-  /// An operation on memory that nobody has. Its error comes from here or later.
+  /// Issues an operation on memory that does not exist. The error is reported by the call or later.
   template <typename Request>
   int fail(MPIX_RMA_Op op, MPI_Comm* comm, Request* request) {
     auto* const nowhere = reinterpret_cast<void*>(0x10);

@@ -1,4 +1,4 @@
-/// Forms with counts of type MPI_Count: values through each of them, and counts that are refused.
+/// Calls with counts of type MPI_Count: values through each of them, and rejected counts.
 #include <unistd.h>
 
 #include <functional>
@@ -13,16 +13,16 @@ namespace {
 
 using ::testing::Test;
 
-/// What a completed transfer of equal ints on both sides returns.
+/// Runs a transfer of equal ints on both sides to completion and returns its error code.
 using Xfer = std::function<int(MPIX_RMA_Op op, int* origin, MPI_Count count, MPI_Datatype type, int rank,
                                void* target)>;
-/// The same for a rmw or rmw2 of longs; a rmw does not use `operand2`.
+/// Runs a rmw or rmw2 of longs likewise; a rmw does not use `operand2`.
 using Rmw =
     std::function<int(long* operand, long* operand2, MPI_Count count, long* result, int rank, void* target)>;
 
 int complete(int code, int rank) { return code != MPI_SUCCESS ? code : MPIX_RMA_Complete(&world, rank); }
 
-/// With the request that the call makes.
+/// Calls with a native request, and completes it.
 template <typename Call>
 int with_native(Call call) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -40,7 +40,7 @@ int bound(MPIX_RMA_Op op, int* origin, MPI_Count count, MPI_Datatype type, int r
   MPIX_RMA_Bound handle = MPIX_RMA_BOUND_NULL;
   EXPECT_EQ(MPIX_RMA_bind(op, type, rank, type, &world, nullptr, &handle), MPI_SUCCESS);
   int code = MPI_SUCCESS;
-  // The first one finds out what the second one knows; an accumulate has to be done once.
+  // The first transfer fills the cache that the second one uses; an accumulate must be executed once.
   for (int i = op == MPIX_RMA_ACCUMULATE ? 1 : 0; i < 2 && code == MPI_SUCCESS; ++i)
     code = complete(MPIX_RMA_xfer_bound_c(handle, origin, count, target, count, nullptr), rank);
   EXPECT_EQ(MPIX_RMA_unbind(&handle), MPI_SUCCESS);
@@ -79,7 +79,7 @@ NamedXfer const xfers[] = {
      }},
 };
 
-// A literal nullptr would choose another overload in C++.
+// In C++ a literal nullptr would choose another overload.
 MPI_Request* const no_request = nullptr;
 
 MPI_Aint address_of(void* target) { return reinterpret_cast<MPI_Aint>(target); }
@@ -200,7 +200,7 @@ TEST_F(LargeCount, every_read_modify_write_fetches_and_stores) {
 }
 
 TEST_F(LargeCount, counts_that_are_negative_or_beyond_memory_are_refused_and_move_nothing) {
-  // So many that the number of bytes would wrap to that of one element.
+  // A count for which the number of bytes would wrap to that of one element.
   MPI_Count const wraps = huge + 1;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (NamedXfer const& form : xfers) {
@@ -288,7 +288,7 @@ TEST_F(LargeCount, large_datatypes_are_counted_by_their_bytes_and_by_their_exten
                  "MPIX_RMA_rmw: ", "count 131072");
 }
 
-/// Takes 6 GiB and a minute: run by hand, on 2 ranks, with --gtest_also_run_disabled_tests.
+/// Takes 6 GiB and a minute: to be run by hand, on 2 ranks, with --gtest_also_run_disabled_tests.
 TEST(LargeTransfer, DISABLED_more_than_two_gib_in_one_call) {
   constexpr MPI_Count bytes = (MPI_Count{1} << 31) + 8;
   constexpr auto length = static_cast<std::size_t>(bytes);

@@ -1,5 +1,5 @@
-/// A process in which Open MPI did not start the component: collective calls fail everywhere, and nobody
-/// waits for ever.
+/// A process in which Open MPI did not start the component: collective calls fail at all processes, and none
+/// of them hangs.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -35,13 +35,13 @@ void expect(int line, int code, int error_class, char const* word) {
 }
 #define EXPECT(code, error_class, word) expect(__LINE__, code, error_class, word)
 
-/// What all collective calls that may be made on it do on a communicator.
+/// Makes all collective calls that are allowed on a communicator.
 void call_together(MPI_Comm comm, char const* word) {
   EXPECT(mpixrma::test::rma_set_num_notify(&comm, 2), transport_class, word);
   EXPECT(MPIX_RMA_Set_base(nullptr, &comm), transport_class, word);
 }
 
-/// Between even and odd ranks.
+/// Makes the calls on an intercommunicator between even and odd ranks.
 void call_between_groups() {
   MPI_Comm group = MPI_COMM_NULL;
   MPI_Comm both = MPI_COMM_NULL;

@@ -1,4 +1,4 @@
-/// Calls for which there is not enough memory: an error code, no exception, and nothing is broken.
+/// Calls without enough memory: they return an error code, throw no exception, and leave the state valid.
 #include <cstdlib>
 #include <new>
 
@@ -27,7 +27,7 @@ class Refusal {
   Refusal& operator=(Refusal const&) = delete;
 };
 
-/// Blocks at distances that make no pattern: a list.
+/// Returns a type of blocks at irregular distances: its layout is a list.
 MPI_Datatype irregular(int blocks) {
   std::vector<int> places(static_cast<std::size_t>(blocks));
   for (int i = 0; i < blocks; ++i) places[static_cast<std::size_t>(i)] = 3 * i + (i % 3 == 0 ? 1 : 0);

@@ -1,4 +1,4 @@
-/// Origin addresses where no memory stands: found out where the data go through the kernel.
+/// Origin addresses without memory behind them: detected when the data are copied by the kernel.
 #include <sys/mman.h>
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace mpixrma::test {
 namespace {
 
-/// Whether other memory of all processes is reached through the kernel.
+/// Whether the kernel copies to and from ordinary memory of other processes.
 bool through_the_kernel() {
   char const* const path = std::getenv("OMPI_MCA_osc_mpix_path");
   if (path != nullptr && std::string_view(path) != "cross_memory") return false;

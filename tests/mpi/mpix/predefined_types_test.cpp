@@ -1,5 +1,5 @@
-/// Predefined types that are more than a number: pairs move their type map, and what the program keeps in the
-/// padding stays; those of MPI_Type_create_f90_real and its like are computed with.
+/// Predefined types of more than a number: pairs move their type map, and the padding in the program's memory
+/// is preserved; those of MPI_Type_create_f90_real and its like are computed with.
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/padded_records.hpp"
 

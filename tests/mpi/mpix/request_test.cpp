@@ -1,4 +1,4 @@
-/// Native requests: their memory, and whose error handler is called.
+/// Native requests: their memory, and the error handler that is called.
 #include <algorithm>
 #include <cstdio>
 #include <vector>

@@ -19,7 +19,7 @@ constexpr Kind kind_of() {
   return Kind::complex;
 }
 
-/// One operation of rmw or rmw2, with what it asks of a type.
+/// One operation of rmw or rmw2, with its requirements of a type.
 struct Operation {
   int op;
   bool two;  ///< rmw2
@@ -65,7 +65,7 @@ bool is_defined(Operation const& operation) {
   return true;
 }
 
-/// Arithmetic of a type, or of one that behaves alike.
+/// Arithmetic of a type, or of one that behaves like it.
 template <typename T>
 T sum(T a, T b) {
   if constexpr (kind_of<T>() == Kind::integer) {
@@ -172,7 +172,7 @@ class Matrix {
     int const next = (memory_.rank() + 1) % memory_.size();
     char* const where = memory_.at(next, kind);
     auto const n = static_cast<std::size_t>(count);
-    // Not std::vector: that of bool holds none.
+    // Not std::vector: std::vector<bool> has no array of bool.
     auto const a = std::make_unique<T[]>(n);
     auto const b = std::make_unique<T[]>(n);
     auto const before = std::make_unique<T[]>(n);
@@ -206,7 +206,7 @@ class Matrix {
           << "target of operation " << operation.op << " two " << operation.two << " element " << i << " of "
           << count << " kind " << kind;
     }
-    // Without a result, by Complete.
+    // Without a result, completed by Complete.
     ASSERT_EQ(call(operation, a.get(), b.get(), nullptr, count, address, 0), MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
     T again{};

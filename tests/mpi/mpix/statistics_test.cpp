@@ -1,4 +1,4 @@
-/// MPIX_RMA_Statistics: exact counts on whatever paths the parameters leave.
+/// MPIX_RMA_Statistics: exact counts on the paths that the parameters allow.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace mpixrma::test {
 namespace {
 
-/// An MCA parameter of the component, as mpirun hands it to the processes.
+/// Returns an MCA parameter of the component, as mpirun passes it to the processes.
 std::string parameter(char const* name, char const* otherwise) {
   char const* const value = std::getenv((std::string("OMPI_MCA_osc_mpix_") + name).c_str());
   return value != nullptr ? value : otherwise;
@@ -16,7 +16,7 @@ std::string parameter(char const* name, char const* otherwise) {
 
 bool direct_is_counted() { return parameter("statistics", "0") == "1"; }
 
-/// By rank: whether it runs on this process's host.
+/// Returns for each rank whether it runs on this process's host.
 std::vector<int> neighbours() {
   int size = 0;
   MPI_Comm_size(world, &size);
@@ -34,7 +34,7 @@ std::vector<int> neighbours() {
   return leaders;
 }
 
-/// The path of transfers to allocated memory.
+/// Returns the path of transfers to allocated memory.
 int path_to(bool neighbour) {
   std::string const paths = parameter("path", "auto");
   if (neighbour && (paths == "auto" || paths == "direct")) return MPIX_RMA_PATH_DIRECT;
@@ -79,11 +79,11 @@ void expect_growth(MPIX_RMA_Path_statistics const& before, MPIX_RMA_Path_statist
   }
 }
 
-/// Which paths leave an operation to the agent: UCX does not compute and is not asked for many small pieces,
-/// and what has to be one instruction of a processor does not go through the kernel.
+/// The paths on which the agent executes an operation: UCX does not compute and is not used for many small
+/// pieces, and an update that must be one instruction of a processor does not go through the kernel.
 enum class Served { everywhere, not_by_rdma, directly };
 
-/// One way to use the library: what a call of it does to the counts.
+/// One use of the library: the effect of a call on the counts.
 struct Use {
   char const* name;
   MPI_Count bytes;

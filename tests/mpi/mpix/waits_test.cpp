@@ -1,5 +1,5 @@
-/// MPI's own calls in which a process waits, on a host that moves the engine there: what they return is
-/// MPI's, and operations on the memory of who waits get on. Under both names that MPI has for each.
+/// MPI's own blocking calls, on a host that moves the engine there: their results are MPI's, and operations
+/// on the memory of the waiting process progress. Tested under both names that MPI has for each.
 #include <string>
 
 #include "tests/support/mpix_fixture.hpp"
@@ -23,7 +23,7 @@ struct Calls {
 
 Calls const in_c{"MPI",     &MPI_Barrier, &MPI_Recv,    &MPI_Probe,   &MPI_Mprobe,
                  &MPI_Wait, &MPI_Waitall, &MPI_Waitany, &MPI_Waitsome};
-/// Those that the Fortran bindings of Open MPI call.
+/// The names that the Fortran bindings of Open MPI call.
 Calls const profiled{"PMPI",     &PMPI_Barrier, &PMPI_Recv,    &PMPI_Probe,   &PMPI_Mprobe,
                      &PMPI_Wait, &PMPI_Waitall, &PMPI_Waitany, &PMPI_Waitsome};
 
@@ -34,7 +34,7 @@ class Waits : public ::testing::TestWithParam<Calls> {
     MPI_Comm_size(world, &size_);
   }
 
-  /// Rank 0 waits by `wait` for one message with `sent` of rank 1, which comes after operations on its
+  /// Rank 0 waits by `wait` for one message with `sent` from rank 1, which arrives after operations on its
   /// memory.
   template <typename Wait>
   void expect_served(Wait wait) {

@@ -75,7 +75,7 @@ TEST(Xfer, requests_complete_by_every_call_of_mpi) {
       ASSERT_EQ(parts[static_cast<std::size_t>(i / (count / 4))][static_cast<std::size_t>(i % (count / 4))],
                 values[static_cast<std::size_t>(i)]);
 
-    // Freed before completion: still carried out.
+    // A request that is freed before completion: the operation is still executed.
     values[0] = -5;
     ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), count, MPI_INT, next, memory.at(next, kind),
                        MPIX_RMA_ATTR_REMOTE_COMPLETION, &request),
@@ -193,7 +193,7 @@ TEST(Progress, a_target_that_computes_does_not_delay_the_origin) {
   MPI_Barrier(world);
   if (memory.size() == 1) return;
   if (memory.rank() == last) {
-    // Outside of MPI until the value is there: were its progress needed, this would end by the clock.
+    // Waits outside of MPI: if the transfer needed progress by MPI calls, the loop would end by the clock.
     auto const* const value = reinterpret_cast<double volatile*>(memory.own(Memory::plain));
     double const start = MPI_Wtime();
     double now = start;

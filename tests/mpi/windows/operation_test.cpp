@@ -1,4 +1,4 @@
-/// What operations do, on windows of every flavour.
+/// Effects of operations, on windows of every flavour.
 #include <array>
 #include <numeric>
 
@@ -118,7 +118,7 @@ TEST_P(WindowOperations, requests_complete) {
   ASSERT_EQ(MPI_Win_unlock_all(window.window), MPI_SUCCESS);
 }
 
-/// A column of a matrix, from its last row up: a negative lower bound.
+/// A column of a matrix, from its last row upwards: a negative lower bound.
 TEST_P(WindowOperations, types_with_a_negative_lower_bound) {
   TestWindow const window(GetParam(), 64 * sizeof(int));
   int const next = (world_rank() + 1) % world_size();

@@ -1,4 +1,4 @@
-/// Epochs: what they promise, and what is refused outside of them.
+/// Epochs: their guarantees, and operations that are rejected outside of them.
 #include "tests/mpi/windows/window_fixture.hpp"
 
 namespace mpixrma::test {
@@ -25,7 +25,7 @@ TEST_P(WindowEpochs, post_start_complete_wait) {
     ASSERT_EQ(MPI_Win_post(others, 0, window.window), MPI_SUCCESS);
     ASSERT_EQ(MPI_Win_start(others, 0, window.window), MPI_SUCCESS);
     for (int rank = 0; rank < world_size(); ++rank) {
-      // Not every target of an epoch is used.
+      // Some targets of an epoch are not used.
       if (rank == world_rank() || (round % 5 == 0 && rank == 0)) continue;
       ASSERT_EQ(
           MPI_Put(&value, 1, MPI_LONG, rank, window.at(rank, 8 * world_rank()), 1, MPI_LONG, window.window),
@@ -102,7 +102,7 @@ TEST_P(WindowEpochs, what_is_refused) {
   MPI_Group_free(&others);
 }
 
-/// Run with osc_mpix_check.
+/// Needs osc_mpix_check.
 TEST(CheckedWindow, memory_that_is_not_attached_is_refused) {
   char const* const check = std::getenv("OMPI_MCA_osc_mpix_check");
   if (check == nullptr || std::string_view(check) != "1") GTEST_SKIP() << "nothing is checked";

@@ -1,4 +1,4 @@
-/// Windows of every flavour behind one face, for tests of MPI's calls.
+/// One interface to windows of every flavour, for tests of MPI's calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,8 @@ inline bool on_one_host() {
   return size == world_size();
 }
 
-/// Not where the engine is told to do without loads and stores: then others serve windows of shared memory.
+/// Returns false if the engine is configured without loads and stores: then another component serves windows
+/// of shared memory.
 inline bool can_share() {
   char const* const path = std::getenv("OMPI_MCA_osc_mpix_path");
   return on_one_host() &&
@@ -46,7 +47,7 @@ inline int class_of(int code) {
   return error_class;
 }
 
-/// `bytes` bytes, zero at first, at every rank of MPI_COMM_WORLD; errors are returned.
+/// A window of `bytes` bytes, zero at first, at every rank of MPI_COMM_WORLD; errors are returned.
 class TestWindow {
  public:
   TestWindow(int flavor, std::size_t bytes, int disp_unit = 1, MPI_Info info = MPI_INFO_NULL) {
@@ -78,7 +79,7 @@ class TestWindow {
   TestWindow(TestWindow const&) = delete;
   TestWindow& operator=(TestWindow const&) = delete;
 
-  /// Displacement of the place `units` displacement units into the memory of `rank`.
+  /// Returns the displacement of the place `units` displacement units into the memory of `rank`.
   MPI_Aint at(int rank, MPI_Aint units = 0) const { return bases_[static_cast<std::size_t>(rank)] + units; }
 
   template <typename T>
