@@ -1,4 +1,4 @@
-/// Windows of every flavour on which calls are tried, locked at every rank.
+/// Windows of every flavour for tests of calls, locked at every rank.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// What puts and gets do, on windows of every flavour.
+/// Effects of puts and gets, on windows of every flavour.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -77,7 +77,7 @@ TEST_P(Calls, W113_03_a_process_reaches_itself) {
 }
 
 TEST_P(Calls, W1131_02_datatypes_differ_on_the_sides) {
-  // Every third one there, from a block here.
+  // A strided target, and a contiguous origin.
   MPI_Datatype strided = MPI_DATATYPE_NULL;
   MPI_Type_vector(1000, 1, 3, MPI_INT, &strided);
   MPI_Type_commit(&strided);
@@ -135,7 +135,7 @@ TEST_P(Calls, a_negative_lower_bound_reaches_below_the_displacement) {
   MPI_Type_free(&backwards);
 }
 
-/// The memory of three variables, as a datatype for MPI_BOTTOM.
+/// Returns a datatype of three variables, for MPI_BOTTOM.
 MPI_Datatype absolute_type(long (&variables)[5]) {
   int const lengths[] = {1, 1, 1};
   MPI_Aint places[3] = {};
@@ -172,7 +172,7 @@ TEST_P(Calls, origins_may_be_at_MPI_BOTTOM) {
   MPI_Type_free(&in);
 }
 
-/// 3 GiB of data: MPIX_TEST_LARGE=1.
+/// Transfers 3 GiB of data: with MPIX_TEST_LARGE=1.
 TEST_F(WindowTest, more_than_two_gibibytes_in_one_call) {
   if (std::getenv("MPIX_TEST_LARGE") == nullptr) GTEST_SKIP() << "MPIX_TEST_LARGE is not set";
   constexpr int blocks = 3 * 1024;

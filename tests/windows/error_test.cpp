@@ -1,4 +1,4 @@
-/// Errors, their classes, and that a window goes on after them.
+/// Errors, their classes, and the use of a window after them.
 #include <sys/mman.h>
 
 #include "tests/windows/support.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 class Errors : public FlavourTest {
  protected:
-  /// The window still does what it should.
+  /// Expects operations on the window to work.
   void expect_works(Window const& window) {
     MPI_Barrier(world);
     long const number = rank_ + 7;
@@ -26,7 +26,7 @@ TEST_P(Errors, W116_01_operations_outside_of_an_epoch) {
   Window const window(GetParam(), 64);
   MPI_Aint const at = window.at(next_, 0);
   long result = 0;
-  // The second time where the target was used before.
+  // The second time, the target was used before.
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(class_of(MPI_Put(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window)), MPI_ERR_RMA_SYNC);
     EXPECT_EQ(class_of(MPI_Get(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window)), MPI_ERR_RMA_SYNC);
@@ -221,7 +221,7 @@ TEST_F(WindowTest, W1122_01_memory_that_cannot_be_had) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  // One rank asks for too much; nobody gets a window.
+  // One rank asks for too much; no rank gets a window.
   MPI_Aint const bytes = rank_ == size_ - 1 ? MPI_Aint{1} << 60 : 64;
   void* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
@@ -233,7 +233,7 @@ TEST_F(WindowTest, W1122_01_memory_that_cannot_be_had) {
   MPI_Comm_free(&comm);
 }
 
-/// An address at the next rank where nothing is mapped.
+/// Fixture with an address at the next rank where nothing is mapped.
 class LateFailure : public WindowTest {
  protected:
   void SetUp() override {
@@ -316,7 +316,7 @@ TEST_F(LateFailure, IsToldByFreeOfWindow) {
   int const issued = MPI_Accumulate(&value, 1, MPI_LONG, next_, address_, 1, MPI_LONG, MPI_SUM, window_);
   int const freed = MPI_Win_free(&window_);
   EXPECT_EQ(class_of(issued == MPI_SUCCESS ? freed : issued), MPI_ERR_RMA_RANGE);
-  // The handle stays where MPI_Win_free has failed; the window is gone.
+  // If MPI_Win_free has failed, the handle remains; the window is gone.
   if (window_ != MPI_WIN_NULL) EXPECT_EQ(MPI_Win_free(&window_), MPI_SUCCESS);
   EXPECT_EQ(window_, MPI_WIN_NULL);
 }

@@ -1,4 +1,4 @@
-/// Texts of windows' errors: operation, displacement, rank and reason.
+/// Texts of window errors: operation, displacement, rank and reason.
 #include "tests/windows/support.hpp"
 
 namespace mpixrma::test {

@@ -11,7 +11,7 @@ class Dynamic : public WindowTest {
   Dynamic() { MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window_); }
   ~Dynamic() override { MPI_Win_free(&window_); }
 
-  /// What the previous rank of the ring has told.
+  /// Returns the value that the neighbour in the ring has sent.
   MPI_Aint from_next(MPI_Aint mine) const {
     MPI_Aint theirs = 0;
     MPI_Sendrecv(&mine, 1, MPI_AINT, previous_, 0, &theirs, 1, MPI_AINT, next_, 0, world, MPI_STATUS_IGNORE);
@@ -94,7 +94,7 @@ TEST_F(Dynamic, displacements_count_from_MPI_BOTTOM_and_accept_absolute_types) {
 TEST_F(Dynamic, one_operation_reaches_several_regions) {
   constexpr int region = 16;
   std::vector<long> memory(4 * region);
-  // Two that follow each other, and one behind memory that is not attached.
+  // Two adjacent regions, and one behind memory that is not attached.
   for (int const first : {0, 1, 3})
     EXPECT_EQ(MPI_Win_attach(window_, &memory[static_cast<std::size_t>(first * region)], region * 8),
               MPI_SUCCESS);

@@ -1,4 +1,4 @@
-/// How windows are made, what they are made of, and what they say about themselves.
+/// Creation of windows, their memory, and their attributes.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -150,7 +150,7 @@ TEST_F(WindowTest, W1121_01_windows_overlap_on_one_buffer) {
   MPI_Win_fence(0, half);
   EXPECT_EQ(number, 5 + rank_);
   MPI_Win_free(&half);
-  // The other one goes on.
+  // The other window continues to work.
   number = 9;
   MPI_Win_fence(0, whole);
   MPI_Accumulate(&number, 1, MPI_LONG, next_, 40, 1, MPI_LONG, MPI_SUM, whole);
@@ -159,7 +159,7 @@ TEST_F(WindowTest, W1121_01_windows_overlap_on_one_buffer) {
   MPI_Win_free(&whole);
 }
 
-/// A window on this memory: what the neighbours add arrives.
+/// Expects values that the neighbours add to a window on this memory to arrive.
 void expect_window_on(void* memory, int rank, int size) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPI_Win_create(memory, 64, 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
@@ -211,7 +211,7 @@ TEST_F(WindowTest, memory_at_an_address_that_was_freed_is_new) {
   ::munmap(place, 1 << 20);
 }
 
-/// MPIX_TEST_WINDOWS=10000 for the long form.
+/// The number of windows is MPIX_TEST_WINDOWS, 10000 for the long form.
 TEST_F(WindowTest, many_are_alive) {
   char const* const wanted = std::getenv("MPIX_TEST_WINDOWS");
   int const count = wanted != nullptr ? std::atoi(wanted) : 200;

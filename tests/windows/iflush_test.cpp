@@ -172,7 +172,7 @@ TEST_P(Iflush, E_16_errors_are_those_of_the_flushes) {
   MPI_Win_unlock_all(window);
 }
 
-/// By the call that issues it, or by the request: the window goes on.
+/// The call that issues the operation, or the request, reports the error: the window continues to work.
 TEST_F(WindowTest, E_17_iflush_tells_what_has_failed) {
   Window const window(Flavour::dynamic, 64);
   long const value = 5;

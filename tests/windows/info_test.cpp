@@ -1,4 +1,4 @@
-/// Info: what is asked for at creation and later, and what is in force.
+/// Info: values requested at creation and later, and values in force.
 #include "tests/windows/support.hpp"
 
 namespace mpixrma::test {
@@ -29,7 +29,7 @@ TEST_P(Keys, W1127_03_info_may_change) {
   Window const window(GetParam(), 64);
   Info const info{{"accumulate_ordering", "none"}, {"accumulate_ops", "same_op"}};
   EXPECT_EQ(MPI_Win_set_info(window, info.get()), MPI_SUCCESS);
-  // What was set is in force or was declined; a window goes on in either case.
+  // The window accepts the value or declines it, and continues to work in either case.
   std::string const ops = value_of(window, "accumulate_ops");
   EXPECT_TRUE(ops == "same_op" || ops == "same_op_no_op") << ops;
   long const one = 1;

@@ -1,4 +1,4 @@
-/// One memory by two interfaces: MPI's windows, and MPIX_RMA.
+/// One memory through two interfaces: MPI's windows, and MPIX_RMA.
 #include "include/mpix_rma.h"
 #include "tests/windows/support.hpp"
 
@@ -10,7 +10,7 @@ class Interfaces : public FlavourTest {
   Interfaces() { MPI_Comm_dup(world, &comm_); }
   ~Interfaces() override { MPI_Comm_free(&comm_); }
 
-  /// The address of the window's memory at a rank, as it counts it.
+  /// Returns the address of the window's memory at a rank, in that rank's address space.
   static char* address(Window const& window, int rank) {
     MPI_Aint mine = 0;
     MPI_Get_address(window.base(), &mine);

@@ -1,4 +1,4 @@
-/// Operations of one origin to one target that overlap take effect in the order of the calls, with no call in
+/// Overlapping operations of one origin to one target take effect in the order of the calls, with no call in
 /// between but MPI_Win_flush_local: the order on which ARMCI-MPI builds its location consistency.
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,7 @@ int rounds() {
   return given != nullptr ? std::atoi(given) : 150;
 }
 
-/// One seed for all processes, printed by a test that fails.
+/// Returns one seed for all processes, which a failing test prints.
 unsigned seed() {
   static unsigned const chosen = [] {
     char const* const given = std::getenv("MPIX_TEST_SEED");
@@ -57,7 +57,7 @@ class Region {
               MPI_SUCCESS);
     for (int i = begin; i < begin + count; ++i) expected_[static_cast<std::size_t>(i)] += value;
   }
-  /// Read as it is now; compared by check().
+  /// Gets the present values; check() compares them.
   void get(int begin, int count) {
     auto& read =
         reads_.emplace_back(Read{begin, {expected_.begin() + begin, expected_.begin() + begin + count}, {}});
@@ -65,7 +65,7 @@ class Region {
     ASSERT_EQ(MPI_Get(read.values.data(), count, type_of<T>, target_, at(begin), count, type_of<T>, window_),
               MPI_SUCCESS);
   }
-  /// After what completes the gets. How many were wrong.
+  /// Called when the gets are complete. Returns the number of wrong values.
   int check() {
     int wrong = 0;
     for (Read const& read : reads_) wrong += read.values == read.expected ? 0 : 1;
@@ -113,7 +113,7 @@ class IssueOrder : public FlavourTest {
 };
 MPIX_ON_EACH_FLAVOUR(IssueOrder);
 
-/// ARMCI_Put, several small ARMCI_Acc, and ARMCI_Get, as ARMCI-MPI makes them.
+/// Makes the calls of ARMCI_Put, several small ARMCI_Acc, and ARMCI_Get in ARMCI-MPI.
 template <typename T>
 int put_accumulate_get(Region<T>& region, MPI_Win window, int target, std::mt19937& random) {
   int const begin = static_cast<int>(random() % 16);
@@ -128,7 +128,7 @@ int put_accumulate_get(Region<T>& region, MPI_Win window, int target, std::mt199
   return region.check();
 }
 
-/// The first test of the program: nothing has been sent to the target before.
+/// The first test of the program: no message has been sent to the target before.
 TEST_P(IssueOrder, W1172_02_HoldsAtFirstContact) {
   Window const window(GetParam(), bytes());
   std::vector<Region<long>> regions;
@@ -166,7 +166,7 @@ TEST_P(IssueOrder, W1172_02_GetSeesEarlierPutAndAccumulates) {
   MPI_Win_unlock_all(window);
 }
 
-/// The target leaves MPI alone, so that its agent has to serve it.
+/// The target makes no MPI calls, so that its agent has to serve it.
 TEST_P(IssueOrder, W1172_02_HoldsAtTargetThatComputes) {
   Window const window(GetParam(), bytes());
   auto random = engine();
@@ -185,7 +185,7 @@ TEST_P(IssueOrder, W1172_02_HoldsAtTargetThatComputes) {
   MPI_Win_unlock_all(window);
 }
 
-/// Any sequence of overlapping puts, gets and accumulates of all sizes, without a wait.
+/// Random sequences of overlapping puts, gets and accumulates of all sizes, without a wait.
 TEST_P(IssueOrder, W1172_02_HoldsForRandomOverlappingOperations) {
   Window const window(GetParam(), bytes());
   auto random = engine();

@@ -1,4 +1,4 @@
-/// Memory of MPI_Alloc_mem, which programs with the library have from its segments.
+/// Memory of MPI_Alloc_mem, which the library takes from its segments.
 #include <algorithm>
 
 #include "include/mpix_rma.h"

@@ -1,4 +1,4 @@
-/// The calls of the library for windows at a memory server, and those of MPI that it takes over.
+/// The library's calls for windows at a memory server, and MPI's calls that it replaces.
 #include <mpix_rma.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ class NamCalls : public WindowTest {
   NamCalls() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
   ~NamCalls() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
 
-  /// Persistent: rank r has r + 1 elements of 8 bytes, and in the last of them 50 + r.
+  /// Makes a persistent window: rank r has r + 1 elements of 8 bytes, and 50 + r in the last one.
   std::string leave_window() {
     Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
     MPI_Win window = MPI_WIN_NULL;
@@ -27,7 +27,7 @@ class NamCalls : public WindowTest {
     EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
     return port;
   }
-  /// What leave_window() has left.
+  /// Expects the content that leave_window() has written.
   void expect_window(MPI_Win window) const {
     MPI_Win_fence(0, window);
     for (int rank = 0; rank < size_; ++rank) {
@@ -132,7 +132,7 @@ TEST_F(NamCalls, N_22_a_handle_makes_windows_as_often_as_one_likes) {
   EXPECT_EQ(MPI_Comm_free(&connection), MPI_SUCCESS);
 }
 
-/// A window of which every rank has another size.
+/// A window in which every rank has another size.
 class Segmentation : public NamCalls {
  protected:
   Segmentation() {
@@ -238,7 +238,7 @@ TEST_F(NamCalls, ModeAndUserAreInfoKeys) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-/// The server encrypts where MPIX_NAMD_ENCRYPT is set, and processes that map the memory use no network.
+/// The server encrypts if MPIX_NAMD_ENCRYPT is set, and processes that map the memory use no network.
 TEST_F(NamCalls, WindowThatDemandsEncryptionIsRefusedWithoutIt) {
   bool any_remote = false;
   for (int rank = 0; rank < size_; ++rank) any_remote = any_remote || is_remote(rank, 0);
@@ -261,7 +261,7 @@ TEST_F(NamCalls, WindowThatDemandsEncryptionIsRefusedWithoutIt) {
   }
 }
 
-/// A part at a server that nobody here knows is looked for only with the info key, of the call that connects.
+/// A part at a server that is unknown here is only looked for with the info key of the connecting call.
 TEST_F(NamCalls, ServersThatOthersNameAreFollowedByInfoKey) {
   char port[nam::port_name_limit] = "";
   if (rank_ == 0) {
@@ -277,7 +277,7 @@ TEST_F(NamCalls, ServersThatOthersNameAreFollowedByInfoKey) {
   MPI_Comm connection = MPI_COMM_NULL;
   EXPECT_EQ(class_of(MPIX_Win_connect(port, none.get(), 0, world, &window)), MPI_ERR_ACCESS);
   EXPECT_EQ(class_of(MPI_Comm_connect(port, none.get(), 0, world, &connection)), MPI_ERR_ACCESS);
-  // Nobody answers there.
+  // No server answers at that address.
   int code = MPIX_Win_connect(port, consent.get(), 0, world, &window);
   EXPECT_EQ(class_of(code), MPI_ERR_OTHER) << text_of(code);
   EXPECT_NE(text_of(code).find("no memory server answers"), std::string::npos) << text_of(code);

@@ -50,7 +50,7 @@ int expect(MPI_Win window, int rank, long expected) {
   return 1;
 }
 
-/// Exit code.
+/// Returns the exit code.
 int make() {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
@@ -70,7 +70,7 @@ int make() {
   return found != 0 ? 0 : 1;
 }
 
-/// To the next process, and back out of its memory.
+/// Sends a message to the next process, and reads it back from that process's memory.
 int hand_on(MPI_Win window, int rank, int ranks) {
   std::vector<long> sent(message);
   std::vector<long> found(message);
@@ -87,7 +87,7 @@ int hand_on(MPI_Win window, int rank, int ranks) {
   return 1;
 }
 
-/// Exit code.
+/// Returns the exit code.
 int share(long rounds) {
   int rank = 0;
   int ranks = 0;

@@ -1,4 +1,4 @@
-/// Windows of longs at several memory servers, whose regions are filled with values of their own.
+/// Windows of longs at several memory servers, whose regions are filled with distinct values.
 #pragma once
 
 #include <numeric>
@@ -12,7 +12,7 @@ class FilledWindows : public WindowTest {
   FilledWindows() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
   ~FilledWindows() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
 
-  /// How many longs a rank's region has.
+  /// Returns the number of longs in a rank's region.
   virtual int longs_of(int rank) const = 0;
 
   static int allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Win* window) {
@@ -26,7 +26,7 @@ class FilledWindows : public WindowTest {
     std::iota(values.begin(), values.end(), value_for(rank, 0));
     return values;
   }
-  /// Each rank fills the region of the next one. In an epoch of locks.
+  /// Each rank fills the region of the next one. To be called in an epoch of locks.
   void fill(MPI_Win window) const {
     std::vector<long> const values = values_for(next_);
     auto const count = static_cast<int>(values.size());
@@ -34,7 +34,7 @@ class FilledWindows : public WindowTest {
     EXPECT_EQ(MPI_Win_flush(next_, window), MPI_SUCCESS);
     MPI_Barrier(world);
   }
-  /// In an epoch of locks.
+  /// To be called in an epoch of locks.
   std::vector<long> content(MPI_Win window, int rank) const {
     std::vector<long> found(static_cast<std::size_t>(longs_of(rank)));
     auto const count = static_cast<int>(found.size());
@@ -42,13 +42,13 @@ class FilledWindows : public WindowTest {
     EXPECT_EQ(MPI_Win_flush(rank, window), MPI_SUCCESS);
     return found;
   }
-  /// In an epoch of locks.
+  /// To be called in an epoch of locks.
   void expect_filled(MPI_Win window, int rank) const {
     EXPECT_EQ(content(window, rank), values_for(rank)) << rank;
   }
 
-  /// By all processes of the communicator: all regions have the sizes that they were made with, and are
-  /// filled.
+  /// Called by all processes of the communicator: expects all regions to have the sizes with which they were
+  /// made, and their content.
   void expect_filled(std::string const& port, MPI_Comm comm) const {
     MPI_Win window = MPI_WIN_NULL;
     ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, comm, &window), MPI_SUCCESS);
@@ -64,7 +64,7 @@ class FilledWindows : public WindowTest {
     MPI_Win_unlock_all(window);
     EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   }
-  /// By all ranks, when they have done with it.
+  /// Called by all ranks when they have finished using it.
   void evict_by_first(std::string const& port) const {
     MPI_Barrier(world);
     if (rank_ == 0) evict(port);

@@ -35,7 +35,7 @@ int class_of(int code) {
   return error_class;
 }
 
-/// The code is MPI_ERR_ACCESS, and its string names the mode.
+/// Expects the code MPI_ERR_ACCESS, and a string that names the mode.
 void expect_denied(int code, char const* what) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
@@ -51,7 +51,7 @@ std::vector<long> values_of(int rank, long offset = 0) {
   return values;
 }
 
-/// In an epoch of MPI_Win_fence, or of locks: only then there are flushes, and operations with requests.
+/// The kind of epoch: only with locks there are flushes, and operations with requests.
 enum class Target { active, passive };
 
 void finish(MPI_Win window, int rank, Target target) {
@@ -91,7 +91,7 @@ int make(char const* mode) {
   return found != 0 ? 0 : 1;
 }
 
-/// Every other element, by a derived type, from the begin of the region on.
+/// Returns a derived type of every other element, from the beginning of the region on.
 MPI_Datatype every_other() {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Type_vector(columns, 1, 2, MPI_LONG, &type);

@@ -1,4 +1,4 @@
-/// Windows at a memory server all of whose processes die while they are used.
+/// Windows at a memory server all of whose processes die while the windows are used.
 #include <arpa/inet.h>
 #include <mpix_rma.h>
 #include <sys/socket.h>
@@ -17,7 +17,7 @@ class LostServer : public WindowTest {
   LostServer() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
   ~LostServer() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
 
-  /// Each rank has two elements, and in the first of them 5.
+  /// Makes a window with two elements at each rank, of which the first one is 5.
   MPI_Win make(char const* kind) {
     Info const info{{"deep_mem_kind", kind}};
     MPI_Win window = MPI_WIN_NULL;
@@ -39,7 +39,7 @@ class LostServer : public WindowTest {
     if (rank_ == 0) job->start_again();
     MPI_Barrier(world);
   }
-  /// In an epoch that is open. The second elements may change until then.
+  /// Expects errors in the open epoch. The second elements may change until then.
   void expect_end(MPI_Win window) {
     long const value = 6;
     EXPECT_TRUE(nam::eventually([&] {
@@ -113,7 +113,7 @@ void end_sessions_at(std::uint16_t port) {
   }
 }
 
-/// The data process lives, and answers nobody who has no session.
+/// The data process lives, and answers no client without a session.
 TEST_F(LostServer, FirstOperationFailsAfterTheEndOfTheSession) {
   if (!is_remote(rank_, 0)) GTEST_SKIP() << "its operations are not messages";
   Info const info{{"deep_mem_kind", "deep_nam"}};
@@ -122,7 +122,8 @@ TEST_F(LostServer, FirstOperationFailsAfterTheEndOfTheSession) {
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
   for (nam::Locator const& grant : job->grants()) end_sessions_at(grant.address.port);
-  // Until then the session admits its operations. All windows of this test that are not persistent end so.
+  // Until then the session admits its operations. All windows of this test that are not persistent end this
+  // way.
   nam::Locator const& grant = job->grants().front();
   EXPECT_TRUE(nam::eventually([&] {
     nam::Json const usage = nam::Session::open(grant).usage();

@@ -47,7 +47,7 @@ TEST_F(WithoutGrant, a_persistent_window_asks_for_a_server) {
   EXPECT_NE(text_of(code).find("mpix-namd --size"), std::string::npos) << text_of(code);
 }
 
-/// With processes on two hosts.
+/// Needs processes on two hosts.
 class PrivateServerOfTwoHosts : public WindowTest {};
 
 TEST_F(PrivateServerOfTwoHosts, serves_both) {
@@ -74,7 +74,7 @@ TEST_F(PrivateServerOfTwoHosts, serves_both) {
   EXPECT_EQ(MPI_Win_free(&own), MPI_SUCCESS);
 }
 
-/// With --mca osc_mpix_interfaces of none but the host itself.
+/// Needs an --mca osc_mpix_interfaces that reaches only the host itself.
 TEST(PrivateServerWithoutNetwork, says_what_is_missing) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Win window = MPI_WIN_NULL;

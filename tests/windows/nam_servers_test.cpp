@@ -15,7 +15,7 @@ class NamServers : public FilledWindows {
   /// Rank r has r + 1 pages.
   int longs_of(int rank) const override { return (rank + 1) * static_cast<int>(page / 8); }
   static int server_of(int rank) { return rank % servers_of_job(); }
-  /// Of an error: a part, or a grant, of all.
+  /// The beginning of an error text: the number of a part, or a grant, and their total.
   static std::string named(char const* what, int part) {
     return std::string(what) + " " + std::to_string(part) + " of " + std::to_string(servers_of_job()) + ": ";
   }
@@ -100,7 +100,7 @@ TEST_F(NamServers, what_one_has_no_room_for_is_left_at_none) {
     EXPECT_EQ(class_of(code), MPI_ERR_NO_MEM);
     EXPECT_NE(text_of(code).find(named("grant", 1) + "the grant has 8M left"), std::string::npos)
         << text_of(code);
-    // A persistent one is given back behind the back of the session.
+    // A persistent window is freed outside of the session.
     for (int attempt = 0; attempt < 200; ++attempt) {
       code = allocate(rank_ < 2 ? whole : 0, "deep_nam", &window);
       if (code == MPI_SUCCESS || std::string_view(kind) == "deep_nam") break;

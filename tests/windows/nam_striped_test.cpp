@@ -1,4 +1,4 @@
-/// Windows whose regions are divided in stripes between memory servers.
+/// Windows whose regions are divided into stripes between memory servers.
 #include <mpix_rma.h>
 
 #include "tests/windows/nam_filled.hpp"
@@ -13,7 +13,7 @@ constexpr int stripe_longs = stripe / sizeof(long);
 
 class NamStriped : public FilledWindows {
  protected:
-  /// Regions end in the midst of a stripe: rank r has 5 + r and some.
+  /// Regions end in the middle of a stripe: rank r has 5 + r stripes and a part of one.
   int longs_of(int rank) const override { return (5 + rank) * stripe_longs + 7; }
 
   static int allocate(MPI_Aint bytes, int unit, char const* size, char const* kind, MPI_Win* window) {
@@ -80,7 +80,8 @@ TEST_F(NamStriped, derived_datatypes_cross_borders) {
   MPI_Win window = make();
   MPI_Win_lock_all(0, window);
   fill(window);
-  // Blocks of 300 longs at every 500th, some of them across a border; backwards at the origin.
+  // Blocks of 300 longs at every 500th, some of them across the border of a stripe; in reverse order at the
+  // origin.
   constexpr int blocks = 4;
   constexpr int length = 300;
   constexpr int apart = 500;
@@ -194,7 +195,7 @@ TEST_F(NamStriped, elements_across_a_border_are_refused_and_bytes_are_not) {
     EXPECT_EQ(MPI_Win_flush(0, window), MPI_SUCCESS);
     EXPECT_EQ(before[0], 3);
     EXPECT_EQ(before[1], 5);
-    // Of types without arithmetic each byte is for itself.
+    // For types without arithmetic each byte is an element.
     char const text[] = "across the border";
     char found[sizeof text] = {};
     EXPECT_EQ(

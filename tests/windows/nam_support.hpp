@@ -17,25 +17,25 @@ namespace mpixrma::test {
 
 inline constexpr std::uint64_t grant_bytes = 8u << 20;
 
-/// Over how many servers the windows of the job are spread: MPIX_TEST_NAM_SERVERS.
+/// Returns the number of servers over which the windows of the job are spread: MPIX_TEST_NAM_SERVERS.
 inline int servers_of_job() {
   char const* const given = std::getenv("MPIX_TEST_NAM_SERVERS");
   return given != nullptr ? std::atoi(given) : 1;
 }
 
-/// Which processes are to reach which servers as if these ran on other hosts: MPIX_TEST_NAM_REMOTE is "all",
-/// "odd" for the odd ranks, or "second" for the second server.
+/// Returns which processes are to reach which servers as if these ran on other hosts: MPIX_TEST_NAM_REMOTE is
+/// "all", "odd" for the odd ranks, or "second" for the second server.
 inline std::string_view remote_kind() {
   char const* const given = std::getenv("MPIX_TEST_NAM_REMOTE");
   return given != nullptr ? given : "";
 }
-/// Whether a rank is to reach the region of another one so.
+/// Whether a rank is to reach the region of another one in that way.
 inline bool is_remote(int rank, int target) {
   if (remote_kind() == "second") return target % servers_of_job() == 1;
   return remote_kind() == "all" || (remote_kind() == "odd" && rank % 2 == 1);
 }
 
-/// A variable of the environment, as long as the object lives.
+/// Sets a variable of the environment for the lifetime of the object.
 class Environment {
  public:
   Environment(char const* name, std::string const& value) : name_(name) {
@@ -51,10 +51,10 @@ class Environment {
   std::optional<std::string> before_;
 };
 
-/// Those of the job: started by rank 0, ended with the process, be it killed.
+/// The servers of the job: started by rank 0, and ended with the process, even if it is killed.
 class JobServers : public ::testing::Environment {
  public:
-  /// For all tests of the program.
+  /// Starts servers for all tests of the program.
   static JobServers* begin(nam::TestServer::Arguments arguments = nam::TestServer::defaults()) {
     auto* const servers = new JobServers(std::move(arguments));
     ::testing::AddGlobalTestEnvironment(servers);  // which owns it
@@ -89,12 +89,12 @@ class JobServers : public ::testing::Environment {
   }
   void TearDown() override { servers_.clear(); }
 
-  /// The grants, one of each server.
+  /// Returns the grants, one of each server.
   std::vector<nam::Locator> const& grants() const { return grants_; }
-  /// By rank 0.
+  /// To be called by rank 0.
   nam::TestServer& server(std::size_t index = 0) { return *servers_[index].server; }
 
-  // All servers. By rank 0.
+  // Kills all servers. To be called by rank 0.
   void kill() {
     for (std::size_t i = 0; i < servers_.size(); ++i) kill(i);
   }
@@ -105,7 +105,7 @@ class JobServers : public ::testing::Environment {
     for (std::size_t i = 0; i < servers_.size(); ++i) start_again(i);
   }
 
-  // One of them, with all of its processes at once.
+  // Kills one server, all of its processes at once.
   void kill(std::size_t index) {
     Started& each = servers_[index];
     pid_t const data_process = each.server->data_process(each.grant);
@@ -128,7 +128,7 @@ class JobServers : public ::testing::Environment {
     each.server->start_bound(each.arguments);
     each.grant = each.server->grant(grant_bytes);
   }
-  /// Started again, it listens at the same port.
+  /// Starts the server such that it listens at the same port when it is started again.
   static void start_for_all_hosts(Started& each) {
     each.arguments.insert(each.arguments.end(), {"--interfaces", "lo"});
     auto const listen = std::ranges::find(each.arguments, "none");
@@ -150,19 +150,19 @@ class JobServers : public ::testing::Environment {
   std::vector<nam::Locator> grants_;
 };
 
-/// A persistent window, with all of its parts.
+/// Evicts a persistent window with all of its parts.
 inline void evict(std::string const& port) {
   for (nam::WindowInfo const& part : nam::find_parts(port))
     nam::Client(nam::parse_locator(part.port).address).request({{"op", "evict"}, {"port", part.port}});
 }
 
-/// The port name of a window that nobody has made.
+/// Returns the port name of a window that does not exist.
 inline std::string port_of_no_window(nam::Locator grant) {
   grant.window = std::string(32, '0');
   return nam::format(grant);
 }
 
-/// Of an operation: its call has failed, or it has when it is complete.
+/// Returns the error of an operation's call, or else of its completion.
 inline int outcome_of(int code, int rank, MPI_Win window) {
   return code != MPI_SUCCESS ? code : MPI_Win_flush(rank, window);
 }

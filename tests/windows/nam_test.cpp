@@ -1,4 +1,4 @@
-/// Windows whose memory is at a memory server, by MPI's interface alone. Rank 0 starts the server.
+/// Windows whose memory is at a memory server, through MPI's interface alone. Rank 0 starts the server.
 #include "tests/windows/nam_support.hpp"
 #include "tests/windows/performance_variable.hpp"
 
@@ -7,13 +7,13 @@ namespace {
 
 JobServers* const job = JobServers::begin();
 
-/// Errors of its creation are returned.
+/// Fixture in which errors of window creation are returned.
 class NamTest : public WindowTest {
  protected:
   NamTest() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
   ~NamTest() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
 
-  /// An error code.
+  /// Allocates a window. Returns an error code.
   int allocate(MPI_Aint bytes, int unit, char const* kind, MPI_Win* window) {
     Info const info{{"deep_mem_kind", kind}};
     return allocate(bytes, unit, info.get(), window);
@@ -27,13 +27,13 @@ class NamTest : public WindowTest {
     }
     return code;
   }
-  /// A window of zeroes.
+  /// Makes a window of zeroes.
   MPI_Win make(MPI_Aint bytes, int unit = 1, char const* kind = "deep_nam") {
     MPI_Win window = MPI_WIN_NULL;
     EXPECT_EQ(allocate(bytes, unit, kind, &window), MPI_SUCCESS);
     return window;
   }
-  /// Connected with the persistent window of this port name.
+  /// Connects with the persistent window of this port name.
   int connect(std::string const& port, MPI_Win* window) {
     Info const info{{"deep_win_port_name", port.c_str()}};
     int const code = MPI_Win_create_dynamic(info.get(), world, window);
@@ -112,7 +112,7 @@ TEST_F(NamTest, N_02_operations_of_all_ranks_on_one_element_are_atomic) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-/// Whether the server and the job both want UCX's put and get.
+/// Whether the server and the job both use UCX's put and get.
 bool have_keys() {
   auto const is_emulated = [](char const* name) {
     char const* const given = std::getenv(name);
@@ -293,7 +293,7 @@ TEST_F(NamTest, N_11_a_persistent_window_is_found_again_with_its_segmentation) {
   EXPECT_EQ(MPI_Win_free(&second), MPI_SUCCESS);
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 
-  // By one process alone, of which the window has been made by more.
+  // By a single process, though more processes have made the window.
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "deep_win_port_name", port.c_str());

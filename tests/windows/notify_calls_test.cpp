@@ -1,4 +1,4 @@
-/// Each of the notified operations by itself, in every call and kind of epoch.
+/// Each of the notified operations alone, in every call and kind of epoch.
 #include <algorithm>
 #include <climits>
 #include <functional>
@@ -9,7 +9,7 @@
 namespace mpixrma::test {
 namespace {
 
-/// Every notified operation, of one double at a displacement.
+/// Makes every notified operation, on one double at a displacement.
 class EachNotification : public NotificationTest {
  protected:
   using Call = std::function<int(int rank, MPI_Aint at, int count, int index)>;
@@ -221,7 +221,7 @@ TEST_P(EachNotification, W126_14_in_epochs_of_every_kind) {
   EXPECT_EQ(window.base<double>()[1], 3.5);
 }
 
-/// In the other order of ranks, and with operations that only read.
+/// With ranks in reverse order, and with operations that only read.
 TEST_P(EachNotification, W126_29_ranks_are_those_of_the_window) {
   MPI_Comm reversed = MPI_COMM_NULL;
   MPI_Comm_split(world, 0, -rank_, &reversed);
@@ -336,7 +336,7 @@ TEST_P(EachNotification, W126_19_layouts_are_any) {
     EXPECT_EQ(read[i], i % 2 == 0 ? 100 * rank_ + static_cast<long>(i) : -1) << i;
 }
 
-/// Each origin raises each counter of each target a number of times that tells who it was.
+/// Each origin increments each counter of each target by a number that depends on the origin.
 TEST_P(EachNotification, W126_20_many_counters_of_many_targets) {
   constexpr int counters = 37;
   constexpr int rounds = 6;

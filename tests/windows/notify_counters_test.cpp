@@ -1,4 +1,4 @@
-/// Notification counters of windows: their number, their values, and who waits for them.
+/// Notification counters of windows: their number, their values, and processes that wait for them.
 #include <climits>
 #include <cstdint>
 
@@ -60,7 +60,7 @@ TEST_P(Counters, W126_03_every_process_knows_the_numbers_of_all) {
   EXPECT_EQ(num, -1);
 }
 
-/// The others are not kept waiting, and get theirs.
+/// The other processes do not hang, and get their counters.
 TEST_P(Counters, W126_04_errors_are_of_one_process_which_keeps_what_it_has) {
   Window const window(GetParam(), 64);
   set_counters(window, 1);
@@ -214,7 +214,7 @@ TEST_P(Counters, W126_24_waiting_wrongly_is_an_error) {
   EXPECT_EQ(counted(window, 0), 0);
 }
 
-/// Errors of requests that belong to no window go to MPI_COMM_WORLD.
+/// Errors of requests that belong to no window are raised on MPI_COMM_WORLD.
 TEST_P(Counters, W126_25_who_waits_for_counters_that_go_away_is_told) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(world, &handler);
@@ -303,7 +303,7 @@ TEST_F(WindowTest, W126_27_handles_that_are_no_window) {
   MPI_Errhandler_free(&handler);
 }
 
-/// Attribute of a window, which it has.
+/// Returns an attribute that the window has.
 template <typename Value>
 Value attribute(MPI_Win window, int key) {
   Value* value = nullptr;

@@ -6,7 +6,7 @@
 
 namespace mpixrma::test {
 
-/// The class of errors of counters that are not there.
+/// Returns the error class of missing counters.
 inline int no_such_counter() {
   int error_class = MPI_SUCCESS;
   EXPECT_EQ(MPIX_Win_error_classes(&error_class), MPI_SUCCESS);
@@ -37,7 +37,7 @@ class NotificationTest : public FlavourTest {
     EXPECT_EQ(request, MPI_REQUEST_NULL);
     EXPECT_GE(counted(window, index), value);
   }
-  /// A put without data.
+  /// Makes a notified put without data.
   static int notify(Window const& window, int rank, int index) {
     return MPIX_Put_notify(nullptr, 0, MPI_LONG, rank, window.at(rank, 0), 0, MPI_LONG, index, window);
   }

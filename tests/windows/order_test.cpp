@@ -1,4 +1,4 @@
-/// Order without completion, and flushes beside MPI's own.
+/// Order without completion, and flushes beyond MPI's own.
 #include <algorithm>
 
 #include "include/mpix_rma.h"
@@ -68,8 +68,8 @@ TEST_P(Order, E_02_a_get_reads_what_was_put_before_and_not_what_is_put_later) {
   }
 }
 
-/// An operation with a notification takes another path than others where a rank's own memory is not allocated
-/// by the library.
+/// A notified operation takes another path than others if a rank's own memory is not allocated by the
+/// library.
 TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirPlace) {
   Window const window(GetParam(), bytes);
   ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
@@ -95,7 +95,7 @@ TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirPlace) {
   MPI_Win_unlock_all(window);
 }
 
-/// Who sees the flag sees the data that were put before it, while nobody flushes.
+/// A process that sees the flag also sees the data that were put before it, without a flush.
 TEST_P(Order, E_03_a_flag_comes_after_the_data) {
   constexpr int rounds = 6;
   Window const window(GetParam(), bytes + 64);

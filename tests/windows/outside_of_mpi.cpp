@@ -38,7 +38,7 @@ constexpr Call calls[] = {
      [] { return MPIX_Rget_notify(&element, 1, MPI_LONG, 0, 0, 1, MPI_LONG, 0, win, &request); }},
 };
 
-/// How many are not refused.
+/// Returns the number of calls that are not rejected.
 int wrong_calls(char const* when) {
   int wrong = 0;
   for (Call const& call : calls) {

@@ -1,4 +1,4 @@
-/// Pair types move their type map: what the program keeps in the padding stays.
+/// Pair types move their type map: the padding in the program's memory is preserved.
 #include "tests/support/padded_records.hpp"
 #include "tests/windows/support.hpp"
 
@@ -20,8 +20,7 @@ class PairTypes : public ::testing::Test {
     next_ = (rank_ + 1) % size;
   }
 
-  /// Calls operate(count) at every process, between records 0, 1, ... with index 7 at its target and the
-  /// check of what has become of them.
+  /// Sets records 0, 1, ... with index 7 at every process, calls operate(count), and then checks the records.
   template <typename Operate>
   void updates(Window& window, char const* what, int first, int index, Operate operate) {
     for (int const count : {1, 3, most}) {
@@ -39,7 +38,7 @@ class PairTypes : public ::testing::Test {
     }
   }
 
-  /// The same for operations that leave the target as it is, and set records of this process.
+  /// Like updates(), for operations that do not change the target, and set records of this process.
   template <typename Operate>
   void fetches(Window& window, char const* what, Operate operate) {
     updates(window, what, 0, 7, [&](int count) {
@@ -93,7 +92,7 @@ TYPED_TEST(PairTypes, KeepPaddingOfBothSides) {
   }
 }
 
-/// Of such a layout each message describes a part only.
+/// With such a layout each message describes only a part.
 TYPED_TEST(PairTypes, KeepPaddingOfIrregularLayouts) {
   using V = TypeParam;
   constexpr int count = 1500;

@@ -1,4 +1,4 @@
-/// What the component counts, by MPI's interface for tools.
+/// Counts of the component, through MPI's tools interface.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 
 namespace mpixrma::test {
 
-/// A variable of the whole process, in a handle of its own: counters begin at 0 with each.
+/// A variable of the whole process, in a handle of its own: each counter starts at 0 in each handle.
 class PerformanceVariable {
  public:
   PerformanceVariable(char const* name, int variable_class) {

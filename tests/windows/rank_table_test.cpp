@@ -1,4 +1,4 @@
-/// What windows keep of each rank, where there are many: nothing where all of them are alike.
+/// Tables of ranks in windows with many ranks: empty if all ranks are alike.
 #include <unistd.h>
 
 #include "tests/support/slowness.hpp"
@@ -8,15 +8,14 @@
 namespace mpixrma::test {
 namespace {
 
-/// Bytes that all processes together keep in tables of ranks.
+/// Returns the bytes of all processes' tables of ranks.
 unsigned long long table_bytes() {
   unsigned long long bytes = PerformanceVariable("osc_mpix_rank_table_bytes", MPI_T_PVAR_CLASS_LEVEL).value();
   MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
   return bytes;
 }
 
-/// Values to and from ranks near and far, in memory of `slots(rank)` longs, of which there are three at
-/// least.
+/// Exchanges values with near and far ranks, in memory of `slots(rank)` longs, at least three.
 template <typename Slots>
 void exchange(Window& window, MPI_Comm comm, int unit, Slots slots) {
   int rank = 0;
@@ -54,7 +53,7 @@ void exchange_alike(Flavour flavour, MPI_Comm comm = MPI_COMM_WORLD) {
 
 class RankTable : public ::testing::Test {
  protected:
-  /// So many processes share few cores.
+  /// Longer than usual: many processes share few cores.
   static void SetUpTestSuite() { ::alarm(300 * slowness); }
 };
 
@@ -70,13 +69,13 @@ TEST_F(RankTable, has_no_entries_for_regular_parts_of_the_job) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm part = MPI_COMM_NULL;
-  // Parts of fewer than 16 ranks have tables.
+  // Groups of fewer than 16 ranks have tables.
   MPI_Comm_split(MPI_COMM_WORLD, size < 32 ? 0 : rank % 2, -rank, &part);
   exchange_alike(Flavour::allocate, part);
   MPI_Comm_free(&part);
 }
 
-/// Windows and memory of some ranks only: names and numbers of what each process has go apart.
+/// Windows and memory of some ranks only, so that names and numbers differ between processes.
 TEST_F(RankTable, has_no_entries_after_ranks_did_different_things) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

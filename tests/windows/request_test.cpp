@@ -1,4 +1,4 @@
-/// The calls that return requests.
+/// Calls that return requests.
 #include <array>
 
 #include "tests/windows/support.hpp"

@@ -1,11 +1,11 @@
-/// Windows of memory that other windows share: updates through one and through the other are atomic with each
-/// other.
+/// Windows on shared memory: updates through different windows are atomic with each other.
 #include "tests/windows/support.hpp"
 
 namespace mpixrma::test {
 namespace {
 
-/// Doubles, which no processor adds in one instruction, of all ranks through two windows on the same bytes.
+/// All ranks update doubles, which no processor adds in one instruction, through two windows on the same
+/// bytes.
 void update_by_turns(MPI_Win one, int one_rank, MPI_Aint one_disp, MPI_Win other, int other_rank,
                      MPI_Aint other_disp) {
   constexpr int rounds = 3000;
@@ -26,7 +26,7 @@ void update_by_turns(MPI_Win one, int one_rank, MPI_Aint one_disp, MPI_Win other
   }
 }
 
-/// What update_by_turns() of `ranks` ranks adds to the first element, and to the others.
+/// Returns the sum that update_by_turns() of `ranks` ranks adds to the first element, or to each other one.
 double expected(int ranks, bool first) {
   double of_each = 0;
   for (int i = 0; i < 3000; ++i) of_each += 1 + (i % 5 == 0) + (first ? 1 + (i % 7 == 0) : 0);
@@ -74,7 +74,7 @@ TEST_F(SharedPlaces, a_window_of_the_memory_of_another_rank) {
   char* there = nullptr;
   MPI_Win_shared_query(shared, 0, &bytes, &unit, &there);
   ASSERT_EQ(bytes, 128);
-  // The last rank's is the middle of that of rank 0; the others bring nothing.
+  // The last rank contributes the middle of rank 0's memory; the others contribute nothing.
   int const target = size_ - 1;
   MPI_Win middle = MPI_WIN_NULL;
   MPI_Win_create(rank_ == target ? there + 32 : nullptr, rank_ == target ? 64 : 0, 8, MPI_INFO_NULL,
@@ -100,7 +100,7 @@ TEST_F(SharedPlaces, a_window_of_the_memory_of_another_rank) {
   MPI_Win_free(&middle);
 }
 
-/// The memory of an ended window may be that of another one.
+/// The memory of a freed window may be reused by another one.
 TEST_F(SharedPlaces, are_forgotten_with_their_window) {
   for (int round = 0; round < 20; ++round) {
     { Window shared(Flavour::shared, 64 + round % 3 * 4096, 8); }

@@ -34,13 +34,13 @@ inline bool on_one_host(MPI_Comm comm = MPI_COMM_WORLD) {
   return together == 1;
 }
 
-/// MPIX_TEST_SHARED=no where a forced path does without shared memory.
+/// Returns false for MPIX_TEST_SHARED=no: a forced path that works without shared memory.
 inline bool can_share() {
   char const* const wanted = std::getenv("MPIX_TEST_SHARED");
   return on_one_host() && (wanted == nullptr || std::string(wanted) != "no");
 }
 
-/// Info keys for a scope.
+/// Info keys, freed at the end of the scope.
 class Info {
  public:
   Info() { MPI_Info_create(&info_); }
@@ -56,7 +56,7 @@ class Info {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// A window of any flavour over zeroed memory. Its errors are returned.
+/// A window of any flavour on zeroed memory. Its errors are returned.
 class Window {
  public:
   Window(Flavour flavour, MPI_Aint bytes, int unit = 1, MPI_Info info = MPI_INFO_NULL,
@@ -101,7 +101,7 @@ class Window {
   T* base() const {
     return reinterpret_cast<T*>(base_);
   }
-  /// Where `offset` bytes into the memory of a rank are.
+  /// Returns the displacement of `offset` bytes into the memory of a rank.
   MPI_Aint at(int rank, MPI_Aint offset) const {
     auto const index = static_cast<std::size_t>(rank);
     return dynamic_ ? MPI_Aint_add(bases_[index], offset) : offset / units_[index];
@@ -119,14 +119,14 @@ class Window {
   std::vector<int> units_;
 };
 
-/// The class of an error code.
+/// Returns the class of an error code.
 inline int class_of(int code) {
   int result = MPI_SUCCESS;
   MPI_Error_class(code, &result);
   return result;
 }
 
-/// The value of a key of the window's info; empty where there is none.
+/// Returns the value of a key of the window's info; empty if there is none.
 inline std::string value_of(MPI_Win window, char const* key) {
   MPI_Info info = MPI_INFO_NULL;
   EXPECT_EQ(MPI_Win_get_info(window, &info), MPI_SUCCESS);
@@ -163,7 +163,7 @@ class WindowTest : public ::testing::Test {
   int previous_ = 0;
 };
 
-/// A test on each flavour.
+/// A fixture for tests on each flavour.
 class FlavourTest : public WindowTest, public ::testing::WithParamInterface<Flavour> {
  protected:
   void SetUp() override {
@@ -176,7 +176,7 @@ class FlavourTest : public WindowTest, public ::testing::WithParamInterface<Flav
       ::testing::Values(Flavour::create, Flavour::allocate, Flavour::shared, Flavour::dynamic), \
       [](auto const& info) { return name_of(info.param); })
 
-/// Waits, without MPI, until it is so.
+/// Computes without MPI calls for this time.
 inline void compute_for(double seconds) {
   for (double const start = MPI_Wtime(); MPI_Wtime() - start < seconds;) {
   }

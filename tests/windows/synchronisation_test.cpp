@@ -1,4 +1,4 @@
-/// Epochs: what they promise, and that they let each other go on.
+/// Epochs: their guarantees, and that they do not block each other.
 #include <algorithm>
 
 #include "tests/windows/support.hpp"
@@ -121,7 +121,7 @@ TEST_P(Epochs, W1153_01_exclusive_locks_exclude) {
   constexpr int rounds = 100;
   MPI_Barrier(world);
   for (int i = 0; i < rounds; ++i) {
-    // A read and a write that nobody may come between.
+    // A read and a write that must not be interrupted.
     long value = -1;
     ASSERT_EQ(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window), MPI_SUCCESS);
     MPI_Get(&value, 1, MPI_LONG, 0, window.at(0, 0), 1, MPI_LONG, window);
@@ -209,7 +209,7 @@ TEST_P(Epochs, W1153_05_NOCHECK_where_nobody_conflicts) {
     EXPECT_EQ(window.base<long>()[0], round + previous_);
     MPI_Barrier(world);
   }
-  // The lock is free, and works.
+  // The lock is free, and can be taken.
   EXPECT_EQ(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window), MPI_SUCCESS);
   EXPECT_EQ(MPI_Win_unlock(0, window), MPI_SUCCESS);
 }

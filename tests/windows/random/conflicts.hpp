@@ -1,4 +1,4 @@
-/// Which operations of one origin may follow each other without a flush.
+/// Decides which operations of one origin may follow each other without a flush.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,8 @@ class Conflicts {
     bool request;
   };
 
-  /// `ordered`: accumulates of one type to one place are executed in the order of their calls.
+  /// Whether an operation conflicts with `range`. `ordered`: accumulates of one type to one place are
+  /// executed in the order of their calls.
   bool meets(Range const& range, bool ordered) const {
     for (Range const& other : open_) {
       bool const apart = other.window != range.window || other.rank != range.rank ||
@@ -31,13 +32,13 @@ class Conflicts {
     return false;
   }
   void add(Range const& range) { open_.push_back(range); }
-  /// What is complete at the target; of all targets for -1.
+  /// Notes that operations are complete at the target; at all targets for -1.
   void flush(int window, int rank, int target) {
     std::erase_if(open_, [&](Range const& range) {
       return range.window == window && range.rank == rank && (target < 0 || range.target == target);
     });
   }
-  /// A request of a get is complete when the target was read.
+  /// Notes that a request of a get is complete, and the target was read.
   void wait(int rank) {
     std::erase_if(
         open_, [&](Range const& range) { return range.rank == rank && range.request && range.kind == read; });

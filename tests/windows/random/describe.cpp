@@ -1,4 +1,4 @@
-/// Plans, in words.
+/// Text form of plans.
 #include <iterator>
 #include <set>
 #include <sstream>

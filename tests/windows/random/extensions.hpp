@@ -1,4 +1,4 @@
-/// The calls beyond MPI's, with MPI's types, for programs that are linked with the library or are not.
+/// The calls beyond MPI's, with MPI's types, for programs that may or may not be linked with the library.
 #pragma once
 
 #include <vector>
@@ -26,7 +26,7 @@ struct Notified {
   MPI_Request* request;
 };
 
-/// Whether the program is linked with the library. Without it the others are not to be called.
+/// Whether the program is linked with the library. Otherwise the other functions must not be called.
 bool has_extensions();
 
 int set_counters(MPI_Win win, int number);
@@ -34,8 +34,8 @@ int count_counters(MPI_Win win, int rank, int* number);
 int read_counter(MPI_Win win, int index, bool reset, MPI_Count* value);
 int wait_for_counter(MPI_Win win, int index, MPI_Count threshold, MPI_Request* request);
 int issue_notified(Notified const& operation);
-/// Call::order and the calls behind it up to Call::flush_thread_all but for the one of several windows.
-/// `request` is for those of MPIX_Win_iflush.
+/// Makes the calls from Call::order to Call::flush_thread_all, except the one for several windows. `request`
+/// is for those of MPIX_Win_iflush.
 int order_or_flush(Call call, int target, MPI_Win win, MPI_Request* request);
 int flush_windows(std::vector<MPI_Win> const& windows);
 

@@ -1,4 +1,4 @@
-/// What memory has to hold, and what operations have to return.
+/// Expected contents of memory, and expected results of operations.
 #pragma once
 
 #include "tests/windows/random/plan.hpp"
@@ -17,13 +17,13 @@ class Buffer {
   explicit Buffer(Use const& use);
 
   std::byte* address() { return memory_.data() + guard - low_; }  ///< of the datatype's origin
-  /// From now on it has to hold what it holds.
+  /// Expects the present content from now on.
   void expect_present() { expected_ = memory_; }
-  /// It has to hold this value at `offset` from the address.
+  /// Expects this value at `offset` from the address.
   void expect(std::ptrdiff_t offset, std::byte const* value, std::uint8_t const* known, std::size_t bytes);
-  /// The first offset from the beginning of the data at which it differs; -1: nowhere.
+  /// Returns the first offset from the beginning of the data at which the content differs; -1 if none does.
   std::ptrdiff_t difference() const;
-  /// Other bytes, so that a late access shows.
+  /// Overwrites the buffer, so that a late access is detected.
   void scribble();
 
  private:
@@ -34,14 +34,14 @@ class Buffer {
   std::vector<bool> unknown_;
 };
 
-/// Random elements of a base; of any bytes for none.
+/// Fills with random elements of a base type; with any bytes for nullptr.
 void fill(Base const* base, Random& random, bool factor, std::byte* at, std::size_t bytes);
 
-/// What a step does to the target's model. `origin`: the operands; `compare`: what MPI_Compare_and_swap
-/// expects; `result`: receives what is fetched. Null where the call has none.
+/// Applies a step to the target's model. `origin`: the operands; `compare`: the value that
+/// MPI_Compare_and_swap expects; `result`: receives the fetched values. Null if the call has none.
 void apply(Step const& step, Model& target, Buffer* origin, std::byte const* compare, Buffer* result);
 
-/// Defined content for a memory before anything happens to it.
+/// Returns the initial content of a memory.
 Model initial(Layout const& layout, Shapes const& shapes, std::uint64_t seed);
 
 }  // namespace mpixrma::random_windows

@@ -7,7 +7,7 @@ namespace mpixrma::random_windows {
 
 namespace {
 
-/// The base type and the operation of each part where all origins meet.
+/// The base type and the operation of each part that all origins share.
 struct Meeting {
   MPI_Datatype type;
   Combine op;
@@ -24,7 +24,7 @@ Conflicts::Kind kind_of(Call call) {
   return call == Call::get ? Conflicts::read : call == Call::put ? Conflicts::write : Conflicts::accumulate;
 }
 
-/// What MPI_Compare_and_swap is defined for.
+/// Whether MPI_Compare_and_swap is defined for the type.
 bool compares(Base const& base) {
   return base.has(stress::Modify::mask_swap) || (base.has(stress::Modify::eq) && base.logical);
 }
@@ -77,7 +77,7 @@ bool Operations::draw_call(Step& step) {
   return step.call != Call::accumulate || step.op != Combine::no_op;
 }
 
-/// Equal numbers of bytes on all sides; the target inside of the zone.
+/// Draws layouts with equal numbers of bytes on all sides; the target lies in the zone.
 bool Operations::draw_uses(Step& step) {
   bool const single = step.call == Call::fetch_and_op || step.call == Call::compare_and_swap;
   bool const derived = !single && chance(Feature::derived, 60);
@@ -116,7 +116,7 @@ int Operations::zone_of_doubles() const {
       ->zone;
 }
 
-/// An offset at which what is touched lies in the zone of the origin's slice.
+/// Draws an offset at which the touched range lies in the zone of the origin's slice.
 bool Operations::place(Step& step, int rank, int zone, std::size_t grain) {
   Layout const& of = layout(step.window);
   auto const unit =
@@ -197,7 +197,7 @@ Call Operations::draw_completion() {
   return chance(feature, 50) ? call : usual;
 }
 
-/// What follows may rely on it.
+/// Later operations may rely on the completion.
 void Operations::note_completion(Step const& step, int rank) {
   switch (step.call) {
     case Call::flush:
@@ -227,7 +227,7 @@ void Operations::add_completion(Access const& access, std::vector<Access> const&
     if (step.call == Call::flush_windows && other.passive && (other.window == access.window || chance(70)))
       step.windows.push_back(other.window);
   }
-  // What follows counts on some of them; the others can be taken away.
+  // Later operations rely on some of them; the others can be removed.
   step.needed = chance(50);
   if (step.needed) note_completion(step, access.rank);
   steps.push_back(std::move(step));

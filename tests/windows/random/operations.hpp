@@ -5,7 +5,7 @@
 
 namespace mpixrma::random_windows {
 
-/// What a rank may reach in the epoch that it has opened.
+/// The targets that a rank may access in the epoch that it has opened.
 struct Access {
   int window;
   int rank;
@@ -20,8 +20,8 @@ class Operations {
     if (chance(Feature::meet, 20)) crowd_ = static_cast<int>(below(Layout::meetings));
   }
 
-  /// One operation, with a flush in front of it where it needs one; or a call that completes some.
-  /// `open`: all that the rank may reach.
+  /// Adds one operation, after a flush if it needs one; or a call that completes some. `open`: all that the
+  /// rank may access.
   void add(Access const& access, std::vector<Access> const& open, std::vector<Step>& steps);
   void add_store(int window, int rank, std::vector<Step>& steps);
   Conflicts& conflicts() { return conflicts_; }

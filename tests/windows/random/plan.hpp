@@ -1,4 +1,4 @@
-/// What one round of the random test does: windows, and calls on them whose results are defined. Every rank
+/// The plan of one round of the random test: windows, and calls on them with defined results. Every rank
 /// makes the same plan from the same seed.
 #pragma once
 
@@ -19,7 +19,7 @@ using stress::Shape;
 using stress::Shapes;
 using stress::Use;
 
-/// What may appear in a plan; `--without` takes them out by name.
+/// Features of a plan; `--without` removes them by name.
 enum class Feature {
   derived,   ///< derived datatypes
   exotic,    ///< other predefined types than MPI_BYTE, MPI_INT, MPI_LONG, MPI_DOUBLE
@@ -58,7 +58,7 @@ char const* name_of(Feature feature);
 
 class Features {
  public:
-  /// Takes out what the list, separated by commas, names. False: a name is unknown.
+  /// Removes the features in the list, which is separated by commas. Returns false if a name is unknown.
   bool remove(std::string const& names);
   bool has(Feature feature) const { return (off_ >> static_cast<unsigned>(feature) & 1u) == 0; }
 
@@ -66,8 +66,8 @@ class Features {
   std::uint64_t off_ = 0;
 };
 
-/// The memory of one rank: a slice that only one origin touches for each of them, then a part in which all of
-/// them accumulate. In zone z of a slice stand values of one type (stress::Base::zone).
+/// The memory of one rank: a slice for each origin, which only this origin uses, and then a part in which all
+/// of them accumulate. Zone z of a slice holds values of one type (stress::Base::zone).
 struct Layout {
   static constexpr std::size_t zone_bytes = 768;
   enum Meeting { sums, reals, bits, peaks, meetings };
@@ -138,7 +138,7 @@ enum class Call {
   store
 };
 char const* name_of(Call call);
-/// Whether it means all targets of its window.
+/// Whether the call applies to all targets of its window.
 bool is_of_all(Call call);
 inline bool is_extension(Call call) { return call >= Call::order && call <= Call::flush_windows; }
 inline bool is_operation(Call call) { return call <= Call::compare_and_swap; }
@@ -171,7 +171,7 @@ struct Epoch {
   std::vector<std::vector<int>> targets;  ///< pscw: by origin
 };
 
-/// Epochs on several windows at once. Between its segments stand the fences of those that are fenced.
+/// Epochs on several windows at once. The fences of fenced windows separate its segments.
 struct Episode {
   std::vector<Epoch> epochs;
   std::vector<std::vector<std::vector<Step>>> steps;  ///< by segment and rank
@@ -186,11 +186,11 @@ struct Plan {
   std::uint64_t operations = 0;
 };
 
-/// About `operations` operations of all `ranks`.
+/// Makes a plan of about `operations` operations of all `ranks`.
 Plan make_plan(Shapes const& shapes, Features const& features, int ranks, std::uint64_t operations,
                std::uint64_t seed);
 
-/// The calls that are on, a line each.
+/// Returns the active calls of the plan, a line each.
 std::string describe(Plan const& plan);
 
 }  // namespace mpixrma::random_windows

@@ -8,7 +8,7 @@ namespace mpixrma::random_windows {
 
 namespace {
 
-/// Draws windows, epochs and what is between them.
+/// Draws windows, epochs and the calls in them.
 class Planner {
  public:
   Planner(Shapes const& shapes, Features const& features, int ranks, std::uint64_t seed)
@@ -43,7 +43,7 @@ class Planner {
 void Planner::add_memory() {
   static constexpr std::size_t sizes[] = {1920, 3840, 3840, 7680, 7680, 49152, 122880};
   MemoryPlan memory;
-  // Few elements for many to meet at one, and more than go to their target in one piece.
+  // Few elements, so that many operations conflict; and more than one message carries.
   static constexpr std::size_t elements[] = {24, 24, 24, 240, 3000};
   memory.layout = {ranks_, sizes[below(std::size(sizes) - (ranks_ > 4 ? 1 : 0))],
                    elements[below(std::size(elements))]};
@@ -116,9 +116,9 @@ Epoch Planner::draw_epoch(int window) {
   return epoch;
 }
 
-/// Lock calls of one rank at the beginning of its segment. Where somebody may lock exclusively nobody waits
-/// for a second lock of a window while it holds one, which could be a deadlock; nor, with locks of other
-/// windows, for those of MPI_Win_lock_all, which may be taken by the operations, in their order.
+/// Adds the lock calls of one rank at the beginning of its segment. If any rank may lock exclusively, no rank
+/// waits for a second lock of a window while it holds one, which could deadlock; nor, while it holds locks of
+/// other windows, for those of MPI_Win_lock_all, which may be taken by the operations, in their order.
 void Planner::open_locks(Epoch const& epoch, bool alone, int rank, std::vector<Step>& steps,
                          std::vector<Step>& unlocks, std::vector<int>& targets) {
   bool const exclusive = !epoch.test && features_.has(Feature::exclusive);
@@ -182,7 +182,7 @@ void Planner::fill_segment(Episode& episode, std::size_t segment, int rank) {
   }
 }
 
-/// Owners, and whoever shares their memory, write while no epoch is open.
+/// Owners, and ranks that share their memory, write while no epoch is open.
 void Planner::add_stores() {
   auto const window = static_cast<int>(below(plan_.windows.size()));
   Episode episode;
@@ -207,7 +207,7 @@ void Planner::add_episode() {
     taken[memory] = true;
     episode.epochs.push_back(draw_epoch(window));
   }
-  // Locks are taken in one order by everybody.
+  // All ranks take locks in the same order.
   std::sort(episode.epochs.begin(), episode.epochs.end(),
             [](Epoch const& a, Epoch const& b) { return a.window < b.window; });
   std::size_t const segments = 1 + below(3);

@@ -165,7 +165,7 @@ void Player::run_stores(Episode const& episode) {
   }
 }
 
-/// What another rank does.
+/// Applies a step of another rank to the model.
 void Player::simulate(Step const& step) {
   if (step.target == MPI_PROC_NULL || (!is_operation(step.call) && step.call != Call::store)) return;
   count(step);
@@ -317,7 +317,7 @@ void Player::play_synchronisation(Step const& step) {
   }
 }
 
-/// Completes all requests, by one of MPI's ways.
+/// Completes all requests by one of MPI's calls.
 void Player::wait_all(std::uint64_t seed) {
   std::vector<MPI_Request> requests;
   std::vector<Pending*> owners;

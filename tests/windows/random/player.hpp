@@ -1,4 +1,4 @@
-/// Carries a plan out with MPI and compares with the model.
+/// Executes a plan with MPI and compares the results with the model.
 #pragma once
 
 #include <list>
@@ -13,9 +13,9 @@ class Player {
  public:
   Player(Plan const& plan, Shapes const& shapes, MPI_Comm comm);
 
-  /// Differences and errors of all ranks. Collective.
+  /// Returns the number of differences and errors of all ranks. Collective.
   std::uint64_t run();
-  /// What the first differences of this rank are, a line each.
+  /// Returns the first differences of this rank, a line each.
   std::string const& report() const { return report_; }
 
  private:
@@ -55,7 +55,7 @@ class Player {
   int flush_several(Step const& step);
   void wait_for_flushes();
   void wait_all(std::uint64_t seed);
-  /// Buffers of the window that may be used again now; those of one target, or of all (-1).
+  /// Makes buffers of the window available again; those of one target, or of all (-1).
   void release(int window, int target);
   void check(Pending& pending);
   void check_memories();
@@ -82,10 +82,10 @@ class Player {
   std::string report_;
 };
 
-/// An origin that MPI_NO_OP need not have.
+/// Whether the step is an MPI_NO_OP that needs no origin.
 bool is_without_origin(Step const& step);
 
-/// A step as a call in a line.
+/// Returns a step as a line of text.
 std::string describe(Step const& step, Plan const& plan);
 
 }  // namespace mpixrma::random_windows

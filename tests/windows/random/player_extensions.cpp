@@ -1,4 +1,4 @@
-/// Player: what is beyond MPI's calls.
+/// Player: calls beyond MPI's.
 #include <chrono>
 
 #include "tests/support/slowness.hpp"
@@ -7,7 +7,7 @@
 
 namespace mpixrma::random_windows {
 
-/// Collective: each rank's counters of all windows.
+/// Makes each rank's counters of all windows. Collective.
 void Player::make_counters() {
   for (std::size_t i = 0; i < plan_.windows.size(); ++i) {
     std::vector<int> const& wanted = plan_.windows[i].counters;
@@ -33,7 +33,7 @@ void Player::count(Step const& step) {
            [static_cast<std::size_t>(step.notification)];
 }
 
-/// use(index of the window, of the counter, what it has to be) with this rank's counters.
+/// Calls use(index of the window, of the counter, expected value) for this rank's counters.
 template <typename Use>
 void Player::for_own_counters(Episode const& episode, Use use) {
   for (Epoch const& epoch : episode.epochs) {
@@ -44,7 +44,7 @@ void Player::for_own_counters(Episode const& episode, Use use) {
   }
 }
 
-/// With a limit: what does not come is to be shrunk.
+/// Waits with a time limit, so that a missing notification is a failure that can be shrunk.
 void Player::await_counter(int index, int counter, MPI_Count expected) {
   using Clock = std::chrono::steady_clock;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -60,7 +60,7 @@ void Player::await_counter(int index, int counter, MPI_Count expected) {
   if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
 
-/// Collective: all notifications of the episode come, and no others.
+/// Expects all notifications of the episode, and no others. Collective.
 void Player::check_counters(Episode const& episode) {
   bool any = false;
   for (Epoch const& epoch : episode.epochs)
@@ -79,7 +79,7 @@ void Player::check_counters(Episode const& episode) {
            std::to_string(value) + " instead of " + std::to_string(expected));
     expected = value;
   });
-  // All ranks know of all counters.
+  // All ranks know the values of all counters.
   for (Epoch const& epoch : episode.epochs) {
     for (auto& of_rank : counts_[static_cast<std::size_t>(epoch.window)]) {
       for (std::size_t counter = 0; counter < of_rank.size(); ++counter) {
@@ -115,7 +115,7 @@ int Player::issue_notification(Pending& pending, int target, MPI_Aint at) {
   return issue_notified(operation);
 }
 
-/// One call for several windows: all that is passive is complete.
+/// Makes one call for several windows: all passive operations are complete afterwards.
 int Player::flush_several(Step const& step) {
   std::vector<MPI_Win> handles;
   for (int const index : step.windows) handles.push_back(window(index).handle());
@@ -124,7 +124,7 @@ int Player::flush_several(Step const& step) {
   return code;
 }
 
-/// Whether operations to all targets are meant.
+/// Whether the call applies to operations to all targets.
 bool is_of_all(Call call) {
   switch (call) {
     case Call::lock_all:

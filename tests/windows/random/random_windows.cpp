@@ -48,7 +48,7 @@ constexpr char const* usage =
 std::atomic<unsigned long long> current_round = 0;
 unsigned long long current_seed = 0;
 
-/// A crash or a hang cannot be shrunk; it can be repeated.
+/// Prints where the test was: a crash or a hang cannot be shrunk, but it can be repeated.
 extern "C" void tell_where(int number) {
   char line[160];
   int const length = std::snprintf(line, sizeof line, "signal %d: repeat with --seed %llu --first %llu\n",
@@ -63,7 +63,7 @@ std::uint64_t number_or(char const* name, std::uint64_t usual) {
   return value != nullptr ? std::strtoull(value, nullptr, 10) : usual;
 }
 
-/// Exit code to end with, or -1 to go on.
+/// Returns the exit code to end with, or -1 to continue.
 int parse(int argc, char** argv, Options* options) {
   static option const known[] = {{"ops", required_argument, nullptr, 'o'},
                                  {"seed", required_argument, nullptr, 's'},
@@ -92,7 +92,7 @@ int parse(int argc, char** argv, Options* options) {
   return -1;
 }
 
-/// One run with communicators and windows of its own.
+/// One run with its own communicators and windows.
 class Runner {
  public:
   Runner(Options const& options, Features const& features, Shapes const& shapes, MPI_Comm comm, int thread)
@@ -101,7 +101,7 @@ class Runner {
     MPI_Comm_size(comm_, &size_);
   }
 
-  /// False after a failure, which it has printed.
+  /// Returns false after a failure, which it has printed.
   bool run() {
     for (std::uint64_t round = options_.first; operations_ < options_.operations; ++round) {
       if (thread_ == 0) current_round = round;
@@ -156,7 +156,7 @@ class Runner {
   std::uint64_t operations_ = 0;
 };
 
-/// Memory can be shared where all processes are on one host.
+/// Whether all processes are on one host, so that memory can be shared.
 bool on_one_host() {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);

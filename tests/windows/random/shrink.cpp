@@ -27,7 +27,7 @@ void turn_off(std::vector<bool*> switches, std::function<bool()> const& fails, i
 
 bool is_flush(Call call) { return call >= Call::flush && call <= Call::sync; }
 
-/// Flushes of ranks that have no operations left in the episode.
+/// Returns flushes of ranks that have no operations left in the episode.
 std::vector<bool*> idle_flushes(Plan& plan) {
   std::vector<bool*> found;
   for (Episode& episode : plan.episodes) {

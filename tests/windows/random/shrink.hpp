@@ -1,4 +1,4 @@
-/// A shorter plan that still fails.
+/// Finds a shorter plan that still fails.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace mpixrma::random_windows {
 
-/// Turns off what the failure does not need. `fails` plays the plan and gives all ranks the same answer, so
-/// that all of them search alike; it is asked at most `trials` times.
+/// Turns off the parts of the plan that the failure does not need. `fails` plays the plan and gives all ranks
+/// the same answer, so that all of them search alike; it is called at most `trials` times.
 void shrink(Plan& plan, std::function<bool()> const& fails, int trials);
 
 }  // namespace mpixrma::random_windows

@@ -11,9 +11,9 @@ namespace {
 void free_heap(std::byte* memory) { std::free(memory); }
 void free_mpi(std::byte* memory) { MPI_Free_mem(memory); }
 
-/// The deep_mem_kind of windows that are allocated; null: the host's memory.
+/// Returns the deep_mem_kind of windows that are allocated; null: the host's memory.
 char const* memory_kind() { return std::getenv("MPIX_TEST_MEMORY"); }
-/// Their mpix_nam_stripe, which leaves them without an address.
+/// Returns their mpix_nam_stripe, with which they have no address.
 char const* stripe() { return std::getenv("MPIX_TEST_STRIPE"); }
 
 }  // namespace
@@ -77,7 +77,7 @@ void Window::make(Window const* on) {
   }
   MPI_Info_free(&keys);
   if (code != MPI_SUCCESS) handle_ = MPI_WIN_NULL;
-  // Memory at a server has no base address of its own.
+  // Memory at a server has no base address.
   if (handle_ != MPI_WIN_NULL && present_ && memory_ == nullptr) memory_ = memory_of(rank_of(rank));
 }
 

@@ -1,4 +1,4 @@
-/// A window of a plan, made.
+/// A window that was made from a plan.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace mpixrma::random_windows {
 
 class Window {
  public:
-  /// Collective. `on`: the window whose memory this one stands on, or null. The memory is `content`.
+  /// Collective. `on`: the window whose memory this one uses, or null. The memory is `content`.
   Window(WindowPlan const& plan, MemoryPlan const& memory, MPI_Comm comm, Window const* on,
          std::vector<std::byte> const& content);
   ~Window();
@@ -20,19 +20,19 @@ class Window {
 
   MPI_Win handle() const { return handle_; }
   bool made() const { return handle_ != MPI_WIN_NULL; }
-  /// The rank in the window of a rank of the test.
+  /// Returns the rank in the window for a rank of the test.
   int rank_of(int rank) const {
     return rank == MPI_PROC_NULL ? rank : plan_.reversed ? size_ - 1 - rank : rank;
   }
-  /// The displacement of an offset in a rank's memory.
+  /// Returns the displacement of an offset in a rank's memory.
   MPI_Aint displacement(int rank, std::size_t offset) const;
-  /// This rank's memory; null where it has none.
+  /// Returns this rank's memory; null if it has none.
   std::byte* memory() const { return memory_; }
-  /// What is there. Where it has no address, under its lock.
+  /// Returns the content of this rank's memory. If the memory has no address, it is read under its lock.
   std::vector<std::byte> content() const;
-  /// Memory of any rank of a window of shared memory.
+  /// Returns the memory of any rank of a window of shared memory.
   std::byte* memory_of(int rank) const;
-  /// The group of these ranks of the test.
+  /// Returns the group of these ranks of the test.
   MPI_Group group(std::vector<int> const& ranks) const;
   bool locks() const { return !plan_.no_locks; }
 
