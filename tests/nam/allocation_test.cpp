@@ -1,4 +1,4 @@
-/// Memory of a grant, in pieces.
+/// Allocation of pieces of a grant's memory.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -10,7 +10,8 @@
 namespace mpixrma::nam {
 namespace {
 
-/// Against a list of what is taken: pieces never overlap, and all is free in one piece at the end.
+/// Compared with a list of allocated pieces: pieces never overlap, and at the end all memory is free in one
+/// piece.
 TEST(SegmentAllocatorTest, random_pieces_never_overlap_and_come_back_whole) {
   std::mt19937_64 random(seed_of_test());
   constexpr std::uint64_t space = 64u << 20;
@@ -38,7 +39,8 @@ TEST(SegmentAllocatorTest, random_pieces_never_overlap_and_come_back_whole) {
   EXPECT_EQ(allocator.largest_free(), space);
 }
 
-/// Half full for long, with sizes of all kinds: a tenth of the space is still to be had in one piece.
+/// Half full for a long time, with sizes of all kinds: a tenth of the space can still be allocated in one
+/// piece.
 TEST(SegmentAllocatorTest, does_not_fragment_without_end) {
   std::mt19937_64 random(seed_of_test());
   constexpr std::uint64_t space = 256u << 20;

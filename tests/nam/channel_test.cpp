@@ -1,4 +1,4 @@
-/// Messages between processes, good ones and others.
+/// Messages between processes, valid and invalid ones.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 

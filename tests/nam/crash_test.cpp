@@ -1,5 +1,5 @@
-/// Random operations and kills against a model: what was promised is there after each restart. The rounds are
-/// MPIX_NAM_CRASH_ROUNDS, by hand 10,000; MPIX_TEST_SEED repeats a run.
+/// Random operations and kills, compared with a model: guaranteed data survive each restart. The number of
+/// rounds is MPIX_NAM_CRASH_ROUNDS, 10,000 by hand; MPIX_TEST_SEED repeats a run.
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -20,8 +20,8 @@ std::uint64_t parameter(char const* name, std::uint64_t otherwise) {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
 }
 
-/// What a window may hold, region behind region: of bytes that were being written when a server died, the old
-/// value or one of the new.
+/// The possible contents of a window, region behind region: for bytes that were being written when a server
+/// died, the old value or one of the new values.
 struct ModelWindow {
   std::uint64_t ranks;
   std::size_t region_bytes;
@@ -30,7 +30,7 @@ struct ModelWindow {
   bool may_be_gone = false;
 };
 
-/// Servers and what they keep; with several the windows are spread over them, in stripes if `stripe_bytes` is
+/// The servers and their storage; windows are spread over several servers, in stripes if `stripe_bytes` is
 /// not 0.
 struct Setting {
   char const* name;
@@ -55,7 +55,7 @@ class Model : public ::testing::TestWithParam<Setting> {
     return spread_over(grants_, window.ranks, GetParam().stripe_bytes);
   }
 
-  /// False: a server was killed meanwhile, and nobody knows whether it was done.
+  /// Returns false if a server was killed meanwhile, and the outcome is unknown.
   template <typename Action>
   bool attempt(Action action, bool may_be_gone = false) {
     try {
@@ -124,7 +124,7 @@ class Model : public ::testing::TestWithParam<Setting> {
     return Client(parse_locator(port).address).request({{"op", "evict"}, {"port", port}});
   }
 
-  /// The first part goes first: without it nobody finds the others.
+  /// The first part is removed first: without it the others cannot be found.
   void evict() {
     if (windows_.empty() || random_() % 4 != 0) return;
     auto& [port, window] = pick();
@@ -147,7 +147,7 @@ class Model : public ::testing::TestWithParam<Setting> {
     return *std::next(windows_.begin(), static_cast<std::ptrdiff_t>(random_() % windows_.size()));
   }
 
-  /// Kills some of the processes of a server, while operations go on, and brings the server back.
+  /// Kills some of the processes of a server during operations, and restarts the server.
   void crash() {
     std::size_t const number = random_() % servers_.size();
     TestServer& server = servers_[number];
@@ -174,7 +174,7 @@ class Model : public ::testing::TestWithParam<Setting> {
     if (main && data && !is_file()) lose(number);
   }
 
-  /// Nothing is left at the server; of windows that had parts there the others stay.
+  /// The server has lost everything; of windows with parts there, the other parts remain.
   void lose(std::size_t server) {
     std::erase_if(windows_, [&](auto const& entry) {
       std::size_t const parts = spread_of(entry.second).parts();
@@ -213,7 +213,7 @@ class Model : public ::testing::TestWithParam<Setting> {
     window.may_be_gone = false;
   }
 
-  /// All persistent windows and parts of windows at the servers.
+  /// Returns all persistent windows and parts of windows at the servers.
   std::set<std::string> listed() const {
     std::set<std::string> ports;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
@@ -225,7 +225,7 @@ class Model : public ::testing::TestWithParam<Setting> {
     return ports;
   }
 
-  /// Windows and parts that somebody was not told of may be there, too.
+  /// Windows and parts whose creation was not confirmed may exist, too.
   void compare() {
     std::set<std::string> ports = listed();
     for (auto window = windows_.begin(); window != windows_.end();) {
@@ -239,7 +239,7 @@ class Model : public ::testing::TestWithParam<Setting> {
       window = there ? std::next(window) : windows_.erase(window);
     }
     ASSERT_LE(ports.size(), unsure_parts_);
-    // A data process that has been adopted removes what nobody was told of, perhaps only now.
+    // An adopted data process removes unconfirmed windows, perhaps only now.
     for (std::string const& port : ports) (void)attempt([&] { evict_at(port); }, true);
     unsure_parts_ = 0;
   }

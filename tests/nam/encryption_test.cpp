@@ -22,7 +22,7 @@ namespace {
 
 using Marker = std::array<std::byte, 24>;
 
-/// Looks for markers in all that the loopback interface transports.
+/// Searches all data on the loopback interface for markers.
 class Eavesdropper {
  public:
   explicit Eavesdropper(std::vector<Marker> markers)
@@ -34,7 +34,7 @@ class Eavesdropper {
   Eavesdropper& operator=(Eavesdropper const&) = delete;
 
   bool is_listening() const { return bool(socket_); }
-  /// Which of the markers were seen.
+  /// Returns which of the markers were seen.
   std::vector<bool> stop() {
     stopping_.store(true);
     if (reader_.joinable()) reader_.join();
@@ -58,7 +58,7 @@ class Eavesdropper {
     return is_bound ? std::move(made) : FileDescriptor();
   }
 
-  /// All that has arrived when it is told to stop, too.
+  /// Also reads the data that have arrived when it is told to stop.
   void read() {
     std::vector<std::byte> packet(1u << 17);
     for (;;) {
@@ -98,8 +98,8 @@ TestServer::Arguments with(TestServer::Arguments const& more) {
   return all;
 }
 
-/// Of what is put, of what is got, and of an operand: which were seen on the network, while a client used a
-/// window of the server.
+/// Returns which markers were seen on the network while a client used a window of the server: of a put, of a
+/// get, and of an operand.
 std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& markers) {
   Locator const grant = server.grant(8u << 20);
   Session session = Session::open(grant);
@@ -112,7 +112,7 @@ std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& mark
   {
     JobEngine job;
     job.meet(address);
-    // Of one message, of several, and in pieces that travel together.
+    // Data of one message, of several, and in pieces that share messages.
     auto const sent = repeated(markers[0], 60000);
     EXPECT_EQ(job.put(window.exposure, 0, sent), MPIX_ENGINE_OK);
     for (std::size_t at = 0; at < 1200; at += 120)
@@ -179,7 +179,7 @@ TEST(Encryption, ExcludesRemoteKeys) {
   EXPECT_EQ(server.exit_code(20000), 2);
 }
 
-/// The data process notices that the encrypted connection has gone, and with it go the session's locks.
+/// The data process notices that the encrypted connection has ended, and releases the session's locks.
 TEST(Encryption, SessionEndsWithItsConnection) {
   TestServer server;
   server.start(with({"--encrypt"}));

@@ -1,4 +1,4 @@
-/// Windows of a memory server by an engine, as clients have them that cannot map the memory.
+/// Windows of a memory server through an engine, as used by clients that cannot map the memory.
 #include <sys/wait.h>
 
 #include <array>
@@ -52,8 +52,8 @@ INSTANTIATE_TEST_SUITE_P(Places, EngineTest,
                                            Place{"encrypted", "memory", "never", Rdma::emulated, true}),
                          [](auto const& place) { return place.param.name; });
 
-/// Late messages of a session that has ended, on its connection and on a new one, change nothing; other
-/// sessions go on.
+/// Late messages of an ended session, on its connection and on a new one, change nothing; other sessions
+/// continue.
 TEST_P(EngineTest, SessionThatHasEndedReachesNothing) {
   Session other = Session::open(grant_);
   std::vector<std::byte> const other_address = other.reach();
@@ -103,7 +103,7 @@ TEST_P(EngineTest, put_and_get_reach_the_window_and_nothing_beyond_it) {
   EXPECT_EQ(job.remote_accesses() - accesses, has_keys() ? 2u : 0u);
 }
 
-/// The key that a session had ends with it; others get another one in its place, and go on.
+/// The key of a session ends with it; other sessions get another one in its place, and continue.
 TEST_P(EngineTest, KeysEndWithTheSession) {
   if (!has_keys()) GTEST_SKIP() << "without keys";
   Session other = Session::open(grant_);
@@ -159,7 +159,7 @@ TEST_P(EngineTest, updates_of_jobs_and_of_those_who_map_the_memory_lose_nothing)
       job.meet(address_);
       for (int round = 0; round < rounds; ++round) {
         ASSERT_EQ(job.add(window.exposure, 0, MPIX_ENGINE_TYPE_INT64, std::int64_t{1}), 0);
-        // More than one instruction: under the stripe of the address.
+        // More than one instruction: executed with the stripe of the address held.
         ASSERT_EQ(job.add(window.exposure, 16, MPIX_ENGINE_TYPE_LONG_DOUBLE, 1.0L), 0);
       }
     });
@@ -186,7 +186,7 @@ TEST_P(EngineTest, a_window_that_has_ended_is_stale_and_its_memory_another_windo
   EXPECT_EQ(job.put(window.exposure, 0, values), MPIX_ENGINE_OK);
   session_->release(window);
   WindowInfo const next = session_->allocate({1u << 20}, {1});
-  // What the job can still reach is not given to the next window.
+  // Memory that the job can still reach is not given to the next window.
   EXPECT_TRUE(has_keys() || next.regions[0].offset == window.regions[0].offset);
   EXPECT_NE(next.exposure, window.exposure);
   EXPECT_TRUE(eventually([&] { return job.put(window.exposure, 0, values) == MPIX_ENGINE_STALE_EXPOSURE; }));
@@ -240,7 +240,7 @@ TEST_P(EngineTest, locks_are_those_of_all_who_use_the_window) {
       eventually([&] { return memory.control().try_lock(window.slot, 1, LockMode::exclusive, &is_next); }));
 }
 
-/// A client of its own process that has put by a key, and is stopped.
+/// A client process that has put with a key, and is stopped.
 class StoppedClient {
  public:
   StoppedClient(std::vector<std::byte> const& address, std::uint64_t exposure) {

@@ -1,4 +1,4 @@
-/// A memory server whose processes die, and one whose machine does not have what it needs.
+/// A memory server whose processes die, and one whose machine lacks resources.
 #include <sys/resource.h>
 
 #include <cstring>

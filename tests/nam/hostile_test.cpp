@@ -1,4 +1,4 @@
-/// A memory server with very many clients, and with such as misbehave.
+/// A memory server with very many clients, and with misbehaving ones.
 #include <sys/socket.h>
 
 #include <cstdio>
@@ -53,7 +53,7 @@ int parameter(char const* name, int otherwise) {
   return given != nullptr ? std::atoi(given) : otherwise;
 }
 
-/// Requests that are nearly right: fields of wrong kinds and sizes, at random.
+/// Returns requests that are nearly right: fields of wrong kinds and sizes, at random.
 Json strange_request(std::mt19937_64& random) {
   static std::vector<std::string> const operations{
       "hello",     "prove",    "grant",  "revoke",    "extend",    "list",    "show",    "usage",
@@ -90,7 +90,7 @@ Json strange_request(std::mt19937_64& random) {
   return request;
 }
 
-/// A tenth of the messages are no messages at all.
+/// Sends random messages, a tenth of which are no valid messages at all.
 void send_strange(Channel& channel, std::mt19937_64& random) {
   if (random() % 10 != 0)
     return channel.post(strange_request(random),
@@ -100,7 +100,7 @@ void send_strange(Channel& channel, std::mt19937_64& random) {
   (void)::send(channel.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-/// To the control process, to a data process in a session, and over TCP without a session.
+/// Sent to the control process, to a data process in a session, and over TCP without a session.
 TEST(Server, hostile_bytes_end_nothing_but_their_connections) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "127.0.0.1:0", "--log-level", "error"});

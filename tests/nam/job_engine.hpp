@@ -1,4 +1,4 @@
-/// An engine as the processes of jobs have it, and operations that wait for their completion.
+/// An engine like those of job processes, and operations that wait for their completion.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace mpixrma::nam {
 
 enum class Rdma { never, emulated };
 
-/// An engine of a job of its own: all of them have the same identity.
+/// An engine of a separate job: all of them have the same identity.
 class JobEngine {
  public:
   explicit JobEngine(Rdma rdma = Rdma::never) {
@@ -44,7 +44,7 @@ class JobEngine {
   }
   mpix_engine_t* engine() const { return engine_; }
   mpix_engine_peer_t* peer() const { return peer_; }
-  /// Operations by UCX put and get.
+  /// Returns the number of operations by UCX put and get.
   std::uint64_t remote_accesses() const {
     mpix_engine_traffic traffic{};
     mpix_engine_read_traffic(engine_, &traffic);
@@ -59,13 +59,13 @@ class JobEngine {
       ASSERT_EQ(get(exposure, 0, {&byte, 1}), MPIX_ENGINE_OK);
   }
 
-  /// Of the one segment of the peer whose key is here; 0: there is none.
+  /// Returns the number of the key of the peer's only segment; 0 if there is none.
   std::uint64_t key_number() const {
     auto const& keys = engine::peer_of(peer_).state().rdma().keys;
     return keys.empty() ? 0 : keys.begin()->second.number;
   }
 
-  // An engine's status each, of the operation when it is complete.
+  // Each returns the engine's status of the completed operation.
   int put(std::uint64_t exposure, std::uint64_t at, std::span<std::byte const> from) {
     auto transfer = describe(exposure, at, const_cast<std::byte*>(from.data()), from.size());
     return complete(transfer, mpix_engine_put);
@@ -74,7 +74,7 @@ class JobEngine {
     auto transfer = describe(exposure, at, into.data(), into.size());
     return complete(transfer, mpix_engine_get);
   }
-  /// Nothing: it is not complete after so many milliseconds.
+  /// Returns nothing if the operation is not complete after this number of milliseconds.
   std::optional<int> put_within(int milliseconds, std::uint64_t exposure, std::uint64_t at,
                                 std::span<std::byte const> from) {
     auto transfer = describe(exposure, at, const_cast<std::byte*>(from.data()), from.size());

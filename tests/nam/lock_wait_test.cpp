@@ -1,5 +1,6 @@
-/// The rule by which requests for locks at a memory server pass others (docs/decisions/0010-queued-locks.md),
-/// on the locks themselves, with random programs and a clock of its own.
+/// The rule by which requests for locks at a memory server overtake others
+/// (docs/decisions/0010-queued-locks.md), tested on the locks themselves, with random programs and a
+/// simulated clock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ std::uint32_t seed() {
   return seed;
 }
 
-/// Takes the locks of `order` one by one, then gives all of them back; again and again.
+/// Takes the locks of `order` one by one, then releases all of them; repeatedly.
 class Process {
  public:
   Process(nam::SharedControl const& control, std::vector<std::uint32_t> order, LockMode mode, int epochs)
@@ -37,9 +38,9 @@ class Process {
 
   bool has_ended() const { return epochs_ == 0; }
   bool is_exclusive() const { return mode_ == LockMode::exclusive; }
-  /// The lock that it asks for and has not got, if it has asked.
+  /// Returns the lock that the process has requested and does not hold, if any.
   std::optional<std::uint32_t> wanted() const { return wait_ ? std::optional(order_[held_]) : std::nullopt; }
-  /// True: it has got a lock.
+  /// Returns whether it has got a lock.
   bool go(NamLockWait::Clock::time_point now) {
     if (held_ == order_.size()) {
       for (std::uint32_t const rank : order_) control_.unlock(0, rank);
@@ -73,7 +74,7 @@ struct World {
   std::vector<std::vector<int>> passes;  ///< of each exclusive request that waits, by each process
   int most = 0;
 
-  /// Until all have ended. False: that takes too long.
+  /// Runs until all processes have ended. Returns false if that takes too many steps.
   bool run(Random& random) {
     constexpr int most_steps = 200000;
     NamLockWait::Clock::time_point now{};
@@ -95,7 +96,7 @@ struct World {
     }
     return false;
   }
-  /// Exclusive requests for the lock that wait, and whose process has gone behind this one.
+  /// Counts exclusive requests for the lock that wait, and that the process `passer` has overtaken.
   void count(std::size_t passer, std::optional<std::uint32_t> rank) {
     for (std::size_t other = 0; other < processes.size(); ++other) {
       bool const waits = processes[other]->is_exclusive() && rank && processes[other]->wanted() == rank;
@@ -122,7 +123,7 @@ TEST(NamLocks, LeaveNoCircleOfSharesAndSingleExclusives) {
   }
 }
 
-/// Each of eight processes has a lock of its own first.
+/// Each of eight processes first has a lock of its own.
 TEST(NamLocks, LetEachProcessPassAnExclusiveRequestAFewTimesOnly) {
   constexpr std::uint32_t sharing = 8;
   constexpr int passes_expected = 12;  // where holders pass at once there are hundreds

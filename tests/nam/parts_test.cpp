@@ -1,4 +1,4 @@
-/// The parts of the memory server that need no server: units, locators, windows that are spread, layouts.
+/// The parts of the memory server that need no server: units, locators, spread windows, layouts.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -68,7 +68,7 @@ TEST(SpreadTest, each_region_is_in_one_part) {
   }
 }
 
-/// Each byte is in one place, and the places of a part are all that it has.
+/// Each byte is in one place, and the places of a part are contiguous.
 TEST(SpreadTest, each_byte_is_in_one_stripe) {
   constexpr std::uint64_t stripe = 8;
   for (std::size_t parts : {1u, 2u, 3u, 7u}) {

@@ -1,4 +1,4 @@
-/// What servers of a process's own leave behind.
+/// Resources that private servers of a process leave behind.
 #include <sys/prctl.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ fs::path directory_of(PrivateServer const& server) {
   return fs::path(server.grant().address.unix_path).parent_path();
 }
 
-/// The process that was started with this directory.
+/// Returns the process that was started with this directory.
 pid_t server_in(fs::path const& directory) {
   for (fs::directory_entry const& process : fs::directory_iterator("/proc")) {
     std::ifstream file(process.path() / "cmdline");
@@ -28,7 +28,7 @@ pid_t server_in(fs::path const& directory) {
   return -1;
 }
 
-/// A process with a server, which can be killed with it.
+/// A process with a server, which can be killed together with it.
 class Owner {
  public:
   Owner() {
@@ -59,7 +59,7 @@ class Owner {
   Owner& operator=(Owner const&) = delete;
 
   fs::path const& directory() const { return directory_; }
-  /// The server has no time to put anything in order.
+  /// Kills the server, which has no time to clean up.
   void kill_server() const {
     Json const shown = Client(grant_.address).request({{"op", "show"}, {"grant", grant_.grant}});
     ::kill(server_in(directory_), SIGKILL);

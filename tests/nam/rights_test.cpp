@@ -1,4 +1,4 @@
-/// A memory server: who may do what, and how much.
+/// A memory server: rights and limits of users.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace mpixrma::nam {
 namespace {
 
-/// Those who know every identifier.
+/// Users who know every identifier.
 TEST(Server, other_users_have_what_the_owner_lets_them) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;

@@ -1,4 +1,4 @@
-/// The seed of a randomised test, which prints it.
+/// The seed of a randomised test, which is printed.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace mpixrma::nam {
 
-/// MPIX_TEST_SEED, or another one each time.
+/// Returns MPIX_TEST_SEED, or another seed each time.
 inline std::uint64_t seed_of_test() {
   char const* const given = std::getenv("MPIX_TEST_SEED");
   std::uint64_t const seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();

@@ -1,4 +1,4 @@
-/// A memory server in a directory of its own, which goes with the test.
+/// A memory server in a directory of its own, which is removed with the test.
 #pragma once
 
 #include <fcntl.h>
@@ -79,7 +79,7 @@ class TestServer {
     ::_exit(127);
   }
 
-  /// Returns when it answers.
+  /// Starts the server, and returns when it answers.
   void start(Arguments const& more = defaults()) {
     spawn(more);
     await();
@@ -91,7 +91,7 @@ class TestServer {
     }
     FAIL() << "the server does not answer";
   }
-  /// The same, of a server that also ends when this process does.
+  /// Starts a server that also ends when this process does.
   void start_bound(Arguments more = defaults()) {
     int ends[2] = {-1, -1};
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -101,7 +101,7 @@ class TestServer {
     life_ = FileDescriptor(ends[1]);
     await();
   }
-  /// Other users reach the socket.
+  /// Lets other users reach the socket.
   void admit_all_users() const { std::filesystem::permissions(directory_, std::filesystem::perms(0755)); }
   bool answers() const {
     try {
@@ -138,7 +138,7 @@ class TestServer {
   FileDescriptor life_;  ///< of a server that ends with it
 };
 
-/// The code of the Error that `action` throws; nothing where it throws none.
+/// Returns the code of the Error that `action` throws; nothing if it throws none.
 template <typename Action>
 std::optional<ErrorCode> refusal(Action action) {
   try {
@@ -150,7 +150,7 @@ std::optional<ErrorCode> refusal(Action action) {
   }
 }
 
-/// Waits for up to two minutes: some of it is looked for once a second.
+/// Waits for up to two minutes: the server checks some conditions once a second.
 template <typename Predicate>
 bool eventually(Predicate predicate) {
   for (int waited = 0; waited < 120000; waited += 20) {
@@ -171,7 +171,7 @@ inline void stop_process(pid_t process) {
   }));
 }
 
-/// Runs `body` as another user; true when it returns true there.
+/// Runs `body` as another user. Returns true if it returns true there.
 inline bool as_user(uid_t uid, std::function<bool()> const& body) {
   pid_t const child = ::fork();
   if (child == 0) {

@@ -118,7 +118,7 @@ TEST(Server, what_a_session_keeps_for_its_next_window_is_there_for_all) {
   EXPECT_FALSE(memory.control().take_spare(first.slot, offered));
   EXPECT_EQ(refusal([&] { session.join(first.id); }), ErrorCode::not_found);
   other.release(second);
-  // What nobody wants comes back, too, but for what was taken in time.
+  // Memory that no session needs is also returned, except for what was reused in time.
   WindowInfo const third = session.allocate({1000}, {1});
   WindowInfo const fourth = session.allocate({1000}, {1});
   memory.control().offer_spare(third.slot, third.generation);
@@ -212,7 +212,7 @@ TEST(Server, what_is_released_soon_is_free_for_the_next_request) {
   EXPECT_EQ(session.usage().at("windows"), 0);
 }
 
-/// Nor is there an answer to one that is wrong, which the next request would take for its own.
+/// An invalid request of this kind has no answer either: the next request would take it for its own.
 TEST(Server, who_is_told_something_does_not_answer) {
   TestServer server;
   server.start();

@@ -1,4 +1,4 @@
-/// What those who map the memory of a grant share besides it: places of windows.
+/// The control block shared by the processes that map the memory of a grant: places of windows.
 #include "nam/protocol/shared_control.hpp"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ struct SpreadServers : ::testing::Test {
     second.start();
     grants = {first.grant(1u << 20), second.grant(1u << 20)};
   }
-  /// The port name of a window; rank r has pattern(bytes, r).
+  /// Makes a window and returns its port name; rank r has pattern(bytes, r).
   std::string make() const {
     Spread const spread(2);
     WindowWishes wishes{.persistent = true};
@@ -33,7 +33,7 @@ struct SpreadServers : ::testing::Test {
     }
     return wishes.other_parts.back();
   }
-  /// The same in stripes, of which each region has several.
+  /// Makes a window in stripes, of which each region has several.
   std::string make_divided() const {
     Spread const spread(2, stripe_granularity);
     WindowWishes wishes{.persistent = true, .stripe_bytes = stripe_granularity};
@@ -63,7 +63,7 @@ struct SpreadServers : ::testing::Test {
     return std::system((input + " | " MPIX_NAM_TOOL " " + arguments + " > /dev/null 2>&1").c_str());
   }
   std::string saved() const { return (first.directory() / "saved").string(); }
-  /// The port name of the only persistent window in the grant, as its server tells it.
+  /// Returns the port name of the only persistent window in the grant, as its server reports it.
   static std::string port_in(TestServer const& server, Locator const& grant) {
     return server.show(grant).at("window_list").at(0).at("port").get<std::string>();
   }
@@ -84,7 +84,7 @@ struct SpreadServers : ::testing::Test {
       EXPECT_EQ(found, pattern(bytes_of_region, static_cast<unsigned>(rank)));
     }
   }
-  /// A backup of the window is one of all parts: it is restored as one window at one server, or spread again.
+  /// A backup of the window contains all parts: it is restored as one window at one server, or spread again.
   void expect_saved(std::string const& port, std::uint64_t bytes_of_region) const {
     ASSERT_EQ(run_tool("backup '" + port + "' " + saved()), 0);
     Locator const grant = second.grant(1u << 20);
@@ -186,7 +186,7 @@ TEST_F(SpreadServers, parts_that_are_not_kept_end_with_who_has_made_them) {
   EXPECT_TRUE(eventually([&] { return used(first, grants[0]) == 0; }));
 }
 
-/// An administrator would use and evict them without a question.
+/// An administrator has the rights to use and evict such windows, which therefore must not count as parts.
 TEST_F(SpreadServers, another_users_window_is_no_part) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   first.admit_all_users();
@@ -216,7 +216,7 @@ TEST_F(SpreadServers, regions_in_stripes_have_the_sizes_that_they_were_made_with
   }
   Session session = Session::open(grants[0]);
   EXPECT_EQ(refusal([&] { session.allocate({8}, {8}, {.stripe_bytes = 100}); }), ErrorCode::bad_request);
-  // Whose stripes are not where they should be.
+  // A window whose stripes are in wrong places.
   std::string const other = session.allocate({4096}, {8}, {.persistent = true, .stripe_bytes = 4096}).port;
   std::string const port =
       session.allocate({8}, {8}, {.persistent = true, .other_parts = {other}, .stripe_bytes = 4096}).port;
@@ -255,7 +255,7 @@ TEST_F(SpreadServers, the_tool_restores_no_file_that_is_not_whole) {
     EXPECT_TRUE(first.show(one).at("window_list").empty());
   }
   ASSERT_EQ(run_tool("backup '" + make_divided() + "' " + saved()), 0);
-  // How long what comes through a pipe is, shows at its end.
+  // The length of data from a pipe is only known at their end.
   std::string const begin = "head -c " + std::to_string(size - 1) + " " + saved();
   EXPECT_NE(run_tool(restore + "/dev/stdin", begin), 0);
   EXPECT_TRUE(eventually([&] { return used(first, one) == 0 && used(second, other) == 0; }));
@@ -272,7 +272,7 @@ TEST_F(SpreadServers, the_tool_manages_several_grants_at_once) {
   EXPECT_EQ(run_tool("show " + all), 0);
   first.ask({{"op", "revoke"}, {"grant", grants[0].grant}});
   EXPECT_NE(run_tool("show " + all), 0);
-  // What is left of them ends nevertheless.
+  // The remaining parts can be revoked nevertheless.
   EXPECT_NE(run_tool("revoke " + all), 0);
   EXPECT_EQ(refusal([&] { second.show(grants[1]); }), ErrorCode::not_found);
 }

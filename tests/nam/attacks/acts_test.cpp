@@ -1,4 +1,4 @@
-/// Administrative acts: they leave a line in the audit log, can be tried without effect, and change who may
+/// Administrative acts: they write a line to the audit log, can be tried without effect, and change who may
 /// use a window.
 #include <sys/stat.h>
 
@@ -28,7 +28,7 @@ class Acts : public ::testing::Test {
     port = server.ask({{"op", "lookup"}, {"name", "~64001/field"}}).at("port").get<std::string>();
   }
   std::string audit_file() const { return (server.directory() / "audit").string(); }
-  /// Whether the audit log has a line with all of these.
+  /// Whether the audit log has a line that contains all of these texts.
   bool has_line(std::vector<std::string> const& parts) const {
     std::ifstream file(audit_file());
     for (std::string line; std::getline(file, line);) {
@@ -160,7 +160,7 @@ TEST_F(Acts, ChmodChangesWhoMayUseAWindow) {
   EXPECT_FALSE(as_stranger(reads));
 }
 
-/// Also to sessions that are open.
+/// The change also applies to sessions that are open.
 TEST_F(Acts, ChmodTakesARightFromOpenSessions) {
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
   int ends[2][2];
@@ -181,7 +181,7 @@ TEST_F(Acts, ChmodTakesARightFromOpenSessions) {
   char ignored = 0;
   ASSERT_EQ(::read(ends[0][0], &ignored, 1), 1);
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0600}});
-  // The data process has taken in the change when it answers to what was sent after it.
+  // The data process has handled the change when it answers a later message.
   { Session const session = Session::open(grant); }
   ASSERT_EQ(::write(ends[1][1], "x", 1), 1);
   int status = 0;

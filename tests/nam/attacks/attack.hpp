@@ -11,8 +11,8 @@
 
 namespace mpixrma::nam {
 
-/// A process of another user that holds what `attack` returns, which is not null, until the end of the
-/// object.
+/// A process of another user that holds the object that `attack` returns, which is not null, for the lifetime
+/// of this object.
 class Attack {
  public:
   Attack(uid_t uid, std::function<std::shared_ptr<void>()> const& attack) {

@@ -36,7 +36,7 @@ class Catalogs : public ::testing::Test {
     std::ifstream file(server_.directory() / "log");
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  /// The exit code of mpix-nam check.
+  /// Returns the exit code of mpix-nam check.
   int check(std::string const& more) const {
     std::string const command =
         MPIX_NAM_TOOL " check --directory " + server_.state.string() + " " + more + " 2>&1";
@@ -61,7 +61,7 @@ class FullDisk : public Catalogs {
   void start(std::string const& storage) {
     server_.start({"--size", "1G", "--listen", "none", "--storage", storage, "--expiry-grace", "0"});
   }
-  /// Makes windows until the catalog takes no more; the last port name.
+  /// Makes windows until the catalog takes no more. Returns the last port name.
   std::string fill_catalog(Locator const& grant) {
     disk_->fill();
     Session session = Session::open(grant);
@@ -92,7 +92,7 @@ TEST_F(FullDisk, ExpiryEndsTheGrantAndNotTheServer) {
   ASSERT_TRUE(runs()) << log();
   disk_->fill();
   EXPECT_TRUE(is_listed(full));
-  // Also when it is started again.
+  // The same after a restart.
   server_.kill();
   start("memory");
   EXPECT_TRUE(is_listed(full));
@@ -134,7 +134,7 @@ TEST_F(Catalogs, LockOfAnotherProcessDelaysExpiry) {
   (void)server_.grant(1u << 20);
 }
 
-/// As where the clock of the machine is ahead: all grants have expired when the server starts.
+/// The clock of the machine is ahead: all grants have expired when the server starts.
 TEST_F(Catalogs, WrongClockAtStartDeletesNothing) {
   TestServer::Arguments const on_files{"--size", "64M", "--listen", "none", "--storage", "file"};
   server_.start(on_files);
@@ -246,7 +246,7 @@ TEST_F(Catalogs, RepairLeavesLockedOrForbiddenCatalogAlone) {
   EXPECT_EQ(inode(), before);
 }
 
-/// All bytes, with those of the write-ahead log.
+/// Returns the bytes of the file and of its write-ahead log.
 std::string bytes_of(std::filesystem::path const& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};

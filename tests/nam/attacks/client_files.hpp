@@ -1,5 +1,4 @@
-/// Files of a test that a client by TCP needs: this process's secret at a server, and the keys that it
-/// pins.
+/// Files of a test for a client over TCP: this process's secret at a server, and its pinned keys.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +10,7 @@
 
 namespace mpixrma::nam {
 
-/// The files are those of this process as long as the object is there.
+/// This process uses these files for the lifetime of the object.
 class ClientFiles {
  public:
   explicit ClientFiles(TestServer const& server)

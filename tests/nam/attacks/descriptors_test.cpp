@@ -43,7 +43,8 @@ struct LingeringSocket {
   }
 };
 
-/// Sends one byte with the socket. The message then has the only reference to it. False: the kernel refuses.
+/// Sends one byte with the socket. The message then has the only reference to it. Returns false if the kernel
+/// rejects it.
 bool send_away(LingeringSocket& sent, FileDescriptor const& receiver) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   char byte = 'x';
@@ -145,7 +146,8 @@ TEST(Descriptors, RefusingListenerAcceptsNone) {
   EXPECT_FALSE(send_away(lingering, connect_unix(server.address().unix_path)));
 }
 
-/// Clients that connect before the server takes over the listener: no kernel refuses their descriptors.
+/// Clients that connect before the server takes over the listener: the kernel does not reject their
+/// descriptors.
 class EarlyClients : public ::testing::Test {
  protected:
   EarlyClients() : listener_(listen_unix(server_.address().unix_path, 0666)) {}
@@ -153,7 +155,7 @@ class EarlyClients : public ::testing::Test {
   FileDescriptor connect() const { return connect_unix(server_.address().unix_path); }
   void start() {
     server_.spawn(TestServer::defaults(), [this] {
-      // A copy at another place does not have FD_CLOEXEC.
+      // A duplicate with another number does not have FD_CLOEXEC.
       FileDescriptor const copy(::fcntl(listener_.get(), F_DUPFD, 10));
       ::dup2(copy.get(), 3);
       ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);

@@ -49,7 +49,7 @@ class Mapper {
   Mapper(Mapper const&) = delete;
   Mapper& operator=(Mapper const&) = delete;
 
-  /// Its status when it has ended, as of waitpid().
+  /// Returns its status when it has ended, as waitpid() does.
   int await() {
     int status = 0;
     EXPECT_EQ(::waitpid(pid, &status, 0), pid);
@@ -79,7 +79,7 @@ class Evict : public ::testing::Test {
   }
   std::string command(std::string const& options) const { return "evict " + options + " '" + port_ + "'"; }
   bool is_listed() const { return !server_.show(grant_).at("window_list").empty(); }
-  /// Whether all memory of the grant can be had.
+  /// Whether all memory of the grant can be allocated.
   bool is_free() const {
     Session session = Session::open(grant_);
     return !refusal([&] { session.release(session.allocate({1u << 20}, {1})); });
@@ -137,7 +137,7 @@ TEST_F(Evict, DryRunNamesProcessesAndEndsNone) {
   EXPECT_TRUE(is_listed());
 }
 
-/// No process of the server signals for the tool.
+/// The tool, not a process of the server, sends the signals.
 TEST_F(Evict, EndsNoProcessThatItsUserMayNotSignal) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   Mapper const mapper(user_, port_);
@@ -149,7 +149,7 @@ TEST_F(Evict, EndsNoProcessThatItsUserMayNotSignal) {
   EXPECT_FALSE(is_listed());
 }
 
-/// A data process names the processes, and could name any.
+/// A data process names the processes, and could name any process.
 TEST_F(Evict, EndsProcessesOfTheOwnerAlone) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   Mapper const administrators(0, port_);
@@ -161,7 +161,7 @@ TEST_F(Evict, EndsProcessesOfTheOwnerAlone) {
   EXPECT_TRUE(administrators.runs());
 }
 
-/// Users of a window who do not own its grant learn nothing of processes.
+/// Users of a window who do not own its grant cannot list processes.
 TEST_F(Evict, OnlyTheOwnerListsProcesses) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   server_.ask({{"op", "chmod"}, {"port", port_}, {"mode", 0666}});
@@ -174,7 +174,7 @@ TEST_F(Evict, OnlyTheOwnerListsProcesses) {
   }));
 }
 
-/// A session may map the memory after it has got the window.
+/// A session may map the memory after it has opened the window.
 TEST_F(Evict, CountsSessionsThatMapAfterTheyHaveTheWindow) {
   Session session = Session::open(grant_);
   WindowInfo const window = session.allocate({100}, {1}, {.persistent = true});

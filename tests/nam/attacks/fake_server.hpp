@@ -1,4 +1,4 @@
-/// Somebody between a client and a server, and servers that are none.
+/// A man in the middle between a client and a server, and servers that are not genuine.
 #pragma once
 
 #include <poll.h>
@@ -20,10 +20,10 @@
 
 namespace mpixrma::nam {
 
-/// Listens at a port of its own, passes everything on to a server, and sees it all.
+/// Listens at a port of its own, forwards everything to a server, and records it.
 class Eavesdropper {
  public:
-  /// May change the bytes under way; `from_client` says where they come from.
+  /// May change forwarded bytes; `from_client` is their direction.
   using Meddle = std::function<void(bool from_client, std::vector<char>& bytes)>;
 
   explicit Eavesdropper(Address server, Meddle meddle = {})
@@ -37,9 +37,9 @@ class Eavesdropper {
   Eavesdropper(Eavesdropper const&) = delete;
   Eavesdropper& operator=(Eavesdropper const&) = delete;
 
-  /// Where clients find it; with the key of the server behind it.
+  /// Returns the address for clients, with the key of the server behind it.
   Address address() const { return {"", "127.0.0.1", port_of(listener_), server_.key}; }
-  /// All that was sent in both directions.
+  /// Returns all that was sent in both directions.
   std::string seen() const {
     std::lock_guard const held(lock_);
     return seen_;
@@ -94,7 +94,7 @@ class Eavesdropper {
   std::thread thread_;
 };
 
-/// Waits for the next message; nothing when the other side has closed.
+/// Waits for the next message. Returns nothing when the other side has closed.
 inline std::optional<Message> await_message(Channel& channel) {
   for (;;) {
     (void)channel.flush();
@@ -104,7 +104,7 @@ inline std::optional<Message> await_message(Channel& channel) {
   }
 }
 
-/// The server's side of a handshake with a key of the attacker's choice.
+/// Makes the server's side of a handshake with a key of the attacker's choice.
 inline SecuredSession begin_as_server(Channel& channel, KeyPair const& key) {
   auto const hello = await_message(channel);
   if (!hello) throw Error(ErrorCode::unavailable, "no client");

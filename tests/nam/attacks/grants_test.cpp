@@ -1,4 +1,4 @@
-/// Attacks on grants: more of them, larger ones, and for longer than the server has or permits.
+/// Attacks on grants: more or larger grants, or for a longer time, than the server has or permits.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ TEST(Grants, ReserveTheirMemory) {
     return std::all_of(resident.begin(), resident.end(), [](unsigned char page) { return (page & 1) != 0; });
   };
   EXPECT_TRUE(all_resident());
-  // Also what a window has had.
+  // Also memory that a window has used.
   session.write(window, 0, 0, pattern(1u << 20, 1));
   session.release(window);
   EXPECT_TRUE(all_resident());
@@ -67,11 +67,11 @@ TEST_F(OwnGrants, AreLimitedInNumber) {
     server_.ask(revoke(grants.front()));
     return limited && eventually([&] { return !refusal([&] { server_.grant(4096); }); });
   }));
-  // An administrator gives more.
+  // An administrator grants more.
   EXPECT_EQ(refusal([&] { server_.grant(4096, {{"owner", std::to_string(user)}}); }), std::nullopt);
 }
 
-/// A process that still maps the memory of a grant that has ended has none of it.
+/// A process that still maps the memory of a grant that has ended keeps none of its pages.
 TEST_F(OwnGrants, GiveMemoryBackThoughItIsMapped) {
   EXPECT_TRUE(as_user(user, [&] {
     Locator const grant = server_.grant(8u << 20);
@@ -89,7 +89,7 @@ TEST_F(OwnGrants, GiveMemoryBackThoughItIsMapped) {
   }));
 }
 
-/// What such a process uses again counts for its user, as long as the server can see it.
+/// Memory that such a process uses again counts for its user, as long as the server can see it.
 TEST_F(OwnGrants, CountMemoryThatIsUsedAfterTheirEnd) {
   EXPECT_TRUE(as_user(user, [&] {
     Locator const grant = server_.grant(16u << 20);
@@ -109,7 +109,7 @@ TEST_F(OwnGrants, CountMemoryThatIsUsedAfterTheirEnd) {
   }));
 }
 
-/// Has a session of `grant`, and ends. Its child has the memory, and uses all of it until `life` ends.
+/// Opens a session of `grant`, and ends. Its child has the memory, and uses all of it until `life` ends.
 void pass_memory(Locator const& grant, int life) {
   Client client(grant.address);
   (void)client.request({{"op", "open"}, {"grant", grant.grant}});
@@ -122,7 +122,7 @@ void pass_memory(Locator const& grant, int life) {
   while (memory != MAP_FAILED && ::poll(&entry, 1, 0) == 0) std::memset(memory, 1, own_bytes);
 }
 
-/// By a process of which the server knows nothing.
+/// The memory is used by a process that the server does not know.
 TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
   EXPECT_TRUE(as_user(user, [&] {
     Locator const grant = server_.grant(own_bytes);
@@ -151,7 +151,7 @@ TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
   }));
 }
 
-/// Sets aside huge pages for a test; none where the system does not permit it.
+/// Reserves huge pages for a test; none if the system does not permit it.
 class HugePages {
  public:
   explicit HugePages(int count) : before_(number()) {
@@ -193,7 +193,7 @@ TEST(HugeGrants, TakeWholePagesAndCountUntilTheseAreFree) {
     GrantMapping const memory = session.map();
     std::memset(memory.base(), 1, 14u << 20);
     server.ask({{"op", "revoke"}, {"grant", grant.grant}});
-    // As much as this process takes again counts.
+    // All memory that this process touches again counts.
     std::memset(memory.base(), 1, 4u << 20);
     std::uint64_t const counted = server.ask({{"op", "usage"}}).at("ending").get<std::uint64_t>();
     EXPECT_LE(counted, 14u << 20);

@@ -1,5 +1,4 @@
-/// Users of windows in the grant of somebody else: each has what the mode of the window says, and nothing
-/// more.
+/// Users of windows in somebody else's grant: each has exactly the rights that the mode of the window gives.
 #include <sys/resource.h>
 
 #include <cstring>
@@ -20,7 +19,7 @@ using engine::Segment;
 using Kind = OperationRequest::Kind;
 
 /// A process of the user. It runs `body`, which calls its argument to wait for the test, and returns whether
-/// all was as it should be.
+/// all was as expected.
 class UserProcess {
  public:
   using Wait = std::function<void()>;
@@ -49,7 +48,7 @@ class UserProcess {
   UserProcess(UserProcess const&) = delete;
   UserProcess& operator=(UserProcess const&) = delete;
 
-  /// Returns when it waits.
+  /// Returns when the process waits.
   void await() const {
     char step = 0;
     EXPECT_EQ(::read(steps_[0], &step, 1), 1);
@@ -85,7 +84,7 @@ std::optional<ErrorCode> get(Session& session, WindowInfo const& window, std::ve
   return refusal([&] { EXPECT_TRUE(session.operate(window, 0, request, *into)); });
 }
 
-/// An element of 8 bytes at `offset`; `*before` if it is not null.
+/// Updates an element of 8 bytes at `offset`; `*before` receives its previous value if it is not null.
 std::optional<ErrorCode> update(Session& session, WindowInfo const& window, engine::Operation operation,
                                 std::int64_t operand, std::int64_t* before, std::ptrdiff_t offset = 0) {
   Segment const run{offset, sizeof operand};
@@ -120,7 +119,7 @@ class Guests : public ::testing::Test {
     std::filesystem::permissions(server_.directory(), std::filesystem::perms(0755));
     grant_ = server_.grant(1u << 20, {{"owner", std::to_string(owner)}});
   }
-  /// Made by the owner as a process of the group. Of rank 0: pattern(window_bytes, 1).
+  /// Makes a window as the owner, in a process with the group. Rank 0's content is pattern(window_bytes, 1).
   std::string make(unsigned mode) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -185,7 +184,7 @@ TEST_F(Guests, MemberOfTheGroupWritesAndStrangerFindsNothing) {
   });
 }
 
-/// A session that names the windows beside the one that it was opened for.
+/// A session that names other windows than the one for which it was opened.
 TEST_F(Guests, ReaderOfOneWindowUsesNoOther) {
   std::string const port = make(0644);
   std::string const hidden = make(0600);
@@ -202,7 +201,7 @@ TEST_F(Guests, ReaderOfOneWindowUsesNoOther) {
   });
 }
 
-/// Sessions that are open have the new mode at their next request, and lose the locks that keep others out.
+/// Open sessions have the new mode from their next request on, and lose exclusive locks.
 TEST_F(Guests, ChangeOfModeChangesRights) {
   std::string const port = make(0666);
   auto const chmod = [&](unsigned mode) { server_.ask({{"op", "chmod"}, {"port", port}, {"mode", mode}}); };
@@ -299,7 +298,7 @@ TEST_F(Guests, MalformedOperationsAreRefused) {
   });
 }
 
-/// Several runs of one request, in their order.
+/// Several runs of one request, in order.
 TEST_F(Guests, OperationHasRunsAnywhereInTheRegion) {
   std::string const port = make(0666);
   expect_as(stranger, stranger, [&] {

@@ -1,5 +1,5 @@
-/// Servers that are not what a client takes them for: sockets of other users, answers that cannot be, windows
-/// whose parts lead elsewhere.
+/// Servers that are not what they claim to be: sockets of other users, impossible answers, windows with parts
+/// elsewhere.
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr uid_t attacker = 64001;
 
-/// Answers each request at a Unix socket by what `answer` makes of it.
+/// Answers each request at a Unix socket with the result of `answer`.
 class FakeServer {
  public:
   using Answer = std::function<Message(Json const& request)>;
@@ -75,7 +75,7 @@ FileDescriptor memory_of(std::uint64_t bytes) {
   return made;
 }
 
-/// A genuine answer to "map", but for `bytes`, which it says the memory has.
+/// Returns a genuine answer to "map", except for `bytes`, the claimed size of the memory.
 Message memory_answer(std::uint64_t bytes) {
   Message reply;
   reply.head = {{"bytes", bytes}, {"pid_namespace", engine::HostIdentity::of_this_process().pid_namespace}};
@@ -84,7 +84,7 @@ Message memory_answer(std::uint64_t bytes) {
   return reply;
 }
 
-/// What the client makes of a window that the server describes like this.
+/// Returns the client's error for a window that the server describes like this.
 std::optional<ErrorCode> refusal_of(Json const& described) {
   FakeServer const server([&](Json const& request) {
     if (request.at("op") == "map") return memory_answer(1u << 20);
@@ -131,7 +131,7 @@ TEST(HostileServer, MemoryThatIsNotThereIsRefused) {
   EXPECT_EQ(refusal([&] { (void)Session::open(without_control.grant()).map(); }), ErrorCode::unavailable);
 }
 
-/// Random values in random fields: an error, or a window that lies in the memory.
+/// Random values in random fields: the client reports an error, or the window lies in the memory.
 TEST(HostileServer, RandomAnswersLeadToErrorsOrSoundWindows) {
   std::uint64_t const seed = std::random_device()();
   std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
@@ -188,7 +188,7 @@ TEST(HostileServer, DeeplyNestedAnswerIsRefused) {
   EXPECT_EQ(refusal([&] { Client(server.grant().address).request({{"op", "list"}}); }), ErrorCode::malformed);
 }
 
-/// A socket of another user, where a server was, or might be.
+/// A socket of another user in the place of a server's socket.
 TEST(HostileServer, SocketOfAnotherUserIsRefused) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   HeldDirectory const directory = make_held_directory("mpix-nam-fake-");
@@ -218,8 +218,7 @@ TEST(HostileServer, SocketOfAnotherUserIsRefused) {
   std::filesystem::remove_all(directory.path);
 }
 
-/// A server of a user who owns a directory that only he and root can change is the one that is expected
-/// there.
+/// A server of a user who owns a directory that only he and root can change is accepted there.
 TEST(HostileServer, ServerInItsOwnersDirectoryIsBelieved) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   std::filesystem::path const directory = "/run/mpix-nam-test-" + random_identifier();
@@ -248,7 +247,7 @@ TEST(HostileServer, ServerInItsOwnersDirectoryIsBelieved) {
   std::filesystem::remove_all(directory);
 }
 
-/// The owner of a window names a server of his own as that of its second part: nobody goes there.
+/// The owner of a window names a server of his own as that of its second part: clients do not connect to it.
 TEST(HostileServer, PartAtAServerThatTheOwnerNamesIsNotFollowed) {
   TestServer server;
   server.start();

@@ -1,4 +1,4 @@
-/// Attacks on the identity of users and servers: who a session belongs to, and which server it leads to.
+/// Attacks on the identity of users and servers: whose session it is, and to which server it leads.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -47,7 +47,7 @@ TEST_F(Identity, LocalUserCannotClaimAnotherName) {
   }));
 }
 
-/// Passes on what one side sends to the other until a side closes, or the server has admitted somebody.
+/// Forwards data between both sides until one closes, or the server has admitted the client.
 void relay(FileDescriptor const& client, FileDescriptor const& server) {
   std::array<pollfd, 2> sides{pollfd{client.get(), POLLIN, 0}, pollfd{server.get(), POLLIN, 0}};
   std::array<char, 65536> bytes;
@@ -63,7 +63,7 @@ void relay(FileDescriptor const& client, FileDescriptor const& server) {
   }
 }
 
-/// Whether the server takes what the relay says for a request of an administrator.
+/// Whether the server accepts the relayed data as a request of an administrator.
 bool is_admitted(FileDescriptor socket) {
   Channel channel(std::move(socket), {});
   channel.post({{"op", "list"}});
@@ -77,7 +77,7 @@ bool is_admitted(FileDescriptor socket) {
   return false;
 }
 
-/// Lets a client come to the attacker, who plays `play` with its connection, and returns what that returns.
+/// Connects a client to the attacker, who runs `play` on the connection. Returns the result of `play`.
 bool victim_meets(std::function<bool(FileDescriptor)> const& play, std::string const& key = "") {
   FileDescriptor const listener = listen_tcp("127.0.0.1:0");
   pid_t const victim = ::fork();
@@ -106,7 +106,7 @@ TEST_F(Identity, RelayedSessionAdmitsNobody) {
   }));
 }
 
-/// Who trusts a server of the attacker's proves nothing to it that another server takes.
+/// The proof that a client gives to the attacker's server is not accepted by another server.
 TEST_F(Identity, ProofToOneServerIsWorthNothingAtAnother) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
@@ -130,7 +130,7 @@ TEST_F(Identity, ProofToOneServerIsWorthNothingAtAnother) {
       to_text(own.public_key)));
 }
 
-/// What the fake server hears before it is found out does not depend on the secret.
+/// The messages that the fake server receives before it is detected do not depend on the secret.
 TEST_F(Identity, ChangedKeyEndsTheCallBeforeTheSecretIsUsed) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
@@ -189,7 +189,7 @@ TEST_F(Identity, ToolTrustsAndStoresKeys) {
   EXPECT_EQ(run("list --server " + place), 0) << "'secret' pins the key";
 }
 
-/// As a sixty-fourth of all keys.
+/// One in 64 keys begins like an option.
 TEST_F(Identity, ToolTrustsKeysThatReadLikeOptions) {
   start();
   for (std::string const begin : {"-", "--"}) {
@@ -245,7 +245,7 @@ TEST_F(Identity, KeyThatOthersCanReadIsRefused) {
   EXPECT_NE(server.exit_code(20000).value_or(0), 0);
 }
 
-/// Neither data nor names nor what the data process's engine admits by.
+/// Data, names and the admission to the data process's engine cannot be read.
 TEST_F(Identity, SessionsOverTcpAreEncrypted) {
   start();
   Eavesdropper other(grant.address);
@@ -295,7 +295,7 @@ TEST_F(Identity, ClientOfTheFirstProtocolGetsOneLine) {
   EXPECT_FALSE(await_message(client));
 }
 
-/// How often `bytes` stand in the memory of a process.
+/// Returns the number of occurrences of `bytes` in the memory of a process.
 std::size_t occurrences(pid_t process, std::string const& bytes) {
   std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
   std::ifstream memory("/proc/" + std::to_string(process) + "/mem", std::ios::binary);

@@ -1,5 +1,5 @@
-/// Sessions of clients that have ended, or that are stopped: their locks and windows do not stay for ever,
-/// and what they send late is refused.
+/// Sessions of clients that have ended or are stopped: their locks and windows are released, and their late
+/// requests are rejected.
 #include "tests/nam/attacks/client_files.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
@@ -17,7 +17,7 @@ class Lease : public ::testing::Test {
     window_ = make_persistent(grant_, 100, 1);
   }
 
-  /// A session as from another host.
+  /// Opens a session as from another host.
   Session remote() const {
     Locator there = grant_;
     there.address.unix_path.clear();
@@ -36,7 +36,7 @@ class Lease : public ::testing::Test {
   WindowInfo window_;
 };
 
-/// A process that runs `body`, which reports by the returned descriptor and is told to go on by being
+/// A process that runs `body`, which reports through the returned descriptor and waits until the process is
 /// continued.
 struct Child {
   pid_t pid = -1;

@@ -1,4 +1,4 @@
-/// Attacks on what all users of a server share: connections, memory of the server, sessions, descriptors.
+/// Attacks on shared resources of a server: connections, memory, sessions, descriptors.
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -71,7 +71,7 @@ TEST_F(Strangers, SilentTcpConnectionsEndAndLeaveRoomForOthers) {
   }));
 }
 
-/// Each says that a mebibyte comes, and keeps the last bytes back.
+/// Each connection announces a mebibyte, and withholds the last bytes.
 TEST_F(Strangers, UnfinishedMessagesTakeLittleMemory) {
   start(TestServer::defaults(), 4096, 4096);
   pid_t const control = server_.control_process();
@@ -118,7 +118,7 @@ TEST_F(Strangers, GuestsOfAWindowLeaveSessionsToTheOwner) {
   }));
 }
 
-/// As where a process has as many descriptors as it may have.
+/// The process has as many descriptors as it may have.
 TEST(Channels, LackOfDescriptorsIsNoProtocolError) {
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
@@ -149,7 +149,7 @@ TEST(Channels, LackOfDescriptorsIsNoProtocolError) {
   EXPECT_EQ(second->descriptors.size(), 2u);
 }
 
-/// Received bytes and bytes to be sent are in the account, and leave it.
+/// The account counts received bytes and bytes to be sent, until they are taken or sent.
 TEST(Channels, AccountBoundsWhatIsKept) {
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);

@@ -1,4 +1,4 @@
-/// Attacks by what the server keeps for users besides the memory of windows: names, and descriptions of
+/// Attacks by data that the server keeps for users besides the memory of windows: names, and descriptions of
 /// windows.
 #include <poll.h>
 
@@ -32,7 +32,7 @@ class Names : public ::testing::Test {
   std::string lookup(std::string const& name) const {
     return server.ask({{"op", "lookup"}, {"name", name}}).at("port").get<std::string>();
   }
-  /// Text of the refusal; empty where there is none.
+  /// Returns the text of the error; empty if there is none.
   std::string text_of_refusal(Json const& request) const {
     try {
       server.ask(request);
@@ -42,7 +42,7 @@ class Names : public ::testing::Test {
     }
   }
   std::string tool(std::string const& arguments) const { return run_tool(server, arguments).output; }
-  /// How many requests of another client are answered before the answer to this one comes.
+  /// Returns how many requests of another client are answered before the answer to this one comes.
   int served_during(Json request) const {
     request["version"] = protocol_version;
     Channel slow(connect_unix(server.address().unix_path), {.head_bytes = 64u << 20, .data_bytes = 0});
@@ -141,7 +141,7 @@ TEST_F(Names, RejectControlCharactersAndBrokenUtf8) {
     EXPECT_FALSE(is_plain_text(broken));
 }
 
-/// A catalog of an earlier server may have such a name.
+/// The catalog of an earlier server may have such a name.
 TEST_F(Names, AreEscapedByTheTool) {
   start({"--storage", "file"});
   std::string const port = make_persistent(server.grant(1u << 20), 100, 1).port;
@@ -184,7 +184,7 @@ TEST_F(Names, OfOthersDoNotStopTheServer) {
   EXPECT_EQ(std::count(listed.begin(), listed.end(), '\n'), names + 1);
 }
 
-/// So long that few fit.
+/// Returns parts so long that few fit.
 std::vector<std::string> long_parts() {
   std::string part = "mpix-nam://" + std::string(32, 'a') + "/" + std::string(32, 'b') + "?unix=/";
   part.resize(port_name_limit - 1, 'x');
@@ -204,8 +204,8 @@ TEST_F(Names, DescriptionsOfWindowsCountAgainstAQuota) {
   }
 }
 
-/// More than one message between processes of the server may have. MPIX_NAM_LARGE_WINDOWS: how many windows
-/// with the largest descriptions, of 16 KiB.
+/// The descriptions exceed one message between processes of the server. MPIX_NAM_LARGE_WINDOWS is the number
+/// of windows with the largest descriptions, of 16 KiB.
 TEST_F(Names, GrantWithLargeDescriptionsIsLoadedAgain) {
   char const* const given = std::getenv("MPIX_NAM_LARGE_WINDOWS");
   int const count = given != nullptr ? std::atoi(given) : 600;

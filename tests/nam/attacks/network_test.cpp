@@ -1,4 +1,4 @@
-/// Attacks of a host on the network, with and without the secret of a user.
+/// Attacks by a host on the network, with and without the secret of a user.
 #include <sys/inotify.h>
 #include <sys/socket.h>
 
@@ -14,7 +14,7 @@
 namespace mpixrma::nam {
 namespace {
 
-/// The system has to know who comes by TCP.
+/// The system must know a user who connects over TCP.
 constexpr uid_t poor = nobody;
 
 using Bytes = std::vector<std::byte>;
@@ -32,7 +32,7 @@ void send_all(FileDescriptor const& socket, Bytes const& bytes) {
   }
 }
 
-/// A message as it travels, of which `sent` bytes of the head are there.
+/// Returns a message in its wire format, with `sent` bytes of the head.
 Bytes message(std::string const& head, std::uint32_t head_bytes, std::uint32_t data_bytes = 0) {
   std::uint32_t const header[4] = {0x316d616e, head_bytes, data_bytes, 0};
   Bytes bytes(sizeof header + head.size());
@@ -45,7 +45,7 @@ Bytes message(Json const& head) {
   return message(text, static_cast<std::uint32_t>(text.size()));
 }
 
-/// Whether the other end closes, whatever it says before.
+/// Whether the other end closes, regardless of earlier messages.
 bool is_closed(FileDescriptor const& socket) {
   char bytes[4096];
   for (;;) {
@@ -56,7 +56,7 @@ bool is_closed(FileDescriptor const& socket) {
   }
 }
 
-/// One side of a session, which seals what is not in order, too.
+/// One side of a session, which also seals invalid messages.
 struct Peer {
   FileDescriptor socket;
   SecuredSession session;
@@ -85,7 +85,7 @@ class Network : public ::testing::Test {
   }
   Channel connection() const { return {connect_tcp(address_.host, address_.port, 5000), {}}; }
 
-  /// After the first two messages of the handshake.
+  /// Completes the first two messages of the handshake.
   Peer begin() const {
     Channel channel = connection();
     ClientHandshake const handshake;
@@ -100,7 +100,7 @@ class Network : public ::testing::Test {
             {"user", user},
             {"proof", make_proof(secret_, prover, user, peer.session.transcript)}};
   }
-  /// A connection of the poor user's, and what the server said to the proof.
+  /// Returns a connection of the poor user, and the server's answer to the proof.
   std::pair<Channel, Json> authenticated() const {
     Peer peer = begin();
     Channel channel(std::move(peer.socket), {});
@@ -109,7 +109,7 @@ class Network : public ::testing::Test {
     auto const answer = await_message(channel);
     return {std::move(channel), answer ? answer->head : Json()};
   }
-  /// The same, handed over to the data process by `request`.
+  /// Authenticates, and has the connection handed over to the data process by `request`.
   Channel session(Json const& request) const {
     auto [channel, answer] = authenticated();
     EXPECT_TRUE(answer.contains("admin")) << answer;
@@ -124,7 +124,8 @@ class Network : public ::testing::Test {
   Address address_;
 };
 
-/// A connection that has used its place as a stranger up, and gets none as a user, would count for nobody.
+/// A connection that has used up its place as unauthenticated, and gets none as a user's, would count for
+/// nobody.
 TEST_F(Network, ConnectionsBeyondTheShareOfAUserEnd) {
   start({"--max-connections", "64"}, 128);
   std::vector<Channel> open;
@@ -174,7 +175,7 @@ TEST_F(Network, HandshakesThatAreNoneEndTheConnection) {
   EXPECT_TRUE(server_.answers());
 }
 
-/// In the stream, before and after the user is known.
+/// Records out of order, before and after the user is authenticated.
 TEST_F(Network, RecordsThatAreNotTheNextOnesEndTheConnection) {
   start();
   auto const length = [](std::uint32_t value) {
@@ -229,7 +230,7 @@ TEST_F(Network, RecordsThatAreNotTheNextOnesEndTheConnection) {
         ASSERT_EQ(::poll(&entry, 1, 20000), 1);
       }
       Bytes bytes = attack(peer);
-      // A stream that has not begun begins with 24 bytes, which may be any.
+      // A new stream begins with 24 bytes, which may have any value.
       if (!known && bytes.size() < 4096) bytes.insert(bytes.begin(), 24, std::byte{1});
       send_all(peer.socket, bytes);
       EXPECT_TRUE(is_closed(peer.socket)) << what << (known ? " of a user" : "");
@@ -249,7 +250,7 @@ TEST_F(Network, ProofsThatAreNotThisUsersAdmitNobody) {
     auto const answer = await_message(channel);
     if (!answer) return std::string("nothing");
     if (!answer->head.contains("error")) return std::string("admitted");
-    // Neither a second attempt nor a request follows.
+    // Neither a second proof nor a request is accepted afterwards.
     channel.post(proof(peer));
     auto const second = await_message(channel);
     return second && !second->head.contains("error") ? std::string("admitted")
@@ -335,7 +336,7 @@ TEST_F(Network, PoorUserReachesNothingOfOthers) {
   }
 }
 
-/// All that a client has sent, sent once more.
+/// Sends all data of a client a second time.
 TEST_F(Network, ReplayedSessionAdmitsNobody) {
   start();
   Bytes recorded;
@@ -366,7 +367,7 @@ TEST_F(Network, ReplayedSessionAdmitsNobody) {
   EXPECT_LT(answer.size(), 700u) << "the answer to the hello, and an error";
 }
 
-/// The owner of a small grant: each session may have a large request, all together not the memory of the
+/// The owner of a small grant: each session may have a large request, but all together not the memory of the
 /// host.
 TEST_F(Network, UnfinishedRequestsOfSessionsTakeBoundedMemory) {
   start();
@@ -389,7 +390,7 @@ TEST_F(Network, UnfinishedRequestsOfSessionsTakeBoundedMemory) {
   EXPECT_TRUE(server_.answers());
 }
 
-/// Texts of a false server cannot steer the terminal.
+/// Texts of a fake server cannot control the terminal.
 TEST_F(Network, TextsOfServersArePrintable) {
   try {
     throw_if_refused({{"error", "denied"}, {"text", "\x1b]0;title\a"}});
@@ -399,7 +400,7 @@ TEST_F(Network, TextsOfServersArePrintable) {
   }
 }
 
-/// Somebody who answers in place of the server, and promises a large message.
+/// A fake server that answers in place of the server, and announces a large message.
 TEST_F(Network, ClientKeepsLittleOfAServerThatHasShownNothing) {
   start();
   FileDescriptor const listener = listen_tcp("127.0.0.1:0");

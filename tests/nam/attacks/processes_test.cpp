@@ -1,5 +1,4 @@
-/// Processes of the memory server: the users and rights that they have, and what survives when they are
-/// killed.
+/// Processes of the memory server: their users and rights, and the data that survive when they are killed.
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/ptrace.h>
@@ -29,7 +28,7 @@ constexpr std::uint64_t data_users = 10000;
 
 using Status = std::map<std::string, std::string>;
 
-/// Lines of /proc/PID/status: the first word behind each name.
+/// Returns the lines of /proc/PID/status: the first word of each.
 Status status_of(pid_t pid) {
   Status status;
   std::ifstream file("/proc/" + std::to_string(pid) + "/status");
@@ -61,7 +60,7 @@ class Processes : public ::testing::Test {
     ::kill(process, SIGKILL);
     EXPECT_TRUE(eventually([&] { return ::kill(process, 0) != 0; }));
   }
-  /// The one that has taken the place of `before`.
+  /// Whether a new control process has replaced `before`.
   bool has_new_control_process(pid_t before) const {
     return eventually([&] { return server.answers() && server.control_process() != before; });
   }
@@ -83,7 +82,7 @@ TEST_F(Processes, EachDataProcessHasAUserOfItsOwn) {
     EXPECT_TRUE(users.insert(user).second);
     expect_confined(process);
     EXPECT_TRUE(as_user(owner, [&] { return ::kill(process, SIGKILL) != 0 && errno == EPERM; }));
-    // Not dumpable: a process of the same user reads no memory of it.
+    // Not dumpable: a process of the same user cannot read its memory.
     EXPECT_TRUE(as_user(user, [&] {
       std::string const memory = "/proc/" + std::to_string(process) + "/mem";
       return ::open(memory.c_str(), O_RDONLY) < 0 && errno == EACCES;
@@ -167,7 +166,7 @@ TEST_F(Processes, ControlProcessEndsWithTheMainProcess) {
   EXPECT_EQ(server.data_process(grant), process);
 }
 
-/// Runs in a child, which is confined for good.
+/// Runs in a child, which remains confined.
 bool refuses_what_a_data_process_has_no_use_for() {
   drop_privileges();
   confine_data_process(false);
@@ -191,7 +190,7 @@ bool refuses_what_a_data_process_has_no_use_for() {
   return failures == 0;
 }
 
-/// The status of a child that runs `body` in the sandbox.
+/// Returns the status of a child that runs `body` in the sandbox.
 template <typename Body>
 int run_confined(Body body) {
   pid_t const child = ::fork();
@@ -213,7 +212,7 @@ TEST(Sandbox, RefusesWhatADataProcessHasNoUseFor) {
   EXPECT_EQ(run_confined(refuses_what_a_data_process_has_no_use_for), 0);
 }
 
-/// A call of the kernel that is in no list, as a call of a newer kernel.
+/// A system call that is in no list, like a call of a newer kernel.
 TEST(Sandbox, UnknownCallsAreAbsentOrEndTheProcess) {
   auto const call = [] {
     drop_privileges();

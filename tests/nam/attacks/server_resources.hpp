@@ -1,4 +1,4 @@
-/// Limits on the resources of a server of a test, and the resources that it takes.
+/// Resource limits of a test's server, and the resources that it uses.
 #pragma once
 
 #include <sys/resource.h>
@@ -11,8 +11,8 @@
 
 namespace mpixrma::nam {
 
-/// Starts a server that may have `descriptors`, and raise this limit to `most_descriptors`, for clients of
-/// all users.
+/// Starts a server for clients of all users that may have `descriptors` descriptors, and raise this limit to
+/// `most_descriptors`.
 inline void start_with_descriptors(TestServer& server, TestServer::Arguments const& arguments,
                                    rlim_t descriptors, rlim_t most_descriptors) {
   server.spawn(arguments, [=] {

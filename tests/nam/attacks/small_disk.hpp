@@ -16,8 +16,7 @@ namespace mpixrma::nam {
 
 class SmallDisk {
  public:
-  /// Mounts `bytes` bytes at `place`, which is made. is_mounted() is false where the system does not permit
-  /// it.
+  /// Makes `place` and mounts `bytes` bytes there. is_mounted() is false if the system does not permit it.
   SmallDisk(std::filesystem::path place, std::size_t bytes) : place_(std::move(place)) {
     std::filesystem::create_directories(place_);
     std::string const size = "mode=0700,size=" + std::to_string(bytes);
@@ -33,7 +32,7 @@ class SmallDisk {
 
   bool is_mounted() const noexcept { return mounted_; }
 
-  /// Leaves no byte, not even in the last page of a file of others that grows.
+  /// Leaves no free byte, not even in the last page of another, growing file.
   void fill() const {
     engine::FileDescriptor const file(
         ::open((place_ / "filler").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));

@@ -113,7 +113,7 @@ TEST_F(StorageFileAttack, FileOfAnEarlierServerIsTakenOver) {
   std::string const port = make_persistent(grant, window_bytes, 1).port;
   fs::path const before = server.state / "memory" / (grant.grant + ".memory");
   restart_with([&] {
-    // Such a file has no identity, and another name, which the catalog has.
+    // Such a file has no identity, and another name, which is in the catalog.
     std::ofstream(before, std::ios::binary) << std::ifstream(file(grant), std::ios::binary).rdbuf();
     fs::resize_file(before, grant_bytes);
     fs::remove(file(grant));
@@ -153,7 +153,7 @@ TEST_F(StorageFileAttack, MemoryAndFileAreBothCounted) {
   EXPECT_EQ(server.ask({{"op", "usage"}}).at("disk"), 0);
 }
 
-/// What an earlier window has left in the file is not a new one's.
+/// A new window does not show the content of an earlier one in the file.
 TEST_F(StorageFileAttack, NewWindowDoesNotShowWhatAnEarlierOneHasLeftInTheFile) {
   std::string const before = make_persistent(grant, grant_bytes / 4, 1).port;
   (void)make_persistent(grant, grant_bytes / 4, 2);
@@ -170,7 +170,7 @@ TEST_F(StorageFileAttack, NewWindowDoesNotShowWhatAnEarlierOneHasLeftInTheFile) 
   EXPECT_EQ(content(reader, found, 0), std::vector<std::byte>(grant_bytes / 4));
 }
 
-/// Descriptors that a local session of the grant's owner gets: the memory and the control block.
+/// Returns the descriptors that a local session of the grant's owner gets: the memory and the control block.
 std::vector<FileDescriptor> descriptors_of(Locator const& grant) {
   Client client(grant.address);
   (void)client.request({{"op", "open"}, {"grant", grant.grant}});
@@ -179,7 +179,7 @@ std::vector<FileDescriptor> descriptors_of(Locator const& grant) {
   return descriptors;
 }
 
-/// Whether every way to change the length of the file, or to write beyond its end, is refused.
+/// Whether each way to change the length of the file, or to write beyond its end, is rejected.
 bool has_fixed_length(FileDescriptor const& file) {
   struct stat before {};
   if (::fstat(file.get(), &before) != 0) return false;
@@ -225,7 +225,7 @@ TEST_P(MemoryAttack, ForgedControlBlockHurtsNoProcess) {
   auto const forge = [&](int value) {
     void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[1].get(), 0);
     ASSERT_NE(mapped, MAP_FAILED);
-    // Mark and number of places, and all places.
+    // Overwrites the mark and the number of places, and all places.
     std::memset(mapped, value, 16);
     std::memset(static_cast<char*>(mapped) + 16384, value, bytes - 16384);
     ::munmap(mapped, bytes);

@@ -1,4 +1,4 @@
-/// mpix-nam, as users run it at a server of a test.
+/// Runs mpix-nam, as users do, at the server of a test.
 #pragma once
 
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ inline ToolRun run_tool(std::string const& arguments) {
   run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return run;
 }
-/// The same, of `server`.
+/// Runs mpix-nam for `server`.
 inline ToolRun run_tool(TestServer const& server, std::string const& arguments) {
   return run_tool("--server " + server.address().unix_path + " " + arguments);
 }

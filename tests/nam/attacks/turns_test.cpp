@@ -1,5 +1,5 @@
-/// Many requests that come together: others are served in between. The tests count the requests that are
-/// served meanwhile.
+/// Many requests that arrive together: other clients are served in between. The tests count the requests that
+/// are served meanwhile.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr uid_t owner = 64001;
 constexpr uid_t attacker = 64002;
 
-/// `request`, `count` times, as the bytes of the protocol: they arrive together.
+/// Returns `count` copies of `request` in the wire format: they arrive together.
 std::string frames(Json const& request, int count) {
   std::string const text = request.dump();
   struct {
@@ -35,7 +35,7 @@ std::string frames(Json const& request, int count) {
   return all;
 }
 
-/// A connection whose requests are written by hand.
+/// A connection whose requests are sent as raw bytes.
 class RawClient {
  public:
   explicit RawClient(Address const& server) : channel_(connect_unix(server.unix_path), {}) {}
@@ -66,7 +66,8 @@ class RawClient {
   Channel channel_;
 };
 
-/// How many times `serve` returns while the server executes `count` of `request`, which come together.
+/// Returns how often `serve` returns while the server executes `count` copies of `request`, which arrive
+/// together.
 int served_during(RawClient& many, Json request, int count, std::function<void()> const& serve) {
   request["quiet"] = true;
   many.send(frames(request, count) + frames({{"op", "usage"}}, 1));
@@ -86,7 +87,7 @@ class Turns : public ::testing::Test {
     std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
     grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
   }
-  /// With a long description.
+  /// Makes a window with a long description.
   std::string window_of_many_regions(unsigned mode) const {
     std::vector<std::uint64_t> const sizes(20000, 0);
     std::vector<std::uint64_t> const units(20000, 1);

@@ -1,4 +1,4 @@
-/// A server takes over what an earlier one has left.
+/// A server takes over the files and processes of an earlier one.
 #include <sys/mman.h>
 
 #include <filesystem>
@@ -32,7 +32,7 @@ void write_storage(std::filesystem::path const& file, std::uint64_t bytes,
   std::filesystem::permissions(file, std::filesystem::perms(0600));
 }
 
-/// What a server of version 1 has left: its catalog, and the files of its two grants.
+/// Creates the files of a server of version 1: its catalog, and the files of its two grants.
 void leave_version_1(TestServer const& server) {
   std::filesystem::create_directories(server.state / "memory");
   std::ifstream dump(MPIX_TEST_SOURCES "/catalog_version_1.sql");
@@ -122,7 +122,7 @@ TEST(Upgrade, TellsOlderAndNewerClientsWhatToUpdate) {
   EXPECT_EQ(text_of_refusal({{"op", "list"}, {"version", protocol_version}}), "");
 }
 
-/// A data process of an earlier server, which runs on: here is what it says, and does.
+/// A running data process of an earlier server: its messages and its reactions.
 class EarlierDataProcess {
  public:
   EarlierDataProcess(std::filesystem::path const& adoption, std::uint64_t bytes)

@@ -30,7 +30,7 @@ class SoakClient {
         while (!ledger_.ends) step();
       } catch (Error const& error) {
         record_.refusals++;
-        // A window that an acknowledged request has made is never absent.
+        // A window whose creation was acknowledged is never absent.
         if (error.code() == ErrorCode::not_found)
           ledger_.fail("client " + std::to_string(setting_.number) + ": " + error.what());
         mapping_.reset();

@@ -1,5 +1,5 @@
-/// Memory that the soak test's processes share: the values that each client has written, and those that a server has
-/// acknowledged.
+/// Memory that the soak test's processes share: the values that each client has written, and those that a
+/// server has acknowledged.
 #pragma once
 
 #include <sys/mman.h>
@@ -20,14 +20,14 @@ inline constexpr std::size_t words_of_block = 128;
 inline constexpr std::size_t block_bytes = words_of_block * sizeof(std::uint64_t);
 inline constexpr std::size_t window_bytes = block_count * block_bytes;
 
-/// One block of a client's window. Each word of the block holds the number of one write, from the last acknowledged to the
-/// last attempted one: a server that dies may leave part of an unacknowledged write.
+/// One block of a client's window. Each word of the block holds the number of one write, from the last
+/// acknowledged to the last attempted one: a server that dies may leave part of an unacknowledged write.
 struct Block {
   std::atomic<std::uint64_t> attempted{0};
   std::atomic<std::uint64_t> acknowledged{0};  ///< survives the death of any process but all of the server's at once
   std::atomic<std::uint64_t> persisted{0};     ///< survives the death of all processes of the server
 
-  /// After the death of all processes of the server.
+  /// To be called after the death of all processes of the server.
   void forget_unpersisted() noexcept { acknowledged.store(persisted.load()); }
 };
 

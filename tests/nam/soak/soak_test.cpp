@@ -1,6 +1,6 @@
 /// 32 clients of 4 users on two hosts write to a memory server, while clients and processes of the server are
 /// killed and its disk is full now and then. Each acknowledged byte is checked. MPIX_NAM_SOAK_SECONDS (300)
-/// says for how long, MPIX_TEST_SEED repeats the choices, though not the timing.
+/// is the duration, MPIX_TEST_SEED repeats the choices, though not the timing.
 #include <grp.h>
 #include <pwd.h>
 #include <sys/mount.h>
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Users of every Debian system, of which nothing else runs here.
+/// Users of every Debian system, which run no other processes here.
 constexpr std::array<char const*, user_count> users{"games", "man", "news", "uucp"};
 constexpr auto disk_full_for = seconds(10);
 constexpr auto disk_full_every = seconds(40);
@@ -65,7 +65,7 @@ class Soak : public ::testing::Test {
                     "--log-level", "error", "--max-sessions", "64"});
   }
 
-  /// A grant, a secret, and the windows of the user's clients.
+  /// Makes a grant, a secret, and the windows of the user's clients.
   void prepare(char const* user) {
     Locator const grant = server_->grant(4u << 20, {{"owner", user}});
     grants_.push_back(grant);
@@ -124,7 +124,8 @@ class Soak : public ::testing::Test {
     ++kills_of_clients_;
   }
 
-  /// One that a new server has not taken over yet is the only holder of the grant's memory.
+  /// Does not kill a data process that a new server has not adopted yet: it is the only holder of the grant's
+  /// memory.
   void kill_data_process() {
     try {
       Json const grant = server_->show(grants_[random_() % user_count]);
@@ -136,7 +137,7 @@ class Soak : public ::testing::Test {
     }
   }
 
-  /// On a loaded machine the server may not have noticed yet that the process that was killed last has ended.
+  /// On a loaded machine the server may not have noticed yet that the last killed process has ended.
   bool is_ready(Json const& grant) const {
     return grant.at("ready").get<bool>() && grant.at("pid").get<pid_t>() != killed_;
   }
@@ -150,8 +151,8 @@ class Soak : public ::testing::Test {
     }
   }
 
-  /// The main process, and the control process with it. While a data process starts again, the main process
-  /// is the only holder of the grant's memory.
+  /// Kills the main process, and the control process with it. While a data process starts again, the main
+  /// process is the only holder of the grant's memory.
   void kill_main_process() {
     if (!all_grants_are_ready()) return;
     server_->kill();
@@ -159,7 +160,7 @@ class Soak : public ::testing::Test {
     ++kills_of_main_;
   }
 
-  /// Everything that was acknowledged and not persisted may be lost.
+  /// Kills all processes: data that were acknowledged and not persisted may be lost.
   void kill_server() {
     std::vector<pid_t> data;
     try {
@@ -206,7 +207,7 @@ class Soak : public ::testing::Test {
     ++full_disks_;
   }
 
-  /// Every client has checked its whole window since now.
+  /// Whether every client has checked its whole window since the call.
   bool everything_is_checked() {
     std::uint64_t const round = ++ledger_->round;
     for (int waited = 0; waited < longest_recovery_ms; waited += 20) {
