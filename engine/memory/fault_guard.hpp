@@ -50,8 +50,8 @@ bool admit_faults() noexcept;
 bool are_faults_admitted() noexcept;
 
 namespace detail {
-/// False, with the place of the fault in `*fault`: the access faulted. Not as an optional: to put one
-/// together in memory and to read it at once holds the processor up.
+/// Returns false if the access faulted, with the place of the fault in `*fault`. Does not return an optional:
+/// to assemble one in memory and read it at once stalls the processor.
 bool run_guarded(FaultRange range, void (*access)(void*), void* argument, std::uintptr_t* fault) noexcept;
 }  // namespace detail
 

@@ -15,7 +15,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Managed memory moves to whoever touches it.
+/// Managed memory moves to the processor that accesses it.
 constexpr std::uint64_t touchable = UCS_MEMORY_TYPES_CPU_ACCESSIBLE | UCS_BIT(UCS_MEMORY_TYPE_CUDA_MANAGED);
 
 /// The first type of the context that the processor may not be able to touch; nullptr: none.

@@ -78,8 +78,8 @@ Touched touch(std::uintptr_t begin, std::uintptr_t end, std::size_t page, bool w
   std::uintptr_t const first = begin & ~(page - 1);
   std::uintptr_t const last = (end - 1) & ~(page - 1);
   ThreadPages& known = known_pages;
-  // The question to the system costs as much as the rest of a small operation, and who uses the same memory
-  // again does not need the answer.
+  // The system call costs as much as the rest of a small operation, and is not needed for memory that the
+  // thread has touched before.
   bool const is_known =
       known.written.include(first, last, page) || (!write && known.read.include(first, last, page));
   if (!is_known && !are_faults_admitted()) return Touched::unknown;

@@ -109,7 +109,7 @@ class Executor {
     return found == holders_.end() || found->second.processes.empty();
   }
   /// Adds to `numbers` the segments and exposures known to processes that have ended since the last
-  /// forget_left(). Whoever copied their keys still has them.
+  /// forget_left(). Processes that copied their keys still have them.
   void find_left(std::set<std::uint64_t>* numbers) const;
   void forget_left() noexcept;
 

@@ -257,7 +257,7 @@ class Outcome {
 template <typename Operation>
 int issue_any(Window& window, Target& target, Operation const& operation, MPI_Request* request) {
   if (target.by_request != nullptr) return execute_by_request(window, target, operation, request);
-  if (target.divided == nullptr) return MPI_ERR_WIN;  // a memory server's: the window has ended there
+  if (target.divided == nullptr) return MPI_ERR_WIN;  // the window has ended at the memory server
   DividedMemory const& memory = *target.divided;
   if (!keeps_elements(memory, operation.target, operation.target_layout, element_of(operation)))
     return MPI_ERR_DISP;
@@ -271,7 +271,7 @@ int issue_any(Window& window, Target& target, Operation const& operation, MPI_Re
       outcome.add([&](engine::Completion* completion) {
         return issue_share(window, *memory.parts[i], operation, cutter.share(i), completion);
       });
-      // After the part's own: whoever waits for this one finds that.
+      // Raised after the part's own: a thread that waits for this one finds the part's.
       if (memory.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
     }
   }

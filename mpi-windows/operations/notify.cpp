@@ -8,7 +8,7 @@ namespace mpixrma::windows {
 
 void Window::give_up_counters() {
   if (own_counters_ == nullptr) return;
-  engine_.progress();  // who waits for what has come is told so, and not that the counter is gone
+  engine_.progress();  // completes requests whose threshold is reached, before the others fail
   engine_.forget_counters(own_counters_, own_counters_ + own_count_);
   (void)engine_.free(own_counters_);
   own_counters_ = nullptr;
@@ -47,14 +47,14 @@ CounterBounds Window::counter_bounds() const noexcept {
 /// their counters are new. If memory for the counters of one process is missing, all processes keep the
 /// counters that they have.
 int Window::set_counters(int count) {
-  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are no processes
+  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
   Epoch const epoch = epoch_.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;
   if (epoch != Epoch::none && epoch != Epoch::fence) error = MPI_ERR_RMA_SYNC;
   if (count < 0 || count > counter_bounds().most) error = MPI_ERR_ARG;
   std::uint64_t* made = nullptr;
   int const lack = error == MPI_SUCCESS ? make_counters(count, &made) : MPI_SUCCESS;
-  if (barrier_with(lack != MPI_SUCCESS)) {  // nobody uses those that were there
+  if (barrier_with(lack != MPI_SUCCESS)) {  // no process uses the old counters
     if (made != nullptr) (void)engine_.free(made);
     barrier();
     return error != MPI_SUCCESS ? error : lack != MPI_SUCCESS ? lack : MPI_ERR_NO_MEM;
@@ -64,7 +64,7 @@ int Window::set_counters(int count) {
     std::lock_guard const held(creation_);
     ++counters_round_;
   }
-  barrier();  // and release them to the others
+  barrier();  // publishes the new counters to the others
   return error;
 }
 

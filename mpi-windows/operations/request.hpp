@@ -14,7 +14,7 @@ namespace mpixrma::windows {
 struct RequestCompletion : engine::Completion {
   mpix_host_request_t* request = nullptr;
   MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
-  std::uint32_t context = 0;              ///< of the window, which tells a failure that nobody waits for
+  std::uint32_t context = 0;              ///< of the window, which reports a failure that no caller waits for
   engine::Status status = engine::Status::ok;
   Subject subject;  ///< names the operation when it fails
   RequestCompletion* next = nullptr;

@@ -26,7 +26,7 @@ struct alignas(128) RecentTransfer {
   unsigned atomic_word = 0;  ///< as Datatype::atomic_word
   Communicator const* communicator = nullptr;
   engine::Peer const* peer = nullptr;
-  engine::SegmentView segment;  ///< where the latest target address was
+  engine::SegmentView segment;  ///< of the latest target address
   /// A part of `segment` in which the CPU's atomics update aligned words of `atomic_word` bytes, and which
   /// contains the whole of each word that begins there. It may be empty.
   engine::RemoteAddress words_begin = 0;

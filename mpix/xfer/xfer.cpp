@@ -104,7 +104,7 @@ inline bool find_quick(XferCall const& call, MPI_Request const* request, Communi
   return true;
 }
 
-/// The operation, of which `operation` says what it does, as one.
+/// Carries out `operation`, of which only the kind is set, atomically.
 template <typename Operation>
 bool atomic_quickly(Quick const& quick, void* origin, RemoteAddress address, Operation& operation) {
   operation.guarantees = Guarantee::atomic;

@@ -39,12 +39,13 @@ class DataProcess {
     bool has_share = false;     ///< of the sessions and descriptors of the grant
     bool is_owner = false;      ///< of the grant: may allocate, and map its memory
     bool is_local = false;      ///< descriptors can be passed
-    DataEngine::Access access;  ///< to the engine, once it is asked for; exposures are told then
+    DataEngine::Access access;  ///< to the engine, once requested; exposures are reported from then on
     std::chrono::steady_clock::time_point heard;   ///< the last message
     pid_t pid = 0;                                 ///< of a local client; 0 where this process cannot see it
     FileDescriptor process;                        ///< the same (pidfd), where the system has them
     bool has_mapped = false;                       ///< the memory of the grant
-    std::map<std::uint64_t, SharedControl> locks;  ///< of who does not map the memory, as it numbers them
+    std::map<std::uint64_t, SharedControl>
+        locks;  ///< of a client that does not map the memory, by the client's numbers
   };
   using SessionId = std::uint64_t;
   /// The reply to a request that returns nothing.
@@ -173,7 +174,7 @@ class DataProcess {
 
   EventLoop loop_;
   std::unique_ptr<Connection> control_;
-  FileDescriptor adoption_;  ///< where a new control process finds this one
+  FileDescriptor adoption_;  ///< the socket at which a new control process finds this one
   std::string grant_;
   uid_t owner_ = 0;
   StorageKind kind_ = StorageKind::memory;
@@ -181,14 +182,14 @@ class DataProcess {
   std::optional<StorageFile> file_;
   std::optional<SharedControl> shared_;
   std::optional<SegmentAllocator> free_;
-  DataEngine::Network network_;         ///< for the engine; without interfaces there is none
-  std::unique_ptr<DataEngine> engine_;  ///< from the first session on that wants it
+  DataEngine::Network network_;         ///< for the engine; without interfaces there is no engine
+  std::unique_ptr<DataEngine> engine_;  ///< from the first session on that needs it
   Quotas quotas_;
   Shares session_shares_;
   Shares descriptor_shares_;  ///< for sockets of sessions, and for their locks
   Shares message_shares_;     ///< bytes of messages that are not complete, or not sent
   std::map<std::string, Held> windows_;
-  std::chrono::steady_clock::time_point next_denial_;  ///< told to the control process
+  std::chrono::steady_clock::time_point next_denial_;  ///< reported to the control process
   std::uint64_t regions_ = 0;                          ///< of all windows
   std::uint64_t metadata_ = 0;                         ///< of all windows, bytes
   std::optional<Loading> loading_;
@@ -205,7 +206,7 @@ class DataProcess {
   int reservation_timer_ = -1;
   bool reserving_ = false;  ///< the memory; the process serves nobody yet
   bool usage_due_ = false;
-  std::string stored_window_;       ///< where the write-back in the background goes on
+  std::string stored_window_;       ///< at which the write-back in the background continues
   std::uint64_t stored_bytes_ = 0;  ///< of this window
   int background_rounds_ = 2;       ///< that are due: one may have begun before the last session ended
   bool temporary_ = false;          ///< the server is not started again

@@ -75,7 +75,7 @@ void DataProcess::store_some() {
     stored_window_.clear();
     stored_bytes_ = 0;
   } catch (Error const& error) {
-    background_rounds_ = 0;  // until a session has ended; persist() tells its caller
+    background_rounds_ = 0;  // until a session has ended; persist() reports to its caller
     log(Severity::error, std::string("windows are not written to storage: ") + error.what());
   }
 }

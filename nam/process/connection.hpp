@@ -71,7 +71,7 @@ class Connection {
   bool closed_ = false;
   bool closing_ = false;
   bool quiet_ = false;
-  bool is_starved_ = false;      ///< the log tells of it
+  bool is_starved_ = false;      ///< as reported in the log
   std::size_t most_output_ = 0;  ///< with which messages are taken in
   std::string user_;             ///< whose turn it waits for; empty: does not wait
   bool awaits_turn_ = false;     ///< the descriptor is not watched meanwhile

@@ -53,7 +53,7 @@ class ControlServer {
     Grant grant;
     std::unique_ptr<DataLink> link;
     std::optional<GrantFile> file;  ///< where the storage is one
-    ClientId asked_by = 0;          ///< waits to be told that it is ready
+    ClientId asked_by = 0;          ///< waits for the answer that it is ready
     bool is_unwanted = false;       ///< could not be made ready for its first user
     GracePeriod grace;
     Retry deletion;
@@ -154,9 +154,9 @@ class ControlServer {
   // names.cpp
   /// The state of a search for a page of names.
   struct NameSearch {
-    std::optional<uid_t> owner;  ///< whose names; nothing: everybody's
+    std::optional<uid_t> owner;  ///< the owner of the names; nothing: all users
     NameKey after;
-    std::optional<uid_t> named_owner;  ///< who has `owner_name`
+    std::optional<uid_t> named_owner;  ///< the user with `owner_name`
     std::string owner_name;
     Json found = Json::array();
   };

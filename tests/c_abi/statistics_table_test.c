@@ -1,5 +1,5 @@
 /*
- * What MPIX_RMA_STATISTICS makes MPI_Finalize print, to a file or to standard error.
+ * The table that MPI_Finalize prints with MPIX_RMA_STATISTICS, to a file or to standard error.
  *
  * usage: statistics_table_test file|stderr|nowhere    (2 ranks of one host)
  */

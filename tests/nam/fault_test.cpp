@@ -174,7 +174,7 @@ TEST(Server, reads_its_configuration_again) {
   EXPECT_TRUE(eventually([&] { return server.ask({{"op", "usage"}}).at("capacity") == 16u << 20; }));
 }
 
-/// Of the file that the environment names; the command line goes before.
+/// The environment names a configuration file; options of the command line take precedence over it.
 TEST(Server, TakesConfigurationFromEnvironment) {
   TestServer server;
   auto const file = server.directory() / "namd.toml";

@@ -71,7 +71,7 @@ TEST(NetworkDevices, this_host_has_one_to_itself) {
   EXPECT_EQ(permitted_devices("127.0.0.0/8", found, interface_addresses()), "lo");
 }
 
-/// Of what UCX finds, whatever devices the host has.
+/// Does not depend on the devices of the host.
 TEST(UcxTransports, AreThoseThatConfigurationLeaves) {
   auto const left_by = [](char const* setting) {
     ::setenv("UCX_TLS", setting, 1);

@@ -164,7 +164,7 @@ TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) 
   });
 }
 
-/// What the engine writes before a test's body runs.
+/// Captures the engine's output from before the body of a test.
 void expect_hardware(mpix_engine_config& config) {
   config.paths = MPIX_ENGINE_PATH_RDMA;
   config.rdma_expected = 1;

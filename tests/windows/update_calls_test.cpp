@@ -1,4 +1,4 @@
-/// What accumulates, fetching accumulates and their like do, on windows of every flavour.
+/// Effects of accumulates and fetching accumulates, on windows of every flavour.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
