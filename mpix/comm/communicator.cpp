@@ -3,12 +3,11 @@
 #include <mutex>
 
 #include "datatype/state_pool.hpp"
-#include "mpix/attrs/keyvals.hpp"
 #include "mpix/comm/freeing.hpp"
+#include "mpix/comm/keyvals.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
-#include "mpix/xfer/recent.hpp"
 
 namespace mpixrma {
 

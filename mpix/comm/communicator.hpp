@@ -17,8 +17,8 @@
 #include "engine/origin/outstanding_mark.hpp"
 #include "engine/runtime/engine.hpp"
 #include "include/mpix_rma.h"
-#include "mpix/notify/counters.hpp"
-#include "mpix/visibility.hpp"
+#include "mpix/comm/counters.hpp"
+#include "mpix/runtime/visibility.hpp"
 
 namespace mpixrma {
 

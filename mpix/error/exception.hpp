@@ -5,7 +5,7 @@
 
 #include <mpi.h>
 
-#include "mpix/visibility.hpp"
+#include "mpix/runtime/visibility.hpp"
 
 namespace mpixrma {
 

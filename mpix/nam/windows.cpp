@@ -9,7 +9,7 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
-#include "mpix/windows/notification_keys.hpp"
+#include "mpix/window_calls/notification_keys.hpp"
 
 namespace mpixrma {
 

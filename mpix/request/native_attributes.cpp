@@ -7,7 +7,7 @@
 
 #include "datatype/handle.hpp"
 #include "engine/runtime/engine.hpp"
-#include "mpix/attrs/keyvals.hpp"
+#include "mpix/comm/keyvals.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"

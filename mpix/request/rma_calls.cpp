@@ -1,6 +1,6 @@
 /// MPIX_Rma_wait and the other calls on MPIX_Rma_request.
 #include "include/mpix_rma.h"
-#include "mpix/attrs/keyvals.hpp"
+#include "mpix/comm/keyvals.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/request/rma_request.hpp"

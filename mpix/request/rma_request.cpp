@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "mpix/attrs/keyvals.hpp"
+#include "mpix/comm/keyvals.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"

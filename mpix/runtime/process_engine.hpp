@@ -2,7 +2,7 @@
 #pragma once
 
 #include "hosts/common/hosted.hpp"
-#include "mpix/visibility.hpp"
+#include "mpix/runtime/visibility.hpp"
 
 namespace mpixrma {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/runtime/engine.hpp"
-#include "mpix/visibility.hpp"
+#include "mpix/runtime/visibility.hpp"
 
 namespace mpixrma {
 

@@ -38,6 +38,8 @@ FOREIGN = {
 FLOORS = {
     "engine": [["base"], ["bootstrap", "op/layout"], ["op/kernel"], ["op"], ["sync"], ["net"], ["memory"], ["origin"], ["proto"],
                ["target"], ["runtime"]],
+    "mpix": [["runtime"], ["error"], ["attrs"], ["comm"], ["request"], ["xfer"],
+             ["completion", "memory", "notify", "rmw", "statistics"], ["window_calls"], ["nam"], ["setup"]],
     "mpi-windows": [["nam"], ["state"], ["creation", "operations"], ["epochs"]],
     "nam": [["protocol"], ["client", "process"], ["data"], ["server"], ["tool"]],
 }

@@ -1,4 +1,4 @@
-#include "mpix/notify/counters.hpp"
+#include "mpix/comm/counters.hpp"
 
 #include <utility>
 

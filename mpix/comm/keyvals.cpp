@@ -1,4 +1,4 @@
-#include "mpix/attrs/keyvals.hpp"
+#include "mpix/comm/keyvals.hpp"
 
 #include <dlfcn.h>
 

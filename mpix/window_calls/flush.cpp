@@ -2,7 +2,7 @@
 #include <span>
 
 #include "mpix/request/native_request.hpp"
-#include "mpix/windows/call.hpp"
+#include "mpix/window_calls/call.hpp"
 
 namespace mpixrma {
 

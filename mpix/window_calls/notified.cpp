@@ -4,8 +4,8 @@
 #include "mpix/notify/reset.hpp"
 #include "mpix/notify/watch.hpp"
 #include "mpix/request/native_request.hpp"
-#include "mpix/windows/call.hpp"
-#include "mpix/windows/notification_keys.hpp"
+#include "mpix/window_calls/call.hpp"
+#include "mpix/window_calls/notification_keys.hpp"
 
 namespace mpixrma {
 
