@@ -44,9 +44,8 @@ inline void check(char const* call, int process, void const* remote, mpixrma::en
   if (mpixrma::engine::failed(status)) [[unlikely]]
     fail_operation({call, process, remote, status});
 }
-template <typename Operation>
-FailedOperation named(char const* call, mpixrma::Target const& target, Operation const& operation,
-                      mpixrma::engine::Status status) {
+inline FailedOperation named(char const* call, mpixrma::Target const& target,
+                             mpixrma::engine::RmaOp const& operation, mpixrma::engine::Status status) {
   return {call,
           target.rank,
           reinterpret_cast<void const*>(operation.target),
@@ -55,9 +54,8 @@ FailedOperation named(char const* call, mpixrma::Target const& target, Operation
           target.peer->process(),
           operation.target_layout.is_contiguous()};
 }
-template <typename Operation>
-inline void check_operation(char const* call, mpixrma::Target const& target, Operation const& operation,
-                            mpixrma::engine::Status status) {
+inline void check_operation(char const* call, mpixrma::Target const& target,
+                            mpixrma::engine::RmaOp const& operation, mpixrma::engine::Status status) {
   if (mpixrma::engine::failed(status)) [[unlikely]]
     fail_operation(named(call, target, operation, status));
 }

@@ -135,8 +135,8 @@ bool test_implicit(char const* call) {
 
 }  // namespace
 
-template <typename Operation>
-void issue_nonblocking(char const* call, mpixrma::Target& target, Operation& operation, armci_hdl_t* handle) {
+void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engine::RmaOp& operation,
+                       armci_hdl_t* handle) {
   PendingOperation& kept = new_operation(handle, target.rank);
   kept.named = named(call, target, operation, Status::ok);
   operation.completion = &kept;
@@ -144,8 +144,6 @@ void issue_nonblocking(char const* call, mpixrma::Target& target, Operation& ope
   if (mpixrma::engine::failed(issued.status) || issued.complete) on_done(kept, issued.status, 0);
   check_operation(call, target, operation, issued.status);
 }
-template void issue_nonblocking(char const*, mpixrma::Target&, mpixrma::engine::Transfer&, armci_hdl_t*);
-template void issue_nonblocking(char const*, mpixrma::Target&, mpixrma::engine::Update&, armci_hdl_t*);
 
 bool test(char const* call, armci_hdl_t* handle) {
   (void)running_world(call);

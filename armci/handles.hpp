@@ -22,8 +22,8 @@ struct PendingOperation : mpixrma::engine::Completion {
 
 /// Issues `operation` without waiting and ties it to `handle` (null: implicit). An operation that completes
 /// at once leaves no state.
-template <typename Operation>
-void issue_nonblocking(char const* call, mpixrma::Target& target, Operation& operation, armci_hdl_t* handle);
+void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engine::RmaOp& operation,
+                       armci_hdl_t* handle);
 
 /// Returns whether the operations of `handle` (null: the implicit ones) are complete.
 bool test(char const* call, armci_hdl_t* handle);

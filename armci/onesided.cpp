@@ -27,7 +27,7 @@ bool is_conflict_free(int process, void const* remote) {
 }  // namespace
 
 mpixrma::engine::Reduction reduction_of(char const* call, int process, void const* remote,
-                                     Scaled const& scaled) {
+                                        Scaled const& scaled) {
   using mpixrma::engine::ElementType;
   struct Entry {
     ElementType type;
@@ -46,7 +46,7 @@ mpixrma::engine::Reduction reduction_of(char const* call, int process, void cons
     fail_at(call, process, remote, "unknown accumulate type %d", scaled.datatype);
   if (scaled.scale == nullptr) fail_at(call, process, remote, "scale is null");
   Entry const& entry = table[scaled.datatype];
-  return {entry.type, mpixrma::engine::Operation::sum, !is_conflict_free(process, remote),
+  return {entry.type, mpixrma::engine::ReduceOp::sum, !is_conflict_free(process, remote),
           entry.is_one(scaled.scale) ? nullptr : scaled.scale};
 }
 

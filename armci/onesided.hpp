@@ -18,7 +18,7 @@ enum class Direction { put, get, accumulate };
 /// The engine's RMA operation for put and get.
 template <Direction direction>
 inline constexpr auto moved =
-    direction == Direction::put ? mpixrma::engine::Direction::put : mpixrma::engine::Direction::get;
+    direction == Direction::put ? mpixrma::engine::OpKind::put : mpixrma::engine::OpKind::get;
 
 /// Whether a call returns on completion or leaves the operation to a handle.
 struct Blocking {};
@@ -35,14 +35,14 @@ struct Scaled {
 /// Returns the reduction of an ARMCI_ACC_ type on memory of `process`. It is atomic unless the program
 /// promised exclusive access to that memory (an access mode). A scale of one is omitted. Throws a Failure for
 /// an unknown type.
-mpixrma::engine::Reduction reduction_of(char const* call, int process, void const* remote, Scaled const& scaled);
+mpixrma::engine::Reduction reduction_of(char const* call, int process, void const* remote,
+                                        Scaled const& scaled);
 
-template <typename Operation>
-void run(char const* call, mpixrma::Target& target, Operation& operation, Blocking) {
+inline void run(char const* call, mpixrma::Target& target, mpixrma::engine::RmaOp& operation, Blocking) {
   check_operation(call, target, operation, mpixrma::issue_and_wait(target, operation));
 }
-template <typename Operation>
-void run(char const* call, mpixrma::Target& target, Operation& operation, NonBlocking mode) {
+inline void run(char const* call, mpixrma::Target& target, mpixrma::engine::RmaOp& operation,
+                NonBlocking mode) {
   issue_nonblocking(call, target, operation, mode.handle);
 }
 
@@ -51,19 +51,16 @@ void check_flag(char const* call, int const* flag, int process);
 /// Writes the flag of a put with a flag. The flag is not written if the target rejected the data.
 int put_flag(char const* call, int* flag, int value, int process);
 
-/// Sets the fields of the operation that depend on the direction.
-template <Direction direction>
-void describe(char const*, int, void const*, Scaled const&, mpixrma::engine::Transfer& operation) {
-  operation.direction = moved<direction>;
-}
-template <Direction direction>
-void describe(char const* call, int process, void const* remote, Scaled const& scaled,
-              mpixrma::engine::Update& operation) {
+/// Completes the description of an accumulate.
+inline void describe_accumulate(char const* call, int process, void const* remote, Scaled const& scaled,
+                                mpixrma::engine::RmaOp& operation) {
+  operation.kind = mpixrma::engine::OpKind::update;
   mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
-  operation.operation = reduction.operation;
+  operation.reduce_op = reduction.operation;
   operation.type = reduction.type;
   operation.scale = reduction.scale;
-  if (reduction.element_atomic) operation.guarantees = operation.guarantees | mpixrma::Guarantee::element_atomic;
+  if (reduction.element_atomic)
+    operation.guarantees = operation.guarantees | mpixrma::Guarantee::element_atomic;
   std::size_t const element = mpixrma::engine::element_size(reduction.type);
   if (!operation.origin_layout.has_whole(element) || !operation.target_layout.has_whole(element)) [[unlikely]]
     fail_at(call, process, remote, "a segment is not a multiple of the element's %zu bytes", element);
@@ -75,14 +72,18 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
               Layout const& remote_layout, int process, Scaled const& scaled, Mode mode) {
   using namespace mpixrma::engine;
   mpixrma::Target& target = target_of(call, process);
-  std::conditional_t<direction == armci::Direction::accumulate, Update, Transfer> operation;
+  RmaOp operation;
   // Operations to one process take effect in issue order.
   operation.guarantees = Guarantee::ordered;
   operation.origin = static_cast<std::byte*>(local);
   operation.origin_layout = local_layout;
   operation.target = reinterpret_cast<RemoteAddress>(remote);
   operation.target_layout = remote_layout;
-  describe<direction>(call, process, remote, scaled, operation);
+  if constexpr (direction == armci::Direction::accumulate) {
+    describe_accumulate(call, process, remote, scaled, operation);
+  } else {
+    operation.kind = moved<direction>;
+  }
   if (mpixrma::try_direct(target, operation)) return;
   run(call, target, operation, mode);
 }
@@ -95,8 +96,8 @@ inline bool accumulate_directly(char const* call, void const* local, void const*
   // The element size is a power of two, so no division is needed.
   if ((bytes & (mpixrma::engine::element_size(reduction.type) - 1)) != 0) return false;
   mpixrma::engine::order_before_store(true);
-  return mpixrma::try_direct_accumulate(target, reduction, local, reinterpret_cast<mpixrma::RemoteAddress>(remote),
-                                     bytes);
+  return mpixrma::try_direct_accumulate(target, reduction, local,
+                                        reinterpret_cast<mpixrma::RemoteAddress>(remote), bytes);
 }
 
 /// Transfers by load and store within the call. Returns false without side effects if that is impossible. A

@@ -7,33 +7,31 @@ namespace armci {
 
 namespace {
 
-using mpixrma::engine::Operation;
+using mpixrma::engine::ReduceOp;
 
 /// Writes the previous value to `local`, which also holds the operand of a swap. `local` is read only after
 /// it is known to be readable. Inlined into each call, where a few nanoseconds count.
-template <Operation operation, typename T>
+template <ReduceOp operation, typename T>
 __attribute__((always_inline)) inline void update(char const* call, T summand, T* local, void* remote,
                                                   int process) {
   using namespace mpixrma::engine;
   using Word = std::make_unsigned_t<T>;
   mpixrma::Target& target = target_of(call, process);
   auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
-  constexpr bool is_swap = operation == Operation::replace;
+  constexpr bool is_swap = operation == ReduceOp::replace;
   T const& operand = is_swap ? *local : summand;
   Word word{};
   if (mpixrma::try_direct_rmw(target, operation, address, reinterpret_cast<Word const&>(operand), Word{},
-                           &word)) {
+                              &word)) {
     *local = static_cast<T>(word);
     return;
   }
   if (address % sizeof(T) != 0)
     fail_at(call, process, remote, "the remote address is not a multiple of %zu", sizeof(T));
   T previous{};
-  Update described;
-  described.operation = operation;
-  described.type = sizeof(T) == 4 ? ElementType::int32 : ElementType::int64;
+  RmaOp described = update_with(operation, sizeof(T) == 4 ? ElementType::int32 : ElementType::int64);
   described.guarantees = Guarantee::ordered | Guarantee::element_atomic;
-  described.origin = reinterpret_cast<std::byte const*>(&operand);
+  described.origin = read_only(&operand);
   described.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // must not be the operand
   described.target = address;
   described.origin_layout = described.result_layout = described.target_layout = Layout::contiguous(sizeof(T));
@@ -53,12 +51,12 @@ int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
     auto* const as_int = static_cast<int*>(ploc);
     auto* const as_long = static_cast<long*>(ploc);
     switch (op) {
-      case ARMCI_FETCH_AND_ADD: update<Operation::sum>("ARMCI_Rmw", value, as_int, prem, proc); break;
+      case ARMCI_FETCH_AND_ADD: update<ReduceOp::sum>("ARMCI_Rmw", value, as_int, prem, proc); break;
       case ARMCI_FETCH_AND_ADD_LONG:
-        update<Operation::sum>("ARMCI_Rmw", long{value}, as_long, prem, proc);
+        update<ReduceOp::sum>("ARMCI_Rmw", long{value}, as_long, prem, proc);
         break;
-      case ARMCI_SWAP: update<Operation::replace>("ARMCI_Rmw", 0, as_int, prem, proc); break;
-      case ARMCI_SWAP_LONG: update<Operation::replace>("ARMCI_Rmw", 0L, as_long, prem, proc); break;
+      case ARMCI_SWAP: update<ReduceOp::replace>("ARMCI_Rmw", 0, as_int, prem, proc); break;
+      case ARMCI_SWAP_LONG: update<ReduceOp::replace>("ARMCI_Rmw", 0L, as_long, prem, proc); break;
       default: fail_at("ARMCI_Rmw", proc, prem, "unknown operation %d", op);
     }
     return 0;

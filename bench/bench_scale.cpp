@@ -21,20 +21,20 @@ using bench::own_process;
 using bench::own_publication;
 using bench::start_engine;
 using bench::the_engine;
-using mpixrma::engine::Direction;
 using mpixrma::engine::Engine;
 using mpixrma::engine::Layout;
+using mpixrma::engine::OpKind;
 using mpixrma::engine::Peer;
 using mpixrma::engine::RemoteAddress;
-using mpixrma::engine::Transfer;
+using mpixrma::engine::RmaOp;
 namespace wire = mpixrma::engine::wire;
 
 constexpr unsigned operations = 20000;
 
 void put(Peer& peer) {
   static std::uint64_t word = 1;
-  Transfer transfer;
-  transfer.direction = Direction::put;
+  RmaOp transfer;
+  transfer.kind = OpKind::put;
   transfer.origin = reinterpret_cast<std::byte*>(&word);
   transfer.target = 0x1000;
   transfer.origin_layout = transfer.target_layout = Layout::contiguous(sizeof word);

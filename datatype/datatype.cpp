@@ -40,11 +40,11 @@ MPI_Count largest_count(FlatType const& flat) noexcept {
 
 /// Returns one bit for each operation that is defined on the element type.
 std::uint32_t operations_on(engine::ElementType element) noexcept {
-  constexpr auto operations = static_cast<unsigned>(engine::Operation::count_);
+  constexpr auto operations = static_cast<unsigned>(engine::ReduceOp::count_);
   static_assert(operations <= 32);
   std::uint32_t defined = 0;
   for (unsigned i = 0; i < operations; ++i)
-    defined |= std::uint32_t{engine::is_defined(static_cast<engine::Operation>(i), element)} << i;
+    defined |= std::uint32_t{engine::is_defined(static_cast<engine::ReduceOp>(i), element)} << i;
   return defined;
 }
 

@@ -64,7 +64,7 @@ class Datatype {
   /// Returns 4 or 8 for an integer of that size, which the CPU's atomic instructions support; else 0.
   unsigned atomic_word() const noexcept { return atomic_word_; }
   /// Whether the datatype consists of one predefined type on which the operation is defined.
-  bool defines(engine::Operation operation) const noexcept {
+  bool defines(engine::ReduceOp operation) const noexcept {
     return (operations_ >> static_cast<unsigned>(operation) & 1) != 0;
   }
   /// Returns the size in bytes of `count` contiguous elements; 0 if `count` is 0 or too large, or the

@@ -7,7 +7,7 @@
 namespace mpixrma {
 
 using engine::ElementType;
-using engine::Operation;
+using engine::ReduceOp;
 
 ElementType element_of(MPI_Datatype predefined) noexcept {
   struct Entry {
@@ -98,22 +98,22 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
   return ElementType::none;
 }
 
-char const* name_of(Operation operation) noexcept {
+char const* name_of(ReduceOp operation) noexcept {
   switch (operation) {
-    case Operation::sum: return "MPI_SUM";
-    case Operation::replace: return "MPI_REPLACE";
-    case Operation::no_op: return "MPI_NO_OP";
-    case Operation::prod: return "MPI_PROD";
-    case Operation::min: return "MPI_MIN";
-    case Operation::max: return "MPI_MAX";
-    case Operation::land: return "MPI_LAND";
-    case Operation::lor: return "MPI_LOR";
-    case Operation::lxor: return "MPI_LXOR";
-    case Operation::band: return "MPI_BAND";
-    case Operation::bor: return "MPI_BOR";
-    case Operation::bxor: return "MPI_BXOR";
-    case Operation::minloc: return "MPI_MINLOC";
-    case Operation::maxloc: return "MPI_MAXLOC";
+    case ReduceOp::sum: return "MPI_SUM";
+    case ReduceOp::replace: return "MPI_REPLACE";
+    case ReduceOp::no_op: return "MPI_NO_OP";
+    case ReduceOp::prod: return "MPI_PROD";
+    case ReduceOp::min: return "MPI_MIN";
+    case ReduceOp::max: return "MPI_MAX";
+    case ReduceOp::land: return "MPI_LAND";
+    case ReduceOp::lor: return "MPI_LOR";
+    case ReduceOp::lxor: return "MPI_LXOR";
+    case ReduceOp::band: return "MPI_BAND";
+    case ReduceOp::bor: return "MPI_BOR";
+    case ReduceOp::bxor: return "MPI_BXOR";
+    case ReduceOp::minloc: return "MPI_MINLOC";
+    case ReduceOp::maxloc: return "MPI_MAXLOC";
     default: return "the operation";
   }
 }
@@ -141,17 +141,17 @@ ElementType element_of_f90(int combiner, std::size_t bytes, int precision) noexc
   }
 }
 
-std::optional<Operation> operation_of(MPI_Op predefined) noexcept {
+std::optional<ReduceOp> operation_of(MPI_Op predefined) noexcept {
   struct Entry {
     MPI_Op op;
-    Operation operation;
+    ReduceOp operation;
   };
   static Entry const table[] = {
-      {MPI_SUM, Operation::sum},       {MPI_REPLACE, Operation::replace}, {MPI_NO_OP, Operation::no_op},
-      {MPI_PROD, Operation::prod},     {MPI_MIN, Operation::min},         {MPI_MAX, Operation::max},
-      {MPI_LAND, Operation::land},     {MPI_LOR, Operation::lor},         {MPI_LXOR, Operation::lxor},
-      {MPI_BAND, Operation::band},     {MPI_BOR, Operation::bor},         {MPI_BXOR, Operation::bxor},
-      {MPI_MINLOC, Operation::minloc}, {MPI_MAXLOC, Operation::maxloc},
+      {MPI_SUM, ReduceOp::sum},       {MPI_REPLACE, ReduceOp::replace}, {MPI_NO_OP, ReduceOp::no_op},
+      {MPI_PROD, ReduceOp::prod},     {MPI_MIN, ReduceOp::min},         {MPI_MAX, ReduceOp::max},
+      {MPI_LAND, ReduceOp::land},     {MPI_LOR, ReduceOp::lor},         {MPI_LXOR, ReduceOp::lxor},
+      {MPI_BAND, ReduceOp::band},     {MPI_BOR, ReduceOp::bor},         {MPI_BXOR, ReduceOp::bxor},
+      {MPI_MINLOC, ReduceOp::minloc}, {MPI_MAXLOC, ReduceOp::maxloc},
   };
   for (Entry const& entry : table) {
     if (entry.op == predefined) return entry.operation;

@@ -18,9 +18,9 @@ engine::ElementType element_of(MPI_Datatype predefined) noexcept;
 engine::ElementType element_of_f90(int combiner, std::size_t bytes, int precision) noexcept;
 
 /// Returns nullopt for MPI_OP_NULL and user-defined operations.
-std::optional<engine::Operation> operation_of(MPI_Op predefined) noexcept;
+std::optional<engine::ReduceOp> operation_of(MPI_Op predefined) noexcept;
 
 /// Returns the MPI name, such as "MPI_SUM", or "the operation" if MPI has none.
-char const* name_of(engine::Operation operation) noexcept;
+char const* name_of(engine::ReduceOp operation) noexcept;
 
 }  // namespace mpixrma

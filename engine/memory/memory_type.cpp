@@ -74,16 +74,12 @@ bool DeviceMemory::holds(std::byte const* base, Layout const& layout, bool write
   return false;
 }
 
-bool DeviceMemory::holds_origin_of(Transfer const& transfer) const noexcept {
-  return possible_ && holds(transfer.origin, transfer.origin_layout, transfer.direction == Direction::get);
-}
-
-bool DeviceMemory::holds_origin_of(Update const& update) const noexcept {
+bool DeviceMemory::holds_origin_of(RmaOp const& operation) const noexcept {
   if (!possible_) return false;
-  unsigned const operands = operand_count(update.operation);
-  return (operands > 0 && holds(update.origin, update.origin_layout, false)) ||
-         (operands > 1 && holds(update.operand2, update.origin_layout, false)) ||
-         (update.result != nullptr && holds(update.result, update.result_layout, true));
+  unsigned const operands = operation.operands();
+  return (operands > 0 && holds(operation.origin, operation.origin_layout, false)) ||
+         (operands > 1 && holds(operation.operand2, operation.origin_layout, false)) ||
+         (operation.fetches() && holds(operation.sink(), operation.sink_layout(), true));
 }
 
 }  // namespace mpixrma::engine

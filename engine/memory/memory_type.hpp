@@ -26,8 +26,7 @@ class DeviceMemory {
   bool holds(void const* begin, std::size_t bytes, bool write) const noexcept;
 
   /// The same for what an operation reads and writes in this process.
-  bool holds_origin_of(Transfer const& transfer) const noexcept;
-  bool holds_origin_of(Update const& update) const noexcept;
+  bool holds_origin_of(RmaOp const& operation) const noexcept;
 
  private:
   bool holds(std::byte const* base, Layout const& layout, bool write) const noexcept;

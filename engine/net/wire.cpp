@@ -52,10 +52,9 @@ bool known_operation(RequestHeader const& header) noexcept {
   switch (static_cast<RequestKind>(header.kind)) {
     case RequestKind::update:
       return header.element_type < static_cast<unsigned>(ElementType::count_) &&
-             header.operation < static_cast<unsigned>(Operation::count_) &&
-             is_valid({static_cast<ElementType>(header.element_type),
-                       static_cast<Operation>(header.operation), false,
-                       (header.flags & flag_scale) != 0 ? header.scale : nullptr});
+             header.operation < static_cast<unsigned>(ReduceOp::count_) &&
+             is_valid({static_cast<ElementType>(header.element_type), static_cast<ReduceOp>(header.operation),
+                       false, (header.flags & flag_scale) != 0 ? header.scale : nullptr});
     case RequestKind::acquire: return header.operation < static_cast<unsigned>(AcquireKind::count_);
     case RequestKind::release: return header.operation < static_cast<unsigned>(ReleaseKind::count_);
     default: return true;
@@ -67,7 +66,7 @@ unsigned copies_of_data(RequestHeader const& header) noexcept {
   switch (static_cast<RequestKind>(header.kind)) {
     case RequestKind::put:
     case RequestKind::introduction: return 1;
-    case RequestKind::update: return operand_count(static_cast<Operation>(header.operation));
+    case RequestKind::update: return operand_count(static_cast<ReduceOp>(header.operation));
     default: return 0;
   }
 }

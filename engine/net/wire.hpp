@@ -216,7 +216,7 @@ constexpr bool locks_in_stream(RequestHeader const& header) noexcept {
 constexpr bool is_write(RequestHeader const& header) noexcept {
   auto const kind = static_cast<RequestKind>(header.kind);
   bool const keeps =
-      kind == RequestKind::update && static_cast<Operation>(header.operation) == Operation::no_op;
+      kind == RequestKind::update && static_cast<ReduceOp>(header.operation) == ReduceOp::no_op;
   return kind != RequestKind::get && !keeps;
 }
 

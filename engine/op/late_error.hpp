@@ -43,7 +43,7 @@ struct LateError {
   int rank = of_peer;
 };
 
-/// Failures that have not been reported, by the context (Transfer::context) of the operation's issuer. Not
+/// Failures that have not been reported, by the context (RmaOp::context) of the operation's issuer. Not
 /// thread-safe.
 class LateErrors {
  public:

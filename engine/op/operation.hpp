@@ -26,7 +26,8 @@ struct ExposedMemory {
   }
 };
 
-enum class Direction : std::uint8_t { put, get };
+/// put and get move bytes; an update computes with elements.
+enum class OpKind : std::uint8_t { put, get, update };
 
 /// Guarantees that the caller asks for beyond a plain transfer, and facts that it vouches for. A set of bits;
 /// none costs anything unless set.
@@ -65,50 +66,73 @@ struct Completion {
   void (*done)(Completion& self, Status status, std::size_t bytes) noexcept = nullptr;
 };
 
-struct Transfer {
-  Direction direction = Direction::put;
+/// A one-sided operation: moves data between a buffer of the origin and memory of a target, or updates that
+/// memory with it. All layouts that are used have the same size().
+///
+/// put and get copy. An update is an accumulate, a fetching accumulate or a read-modify-write, element by
+/// element: target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i]. Its layouts
+/// have has_whole_elements() of `type`, and its sides do not overlap in memory. Without a guarantee of
+/// atomicity, concurrent updates of an element can be lost.
+struct RmaOp {
+  OpKind kind = OpKind::put;
+  ReduceOp reduce_op = ReduceOp::sum;     ///< of an update; is_defined(reduce_op, type)
+  ElementType type = ElementType::int64;  ///< of an update
+  bool is_notification = false;           ///< of another operation, which is counted in its stead
   Guarantee guarantees = Guarantee::none;
   /// Caller's context for operations without `completion`: a failure that arrives after issue() has returned
   /// is kept at the peer under this context until Engine::take_error.
   std::uint32_t context = 0;
-  std::byte* origin = nullptr;  ///< not written by put
+  std::byte* origin = nullptr;  ///< written by get, else read; not used by an update without an operand
   Layout origin_layout;
   RemoteAddress target = 0;
-  Layout target_layout;  ///< size() equal to origin_layout.size()
+  Layout target_layout;
   /// Counter at the target that is incremented when the target's memory is done with; 0: none. An aligned
   /// 64-bit word in memory that the target has allocated for communication.
   RemoteAddress notify = 0;
   ExposedMemory exposed;  ///< in which `target` and `notify` are offsets; no counter: neither is set
   Completion* completion = nullptr;
+  std::byte const* operand2 = nullptr;  ///< of an update with two operands, laid out as `origin`
+  std::byte* result = nullptr;          ///< of an update that fetches; else null
+  Layout result_layout;
+  /// Factor of the operand of an update by ReduceOp::sum, one element, or nullptr. Read during issue() only.
+  void const* scale = nullptr;
+
+  constexpr bool is_put() const noexcept { return kind == OpKind::put; }
+  constexpr bool is_get() const noexcept { return kind == OpKind::get; }
+  constexpr bool is_update() const noexcept { return kind == OpKind::update; }
+
+  /// Buffers of the origin that the operation reads: none of a get, two of an update with two operands.
+  constexpr unsigned operands() const noexcept {
+    if (is_update()) return operand_count(reduce_op);
+    return is_put() ? 1 : 0;
+  }
+  /// Whether data of the target come back.
+  constexpr bool fetches() const noexcept { return is_get() || result != nullptr; }
+  /// Whether the target's memory changes.
+  constexpr bool writes_target() const noexcept {
+    return is_put() || (is_update() && reduce_op != ReduceOp::no_op);
+  }
+  /// The buffer that fetched data go to, and its layout.
+  constexpr std::byte* sink() const noexcept { return is_get() ? origin : result; }
+  constexpr Layout const& sink_layout() const noexcept { return is_get() ? origin_layout : result_layout; }
 };
 
-/// Accumulate, fetching accumulate and read-modify-write, element by element:
-/// target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i].
-///
-/// All layouts have the same size(), and has_whole_elements() of `type`; the sides do not overlap in memory.
-/// Without a guarantee of atomicity, concurrent updates of an element can be lost.
-struct Update {
-  Operation operation = Operation::sum;
-  ElementType type = ElementType::int64;  ///< is_defined(operation, type)
-  Guarantee guarantees = Guarantee::none;
-  std::uint32_t context = 0;            ///< as for a Transfer
-  std::byte const* origin = nullptr;    ///< not used where the operation has no operand
-  std::byte const* operand2 = nullptr;  ///< laid out as `origin`; not used where there is no second operand
-  Layout origin_layout;
-  std::byte* result = nullptr;  ///< null: nothing is fetched
-  Layout result_layout;
-  RemoteAddress target = 0;
-  Layout target_layout;
-  /// Factor of the operand, one element, or nullptr; only with Operation::sum. Read during issue() only.
-  void const* scale = nullptr;
-  RemoteAddress notify = 0;      ///< as for a Transfer
-  ExposedMemory exposed;         ///< likewise
-  bool is_notification = false;  ///< of another operation, which is counted in its stead
-  Completion* completion = nullptr;
-};
+/// The update that `reduce_op` describes; the rest is to be filled in.
+constexpr RmaOp update_with(ReduceOp reduce_op, ElementType type) noexcept {
+  RmaOp op;
+  op.kind = OpKind::update;
+  op.reduce_op = reduce_op;
+  op.type = type;
+  return op;
+}
+
+/// The origin buffer of an operation that only reads it.
+inline std::byte* read_only(void const* buffer) noexcept {
+  return static_cast<std::byte*>(const_cast<void*>(buffer));
+}
 
 /// Whether the operation increments a counter at the target.
-constexpr bool notifies(auto const& operation) noexcept {
+constexpr bool notifies(RmaOp const& operation) noexcept {
   return operation.notify != 0 || operation.exposed.notify != ExposureId::none;
 }
 

@@ -8,73 +8,57 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Sets the fields common to all operations.
-template <typename Operation>
-MessageOperation begin_message(wire::RequestKind kind, Operation const& operation) noexcept {
-  MessageOperation message;
-  message.header = wire::begin_header<wire::RequestHeader>(kind);
-  message.header.address = operation.target;
-  message.header.exposure = static_cast<std::uint64_t>(operation.exposed.target);
-  message.target = operation.target_layout;
-  message.header.total = message.total = operation.target_layout.size();
-  return message;
-}
-
-/// `element_flag` requests atomicity of each element if the stripes are not held.
-unsigned flags_of(Guarantee guarantees, bool held, wire::RequestFlag element_flag) noexcept {
-  unsigned flags = held ? wire::flag_held : wire::RequestFlag{};
-  if (has(guarantees, Guarantee::target_registered)) flags |= wire::flag_registered;
-  if (!held && has(guarantees, Guarantee::element_atomic)) flags |= element_flag;
-  return flags;
-}
-
-}  // namespace
-
-MessageOperation message_of(Transfer const& transfer) noexcept {
-  bool const get = transfer.direction == Direction::get;
-  MessageOperation message = begin_message(get ? wire::RequestKind::get : wire::RequestKind::put, transfer);
-  if (get) {
-    message.sink = transfer.origin;
-    message.sink_layout = transfer.origin_layout;
-  } else {
-    message.source = transfer.origin;
-    message.source_layout = transfer.origin_layout;
-  }
-  return message;
-}
-
-MessageOperation message_of(Update const& update) noexcept {
-  MessageOperation message = begin_message(wire::RequestKind::update, update);
-  wire::RequestHeader& header = message.header;
+/// Sets the fields that only updates have.
+void describe_update(RmaOp const& update, wire::RequestHeader& header) noexcept {
   header.element_type = static_cast<std::uint8_t>(update.type);
-  header.operation = static_cast<std::uint8_t>(update.operation);
+  header.operation = static_cast<std::uint8_t>(update.reduce_op);
   if (update.scale != nullptr) {
     header.flags |= wire::flag_scale;
     std::memcpy(header.scale, update.scale, element_size(update.type));
   }
-  unsigned const operands = operand_count(update.operation);
-  if (operands > 0) {
-    message.source = update.origin;
-    message.source_layout = update.origin_layout;
+  if (update.fetches()) header.flags |= wire::flag_fetch;
+}
+
+}  // namespace
+
+wire::RequestKind request_kind_of(RmaOp const& operation) noexcept {
+  switch (operation.kind) {
+    case OpKind::put: return wire::RequestKind::put;
+    case OpKind::get: return wire::RequestKind::get;
+    default: return wire::RequestKind::update;
   }
-  if (operands > 1) message.source2 = update.operand2;
-  if (update.result != nullptr) {
-    header.flags |= wire::flag_fetch;
-    message.sink = update.result;
-    message.sink_layout = update.result_layout;
+}
+
+MessageOperation message_of(RmaOp const& operation) noexcept {
+  MessageOperation message;
+  message.header = wire::begin_header<wire::RequestHeader>(request_kind_of(operation));
+  message.header.address = operation.target;
+  message.header.exposure = static_cast<std::uint64_t>(operation.exposed.target);
+  message.target = operation.target_layout;
+  message.header.total = message.total = operation.target_layout.size();
+  if (operation.is_update()) describe_update(operation, message.header);
+  unsigned const operands = operation.operands();
+  if (operands > 0) {
+    message.source = operation.origin;
+    message.source_layout = operation.origin_layout;
+  }
+  if (operands > 1) message.source2 = operation.operand2;
+  if (operation.fetches()) {
+    message.sink = operation.sink();
+    message.sink_layout = operation.sink_layout();
   }
   return message;
 }
 
-std::uint16_t flags_for_execution(Transfer const& transfer, bool held) noexcept {
-  return static_cast<std::uint16_t>(flags_of(transfer.guarantees, held, wire::flag_atomic));
-}
-
-std::uint16_t flags_for_execution(Update const& update, bool held) noexcept {
-  unsigned flags = flags_of(update.guarantees, held, wire::flag_elements);
-  // The first update of a single element switches the mode of its memory, for which the stripe is held.
-  if (held && !has(update.guarantees, Guarantee::atomic)) flags |= wire::flag_elements;
-  if (update.result != nullptr) flags |= wire::flag_fetch;
+std::uint16_t flags_for_execution(RmaOp const& operation, bool held) noexcept {
+  bool const update = operation.is_update();
+  bool const atomic_elements = has(operation.guarantees, Guarantee::element_atomic);
+  unsigned flags = held ? wire::flag_held : wire::RequestFlag{};
+  if (has(operation.guarantees, Guarantee::target_registered)) flags |= wire::flag_registered;
+  if (!held && atomic_elements) flags |= update ? wire::flag_elements : wire::flag_atomic;
+  // The first update of a single element switches its memory, for which the stripe is held.
+  if (held && update && !has(operation.guarantees, Guarantee::atomic)) flags |= wire::flag_elements;
+  if (update && operation.fetches()) flags |= wire::flag_fetch;
   return static_cast<std::uint16_t>(flags);
 }
 

@@ -10,7 +10,7 @@
 
 namespace mpixrma::engine {
 
-/// The common form of transfers and updates as requests.
+/// An operation in the form of requests.
 struct MessageOperation {
   /// Complete except for the fields that differ by fragment: sequence, position, bytes, offset.
   wire::RequestHeader header{};
@@ -44,14 +44,14 @@ struct MessageOperation {
   }
 };
 
+wire::RequestKind request_kind_of(RmaOp const& operation) noexcept;
+
 /// Without guarantees and the fields that depend on them.
-MessageOperation message_of(Transfer const& transfer) noexcept;
-MessageOperation message_of(Update const& update) noexcept;
+MessageOperation message_of(RmaOp const& operation) noexcept;
 
 /// Returns the flags for the guarantees of an operation that is executed on arrival. `held`: its origin holds
 /// the stripes of the target.
-std::uint16_t flags_for_execution(Transfer const& transfer, bool held) noexcept;
-std::uint16_t flags_for_execution(Update const& update, bool held) noexcept;
+std::uint16_t flags_for_execution(RmaOp const& operation, bool held) noexcept;
 
 /// Returns the layout that the fragment's request describes.
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept;

@@ -6,17 +6,9 @@
 
 namespace mpixrma::engine {
 
-Issued AgentPath::issue_ahead(Peer& peer, Transfer const& transfer) {
-  return start_ahead(peer, message_of(transfer), transfer);
-}
-
-Issued AgentPath::issue_ahead(Peer& peer, Update const& update) {
-  return start_ahead(peer, message_of(update), update);
-}
-
-template <typename Operation>
-Issued AgentPath::start_ahead(Peer& peer, MessageOperation message, Operation const& operation) {
+Issued AgentPath::issue_ahead(Peer& peer, RmaOp const& operation) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
+  MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.flags |= flags_for_execution(operation, true);
   // The acknowledgement of the stream may wait for an earlier message, which may wait for the stripes.

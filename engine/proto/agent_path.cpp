@@ -25,22 +25,13 @@ wire::RequestFlag element_flag(wire::RequestHeader const& header) noexcept {
 
 }  // namespace
 
-Issued AgentPath::issue(Peer& peer, Transfer const& transfer, StripeHold hold) {
-  return start(peer, message_of(transfer), transfer, std::move(hold));
-}
-
-Issued AgentPath::issue(Peer& peer, Update const& update, StripeHold hold) {
-  return start(peer, message_of(update), update, std::move(hold));
-}
-
 Status AgentPath::reach(Peer& peer) {
   if (!connect(peer)) return descriptors_run_short() ? Status::no_descriptors : Status::unreachable;
   return peer.state().messages.broken ? Status::unreachable : Status::ok;
 }
 
-/// Sets the fields that only messages have.
-template <typename Operation>
-Issued AgentPath::start(Peer& peer, MessageOperation message, Operation const& operation, StripeHold hold) {
+Issued AgentPath::issue(Peer& peer, RmaOp const& operation, StripeHold hold) {
+  MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.notify_exposure = static_cast<std::uint64_t>(operation.exposed.notify);
   message.until_executed = has(operation.guarantees, Guarantee::remote_completion);

@@ -66,16 +66,14 @@ class AgentPath {
 
   bool knows(std::uint64_t process) const { return peers_.contains(process); }
 
-  /// `hold` has the stripes of an atomic operation in this process; they are held until it is executed.
-  Issued issue(Peer& peer, Transfer const& transfer, StripeHold hold);
-  Issued issue(Peer& peer, Update const& update, StripeHold hold);
+  /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
+  Issued issue(Peer& peer, RmaOp const& operation, StripeHold hold);
 
-  /// Sends an operation for which the caller holds the stripes in both processes, ahead of all unsent
-  /// messages and regardless of the credit, because earlier messages may wait for these stripes. It has no
-  /// predecessors and at most a fragment's data; its completion reports its end. Must not be called while the
-  /// stream is suspended. unsupported: too many messages are not executed yet.
-  Issued issue_ahead(Peer& peer, Transfer const& transfer);
-  Issued issue_ahead(Peer& peer, Update const& update);
+  /// Sends an operation for which the caller holds the stripes in both processes, ahead of everything that is
+  /// not sent yet and whatever the credit is: earlier messages may wait for these stripes. It has no
+  /// predecessors and at most a fragment's data; its completion tells its end. Not while the stream is
+  /// suspended. unsupported: too many messages are not executed yet.
+  Issued issue_ahead(Peer& peer, RmaOp const& operation);
 
   /// Requests a lock from the peer's agent, after all earlier operations. The completion is called when the
   /// lock is granted or the request has failed.
@@ -166,11 +164,7 @@ class AgentPath {
   Outstanding& queue(Peer& peer, MessageOperation const& operation);
   MessageOperation lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
                                 std::uint32_t owner) const noexcept;
-  template <typename Operation>
-  Issued start(Peer& peer, MessageOperation message, Operation const& operation, StripeHold hold);
   Issued start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
-  template <typename Operation>
-  Issued start_ahead(Peer& peer, MessageOperation message, Operation const& operation);
   void send_all(Outstanding& entry);
   std::uint64_t newest_ahead(Peer const& peer) const noexcept;
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,

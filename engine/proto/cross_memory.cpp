@@ -175,22 +175,24 @@ bool is_scattered(Layout const& layout) noexcept {
   return pieces >= many_pieces && layout.size() / pieces <= small_piece;
 }
 
-Status execute_across(Transfer const& transfer, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
-  Way const way{pid, transfer.direction == Direction::put, bytes_per_call};
+namespace {
+
+Status copy_across(RmaOp const& operation, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
+  Way const way{pid, operation.is_put(), bytes_per_call};
   std::size_t moved = 0;
-  Status const status = move(way, transfer.origin, transfer.origin_layout, 0, transfer.target,
-                             transfer.target_layout, 0, transfer.target_layout.size(), &moved);
+  Status const status = move(way, operation.origin, operation.origin_layout, 0, operation.target,
+                             operation.target_layout, 0, operation.target_layout.size(), &moved);
   if (done != nullptr) *done = moved;
   return status;
 }
 
-/// Reads a chunk of the target, updates it, and writes it back.
-Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
+/// Reads a chunk of the target, updates it, writes it back.
+Status update_across(RmaOp const& update, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
   std::size_t const total = update.target_layout.size();
   std::size_t const chunk = std::min(whole_elements(update.type, chunk_bytes), total);
   auto const target = std::make_unique_for_overwrite<std::byte[]>(chunk);
   PackedUpdate packed(update, chunk);
-  Reduction const reduction{update.type, update.operation, false, update.scale};
+  Reduction const reduction{update.type, update.reduce_op, false, update.scale};
   for (std::size_t position = 0; position < total; position += chunk) {
     std::size_t const bytes = std::min(chunk, total - position);
     Layout const layout = Layout::contiguous(bytes);
@@ -204,13 +206,20 @@ Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_cal
     packed.take(position, bytes);
     update_part(reduction, target.get(), layout, 0, packed.sides());
     packed.give_result();
-    Status const status = update.operation != Operation::no_op ? move_chunk(true) : Status::ok;
+    Status const status = update.writes_target() ? move_chunk(true) : Status::ok;
     if (done != nullptr) *done = position + moved;
     if (status == Status::unsupported && whole_elements(update.type, moved) != moved)
       return Status::transport;  // an element is half written, and no message can write its other half
     if (failed(status)) return status;
   }
   return Status::ok;
+}
+
+}  // namespace
+
+Status execute_across(RmaOp const& operation, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
+  return operation.is_update() ? update_across(operation, pid, bytes_per_call, done)
+                               : copy_across(operation, pid, bytes_per_call, done);
 }
 
 }  // namespace mpixrma::engine

@@ -20,14 +20,11 @@ bool is_scattered(Layout const& layout) noexcept;
 /// Maximum size of one system call; the kernel stops at 2 GiB less a page.
 inline constexpr std::size_t cross_memory_call_bytes = std::size_t{1} << 30;
 
-/// Returns bad_address if the target's memory is not mapped, not_writable if it is read-only, bad_origin if
-/// the origin of a put or get is not mapped (data transferred before stays), and unsupported if the system
-/// denies access. The caller holds the stripes that the guarantees require. `done`, if not null, receives the
-/// number of bytes transferred or updated, even if the rest fails.
-Status execute_across(Transfer const& transfer, pid_t pid,
-                      std::size_t bytes_per_call = cross_memory_call_bytes, std::size_t* done = nullptr);
-/// For an update that needs no CPU atomics.
-Status execute_across(Update const& update, pid_t pid, std::size_t bytes_per_call = cross_memory_call_bytes,
+/// bad_address when the target's memory is not mapped, not_writable when it can only be read, bad_origin when
+/// a put's or a get's origin is not there (what was transferred before stays); unsupported when the system
+/// refuses. An update needs no CPU atomics. The caller holds the stripes that the guarantees ask for. `done`,
+/// if not null: bytes of the data that are transferred or updated, also where the rest fails.
+Status execute_across(RmaOp const& operation, pid_t pid, std::size_t bytes_per_call = cross_memory_call_bytes,
                       std::size_t* done = nullptr);
 
 }  // namespace mpixrma::engine

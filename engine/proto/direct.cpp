@@ -8,18 +8,9 @@
 
 namespace mpixrma::engine {
 
-void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes&) noexcept {
-  bool const ordered = has(transfer.guarantees, Guarantee::ordered);
-  if (transfer.direction == Direction::put) {
-    order_before_store(ordered);
-    copy(target, transfer.target_layout, transfer.origin, transfer.origin_layout);
-  } else {
-    copy(transfer.origin, transfer.origin_layout, target, transfer.target_layout);
-    order_after_load(ordered);
-  }
-}
+namespace {
 
-void execute_directly(Update const& operation, std::byte* target, UpdateModes& modes) noexcept {
+void update_directly(RmaOp const& operation, std::byte* target, UpdateModes& modes) noexcept {
   Reduction const reduction = reduction_for(operation, modes);
   bool const ordered = has(operation.guarantees, Guarantee::ordered);
   order_before_store(ordered);
@@ -27,7 +18,24 @@ void execute_directly(Update const& operation, std::byte* target, UpdateModes& m
          {target, operation.target_layout, operation.origin, operation.operand2, operation.origin_layout,
           operation.result, operation.result_layout},
          places_for(operation, reduction, modes, target, operation.target));
-  order_after_load(ordered && operation.result != nullptr);
+  order_after_load(ordered && operation.fetches());
+}
+
+}  // namespace
+
+void execute_directly(RmaOp const& operation, std::byte* target, UpdateModes& modes) noexcept {
+  bool const ordered = has(operation.guarantees, Guarantee::ordered);
+  switch (operation.kind) {
+    case OpKind::put:
+      order_before_store(ordered);
+      copy(target, operation.target_layout, operation.origin, operation.origin_layout);
+      break;
+    case OpKind::get:
+      copy(operation.origin, operation.origin_layout, target, operation.target_layout);
+      order_after_load(ordered);
+      break;
+    case OpKind::update: update_directly(operation, target, modes); break;
+  }
 }
 
 namespace {
@@ -78,7 +86,7 @@ bool try_update_elements(Reduction reduction, std::byte* target, PackedSides con
                          RemoteAddress address) noexcept {
   ElementsUpdate update(reduction, target, sides, table.modes, address);
   StripeSet const stripes = update.stripes();
-  bool const only_reads = reduction.operation == Operation::no_op;
+  bool const only_reads = reduction.operation == ReduceOp::no_op;
   if (stripes != 0 && !only_reads) {
     SmallGuard const guard(table, address, address + sides.bytes, own_process);
     if (guard.is_held()) {

@@ -11,24 +11,13 @@
 namespace mpixrma::engine {
 
 /// `target` is the local address of the operation's target, in memory of a process with these modes. The
-/// caller holds the stripes that footprint_of() requires.
-void execute_directly(Transfer const& transfer, std::byte* target, UpdateModes& modes) noexcept;
-void execute_directly(Update const& update, std::byte* target, UpdateModes& modes) noexcept;
-
-/// Whether the stripes of the target must be held for an operation without the atomic guarantee.
-inline bool locks_target(Transfer const& transfer, UpdateModes const&) noexcept {
-  return has(transfer.guarantees, Guarantee::element_atomic);
-}
-inline bool locks_target(Update const& update, UpdateModes const& modes) noexcept {
-  return locks_target(
-      update.guarantees, update.target_layout, [&] { return elements_of(update); }, modes);
-}
+/// caller holds the stripes that footprint_of() has asked for.
+void execute_directly(RmaOp const& operation, std::byte* target, UpdateModes& modes) noexcept;
 
 /// As execute_directly(), with the stripes that the operation, without the atomic guarantee, requires in
 /// `table`. Its target is a virtual address in the process of that table, not an offset in an exposure; it
 /// accesses [begin, end).
-template <typename Operation>
-inline void execute_with_stripes(Operation const& operation, std::byte* target, StripeTable& table,
+inline void execute_with_stripes(RmaOp const& operation, std::byte* target, StripeTable& table,
                                  RemoteAddress begin, RemoteAddress end) noexcept {
   bool const locked = locks_target(operation, table.modes);
   StripeGuard const guard(table, locked ? stripes_of(begin, end) : 0);
@@ -60,13 +49,13 @@ bool try_update_elements(Reduction reduction, std::byte* target, PackedSides con
 /// one instruction; Word is the unsigned type of that size. For other operations returns false without side
 /// effects, and does not read `operand`.
 template <typename Word>
-inline bool update_word(Word* word, Operation operation, Word const& operand, Word operand2,
+inline bool update_word(Word* word, ReduceOp operation, Word const& operand, Word operand2,
                         Word* result) noexcept {
   switch (operation) {
-    case Operation::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); break;
-    case Operation::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); break;
-    case Operation::replace: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); break;
-    case Operation::compare_swap_eq:
+    case ReduceOp::increment: *result = __atomic_fetch_add(word, Word{1}, __ATOMIC_SEQ_CST); break;
+    case ReduceOp::sum: *result = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST); break;
+    case ReduceOp::replace: *result = __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST); break;
+    case ReduceOp::compare_swap_eq:
       *result = operand;
       __atomic_compare_exchange_n(word, result, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
       break;

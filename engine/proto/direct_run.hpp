@@ -10,25 +10,21 @@
 
 namespace mpixrma::engine {
 
-/// Executes the part of a transfer that is one run of the target's layout. `position` is the offset of the
-/// run in the data in bytes; `mapped` is its memory in this process.
-inline void direct_run(Transfer const& transfer, Segment const& run, std::size_t position, std::byte* mapped,
-                       UpdateModes&) {
-  if (transfer.direction == Direction::get) {
-    unpack(transfer.origin, transfer.origin_layout, position, mapped, run.length);
-  } else {
-    pack(mapped, transfer.origin, transfer.origin_layout, position, run.length);
-  }
-}
-/// As above, for an update. The caller holds the stripes that footprint_of() requires.
-inline void direct_run(Update const& update, Segment const& run, std::size_t position, std::byte* mapped,
+/// Carries out the part of an operation that is one run of the target's layout. `position`: where the run
+/// begins in the data, bytes; `mapped`: its memory in this process. The caller holds the stripes that
+/// footprint_of() asks for.
+inline void direct_run(RmaOp const& operation, Segment const& run, std::size_t position, std::byte* mapped,
                        UpdateModes& modes) {
-  PackedUpdate packed(update, run.length);
+  if (operation.is_put())
+    return pack(mapped, operation.origin, operation.origin_layout, position, run.length);
+  if (operation.is_get())
+    return unpack(operation.origin, operation.origin_layout, position, mapped, run.length);
+  PackedUpdate packed(operation, run.length);
   packed.take(position, run.length);
-  Reduction const reduction = reduction_for(update, modes);
-  update_part(
-      reduction, mapped, Layout::contiguous(run.length), 0, packed.sides(),
-      places_for(update, reduction, modes, mapped, update.target + static_cast<std::uint64_t>(run.offset)));
+  Reduction const reduction = reduction_for(operation, modes);
+  RemoteAddress const address = operation.target + static_cast<std::uint64_t>(run.offset);
+  update_part(reduction, mapped, Layout::contiguous(run.length), 0, packed.sides(),
+              places_for(operation, reduction, modes, mapped, address));
   packed.give_result();
 }
 

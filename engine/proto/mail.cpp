@@ -20,61 +20,45 @@ namespace mpixrma::engine {
 namespace {
 
 /// Whether the operation fits into a slot.
-bool suits(Transfer const& transfer) noexcept {
-  return transfer.target_layout.is_contiguous() && transfer.target_layout.block <= Mail::most_data;
-}
-bool suits(Update const& update) noexcept {
-  std::size_t const operands = operand_count(update.operation);
-  return update.target_layout.is_contiguous() && update.scale == nullptr &&
-         update.target_layout.block * std::max<std::size_t>(operands, 1) <= Mail::most_data;
+bool suits(RmaOp const& operation) noexcept {
+  std::size_t const copies = std::max(operation.operands(), 1u);
+  return operation.target_layout.is_contiguous() && operation.scale == nullptr &&
+         operation.target_layout.block * copies <= Mail::most_data;
 }
 
-/// Whether staging the operation is worthwhile, compared with the other paths.
-bool suits_staging(Transfer const& transfer, MailRoute const& route) noexcept {
-  // Staged data is copied twice, once by each processor: the kernel copies more than this in the same time,
-  // but not in many small pieces.
+/// Whether staging the operation is worthwhile, compared with the other protocols.
+bool suits_staging(RmaOp const& operation, MailRoute const& route) noexcept {
+  // The stripes are held until the last part of an update is executed: whatever is left must not ask for
+  // them.
+  if (operation.is_update()) return !route.held || route.across;
+  // What is staged is copied twice, by one processor and by the other: the kernel copies more than this in
+  // the time, but not in many small pieces.
   constexpr std::size_t most_beside_kernel = 16 * 1024;
   if (!route.across) return !route.held;
-  return transfer.target_layout.size() <= most_beside_kernel || is_scattered(transfer.target_layout);
-}
-bool suits_staging(Update const&, MailRoute const& route) noexcept {
-  // The stripes are held until the last part is executed, so the remainder must not need to acquire them.
-  return !route.held || route.across;
+  return operation.target_layout.size() <= most_beside_kernel || is_scattered(operation.target_layout);
 }
 
-/// An unmapped origin must be an error, as it is when the kernel transfers the data.
-bool origin_is_there(Transfer const& transfer, DataRange range) noexcept {
-  if (!transfer.origin_layout.is_contiguous()) return true;
-  return accessible(transfer.origin + range.offset, range.bytes, transfer.direction == Direction::get);
-}
-bool origin_is_there(Update const&, DataRange) noexcept { return true; }
-
-void write(Mail& mail, Transfer const& transfer) noexcept {
-  bool const get = transfer.direction == Direction::get;
-  mail.kind = static_cast<std::uint8_t>(get ? wire::RequestKind::get : wire::RequestKind::put);
-  mail.element_type = mail.operation = 0;
-  mail.data_bytes = get ? 0 : mail.bytes;
-  if (!get) pack(mail.data, transfer.origin, transfer.origin_layout, 0, mail.bytes);
+/// An unmapped origin of a put or get must be an error, as it is when the kernel transfers the data.
+bool origin_is_there(RmaOp const& operation, DataRange range) noexcept {
+  if (operation.is_update() || !operation.origin_layout.is_contiguous()) return true;
+  return accessible(operation.origin + range.offset, range.bytes, operation.is_get());
 }
 
-void write(Mail& mail, Update const& update) noexcept {
-  mail.kind = static_cast<std::uint8_t>(wire::RequestKind::update);
-  mail.element_type = static_cast<std::uint8_t>(update.type);
-  mail.operation = static_cast<std::uint8_t>(update.operation);
-  unsigned const operands = operand_count(update.operation);
+void write(Mail& mail, RmaOp const& operation) noexcept {
+  bool const update = operation.is_update();
+  mail.kind = static_cast<std::uint8_t>(request_kind_of(operation));
+  mail.element_type = update ? static_cast<std::uint8_t>(operation.type) : 0;
+  mail.operation = update ? static_cast<std::uint8_t>(operation.reduce_op) : 0;
+  unsigned const operands = operation.operands();
   mail.data_bytes = static_cast<std::uint16_t>(operands * mail.bytes);
-  if (operands > 0) pack(mail.data, update.origin, update.origin_layout, 0, mail.bytes);
-  if (operands > 1) pack(mail.data + mail.bytes, update.operand2, update.origin_layout, 0, mail.bytes);
+  if (operands > 0) pack(mail.data, operation.origin, operation.origin_layout, 0, mail.bytes);
+  if (operands > 1) pack(mail.data + mail.bytes, operation.operand2, operation.origin_layout, 0, mail.bytes);
 }
 
 /// Reads the fetched data: as much as was requested, regardless of the sizes in the answer.
-void read(Mail const& mail, Transfer const& transfer) noexcept {
-  if (transfer.direction == Direction::get)
-    unpack(transfer.origin, transfer.origin_layout, 0, mail.data, transfer.target_layout.block);
-}
-void read(Mail const& mail, Update const& update) noexcept {
-  if (update.result != nullptr)
-    unpack(update.result, update.result_layout, 0, mail.data, update.target_layout.block);
+void read(Mail const& mail, RmaOp const& operation) noexcept {
+  if (operation.fetches())
+    unpack(operation.sink(), operation.sink_layout(), 0, mail.data, operation.target_layout.block);
 }
 
 Status status_of(Mail const& mail) noexcept {
@@ -117,8 +101,7 @@ Outcome wait(MailSlot& slot, MailRoute const& route) {
   return Outcome::answered;
 }
 
-template <typename Operation>
-std::optional<Status> deliver_small(Operation const& operation, MailRoute const& route) {
+std::optional<Status> deliver_small(RmaOp const& operation, MailRoute const& route) {
   RemoteSegments& target = *route.peer.state().segments;
   Mailbox& mailbox = target.mailbox();
   std::size_t const bytes = operation.target_layout.block;
@@ -144,10 +127,9 @@ std::optional<Status> deliver_small(Operation const& operation, MailRoute const&
 }
 
 /// An operation in fragments, of which several are in flight at once.
-template <typename Operation>
 class StagedDelivery {
  public:
-  StagedDelivery(Operation const& operation, MailRoute const& route)
+  StagedDelivery(RmaOp const& operation, MailRoute const& route)
       : operation_(operation),
         message_(message_of(operation)),
         route_(route),
@@ -268,7 +250,7 @@ class StagedDelivery {
     stopped_ = true;
   }
 
-  Operation const& operation_;
+  RmaOp const& operation_;
   MessageOperation message_;
   MailRoute const& route_;
   RemoteSegments& target_;
@@ -284,9 +266,9 @@ class StagedDelivery {
   Status status_ = Status::ok;
 };
 
-template <typename Operation>
-std::optional<Status> deliver_any(Operation const& operation, MailRoute const& route,
-                                  std::vector<DataRange>* left) {
+}  // namespace
+
+std::optional<Status> deliver(RmaOp const& operation, MailRoute const& route, std::vector<DataRange>* left) {
   bool const small = suits(operation);
   // Messages cannot describe more dimensions.
   bool const described = operation.target_layout.dims.size() <= max_dimensions;
@@ -294,17 +276,6 @@ std::optional<Status> deliver_any(Operation const& operation, MailRoute const& r
   if (!route.peer.state().segments->mailbox_use().permits()) return std::nullopt;
   if (small) return deliver_small(operation, route);
   return StagedDelivery(operation, route).run(left);
-}
-
-}  // namespace
-
-std::optional<Status> deliver(Transfer const& transfer, MailRoute const& route,
-                              std::vector<DataRange>* left) {
-  return deliver_any(transfer, route, left);
-}
-
-std::optional<Status> deliver(Update const& update, MailRoute const& route, std::vector<DataRange>* left) {
-  return deliver_any(update, route, left);
 }
 
 }  // namespace mpixrma::engine

@@ -28,7 +28,6 @@ struct MailRoute {
 /// Returns nullopt if the operation is unsuitable, or the target has not polled for `patience`; if it stopped
 /// polling in the middle, `left` receives the remaining ranges. Returns bad_origin if the memory of a put or
 /// get is not mapped, or else the target's status.
-std::optional<Status> deliver(Transfer const& transfer, MailRoute const& route, std::vector<DataRange>* left);
-std::optional<Status> deliver(Update const& update, MailRoute const& route, std::vector<DataRange>* left);
+std::optional<Status> deliver(RmaOp const& operation, MailRoute const& route, std::vector<DataRange>* left);
 
 }  // namespace mpixrma::engine

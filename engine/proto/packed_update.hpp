@@ -12,9 +12,9 @@ namespace mpixrma::engine {
 class PackedUpdate {
  public:
   /// For pieces of at most `capacity` bytes.
-  PackedUpdate(Update const& update, std::size_t capacity)
+  PackedUpdate(RmaOp const& update, std::size_t capacity)
       : update_(update),
-        operands_(operand_count(update.operation)),
+        operands_(operand_count(update.reduce_op)),
         capacity_(capacity),
         memory_(std::make_unique_for_overwrite<std::byte[]>(3 * capacity)) {}
 
@@ -40,7 +40,7 @@ class PackedUpdate {
   std::byte* operand2() const noexcept { return memory_.get() + capacity_; }
   std::byte* fetched() const noexcept { return memory_.get() + 2 * capacity_; }
 
-  Update const& update_;
+  RmaOp const& update_;
   unsigned operands_;
   std::size_t capacity_;
   std::unique_ptr<std::byte[]> memory_;

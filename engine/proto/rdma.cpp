@@ -25,7 +25,7 @@ RdmaState const& RdmaState::none() noexcept {
   return empty;
 }
 
-bool RdmaPath::suits(Transfer const& transfer) noexcept {
+bool RdmaPath::suits(RmaOp const& transfer) noexcept {
   // Locking and counting are done by the target's agent.
   if (notifies(transfer)) return false;
   if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
@@ -37,7 +37,7 @@ bool RdmaPath::suits(Transfer const& transfer) noexcept {
   return long_runs(transfer.target_layout) && long_runs(transfer.origin_layout);
 }
 
-RemoteKey* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexcept {
+RemoteKey* RdmaPath::find_key(Peer& peer, RmaOp const& transfer) noexcept {
   RdmaState* const state = peer.state().rdma_if_any();
   if (state == nullptr) return nullptr;
   auto& keys = state->keys;
@@ -50,7 +50,7 @@ RemoteKey* RdmaPath::find_key(Peer& peer, Transfer const& transfer) noexcept {
                                                                                                 : nullptr;
 }
 
-RemoteExposure* RdmaPath::find_exposure(Peer& peer, Transfer const& transfer) noexcept {
+RemoteExposure* RdmaPath::find_exposure(Peer& peer, RmaOp const& transfer) noexcept {
   RdmaState* const state = peer.state().rdma_if_any();
   if (state == nullptr) return nullptr;
   auto const found = state->exposures.find(transfer.exposed.target);
@@ -172,11 +172,11 @@ void on_part_done(void* request, ucs_status_t status, void* argument) {
   settle(operation);
 }
 
-Status post(RdmaOperation& operation, Direction direction, std::byte* local, std::size_t bytes,
+Status post(RdmaOperation& operation, OpKind direction, std::byte* local, std::size_t bytes,
             RemoteAddress remote, ucp_rkey_h key) {
   ucp_request_param_t const param = callback_of(&on_part_done, &operation);
   ucp_ep_h const endpoint = operation.peer->state().messages.endpoint;
-  ucs_status_ptr_t const request = direction == Direction::put
+  ucs_status_ptr_t const request = direction == OpKind::put
                                        ? ucp_put_nbx(endpoint, local, bytes, remote, key, &param)
                                        : ucp_get_nbx(endpoint, local, bytes, remote, key, &param);
   if (UCS_PTR_IS_ERR(request)) return Status::transport;
@@ -185,7 +185,7 @@ Status post(RdmaOperation& operation, Direction direction, std::byte* local, std
 }
 
 /// Posts a put or get for each run that is contiguous on both sides.
-void post_runs(RdmaOperation& operation, Transfer const& transfer, ucp_rkey_h key) {
+void post_runs(RdmaOperation& operation, RmaOp const& transfer, ucp_rkey_h key) {
   LayoutCursor here(transfer.origin_layout);
   LayoutCursor there(transfer.target_layout);
   Segment a{0, 0};
@@ -194,7 +194,7 @@ void post_runs(RdmaOperation& operation, Transfer const& transfer, ucp_rkey_h ke
     if (a.length == 0) a = here.next();
     if (b.length == 0) b = there.next();
     std::size_t const step = std::min(a.length, b.length);
-    operation.status = post(operation, transfer.direction, transfer.origin + a.offset, step,
+    operation.status = post(operation, transfer.kind, transfer.origin + a.offset, step,
                             transfer.target + static_cast<std::uint64_t>(b.offset), key);
     rest -= step;
     for (Segment* const run : {&a, &b}) {
@@ -213,9 +213,9 @@ struct Flush {
 void start_flush(Peer& peer);
 
 /// Unknown for exposed memory, whose offset is not stored.
-OperationKind kind_of(Transfer const& transfer) noexcept {
+OperationKind kind_of(RmaOp const& transfer) noexcept {
   if (transfer.exposed.target != ExposureId::none) return OperationKind::unknown;
-  return transfer.direction == Direction::put ? OperationKind::put : OperationKind::get;
+  return transfer.kind == OpKind::put ? OperationKind::put : OperationKind::get;
 }
 
 void end_flush(Flush const& flush, ucs_status_t status) {
@@ -260,11 +260,11 @@ void start_flush(Peer& peer) {
 
 }  // namespace
 
-Issued RdmaPath::issue(Peer& peer, Transfer const& transfer, RemoteKey& key) {
+Issued RdmaPath::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key) {
   RdmaState& state = peer.state().make_rdma();
   std::uint64_t const number = ++state.issued;
   key.newest_use = number;
-  bool const put = transfer.direction == Direction::put;
+  bool const put = transfer.kind == OpKind::put;
   bool const remote =
       put && transfer.completion != nullptr && has(transfer.guarantees, Guarantee::remote_completion);
   if (has(transfer.guarantees, Guarantee::ordered)) state.newest_ordered = number;

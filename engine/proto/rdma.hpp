@@ -23,15 +23,15 @@ bool hardware_rdma_present(char const* interfaces, Log const& log);
 class RdmaPath {
  public:
   /// Whether this path is worthwhile for the transfer if the memory is registered.
-  static bool suits(Transfer const& transfer) noexcept;
+  static bool suits(RmaOp const& transfer) noexcept;
 
   /// Returns the key for the transfer's target range, or nullptr if it is unknown.
-  static RemoteKey* find_key(Peer& peer, Transfer const& transfer) noexcept;
+  static RemoteKey* find_key(Peer& peer, RmaOp const& transfer) noexcept;
   /// Stores an answer of the peer's agent: a segment with its key, if there is one, or a gap. Must be called
   /// in the order of arrival with revoke().
   static void learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key);
   /// Returns the known exposure of the transfer, or nullptr.
-  static RemoteExposure* find_exposure(Peer& peer, Transfer const& transfer) noexcept;
+  static RemoteExposure* find_exposure(Peer& peer, RmaOp const& transfer) noexcept;
   /// The owner revokes the segment or exposure with this number at `base`: no later operation uses it.
   /// Returns true once no operation uses it and its key is destroyed; must be called again until then.
   static bool revoke(Peer& peer, std::uint64_t number, RemoteAddress base);
@@ -41,7 +41,7 @@ class RdmaPath {
   /// Destroys all keys, even if in use. Must be called before the peer's endpoint is closed.
   static void forget_all(Peer& peer) noexcept;
 
-  static Issued issue(Peer& peer, Transfer const& transfer, RemoteKey& key);
+  static Issued issue(Peer& peer, RmaOp const& transfer, RemoteKey& key);
 
   /// Whether every operation up to `number` has ended; starts a flush if only that is missing.
   static bool reached(Peer& peer, std::uint64_t number);

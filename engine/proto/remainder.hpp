@@ -17,8 +17,7 @@ struct DataRange {
 
 class LayoutParts {
  public:
-  LayoutParts() = default;
-  /// Empty if the layout has no data.
+  /// Nothing of a layout that describes nothing.
   LayoutParts(Layout const& whole, std::span<DataRange const> ranges) {
     if (whole.size() == 0) return;
     LayoutCursor cursor(whole);
@@ -38,31 +37,30 @@ class LayoutParts {
 
 /// The `ranges` of the operation, without its notification and completion. Valid as long as this object
 /// exists.
-template <typename Operation>
 class Remainder {
  public:
-  Remainder(Operation const& whole, std::span<DataRange const> ranges)
-      : target_(whole.target_layout, ranges), origin_(whole.origin_layout, ranges), operation_(whole) {
+  Remainder(RmaOp const& whole, std::span<DataRange const> ranges)
+      : target_(whole.target_layout, ranges),
+        origin_(whole.origin_layout, ranges),
+        result_(whole.result_layout, ranges),
+        operation_(whole) {
     operation_.target_layout = target_.view();
     operation_.origin_layout = origin_.view();
+    operation_.result_layout = result_.view();
     operation_.notify = 0;
     operation_.exposed.notify = ExposureId::none;
     operation_.completion = nullptr;
-    if constexpr (requires { operation_.result_layout; }) {
-      result_ = LayoutParts(whole.result_layout, ranges);
-      operation_.result_layout = result_.view();
-    }
   }
   Remainder(Remainder const&) = delete;
   Remainder& operator=(Remainder const&) = delete;
 
-  Operation const& operation() const noexcept { return operation_; }
+  RmaOp const& operation() const noexcept { return operation_; }
 
  private:
   LayoutParts target_;
   LayoutParts origin_;
   LayoutParts result_;
-  Operation operation_;
+  RmaOp operation_;
 };
 
 }  // namespace mpixrma::engine

@@ -13,7 +13,7 @@ static_assert(static_cast<int>(Status::stale_exposure) == MPIX_ENGINE_STALE_EXPO
 static_assert(static_cast<unsigned>(Guarantee::overlap_ordered) == MPIX_ENGINE_OVERLAP_ORDERED);
 static_assert(static_cast<unsigned>(Rights::update) == MPIX_ENGINE_UPDATE);
 static_assert(static_cast<int>(ElementType::count_) == MPIX_ENGINE_TYPE_DOUBLE_DOUBLE + 1);
-static_assert(static_cast<int>(Operation::count_) == MPIX_ENGINE_OP_COMPARE_SWAP_NE + 1);
+static_assert(static_cast<int>(ReduceOp::count_) == MPIX_ENGINE_OP_COMPARE_SWAP_NE + 1);
 
 template <typename Body>
 int status_of(Body body) noexcept {
@@ -37,8 +37,8 @@ Layout layout_of(mpix_engine_layout const& layout) noexcept {
   return {layout.block, {layout.dims, layout.dim_count}, {layout.segments, layout.segment_count}};
 }
 
-template <typename Operation>
-ExposedMemory exposed_by(Operation const& given) noexcept {
+template <typename Given>
+ExposedMemory exposed_by(Given const& given) noexcept {
   return {static_cast<ExposureId>(given.exposure), static_cast<ExposureId>(given.notify_exposure)};
 }
 
@@ -65,47 +65,42 @@ Status tell(Issued const& issued, mpix_engine_issued* result) noexcept {
   return issued.status;
 }
 
-int issue(mpix_engine_t* engine, mpix_engine_peer_t* peer, Direction direction,
-          mpix_engine_transfer const& given, mpix_engine_issued* result) noexcept {
-  return status_of([&] {
-    Transfer transfer;
-    transfer.direction = direction;
-    transfer.guarantees = static_cast<Guarantee>(given.guarantees);
-    transfer.context = given.context;
-    transfer.origin = static_cast<std::byte*>(given.origin);
-    transfer.origin_layout = layout_of(given.origin_layout);
-    transfer.target = given.target;
-    transfer.target_layout = layout_of(given.target_layout);
-    transfer.notify = given.notify;
-    transfer.exposed = exposed_by(given);
-    transfer.completion = Teller::of(given.completion);
-    return tell(engine_of(engine).issue(peer_of(peer), transfer), result);
-  });
+/// The fields that a transfer and an update have in common in the C interface.
+template <typename Given>
+RmaOp common_of(OpKind kind, Given const& given) noexcept {
+  RmaOp operation;
+  operation.kind = kind;
+  operation.guarantees = static_cast<Guarantee>(given.guarantees);
+  operation.context = given.context;
+  operation.origin = read_only(given.origin);
+  operation.origin_layout = layout_of(given.origin_layout);
+  operation.target = given.target;
+  operation.target_layout = layout_of(given.target_layout);
+  operation.notify = given.notify;
+  operation.exposed = exposed_by(given);
+  operation.completion = Teller::of(given.completion);
+  return operation;
+}
+
+RmaOp update_of(mpix_engine_update const& given) noexcept {
+  RmaOp update = common_of(OpKind::update, given);
+  update.reduce_op = static_cast<ReduceOp>(given.operation);
+  update.type = static_cast<ElementType>(given.type);
+  update.operand2 = static_cast<std::byte const*>(given.operand2);
+  update.result = static_cast<std::byte*>(given.result);
+  update.result_layout = layout_of(given.result_layout);
+  update.scale = given.scale;
+  return update;
+}
+
+int issue(mpix_engine_t* engine, mpix_engine_peer_t* peer, RmaOp const& operation,
+          mpix_engine_issued* result) noexcept {
+  return status_of([&] { return tell(engine_of(engine).issue(peer_of(peer), operation), result); });
 }
 
 template <typename Enumeration>
 bool is_one_of(int value, Enumeration end) noexcept {
   return value >= 0 && value < static_cast<int>(end);
-}
-
-Update update_of(mpix_engine_update const& given) noexcept {
-  Update update;
-  update.operation = static_cast<Operation>(given.operation);
-  update.type = static_cast<ElementType>(given.type);
-  update.guarantees = static_cast<Guarantee>(given.guarantees);
-  update.context = given.context;
-  update.origin = static_cast<std::byte const*>(given.origin);
-  update.operand2 = static_cast<std::byte const*>(given.operand2);
-  update.origin_layout = layout_of(given.origin_layout);
-  update.result = static_cast<std::byte*>(given.result);
-  update.result_layout = layout_of(given.result_layout);
-  update.target = given.target;
-  update.target_layout = layout_of(given.target_layout);
-  update.scale = given.scale;
-  update.notify = given.notify;
-  update.exposed = exposed_by(given);
-  update.completion = Teller::of(given.completion);
-  return update;
 }
 
 void show(Traffic const& traffic, mpix_engine_traffic* shown) noexcept {
@@ -192,20 +187,20 @@ void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t 
 
 int mpix_engine_put(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                     const struct mpix_engine_transfer* transfer, struct mpix_engine_issued* issued) {
-  return issue(engine, peer, Direction::put, *transfer, issued);
+  return issue(engine, peer, common_of(OpKind::put, *transfer), issued);
 }
 
 int mpix_engine_get(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                     const struct mpix_engine_transfer* transfer, struct mpix_engine_issued* issued) {
-  return issue(engine, peer, Direction::get, *transfer, issued);
+  return issue(engine, peer, common_of(OpKind::get, *transfer), issued);
 }
 
 int mpix_engine_issue_update(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                              const struct mpix_engine_update* update, struct mpix_engine_issued* issued) {
   bool const known =
-      is_one_of(update->operation, Operation::count_) && is_one_of(update->type, ElementType::count_);
+      is_one_of(update->operation, ReduceOp::count_) && is_one_of(update->type, ElementType::count_);
   if (!known) return MPIX_ENGINE_BAD_ARGUMENT;
-  return status_of([&] { return tell(engine_of(engine).issue(peer_of(peer), update_of(*update)), issued); });
+  return issue(engine, peer, update_of(*update), issued);
 }
 
 uint64_t mpix_engine_newest(const mpix_engine_peer_t* peer) { return peer_of(peer).newest(); }

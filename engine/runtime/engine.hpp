@@ -90,10 +90,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// on. Does nothing if the process is not a peer. Any thread.
   void lose(std::uint64_t process) noexcept;
 
-  /// Issues an operation. Arrays and layouts that it refers to may be reused when the call returns; the
-  /// origin and result buffers when the operation is complete.
-  Issued issue(Peer& peer, Transfer const& transfer);
-  Issued issue(Peer& peer, Update const& update);
+  /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the
+  /// origin and result buffers when it is complete.
+  Issued issue(Peer& peer, RmaOp const& operation);
 
   /// Waits until every message up to `sequence` is executed at the target and its data has arrived, and makes
   /// earlier direct stores visible. Errors: see take_error.
@@ -326,53 +325,35 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   Status look_at(void const* base, std::size_t bytes, MemoryRights* found) const;
   Status attach(void* base, std::size_t bytes, MemoryRights* found);
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused);
-  template <typename Operation>
-  bool direct_piecewise(Peer& peer, Operation const& operation, Status* refused);
-  template <typename Operation>
-  void count(Peer& peer, Path path, Operation const& operation) noexcept;
-  template <typename Operation>
-  std::optional<Status> issue_direct(Peer& peer, Operation const& operation, RemoteAddress begin,
+  bool direct_piecewise(Peer& peer, RmaOp const& operation, Status* refused);
+  void count(Peer& peer, Path path, RmaOp const& operation) noexcept;
+  std::optional<Status> issue_direct(Peer& peer, RmaOp const& operation, RemoteAddress begin,
                                      std::size_t bytes);
-  template <typename Operation>
-  bool reaches_across(Peer& peer, Operation const& operation) noexcept;
-  template <typename Operation>
-  bool moves_across(Peer& peer, Operation const& operation) noexcept;
-  template <typename Operation>
-  bool needs_message(Peer& peer, Operation const& operation, RemoteAddress begin, std::size_t bytes);
+  bool reaches_across(Peer& peer, RmaOp const& operation) noexcept;
+  bool moves_across(Peer& peer, RmaOp const& operation) noexcept;
+  bool needs_message(Peer& peer, RmaOp const& operation, RemoteAddress begin, std::size_t bytes);
   void wait_for_overlapping(Peer& peer, TargetAccess const& access);
   bool keeps_accesses(Peer& peer, Guarantee guarantees) const noexcept;
   Predecessors predecessors_of(Peer& peer, Guarantee guarantees, TargetAccess const& access);
   void note_access(Peer& peer, Guarantee guarantees, TargetAccess const& access, Path path,
                    Issued const& issued) const noexcept;
-  template <typename Operation>
-  std::optional<Status> issue_across(Peer& peer, Operation const& operation, bool held);
-  template <typename Operation>
-  std::optional<Status> issue_mail(Peer& peer, Operation const& operation, bool held, bool across,
+  std::optional<Status> issue_across(Peer& peer, RmaOp const& operation, bool held);
+  std::optional<Status> issue_mail(Peer& peer, RmaOp const& operation, bool held, bool across,
                                    std::vector<DataRange>* left);
-  template <typename Operation>
-  Status issue_held(Peer& peer, Operation const& operation);
-  template <typename Operation>
-  Status issue_left(Peer& peer, Operation const& operation, Operation const& named, bool held,
+  Status issue_held(Peer& peer, RmaOp const& operation);
+  Status issue_left(Peer& peer, RmaOp const& operation, RmaOp const& named, bool held,
                     std::span<DataRange const> left);
-  template <typename Operation>
-  Status resolve(Peer& peer, Operation* operation);
-  template <typename Operation>
-  Status look_again(Peer& peer, Operation const& named);
-  template <typename Operation>
-  std::optional<Status> issue_local(Peer& peer, Operation const& operation, Operation const& named);
-  template <typename Operation>
-  std::optional<Status> issue_here(Peer& peer, Operation const& operation);
-  template <typename Operation>
-  Issued issue_any(Peer& peer, Operation const& operation);
-  template <typename Operation>
-  Issued issue_message(Peer& peer, Operation const& operation);
-  template <typename Done>
-  Issued notify(Peer& peer, Done const& done);
-  std::optional<Issued> issue_rdma(Peer& peer, Transfer const& transfer, std::uint64_t after,
+  Status resolve(Peer& peer, RmaOp* operation);
+  Status look_again(Peer& peer, RmaOp const& named);
+  std::optional<Status> issue_local(Peer& peer, RmaOp const& operation, RmaOp const& named);
+  std::optional<Status> issue_here(Peer& peer, RmaOp const& operation);
+  Issued issue_message(Peer& peer, RmaOp const& operation);
+  Issued notify(Peer& peer, RmaOp const& done);
+  std::optional<Issued> issue_rdma(Peer& peer, RmaOp const& transfer, std::uint64_t after,
                                    std::unique_lock<std::mutex>& held);
-  std::optional<Issued> issue_rdma_at_exposure(Peer& peer, Transfer const& transfer, std::uint64_t after,
+  std::optional<Issued> issue_rdma_at_exposure(Peer& peer, RmaOp const& transfer, std::uint64_t after,
                                                std::unique_lock<std::mutex>& held);
-  std::optional<Issued> issue_rdma_at_address(Peer& peer, Transfer const& transfer, std::uint64_t after,
+  std::optional<Issued> issue_rdma_at_address(Peer& peer, RmaOp const& transfer, std::uint64_t after,
                                               std::unique_lock<std::mutex>& held);
   static void wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
   template <typename Predicate>

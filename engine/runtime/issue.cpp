@@ -31,20 +31,20 @@ struct TargetRange {
   RemoteAddress begin;
   std::size_t bytes;
 };
-TargetRange touched_by(auto const& operation) noexcept {
+TargetRange touched_by(RmaOp const& operation) noexcept {
   Extent const extent = operation.target_layout.extent();
   return {plus(operation.target, extent.begin), static_cast<std::size_t>(extent.end - extent.begin)};
 }
 
 /// The CPU's atomics do not work across address spaces.
-bool needs_cpu_atomics(Transfer const&, UpdateModes&) noexcept { return false; }
-bool needs_cpu_atomics(Update const& update, UpdateModes& modes) noexcept {
-  return reduction_for(update, modes).element_atomic;
+bool needs_cpu_atomics(RmaOp const& operation, UpdateModes& modes) noexcept {
+  return operation.is_update() && reduction_for(operation, modes).element_atomic;
 }
 
 /// Whether a run of the target's layout may end within an element.
-bool cuts_elements(Transfer const&) noexcept { return false; }
-bool cuts_elements(Update const& update) noexcept { return has_inner_gap(update.type); }
+bool cuts_elements(RmaOp const& operation) noexcept {
+  return operation.is_update() && has_inner_gap(operation.type);
+}
 
 /// Returns the segment that contains [begin, begin + bytes): bad_address if none contains the first byte,
 /// overrun if the segment ends before the range does.
@@ -87,8 +87,7 @@ Status Engine::view(Peer& peer, ExposureId id, ExposedView* view) {
 }
 
 /// Replaces an exposure of a peer on this host and an offset by the address, and validates the counter.
-template <typename Operation>
-Status Engine::resolve(Peer& peer, Operation* operation) {
+Status Engine::resolve(Peer& peer, RmaOp* operation) {
   RemoteSegments const& segments = *peer.state().segments;
   Exposure exposure;
   ExposedMemory const named = std::exchange(operation->exposed, {});
@@ -105,26 +104,23 @@ Status Engine::resolve(Peer& peer, Operation* operation) {
 }
 
 /// Revalidates the exposures. Addresses need no validation.
-template <typename Operation>
-Status Engine::look_again(Peer& peer, Operation const& named) {
+Status Engine::look_again(Peer& peer, RmaOp const& named) {
   if (!named.exposed.is_named()) return Status::ok;
-  Operation again = named;
+  RmaOp again = named;
   return resolve(peer, &again);
 }
 
 /// Executes an operation that needs no message, or returns nullopt.
-template <typename Operation>
-std::optional<Status> Engine::issue_here(Peer& peer, Operation const& operation) {
+std::optional<Status> Engine::issue_here(Peer& peer, RmaOp const& operation) {
   if (!operation.exposed.is_named()) return issue_local(peer, operation, operation);
-  Operation resolved = operation;
+  RmaOp resolved = operation;
   Status const status = resolve(peer, &resolved);
   return failed(status) ? status : issue_local(peer, resolved, operation);
 }
 
 /// Runs an operation whose target lies in several mapped segments, run by run. Returns false without side
 /// effects if a run is not mapped; `*refused` as above.
-template <typename Operation>
-bool Engine::direct_piecewise(Peer& peer, Operation const& operation, Status* refused) {
+bool Engine::direct_piecewise(Peer& peer, RmaOp const& operation, Status* refused) {
   if (cuts_elements(operation)) return false;
   std::size_t const total = operation.target_layout.size();
   LayoutCursor check(operation.target_layout);
@@ -144,8 +140,7 @@ bool Engine::direct_piecewise(Peer& peer, Operation const& operation, Status* re
 }
 
 /// Executes the operation by load and store, or returns nullopt.
-template <typename Operation>
-std::optional<Status> Engine::issue_direct(Peer& peer, Operation const& operation, RemoteAddress begin,
+std::optional<Status> Engine::issue_direct(Peer& peer, RmaOp const& operation, RemoteAddress begin,
                                            std::size_t bytes) {
   if (!state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return std::nullopt;
   Status refused = Status::ok;
@@ -161,23 +156,20 @@ std::optional<Status> Engine::issue_direct(Peer& peer, Operation const& operatio
 }
 
 /// Whether the kernel can transfer the data. The caller holds the stripes that the operation requires.
-template <typename Operation>
-bool Engine::reaches_across(Peer& peer, Operation const& operation) noexcept {
+bool Engine::reaches_across(Peer& peer, RmaOp const& operation) noexcept {
   return peer.state().cross_memory.load(std::memory_order_relaxed) &&
          !needs_cpu_atomics(operation, peer.stripes()->modes);
 }
 
 /// The same for operations for which a message is not better.
-template <typename Operation>
-bool Engine::moves_across(Peer& peer, Operation const& operation) noexcept {
+bool Engine::moves_across(Peer& peer, RmaOp const& operation) noexcept {
   bool const by_message = is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_AGENT);
   return !by_message && reaches_across(peer, operation);
 }
 
 /// Whether no other path leads to the target while messages are in flight. Stripes are not considered,
 /// because the other paths check again.
-template <typename Operation>
-bool Engine::needs_message(Peer& peer, Operation const& operation, RemoteAddress begin, std::size_t bytes) {
+bool Engine::needs_message(Peer& peer, RmaOp const& operation, RemoteAddress begin, std::size_t bytes) {
   if (moves_across(peer, operation)) return false;
   Status refused = Status::ok;
   bool const direct =
@@ -187,17 +179,15 @@ bool Engine::needs_message(Peer& peer, Operation const& operation, RemoteAddress
 
 namespace {
 
-/// Whether a partially executed operation may be repeated as a whole. While the stripes are held, no other
-/// process sees the partial state, and none may see it afterwards.
-bool may_be_repeated(Transfer const&, bool held) noexcept { return !held; }
-bool may_be_repeated(Update const&, bool) noexcept { return false; }
+/// Whether an operation of which a part is done may be done again as a whole. While the stripes are held
+/// nobody sees the part, and nobody may see it afterwards.
+bool may_be_repeated(RmaOp const& operation, bool held) noexcept { return !operation.is_update() && !held; }
 
 }  // namespace
 
 /// Transfers through the kernel if possible; nullopt if it has started to deny access and the whole operation
 /// may take another path. `held`: the stripes of the target are held.
-template <typename Operation>
-std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operation, bool held) {
+std::optional<Status> Engine::issue_across(Peer& peer, RmaOp const& operation, bool held) {
   // Must not access freed memory of the regions, which is still mapped at the peer.
   bool const looked_up = state_->may_use(MPIX_ENGINE_PATH_DIRECT);
   auto const [begin, bytes] = touched_by(operation);
@@ -224,8 +214,7 @@ std::optional<Status> Engine::issue_across(Peer& peer, Operation const& operatio
 
 /// Uses the peer's ring, or returns nullopt. `held`: the stripes of the target are held. `across`: the kernel
 /// could transfer the data. `left` receives the parts that the peer no longer polled for.
-template <typename Operation>
-std::optional<Status> Engine::issue_mail(Peer& peer, Operation const& operation, bool held, bool across,
+std::optional<Status> Engine::issue_mail(Peer& peer, RmaOp const& operation, bool held, bool across,
                                          std::vector<DataRange>* left) {
   auto const patience = std::chrono::microseconds(state_->config.mailbox_us);
   // It would be executed before messages in flight.
@@ -238,8 +227,7 @@ std::optional<Status> Engine::issue_mail(Peer& peer, Operation const& operation,
 }
 
 /// Executes the rest of an operation that the ring or the kernel has left.
-template <typename Operation>
-Status Engine::issue_left(Peer& peer, Operation const& operation, Operation const& named, bool held,
+Status Engine::issue_left(Peer& peer, RmaOp const& operation, RmaOp const& named, bool held,
                           std::span<DataRange const> left) {
   Remainder const rest(operation, left);
   if (reaches_across(peer, operation)) {
@@ -251,7 +239,7 @@ Status Engine::issue_left(Peer& peer, Operation const& operation, Operation cons
     if (!failed(status)) count(peer, Path::agent, named_rest.operation());
     return status;
   }
-  Operation awaited = named_rest.operation();
+  RmaOp awaited = named_rest.operation();
   BlockingCompletion end;
   awaited.completion = &end;
   awaited.guarantees = awaited.guarantees | Guarantee::remote_completion;
@@ -263,8 +251,7 @@ Status Engine::issue_left(Peer& peer, Operation const& operation, Operation cons
 
 /// Executes by load and store or through the kernel, or returns nullopt. `named`: the same operation with
 /// exposures, if it has any.
-template <typename Operation>
-std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation, Operation const& named) {
+std::optional<Status> Engine::issue_local(Peer& peer, RmaOp const& operation, RmaOp const& named) {
   wait_for_held_stores(peer);
   auto const [begin, bytes] = touched_by(operation);
   if (begin + bytes < begin) return Status::bad_address;
@@ -291,13 +278,10 @@ std::optional<Status> Engine::issue_local(Peer& peer, Operation const& operation
   return issue_across(peer, operation, held);
 }
 
-/// Completes an operation whose memory accesses are done: its notification, if requested.
-template <typename Done>
-Issued Engine::notify(Peer& peer, Done const& done) {
+/// The rest of an operation whose memory accesses are done: its notification, if it asks for one.
+Issued Engine::notify(Peer& peer, RmaOp const& done) {
   if (!notifies(done)) return {};
-  Update increment;
-  increment.operation = Operation::increment;
-  increment.type = ElementType::uint64;
+  RmaOp increment = update_with(ReduceOp::increment, ElementType::uint64);
   increment.guarantees =
       Guarantee::element_atomic | (done.guarantees & (Guarantee::remote_completion | Guarantee::ordered));
   increment.context = done.context;
@@ -311,25 +295,20 @@ Issued Engine::notify(Peer& peer, Done const& done) {
 
 namespace {
 
-bool is_sound(Transfer const&) noexcept { return true; }
-/// Whether no path needs to split an element, and the operation is defined.
-bool is_sound(Update const& update) noexcept {
-  if (!is_valid({update.type, update.operation, false, update.scale})) return false;
+/// No protocol takes an element of an update apart, or looks whether the operation is defined for it.
+bool is_sound(RmaOp const& operation) noexcept {
+  if (!operation.is_update()) return true;
+  if (!is_valid({operation.type, operation.reduce_op, false, operation.scale})) return false;
   auto const whole = [&](Layout const& layout) {
-    return has_whole_elements(layout, update.type) && layout.size() == update.target_layout.size();
+    return has_whole_elements(layout, operation.type) && layout.size() == operation.target_layout.size();
   };
-  return whole(update.target_layout) &&
-         (operand_count(update.operation) == 0 || whole(update.origin_layout)) &&
-         (update.result == nullptr || whole(update.result_layout));
+  return whole(operation.target_layout) && (operation.operands() == 0 || whole(operation.origin_layout)) &&
+         (operation.result == nullptr || whole(operation.result_layout));
 }
-
-bool is_get(Transfer const& transfer) noexcept { return transfer.direction == Direction::get; }
-bool is_get(Update const&) noexcept { return false; }
 
 }  // namespace
 
-template <typename Operation>
-Issued Engine::issue_any(Peer& peer, Operation const& operation) {
+Issued Engine::issue(Peer& peer, RmaOp const& operation) {
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (operation.target_layout.size() == 0)
     return notify(peer, operation);  // regardless of the operation on elements
@@ -337,7 +316,7 @@ Issued Engine::issue_any(Peer& peer, Operation const& operation) {
   if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
   bool const ordered = has(operation.guarantees, Guarantee::ordered);
   order_before_store(ordered);
-  if (is_get(operation) && ordered) {
+  if (operation.is_get() && ordered) {
     // An earlier ordered store that overlaps the memory of this get must be visible to all before any part of
     // it is read. The location of the store is not recorded, so the fence is unconditional.
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -351,8 +330,5 @@ Issued Engine::issue_any(Peer& peer, Operation const& operation) {
   }
   return issue_message(peer, operation);
 }
-
-Issued Engine::issue(Peer& peer, Transfer const& transfer) { return issue_any(peer, transfer); }
-Issued Engine::issue(Peer& peer, Update const& update) { return issue_any(peer, update); }
 
 }  // namespace mpixrma::engine

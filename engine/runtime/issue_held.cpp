@@ -13,17 +13,15 @@ namespace mpixrma::engine {
 
 namespace {
 
-std::size_t whole_part(Transfer const&, std::size_t bytes) noexcept { return bytes; }
-std::size_t whole_part(Update const& update, std::size_t bytes) noexcept {
-  return whole_elements(update.type, bytes);
+std::size_t whole_part(RmaOp const& operation, std::size_t bytes) noexcept {
+  return operation.is_update() ? whole_elements(operation.type, bytes) : bytes;
 }
 
 }  // namespace
 
 /// Sends the operation part by part and waits for each part; its messages overtake all others, so that
 /// messages that wait for the stripes, here or at the peer, do not block them.
-template <typename Operation>
-Status Engine::issue_held(Peer& peer, Operation const& operation) {
+Status Engine::issue_held(Peer& peer, RmaOp const& operation) {
   Channel& channel = channel_of(peer);
   // An update may have two operands.
   std::size_t const most = whole_part(operation, state_->config.fragment_bytes / 2);
@@ -32,7 +30,7 @@ Status Engine::issue_held(Peer& peer, Operation const& operation) {
     DataRange const range{done, std::min(most, total - done)};
     Remainder const part(operation, std::span(&range, 1));
     BlockingCompletion end;
-    Operation awaited = part.operation();
+    RmaOp awaited = part.operation();
     awaited.completion = &end;
     Issued issued;
     wait_until(peer, [&] {
@@ -48,8 +46,5 @@ Status Engine::issue_held(Peer& peer, Operation const& operation) {
   }
   return Status::ok;
 }
-
-template Status Engine::issue_held(Peer& peer, Transfer const& operation);
-template Status Engine::issue_held(Peer& peer, Update const& operation);
 
 }  // namespace mpixrma::engine

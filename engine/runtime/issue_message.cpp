@@ -1,6 +1,5 @@
 /// Engine: operations that neither loads and stores nor the kernel can execute.
 #include <mutex>
-#include <type_traits>
 #include <utility>
 
 #include "engine/proto/target_access.hpp"
@@ -20,8 +19,7 @@ void Engine::wait_for_room(Peer& peer) {
 }
 
 /// Issues an operation that neither loads and stores nor the kernel can execute.
-template <typename Operation>
-Issued Engine::issue_message(Peer& peer, Operation const& operation) {
+Issued Engine::issue_message(Peer& peer, RmaOp const& operation) {
   wait_for_room(peer);
   wait_for_lock_in_stream(peer, operation.target_layout, operation.guarantees);
   Channel& channel = channel_of(peer);
@@ -33,7 +31,7 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   TargetAccess const access = access_of(operation);
   Predecessors const before = predecessors_of(peer, operation.guarantees, access);
   wait_for_rdma(peer, before.rdma, held);
-  if constexpr (std::is_same_v<Operation, Transfer>) {
+  if (!operation.is_update()) {
     if (auto const issued = issue_rdma(peer, operation, before.message, held)) {
       note_access(peer, operation.guarantees, access, Path::rdma, *issued);
       channel.drive_rdma();
@@ -50,8 +48,5 @@ Issued Engine::issue_message(Peer& peer, Operation const& operation) {
   channel.drive_issuing(joined);
   return issued;
 }
-
-template Issued Engine::issue_message(Peer& peer, Transfer const& operation);
-template Issued Engine::issue_message(Peer& peer, Update const& operation);
 
 }  // namespace mpixrma::engine

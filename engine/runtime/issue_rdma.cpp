@@ -12,10 +12,10 @@ namespace {
 
 /// Whether the peer need not be queried about the exposure: its key is known, or it has none. A revoked key
 /// is replaced by another one.
-bool knows_key(Peer& peer, Transfer const& transfer) noexcept {
+bool knows_key(Peer& peer, RmaOp const& transfer) noexcept {
   RemoteExposure const* const found = RdmaPath::find_exposure(peer, transfer);
   if (found == nullptr || !found->usable) return found != nullptr;
-  Transfer resolved = transfer;
+  RmaOp resolved = transfer;
   resolved.target += found->exposure.base;
   return RdmaPath::find_key(peer, resolved) != nullptr;
 }
@@ -41,7 +41,7 @@ void Engine::wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<st
 }
 
 /// Issues once the message `after` is executed. nullopt: the path does not apply.
-std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer, std::uint64_t after,
+std::optional<Issued> Engine::issue_rdma(Peer& peer, RmaOp const& transfer, std::uint64_t after,
                                          std::unique_lock<std::mutex>& held) {
   if (!state_->rdma_usable || peer.state().same_host) return std::nullopt;
   bool const named = transfer.exposed.target != ExposureId::none;
@@ -50,7 +50,7 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, Transfer const& transfer, s
 }
 
 /// nullopt: the memory is not registered, or the path is unsuitable.
-std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, Transfer const& transfer, std::uint64_t after,
+std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, RmaOp const& transfer, std::uint64_t after,
                                                     std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
   if (RdmaPath::find_key(peer, transfer) == nullptr) {
@@ -77,8 +77,7 @@ std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, Transfer const& 
 }
 
 /// nullopt: the path does not apply; if the exposure is the reason, the agent reports the error.
-std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, Transfer const& transfer,
-                                                     std::uint64_t after,
+std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, RmaOp const& transfer, std::uint64_t after,
                                                      std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
   SegmentInfo info{};
@@ -89,7 +88,7 @@ std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, Transfer const&
   Status const status =
       found->exposure.permits(transfer.target, transfer.target_layout.extent(), rights_for(transfer));
   if (failed(status)) return Issued{status, true, 0};
-  Transfer resolved = transfer;
+  RmaOp resolved = transfer;
   resolved.target += found->exposure.base;
   return issue_rdma_at_address(peer, resolved, after, held);
 }

@@ -9,20 +9,20 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/runtime/channels.hpp"
-#include "engine/runtime/inspection.hpp"
-#include "engine/sync/lock_table.hpp"
-#include "engine/net/session.hpp"
-#include "engine/runtime/engine.hpp"
-#include "engine/base/log.hpp"
-#include "engine/proto/rdma.hpp"
-#include "engine/proto/registrations.hpp"
-#include "engine/net/address.hpp"
 #include "engine/base/liveness.hpp"
+#include "engine/base/log.hpp"
 #include "engine/memory/memory_type.hpp"
 #include "engine/memory/segment_table.hpp"
+#include "engine/net/address.hpp"
+#include "engine/net/session.hpp"
 #include "engine/origin/peer_state.hpp"
+#include "engine/proto/rdma.hpp"
+#include "engine/proto/registrations.hpp"
+#include "engine/runtime/channels.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/inspection.hpp"
 #include "engine/runtime/watches.hpp"
+#include "engine/sync/lock_table.hpp"
 
 namespace mpixrma::engine {
 
@@ -95,13 +95,9 @@ struct Engine::State {
   std::atomic<bool> counts_direct;
 };
 
-inline bool is_notification(Transfer const&) noexcept { return false; }
-inline bool is_notification(Update const& update) noexcept { return update.is_notification; }
-
 /// Counts an operation that was not rejected.
-template <typename Operation>
-void Engine::count(Peer& peer, Path path, Operation const& operation) noexcept {
-  if (!is_notification(operation)) peer.state().traffic.add_operation(path, operation.target_layout.size());
+inline void Engine::count(Peer& peer, Path path, RmaOp const& operation) noexcept {
+  if (!operation.is_notification) peer.state().traffic.add_operation(path, operation.target_layout.size());
 }
 
 inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; }

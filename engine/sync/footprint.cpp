@@ -22,79 +22,67 @@ StripeSet stripes_of_buffer(void const* buffer, Layout const& layout) noexcept {
 
 /// Returns the stripes of the target. The base of an exposure in another process is unknown here, so any
 /// stripe may be affected.
-template <typename Operation>
-StripeSet stripes_of_target(Operation const& operation) noexcept {
+StripeSet stripes_of_target(RmaOp const& operation) noexcept {
   if (operation.exposed.target != ExposureId::none) return ~StripeSet{0};
   return stripes_in(range_of(operation.target, operation.target_layout));
 }
 
-}  // namespace
-
-Rights rights_for(Transfer const& transfer) noexcept {
-  return transfer.direction == Direction::get ? Rights::read : Rights::write;
-}
-Rights rights_for(Update const& update) noexcept {
-  return (update.result != nullptr ? Rights::read : Rights::none) |
-         (update.operation != Operation::no_op ? Rights::update : Rights::none);
-}
-
-Footprint footprint_of(Transfer const& transfer) noexcept {
-  Footprint result;
-  bool const whole = has(transfer.guarantees, Guarantee::atomic);
-  if (!whole && !has(transfer.guarantees, Guarantee::element_atomic)) return result;
-  bool const get = transfer.direction == Direction::get;
-  StripeSet const target = stripes_of_target(transfer);
-  (get ? result.target.shared : result.target.exclusive) = target;
-  if (!whole) return result;
-  StripeSet const origin = stripes_of_buffer(transfer.origin, transfer.origin_layout);
-  (get ? result.origin.exclusive : result.origin.shared) = origin;
-  return result;
-}
-
-namespace {
-
 /// Returns the stripes of the target, for reading or writing.
-StripeSets target_stripes(Update const& update) noexcept {
-  StripeSet const stripes = stripes_of_target(update);
-  return update.operation == Operation::no_op ? StripeSets{0, stripes} : StripeSets{stripes, 0};
+StripeSets target_stripes(RmaOp const& operation) noexcept {
+  StripeSet const stripes = stripes_of_target(operation);
+  return operation.writes_target() ? StripeSets{stripes, 0} : StripeSets{0, stripes};
+}
+
+/// Returns the stripes of the origin's buffers, for reading or writing.
+StripeSets origin_stripes(RmaOp const& operation) noexcept {
+  StripeSets result;
+  result.exclusive = stripes_of_buffer(operation.sink(), operation.sink_layout());
+  if (operation.operands() > 0) result.shared = stripes_of_buffer(operation.origin, operation.origin_layout);
+  if (operation.operands() > 1)
+    result.shared |= stripes_of_buffer(operation.operand2, operation.origin_layout);
+  return result;
 }
 
 }  // namespace
 
-Footprint footprint_of(Update const& update) noexcept {
+Rights rights_for(RmaOp const& operation) noexcept {
+  if (operation.is_put()) return Rights::write;
+  return (operation.fetches() ? Rights::read : Rights::none) |
+         (operation.writes_target() ? Rights::update : Rights::none);
+}
+
+Footprint footprint_of(RmaOp const& operation) noexcept {
   Footprint result;
-  if (!has(update.guarantees, Guarantee::atomic)) return result;
-  unsigned const operands = operand_count(update.operation);
-  result.target = target_stripes(update);
-  result.origin.exclusive = stripes_of_buffer(update.result, update.result_layout);
-  if (operands > 0) result.origin.shared = stripes_of_buffer(update.origin, update.origin_layout);
-  if (operands > 1) result.origin.shared |= stripes_of_buffer(update.operand2, update.origin_layout);
+  if (has(operation.guarantees, Guarantee::atomic)) {
+    result.target = target_stripes(operation);
+    result.origin = origin_stripes(operation);
+  } else if (!operation.is_update() && has(operation.guarantees, Guarantee::element_atomic)) {
+    result.target = target_stripes(operation);
+  }
   return result;
 }
 
-Footprint footprint_of(Update const& update, UpdateModes const& modes) noexcept {
-  Footprint result = footprint_of(update);
-  if (result.target.empty() &&
-      locks_target(
-          update.guarantees, update.target_layout, [&] { return elements_of(update); }, modes))
-    result.target = target_stripes(update);
+Footprint footprint_of(RmaOp const& operation, UpdateModes const& modes) noexcept {
+  Footprint result = footprint_of(operation);
+  if (operation.is_update() && result.target.empty() && locks_target(operation, modes))
+    result.target = target_stripes(operation);
   return result;
 }
 
-ElementUpdate elements_of(Update const& update) noexcept {
+ElementUpdate elements_of(RmaOp const& update) noexcept {
   Range const target = range_of(update.target, update.target_layout);
   return {update.type, target.begin, target.end,
-          is_single(update.guarantees, update.operation, update.type, update.target_layout.size())};
+          is_single(update.guarantees, update.reduce_op, update.type, update.target_layout.size())};
 }
 
-Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept {
+Reduction reduction_for(RmaOp const& update, UpdateModes& modes) noexcept {
   bool const may_use =
       has_cpu_atomics(update.type) && has(update.guarantees, Guarantee::atomic | Guarantee::element_atomic);
-  return {update.type, update.operation, may_use && uses_cpu_atomics(modes, elements_of(update)),
+  return {update.type, update.reduce_op, may_use && uses_cpu_atomics(modes, elements_of(update)),
           update.scale};
 }
 
-AtomicPlaces places_for(Update const& update, Reduction const& reduction, UpdateModes const& modes,
+AtomicPlaces places_for(RmaOp const& update, Reduction const& reduction, UpdateModes const& modes,
                         std::byte const* mapped, RemoteAddress address) noexcept {
   return reduction.element_atomic ? atomic_places(modes, elements_of(update), mapped, address)
                                   : AtomicPlaces{};

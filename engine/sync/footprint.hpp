@@ -16,24 +16,20 @@ struct Footprint {
 };
 
 /// Returns the stripes that the operation requires as a whole.
-Footprint footprint_of(Transfer const& transfer) noexcept;
-Footprint footprint_of(Update const& update) noexcept;
+Footprint footprint_of(RmaOp const& operation) noexcept;
 
-/// Returns also the stripes that its elements require in memory of a process with these modes.
-inline Footprint footprint_of(Transfer const& transfer, UpdateModes const&) noexcept {
-  return footprint_of(transfer);
-}
-Footprint footprint_of(Update const& update, UpdateModes const& modes) noexcept;
+/// Returns also the stripes that the elements of an update require in memory of a process with these modes.
+Footprint footprint_of(RmaOp const& operation, UpdateModes const& modes) noexcept;
 
 /// Whether an update of `bytes` bytes switches its memory to updates of single elements.
-inline bool is_single(Guarantee guarantees, Operation operation, ElementType type,
+inline bool is_single(Guarantee guarantees, ReduceOp operation, ElementType type,
                       std::size_t bytes) noexcept {
-  return bytes == std::max<std::size_t>(element_size(type), 1) && operation != Operation::no_op &&
+  return bytes == std::max<std::size_t>(element_size(type), 1) && operation != ReduceOp::no_op &&
          !has(guarantees, Guarantee::atomic);
 }
 
 /// Returns the elements of an update.
-ElementUpdate elements_of(Update const& update) noexcept;
+ElementUpdate elements_of(RmaOp const& update) noexcept;
 
 /// Whether an update with these guarantees and this layout must hold the stripes of its target. elements() is
 /// called only if the elements decide.
@@ -45,16 +41,22 @@ inline bool locks_target(Guarantee guarantees, Layout const& layout, Elements el
          (!layout.is_contiguous() || needs_stripes(modes, elements()));
 }
 
-/// Returns the effect of the update on each element in memory of a process with these modes. The caller holds
-/// the stripes that footprint_of() requires.
-Reduction reduction_for(Update const& update, UpdateModes& modes) noexcept;
+/// Whether the target has to be locked for the operation, which has not the atomic guarantee.
+inline bool locks_target(RmaOp const& operation, UpdateModes const& modes) noexcept {
+  if (!operation.is_update()) return has(operation.guarantees, Guarantee::element_atomic);
+  return locks_target(
+      operation.guarantees, operation.target_layout, [&] { return elements_of(operation); }, modes);
+}
+
+/// What the update has to do to each element in memory of a process with these modes. The caller holds the
+/// stripes that footprint_of() has asked for.
+Reduction reduction_for(RmaOp const& update, UpdateModes& modes) noexcept;
 /// Returns the places of that effect: `mapped` is the local pointer to memory at `address` in the process
 /// with these modes.
-AtomicPlaces places_for(Update const& update, Reduction const& reduction, UpdateModes const& modes,
+AtomicPlaces places_for(RmaOp const& update, Reduction const& reduction, UpdateModes const& modes,
                         std::byte const* mapped, RemoteAddress address) noexcept;
 
 /// Returns the rights that an exposure of the target must grant.
-Rights rights_for(Transfer const& transfer) noexcept;
-Rights rights_for(Update const& update) noexcept;
+Rights rights_for(RmaOp const& operation) noexcept;
 
 }  // namespace mpixrma::engine

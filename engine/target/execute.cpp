@@ -57,7 +57,7 @@ ElementUpdate elements_of(wire::CheckedRequest const& request) noexcept {
   ElementUpdate update{static_cast<ElementType>(header.element_type), 0, 0};
   (void)touched_range(request, &update.begin, &update.end);
   update.single =
-      is_single(guarantees_of(header), static_cast<Operation>(header.operation), update.type, header.total);
+      is_single(guarantees_of(header), static_cast<ReduceOp>(header.operation), update.type, header.total);
   return update;
 }
 
@@ -309,7 +309,7 @@ void Executor::update_part_of(wire::CheckedRequest const& request, std::byte* ba
   ElementUpdate const elements = elements_of(request);
   bool const atomic = guarantees_of(header) != Guarantee::none && uses_cpu_atomics(modes, elements);
   Reduction const reduction{static_cast<ElementType>(header.element_type),
-                            static_cast<Operation>(header.operation), atomic,
+                            static_cast<ReduceOp>(header.operation), atomic,
                             (header.flags & wire::flag_scale) != 0 ? scale : nullptr};
   auto const operand = [&](unsigned which) {
     bool const there = operand_count(reduction.operation) > which;

@@ -21,9 +21,9 @@ void Window::await(Predicate done) {
 }
 
 /// Returns an update of a counter in the target's control memory.
-engine::Update Window::update_of(Target const& target, std::size_t offset, engine::ElementType type) const {
-  engine::Update update;
-  update.type = type;
+engine::RmaOp Window::update_of(Target const& target, std::size_t offset, engine::ReduceOp reduce_op,
+                                engine::ElementType type) const {
+  engine::RmaOp update = engine::update_with(reduce_op, type);
   update.guarantees = engine::Guarantee::element_atomic;
   update.context = context_;
   update.target = offset;
@@ -44,9 +44,7 @@ void Window::signal(Target& target, std::size_t offset, engine::ElementType type
       reinterpret_cast<Counter*>(counter)->fetch_add(1, std::memory_order_acq_rel);
     return;
   }
-  engine::Update raise = update_of(target, offset, type);
-  raise.operation = engine::Operation::increment;
-  (void)engine_.issue(*target.process, raise);
+  (void)engine_.issue(*target.process, update_of(target, offset, engine::ReduceOp::increment, type));
 }
 
 /// Raises a counter of arrivals and sets its failure mark.
@@ -57,9 +55,8 @@ void Window::object(Target& target, std::size_t offset) {
     reinterpret_cast<Counter*>(target.control + offset)->fetch_add(step, std::memory_order_acq_rel);
     return;
   }
-  engine::Update raise = update_of(target, offset, engine::ElementType::uint64);
-  raise.operation = engine::Operation::sum;
-  raise.origin = reinterpret_cast<std::byte const*>(&step);
+  engine::RmaOp raise = update_of(target, offset, engine::ReduceOp::sum, engine::ElementType::uint64);
+  raise.origin = engine::read_only(&step);
   raise.origin_layout = raise.target_layout;
   (void)engine_.issue(*target.process, raise);
 }

@@ -74,8 +74,7 @@ class GuestNamWindow final : public SessionNamWindow {
   void keep() override { throw NamError(MPI_ERR_ACCESS, "only the owner of a grant allocates in it"); }
 
   bool is_by_request() const noexcept override { return true; }
-  void execute(int rank, engine::Transfer const& transfer) const override;
-  void execute(int rank, engine::Update const& update) const override;
+  void execute(int rank, engine::RmaOp const& operation) const override;
 
  private:
   void send(int rank, OperationRequest const& request, std::span<std::byte> fetched) const;
@@ -93,46 +92,45 @@ void GuestNamWindow::send(int rank, OperationRequest const& request, std::span<s
   throw NamError(has_ended ? MPI_ERR_WIN : class_of(error.code()), error.what());
 }
 
-void GuestNamWindow::execute(int rank, engine::Transfer const& transfer) const {
-  bool const puts = transfer.direction == engine::Direction::put;
-  for_each_share(transfer.target_layout, transfer.target, 1, [&](Share const& share) {
-    std::vector<std::byte> data(share.bytes);
-    OperationRequest request;
-    request.kind = puts ? OperationRequest::Kind::put : OperationRequest::Kind::get;
-    request.runs = share.runs;
-    if (puts) {
-      engine::pack(data.data(), transfer.origin, transfer.origin_layout, share.position, share.bytes);
-      request.operand = data;
-      return send(rank, request, {});
-    }
-    send(rank, request, data);
-    engine::unpack(transfer.origin, transfer.origin_layout, share.position, data.data(), share.bytes);
-  });
+/// The part of one of the origin's buffers that belongs to a request; nothing where the operation has no such
+/// buffer.
+std::vector<std::byte> packed(engine::RmaOp const& operation, unsigned operand, Share const& share) {
+  if (operation.operands() <= operand) return {};
+  std::vector<std::byte> data(share.bytes);
+  std::byte const* const from = operand == 0 ? operation.origin : operation.operand2;
+  engine::pack(data.data(), from, operation.origin_layout, share.position, share.bytes);
+  return data;
 }
 
-void GuestNamWindow::execute(int rank, engine::Update const& update) const {
-  std::size_t const element = std::max<std::size_t>(engine::element_size(update.type), 1);
-  unsigned const operands = engine::operand_count(update.operation);
-  for_each_share(update.target_layout, update.target, element, [&](Share const& share) {
-    auto const packed = [&](std::byte const* from) {
-      std::vector<std::byte> data(share.bytes);
-      engine::pack(data.data(), from, update.origin_layout, share.position, share.bytes);
-      return data;
-    };
-    std::vector<std::byte> const operand = operands > 0 ? packed(update.origin) : std::vector<std::byte>();
-    std::vector<std::byte> const operand2 = operands > 1 ? packed(update.operand2) : std::vector<std::byte>();
-    std::vector<std::byte> before(update.result != nullptr ? share.bytes : 0);
-    OperationRequest request;
-    request.kind = OperationRequest::Kind::update;
-    request.operation = update.operation;
-    request.type = update.type;
-    request.fetches_before = update.result != nullptr;
-    request.runs = share.runs;
+OperationRequest request_for(engine::RmaOp const& operation, Share const& share) {
+  OperationRequest request;
+  request.runs = share.runs;
+  switch (operation.kind) {
+    case engine::OpKind::put: request.kind = OperationRequest::Kind::put; break;
+    case engine::OpKind::get: request.kind = OperationRequest::Kind::get; break;
+    case engine::OpKind::update:
+      request.kind = OperationRequest::Kind::update;
+      request.operation = operation.reduce_op;
+      request.type = operation.type;
+      request.fetches_before = operation.fetches();
+      break;
+  }
+  return request;
+}
+
+void GuestNamWindow::execute(int rank, engine::RmaOp const& operation) const {
+  std::size_t const element =
+      operation.is_update() ? std::max<std::size_t>(engine::element_size(operation.type), 1) : 1;
+  for_each_share(operation.target_layout, operation.target, element, [&](Share const& share) {
+    std::vector<std::byte> const operand = packed(operation, 0, share);
+    std::vector<std::byte> const operand2 = packed(operation, 1, share);
+    std::vector<std::byte> fetched(operation.fetches() ? share.bytes : 0);
+    OperationRequest request = request_for(operation, share);
     request.operand = operand;
     request.operand2 = operand2;
-    send(rank, request, before);
-    if (update.result != nullptr)
-      engine::unpack(update.result, update.result_layout, share.position, before.data(), share.bytes);
+    send(rank, request, fetched);
+    if (operation.fetches())
+      engine::unpack(operation.sink(), operation.sink_layout(), share.position, fetched.data(), share.bytes);
   });
 }
 

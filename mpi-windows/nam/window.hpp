@@ -50,7 +50,7 @@ struct NamDemands {
 struct NamSettings {
   std::string allocation;                  ///< locators of grants; empty: those of MPIX_NAM_ALLOCATION
   std::uint64_t private_bytes = 1u << 30;  ///< size of a private server for the job, used without a grant
-  std::string interfaces;  ///< interfaces on which processes of other hosts reach the private server
+  std::string interfaces;      ///< interfaces on which processes of other hosts reach the private server
   std::string rdma = "never";  ///< whether they do by UCX put and get: never, auto, always, emulated
 };
 void set_nam(NamSettings const& given);
@@ -74,8 +74,7 @@ class NamMemory {
   /// If it is neither mapped nor exposed: operations are requests to the server. execute() returns when the
   /// operation is complete; its target offsets are relative to the rank's region. Throws NamError.
   virtual bool is_by_request() const noexcept { return false; }
-  virtual void execute(int, engine::Transfer const&) const {}
-  virtual void execute(int, engine::Update const&) const {}
+  virtual void execute(int, engine::RmaOp const&) const {}
 
  protected:
   NamMemory() = default;

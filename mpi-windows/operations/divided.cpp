@@ -128,19 +128,17 @@ bool keeps_elements(DividedMemory const& memory, std::uint64_t begin, Layout con
   return true;
 }
 
-Layout origin_of(engine::Transfer const& transfer) { return transfer.origin_layout; }
-Layout origin_of(engine::Update const& update) {
-  return engine::operand_count(update.operation) != 0 ? update.origin_layout : Layout{};
+/// The side that moves with the target's data, empty where the operation has none.
+Layout origin_of(engine::RmaOp const& operation) {
+  return operation.operands() != 0 || operation.is_get() ? operation.origin_layout : Layout{};
 }
-Layout result_of(engine::Transfer const&) { return {}; }
-Layout result_of(engine::Update const& update) {
-  return update.result != nullptr ? update.result_layout : Layout{};
+Layout result_of(engine::RmaOp const& operation) {
+  return operation.result != nullptr ? operation.result_layout : Layout{};
 }
 
-std::size_t element_of(engine::Transfer const&) { return 1; }
-/// Returns the unit that a stripe must not cut: a byte for types without arithmetic.
-std::size_t element_of(engine::Update const& update) {
-  return std::max<std::size_t>(engine::element_size(update.type), 1);
+/// Returns the unit in bytes that the border of a stripe must not cut.
+std::size_t element_of(engine::RmaOp const& operation) {
+  return operation.is_update() ? std::max<std::size_t>(engine::element_size(operation.type), 1) : 1;
 }
 
 /// The layouts to which an operation on one part refers.
@@ -150,13 +148,7 @@ struct Sides {
   OwnedLayout result;
 };
 
-void aim(engine::Transfer& part, Share& share, Sides& sides) {
-  std::ptrdiff_t begin = 0;
-  sides.origin = share.origin.finish(&begin);
-  part.origin += begin;
-  part.origin_layout = sides.origin.view();
-}
-void aim(engine::Update& part, Share& share, Sides& sides) {
+void aim(engine::RmaOp& part, Share& share, Sides& sides) {
   std::ptrdiff_t begin = 0;
   if (!share.origin.is_empty()) {
     sides.origin = share.origin.finish(&begin);
@@ -172,8 +164,7 @@ void aim(engine::Update& part, Share& share, Sides& sides) {
 }
 
 /// Executes the operation at a memory server by requests: complete when it returns.
-template <typename Operation>
-int execute_by_request(Window& window, Target& target, Operation const& operation, MPI_Request* request) {
+int execute_by_request(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request) {
   try {
     target.by_request->execute(target.requested_rank, operation);
   } catch (NamError const& error) {
@@ -188,8 +179,7 @@ int execute_by_request(Window& window, Target& target, Operation const& operatio
 }
 
 /// Executes the part of an operation that goes to one of several servers.
-template <typename Operation>
-engine::Status execute_by_request(Target& target, Operation const& operation) {
+engine::Status execute_by_request(Target& target, engine::RmaOp const& operation) {
   try {
     target.by_request->execute(target.requested_rank, operation);
     return engine::Status::ok;
@@ -200,10 +190,9 @@ engine::Status execute_by_request(Target& target, Operation const& operation) {
 }
 
 /// Issues `share` of `operation` to the part of the target's memory that is `target`.
-template <typename Operation>
-engine::Issued issue_share(Window& window, Target& target, Operation const& operation, Share& share,
+engine::Issued issue_share(Window& window, Target& target, engine::RmaOp const& operation, Share& share,
                            engine::Completion* completion) {
-  Operation part = operation;
+  engine::RmaOp part = operation;
   Sides sides;
   std::ptrdiff_t begin = 0;
   sides.target = share.target.finish(&begin);
@@ -254,8 +243,9 @@ class Outcome {
   engine::Status first_ = engine::Status::ok;
 };
 
-template <typename Operation>
-int issue_any(Window& window, Target& target, Operation const& operation, MPI_Request* request) {
+}  // namespace
+
+int issue_divided(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request) {
   if (target.by_request != nullptr) return execute_by_request(window, target, operation, request);
   if (target.divided == nullptr) return MPI_ERR_WIN;  // the window has ended at the memory server
   DividedMemory const& memory = *target.divided;
@@ -276,15 +266,6 @@ int issue_any(Window& window, Target& target, Operation const& operation, MPI_Re
     }
   }
   return request != nullptr ? MPI_SUCCESS : window.class_of(outcome.status());
-}
-
-}  // namespace
-
-int issue_divided(Window& window, Target& target, engine::Transfer& operation, MPI_Request* request) {
-  return issue_any(window, target, operation, request);
-}
-int issue_divided(Window& window, Target& target, engine::Update& operation, MPI_Request* request) {
-  return issue_any(window, target, operation, request);
 }
 
 }  // namespace mpixrma::windows

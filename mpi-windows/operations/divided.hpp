@@ -11,7 +11,6 @@ namespace mpixrma::windows {
 /// completion; `operation.target` is the offset in that memory. Error class: MPI_ERR_DISP if elements lie
 /// across the border of two stripes, and then nothing is done; MPI_ERR_WIN if the target has no memory that
 /// can be reached.
-int issue_divided(Window& window, Target& target, engine::Transfer& operation, MPI_Request* request);
-int issue_divided(Window& window, Target& target, engine::Update& operation, MPI_Request* request);
+int issue_divided(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request);
 
 }  // namespace mpixrma::windows

@@ -87,8 +87,8 @@ int Window::learn_counters(Target& target) {
   if (target.control != nullptr) {
     std::memcpy(told, target.control + layout_.notifications(), sizeof told);
   } else {
-    engine::Transfer read;
-    read.direction = engine::Direction::get;
+    engine::RmaOp read;
+    read.kind = engine::OpKind::get;
     read.context = context_;
     read.origin = reinterpret_cast<std::byte*>(told);
     read.origin_layout = engine::Layout::contiguous(sizeof told);
@@ -118,9 +118,7 @@ int Window::find_counter(Target& target, int index, engine::RemoteAddress* addre
 
 int Window::notify_behind(Target& target, engine::RemoteAddress counter, MPI_Request* request) {
   if (int const error = complete(target); error != MPI_SUCCESS) return error;
-  engine::Update raise;
-  raise.operation = engine::Operation::increment;
-  raise.type = engine::ElementType::uint64;
+  engine::RmaOp raise = engine::update_with(engine::ReduceOp::increment, engine::ElementType::uint64);
   raise.guarantees = engine::Guarantee::element_atomic;
   raise.context = context_;
   raise.target = counter;

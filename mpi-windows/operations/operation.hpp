@@ -55,8 +55,7 @@ inline int access(Window& window, int rank, MPI_Request const* request, Target**
 
 /// Checks that the target has communicatable memory there, even if it is in several segments; may ask the
 /// target's agent. Returns an error class.
-template <typename Operation>
-int check_address(Window const& window, Target const& target, Operation const& operation) {
+inline int check_address(Window const& window, Target const& target, engine::RmaOp const& operation) {
   engine::SegmentInfo found{};
   engine::LayoutCursor cursor(operation.target_layout);
   while (cursor.remaining() != 0) {
@@ -76,8 +75,7 @@ int check_address(Window const& window, Target const& target, Operation const& o
 
 /// Sets `operation->target` and `exposed` to the place of the operation. Returns MPI_ERR_RMA_RANGE if it is
 /// not within the window, as far as this process can tell.
-template <typename Operation>
-int locate(Window const& window, Target const& target, MPI_Aint disp, Operation* operation) {
+inline int locate(Window const& window, Target const& target, MPI_Aint disp, engine::RmaOp* operation) {
   if (window.is_dynamic()) {
     operation->target = static_cast<engine::RemoteAddress>(disp);
     return window.engine().is_checking() ? check_address(window, target, *operation) : MPI_SUCCESS;
@@ -98,8 +96,7 @@ int locate(Window const& window, Target const& target, MPI_Aint disp, Operation*
 
 /// Carries out an operation whose memory is reached by load and store and that has no other guarantee than
 /// that of elements; then the operation names its target by the address. Returns false if nothing was done.
-template <typename Operation>
-bool try_direct(Window const& window, Target const& target, Operation& operation) {
+inline bool try_direct(Window const& window, Target const& target, engine::RmaOp& operation) {
   if (operation.notify != 0) return false;
   engine::Extent const extent = operation.target_layout.extent();
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
@@ -122,8 +119,7 @@ bool try_direct(Window const& window, Target const& target, Operation& operation
 }
 
 /// Issues an operation that is complete but for its context to the process that has the target's memory.
-template <typename Operation>
-engine::Issued start(Window& window, Target& target, Operation& operation) {
+inline engine::Issued start(Window& window, Target& target, engine::RmaOp& operation) {
   operation.context = window.context();
   engine::Issued const issued = window.engine().issue(*target.memory, operation);
   if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
@@ -131,8 +127,7 @@ engine::Issued start(Window& window, Target& target, Operation& operation) {
 }
 
 /// Issues an operation that is complete but for its context and its completion. Returns an error class.
-template <typename Operation>
-int issue(Window& window, Target& target, Operation& operation, MPI_Request* request) {
+inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_Request* request) {
   if (try_direct(window, target, operation)) {
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
@@ -166,9 +161,8 @@ inline constexpr int no_notification = -1;
 
 /// Like issue(), and increments the counter `notification` of the target when the target's memory is done
 /// with.
-template <typename Operation>
-int issue_notified(Window& window, Target& target, Operation& operation, int notification,
-                   MPI_Request* request) {
+inline int issue_notified(Window& window, Target& target, engine::RmaOp& operation, int notification,
+                          MPI_Request* request) {
   if (notification == no_notification) return issue(window, target, operation, request);
   engine::RemoteAddress counter = 0;
   if (int const error = window.find_counter(target, notification, &counter); error != MPI_SUCCESS)

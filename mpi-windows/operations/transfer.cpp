@@ -7,7 +7,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-using engine::Direction;
+using engine::OpKind;
 
 using Buffer = mpix_window_buffer;
 using Place = mpix_window_place;
@@ -19,7 +19,7 @@ __attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* f
   return MPI_SUCCESS;
 }
 
-int transfer_any(Window& window, Direction direction, Buffer const& origin, Place const& place,
+int transfer_any(Window& window, OpKind direction, Buffer const& origin, Place const& place,
                  MPI_Request* request, int notification) {
   Target* target = nullptr;
   if (int const error = access(window, place.rank, request, &target); error != MPI_SUCCESS) return error;
@@ -29,8 +29,8 @@ int transfer_any(Window& window, Direction direction, Buffer const& origin, Plac
   if (int const error = remote.describe(place.type, place.count); error != MPI_SUCCESS) return error;
   if (local.bytes() != remote.bytes()) return MPI_ERR_TYPE;
   if (local.bytes() == 0 && notification == no_notification) return finish_empty(request);
-  engine::Transfer transfer;
-  transfer.direction = direction;
+  engine::RmaOp transfer;
+  transfer.kind = direction;
   transfer.guarantees = window.hints().transfer_guarantees();
   transfer.origin = local.place(origin.address);
   transfer.origin_layout = local.layout();
@@ -39,13 +39,13 @@ int transfer_any(Window& window, Direction direction, Buffer const& origin, Plac
   return issue_notified(window, *target, transfer, notification, request);
 }
 
-int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, Place const& place,
+int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Place const& place,
              MPI_Request* request, int notification = no_notification) noexcept try {
   Window& window = *static_cast<Window*>(handle);
   int const error = transfer_any(window, direction, origin, place, request, notification);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
-  bool const puts = direction == Direction::put;
+  bool const puts = direction == OpKind::put;
   return window.told(error, puts ? "MPI_Put" : "MPI_Get",
                      {puts ? engine::OperationKind::put : engine::OperationKind::get, place.rank, place.disp,
                       bytes_of(place)});
@@ -53,7 +53,7 @@ int transfer(mpix_window_t* handle, Direction direction, Buffer const& origin, P
   return class_of_exception();
 }
 
-template <Direction direction>
+template <OpKind direction>
 __attribute__((noinline)) int transfer_slowly(void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
                                               int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
                                               mpix_window_t* window) noexcept {
@@ -62,7 +62,7 @@ __attribute__((noinline)) int transfer_slowly(void* origin, MPI_Count origin_cou
 
 /// Transfers contiguous memory of one type on both sides by load and store, at a target that was used lately;
 /// all other transfers take the general path.
-template <Direction direction>
+template <OpKind direction>
 inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                         MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* handle) noexcept {
   auto& window = *static_cast<Window*>(handle);
@@ -72,7 +72,7 @@ inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origi
     std::uint64_t offset = 0;
     std::byte* const remote = window.recent_target(rank).reach(disp, bytes, &offset);
     if (remote != nullptr && bytes != 0) [[likely]] {
-      constexpr bool puts = direction == Direction::put;
+      constexpr bool puts = direction == OpKind::put;
       auto* const local = static_cast<std::byte*>(origin);
       if constexpr (puts) window.note_stores();
       std::byte* const to = puts ? remote : local;
@@ -89,37 +89,37 @@ inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origi
 }  // namespace mpixrma::windows
 
 using namespace mpixrma::windows;
-using mpixrma::engine::Direction;
+using mpixrma::engine::OpKind;
 
 int mpix_window_put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                     MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* window) {
-  return transfer_now<Direction::put>(const_cast<void*>(origin), origin_count, origin_type, rank, disp, count,
-                                      type, window);
+  return transfer_now<OpKind::put>(const_cast<void*>(origin), origin_count, origin_type, rank, disp, count,
+                                   type, window);
 }
 
 int mpix_window_get(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
                     MPI_Count count, MPI_Datatype type, mpix_window_t* window) {
-  return transfer_now<Direction::get>(origin, origin_count, origin_type, rank, disp, count, type, window);
+  return transfer_now<OpKind::get>(origin, origin_count, origin_type, rank, disp, count, type, window);
 }
 
 int mpix_window_rput(mpix_window_t* window, const struct mpix_window_buffer* origin,
                      const struct mpix_window_place* target, MPI_Request* request) {
-  return transfer(window, Direction::put, *origin, *target, request);
+  return transfer(window, OpKind::put, *origin, *target, request);
 }
 
 int mpix_window_rget(mpix_window_t* window, const struct mpix_window_buffer* origin,
                      const struct mpix_window_place* target, MPI_Request* request) {
-  return transfer(window, Direction::get, *origin, *target, request);
+  return transfer(window, OpKind::get, *origin, *target, request);
 }
 
 int mpix_window_put_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
                            const struct mpix_window_place* target, int notification, MPI_Request* request) {
   if (notification < 0) return MPI_ERR_ARG;
-  return transfer(window, Direction::put, *origin, *target, request, notification);
+  return transfer(window, OpKind::put, *origin, *target, request, notification);
 }
 
 int mpix_window_get_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
                            const struct mpix_window_place* target, int notification, MPI_Request* request) {
   if (notification < 0) return MPI_ERR_ARG;
-  return transfer(window, Direction::get, *origin, *target, request, notification);
+  return transfer(window, OpKind::get, *origin, *target, request, notification);
 }

@@ -10,11 +10,11 @@ namespace mpixrma::windows {
 namespace {
 
 using engine::ElementType;
-using engine::Operation;
+using engine::ReduceOp;
 
 /// The arguments of an update.
 struct UpdateCall {
-  Operation operation;
+  ReduceOp operation;
   mpix_window_buffer const* origin;
   void const* operand2;  ///< laid out as `origin`
   mpix_window_buffer const* result;
@@ -22,11 +22,11 @@ struct UpdateCall {
   int notification = no_notification;
 };
 
-/// Returns Operation::count_ for an operation that is not predefined.
-inline Operation operation_of(MPI_Op op) noexcept {
+/// Returns ReduceOp::count_ for an operation that is not predefined.
+inline ReduceOp operation_of(MPI_Op op) noexcept {
   if (op == MPI_SUM) [[likely]]
-    return Operation::sum;
-  return mpixrma::operation_of(op).value_or(Operation::count_);
+    return ReduceOp::sum;
+  return mpixrma::operation_of(op).value_or(ReduceOp::count_);
 }
 
 /// Whether compare-and-swap is possible: one element of a type that the CPU's atomics update.
@@ -36,12 +36,11 @@ inline bool is_swapped(ElementType element, std::size_t bytes) noexcept {
 }
 
 /// Determines the element type of an update from the datatype. Returns an error class.
-int element_for(Operation operation, FlatType const& flat, ElementType* element) {
+int element_for(ReduceOp operation, FlatType const& flat, ElementType* element) {
   if (flat.mixed) return MPI_ERR_TYPE;
   *element = flat.element;
-  bool const swap = operation == Operation::compare_swap_eq;
-  bool const bits =
-      operation == Operation::band || operation == Operation::bor || operation == Operation::bxor;
+  bool const swap = operation == ReduceOp::compare_swap_eq;
+  bool const bits = operation == ReduceOp::band || operation == ReduceOp::bor || operation == ReduceOp::bxor;
   if (flat.base == MPI_BYTE && (bits || swap)) *element = ElementType::uint8;
   if (swap) return is_swapped(*element, flat.size) ? MPI_SUCCESS : MPI_ERR_TYPE;
   return engine::is_defined(operation, *element) ? MPI_SUCCESS : MPI_ERR_OP;
@@ -56,7 +55,7 @@ struct Elements {
   Datatype const* type = nullptr;
   engine::StripeTable* stripes = nullptr;
 };
-inline Elements find_elements(Window& window, Operation operation, int rank, MPI_Aint disp, MPI_Count count,
+inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_Aint disp, MPI_Count count,
                               MPI_Datatype type) noexcept {
   Datatype const* const known = window.known_type(type);
   std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
@@ -70,14 +69,14 @@ inline Elements find_elements(Window& window, Operation operation, int rank, MPI
 
 /// Updates one word by one instruction, if its memory is updated that way. Returns false if nothing was done.
 template <typename Word>
-inline bool try_word(Elements const& element, Operation operation, void const* operand, void const* operand2,
+inline bool try_word(Elements const& element, ReduceOp operation, void const* operand, void const* operand2,
                      void* result) noexcept {
   if (element.address % sizeof(Word) != 0 || !element.stripes->modes.by_element(element.address))
     return false;
   auto* const word = reinterpret_cast<Word*>(element.mapped);
   Word unwanted;
   auto* const before = result != nullptr ? static_cast<Word*>(result) : &unwanted;
-  if (operation == Operation::no_op) {
+  if (operation == ReduceOp::no_op) {
     *before = __atomic_load_n(word, __ATOMIC_SEQ_CST);
     return true;
   }
@@ -85,7 +84,7 @@ inline bool try_word(Elements const& element, Operation operation, void const* o
   return engine::update_word(word, operation, *static_cast<Word const*>(operand), second, before);
 }
 
-inline bool try_one_word(Elements const& element, Operation operation, void const* operand,
+inline bool try_one_word(Elements const& element, ReduceOp operation, void const* operand,
                          void const* operand2, void* result) noexcept {
   if (element.type->atomic_word() == sizeof(std::uint64_t))
     return try_word<std::uint64_t>(element, operation, operand, operand2, result);
@@ -94,14 +93,14 @@ inline bool try_one_word(Elements const& element, Operation operation, void cons
 }
 
 /// Updates one element and fetches its previous value. Returns false if nothing was done.
-inline bool try_fetch(Window& window, Operation operation, void const* operand, void const* operand2,
+inline bool try_fetch(Window& window, ReduceOp operation, void const* operand, void const* operand2,
                       void* result, int rank, MPI_Aint disp, MPI_Datatype type) noexcept {
   Elements const element = find_elements(window, operation, rank, disp, 1, type);
   return element.mapped != nullptr && try_one_word(element, operation, operand, operand2, result);
 }
 
 /// Accumulates elements that the CPU's atomics do not update, within a stripe that is free at once.
-inline bool try_in_stripe(Window& window, Elements const& elements, Operation operation,
+inline bool try_in_stripe(Window& window, Elements const& elements, ReduceOp operation,
                           void const* origin) noexcept {
   ElementType const type = elements.type->flat().element;
   if (engine::has_cpu_atomics(type)) return false;
@@ -110,7 +109,7 @@ inline bool try_in_stripe(Window& window, Elements const& elements, Operation op
   if (!guard.is_held()) return false;
   window.note_stores();
   auto const* const from = static_cast<std::byte const*>(origin);
-  if (elements.bytes == sizeof(double) && type == ElementType::float64 && operation == Operation::sum) {
+  if (elements.bytes == sizeof(double) && type == ElementType::float64 && operation == ReduceOp::sum) {
     double present = 0;
     double addend = 0;
     std::memcpy(&present, elements.mapped, sizeof present);
@@ -123,10 +122,10 @@ inline bool try_in_stripe(Window& window, Elements const& elements, Operation op
   return true;
 }
 
-inline bool try_accumulate(Window& window, Operation operation, void const* origin, int rank, MPI_Aint disp,
+inline bool try_accumulate(Window& window, ReduceOp operation, void const* origin, int rank, MPI_Aint disp,
                            MPI_Count count, MPI_Datatype type) noexcept {
   Elements const elements = find_elements(window, operation, rank, disp, count, type);
-  if (elements.mapped == nullptr || operation == Operation::no_op) return false;
+  if (elements.mapped == nullptr || operation == ReduceOp::no_op) return false;
   if (count == 1 && elements.type->atomic_word() != 0)
     return try_one_word(elements, operation, origin, nullptr, nullptr);
   return try_in_stripe(window, elements, operation, origin);
@@ -145,7 +144,7 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
       find_elements(window, call.operation, place.rank, place.disp, place.count, place.type);
   if (mapped == nullptr) return false;
   ElementType const element = type->flat().element;
-  bool const swap = call.operation == Operation::compare_swap_eq;
+  bool const swap = call.operation == ReduceOp::compare_swap_eq;
   if (swap && !is_swapped(element, bytes)) return false;
   engine::Reduction const reduction{element, call.operation, true, nullptr};
   if (call.result == nullptr && engine::operand_count(call.operation) == 1) {
@@ -181,8 +180,7 @@ int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
   Side result;
   if (int const error = remote.describe(call.target->type, call.target->count); error != MPI_SUCCESS)
     return error;
-  engine::Update update;
-  update.operation = call.operation;
+  engine::RmaOp update = engine::update_with(call.operation, ElementType::none);
   update.guarantees = window.hints().accumulate_guarantees();
   update.target_layout = remote.layout();
   if (engine::operand_count(call.operation) != 0) {
@@ -210,7 +208,7 @@ int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
 __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& call,
                                      MPI_Request* request) noexcept try {
   Window& window = *static_cast<Window*>(handle);
-  if (call.operation == Operation::count_) return MPI_ERR_OP;
+  if (call.operation == ReduceOp::count_) return MPI_ERR_OP;
   window.note_stores();
   bool const plain = request == nullptr && call.notification == no_notification;
   if (plain && try_contiguous(window, call)) return MPI_SUCCESS;
@@ -235,7 +233,7 @@ __attribute__((noinline)) int accumulate_slowly(void const* origin, MPI_Count or
 }
 
 __attribute__((noinline)) int fetch_slowly(void const* operand, void const* operand2, void* result,
-                                           MPI_Datatype type, int rank, MPI_Aint disp, Operation operation,
+                                           MPI_Datatype type, int rank, MPI_Aint disp, ReduceOp operation,
                                            mpix_window_t* window) noexcept {
   mpix_window_buffer const from{const_cast<void*>(operand), 1, type};
   mpix_window_buffer const to{result, 1, type};
@@ -247,7 +245,7 @@ __attribute__((noinline)) int fetch_slowly(void const* operand, void const* oper
 }  // namespace mpixrma::windows
 
 using namespace mpixrma::windows;
-using mpixrma::engine::Operation;
+using mpixrma::engine::ReduceOp;
 
 int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                            MPI_Aint disp, MPI_Count count, MPI_Datatype type, MPI_Op op,
@@ -275,7 +273,7 @@ int mpix_window_accumulate_notify(mpix_window_t* window, const struct mpix_windo
 
 int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,
                              MPI_Op op, mpix_window_t* window) {
-  Operation const operation = operation_of(op);
+  ReduceOp const operation = operation_of(op);
   if (try_fetch(*static_cast<Window*>(window), operation, origin, nullptr, result, rank, disp, type))
       [[likely]]
     return MPI_SUCCESS;
@@ -284,7 +282,7 @@ int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type
 
 int mpix_window_compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
                                  int rank, MPI_Aint disp, mpix_window_t* window) {
-  constexpr Operation swap = Operation::compare_swap_eq;
+  constexpr ReduceOp swap = ReduceOp::compare_swap_eq;
   if (try_fetch(*static_cast<Window*>(window), swap, compare, origin, result, rank, disp, type)) [[likely]]
     return MPI_SUCCESS;
   return fetch_slowly(compare, origin, result, type, rank, disp, swap, window);

@@ -35,13 +35,10 @@ __attribute__((cold, format(printf, 2, 3))) int code_with(int error_class, char 
 /// Prints the text of an error code in one line, with the rank in MPI_COMM_WORLD.
 __attribute__((cold)) void print_error(int code);
 
-constexpr engine::OperationKind kind_of(engine::Transfer const& transfer) noexcept {
-  return transfer.direction == engine::Direction::put ? engine::OperationKind::put
-                                                      : engine::OperationKind::get;
-}
-constexpr engine::OperationKind kind_of(engine::Update const& update) noexcept {
-  return update.result != nullptr ? engine::OperationKind::read_modify_write
-                                  : engine::OperationKind::accumulate;
+constexpr engine::OperationKind kind_of(engine::RmaOp const& operation) noexcept {
+  if (operation.is_put()) return engine::OperationKind::put;
+  if (operation.is_get()) return engine::OperationKind::get;
+  return operation.fetches() ? engine::OperationKind::read_modify_write : engine::OperationKind::accumulate;
 }
 
 /// An operation as described in an error text.

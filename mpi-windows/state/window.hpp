@@ -18,6 +18,7 @@
 #include "engine/base/liveness.hpp"
 #include "engine/runtime/engine.hpp"
 #include "engine/sync/held_locks.hpp"
+#include "mpi-windows/nam/lock_wait.hpp"
 #include "mpi-windows/nam/window.hpp"
 #include "mpi-windows/state/control.hpp"
 #include "mpi-windows/state/error.hpp"
@@ -188,8 +189,7 @@ class Window : public mpix_window {
   int class_of(engine::Status status) const noexcept;
   /// Returns an error code for a failed operation on memory of `target`, with a text that names it.
   int failure(Target const& target, engine::LateError const& error);
-  template <typename Operation>
-  int failure(Target const& target, engine::Status status, Operation const& operation) {
+  int failure(Target const& target, engine::Status status, engine::RmaOp const& operation) {
     return failure(target, {status,
                             kind_of(operation),
                             {operation.target, operation.target_layout.size(),
@@ -322,7 +322,8 @@ class Window : public mpix_window {
   void find_successors();
   void signal(Target& target, std::size_t offset, engine::ElementType type);
   void object(Target& target, std::size_t offset);
-  engine::Update update_of(Target const& target, std::size_t offset, engine::ElementType type) const;
+  engine::RmaOp update_of(Target const& target, std::size_t offset, engine::ReduceOp reduce_op,
+                          engine::ElementType type) const;
   int tell_completed(Target& target);
   void wait_for_post(Target& target);
   template <typename Predicate>

@@ -15,7 +15,7 @@ namespace mpixrma {
 struct RmwCall {
   char const* name;
   int op;  ///< as passed by the caller
-  engine::Operation operation;
+  engine::ReduceOp operation;
   void const* operand;
   void const* operand2;
   MPI_Count count;

@@ -20,49 +20,49 @@ namespace mpixrma {
 
 namespace {
 
-using engine::Operation;
+using engine::ReduceOp;
 
-constexpr Operation unknown = Operation::count_;
+constexpr ReduceOp unknown = ReduceOp::count_;
 
-constexpr Operation operation_of(MPIX_RMW_Op op) noexcept {
-  constexpr Operation table[] = {unknown,         Operation::increment, Operation::prod,   Operation::sum,
-                                 Operation::land, Operation::lor,       Operation::lxor,   Operation::band,
-                                 Operation::bor,  Operation::bxor,      Operation::replace};
+constexpr ReduceOp operation_of(MPIX_RMW_Op op) noexcept {
+  constexpr ReduceOp table[] = {unknown,        ReduceOp::increment, ReduceOp::prod,   ReduceOp::sum,
+                                ReduceOp::land, ReduceOp::lor,       ReduceOp::lxor,   ReduceOp::band,
+                                ReduceOp::bor,  ReduceOp::bxor,      ReduceOp::replace};
   return op >= MPIX_RMW_INC && op <= MPIX_RMW_SWAP ? table[op] : unknown;
 }
 
-constexpr Operation operation_of(MPIX_RMW2_Op op) noexcept {
-  constexpr Operation table[] = {unknown,
-                                 Operation::mask_swap,
-                                 Operation::compare_swap_lt,
-                                 Operation::compare_swap_le,
-                                 Operation::compare_swap_eq,
-                                 Operation::compare_swap_ge,
-                                 Operation::compare_swap_gt,
-                                 Operation::compare_swap_ne};
+constexpr ReduceOp operation_of(MPIX_RMW2_Op op) noexcept {
+  constexpr ReduceOp table[] = {unknown,
+                                ReduceOp::mask_swap,
+                                ReduceOp::compare_swap_lt,
+                                ReduceOp::compare_swap_le,
+                                ReduceOp::compare_swap_eq,
+                                ReduceOp::compare_swap_ge,
+                                ReduceOp::compare_swap_gt,
+                                ReduceOp::compare_swap_ne};
   return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? table[op] : unknown;
 }
 
 /// Returns the name of an operation of either call.
-char const* name_of(Operation operation) noexcept {
+char const* name_of(ReduceOp operation) noexcept {
   switch (operation) {
-    case Operation::increment: return "MPIX_RMW_INC";
-    case Operation::prod: return "MPIX_RMW_PROD";
-    case Operation::sum: return "MPIX_RMW_SUM";
-    case Operation::land: return "MPIX_RMW_LAND";
-    case Operation::lor: return "MPIX_RMW_LOR";
-    case Operation::lxor: return "MPIX_RMW_LXOR";
-    case Operation::band: return "MPIX_RMW_BAND";
-    case Operation::bor: return "MPIX_RMW_BOR";
-    case Operation::bxor: return "MPIX_RMW_BXOR";
-    case Operation::replace: return "MPIX_RMW_SWAP";
-    case Operation::mask_swap: return "MPIX_RMW2_MASK_SWAP";
-    case Operation::compare_swap_lt: return "MPIX_RMW2_COMP_SWAP_LT";
-    case Operation::compare_swap_le: return "MPIX_RMW2_COMP_SWAP_LE";
-    case Operation::compare_swap_eq: return "MPIX_RMW2_COMP_SWAP_E";
-    case Operation::compare_swap_ge: return "MPIX_RMW2_COMP_SWAP_GE";
-    case Operation::compare_swap_gt: return "MPIX_RMW2_COMP_SWAP_GT";
-    case Operation::compare_swap_ne: return "MPIX_RMW2_COMP_SWAP_NE";
+    case ReduceOp::increment: return "MPIX_RMW_INC";
+    case ReduceOp::prod: return "MPIX_RMW_PROD";
+    case ReduceOp::sum: return "MPIX_RMW_SUM";
+    case ReduceOp::land: return "MPIX_RMW_LAND";
+    case ReduceOp::lor: return "MPIX_RMW_LOR";
+    case ReduceOp::lxor: return "MPIX_RMW_LXOR";
+    case ReduceOp::band: return "MPIX_RMW_BAND";
+    case ReduceOp::bor: return "MPIX_RMW_BOR";
+    case ReduceOp::bxor: return "MPIX_RMW_BXOR";
+    case ReduceOp::replace: return "MPIX_RMW_SWAP";
+    case ReduceOp::mask_swap: return "MPIX_RMW2_MASK_SWAP";
+    case ReduceOp::compare_swap_lt: return "MPIX_RMW2_COMP_SWAP_LT";
+    case ReduceOp::compare_swap_le: return "MPIX_RMW2_COMP_SWAP_LE";
+    case ReduceOp::compare_swap_eq: return "MPIX_RMW2_COMP_SWAP_E";
+    case ReduceOp::compare_swap_ge: return "MPIX_RMW2_COMP_SWAP_GE";
+    case ReduceOp::compare_swap_gt: return "MPIX_RMW2_COMP_SWAP_GT";
+    case ReduceOp::compare_swap_ne: return "MPIX_RMW2_COMP_SWAP_NE";
     default: return "op";
   }
 }
@@ -76,9 +76,9 @@ struct OneElement {
   void* result;
 };
 
-constexpr bool is_fast(Operation operation) noexcept {
-  return operation == Operation::sum || operation == Operation::increment ||
-         operation == Operation::replace || operation == Operation::compare_swap_eq;
+constexpr bool is_fast(ReduceOp operation) noexcept {
+  return operation == ReduceOp::sum || operation == ReduceOp::increment || operation == ReduceOp::replace ||
+         operation == ReduceOp::compare_swap_eq;
 }
 
 /// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible.
@@ -157,7 +157,7 @@ int check(Site const& site, RmwCall const& call, Communicator const& communicato
     return code;
   // The padding of a pair type is not a gap.
   bool const is_pair =
-      type->defines(Operation::minloc) && type->size() == engine::element_size(type->flat().element);
+      type->defines(ReduceOp::minloc) && type->size() == engine::element_size(type->flat().element);
   bool const gaps = !type->is_contiguous() && !is_pair;
   if (gaps || type->flat().mixed)
     return raise(site, MPI_ERR_TYPE, "datatype (%s) has gaps or is not built of one predefined datatype",
@@ -172,7 +172,7 @@ int check(Site const& site, RmwCall const& call, Communicator const& communicato
 }
 
 /// Checks buffers and address. `bytes` is the size of each of them, including gaps between elements.
-int check(Site const& site, RmwCall const& call, engine::Update const& update, std::size_t bytes) {
+int check(Site const& site, RmwCall const& call, engine::RmaOp const& update, std::size_t bytes) {
   if (call.operand == nullptr && engine::operand_count(call.operation) > 0)
     return raise(site, MPI_ERR_BUFFER, "operand_addr is a null pointer");
   if (call.operand2 == nullptr && engine::operand_count(call.operation) > 1)
@@ -205,11 +205,9 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
   Layout const layout = type.layout(static_cast<std::size_t>(call.count), dimensions);
   auto const bytes = static_cast<std::size_t>(layout.extent().end);
   unsigned const operands = engine::operand_count(call.operation);
-  engine::Update update;
-  update.operation = call.operation;
-  update.type = type.flat().element;
+  RmaOp update = engine::update_with(call.operation, type.flat().element);
   update.guarantees = guarantees_of(attributes.set) | Guarantee::element_atomic;
-  if (operands > 0) update.origin = static_cast<std::byte const*>(call.operand);
+  if (operands > 0) update.origin = engine::read_only(call.operand);
   if (operands > 1) update.operand2 = static_cast<std::byte const*>(call.operand2);
   update.result = static_cast<std::byte*>(call.result);
   update.origin_layout = update.result_layout = update.target_layout = layout;
@@ -268,87 +266,89 @@ int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype dat
                  int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
                  void* rmw_attr_val) {
   return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw", {op, operand_addr, nullptr, result_addr}, count, datatype,
-                                target_rank, target_disp, request, communicator, rmw_attr_val);
+                                   target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                      int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator) {
-  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req", {op, operand_addr, nullptr, result_addr}, count, datatype,
-                                target_rank, target_disp, request, communicator, nullptr);
+  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req", {op, operand_addr, nullptr, result_addr}, count,
+                                   datatype, target_rank, target_disp, request, communicator, nullptr);
 }
 
 int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
                      int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request, MPI_Comm* communicator,
                      void* rmw_attr_val) {
-  return mpixrma::rmw({"MPIX_RMA_rmw_rma", op, mpixrma::operation_of(op), operand_addr, nullptr, count, datatype,
-                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
-                   request);
+  return mpixrma::rmw({"MPIX_RMA_rmw_rma", op, mpixrma::operation_of(op), operand_addr, nullptr, count,
+                       datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+                      request);
 }
 
 int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* operand2_addr,
                   void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                   MPI_Comm* communicator, void* rmw_attr_val) {
   return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2", {op, operand_addr, operand2_addr, result_addr}, count,
-                                 datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
+                                    datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
                       void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req", {op, operand_addr, operand2_addr, result_addr}, count,
-                                 datatype, target_rank, target_disp, request, communicator, nullptr);
+  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req", {op, operand_addr, operand2_addr, result_addr},
+                                    count, datatype, target_rank, target_disp, request, communicator,
+                                    nullptr);
 }
 
 int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
                       void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                       MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
   return mpixrma::rmw({"MPIX_RMA_rmw2_rma", op, mpixrma::operation_of(op), operand_addr, operand2_addr, count,
-                    datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
-                   request);
+                       datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+                      request);
 }
 
 int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                    void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                    MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_c", {op, operand_addr, nullptr, result_addr}, count, datatype,
-                                target_rank, target_disp, request, communicator, rmw_attr_val);
+  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_c", {op, operand_addr, nullptr, result_addr}, count,
+                                   datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                        void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                        MPI_Comm* communicator) {
   return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req_c", {op, operand_addr, nullptr, result_addr}, count,
-                                datatype, target_rank, target_disp, request, communicator, nullptr);
+                                   datatype, target_rank, target_disp, request, communicator, nullptr);
 }
 
 int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                        void* result_addr, int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request,
                        MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpixrma::rmw({"MPIX_RMA_rmw_rma_c", op, mpixrma::operation_of(op), operand_addr, nullptr, count, datatype,
-                    result_addr, target_rank, target_disp, communicator, rmw_attr_val},
-                   request);
+  return mpixrma::rmw({"MPIX_RMA_rmw_rma_c", op, mpixrma::operation_of(op), operand_addr, nullptr, count,
+                       datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+                      request);
 }
 
 int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                     void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                     MPI_Request* request, MPI_Comm* communicator, void* rmw_attr_val) {
   return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_c", {op, operand_addr, operand2_addr, result_addr}, count,
-                                 datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
+                                    datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                         void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                         MPI_Request* request, MPI_Comm* communicator) {
-  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req_c", {op, operand_addr, operand2_addr, result_addr}, count,
-                                 datatype, target_rank, target_disp, request, communicator, nullptr);
+  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req_c", {op, operand_addr, operand2_addr, result_addr},
+                                    count, datatype, target_rank, target_disp, request, communicator,
+                                    nullptr);
 }
 
 int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
                         void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                         MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpixrma::rmw({"MPIX_RMA_rmw2_rma_c", op, mpixrma::operation_of(op), operand_addr, operand2_addr, count,
-                    datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
-                   request);
+  return mpixrma::rmw({"MPIX_RMA_rmw2_rma_c", op, mpixrma::operation_of(op), operand_addr, operand2_addr,
+                       count, datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
+                      request);
 }
 
 int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) try {

@@ -19,6 +19,14 @@ bool is_null_buffer(void const* address, Datatype const& type, std::size_t bytes
   return address == nullptr && bytes != 0 && type.is_contiguous();
 }
 
+OpKind kind_of(MPIX_RMA_Op operation) noexcept {
+  switch (operation) {
+    case MPIX_RMA_PUT: return OpKind::put;
+    case MPIX_RMA_GET: return OpKind::get;
+    default: return OpKind::update;
+  }
+}
+
 bool is_usable(MPI_Datatype datatype) { return Datatype::find(datatype) != nullptr; }
 
 int check(Site const& site, XferCall const& call) {
@@ -29,7 +37,7 @@ int check(Site const& site, XferCall const& call) {
 
 /// Fills in what an accumulate does.
 int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes const& attributes,
-                     engine::Update* update) {
+                     engine::RmaOp* update) {
   FlatType const& origin = Datatype::find(call.origin_type)->flat();
   FlatType const& target = Datatype::find(call.target_type)->flat();
   bool const same = origin.base == target.base ||
@@ -42,16 +50,16 @@ int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes
         TypeName(call.origin_type).text, TypeName(call.target_type).text);
   auto const operation = (attributes.set & MPIX_RMA_ATTR_ACCUMULATE_OP) != 0
                              ? operation_of(attributes.accumulate_op)
-                             : engine::Operation::sum;
+                             : engine::ReduceOp::sum;
   if (!operation) return raise(site, MPI_ERR_OP, "accumulate_op is not a predefined operation");
   bool const scaled = (attributes.set & MPIX_RMA_ATTR_ACCUMULATE_SCALE) != 0;
   if (scaled && attributes.accumulate_scale == nullptr)
     return raise(site, MPI_ERR_ARG, "accumulate_scale is a null pointer");
   update->type = origin.element;
-  update->operation = *operation;
+  update->reduce_op = *operation;
   update->scale = scaled ? attributes.accumulate_scale : nullptr;
-  if (engine::is_valid({update->type, update->operation, false, update->scale})) return MPI_SUCCESS;
-  return raise(site, MPI_ERR_OP, "%s is not defined for origin_datatype (%s)%s", name_of(update->operation),
+  if (engine::is_valid({update->type, update->reduce_op, false, update->scale})) return MPI_SUCCESS;
+  return raise(site, MPI_ERR_OP, "%s is not defined for origin_datatype (%s)%s", name_of(update->reduce_op),
                TypeName(call.origin_type).text, scaled ? " with a scale" : "");
 }
 
@@ -113,9 +121,8 @@ int check_communicatable(Checked const& checked) {
        static_cast<std::size_t>(there.end - there.begin)});
 }
 
-/// `operation` is complete but for what transfers and updates have in common.
-template <typename Operation>
-int issue_filled(Checked const& checked, Operation& operation, RequestSlot& request) {
+/// `operation` is complete but for what all kinds have in common.
+int issue_filled(Checked const& checked, engine::RmaOp& operation, RequestSlot& request) {
   operation.guarantees = guarantees_of(checked.attributes.set);
   operation.origin = checked.sides.origin_address;
   operation.origin_layout = checked.sides.origin;
@@ -136,17 +143,13 @@ int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes co
   Sides const sides(origin_type, target_type, call);
   Checked const checked{site, call, attributes, communicator, target, sides};
   if (int const code = check_sides(checked, origin_type, target_type); code != MPI_SUCCESS) return code;
-  if (call.operation == MPIX_RMA_ACCUMULATE) {
-    engine::Update update;
-    if (sides.origin.size() != 0) {
-      int const code = choose_operation(site, call, attributes, &update);
-      if (code != MPI_SUCCESS) return code;
-    }
-    return issue_filled(checked, update, request);
+  RmaOp operation;
+  operation.kind = kind_of(call.operation);
+  if (operation.is_update() && sides.origin.size() != 0) {
+    int const code = choose_operation(site, call, attributes, &operation);
+    if (code != MPI_SUCCESS) return code;
   }
-  engine::Transfer transfer;
-  transfer.direction = call.operation == MPIX_RMA_PUT ? Direction::put : Direction::get;
-  return issue_filled(checked, transfer, request);
+  return issue_filled(checked, operation, request);
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
-/// The last step that transfers and updates share: wait, return a request, or leave the completion to
-/// Complete.
+/// The last step that all operations share: wait, return a request, or leave the completion to Complete.
 #pragma once
-
-#include <type_traits>
 
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
@@ -13,24 +10,18 @@
 namespace mpixrma {
 
 /// Carries the operation out by load and store, without the engine. Returns false if nothing was done.
-template <typename Operation>
-bool submit_direct(Target& target, Operation const& operation) {
-  if constexpr (std::is_same_v<Operation, engine::Transfer>) {
-    // An ordered get may have to wait for an earlier put of this process to itself.
-    if (operation.direction == Direction::get && has(operation.guarantees, Guarantee::ordered)) return false;
-  } else {
-    // The operation may have to wait for stripes that are held across messages, which the engine drives
-    // meanwhile.
-    if (has(operation.guarantees, Guarantee::element_atomic)) return false;
-  }
+inline bool submit_direct(Target& target, engine::RmaOp const& operation) {
+  // An ordered get may have to wait for an earlier put of this process to itself.
+  if (operation.is_get() && has(operation.guarantees, Guarantee::ordered)) return false;
+  // An update may have to wait for stripes that are held across messages: the engine drives these meanwhile.
+  if (operation.is_update() && has(operation.guarantees, Guarantee::element_atomic)) return false;
   return try_direct(target, operation);
 }
 
 /// Issues a checked operation of `bytes` at the target. `set` are the attributes that apply. Returns an MPI
 /// error code, through the handler.
-template <typename Operation>
-int submit(Site const& site, Communicator& communicator, Target& target, Operation& operation,
-           std::size_t bytes, std::uint64_t set, RequestSlot& request) {
+inline int submit(Site const& site, Communicator& communicator, Target& target, engine::RmaOp& operation,
+                  std::size_t bytes, std::uint64_t set, RequestSlot& request) {
   if (submit_direct(target, operation)) {
     finish_direct(set);
     request.complete(site, communicator);

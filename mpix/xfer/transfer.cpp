@@ -28,27 +28,14 @@ struct Waiter : engine::Completion {
   }
 };
 
-template <typename Operation>
-engine::Issued issue_any(Target& target, Operation& operation) {
-  operation.context = target.context;
-  engine::Issued const issued = engine_of_process().issue(*target.peer, operation);
-  if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
-  return issued;
+}  // namespace
+
+void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction, void const* origin,
+                         std::byte* remote, RemoteAddress address, std::size_t bytes) noexcept {
+  engine::accumulate_elements(reduction, origin, remote, table, address, bytes);
 }
 
-template <typename Operation>
-engine::Status wait_any(Target& target, Operation& operation) {
-  Waiter waiter;
-  operation.completion = &waiter;
-  engine::Issued const issued = issue_any(target, operation);
-  if (!issued.complete) return waiter.wait(*target.peer, issued);
-  if (has(operation.guarantees, Guarantee::remote_completion))
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  return issued.status;
-}
-
-template <typename Operation>
-bool try_any_atomic(Target& target, Operation const& operation) noexcept {
+bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept {
   engine::Peer& peer = *target.peer;
   engine::Extent const extent = operation.target_layout.extent();
   std::byte* const mapped = peer.reach(operation.target + static_cast<std::uint64_t>(extent.begin),
@@ -69,27 +56,22 @@ bool try_any_atomic(Target& target, Operation const& operation) noexcept {
   return true;
 }
 
-}  // namespace
-
-void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction, void const* origin,
-                         std::byte* remote, RemoteAddress address, std::size_t bytes) noexcept {
-  engine::accumulate_elements(reduction, origin, remote, table, address, bytes);
+engine::Issued issue(Target& target, RmaOp& operation) {
+  operation.context = target.context;
+  engine::Issued const issued = engine_of_process().issue(*target.peer, operation);
+  if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
+  return issued;
 }
 
-bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept {
-  return try_any_atomic(target, transfer);
+engine::Status issue_and_wait(Target& target, RmaOp& operation) {
+  Waiter waiter;
+  operation.completion = &waiter;
+  engine::Issued const issued = issue(target, operation);
+  if (!issued.complete) return waiter.wait(*target.peer, issued);
+  if (has(operation.guarantees, Guarantee::remote_completion))
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  return issued.status;
 }
-bool try_direct_atomic(Target& target, engine::Update const& update) noexcept {
-  return try_any_atomic(target, update);
-}
-
-engine::Issued issue(Target& target, engine::Transfer& transfer) { return issue_any(target, transfer); }
-engine::Issued issue(Target& target, engine::Update& update) { return issue_any(target, update); }
-
-engine::Status issue_and_wait(Target& target, engine::Transfer& transfer) {
-  return wait_any(target, transfer);
-}
-engine::Status issue_and_wait(Target& target, engine::Update& update) { return wait_any(target, update); }
 
 engine::Status lock_and_wait(Target& target, engine::LockRequest request) {
   Waiter waiter;

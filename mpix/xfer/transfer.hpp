@@ -14,15 +14,16 @@
 
 namespace mpixrma {
 
-using engine::Direction;
 using engine::Guarantee;
 using engine::Layout;
+using engine::OpKind;
 using engine::RemoteAddress;
+using engine::RmaOp;
 
 /// Copies between memory of this process and memory that is mapped here. Returns true.
-template <Direction direction>
+template <OpKind direction>
 inline bool move_bytes(void* origin, std::byte* remote, std::size_t bytes) noexcept {
-  if constexpr (direction == Direction::put) {
+  if constexpr (direction == OpKind::put) {
     engine::copy_bytes(remote, static_cast<std::byte const*>(origin), bytes);
   } else {
     engine::copy_bytes(static_cast<std::byte*>(origin), remote, bytes);
@@ -33,7 +34,7 @@ inline bool move_bytes(void* origin, std::byte* remote, std::size_t bytes) noexc
 /// Contiguous put or get by load and store. Returns false, with nothing done, if the memory cannot be reached
 /// that way now; then issue() does it. If it returns true, the transfer is complete at both sides, up to the
 /// store fence that complete() makes.
-template <Direction direction>
+template <OpKind direction>
 inline bool try_direct(Target& target, void* origin, RemoteAddress address, std::size_t bytes) noexcept {
   std::byte* const remote = target.peer->reach(address, bytes);
   return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
@@ -41,7 +42,7 @@ inline bool try_direct(Target& target, void* origin, RemoteAddress address, std:
 
 /// Like try_direct(), but not for small segments: for callers that have no other case to handle
 /// (Peer::reach_inline).
-template <Direction direction>
+template <OpKind direction>
 inline bool try_direct_inline(Target& target, void* origin, RemoteAddress address,
                               std::size_t bytes) noexcept {
   std::byte* const remote = target.peer->reach_inline(address, bytes);
@@ -74,11 +75,9 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
 
 /// Carries out any operation by load and store, with all of its guarantees. May leave to the engine an
 /// operation that would have to wait.
-MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::Transfer const& transfer) noexcept;
-MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::Update const& update) noexcept;
+MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept;
 
-template <typename Operation>
-inline bool try_direct(Target& target, Operation const& operation) noexcept {
+inline bool try_direct(Target& target, engine::RmaOp const& operation) noexcept {
   if (has(operation.guarantees, Guarantee::atomic) || operation.notify != 0)
     return try_direct_atomic(target, operation);
   engine::Extent const extent =
@@ -98,7 +97,7 @@ inline bool try_direct(Target& target, Operation const& operation) noexcept {
 /// cannot be reached or updated that way now, and for all other operations; `operand` is not read in that
 /// case.
 template <typename Word>
-inline bool try_direct_rmw(Target& target, engine::Operation operation, RemoteAddress address,
+inline bool try_direct_rmw(Target& target, engine::ReduceOp operation, RemoteAddress address,
                            Word const& operand, Word operand2, Word* result) noexcept {
   if (address % sizeof(Word) != 0) return false;
   auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
@@ -107,12 +106,10 @@ inline bool try_direct_rmw(Target& target, engine::Operation operation, RemoteAd
 }
 
 /// Fills in the context of the operation and starts it on whichever path serves it.
-MPIX_WAIST_API engine::Issued issue(Target& target, engine::Transfer& transfer);
-MPIX_WAIST_API engine::Issued issue(Target& target, engine::Update& update);
+MPIX_WAIST_API engine::Issued issue(Target& target, engine::RmaOp& operation);
 
 /// Like issue(), but returns when the operation is complete at the level that its guarantees ask for.
-MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Transfer& transfer);
-MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::Update& update);
+MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::RmaOp& operation);
 
 /// Takes a lock of the target, as Engine::lock, and waits until it is held; an attempt waits only for the
 /// answer. Fills in the request's completion.

@@ -104,9 +104,8 @@ inline bool find_quick(XferCall const& call, MPI_Request const* request, Communi
   return true;
 }
 
-/// Carries out `operation`, of which only the kind is set, atomically.
-template <typename Operation>
-bool atomic_quickly(Quick const& quick, void* origin, RemoteAddress address, Operation& operation) {
+/// Carries out `operation`, which says only what it does, atomically.
+bool atomic_quickly(Quick const& quick, void* origin, RemoteAddress address, RmaOp& operation) {
   operation.guarantees = Guarantee::atomic;
   operation.origin = static_cast<std::byte*>(origin);
   operation.target = address;
@@ -115,24 +114,22 @@ bool atomic_quickly(Quick const& quick, void* origin, RemoteAddress address, Ope
   return try_direct_atomic(*quick.target, operation);
 }
 
-template <Direction direction>
+template <OpKind kind>
 inline bool copy_quickly(Quick const& quick, void* origin, RemoteAddress address) {
   if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
-    return try_direct<direction>(*quick.target, origin, address, quick.bytes);
-  engine::Transfer transfer;
-  transfer.direction = direction;
-  return atomic_quickly(quick, origin, address, transfer);
+    return try_direct<kind>(*quick.target, origin, address, quick.bytes);
+  RmaOp copy;
+  copy.kind = kind;
+  return atomic_quickly(quick, origin, address, copy);
 }
 
 inline bool add_quickly(Quick const& quick, void* origin, RemoteAddress address) {
-  if (!quick.type->defines(engine::Operation::sum)) return false;
+  if (!quick.type->defines(engine::ReduceOp::sum)) return false;
   engine::ElementType const element = quick.type->flat().element;
   if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
-    return try_direct_accumulate(*quick.target, {element, engine::Operation::sum, false, nullptr}, origin,
+    return try_direct_accumulate(*quick.target, {element, engine::ReduceOp::sum, false, nullptr}, origin,
                                  address, quick.bytes);
-  engine::Update update;
-  update.type = element;
-  update.operation = engine::Operation::sum;
+  RmaOp update = engine::update_with(engine::ReduceOp::sum, element);
   return atomic_quickly(quick, origin, address, update);
 }
 
@@ -144,11 +141,11 @@ bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const
   auto const address = reinterpret_cast<RemoteAddress>(call.target);
   bool done = false;
   switch (call.operation) {
-    case MPIX_RMA_PUT: done = copy_quickly<Direction::put>(quick, call.origin, address); break;
+    case MPIX_RMA_PUT: done = copy_quickly<OpKind::put>(quick, call.origin, address); break;
     case MPIX_RMA_GET:
       // An ordered get may have to wait for earlier puts.
-      done = (quick.set & MPIX_RMA_ATTR_ORDERING) == 0 &&
-             copy_quickly<Direction::get>(quick, call.origin, address);
+      done =
+          (quick.set & MPIX_RMA_ATTR_ORDERING) == 0 && copy_quickly<OpKind::get>(quick, call.origin, address);
       break;
     case MPIX_RMA_ACCUMULATE: done = add_quickly(quick, call.origin, address); break;
     default: break;
@@ -234,31 +231,31 @@ int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datat
                   int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                   MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
   return mpixrma::xfer<mpixrma::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
-                                            target_addr, target_count, target_datatype, request, communicator,
-                                            rma_attr_val);
+                                                  target_addr, target_count, target_datatype, request,
+                                                  communicator, rma_attr_val);
 }
 
 int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                       MPI_Request* request, MPI_Comm* communicator) {
   return mpixrma::xfer<mpixrma::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
-                                        target_addr, target_count, target_datatype, request, communicator,
-                                        nullptr);
+                                              target_addr, target_count, target_datatype, request,
+                                              communicator, nullptr);
 }
 
 int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                       MPIX_Rma_request* request, MPI_Comm* communicator) {
   return mpixrma::xfer_own(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                        target_count, target_datatype, request, communicator);
+                           target_count, target_datatype, request, communicator);
 }
 
 int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                     int target_rank, void* target_addr, MPI_Count target_count, MPI_Datatype target_datatype,
                     MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
   return mpixrma::xfer<mpixrma::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
-                                            target_addr, target_count, target_datatype, request, communicator,
-                                            rma_attr_val);
+                                                  target_addr, target_count, target_datatype, request,
+                                                  communicator, rma_attr_val);
 }
 
 int MPIX_RMA_xfer_req_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count,
@@ -266,8 +263,8 @@ int MPIX_RMA_xfer_req_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_coun
                         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Request* request,
                         MPI_Comm* communicator) {
   return mpixrma::xfer<mpixrma::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
-                                        target_addr, target_count, target_datatype, request, communicator,
-                                        nullptr);
+                                              target_addr, target_count, target_datatype, request,
+                                              communicator, nullptr);
 }
 
 int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count,
@@ -275,5 +272,5 @@ int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_coun
                         MPI_Count target_count, MPI_Datatype target_datatype, MPIX_Rma_request* request,
                         MPI_Comm* communicator) {
   return mpixrma::xfer_own(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                        target_count, target_datatype, request, communicator);
+                           target_count, target_datatype, request, communicator);
 }

@@ -20,24 +20,27 @@ bool acquire_soon(engine::StripeHold& hold) noexcept {
   return false;
 }
 
-engine::Transfer transfer_of(OperationRequest const& request, std::span<std::byte> fetched) noexcept {
-  engine::Transfer transfer;
+engine::RmaOp copy_of(OperationRequest const& request, std::span<std::byte> fetched) noexcept {
+  engine::RmaOp copy;
   bool const puts = request.kind == OperationRequest::Kind::put;
-  transfer.direction = puts ? engine::Direction::put : engine::Direction::get;
-  transfer.origin = puts ? const_cast<std::byte*>(request.operand.data()) : fetched.data();
-  return transfer;
+  copy.kind = puts ? engine::OpKind::put : engine::OpKind::get;
+  copy.origin = puts ? engine::read_only(request.operand.data()) : fetched.data();
+  return copy;
 }
 
-engine::Update update_of(OperationRequest const& request, std::span<std::byte> fetched) noexcept {
-  engine::Update update;
-  update.operation = request.operation;
-  update.type = request.type;
+engine::RmaOp update_of(OperationRequest const& request, std::span<std::byte> fetched) noexcept {
+  engine::RmaOp update = engine::update_with(request.operation, request.type);
   update.guarantees = engine::Guarantee::element_atomic;
-  update.origin = request.operand.data();
+  update.origin = engine::read_only(request.operand.data());
   update.operand2 = request.operand2.data();
   if (!fetched.empty()) update.result = fetched.data();
   update.result_layout = engine::Layout::contiguous(fetched.size());
   return update;
+}
+
+engine::RmaOp operation_of(OperationRequest const& request, std::span<std::byte> fetched) noexcept {
+  return request.kind == OperationRequest::Kind::update ? update_of(request, fetched)
+                                                        : copy_of(request, fetched);
 }
 
 }  // namespace
@@ -68,20 +71,17 @@ bool DataProcess::execute(OperationRequest const& request, Region const& region,
   engine::Layout const layout = owned.view();
   std::uint64_t const target = region.offset + static_cast<std::uint64_t>(first);
   engine::StripeTable& stripes = shared_->stripes();
-  auto const run = [&](auto operation) {
-    operation.target = target;
-    operation.target_layout = layout;
-    if (operation.origin != nullptr) operation.origin_layout = engine::Layout::contiguous(layout.size());
-    engine::StripeHold hold(stripes, engine::footprint_of(operation, stripes.modes).target);
-    if (!acquire_soon(hold)) return false;
-    engine::Extent const extent = layout.extent();
-    storage_->access(target + static_cast<std::uint64_t>(extent.begin),
-                     static_cast<std::uint64_t>(extent.end - extent.begin),
-                     [&] { engine::execute_directly(operation, storage_->base() + target, stripes.modes); });
-    return true;
-  };
-  if (request.kind == OperationRequest::Kind::update) return run(update_of(request, fetched));
-  return run(transfer_of(request, fetched));
+  engine::RmaOp operation = operation_of(request, fetched);
+  operation.target = target;
+  operation.target_layout = layout;
+  if (operation.origin != nullptr) operation.origin_layout = engine::Layout::contiguous(layout.size());
+  engine::StripeHold hold(stripes, engine::footprint_of(operation, stripes.modes).target);
+  if (!acquire_soon(hold)) return false;
+  engine::Extent const extent = layout.extent();
+  storage_->access(target + static_cast<std::uint64_t>(extent.begin),
+                   static_cast<std::uint64_t>(extent.end - extent.begin),
+                   [&] { engine::execute_directly(operation, storage_->base() + target, stripes.modes); });
+  return true;
 }
 
 }  // namespace mpixrma::nam

@@ -38,7 +38,7 @@ void check_runs(std::span<Segment const> runs, std::uint64_t region_bytes) {
 
 void check_update(OperationRequest const& request) {
   using engine::ElementType;
-  if (request.operation >= engine::Operation::count_ || request.type >= ElementType::count_ ||
+  if (request.operation >= engine::ReduceOp::count_ || request.type >= ElementType::count_ ||
       !engine::is_defined(request.operation, request.type))
     refuse("undefined operation");
   std::size_t const element = engine::element_size(request.type);
@@ -80,7 +80,7 @@ OperationRequest unpack_operation(Json const& head, std::span<std::byte const> d
   request.runs = {reinterpret_cast<Segment const*>(data.data()), static_cast<std::size_t>(runs)};
   check_runs(request.runs, region_bytes);
   if (request.kind == OperationRequest::Kind::update) {
-    request.operation = static_cast<engine::Operation>(field<std::uint8_t>(head, "operation"));
+    request.operation = static_cast<engine::ReduceOp>(field<std::uint8_t>(head, "operation"));
     request.type = static_cast<engine::ElementType>(field<std::uint8_t>(head, "type"));
     request.fetches_before = field<bool>(head, "fetch");
     check_update(request);

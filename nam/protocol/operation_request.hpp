@@ -25,8 +25,8 @@ struct OperationRequest {
   enum class Kind : std::uint8_t { put, get, update };
 
   Kind kind = Kind::get;
-  engine::Operation operation =
-      engine::Operation::no_op;  ///< operation of an update; each element is updated atomically
+  engine::ReduceOp operation =
+      engine::ReduceOp::no_op;  ///< operation of an update; each element is updated atomically
   engine::ElementType type = engine::ElementType::none;
   bool fetches_before = false;            ///< the answer to an update has the previous values
   std::span<engine::Segment const> runs;  ///< runs of the region, in the order of the data
@@ -35,7 +35,7 @@ struct OperationRequest {
 
   bool reads() const noexcept { return kind == Kind::get || (kind == Kind::update && fetches_before); }
   bool writes() const noexcept {
-    return kind == Kind::put || (kind == Kind::update && operation != engine::Operation::no_op);
+    return kind == Kind::put || (kind == Kind::update && operation != engine::ReduceOp::no_op);
   }
   unsigned operands() const noexcept {
     if (kind == Kind::update) return engine::operand_count(operation);

@@ -16,7 +16,7 @@ import compare
 # lines are those of `later`, if there are some.
 PROGRAM = """#!/bin/sh
 case "${LD_DEBUG:-}" in
-  files) echo "1: calling init: %(build)s/lib/mpix-rma/openmpi/mca_osc_mpix.so" >&2; exit ;;
+  files) echo "1: calling init: %(build)s/lib/mpix-rma/openmpi/mca_osc_mpix.so" > "$LD_DEBUG_OUTPUT.1"; exit ;;
 esac
 echo >> '%(build)s/runs'
 lines='%(build)s/lines'

@@ -36,8 +36,7 @@ class Fault : public ::testing::TestWithParam<Place> {
     run_job(ranks, configure, body, JobKind::mortal);
   }
   /// Returns the final status of `operation`, when all processes know that the peer is gone.
-  template <typename Operation>
-  static Status last_status(Rank& rank, int peer, Operation const& operation) {
+  static Status last_status(Rank& rank, int peer, RmaOp const& operation) {
     for (int i = 0; i < 20000; ++i) {
       Status const status = run(rank.engine(), rank.peer(peer), operation);
       if (failed(status)) return status;
@@ -72,28 +71,28 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
     }
     if (rank.rank() == 0) {
       std::vector<std::int64_t> many(100000, 1);
-      Update stream =
-          contiguous(Operation::sum, ElementType::int64, many.data(), rank.shown(1, 0), many.size() * 8);
+      RmaOp stream =
+          contiguous(ReduceOp::sum, ElementType::int64, many.data(), rank.shown(1, 0), many.size() * 8);
       stream.guarantees = Guarantee::atomic;
       for (int i = 0; i < 50; ++i) (void)rank.engine().issue(rank.peer(1), stream);
       rank.engine().complete(rank.peer(1), UINT64_MAX);
       (void)rank.engine().take_error(rank.peer(1), 0);
       for (int slot = 0; slot < 2; ++slot) {
-        for (Direction const direction : {Direction::put, Direction::get})
+        for (OpKind const direction : {OpKind::put, OpKind::get})
           EXPECT_NE(last_status(rank, 1, contiguous(direction, &value, rank.shown(1, slot), 8)), Status::ok);
         std::int64_t before = 0;
-        EXPECT_NE(last_status(rank, 1,
-                              contiguous(Operation::sum, ElementType::int64, &value, rank.shown(1, slot), 8,
-                                         &before)),
+        EXPECT_NE(last_status(
+                      rank, 1,
+                      contiguous(ReduceOp::sum, ElementType::int64, &value, rank.shown(1, slot), 8, &before)),
                   Status::ok);
       }
       // For a process known to be unreachable, the call itself fails at once.
-      EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 1), 8)),
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 1), 8)),
                 Status::unreachable);
       rank.engine().complete(rank.peer(1), UINT64_MAX);
       EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
       value = 9;
-      EXPECT_EQ(run(rank.engine(), rank.peer(2), contiguous(Direction::put, &value, rank.shown(2, 0), 8)),
+      EXPECT_EQ(run(rank.engine(), rank.peer(2), contiguous(OpKind::put, &value, rank.shown(2, 0), 8)),
                 Status::ok);
       rank.tell(3, 1);
     } else if (rank.rank() == 2) {
@@ -118,16 +117,15 @@ TEST_P(Fault, large_transfers_under_way_to_a_killed_target_end) {
     if (rank.rank() == 1) {
       for (;;) ::pause();
     }
-    ASSERT_EQ(
-        run(rank.engine(), rank.peer(1), contiguous(Direction::put, memory.data(), rank.shown(1, 0), 8)),
-        Status::ok);
+    ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, memory.data(), rank.shown(1, 0), 8)),
+              Status::ok);
     auto const target = static_cast<pid_t>(rank.shown(1, 1));
     rank.expect_death(1);
     ::kill(target, SIGSTOP);
     std::vector<Waiter> waiters(32);
     std::size_t under_way = 0;
     for (Waiter& waiter : waiters) {
-      Transfer put = contiguous(Direction::put, memory.data(), rank.shown(1, 0), bytes);
+      RmaOp put = contiguous(OpKind::put, memory.data(), rank.shown(1, 0), bytes);
       put.guarantees = Guarantee::remote_completion;
       put.completion = &waiter;
       Issued const issued = rank.engine().issue(rank.peer(1), put);
@@ -159,9 +157,8 @@ TEST_P(Fault, memory_is_withdrawn_when_those_who_used_it_were_killed) {
     if (rank.rank() != 0) {
       std::int64_t value = rank.rank();
       for (int slot = 0; slot < 2; ++slot) {
-        ASSERT_EQ(
-            run(rank.engine(), rank.peer(0), contiguous(Direction::put, &value, rank.shown(0, slot), 8)),
-            Status::ok);
+        ASSERT_EQ(run(rank.engine(), rank.peer(0), contiguous(OpKind::put, &value, rank.shown(0, slot), 8)),
+                  Status::ok);
       }
       rank.tell(3, 1);
       if (rank.rank() == 1) rank.die();
@@ -185,7 +182,7 @@ TEST_P(Fault, what_a_killed_origin_held_is_free) {
     rank.tell(2, 1);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
     std::vector<std::int64_t> ones(words, 1);
-    Update sum = contiguous(Operation::sum, ElementType::int64, ones.data(), rank.shown(0, 0), words * 8);
+    RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(0, 0), words * 8);
     sum.guarantees = Guarantee::atomic;
     if (rank.rank() == 1) {
       // UCX 1.13 aborts at the other side if a process ends while its first connection is being established.
@@ -220,7 +217,7 @@ TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
       // By messages: other paths need no help of the target and do not wait.
       std::vector<std::uint32_t> values(puts);
       for (std::size_t i = 0; i < puts; ++i) values[i] = static_cast<std::uint32_t>(i + 1);
-      Transfer first = contiguous(Direction::put, values.data(), rank.shown(1, 0), 4);
+      RmaOp first = contiguous(OpKind::put, values.data(), rank.shown(1, 0), 4);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), first), Status::ok);
       auto const target = static_cast<pid_t>(rank.shown(1, 1));
       std::int64_t const before = resident_kib();
@@ -231,7 +228,7 @@ TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
       });
       std::int64_t most = 0;
       for (std::size_t i = 0; i < puts; ++i) {
-        Transfer const put = contiguous(Direction::put, &values[i], rank.shown(1, 0) + i * 4, 4);
+        RmaOp const put = contiguous(OpKind::put, &values[i], rank.shown(1, 0) + i * 4, 4);
         ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
         if (i % 1000 == 0) most = std::max(most, resident_kib());
       }

@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/op/statistics.hpp"
+#include "engine/origin/peer_state.hpp"
 #include "engine/runtime/c_handles.hpp"
 #include "engine/runtime/mpix_engine.h"
-#include "engine/origin/peer_state.hpp"
-#include "engine/op/statistics.hpp"
 
 namespace mpixrma::nam {
 
@@ -93,7 +93,7 @@ class JobEngine {
   template <typename Value>
   int add(std::uint64_t exposure, std::uint64_t at, int type, Value value) {
     mpix_engine_update update{};
-    update.operation = MPIX_ENGINE_OP_SUM;
+    update.reduce_op = MPIX_ENGINE_OP_SUM;
     update.type = type;
     update.guarantees = MPIX_ENGINE_ELEMENT_ATOMIC;
     update.origin = &value;
@@ -124,8 +124,8 @@ class JobEngine {
     transfer.exposure = exposure;
     return transfer;
   }
-  template <typename Operation, typename Issue>
-  int complete(Operation& operation, Issue issue) {
+  template <typename Given, typename Issue>
+  int complete(Given& operation, Issue issue) {
     Waiting waiting;
     waiting.completion.done = tell;
     operation.guarantees |= MPIX_ENGINE_REMOTE_COMPLETION;

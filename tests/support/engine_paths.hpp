@@ -46,9 +46,9 @@ inline std::string path_name(::testing::TestParamInfo<PathCase> const& instance)
   return instance.param.name;
 }
 
-inline Transfer contiguous(Direction direction, void* origin, RemoteAddress target, std::size_t bytes) {
-  Transfer transfer;
-  transfer.direction = direction;
+inline RmaOp contiguous(OpKind direction, void* origin, RemoteAddress target, std::size_t bytes) {
+  RmaOp transfer;
+  transfer.kind = direction;
   transfer.origin = static_cast<std::byte*>(origin);
   transfer.target = target;
   transfer.origin_layout = transfer.target_layout = Layout::contiguous(bytes);
@@ -56,13 +56,11 @@ inline Transfer contiguous(Direction direction, void* origin, RemoteAddress targ
 }
 
 /// Returns an update of contiguous elements; each element is atomic.
-inline Update contiguous(Operation operation, ElementType type, void const* origin, RemoteAddress target,
-                         std::size_t bytes, void* result = nullptr) {
-  Update update;
-  update.operation = operation;
-  update.type = type;
+inline RmaOp contiguous(ReduceOp operation, ElementType type, void const* origin, RemoteAddress target,
+                        std::size_t bytes, void* result = nullptr) {
+  RmaOp update = update_with(operation, type);
   update.guarantees = Guarantee::element_atomic;
-  update.origin = static_cast<std::byte const*>(origin);
+  update.origin = read_only(origin);
   update.result = static_cast<std::byte*>(result);
   update.target = target;
   update.origin_layout = update.result_layout = update.target_layout = Layout::contiguous(bytes);
@@ -84,8 +82,7 @@ struct Waiter : Completion {
   std::size_t bytes = 0;
 };
 
-template <typename Operation>
-Status run(Engine& engine, Peer& peer, Operation operation) {
+inline Status run(Engine& engine, Peer& peer, RmaOp operation) {
   Waiter waiter;
   operation.completion = &waiter;
   operation.guarantees = operation.guarantees | Guarantee::remote_completion;
@@ -103,8 +100,7 @@ inline void await_key(Rank& rank, int target, RemoteAddress address) {
   };
   std::byte byte{};
   for (std::uint64_t const before = by_key(); by_key() == before;)
-    ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(Direction::get, &byte, address, 1)),
-              Status::ok);
+    ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(OpKind::get, &byte, address, 1)), Status::ok);
 }
 
 /// Three kinds of memory at every process.

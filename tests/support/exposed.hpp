@@ -66,25 +66,25 @@ inline ExposureId shown_id(Rank& rank, int of, int slot = 0) {
 }
 
 /// Returns a contiguous transfer at `offset` of the exposure `id`.
-inline Transfer transfer(Direction direction, void* origin, ExposureId id, std::uint64_t offset,
-                         std::size_t bytes) {
-  Transfer result = contiguous(direction, origin, offset, bytes);
+inline RmaOp transfer(OpKind direction, void* origin, ExposureId id, std::uint64_t offset,
+                      std::size_t bytes) {
+  RmaOp result = contiguous(direction, origin, offset, bytes);
   result.exposed.target = id;
   return result;
 }
 
 /// Returns an update that adds integers.
-inline Update addition(std::int64_t const* origin, ExposureId id, std::uint64_t offset, std::size_t bytes,
-                       std::int64_t* result = nullptr) {
-  Update update = contiguous(Operation::sum, ElementType::int64, origin, offset, bytes, result);
+inline RmaOp addition(std::int64_t const* origin, ExposureId id, std::uint64_t offset, std::size_t bytes,
+                      std::int64_t* result = nullptr) {
+  RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, origin, offset, bytes, result);
   update.exposed.target = id;
   return update;
 }
 
 /// Returns an update that fetches a value atomically and changes nothing.
-inline Update no_op(std::int64_t* result, ExposureId id, std::uint64_t offset) {
-  Update update = addition(nullptr, id, offset, 8, result);
-  update.operation = Operation::no_op;
+inline RmaOp no_op(std::int64_t* result, ExposureId id, std::uint64_t offset) {
+  RmaOp update = addition(nullptr, id, offset, 8, result);
+  update.reduce_op = ReduceOp::no_op;
   return update;
 }
 

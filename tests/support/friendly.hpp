@@ -16,15 +16,13 @@ inline void be_friendly(Rank& rank, int target, RemoteAddress there, int rounds)
     std::vector<std::uint64_t> out(200, static_cast<std::uint64_t>(round) * 1001);
     std::vector<std::uint64_t> in(out.size());
     Peer& peer = rank.peer(target);
-    ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, out.data(), there, out.size() * 8)),
+    ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::put, out.data(), there, out.size() * 8)),
               Status::ok);
-    ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, in.data(), there, in.size() * 8)),
-              Status::ok);
+    ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, in.data(), there, in.size() * 8)), Status::ok);
     ASSERT_EQ(in, out);
     std::int64_t const one = 1;
     std::int64_t before = -1;
-    Update const add =
-        contiguous(Operation::sum, ElementType::int64, &one, there + out.size() * 8, 8, &before);
+    RmaOp const add = contiguous(ReduceOp::sum, ElementType::int64, &one, there + out.size() * 8, 8, &before);
     ASSERT_EQ(run(rank.engine(), peer, add), Status::ok);
     ASSERT_GE(before, 0);
   }

@@ -117,31 +117,31 @@ bool same(T const& a, T const& b) {
 }
 
 template <typename T>
-bool is_defined_for(engine::Operation operation) {
-  using engine::Operation;
+bool is_defined_for(engine::ReduceOp operation) {
+  using engine::ReduceOp;
   switch (operation) {
-    case Operation::replace:
-    case Operation::no_op: return true;
-    case Operation::sum:
-    case Operation::prod: return is_integer<T> || is_real<T> || is_complex<T>;
-    case Operation::min:
-    case Operation::max:
-    case Operation::increment:
-    case Operation::compare_swap_lt:
-    case Operation::compare_swap_le:
-    case Operation::compare_swap_ge:
-    case Operation::compare_swap_gt: return is_integer<T> || is_real<T>;
-    case Operation::land:
-    case Operation::lor:
-    case Operation::lxor: return is_integer<T> || std::is_same_v<T, bool>;
-    case Operation::band:
-    case Operation::bor:
-    case Operation::bxor: return is_integer<T> || is_byte<T>;
-    case Operation::minloc:
-    case Operation::maxloc: return is_pair<T>;
-    case Operation::mask_swap: return is_integer<T> || is_byte<T> || std::is_same_v<T, bool>;
-    case Operation::compare_swap_eq:
-    case Operation::compare_swap_ne: return !is_pair<T>;
+    case ReduceOp::replace:
+    case ReduceOp::no_op: return true;
+    case ReduceOp::sum:
+    case ReduceOp::prod: return is_integer<T> || is_real<T> || is_complex<T>;
+    case ReduceOp::min:
+    case ReduceOp::max:
+    case ReduceOp::increment:
+    case ReduceOp::compare_swap_lt:
+    case ReduceOp::compare_swap_le:
+    case ReduceOp::compare_swap_ge:
+    case ReduceOp::compare_swap_gt: return is_integer<T> || is_real<T>;
+    case ReduceOp::land:
+    case ReduceOp::lor:
+    case ReduceOp::lxor: return is_integer<T> || std::is_same_v<T, bool>;
+    case ReduceOp::band:
+    case ReduceOp::bor:
+    case ReduceOp::bxor: return is_integer<T> || is_byte<T>;
+    case ReduceOp::minloc:
+    case ReduceOp::maxloc: return is_pair<T>;
+    case ReduceOp::mask_swap: return is_integer<T> || is_byte<T> || std::is_same_v<T, bool>;
+    case ReduceOp::compare_swap_eq:
+    case ReduceOp::compare_swap_ne: return !is_pair<T>;
     default: return false;
   }
 }
@@ -165,8 +165,8 @@ T times(T a, T b) {
 }
 
 template <typename T>
-T located(engine::Operation operation, T a, T b) {
-  bool const low = operation == engine::Operation::minloc;
+T located(engine::ReduceOp operation, T a, T b) {
+  bool const low = operation == engine::ReduceOp::minloc;
   if (a.value == b.value) return {a.value, std::min(a.index, b.index)};
   return (a.value < b.value) == low ? a : b;
 }
@@ -184,69 +184,69 @@ T masked(T a, T b, T c) {
 
 /// Whether the relation of a compare-and-swap holds between the operand and the target.
 template <typename T>
-bool related(engine::Operation operation, T operand, T target) {
-  using engine::Operation;
-  if (operation == Operation::compare_swap_eq) return operand == target;
-  if (operation == Operation::compare_swap_ne) return operand != target;
+bool related(engine::ReduceOp operation, T operand, T target) {
+  using engine::ReduceOp;
+  if (operation == ReduceOp::compare_swap_eq) return operand == target;
+  if (operation == ReduceOp::compare_swap_ne) return operand != target;
   if constexpr (is_integer<T> || is_real<T>) {
-    if (operation == Operation::compare_swap_lt) return operand < target;
-    if (operation == Operation::compare_swap_le) return operand <= target;
-    if (operation == Operation::compare_swap_ge) return operand >= target;
+    if (operation == ReduceOp::compare_swap_lt) return operand < target;
+    if (operation == ReduceOp::compare_swap_le) return operand <= target;
+    if (operation == ReduceOp::compare_swap_ge) return operand >= target;
     return operand > target;
   }
   return false;
 }
 
 template <typename T>
-T of_arithmetic(engine::Operation operation, T a, T b) {
-  using engine::Operation;
+T of_arithmetic(engine::ReduceOp operation, T a, T b) {
+  using engine::ReduceOp;
   if constexpr (is_integer<T> || is_real<T> || is_complex<T>) {
-    if (operation == Operation::sum) return plus(a, b);
-    if (operation == Operation::prod) return times(a, b);
+    if (operation == ReduceOp::sum) return plus(a, b);
+    if (operation == ReduceOp::prod) return times(a, b);
   }
   if constexpr (is_integer<T> || is_real<T>) {
-    if (operation == Operation::increment) return plus(a, static_cast<T>(1));
-    if (operation == Operation::min) return a < b ? a : b;
-    if (operation == Operation::max) return a > b ? a : b;
+    if (operation == ReduceOp::increment) return plus(a, static_cast<T>(1));
+    if (operation == ReduceOp::min) return a < b ? a : b;
+    if (operation == ReduceOp::max) return a > b ? a : b;
   }
   return a;
 }
 
 template <typename T>
-T of_bits(engine::Operation operation, T a, T b) {
-  using engine::Operation;
+T of_bits(engine::ReduceOp operation, T a, T b) {
+  using engine::ReduceOp;
   if constexpr (is_integer<T> || std::is_same_v<T, bool>) {
     bool const first = static_cast<bool>(a);
     bool const second = static_cast<bool>(b);
-    if (operation == Operation::land) return static_cast<T>(first ? second : false);
-    if (operation == Operation::lor) return static_cast<T>(first ? true : second);
-    if (operation == Operation::lxor) return static_cast<T>(first ? !second : second);
+    if (operation == ReduceOp::land) return static_cast<T>(first ? second : false);
+    if (operation == ReduceOp::lor) return static_cast<T>(first ? true : second);
+    if (operation == ReduceOp::lxor) return static_cast<T>(first ? !second : second);
   }
   if constexpr (is_integer<T> || is_byte<T>) {
-    if (operation == Operation::band) return static_cast<T>(a & b);
-    if (operation == Operation::bor) return static_cast<T>(a | b);
-    if (operation == Operation::bxor) return static_cast<T>(a ^ b);
+    if (operation == ReduceOp::band) return static_cast<T>(a & b);
+    if (operation == ReduceOp::bor) return static_cast<T>(a | b);
+    if (operation == ReduceOp::bxor) return static_cast<T>(a ^ b);
   }
   return a;
 }
 
 /// Returns the new value of the element `a`. `scale` may be null.
 template <typename T>
-T expected_element(engine::Operation operation, T a, T b, T c, T const* scale) {
-  using engine::Operation;
-  if (operation == Operation::replace) return b;
-  if (operation == Operation::no_op) return a;
+T expected_element(engine::ReduceOp operation, T a, T b, T c, T const* scale) {
+  using engine::ReduceOp;
+  if (operation == ReduceOp::replace) return b;
+  if (operation == ReduceOp::no_op) return a;
   if constexpr (is_pair<T>) {
     return located(operation, a, b);
   } else {
     if constexpr (is_integer<T> || is_real<T> || is_complex<T>) {
       if (scale != nullptr) return plus(a, times(*scale, b));
     }
-    if (operation >= Operation::compare_swap_lt) return related(operation, b, a) ? c : a;
+    if (operation >= ReduceOp::compare_swap_lt) return related(operation, b, a) ? c : a;
     if constexpr (is_integer<T> || is_byte<T> || std::is_same_v<T, bool>) {
-      if (operation == Operation::mask_swap) return masked(a, b, c);
+      if (operation == ReduceOp::mask_swap) return masked(a, b, c);
     }
-    bool const logical = operation >= Operation::land && operation <= Operation::bxor;
+    bool const logical = operation >= ReduceOp::land && operation <= ReduceOp::bxor;
     return logical ? of_bits(operation, a, b) : of_arithmetic(operation, a, b);
   }
 }

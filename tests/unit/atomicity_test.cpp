@@ -28,7 +28,7 @@ TEST_P(EnginePath, crossing_atomic_puts_are_as_if_in_some_order) {
         std::memset(mine, 2 * (round % 50) + rank.rank(), bytes);
         rank.barrier();
         for (int repeat = 0; repeat < 5; ++repeat) {
-          Transfer put = contiguous(Direction::put, mine, rank.shown(other, kind), bytes);
+          RmaOp put = contiguous(OpKind::put, mine, rank.shown(other, kind), bytes);
           put.guarantees = Guarantee::atomic;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
         }
@@ -57,16 +57,16 @@ TEST_P(EnginePath, no_atomic_operation_sees_half_of_another) {
         int const target = (rank.rank() + round) % ranks;
         Peer& peer = rank.peer(target);
         // The origin is the process's own array, which the others write.
-        Transfer put = contiguous(Direction::put, buffers.kind(kind), rank.shown(target, kind), bytes);
+        RmaOp put = contiguous(OpKind::put, buffers.kind(kind), rank.shown(target, kind), bytes);
         put.guarantees = Guarantee::atomic;
         if (target != rank.rank()) {
           ASSERT_EQ(run(rank.engine(), peer, put), Status::ok);
         }
         std::vector<char> got(bytes, static_cast<char>(round));
-        Transfer fresh = contiguous(Direction::put, got.data(), rank.shown(target, kind), bytes);
+        RmaOp fresh = contiguous(OpKind::put, got.data(), rank.shown(target, kind), bytes);
         fresh.guarantees = Guarantee::atomic;
         ASSERT_EQ(run(rank.engine(), peer, fresh), Status::ok);
-        Transfer get = contiguous(Direction::get, got.data(), rank.shown(target, kind), bytes);
+        RmaOp get = contiguous(OpKind::get, got.data(), rank.shown(target, kind), bytes);
         get.guarantees = Guarantee::atomic;
         ASSERT_EQ(run(rank.engine(), peer, get), Status::ok);
         ASSERT_TRUE(uniform(got.data(), bytes)) << "kind " << kind << " round " << round;
@@ -87,10 +87,10 @@ TEST_P(EnginePath, many_outstanding_atomic_operations_of_any_size_end) {
         for (std::size_t const bytes : {std::size_t{8}, std::size_t{70000}}) {  // exceeds the credit
           bool const atomic = round % 2 == 0;
           char* const into = atomic ? shared.data() : own.emplace_back(bytes).data();
-          Transfer put = contiguous(Direction::put, buffers.kind(kind), rank.shown(other, kind), bytes);
+          RmaOp put = contiguous(OpKind::put, buffers.kind(kind), rank.shown(other, kind), bytes);
           put.guarantees = Guarantee::atomic | Guarantee::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
-          Transfer get = contiguous(Direction::get, into, rank.shown(other, kind), bytes);
+          RmaOp get = contiguous(OpKind::get, into, rank.shown(other, kind), bytes);
           get.guarantees = atomic ? Guarantee::atomic : Guarantee::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), get).status, Status::ok);
         }
@@ -119,7 +119,7 @@ TEST_P(EnginePath, a_counter_is_incremented_after_the_data) {
         if (rank.rank() == 0) {
           std::vector<char> data(bytes, static_cast<char>(round));
           for (int kind = 0; kind < 3; ++kind) {
-            Transfer put = contiguous(Direction::put, data.data(), rank.shown(1, kind), bytes);
+            RmaOp put = contiguous(OpKind::put, data.data(), rank.shown(1, kind), bytes);
             put.notify = rank.shown(1, 9);
             ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
           }
@@ -136,7 +136,7 @@ TEST_P(EnginePath, a_counter_is_incremented_after_the_data) {
     if (rank.rank() == 0) {
       // A counter that does not exist is an error and increments nothing.
       char byte = 0;
-      Transfer put = contiguous(Direction::put, &byte, rank.shown(1, 0), 1);
+      RmaOp put = contiguous(OpKind::put, &byte, rank.shown(1, 0), 1);
       put.notify = 0x10000;
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::bad_address);
     }
@@ -158,15 +158,15 @@ TEST_P(EnginePath, ordered_operations_take_effect_in_the_order_of_issue) {
             std::vector<char> first(bytes, static_cast<char>(round));
             std::vector<char> second(bytes / 2, static_cast<char>(round + 1));
             std::vector<char> got(bytes);
-            auto const issue = [&](Transfer transfer, Guarantee more) {
+            auto const issue = [&](RmaOp transfer, Guarantee more) {
               transfer.guarantees = Guarantee::ordered | more;
               ASSERT_EQ(rank.engine().issue(rank.peer(target), transfer).status, Status::ok);
             };
             RemoteAddress const at = rank.shown(target, kind) + 50000;
-            issue(contiguous(Direction::put, first.data(), at, bytes), Guarantee::none);
-            issue(contiguous(Direction::put, second.data(), at, bytes / 2),
+            issue(contiguous(OpKind::put, first.data(), at, bytes), Guarantee::none);
+            issue(contiguous(OpKind::put, second.data(), at, bytes / 2),
                   round % 2 == 0 ? Guarantee::atomic : Guarantee::none);
-            issue(contiguous(Direction::get, got.data(), at, bytes),
+            issue(contiguous(OpKind::get, got.data(), at, bytes),
                   round % 3 == 0 ? Guarantee::atomic : Guarantee::none);
             rank.engine().complete(rank.peer(target), Engine::newest(rank.peer(target)));
             std::memcpy(first.data(), second.data(), bytes / 2);
@@ -187,8 +187,8 @@ TEST_P(EnginePath, ordered_operations_keep_their_order_when_they_change_the_path
     Buffers buffers(rank);
     if (rank.rank() == 0) {
       for (int kind = 0; kind < 3; ++kind) {
-        Update const single =
-            contiguous(Operation::increment, ElementType::int64, nullptr, rank.shown(1, kind), 8);
+        RmaOp const single =
+            contiguous(ReduceOp::increment, ElementType::int64, nullptr, rank.shown(1, kind), 8);
         ASSERT_EQ(run(rank.engine(), rank.peer(1), single), Status::ok);
       }
       for (std::int64_t round = 1; round <= rounds; ++round) {
@@ -196,18 +196,18 @@ TEST_P(EnginePath, ordered_operations_keep_their_order_when_they_change_the_path
           std::int64_t const one = 1;
           std::int64_t const base = 1000 * round;
           std::int64_t got[2] = {-1, -1};
-          auto const issue = [&](Direction direction, void const* origin) {
-            Transfer transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
+          auto const issue = [&](OpKind direction, void const* origin) {
+            RmaOp transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
             transfer.guarantees = Guarantee::ordered;
             ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
           };
-          issue(Direction::put, &base);
-          Update add = contiguous(Operation::sum, ElementType::int64, &one, rank.shown(1, kind), 8);
+          issue(OpKind::put, &base);
+          RmaOp add = contiguous(ReduceOp::sum, ElementType::int64, &one, rank.shown(1, kind), 8);
           add.guarantees = add.guarantees | Guarantee::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(1), add).status, Status::ok);
-          issue(Direction::get, &got[0]);
-          issue(Direction::put, &base);
-          issue(Direction::get, &got[1]);
+          issue(OpKind::get, &got[0]);
+          issue(OpKind::put, &base);
+          issue(OpKind::get, &got[1]);
           rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
           ASSERT_EQ(got[0], base + 1) << "kind " << kind << " round " << round;
           ASSERT_EQ(got[1], base) << "kind " << kind << " round " << round;
@@ -233,7 +233,7 @@ TEST_P(EnginePath, ordered_operations_do_not_overtake_one_that_waits_for_stripes
       std::vector<char> block(40000, 1);
       while (__atomic_load_n(static_cast<std::uint64_t*>(memory), __ATOMIC_ACQUIRE) != done) {
         for (int kind = 0; kind < 3; ++kind) {
-          Transfer put = contiguous(Direction::put, block.data(), rank.shown(1, kind) + 64, block.size());
+          RmaOp put = contiguous(OpKind::put, block.data(), rank.shown(1, kind) + 64, block.size());
           put.guarantees = Guarantee::atomic;
           ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
         }
@@ -244,21 +244,21 @@ TEST_P(EnginePath, ordered_operations_do_not_overtake_one_that_waits_for_stripes
           std::int64_t const first = round;
           std::int64_t const second = -round;
           std::int64_t got = 0;
-          auto const issue = [&](Direction direction, void const* origin, Guarantee more) {
-            Transfer transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
+          auto const issue = [&](OpKind direction, void const* origin, Guarantee more) {
+            RmaOp transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
             transfer.guarantees = Guarantee::ordered | more;
             ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
           };
-          issue(Direction::put, &first, Guarantee::atomic);
-          issue(Direction::put, &second, Guarantee::none);
-          issue(Direction::get, &got, Guarantee::none);
+          issue(OpKind::put, &first, Guarantee::atomic);
+          issue(OpKind::put, &second, Guarantee::none);
+          issue(OpKind::get, &got, Guarantee::none);
           rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
           ASSERT_EQ(got, second) << "kind " << kind << " round " << round;
         }
       }
       ASSERT_EQ(
           run(rank.engine(), rank.peer(1),
-              contiguous(Direction::put, const_cast<std::uint64_t*>(&done), rank.shown(1, 9), sizeof done)),
+              contiguous(OpKind::put, const_cast<std::uint64_t*>(&done), rank.shown(1, 9), sizeof done)),
           Status::ok);
     }
     rank.barrier();

@@ -101,7 +101,7 @@ void on_a_thread_per_target(Rank& rank, Body body) {
 
 Status fetch_add(Rank& rank, int target, RemoteAddress address, std::int64_t amount, std::int64_t* before) {
   return run(rank.engine(), rank.peer(target),
-             contiguous(Operation::sum, ElementType::int64, &amount, address, sizeof amount, before));
+             contiguous(ReduceOp::sum, ElementType::int64, &amount, address, sizeof amount, before));
 }
 
 /// Every process has a thread for every other process. Each pair has its own memory at the target, which
@@ -131,8 +131,8 @@ TEST_P(ChannelJob, a_thread_for_each_target_finds_its_values_there) {
       std::int64_t last = -1;
       for (std::int64_t round = 1; round <= rounds; ++round) {
         std::iota(out.begin(), out.end(), round * 10000 + rank.rank());
-        ASSERT_EQ(run(engine, peer, contiguous(Direction::put, out.data(), own, words * 8)), Status::ok);
-        ASSERT_EQ(run(engine, peer, contiguous(Direction::get, in.data(), own, words * 8)), Status::ok);
+        ASSERT_EQ(run(engine, peer, contiguous(OpKind::put, out.data(), own, words * 8)), Status::ok);
+        ASSERT_EQ(run(engine, peer, contiguous(OpKind::get, in.data(), own, words * 8)), Status::ok);
         ASSERT_EQ(in, out) << "round " << round << ", target " << target;
         std::int64_t before = -1;
         ASSERT_EQ(fetch_add(rank, target, there, 1, &before), Status::ok);
@@ -140,8 +140,8 @@ TEST_P(ChannelJob, a_thread_for_each_target_finds_its_values_there) {
         last = before;
         std::array<double, 64> ones;
         ones.fill(1);
-        Update accumulate =
-            contiguous(Operation::sum, ElementType::float64, ones.data(), there + 8, sizeof ones);
+        RmaOp accumulate =
+            contiguous(ReduceOp::sum, ElementType::float64, ones.data(), there + 8, sizeof ones);
         accumulate.guarantees = Guarantee::atomic;
         ASSERT_EQ(run(engine, peer, accumulate), Status::ok);
       }
@@ -189,10 +189,8 @@ TEST_P(ChannelJob, memory_comes_and_goes_while_all_channels_are_in_use) {
       for (std::int64_t round = 1; round <= rounds; ++round) {
         std::fill(out.begin(), out.end(), round);
         Peer& peer = rank.peer(target);
-        ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, out.data(), own, words * 8)),
-                  Status::ok);
-        ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, in.data(), own, words * 8)),
-                  Status::ok);
+        ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::put, out.data(), own, words * 8)), Status::ok);
+        ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, in.data(), own, words * 8)), Status::ok);
         ASSERT_EQ(in, out) << "round " << round;
       }
     });
@@ -214,7 +212,7 @@ TEST_P(ChannelJob, freed_memory_is_out_of_reach_on_every_channel) {
     rank.barrier();
     std::vector<std::int64_t> values(words, rank.rank());
     Peer& owner = rank.peer(0);
-    Transfer const get = contiguous(Direction::get, values.data(), rank.shown(0, 0), words * 8);
+    RmaOp const get = contiguous(OpKind::get, values.data(), rank.shown(0, 0), words * 8);
     EXPECT_EQ(run(rank.engine(), owner, get), Status::ok);
     rank.barrier();
     if (rank.rank() == 0) {
@@ -247,10 +245,9 @@ TEST_P(ChannelJob, the_end_of_a_process_leaves_the_others_alone) {
         for (int round = 0; round < 20; ++round) {
           std::fill(out.begin(), out.end(), round);
           Peer& peer = rank.peer(target);
-          ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, out.data(), own, words * 8)),
+          ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::put, out.data(), own, words * 8)),
                     Status::ok);
-          ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, in.data(), own, words * 8)),
-                    Status::ok);
+          ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, in.data(), own, words * 8)), Status::ok);
           ASSERT_EQ(in, out);
         }
       });
@@ -265,7 +262,7 @@ TEST_P(ChannelJob, the_end_of_a_process_leaves_the_others_alone) {
     for (int i = 0; i < 20000 && !failed(status); ++i) {
       ::usleep(1000);
       status =
-          run(rank.engine(), rank.peer(victim), contiguous(Direction::put, &value, rank.shown(victim, 0), 8));
+          run(rank.engine(), rank.peer(victim), contiguous(OpKind::put, &value, rank.shown(victim, 0), 8));
     }
     EXPECT_TRUE(failed(status));
     talk_to_all_but(victim);

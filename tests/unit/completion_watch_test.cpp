@@ -36,8 +36,7 @@ TEST_P(CompletionWatch, tells_that_data_are_there_and_buffers_free) {
         Waiter put_waiter;
         Waiter get_waiter;
         Waiter local;
-        Issued issued =
-            engine.issue(peer, contiguous(Direction::put, origin.data(), rank.shown(1, 0), bytes));
+        Issued issued = engine.issue(peer, contiguous(OpKind::put, origin.data(), rank.shown(1, 0), bytes));
         ASSERT_EQ(issued.status, Status::ok);
         engine.watch_local(peer, engine.newest(peer), local);
         engine.watch(peer, engine.newest(peer), 0, put_waiter);
@@ -45,7 +44,7 @@ TEST_P(CompletionWatch, tells_that_data_are_there_and_buffers_free) {
         std::fill(origin.begin(), origin.end(), std::uint8_t{0xee});
         wait_for(engine, put_waiter);
         EXPECT_TRUE(engine.test(peer, issued.sequence));
-        issued = engine.issue(peer, contiguous(Direction::get, back.data(), rank.shown(1, 0), bytes));
+        issued = engine.issue(peer, contiguous(OpKind::get, back.data(), rank.shown(1, 0), bytes));
         ASSERT_EQ(issued.status, Status::ok);
         engine.watch(peer, engine.newest(peer), 0, get_waiter);
         wait_for(engine, get_waiter);
@@ -71,8 +70,8 @@ TEST_P(CompletionWatch, tells_nothing_while_the_target_is_stopped) {
       Engine& engine = rank.engine();
       Peer& peer = rank.peer(1);
       std::uint64_t value = 5;
-      Transfer const put =
-          contiguous(Direction::put, reinterpret_cast<std::uint8_t*>(&value), rank.shown(1, 0), sizeof value);
+      RmaOp const put =
+          contiguous(OpKind::put, reinterpret_cast<std::uint8_t*>(&value), rank.shown(1, 0), sizeof value);
       ASSERT_EQ(run(engine, peer, put), Status::ok);
       auto const target = static_cast<pid_t>(rank.shown(1, 1));
       test::stop(target);
@@ -100,7 +99,7 @@ TEST_P(CompletionWatch, tells_the_failure_of_its_context_once) {
       Engine& engine = rank.engine();
       Peer& peer = rank.peer(1);
       std::uint8_t byte = 1;
-      Transfer put = contiguous(Direction::put, &byte, 4096, 1);  // unmapped memory
+      RmaOp put = contiguous(OpKind::put, &byte, 4096, 1);  // unmapped memory
       put.context = 7;
       bool const by_call = failed(engine.issue(peer, put).status);
       Waiter other;

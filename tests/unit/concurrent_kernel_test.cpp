@@ -72,11 +72,11 @@ TEST(ConcurrentKernel, atomic_sums_of_aligned_elements_lose_nothing_whatever_the
   Layout const strided{8, rows, first};
   std::uint64_t const ones[] = {1, 1};
   auto const* const origin = reinterpret_cast<std::byte const*>(ones);
-  Reduction const sum{ElementType::uint64, Operation::sum, true, nullptr};
+  Reduction const sum{ElementType::uint64, ReduceOp::sum, true, nullptr};
   std::thread other([&] {
     for (int round = 0; round < rounds; ++round) {
       for (int const place : {1, 3})
-        update({ElementType::uint64, Operation::increment, true, nullptr},
+        update({ElementType::uint64, ReduceOp::increment, true, nullptr},
                {reinterpret_cast<std::byte*>(&values[place]),
                 Layout::contiguous(8),
                 nullptr,

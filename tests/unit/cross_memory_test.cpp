@@ -52,10 +52,10 @@ std::vector<std::byte> content(Child const& child, Pages const& pages) {
   return result;
 }
 
-Transfer transfer(Direction direction, Pages const& origin, Layout const& origin_layout, Pages const& target,
-                  Layout const& target_layout) {
-  Transfer made;
-  made.direction = direction;
+RmaOp transfer(OpKind direction, Pages const& origin, Layout const& origin_layout, Pages const& target,
+               Layout const& target_layout) {
+  RmaOp made;
+  made.kind = direction;
   made.origin = origin.data();
   made.origin_layout = origin_layout;
   made.target = target.address();
@@ -73,11 +73,11 @@ TEST(CrossMemory, contiguous_data_arrive_whatever_fits_into_a_call) {
   for (std::size_t const limit : limits) {
     origin.number(static_cast<unsigned>(limit));
     std::vector<std::byte> const sent(origin.data(), origin.data() + origin.size());
-    EXPECT_EQ(execute_across(transfer(Direction::put, origin, all, target, all), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(OpKind::put, origin, all, target, all), child.pid(), limit),
               Status::ok);
     EXPECT_EQ(content(child, target), sent) << limit;
     origin.number(0);
-    EXPECT_EQ(execute_across(transfer(Direction::get, origin, all, target, all), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(OpKind::get, origin, all, target, all), child.pid(), limit),
               Status::ok);
     EXPECT_EQ(std::memcmp(origin.data(), sent.data(), sent.size()), 0) << limit;
   }
@@ -96,7 +96,7 @@ TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
   ASSERT_EQ(fine.size(), coarse.size());
   for (std::size_t const limit : limits) {
     origin.number(static_cast<unsigned>(limit));
-    EXPECT_EQ(execute_across(transfer(Direction::put, origin, fine, target, coarse), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(OpKind::put, origin, fine, target, coarse), child.pid(), limit),
               Status::ok);
     std::vector<std::byte> const arrived = content(child, target);
     std::vector<std::byte> back(origin.size());
@@ -107,7 +107,7 @@ TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
       back[from] = arrived[to];
     }
     std::memset(origin.data(), 0, origin.size());
-    EXPECT_EQ(execute_across(transfer(Direction::get, origin, fine, target, coarse), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(OpKind::get, origin, fine, target, coarse), child.pid(), limit),
               Status::ok);
     EXPECT_EQ(std::memcmp(origin.data(), back.data(), back.size()), 0) << limit;
   }
@@ -123,7 +123,7 @@ TEST(CrossMemory, a_call_that_moves_less_than_it_was_asked_for_is_gone_on_with) 
   Dimension const again[] = {{129, 0}};
   std::vector<Segment> const first_then_second{{0, block}, {block, 1}};
   Layout const layout{block + 1, again, first_then_second};
-  EXPECT_EQ(execute_across(transfer(Direction::put, origin, layout, target, layout), child.pid(), SIZE_MAX),
+  EXPECT_EQ(execute_across(transfer(OpKind::put, origin, layout, target, layout), child.pid(), SIZE_MAX),
             Status::ok);
   std::vector<std::byte> const arrived = content(child, target);
   EXPECT_EQ(std::memcmp(arrived.data(), origin.data(), block + 1), 0);
@@ -137,11 +137,11 @@ TEST(CrossMemory, missing_memory_of_the_target_is_told_after_what_stands_before_
   Child const child([&] { target.unmap_from(2 * page); });
   Layout const all = Layout::contiguous(origin.size());
   for (std::size_t const limit : {std::size_t{1000}, cross_memory_call_bytes}) {
-    EXPECT_EQ(execute_across(transfer(Direction::put, origin, all, target, all), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(OpKind::put, origin, all, target, all), child.pid(), limit),
               Status::bad_address);
     std::vector<std::byte> const arrived = content(child, target);
     EXPECT_EQ(std::memcmp(arrived.data(), origin.data(), 2 * page), 0);
-    EXPECT_EQ(execute_across(transfer(Direction::get, origin, all, target, all), child.pid(), limit),
+    EXPECT_EQ(execute_across(transfer(OpKind::get, origin, all, target, all), child.pid(), limit),
               Status::bad_address);
   }
 }
@@ -157,15 +157,15 @@ TEST(CrossMemory, missing_memory_of_the_origin_is_told_from_that_of_the_target) 
   Dimension const rows[] = {{4, page}};
   Layout const pieces{page, rows, {}};
   for (std::size_t const limit : {std::size_t{1000}, cross_memory_call_bytes}) {
-    auto const run = [&](Direction direction, Layout const& layout, Layout const& target_layout) {
+    auto const run = [&](OpKind direction, Layout const& layout, Layout const& target_layout) {
       return execute_across(transfer(direction, origin, layout, target, target_layout), child.pid(), limit);
     };
-    EXPECT_EQ(run(Direction::put, three, three), Status::ok);
-    EXPECT_EQ(run(Direction::put, four, four), Status::bad_origin);
-    EXPECT_EQ(run(Direction::put, pieces, four), Status::bad_origin);
-    EXPECT_EQ(run(Direction::get, three, three), Status::bad_origin);  // that page is read-only
-    EXPECT_EQ(run(Direction::get, pieces, four), Status::bad_origin);
-    EXPECT_EQ(run(Direction::get, Layout::contiguous(2 * page), Layout::contiguous(2 * page)), Status::ok);
+    EXPECT_EQ(run(OpKind::put, three, three), Status::ok);
+    EXPECT_EQ(run(OpKind::put, four, four), Status::bad_origin);
+    EXPECT_EQ(run(OpKind::put, pieces, four), Status::bad_origin);
+    EXPECT_EQ(run(OpKind::get, three, three), Status::bad_origin);  // that page is read-only
+    EXPECT_EQ(run(OpKind::get, pieces, four), Status::bad_origin);
+    EXPECT_EQ(run(OpKind::get, Layout::contiguous(2 * page), Layout::contiguous(2 * page)), Status::ok);
   }
 }
 

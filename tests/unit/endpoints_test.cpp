@@ -55,14 +55,14 @@ struct Shared {
 void exchange(Rank& rank, Peer& peer, Shared* there, std::uint64_t number) {
   std::uint64_t const one = 1;
   std::uint64_t before = 0;
-  Update const add = contiguous(Operation::sum, ElementType::uint64, &one,
-                                reinterpret_cast<RemoteAddress>(&there->sum), sizeof one, &before);
+  RmaOp const add = contiguous(ReduceOp::sum, ElementType::uint64, &one,
+                               reinterpret_cast<RemoteAddress>(&there->sum), sizeof one, &before);
   ASSERT_EQ(run(rank.engine(), peer, add), Status::ok);
   std::vector<std::uint64_t> out(512, number);
   std::vector<std::uint64_t> in(512);
   auto const row = reinterpret_cast<RemoteAddress>(there->rows[rank.rank()]);
-  ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, out.data(), row, 4096)), Status::ok);
-  ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, in.data(), row, 4096)), Status::ok);
+  ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::put, out.data(), row, 4096)), Status::ok);
+  ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, in.data(), row, 4096)), Status::ok);
   ASSERT_EQ(in, out);
 }
 
@@ -117,8 +117,8 @@ TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
       for (int to = 0; to < processes; ++to) {
         if (to == rank.rank()) continue;
         auto* const there = reinterpret_cast<Shared*>(rank.shown(to, 0));
-        Update const add = contiguous(Operation::sum, ElementType::uint64, &one,
-                                      reinterpret_cast<RemoteAddress>(&there->sum), sizeof one);
+        RmaOp const add = contiguous(ReduceOp::sum, ElementType::uint64, &one,
+                                     reinterpret_cast<RemoteAddress>(&there->sum), sizeof one);
         ASSERT_EQ(rank.engine().issue(rank.peer(to), add).status, Status::ok);
       }
     }
@@ -204,10 +204,9 @@ TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
       ::usleep(static_cast<useconds_t>(random() % 3000));
       if (random() % 2 == 0) (void)rank.engine().progress();
       std::uint64_t value = 0;
-      ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, &value, number, sizeof value)),
-                Status::ok);
+      ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, &value, number, sizeof value)), Status::ok);
       ++value;
-      ASSERT_EQ(rank.engine().issue(peer, contiguous(Direction::put, &value, number, sizeof value)).status,
+      ASSERT_EQ(rank.engine().issue(peer, contiguous(OpKind::put, &value, number, sizeof value)).status,
                 Status::ok);
       ASSERT_EQ(rank.engine().unlock(peer, id, 0, context).status, Status::ok);
       rank.engine().complete(peer, UINT64_MAX);
@@ -285,7 +284,7 @@ TEST(LastEndpoint, LeavesTheDoorOpen) {
         if (rank.rank() == 0) return;
         EXPECT_TRUE(rank.was_told(0, invited, number, 120));
         EXPECT_EQ(run(rank.engine(), rank.peer(0),
-                      contiguous(Direction::put, const_cast<std::uint64_t*>(&number),
+                      contiguous(OpKind::put, const_cast<std::uint64_t*>(&number),
                                  rank.shown(0, place) + number * sizeof number, sizeof number)),
                   Status::ok);
         rank.tell(arrived, number);

@@ -33,10 +33,10 @@ TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
             for (std::size_t i = 0; i < bytes; ++i)
               out[i] = static_cast<char>(i * 7 + bytes + static_cast<std::size_t>(kind));
             RemoteAddress const address = rank.shown(target, kind);
-            ASSERT_EQ(run(engine, rank.peer(target), contiguous(Direction::put, out.data(), address, bytes)),
+            ASSERT_EQ(run(engine, rank.peer(target), contiguous(OpKind::put, out.data(), address, bytes)),
                       Status::ok);
             std::vector<char> in(bytes);
-            ASSERT_EQ(run(engine, rank.peer(target), contiguous(Direction::get, in.data(), address, bytes)),
+            ASSERT_EQ(run(engine, rank.peer(target), contiguous(OpKind::get, in.data(), address, bytes)),
                       Status::ok);
             ASSERT_EQ(in, out) << "target " << target << " kind " << kind << " bytes " << bytes;
           }
@@ -67,9 +67,9 @@ TEST_P(EnginePath, nothing_is_reached_past_issue_when_that_is_asked_for) {
       RemoteAddress const address = rank.shown(1, 0);
       std::uint64_t out = 77;
       std::uint64_t in = 0;
-      ASSERT_EQ(run(engine, peer, contiguous(Direction::put, &out, address, sizeof out)), Status::ok);
+      ASSERT_EQ(run(engine, peer, contiguous(OpKind::put, &out, address, sizeof out)), Status::ok);
       EXPECT_EQ(peer.reach(address, sizeof out), nullptr);
-      ASSERT_EQ(run(engine, peer, contiguous(Direction::get, &in, address, sizeof in)), Status::ok);
+      ASSERT_EQ(run(engine, peer, contiguous(OpKind::get, &in, address, sizeof in)), Status::ok);
       EXPECT_EQ(in, out);
       if (std::byte* const mapped = engine.map(peer, address, sizeof in)) {
         std::memcpy(&in, mapped, sizeof in);
@@ -98,15 +98,15 @@ TEST_P(EnginePath, strided_and_listed_layouts_meet) {
       std::vector<char> out(4000);
       std::iota(out.begin(), out.end(), 3);
       for (int kind = 0; kind < 3; ++kind) {
-        Transfer transfer;
-        transfer.direction = Direction::put;
+        RmaOp transfer;
+        transfer.kind = OpKind::put;
         transfer.origin = reinterpret_cast<std::byte*>(out.data());
         transfer.origin_layout = {24, rows, {}};
         transfer.target = rank.shown(1, kind);
         transfer.target_layout = {2400, {}, pieces};
         ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
         std::vector<char> in(4000);
-        transfer.direction = Direction::get;
+        transfer.kind = OpKind::get;
         transfer.origin = reinterpret_cast<std::byte*>(in.data());
         ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
         for (std::size_t i = 0; i < in.size(); ++i) {
@@ -130,8 +130,8 @@ TEST_P(EnginePath, concurrent_atomic_accumulates_lose_nothing) {
     double const scale = 2.0;
     for (int round = 0; round < rounds; ++round) {
       for (int kind = 0; kind < 3; ++kind) {
-        Update update =
-            contiguous(Operation::sum, ElementType::float64, ones.data(), rank.shown(0, kind), elements * 8);
+        RmaOp update =
+            contiguous(ReduceOp::sum, ElementType::float64, ones.data(), rank.shown(0, kind), elements * 8);
         update.scale = &scale;
         update.guarantees = Guarantee::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(0), update).status, Status::ok);
@@ -169,14 +169,14 @@ TEST_P(EnginePath, contended_counter_hands_out_each_value_once) {
       for (int round = 0; round < rounds; ++round) {
         std::int64_t const one = 1;
         std::int64_t fetched = -1;
-        Update const add =
-            contiguous(Operation::sum, ElementType::int64, &one, rank.shown(0, kind), 8, &fetched);
+        RmaOp const add =
+            contiguous(ReduceOp::sum, ElementType::int64, &one, rank.shown(0, kind), 8, &fetched);
         ASSERT_EQ(run(rank.engine(), rank.peer(0), add), Status::ok);
         ASSERT_GE(fetched, 0);
         ASSERT_LT(fetched, ranks * rounds);
         char mark = 1;
-        Transfer const put = contiguous(Direction::put, &mark,
-                                        rank.shown(0, kind) + 64 + static_cast<std::uint64_t>(fetched), 1);
+        RmaOp const put =
+            contiguous(OpKind::put, &mark, rank.shown(0, kind) + 64 + static_cast<std::uint64_t>(fetched), 1);
         ASSERT_EQ(run(rank.engine(), rank.peer(0), put), Status::ok);
       }
     }
@@ -200,11 +200,11 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
       Engine& engine = rank.engine();
       std::int64_t value = 5;
       for (RemoteAddress const address : {RemoteAddress{16}, RemoteAddress{0x2000}, ~RemoteAddress{0} - 3}) {
-        EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, address, 8)),
+        EXPECT_EQ(run(engine, rank.peer(1), contiguous(OpKind::put, &value, address, 8)),
                   Status::bad_address);
-        EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::get, &value, address, 8)),
+        EXPECT_EQ(run(engine, rank.peer(1), contiguous(OpKind::get, &value, address, 8)),
                   Status::bad_address);
-        Update sum = contiguous(Operation::sum, ElementType::int64, &value, address, 8);
+        RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, &value, address, 8);
         EXPECT_EQ(run(engine, rank.peer(1), sum), Status::bad_address);
         sum.guarantees = Guarantee::atomic;
         EXPECT_EQ(run(engine, rank.peer(1), sum), Status::bad_address);
@@ -213,7 +213,7 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
         EXPECT_EQ(run(engine, rank.peer(1), sum), Status::bad_address);
       }
       // Without a completion object the failure is kept for completion calls with the same context only.
-      Transfer put = contiguous(Direction::put, &value, 16, 8);
+      RmaOp put = contiguous(OpKind::put, &value, 16, 8);
       put.context = 7;
       Issued const issued = engine.issue(rank.peer(1), put);
       if (!failed(issued.status)) {
@@ -226,8 +226,7 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
         EXPECT_EQ(error.memory.bytes, 8);
         EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::ok);
       }
-      EXPECT_EQ(run(engine, rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)),
-                Status::ok);
+      EXPECT_EQ(run(engine, rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 0), 8)), Status::ok);
     }
     rank.barrier();
   });
@@ -240,7 +239,7 @@ TEST_P(EnginePath, each_failure_is_told_once_and_nothing_after_it) {
       Engine& engine = rank.engine();
       std::int64_t value = 5;
       auto const put = [&](RemoteAddress address) {
-        Transfer transfer = contiguous(Direction::put, &value, address, 8);
+        RmaOp transfer = contiguous(OpKind::put, &value, address, 8);
         transfer.context = 7;
         return engine.issue(rank.peer(1), transfer).status;
       };
@@ -267,7 +266,7 @@ TEST_P(EnginePath, a_list_whose_pieces_touch_takes_no_more_messages_than_a_block
       std::vector<Segment> touching;
       for (std::size_t i = 0; i < pieces; ++i) touching.push_back({static_cast<std::ptrdiff_t>(i), 1});
       std::vector<char> out(pieces, 3);
-      Transfer put = contiguous(Direction::put, out.data(), rank.shown(1, 0) + 64, pieces);
+      RmaOp put = contiguous(OpKind::put, out.data(), rank.shown(1, 0) + 64, pieces);
       put.target_layout = {pieces, {}, touching};
       put.notify = rank.shown(1, 0);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
@@ -295,7 +294,7 @@ TEST_P(EnginePath, freed_memory_is_gone_and_its_successor_is_reached) {
       rank.barrier();
       std::int64_t value = round;
       if (rank.rank() == 0) {
-        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)),
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 0), 8)),
                   Status::ok);
       }
       rank.barrier();
@@ -305,7 +304,7 @@ TEST_P(EnginePath, freed_memory_is_gone_and_its_successor_is_reached) {
       ASSERT_EQ(rank.engine().free(memory), Status::ok);
       rank.barrier();
       if (rank.rank() == 0 && GetParam().paths != MPIX_ENGINE_PATH_CROSS_MEMORY) {
-        EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &value, rank.shown(1, 0), 8)),
+        EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 0), 8)),
                   Status::bad_address);
       }
       rank.engine().drop_stale_mappings();
@@ -320,13 +319,13 @@ TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
     if (rank.rank() == 0) {
       std::vector<std::int64_t> ones(500, 1);
       for (int round = 1; round <= 200; ++round) {
-        Update accumulate =
-            contiguous(Operation::sum, ElementType::int64, ones.data(), rank.shown(1, 2), ones.size() * 8);
+        RmaOp accumulate =
+            contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(1, 2), ones.size() * 8);
         accumulate.guarantees = Guarantee::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(1), accumulate).status, Status::ok);
         rank.engine().fence(rank.peer(1), Engine::newest(rank.peer(1)));
         std::int64_t flag = round;
-        Transfer put = contiguous(Direction::put, &flag, rank.shown(1, 0), 8);
+        RmaOp put = contiguous(OpKind::put, &flag, rank.shown(1, 0), 8);
         Issued const issued = rank.engine().issue(rank.peer(1), put);
         ASSERT_EQ(issued.status, Status::ok);
         rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
@@ -357,8 +356,7 @@ TEST_P(EnginePath, a_target_that_computes_does_not_delay_the_origin) {
       EXPECT_EQ(*value, 1.5);
     } else {
       double addend = 1.5;
-      Update const accumulate =
-          contiguous(Operation::sum, ElementType::float64, &addend, rank.shown(1, 2), 8);
+      RmaOp const accumulate = contiguous(ReduceOp::sum, ElementType::float64, &addend, rank.shown(1, 2), 8);
       EXPECT_EQ(run(rank.engine(), rank.peer(1), accumulate), Status::ok);
     }
     rank.barrier();

@@ -85,7 +85,7 @@ class Worker {
  private:
   Peer& peer(std::size_t target) { return *engine_.peer(Rank::process_of(static_cast<int>(target))); }
 
-  void move(std::size_t target, Direction direction, void* origin, RemoteAddress address, std::size_t bytes) {
+  void move(std::size_t target, OpKind direction, void* origin, RemoteAddress address, std::size_t bytes) {
     ASSERT_EQ(run(engine_, peer(target), contiguous(direction, origin, address, bytes)), Status::ok);
   }
 
@@ -94,24 +94,24 @@ class Worker {
     std::byte in[64] = {};
     std::memset(out, static_cast<int>(random_() % 256), sizeof out);
     RemoteAddress const place = address_of(grounds_[target]->places[slot_]);
-    move(target, Direction::put, out, place, sizeof out);
-    move(target, Direction::get, in, place, sizeof in);
+    move(target, OpKind::put, out, place, sizeof out);
+    move(target, OpKind::get, in, place, sizeof in);
     EXPECT_EQ(std::memcmp(in, out, sizeof in), 0);
   }
 
   void accumulate(std::size_t target) {
     std::vector<double> ones(std::size(grounds_[0]->sums), 1.0);
-    Update sum = contiguous(Operation::sum, ElementType::float64, ones.data(),
-                            address_of(grounds_[target]->sums), ones.size() * sizeof(double));
+    RmaOp sum = contiguous(ReduceOp::sum, ElementType::float64, ones.data(),
+                           address_of(grounds_[target]->sums), ones.size() * sizeof(double));
     sum.guarantees = random_() % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic;
     ASSERT_EQ(run(engine_, peer(target), sum), Status::ok);
     ++accumulated;
   }
 
-  std::int64_t update(std::size_t target, Operation operation, std::int64_t& word, std::int64_t operand,
+  std::int64_t update(std::size_t target, ReduceOp operation, std::int64_t& word, std::int64_t operand,
                       std::int64_t operand2) {
     std::int64_t before = -1;
-    Update update =
+    RmaOp update =
         contiguous(operation, ElementType::int64, &operand, address_of(word), sizeof word, &before);
     update.operand2 = reinterpret_cast<std::byte const*>(&operand2);
     EXPECT_EQ(run(engine_, peer(target), update), Status::ok);
@@ -119,18 +119,18 @@ class Worker {
   }
 
   void count(std::size_t target) {
-    (void)update(target, Operation::sum, grounds_[target]->counter, 1, 0);
+    (void)update(target, ReduceOp::sum, grounds_[target]->counter, 1, 0);
     ++counted;
   }
 
   void update_guarded(std::size_t target) {
     Ground& ground = *grounds_[target];
-    while (update(target, Operation::compare_swap_eq, ground.lock, 0, 1) != 0) std::this_thread::yield();
+    while (update(target, ReduceOp::compare_swap_eq, ground.lock, 0, 1) != 0) std::this_thread::yield();
     std::int64_t value = 0;
-    move(target, Direction::get, &value, address_of(ground.guarded), sizeof value);
+    move(target, OpKind::get, &value, address_of(ground.guarded), sizeof value);
     ++value;
-    move(target, Direction::put, &value, address_of(ground.guarded), sizeof value);
-    EXPECT_EQ(update(target, Operation::replace, ground.lock, 0, 0), 1);
+    move(target, OpKind::put, &value, address_of(ground.guarded), sizeof value);
+    EXPECT_EQ(update(target, ReduceOp::replace, ground.lock, 0, 0), 1);
     ++guarded;
   }
 
@@ -142,7 +142,7 @@ class Worker {
     std::vector<std::byte> out(bytes, static_cast<std::byte>(random_() % 256));
     Peer& self = *engine_.peer(engine_.process());
     ASSERT_EQ(run(engine_, self,
-                  contiguous(Direction::put, out.data(), reinterpret_cast<RemoteAddress>(memory), bytes)),
+                  contiguous(OpKind::put, out.data(), reinterpret_cast<RemoteAddress>(memory), bytes)),
               Status::ok);
     EXPECT_EQ(std::memcmp(memory, out.data(), bytes), 0);
     EXPECT_EQ(engine_.free(memory), Status::ok);
@@ -218,8 +218,7 @@ TEST_P(Engines, the_end_of_one_is_not_the_end_of_others) {
     Engine& engine = neighbours.at(Rank::process_of(from));
     Peer* const peer = engine.peer(Rank::process_of(to));
     ASSERT_NE(peer, nullptr);
-    ASSERT_EQ(run(engine, *peer, contiguous(Direction::put, &value, address_of(word), sizeof word)),
-              Status::ok);
+    ASSERT_EQ(run(engine, *peer, contiguous(OpKind::put, &value, address_of(word), sizeof word)), Status::ok);
     EXPECT_EQ(word, value);
   };
   put(0, 1);
@@ -230,7 +229,7 @@ TEST_P(Engines, the_end_of_one_is_not_the_end_of_others) {
   neighbours.stop(Rank::process_of(1));
   // After its file is removed, the process counts as ended.
   for (int i = 0; i < 2000 && !second.is_lost(); ++i) ::usleep(5000);
-  EXPECT_EQ(run(first, second, contiguous(Direction::put, &value, address_of(word), sizeof word)),
+  EXPECT_EQ(run(first, second, contiguous(OpKind::put, &value, address_of(word), sizeof word)),
             Status::unreachable);
   put(0, 2);
   put(2, 0);
@@ -254,7 +253,7 @@ TEST_P(Engines, a_child_does_not_take_those_of_its_parent_down) {
   std::int64_t word = 0;
   std::int64_t value = 7;
   EXPECT_EQ(run(first, *first.peer(Rank::process_of(1)),
-                contiguous(Direction::put, &value, address_of(word), sizeof word)),
+                contiguous(OpKind::put, &value, address_of(word), sizeof word)),
             Status::ok);
   EXPECT_EQ(word, value);
 }

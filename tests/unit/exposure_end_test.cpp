@@ -19,7 +19,7 @@ TEST_P(EnginePath, a_withdrawn_exposure_is_stale_also_when_another_has_its_place
     ExposureId const first = shown_id(rank, 1);
     std::int64_t value = 3;
     auto const put = [&](ExposureId id) {
-      return run(rank.engine(), rank.peer(1), transfer(Direction::put, &value, id, 0, 8));
+      return run(rank.engine(), rank.peer(1), transfer(OpKind::put, &value, id, 0, 8));
     };
     if (rank.rank() == 0) {
       EXPECT_EQ(put(first), Status::ok);
@@ -63,7 +63,7 @@ TEST_P(EnginePath, exposures_end_with_the_allocation) {
     std::vector<std::byte> out(length, std::byte{1});
     auto const put = [&] {
       return run(rank.engine(), rank.peer(1),
-                 transfer(Direction::put, out.data(), shown_id(rank, 1), 0, length));
+                 transfer(OpKind::put, out.data(), shown_id(rank, 1), 0, length));
     };
     if (rank.rank() == 0) {
       EXPECT_EQ(put(), Status::ok);
@@ -111,7 +111,7 @@ TEST_P(EnginePath, exposures_that_come_and_go_are_never_taken_for_each_other) {
     for (std::size_t round = 0; rank.rank() != 0 && (lasts(200) || (done < 20 && lasts(20000))); ++round) {
       std::size_t const piece = round % pieces;
       std::vector<std::int64_t> out(round % 3 == 0 ? words : 1, static_cast<std::int64_t>(piece + 1));
-      Direction const direction = round % 5 == 0 ? Direction::get : Direction::put;
+      OpKind const direction = round % 5 == 0 ? OpKind::get : OpKind::put;
       ExposureId const id = shown_id(rank, 0, static_cast<int>(piece));
       Status const status =
           run(rank.engine(), rank.peer(0), transfer(direction, out.data(), id, 0, out.size() * 8));
@@ -163,12 +163,12 @@ TEST_P(EnginePath, an_exposure_can_have_one_name_at_all_processes) {
       auto const put = [&](ExposureId to) {
         auto const place = static_cast<std::uint64_t>(8 * rank.rank());
         return run(engine, rank.peer(target),
-                   transfer(Direction::put, const_cast<std::int64_t*>(&value), to, place, 8));
+                   transfer(OpKind::put, const_cast<std::int64_t*>(&value), to, place, 8));
       };
       EXPECT_EQ(put(name), Status::ok);
       EXPECT_EQ(put(make_exposure_id(slot, generation + 2)), Status::stale_exposure);
     }
-    EXPECT_EQ(run(engine, rank.peer(rank.rank()), transfer(Direction::get, &memory[95], id, 0, 8)),
+    EXPECT_EQ(run(engine, rank.peer(rank.rank()), transfer(OpKind::get, &memory[95], id, 0, 8)),
               Status::stale_exposure);
     rank.barrier();
     EXPECT_EQ(memory[0], 10);

@@ -23,16 +23,16 @@ TEST_P(EnginePath, operations_on_exposed_memory_move_the_values) {
       if (rank.rank() == 0) {
         ExposureId const id = shown_id(rank, target);
         Peer& peer = rank.peer(target);
-        ASSERT_EQ(run(engine, peer, transfer(Direction::put, values.data(), id, 0, length)), Status::ok);
+        ASSERT_EQ(run(engine, peer, transfer(OpKind::put, values.data(), id, 0, length)), Status::ok);
         ASSERT_EQ(run(engine, peer, addition(values.data(), id, 8, 16)), Status::ok);
         std::int64_t before = 0;
         ASSERT_EQ(run(engine, peer, addition(&values[99], id, length - 8, 8, &before)), Status::ok);
         EXPECT_EQ(before, static_cast<std::int64_t>(length / 8));
-        Update atomic = addition(values.data() + 1000, id, 16000, 16000);
+        RmaOp atomic = addition(values.data() + 1000, id, 16000, 16000);
         atomic.guarantees = Guarantee::atomic;
         ASSERT_EQ(run(engine, peer, atomic), Status::ok);
         std::vector<std::int64_t> got(values.size());
-        ASSERT_EQ(run(engine, peer, transfer(Direction::get, got.data(), id, 0, length)), Status::ok);
+        ASSERT_EQ(run(engine, peer, transfer(OpKind::get, got.data(), id, 0, length)), Status::ok);
         std::vector<std::int64_t> expected = values;
         expected[1] += 1;
         expected[2] += 2;
@@ -68,7 +68,7 @@ TEST_P(EnginePath, what_lies_outside_of_an_exposure_is_refused_and_stays) {
            {Place{length - 7, 8}, Place{length, 8}, Place{length + margin, 8}, Place{~std::uint64_t{7}, 8},
             Place{~std::uint64_t{0}, 8}, Place{std::uint64_t{1} << 63, 8}, Place{INT64_MAX, 8},
             Place{0x7fffffff0000, 8}}) {
-        for (Direction const direction : {Direction::put, Direction::get})
+        for (OpKind const direction : {OpKind::put, OpKind::get})
           expect_refused(transfer(direction, buffer.data(), id, offset, bytes));
         std::int64_t const operand = 1;
         std::int64_t result = 0;
@@ -79,7 +79,7 @@ TEST_P(EnginePath, what_lies_outside_of_an_exposure_is_refused_and_stays) {
       // Rows of which one lies outside, on either side.
       for (std::ptrdiff_t const stride : {std::ptrdiff_t{length / 2}, -std::ptrdiff_t{length / 2}}) {
         Dimension const rows{3, stride};
-        Transfer strided = transfer(Direction::put, buffer.data(), id, stride > 0 ? 0 : length / 2, 24);
+        RmaOp strided = transfer(OpKind::put, buffer.data(), id, stride > 0 ? 0 : length / 2, 24);
         strided.target_layout = {8, {&rows, 1}, {}};
         expect_refused(strided);
       }
@@ -97,7 +97,7 @@ TEST_P(EnginePath, rows_that_lie_within_an_exposure_are_moved_from_wherever_they
     if (rank.rank() == 0) {
       std::int64_t values[2] = {7, 8};
       Dimension const rows{2, -std::ptrdiff_t{length - 8}};
-      Transfer put = transfer(Direction::put, values, shown_id(rank, 1), length - 8, 16);
+      RmaOp put = transfer(OpKind::put, values, shown_id(rank, 1), length - 8, 16);
       put.target_layout = {8, {&rows, 1}, {}};
       ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
     }
@@ -125,8 +125,8 @@ TEST_P(EnginePath, an_exposure_permits_its_rights_and_no_others) {
         };
         std::int64_t value = 1;
         std::int64_t got = 0;
-        EXPECT_EQ(outcome(transfer(Direction::put, &value, id, 0, 8)), expected(Rights::write));
-        EXPECT_EQ(outcome(transfer(Direction::get, &got, id, 0, 8)), expected(Rights::read));
+        EXPECT_EQ(outcome(transfer(OpKind::put, &value, id, 0, 8)), expected(Rights::write));
+        EXPECT_EQ(outcome(transfer(OpKind::get, &got, id, 0, 8)), expected(Rights::read));
         EXPECT_EQ(outcome(addition(&value, id, 8, 8)), expected(Rights::update));
         EXPECT_EQ(outcome(no_op(&got, id, 16)), expected(Rights::read));
         EXPECT_EQ(outcome(addition(&value, id, 24, 8, &got)), expected(Rights::read | Rights::update));
@@ -148,7 +148,7 @@ TEST_P(EnginePath, a_counter_is_named_by_an_exposure_too) {
     rank.barrier();
     if (rank.rank() == 0) {
       std::vector<std::byte> values(length - 8, std::byte{9});
-      Transfer put = transfer(Direction::put, values.data(), shown_id(rank, 1), 8, values.size());
+      RmaOp put = transfer(OpKind::put, values.data(), shown_id(rank, 1), 8, values.size());
       put.exposed.notify = put.exposed.target;
       put.notify = 0;
       ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
@@ -157,7 +157,7 @@ TEST_P(EnginePath, a_counter_is_named_by_an_exposure_too) {
       ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
       // Nothing is transferred if the counter does not exist.
       std::byte other{1};
-      Transfer wrong = transfer(Direction::put, &other, shown_id(rank, 1), 8, 1);
+      RmaOp wrong = transfer(OpKind::put, &other, shown_id(rank, 1), 8, 1);
       wrong.exposed.notify = wrong.exposed.target;
       wrong.notify = length;
       EXPECT_EQ(run(rank.engine(), rank.peer(1), wrong), Status::out_of_bounds);

@@ -105,7 +105,7 @@ struct Friend {
   void unlock(LockId id) const { EXPECT_EQ(rank.engine().unlock(peer(), id, 0).status, Status::ok); }
   std::uint64_t get() const {
     std::uint64_t got = 0;
-    EXPECT_EQ(run(rank.engine(), peer(), contiguous(Direction::get, &got, word, sizeof got)), Status::ok);
+    EXPECT_EQ(run(rank.engine(), peer(), contiguous(OpKind::get, &got, word, sizeof got)), Status::ok);
     return got;
   }
   bool sees(std::uint64_t wanted) const {

@@ -193,8 +193,8 @@ class Author {
       header.total = header.bytes;
       unsigned copies = kind == wire::RequestKind::put ? 1 : 0;
       if (kind == wire::RequestKind::update) {
-        header.operation = static_cast<std::uint8_t>(below(static_cast<unsigned>(Operation::count_) + 2));
-        copies = operand_count(static_cast<Operation>(header.operation));
+        header.operation = static_cast<std::uint8_t>(below(static_cast<unsigned>(ReduceOp::count_) + 2));
+        copies = operand_count(static_cast<ReduceOp>(header.operation));
       }
       data = header.bytes * copies;
     }

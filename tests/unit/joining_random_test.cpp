@@ -65,7 +65,7 @@ class Mixture {
     for (int to = 0; to < rank_.size(); ++to) {
       std::vector<unsigned char> back(own_bytes);
       EXPECT_EQ(
-          run(rank_.engine(), rank_.peer(to), contiguous(Direction::get, back.data(), own(to, 0), own_bytes)),
+          run(rank_.engine(), rank_.peer(to), contiguous(OpKind::get, back.data(), own(to, 0), own_bytes)),
           Status::ok);
       EXPECT_EQ(back, models_[static_cast<std::size_t>(to)]) << "at " << to << " of " << rank_.rank();
     }
@@ -99,7 +99,7 @@ class Mixture {
     for (unsigned char& value : data) value = static_cast<unsigned char>(random_());
     std::size_t const rows = 1 + below(4);
     Dimension const there[] = {{rows, 16}};
-    Transfer put = contiguous(Direction::put, data, own(to, cell), 8 * rows);
+    RmaOp put = contiguous(OpKind::put, data, own(to, cell), 8 * rows);
     put.target_layout = {8, there, {}};
     put.guarantees = Guarantee::ordered;
     issue(to, put);
@@ -107,7 +107,7 @@ class Mixture {
   }
   void large(int to) {
     std::vector<unsigned char> data(1 + below(large_bytes), static_cast<unsigned char>(random_()));
-    Transfer put = contiguous(Direction::put, data.data(), own(to, cells * cell_bytes), data.size());
+    RmaOp put = contiguous(OpKind::put, data.data(), own(to, cells * cell_bytes), data.size());
     put.guarantees = Guarantee::ordered;
     issue(to, put);
     rank_.engine().complete_local(rank_.peer(to), UINT64_MAX);
@@ -117,7 +117,7 @@ class Mixture {
     std::size_t const cell = below(cells) * cell_bytes;
     unsigned char const* const now = model(to) + cell;
     Got& got = gets_.emplace_back(Got{std::vector<unsigned char>(cell_bytes), {now, now + cell_bytes}});
-    Transfer get = contiguous(Direction::get, got.bytes.data(), own(to, cell), cell_bytes);
+    RmaOp get = contiguous(OpKind::get, got.bytes.data(), own(to, cell), cell_bytes);
     get.guarantees = Guarantee::ordered;
     issue(to, get);
     if (gets_.size() < 100) return;
@@ -133,12 +133,12 @@ class Mixture {
     std::int64_t addends[counters];
     for (std::size_t i = 0; i < counters; ++i)
       sums_[index(to, i)] += addends[i] = static_cast<std::int64_t>(below(100));
-    issue(to, contiguous(Operation::sum, ElementType::int64, addends, counter(to, 0), sizeof addends));
+    issue(to, contiguous(ReduceOp::sum, ElementType::int64, addends, counter(to, 0), sizeof addends));
   }
   void add_atomically(int to) {
     std::size_t const which = below(counters);
     std::int64_t const addend = 1;
-    Update add = contiguous(Operation::sum, ElementType::int64, &addend, counter(to, which), 8);
+    RmaOp add = contiguous(ReduceOp::sum, ElementType::int64, &addend, counter(to, which), 8);
     add.guarantees = Guarantee::atomic;
     Waiter waiter;
     add.completion = &waiter;
@@ -151,8 +151,7 @@ class Mixture {
     std::size_t const which = below(counters);
     std::int64_t const addend = 1 + static_cast<std::int64_t>(below(5));
     std::int64_t before = -1;
-    Update const add =
-        contiguous(Operation::sum, ElementType::int64, &addend, counter(to, which), 8, &before);
+    RmaOp const add = contiguous(ReduceOp::sum, ElementType::int64, &addend, counter(to, which), 8, &before);
     EXPECT_EQ(run(rank_.engine(), rank_.peer(to), add), Status::ok);
     EXPECT_GE(before, least_[index(to, which)]) << "it only grows";
     least_[index(to, which)] = before + addend;

@@ -44,8 +44,8 @@ class Stage {
   /// rank 0 has issued.
   template <typename Meanwhile>
   void hold(Meanwhile meanwhile, std::uint64_t until) const {
-    Update const sum = contiguous(Operation::prod, ElementType::float64, nullptr,
-                                  reinterpret_cast<RemoteAddress>(memory_), 16);
+    RmaOp const sum = contiguous(ReduceOp::prod, ElementType::float64, nullptr,
+                                 reinterpret_cast<RemoteAddress>(memory_), 16);
     Footprint footprint;
     footprint.target = {stripes_of(sum.target, sum.target + 16), 0};
     Holds holds = engine().stripes_for(rank_.peer(1), footprint);
@@ -74,14 +74,13 @@ class Stage {
   void block() const {
     EXPECT_TRUE(rank_.was_told(1, stage_slot, held));
     static double const factors[2] = {2.0, 3.0};
-    Update const product = contiguous(Operation::prod, ElementType::float64, factors, there(0), 16);
+    RmaOp const product = contiguous(ReduceOp::prod, ElementType::float64, factors, there(0), 16);
     EXPECT_EQ(engine().issue(target(), product).status, Status::ok);
   }
   void put(std::size_t index, std::int64_t value) const {
     std::int64_t& origin = origins_[index];  // must be valid until the put is complete
     origin = value;
-    EXPECT_EQ(engine().issue(target(), contiguous(Direction::put, &origin, there(index), 8)).status,
-              Status::ok);
+    EXPECT_EQ(engine().issue(target(), contiguous(OpKind::put, &origin, there(index), 8)).status, Status::ok);
   }
   std::uint64_t joined() const { return engine().statistics().requests_joined; }
 
@@ -172,7 +171,7 @@ TEST_P(Joining, who_waits_for_an_answer_gets_it_while_something_else_is_under_wa
       std::int64_t got[gets] = {};
       std::deque<Waiter> waiters;
       for (std::int64_t& value : got) {
-        Transfer get = contiguous(Direction::get, &value, stage.there(stage.free), 8);
+        RmaOp get = contiguous(OpKind::get, &value, stage.there(stage.free), 8);
         get.completion = &waiters.emplace_back();
         EXPECT_FALSE(stage.engine().issue(stage.target(), get).complete);
       }
@@ -199,7 +198,7 @@ TEST_P(Joining, an_atomic_operation_does_not_wait_for_others) {
       stage.block();
       stage.put(stage.free, 1);
       std::int64_t value = 2;
-      Transfer atomic = contiguous(Direction::put, &value, stage.there(stage.free + 1), 8);
+      RmaOp atomic = contiguous(OpKind::put, &value, stage.there(stage.free + 1), 8);
       atomic.guarantees = Guarantee::atomic;
       Waiter waiter;
       atomic.completion = &waiter;
@@ -265,11 +264,11 @@ TEST_P(Joining, each_operation_has_its_own_error) {
           values[i] = static_cast<std::int64_t>(random());
           bool const get = i % 2 == 0;
           RemoteAddress const at = is_bad(i) ? 4096 : stage.there(stage.free + i);
-          Transfer transfer = contiguous(get ? Direction::get : Direction::put, &values[i], at, 8);
+          RmaOp transfer = contiguous(get ? OpKind::get : OpKind::put, &values[i], at, 8);
           transfer.guarantees = Guarantee::remote_completion;
           transfer.completion = &waiters.emplace_back();
           EXPECT_FALSE(stage.engine().issue(stage.target(), transfer).complete);
-          transfer.direction = Direction::put;
+          transfer.kind = OpKind::put;
           transfer.context = static_cast<std::uint32_t>(i + 1);
           transfer.guarantees = Guarantee::none;
           transfer.completion = nullptr;

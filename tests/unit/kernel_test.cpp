@@ -64,7 +64,7 @@ class Buffer {
 template <typename T>
 class Round {
  public:
-  Round(ElementType type, Operation operation, std::mt19937_64& random)
+  Round(ElementType type, ReduceOp operation, std::mt19937_64& random)
       : type_(type),
         operation_(operation),
         random_(random),
@@ -118,7 +118,7 @@ class Round {
   }
 
   ElementType type_;
-  Operation operation_;
+  ReduceOp operation_;
   std::mt19937_64& random_;
   std::array<test::RandomLayout, 3> layouts_;
 };
@@ -128,13 +128,13 @@ TYPED_TEST(UpdateKernel, every_operation_over_every_kind_of_layout_gives_the_mod
   constexpr ElementType type = TypeParam::type;
   auto const start = test::seed();
   std::mt19937_64 random(start);
-  for (int op = 0; op < static_cast<int>(Operation::count_); ++op) {
-    auto const operation = static_cast<Operation>(op);
+  for (int op = 0; op < static_cast<int>(ReduceOp::count_); ++op) {
+    auto const operation = static_cast<ReduceOp>(op);
     ASSERT_EQ(is_defined(operation, type), test::is_defined_for<T>(operation)) << "operation " << op;
     if (!is_defined(operation, type)) continue;
     for (int round = 0; round < 60; ++round) {
       Round<T> one(type, operation, random);
-      bool const scaled = operation == Operation::sum && round % 3 == 0;
+      bool const scaled = operation == ReduceOp::sum && round % 3 == 0;
       SCOPED_TRACE(::testing::Message() << "operation " << op << " round " << round << " seed " << start);
       for (bool const fetch : {false, true}) {
         for (bool const atomic : {false, true}) one.run(fetch, atomic, scaled);
@@ -149,8 +149,8 @@ TYPED_TEST(UpdateKernel, parts_make_the_whole) {
   constexpr ElementType type = TypeParam::type;
   auto const start = test::seed();
   std::mt19937_64 random(start);
-  for (int op = 0; op < static_cast<int>(Operation::count_); ++op) {
-    auto const operation = static_cast<Operation>(op);
+  for (int op = 0; op < static_cast<int>(ReduceOp::count_); ++op) {
+    auto const operation = static_cast<ReduceOp>(op);
     if (!is_defined(operation, type)) continue;
     for (int round = 0; round < 20; ++round) {
       test::RandomLayout const layout(random, 2000, sizeof(T));
@@ -186,10 +186,10 @@ TYPED_TEST(UpdateKernel, parts_make_the_whole) {
 TYPED_TEST(UpdateKernel, a_scale_belongs_to_a_sum) {
   using T = typename TypeParam::T;
   T const scale{};
-  for (int op = 0; op < static_cast<int>(Operation::count_); ++op) {
-    auto const operation = static_cast<Operation>(op);
+  for (int op = 0; op < static_cast<int>(ReduceOp::count_); ++op) {
+    auto const operation = static_cast<ReduceOp>(op);
     EXPECT_EQ(is_valid({TypeParam::type, operation, false, &scale}),
-              operation == Operation::sum && test::is_defined_for<T>(operation));
+              operation == ReduceOp::sum && test::is_defined_for<T>(operation));
   }
 }
 

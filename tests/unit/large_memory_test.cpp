@@ -34,7 +34,7 @@ void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
   std::int64_t value = 7;
   if (rank.rank() == 0) {
     EXPECT_EQ(
-        run(rank.engine(), rank.peer(1), transfer(Direction::put, &value, shown_id(rank, 1), bytes - 8, 8)),
+        run(rank.engine(), rank.peer(1), transfer(OpKind::put, &value, shown_id(rank, 1), bytes - 8, 8)),
         Status::ok);
   }
   rank.barrier();

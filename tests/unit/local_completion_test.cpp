@@ -42,14 +42,14 @@ TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
       for (std::size_t i = 0; i < room; ++i) origin[i] = static_cast<std::uint8_t>(i * 7 + 1);
       std::vector<std::uint8_t> const sent = origin;
       RemoteAddress const there = rank.shown(1, 0);
-      ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::put, origin.data(), there, 8)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::put, origin.data(), there, 8)), Status::ok);
       auto const target = static_cast<pid_t>(rank.shown(1, 1));
       test::stop(target);
       std::deque<Waiter> waiters;
       std::size_t offset = 0;
       std::uint64_t newest = 0;
       for (std::size_t const bytes : sizes) {
-        Transfer put = contiguous(Direction::put, origin.data() + offset, there + offset, bytes);
+        RmaOp put = contiguous(OpKind::put, origin.data() + offset, there + offset, bytes);
         put.guarantees = Guarantee::remote_completion;
         put.completion = &waiters.emplace_back();
         Issued const issued = rank.engine().issue(peer, put);
@@ -73,7 +73,7 @@ TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
         EXPECT_EQ(waiter.status, Status::ok);
       }
       std::vector<std::uint8_t> back(room);
-      ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, back.data(), there, offset)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, back.data(), there, offset)), Status::ok);
       EXPECT_TRUE(std::equal(back.begin(), back.begin() + static_cast<std::ptrdiff_t>(offset), sent.begin()));
     }
     rank.barrier();
@@ -95,10 +95,10 @@ TEST_P(LocalCompletion, what_is_fetched_has_arrived) {
         std::vector<std::uint8_t> got(memory.size());
         std::int64_t const one = 1;
         std::int64_t before = -1;
-        Update add =
-            contiguous(Operation::sum, ElementType::int64, &one, rank.shown(1, 1), sizeof one, &before);
+        RmaOp add =
+            contiguous(ReduceOp::sum, ElementType::int64, &one, rank.shown(1, 1), sizeof one, &before);
         Waiter waiters[2];
-        Transfer get = contiguous(Direction::get, got.data(), rank.shown(1, 0), got.size());
+        RmaOp get = contiguous(OpKind::get, got.data(), rank.shown(1, 0), got.size());
         get.completion = &waiters[0];
         add.completion = &waiters[1];
         ASSERT_EQ(rank.engine().issue(peer, get).status, Status::ok);

@@ -68,12 +68,12 @@ TEST_P(Lock, what_it_protects_is_seen_by_the_next_holder) {
       Owned const lock{rank, target, static_cast<LockId>(rank.shown(target, 3))};
       ASSERT_EQ(lock.lock(), Status::ok);
       RemoteAddress const there = rank.shown(target, kind);
-      Transfer get = contiguous(Direction::get, values.data(), there, words * 8);
+      RmaOp get = contiguous(OpKind::get, values.data(), there, words * 8);
       ASSERT_EQ(run(rank.engine(), rank.peer(target), get), Status::ok);
       for (std::size_t i = 1; i < words; ++i) ASSERT_EQ(values[i], values[0]) << "round " << round;
       for (std::int64_t& value : values) ++value;
       // The lock alone completes and orders the put.
-      Transfer const put = contiguous(Direction::put, values.data(), there, words * 8);
+      RmaOp const put = contiguous(OpKind::put, values.data(), there, words * 8);
       Issued const issued = rank.engine().issue(rank.peer(target), put);
       ASSERT_EQ(issued.status, Status::ok);
       Issued const given = rank.engine().unlock(rank.peer(target), lock.id, 0);
@@ -196,14 +196,14 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
       EXPECT_EQ(waiter.status, Status::ok);
       std::int64_t const one = 1;
       std::int64_t before = -1;
-      Update const turn = contiguous(Operation::sum, ElementType::int64, &one, rank.shown(0, 0), 8, &before);
+      RmaOp const turn = contiguous(ReduceOp::sum, ElementType::int64, &one, rank.shown(0, 0), 8, &before);
       ASSERT_EQ(run(rank.engine(), rank.peer(0), turn), Status::ok);
       if (shares) {
         EXPECT_GE(before, 1);
         // Both hold it at the same time: each waits for the other.
         for (;;) {
           std::int64_t seen = 0;
-          Transfer const get = contiguous(Direction::get, &seen, rank.shown(0, 0), 8);
+          RmaOp const get = contiguous(OpKind::get, &seen, rank.shown(0, 0), 8);
           ASSERT_EQ(run(rank.engine(), rank.peer(0), get), Status::ok);
           if (seen == 3) break;
         }
@@ -335,11 +335,11 @@ TEST_P(Lock, excludes_threads_and_processes) {
         }
         std::int64_t value = 0;
         RemoteAddress const there = rank.shown(target, static_cast<int>(id));
-        ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(Direction::get, &value, there, 8)),
+        ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(OpKind::get, &value, there, 8)),
                   Status::ok);
         if (!reads) {
           ++value;
-          Transfer put = contiguous(Direction::put, &value, there, 8);
+          RmaOp put = contiguous(OpKind::put, &value, there, 8);
           ASSERT_EQ(run(rank.engine(), rank.peer(target), put), Status::ok);
         }
         ASSERT_EQ(lock.unlock(), Status::ok);
@@ -376,10 +376,10 @@ TEST_P(Lock, is_fair) {
       ASSERT_EQ(lock.lock(), Status::ok);
       std::int64_t value = 0;
       RemoteAddress const there = rank.shown(0, 0);
-      ASSERT_EQ(run(rank.engine(), rank.peer(0), contiguous(Direction::get, &value, there, 8)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), rank.peer(0), contiguous(OpKind::get, &value, there, 8)), Status::ok);
       bool const last = value >= static_cast<std::int64_t>(total);
       ++value;
-      ASSERT_EQ(run(rank.engine(), rank.peer(0), contiguous(Direction::put, &value, there, 8)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), rank.peer(0), contiguous(OpKind::put, &value, there, 8)), Status::ok);
       ASSERT_EQ(lock.unlock(), Status::ok);
       if (last) break;
       ++own;

@@ -33,35 +33,33 @@ TEST(Mailbox, operations_of_every_kind_move_the_values) {
         std::array<std::int64_t, 11> values{};  // as many as fit
         std::iota(values.begin(), values.end(), 1);
         auto const all = sizeof values;
-        ASSERT_EQ(run(engine, peer, contiguous(Direction::put, values.data(), at(there, 1), all)),
-                  Status::ok);
+        ASSERT_EQ(run(engine, peer, contiguous(OpKind::put, values.data(), at(there, 1), all)), Status::ok);
         std::array<std::int64_t, 11> got{};
-        ASSERT_EQ(run(engine, peer, contiguous(Direction::get, got.data(), at(there, 1), all)), Status::ok);
+        ASSERT_EQ(run(engine, peer, contiguous(OpKind::get, got.data(), at(there, 1), all)), Status::ok);
         EXPECT_EQ(got, values);
         // A strided origin.
         std::array<std::int64_t, 4> const pairs{100, -1, 200, -1};
-        Transfer strided =
-            contiguous(Direction::put, const_cast<std::int64_t*>(pairs.data()), at(there, 20), 16);
+        RmaOp strided = contiguous(OpKind::put, const_cast<std::int64_t*>(pairs.data()), at(there, 20), 16);
         Dimension const every_second{2, 16};
         strided.origin_layout = {8, {&every_second, 1}, {}};
         ASSERT_EQ(run(engine, peer, strided), Status::ok);
         std::int64_t const two = 2;
         std::int64_t before = 0;
         ASSERT_EQ(run(engine, peer,
-                      contiguous(Operation::sum, ElementType::int64, values.data(), at(there, 1), all)),
+                      contiguous(ReduceOp::sum, ElementType::int64, values.data(), at(there, 1), all)),
                   Status::ok);
         ASSERT_EQ(
-            run(engine, peer, contiguous(Operation::sum, ElementType::int64, &two, at(there, 2), 8, &before)),
+            run(engine, peer, contiguous(ReduceOp::sum, ElementType::int64, &two, at(there, 2), 8, &before)),
             Status::ok);
         EXPECT_EQ(before, 4);
         std::int64_t const six = 6;
         std::int64_t const seven = 7;
-        Update swap =
-            contiguous(Operation::compare_swap_eq, ElementType::int64, &six, at(there, 3), 8, &before);
+        RmaOp swap =
+            contiguous(ReduceOp::compare_swap_eq, ElementType::int64, &six, at(there, 3), 8, &before);
         swap.operand2 = reinterpret_cast<std::byte const*>(&seven);
         ASSERT_EQ(run(engine, peer, swap), Status::ok);
         EXPECT_EQ(before, 6);
-        Update whole = contiguous(Operation::sum, ElementType::int64, values.data(), at(there, 30), 64);
+        RmaOp whole = contiguous(ReduceOp::sum, ElementType::int64, values.data(), at(there, 30), 64);
         whole.guarantees = Guarantee::atomic;
         ASSERT_EQ(run(engine, peer, whole), Status::ok);
       },
@@ -91,12 +89,11 @@ TEST(Mailbox, no_update_of_several_origins_is_lost) {
         for (int i = 0; i < updates; ++i) {
           std::int64_t before = 0;
           ASSERT_EQ(run(rank.engine(), peer,
-                        contiguous(Operation::sum, ElementType::int64, &one, at(there, 0), 8, &before)),
+                        contiguous(ReduceOp::sum, ElementType::int64, &one, at(there, 0), 8, &before)),
                     Status::ok);
           EXPECT_GT(before, newest) << "goes up";
           newest = before;
-          Update array =
-              contiguous(Operation::sum, ElementType::int64, ones.data(), at(there, 8), sizeof ones);
+          RmaOp array = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), at(there, 8), sizeof ones);
           if (i % 2 == 0) array.guarantees = Guarantee::atomic;
           ASSERT_EQ(run(rank.engine(), peer, array), Status::ok);
         }
@@ -116,17 +113,17 @@ TEST(Mailbox, wrong_addresses_are_refused_on_both_sides) {
         Engine& engine = rank.engine();
         std::int64_t value = 1;
         auto const nowhere = reinterpret_cast<RemoteAddress>(hole);
-        for (Direction const direction : {Direction::put, Direction::get}) {
+        for (OpKind const direction : {OpKind::put, OpKind::get}) {
           EXPECT_EQ(run(engine, peer, contiguous(direction, &value, nowhere, 8)), Status::bad_address);
           EXPECT_EQ(run(engine, peer, contiguous(direction, &value, nowhere - 4, 8)), Status::bad_address);
           EXPECT_EQ(run(engine, peer, contiguous(direction, hole, at(there, 0), 8)), Status::bad_origin);
         }
-        EXPECT_EQ(run(engine, peer, contiguous(Operation::sum, ElementType::int64, &value, nowhere, 8)),
+        EXPECT_EQ(run(engine, peer, contiguous(ReduceOp::sum, ElementType::int64, &value, nowhere, 8)),
                   Status::bad_address);
-        Transfer unknown = contiguous(Direction::put, &value, 0, 8);
+        RmaOp unknown = contiguous(OpKind::put, &value, 0, 8);
         unknown.exposed.target = static_cast<ExposureId>(12345);
         EXPECT_EQ(run(engine, peer, unknown), Status::stale_exposure);
-        EXPECT_EQ(run(engine, peer, contiguous(Direction::put, &value, at(there, 5), 8)), Status::ok);
+        EXPECT_EQ(run(engine, peer, contiguous(OpKind::put, &value, at(there, 5), 8)), Status::ok);
       },
       [](std::int64_t const* memory) {
         for (int i = 0; i < words; ++i) EXPECT_EQ(memory[i], i == 5 ? 1 : 0) << i;
@@ -144,7 +141,7 @@ TEST(Mailbox, single_elements_switch_their_own_memory_only) {
     if (rank.rank() == 0) {
       std::int64_t const one = 1;
       std::int64_t before = 0;
-      Update update = contiguous(Operation::sum, ElementType::int64, &one, 8, 8, &before);
+      RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, &one, 8, 8, &before);
       update.exposed.target = static_cast<ExposureId>(rank.shown(1, 0));
       ASSERT_EQ(run(rank.engine(), rank.peer(1), update), Status::ok);
       UpdateModes const& modes = rank.peer(1).stripes()->modes;
@@ -172,10 +169,10 @@ TEST(Mailbox, is_done_without_where_nobody_looks) {
         std::int64_t before = -1;
         std::int64_t const one = 1;
         ASSERT_EQ(run(rank.engine(), rank.peer(1),
-                      contiguous(Operation::sum, ElementType::int64, &one, at(there, 0), 8, &before)),
+                      contiguous(ReduceOp::sum, ElementType::int64, &one, at(there, 0), 8, &before)),
                   Status::ok);
         ASSERT_EQ(before, i);
-        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(Direction::put, &before, at(there, 1), 8)),
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &before, at(there, 1), 8)),
                   Status::ok);
       }
       EXPECT_NE(rank.engine().traffic(Rank::process_of(1)).operations_by(Path::cross_memory), 0u);
@@ -200,7 +197,7 @@ TEST(Mailbox, processes_that_wait_for_each_other_serve_each_other) {
     std::int64_t const one = 1;
     for (int i = 0; i < updates; ++i) {
       ASSERT_EQ(run(rank.engine(), rank.peer(other),
-                    contiguous(Operation::sum, ElementType::int64, &one, at(there, 0), 8)),
+                    contiguous(ReduceOp::sum, ElementType::int64, &one, at(there, 0), 8)),
                 Status::ok);
     }
     rank.tell(1, 1);
@@ -226,7 +223,7 @@ TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
         for (std::int64_t i = 1; i <= 2000; ++i) {
           bool const small = random() % 2 == 0;
           large.fill(i);
-          Transfer put = contiguous(Direction::put, large.data(), at(there, 0), small ? 8 : sizeof large);
+          RmaOp put = contiguous(OpKind::put, large.data(), at(there, 0), small ? 8 : sizeof large);
           put.guarantees = Guarantee::ordered;
           // An operation that needs the stripes of both sides is not split.
           if (!small) put.guarantees = put.guarantees | Guarantee::atomic;
@@ -235,7 +232,7 @@ TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
           last = std::max(last, issued.sequence);
           if (random() % 4 != 0) continue;
           std::int64_t found = 0;
-          Transfer get = contiguous(Direction::get, &found, at(there, 0), 8);
+          RmaOp get = contiguous(OpKind::get, &found, at(there, 0), 8);
           get.guarantees = Guarantee::ordered;
           ASSERT_EQ(run(rank.engine(), peer, get), Status::ok);
           ASSERT_EQ(found, i) << "seed " << seed;
@@ -253,8 +250,7 @@ class MailboxOfDead : public ::testing::TestWithParam<int> {
   static Status update(Rank& rank, int target) {
     std::vector<std::int64_t> const ones(static_cast<std::size_t>(GetParam()), 1);
     auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
-    Update update =
-        contiguous(Operation::sum, ElementType::int64, ones.data(), at(there, 0), 8 * ones.size());
+    RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), at(there, 0), 8 * ones.size());
     // An operation that holds stripes is only staged if the kernel would move it too.
     update.guarantees = Guarantee::none;
     return run(rank.engine(), rank.peer(target), update);

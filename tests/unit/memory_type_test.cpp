@@ -84,13 +84,13 @@ TEST_F(MemoryType, of_every_piece_counts) {
   Pages const device(PROT_NONE);
   device.record(UCS_MEMORY_TYPE_CUDA);
   Segment pieces[] = {{0, 8}, {device.base() - host.base(), 8}};
-  Transfer transfer;
+  RmaOp transfer;
   transfer.origin = host.base();
   transfer.origin_layout = {16, {}, pieces};
   EXPECT_TRUE(memory.holds_origin_of(transfer));
   pieces[1].offset = 100;
   EXPECT_FALSE(memory.holds_origin_of(transfer));
-  Update update;
+  RmaOp update = update_with(ReduceOp::increment, ElementType::int64);
   update.origin = host.base();
   update.origin_layout = update.result_layout = Layout::contiguous(8);
   EXPECT_FALSE(memory.holds_origin_of(update));

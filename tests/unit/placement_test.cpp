@@ -79,8 +79,7 @@ class TwoCores : public ::testing::Test {
     rank.barrier();
     int const other = 1 - rank.rank();
     std::uint64_t const one = 1;
-    Update const add =
-        contiguous(Operation::sum, ElementType::uint64, &one, rank.shown(other, 0), sizeof one);
+    RmaOp const add = contiguous(ReduceOp::sum, ElementType::uint64, &one, rank.shown(other, 0), sizeof one);
     ASSERT_EQ(rank.engine().issue(rank.peer(other), add).status, Status::ok);
     rank.engine().complete(rank.peer(other), UINT64_MAX);
     rank.barrier();

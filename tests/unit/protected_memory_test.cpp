@@ -81,10 +81,10 @@ Outcomes outcomes_of(Rank& rank, ExposureId id, RemoteAddress target, std::size_
     return run(rank.engine(), rank.peer(1), operation);
   };
   return {
-      outcome(contiguous(Direction::put, values.data(), target, bytes)),
-      outcome(contiguous(Direction::get, fetched.data(), target, bytes)),
-      outcome(contiguous(Operation::sum, ElementType::int64, values.data(), target, bytes)),
-      outcome(contiguous(Operation::sum, ElementType::int64, values.data(), target, bytes, fetched.data()))};
+      outcome(contiguous(OpKind::put, values.data(), target, bytes)),
+      outcome(contiguous(OpKind::get, fetched.data(), target, bytes)),
+      outcome(contiguous(ReduceOp::sum, ElementType::int64, values.data(), target, bytes)),
+      outcome(contiguous(ReduceOp::sum, ElementType::int64, values.data(), target, bytes, fetched.data()))};
 }
 
 TEST_P(EnginePath, RefusesToWriteExposedMemoryThatCanOnlyBeRead) {
@@ -245,8 +245,8 @@ TEST_P(EnginePath, SurvivesOperationsOnMemoryThatChangesMeanwhile) {
               run(rank.engine(), rank.peer(1), addition(values.data(), shown_id(rank, 1), offset, bytes));
         if (i % 3 != 0)
           status = run(rank.engine(), rank.peer(1),
-                       transfer(i % 3 == 1 ? Direction::put : Direction::get, values.data(),
-                                shown_id(rank, 1), offset, bytes));
+                       transfer(i % 3 == 1 ? OpKind::put : OpKind::get, values.data(), shown_id(rank, 1),
+                                offset, bytes));
         bool const expected =
             status == Status::ok || status == Status::bad_address || status == Status::not_writable;
         ASSERT_TRUE(expected) << to_string(status);
@@ -287,12 +287,12 @@ TEST_P(EnginePath, ReportsCounterThatCannotBeRaised) {
     rank.barrier();
     if (rank.rank() == 0) {
       std::int64_t value = 5;
-      for (Direction const direction : {Direction::put, Direction::get}) {
-        Transfer notifying = transfer(direction, &value, shown_id(rank, 1), 0, 8);
+      for (OpKind const direction : {OpKind::put, OpKind::get}) {
+        RmaOp notifying = transfer(direction, &value, shown_id(rank, 1), 0, 8);
         notifying.exposed.notify = shown_id(rank, 1, 1);
         EXPECT_EQ(run(rank.engine(), rank.peer(1), notifying), Status::not_writable);
       }
-      EXPECT_EQ(run(rank.engine(), rank.peer(1), transfer(Direction::get, &value, shown_id(rank, 1), 0, 8)),
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), transfer(OpKind::get, &value, shown_id(rank, 1), 0, 8)),
                 Status::ok);
     }
     rank.barrier();

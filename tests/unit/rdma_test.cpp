@@ -19,7 +19,7 @@ void only_rdma(mpix_engine_config& config) {
 }
 
 /// Issues an operation that is not waited for individually.
-void start(Rank& rank, Transfer transfer, Guarantee guarantees) {
+void start(Rank& rank, RmaOp transfer, Guarantee guarantees) {
   transfer.guarantees = guarantees;
   ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
 }
@@ -40,9 +40,9 @@ void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
       std::vector<std::int64_t> next(words);
       for (std::int64_t round = 1; round <= 60; ++round) {
         std::fill(next.begin(), next.end(), round);
-        start(rank, contiguous(Direction::get, got.data(), rank.shown(1, 0), words * 8), guarantees);
+        start(rank, contiguous(OpKind::get, got.data(), rank.shown(1, 0), words * 8), guarantees);
         between(rank);
-        start(rank, contiguous(Direction::put, next.data(), rank.shown(1, 0), words * 8), guarantees);
+        start(rank, contiguous(OpKind::put, next.data(), rank.shown(1, 0), words * 8), guarantees);
         complete_all(rank);
         ASSERT_EQ(std::count(got.begin(), got.end(), round - 1), static_cast<std::ptrdiff_t>(words));
       }
@@ -75,11 +75,10 @@ TEST(Rdma, complete_covers_what_the_thread_has_put_while_another_thread_complete
         RemoteAddress const target = rank.shown(1, 0) + half * words * 8;
         for (std::int64_t round = 1; round <= 200; ++round) {
           std::fill(out.begin(), out.end(), round);
-          start(rank, contiguous(Direction::put, out.data(), target, words * 8), Guarantee::none);
+          start(rank, contiguous(OpKind::put, out.data(), target, words * 8), Guarantee::none);
           complete_all(rank);
-          ASSERT_EQ(
-              run(rank.engine(), rank.peer(1), contiguous(Direction::get, in.data(), target, words * 8)),
-              Status::ok);
+          ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::get, in.data(), target, words * 8)),
+                    Status::ok);
           ASSERT_EQ(in, out) << "round " << round;
         }
       };
@@ -103,7 +102,7 @@ TEST(Rdma, many_requests_for_remote_completion_share_flushes) {
       std::vector<Waiter> waiters(values.size());
       std::size_t at_once = 0;
       for (std::size_t i = 0; i < values.size(); ++i) {
-        Transfer put = contiguous(Direction::put, &values[i], rank.shown(1, 0) + i * 8, 8);
+        RmaOp put = contiguous(OpKind::put, &values[i], rank.shown(1, 0) + i * 8, 8);
         put.guarantees = Guarantee::remote_completion;
         put.completion = &waiters[i];
         Issued const issued = rank.engine().issue(rank.peer(1), put);
@@ -135,7 +134,7 @@ TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) 
     auto const put_all = [&](std::int64_t value) {
       for (std::uint64_t i = 0; i < puts; ++i) {
         ASSERT_EQ(run(rank.engine(), rank.peer(1),
-                      contiguous(Direction::put, &value, rank.shown(1, 0) + i % 100 * 8, 8)),
+                      contiguous(OpKind::put, &value, rank.shown(1, 0) + i % 100 * 8, 8)),
                   Status::ok);
       }
     };
@@ -183,7 +182,7 @@ TEST(Rdma, ExpectationOfHardwareDoesNotAcceptEmulation) {
     rank.show(0, memory);
     rank.barrier();
     std::vector<std::byte> values(bytes);
-    Transfer const put = contiguous(Direction::put, values.data(), rank.shown(1, 0), bytes);
+    RmaOp const put = contiguous(OpKind::put, values.data(), rank.shown(1, 0), bytes);
     if (rank.rank() == 0) {
       for (int i = 0; i < 100; ++i) ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
     }
@@ -211,8 +210,8 @@ TEST(Rdma, memory_is_taken_back_from_under_running_transfers) {
     if (rank.rank() == 0) {
       std::vector<char> out(bytes, 1);
       for (int i = 0; i < 60; ++i) {
-        start(rank, contiguous(Direction::put, out.data(), rank.shown(1, 0), bytes), Guarantee::none);
-        start(rank, contiguous(Direction::get, out.data(), rank.shown(1, 0), bytes), Guarantee::none);
+        start(rank, contiguous(OpKind::put, out.data(), rank.shown(1, 0), bytes), Guarantee::none);
+        start(rank, contiguous(OpKind::get, out.data(), rank.shown(1, 0), bytes), Guarantee::none);
       }
       complete_all(rank);
       EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);

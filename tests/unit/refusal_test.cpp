@@ -45,8 +45,8 @@ constexpr std::size_t words = 50000;  // several chunks of the kernel's path
 void without_mail(mpix_engine_config& config) { config.mailbox_us = -1; }
 
 /// Adds one to each word, or to every second one.
-Update sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t step, Guarantee guarantees) {
-  Update sum = contiguous(Operation::sum, ElementType::int64, ones.data(), rank.shown(1, 0), 8 * ones.size());
+RmaOp sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t step, Guarantee guarantees) {
+  RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(1, 0), 8 * ones.size());
   sum.guarantees = guarantees;
   if (step == 1) return sum;
   static Dimension apart[1];
@@ -69,7 +69,7 @@ void expect_updates_once(Guarantee guarantees, int updates) {
         if (rank.rank() == 0) {
           std::vector<std::int64_t> const ones(words, 1);
           std::vector<std::int64_t> before(words);
-          Update sum = sum_at(rank, ones, step, guarantees);
+          RmaOp sum = sum_at(rank, ones, step, guarantees);
           sum.result = reinterpret_cast<std::byte*>(before.data());
           permitted = calls;
           EXPECT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
@@ -164,7 +164,7 @@ TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
       std::vector<std::int64_t> const many(far_words, 1);
       permitted = 1;
       before_refusal = [&] {
-        Update far = sum_at(rank, many, 2, Guarantee::none);
+        RmaOp far = sum_at(rank, many, 2, Guarantee::none);
         far.target += 8 * words;
         EXPECT_FALSE(rank.engine().issue(rank.peer(1), far).complete);
       };
@@ -209,15 +209,15 @@ TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
           auto const issue = [&](std::vector<std::int64_t> const& from, Waiter& waiter) {
             // Behind messages in flight they do not request the target's stripes here, and without operands
             // they need no stripes of this process.
-            Update sum = sum_at(
-                rank, from, 2, Guarantee::atomic | Guarantee::remote_completion | Guarantee::overlap_ordered);
-            sum.operation = Operation::increment;
+            RmaOp sum = sum_at(rank, from, 2,
+                               Guarantee::atomic | Guarantee::remote_completion | Guarantee::overlap_ordered);
+            sum.reduce_op = ReduceOp::increment;
             sum.origin = nullptr;
             sum.origin_layout = {};
             sum.completion = &waiter;
             EXPECT_EQ(rank.engine().issue(rank.peer(1), sum).status, Status::ok);
           };
-          Update far = sum_at(rank, longest, 2, Guarantee::none);
+          RmaOp far = sum_at(rank, longest, 2, Guarantee::none);
           far.target += 8 * 2 * words;
           EXPECT_FALSE(rank.engine().issue(rank.peer(1), far).complete);
           if (first_is_large) issue(many, waiters[issued]);
@@ -262,7 +262,7 @@ TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
       std::size_t const count = memory.size() / 2;
       std::vector<std::int64_t> values(count);
       std::iota(values.begin(), values.end(), 1);
-      Transfer put = contiguous(Direction::put, values.data(), rank.shown(1, 0), 8 * count);
+      RmaOp put = contiguous(OpKind::put, values.data(), rank.shown(1, 0), 8 * count);
       Dimension const apart[] = {{count / 128, 2048}};
       put.target_layout = Layout{1024, apart, {}};
       put.origin_layout = Layout::contiguous(put.target_layout.size());

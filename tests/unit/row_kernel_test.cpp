@@ -32,7 +32,7 @@ void add_at_every_distance(ElementType type) {
         (reinterpret_cast<std::uintptr_t>(origin.data()) / sizeof(T)) % (page / sizeof(T));
     std::size_t const begin = (apart + distance) % (page / sizeof(T)) + 1;
     for (std::size_t i = 0; i < target.size(); ++i) target[i] = static_cast<T>(i % 30);
-    accumulate_contiguous({type, Operation::sum, false, nullptr},
+    accumulate_contiguous({type, ReduceOp::sum, false, nullptr},
                           reinterpret_cast<std::byte*>(target.data() + begin),
                           reinterpret_cast<std::byte const*>(origin.data() + 1), count * sizeof(T));
     for (std::size_t i = 0; i < target.size(); ++i) {
@@ -67,7 +67,7 @@ void fetch_at(ElementType type, std::size_t to, std::size_t results, std::size_t
     test::store(origin + i * sizeof(T), static_cast<T>(i % 90));
   }
   Rows const rows{target, 0, origin, nullptr, 0, result, 0, 1, bytes, nullptr};
-  active_kernels->update.get(type, Operation::sum, false)(rows);
+  active_kernels->update.get(type, ReduceOp::sum, false)(rows);
   for (std::size_t i = 0; i < count; ++i) {
     ASSERT_EQ(test::load<T>(target + i * sizeof(T)), static_cast<T>(i % 30 + i % 90)) << i;
     ASSERT_EQ(test::load<T>(result + i * sizeof(T)), static_cast<T>(i % 30)) << i;
@@ -95,15 +95,15 @@ TEST(RowKernel, fetches_every_element_wherever_the_sides_stand) {
 TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
   using Pair = test::Pair<double>;
   Pair const origin[] = {{1, 5}, {2, 5}, {3, 5}, {4, 5}};
-  auto const run = [&](Operation operation) {
+  auto const run = [&](ReduceOp operation) {
     std::vector<Pair> target = {{2, 7}, {2, 7}, {2, 7}, {4, 3}};
     accumulate_contiguous({ElementType::double_int, operation, false, nullptr},
                           reinterpret_cast<std::byte*>(target.data()),
                           reinterpret_cast<std::byte const*>(origin), sizeof origin);
     return target;
   };
-  auto const low = run(Operation::minloc);
-  auto const high = run(Operation::maxloc);
+  auto const low = run(ReduceOp::minloc);
+  auto const high = run(ReduceOp::maxloc);
   double const low_values[] = {1, 2, 2, 4};
   double const high_values[] = {2, 2, 3, 4};
   int const low_indices[] = {5, 5, 7, 3};
@@ -139,8 +139,7 @@ TEST(PairKernel, UpdatesAroundInnerGaps) {
   };
   auto const bytes_of = [](std::vector<Padded>& of) { return reinterpret_cast<std::byte*>(of.data()); };
   std::vector<Padded> const before = make(0, 7);
-  for (Operation const operation :
-       {Operation::maxloc, Operation::minloc, Operation::replace, Operation::no_op}) {
+  for (ReduceOp const operation : {ReduceOp::maxloc, ReduceOp::minloc, ReduceOp::replace, ReduceOp::no_op}) {
     for (std::size_t part = 0; part < count; ++part) {  // preceding elements are skipped
       std::vector<Padded> target = before;
       std::vector<Padded> origin = make(2, 5);
@@ -156,7 +155,7 @@ TEST(PairKernel, UpdatesAroundInnerGaps) {
       for (std::size_t i = part; i < count; ++i) {
         fetched[i].value = before[i].value;
         fetched[i].index = before[i].index;
-        if (operation != Operation::maxloc && operation != Operation::replace) continue;
+        if (operation != ReduceOp::maxloc && operation != ReduceOp::replace) continue;
         expected[i].value = origin[i].value;
         expected[i].index = origin[i].index;
       }
@@ -182,7 +181,7 @@ TEST(AtomicKernel, threads_lose_no_update_and_fetch_each_value_once) {
       Layout const one = Layout::contiguous(8);
       for (int i = 0; i < rounds; ++i) {
         std::int64_t value = 0;
-        update({ElementType::int64, Operation::increment, true, nullptr},
+        update({ElementType::int64, ReduceOp::increment, true, nullptr},
                {reinterpret_cast<std::byte*>(&counter), one, nullptr, nullptr, one,
                 reinterpret_cast<std::byte*>(&value), one});
         fetched[static_cast<std::size_t>(t)].push_back(value);

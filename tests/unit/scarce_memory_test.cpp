@@ -54,10 +54,9 @@ void operate(Rank& rank, std::int64_t round) {
   };
   for (std::size_t i = 0; i < operations; ++i) {
     values[i] = round * operations + static_cast<std::int64_t>(i);
-    issue(contiguous(Direction::put, &values[i], there + 8 * i, 8), 3 * i);
-    issue(contiguous(Operation::sum, ElementType::int64, &values[i], there + 8 * i, 8, &before[i]),
-          3 * i + 1);
-    issue(contiguous(Direction::get, &got[i], there + 8 * i, 8), 3 * i + 2);
+    issue(contiguous(OpKind::put, &values[i], there + 8 * i, 8), 3 * i);
+    issue(contiguous(ReduceOp::sum, ElementType::int64, &values[i], there + 8 * i, 8, &before[i]), 3 * i + 1);
+    issue(contiguous(OpKind::get, &got[i], there + 8 * i, 8), 3 * i + 2);
   }
   for (Waiter& waiter : waiters) {
     engine.wait_until(peer, [&] { return waiter.complete.load(std::memory_order_acquire); });

@@ -68,8 +68,8 @@ void add_one(std::uint64_t process, std::uint64_t* word) {
   Peer* const peer = engine.peer(process);
   ASSERT_NE(peer, nullptr);
   std::uint64_t const one = 1;
-  Update const add = contiguous(Operation::sum, ElementType::uint64, &one,
-                                reinterpret_cast<RemoteAddress>(word), sizeof one);
+  RmaOp const add =
+      contiguous(ReduceOp::sum, ElementType::uint64, &one, reinterpret_cast<RemoteAddress>(word), sizeof one);
   for (int i = 0; i < 5; ++i) ASSERT_EQ(engine.issue(*peer, add).status, Status::ok);
   engine.complete(*peer, UINT64_MAX);
   engine.release(*peer);

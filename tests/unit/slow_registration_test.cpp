@@ -50,12 +50,10 @@ constexpr std::size_t words = 1000;
 void use(Rank& rank, int target, RemoteAddress address, std::int64_t value) {
   std::int64_t const one = 1;
   std::int64_t found = 0;
-  ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(Direction::put, &value, address, 8)),
-            Status::ok);
-  Update const add = contiguous(Operation::sum, ElementType::int64, &one, address, 8);
+  ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(OpKind::put, &value, address, 8)), Status::ok);
+  RmaOp const add = contiguous(ReduceOp::sum, ElementType::int64, &one, address, 8);
   ASSERT_EQ(run(rank.engine(), rank.peer(target), add), Status::ok);
-  ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(Direction::get, &found, address, 8)),
-            Status::ok);
+  ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(OpKind::get, &found, address, 8)), Status::ok);
   EXPECT_EQ(found, value + 1);
 }
 
@@ -118,7 +116,7 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesMeanwhile) {
     rank.barrier();
     std::int64_t value = 4;
     auto const put = [&] {
-      Transfer transfer = contiguous(Direction::put, &value, 8, 8);
+      RmaOp transfer = contiguous(OpKind::put, &value, 8, 8);
       transfer.exposed.target = static_cast<ExposureId>(rank.shown(1, 0));
       ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
     };

@@ -41,7 +41,7 @@ TEST(SlowUnmapping, PeersAreFoundWhileLostOneIsForgotten) {
       std::int64_t value = 7;
       auto const put_to = [&](int target) {
         return run(rank.engine(), rank.peer(target),
-                   contiguous(Direction::put, &value, rank.shown(target, 0), 8));
+                   contiguous(OpKind::put, &value, rank.shown(target, 0), 8));
       };
       EXPECT_EQ(put_to(mortal), Status::ok);
       rank.expect_death(mortal);

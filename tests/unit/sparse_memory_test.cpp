@@ -33,23 +33,23 @@ TEST_P(EnginePath, rows_far_apart_take_no_memory_for_what_is_between_them) {
       Dimension const apart[] = {{rows, bytes / rows}};
       std::vector<std::int64_t> out(rows * row / sizeof(std::int64_t));
       std::iota(out.begin(), out.end(), 3);
-      auto const move = [&](Direction direction, std::vector<std::int64_t>& data) {
-        Transfer transfer;
-        transfer.direction = direction;
+      auto const move = [&](OpKind direction, std::vector<std::int64_t>& data) {
+        RmaOp transfer;
+        transfer.kind = direction;
         transfer.origin = reinterpret_cast<std::byte*>(data.data());
         transfer.origin_layout = Layout::contiguous(rows * row);
         transfer.target = rank.shown(1, 0);
         transfer.target_layout = {row, apart, {}};
         return run(rank.engine(), rank.peer(1), transfer);
       };
-      EXPECT_EQ(move(Direction::put, out), Status::ok);
+      EXPECT_EQ(move(OpKind::put, out), Status::ok);
       std::vector<std::int64_t> in(out.size());
-      EXPECT_EQ(move(Direction::get, in), Status::ok);
+      EXPECT_EQ(move(OpKind::get, in), Status::ok);
       EXPECT_EQ(in, out);
-      Update sum = contiguous(Operation::sum, ElementType::int64, out.data(), rank.shown(1, 0), rows * row);
+      RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, out.data(), rank.shown(1, 0), rows * row);
       sum.target_layout = {row, apart, {}};
       EXPECT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
-      EXPECT_EQ(move(Direction::get, in), Status::ok);
+      EXPECT_EQ(move(OpKind::get, in), Status::ok);
       for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(in[i], 2 * out[i]) << i;
     }
     rank.barrier();

@@ -92,8 +92,8 @@ class Model {
     for (std::int64_t& value : second) value = static_cast<std::int64_t>(random_() % 1000);
     auto const kind = random_() % 6;
     if (kind < 2) {
-      Transfer transfer;
-      transfer.direction = kind == 0 ? Direction::put : Direction::get;
+      RmaOp transfer;
+      transfer.kind = kind == 0 ? OpKind::put : OpKind::get;
       transfer.origin = reinterpret_cast<std::byte*>(kind == 0 ? origin.data() : result.data());
       transfer.origin_layout = local;
       transfer.target = at(there_, begin);
@@ -102,8 +102,8 @@ class Model {
       ASSERT_EQ(run(rank_.engine(), peer_, transfer), Status::ok);
     } else {
       static constexpr std::int64_t factor = 3;
-      Update update = contiguous(kind == 5 ? Operation::compare_swap_eq : Operation::sum, ElementType::int64,
-                                 origin.data(), at(there_, begin), 0);
+      RmaOp update = contiguous(kind == 5 ? ReduceOp::compare_swap_eq : ReduceOp::sum, ElementType::int64,
+                                origin.data(), at(there_, begin), 0);
       if (kind != 2) update.result = reinterpret_cast<std::byte*>(result.data());
       if (kind == 4) update.scale = &factor;
       update.operand2 = reinterpret_cast<std::byte const*>(second.data());
@@ -125,9 +125,9 @@ class Model {
 
   void compare() {
     std::vector<std::int64_t> found(many_words);
-    ASSERT_EQ(run(rank_.engine(), peer_,
-                  contiguous(Direction::get, found.data(), at(there_, 0), many_words * word)),
-              Status::ok);
+    ASSERT_EQ(
+        run(rank_.engine(), peer_, contiguous(OpKind::get, found.data(), at(there_, 0), many_words * word)),
+        Status::ok);
     EXPECT_EQ(found, memory_);
   }
 
@@ -201,7 +201,7 @@ TEST_P(StagedMail, no_update_of_several_origins_is_lost) {
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         std::vector<std::int64_t> const ones(elements, 1);
         for (int i = 0; i < updates; ++i) {
-          Update update = contiguous(Operation::sum, ElementType::int64, ones.data(), at(there, 7), 0);
+          RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), at(there, 7), 0);
           update.origin_layout = update.target_layout = Layout::contiguous(elements * word);
           if (i % 3 == 0) update.guarantees = Guarantee::atomic;
           ASSERT_EQ(run(rank.engine(), peer, update), Status::ok);
@@ -223,17 +223,16 @@ TEST_P(StagedMail, refuses_wrong_addresses) {
         constexpr std::size_t bytes = 30000;
         std::vector<std::byte> values(bytes, std::byte{1});
         Segment const pieces[] = {{0, bytes - word}, {-(std::ptrdiff_t{1} << 44), word}};
-        Update update =
-            contiguous(Operation::replace, ElementType::int64, values.data(), at(there, 0), bytes);
+        RmaOp update = contiguous(ReduceOp::replace, ElementType::int64, values.data(), at(there, 0), bytes);
         update.target_layout = {bytes, {}, pieces};
         EXPECT_EQ(run(rank.engine(), peer, update), Status::bad_address);
-        Transfer put = contiguous(Direction::put, values.data(), at(there, 0), bytes);
+        RmaOp put = contiguous(OpKind::put, values.data(), at(there, 0), bytes);
         put.target_layout = {bytes, {}, pieces};
         EXPECT_EQ(run(rank.engine(), peer, put), Status::bad_address);
         std::int64_t const one = 1;
-        EXPECT_EQ(run(rank.engine(), peer,
-                      contiguous(Operation::sum, ElementType::int64, &one, at(there, 9000), 8)),
-                  Status::ok);
+        EXPECT_EQ(
+            run(rank.engine(), peer, contiguous(ReduceOp::sum, ElementType::int64, &one, at(there, 9000), 8)),
+            Status::ok);
       },
       [](std::int64_t const* memory) { EXPECT_EQ(memory[9000], 1); }, target_of(GetParam()));
 }
@@ -247,14 +246,13 @@ TEST_P(StagedMail, leaves_what_it_cannot_describe_to_others) {
         dims.front() = {1000, 2 * word};
         dims.back() = {3, 3000 * word};
         std::vector<std::int64_t> const ones(3000, 1);
-        Update update =
-            contiguous(Operation::sum, ElementType::int64, ones.data(), at(there, 0), 3000 * word);
+        RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), at(there, 0), 3000 * word);
         update.target_layout = {word, dims, {}};
         ASSERT_EQ(run(rank.engine(), peer, update), Status::ok);
         std::int64_t const one = 1;
-        ASSERT_EQ(run(rank.engine(), peer,
-                      contiguous(Operation::sum, ElementType::int64, &one, at(there, 1), word)),
-                  Status::ok);
+        ASSERT_EQ(
+            run(rank.engine(), peer, contiguous(ReduceOp::sum, ElementType::int64, &one, at(there, 1), word)),
+            Status::ok);
       },
       [](std::int64_t const* memory) {
         for (int i = 0; i < 9000; ++i)
@@ -296,7 +294,7 @@ TEST(StagedRequest, is_not_believed) {
       1, test::patient,
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         std::int64_t value = 0;
-        ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, &value, at(there, 0), 8)), Status::ok);
+        ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, &value, at(there, 0), 8)), Status::ok);
         Mailbox& mailbox = peer.state().segments->mailbox();
         for (std::size_t i = 0; i <= std::size(spoils); ++i) {
           MailSlot* const slot = mailbox.claim(i, ::getpid());
@@ -316,8 +314,7 @@ TEST(StagedRequest, is_not_believed) {
                     static_cast<std::uint8_t>(spoilt ? Status::malformed : Status::ok))
               << i;
           mailbox.free(*slot);
-          ASSERT_EQ(run(rank.engine(), peer, contiguous(Direction::get, &value, at(there, 0), 8)),
-                    Status::ok);
+          ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, &value, at(there, 0), 8)), Status::ok);
           EXPECT_EQ(value, spoilt ? 0 : 0x0101010101010101) << i;
         }
       },

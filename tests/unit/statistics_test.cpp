@@ -36,15 +36,15 @@ void operate(Rank& rank, int target) {
   RemoteAddress const base = rank.shown(target, 0);
   std::vector<char> buffer(get_bytes);
   for (std::uint64_t i = 0; i < puts; ++i)
-    ASSERT_EQ(run(rank.engine(), rank.peer(target),
-                  contiguous(Direction::put, buffer.data(), base + 64, put_bytes)),
-              Status::ok);
+    ASSERT_EQ(
+        run(rank.engine(), rank.peer(target), contiguous(OpKind::put, buffer.data(), base + 64, put_bytes)),
+        Status::ok);
   for (std::uint64_t i = 0; i < gets; ++i)
-    ASSERT_EQ(run(rank.engine(), rank.peer(target),
-                  contiguous(Direction::get, buffer.data(), base + 64, get_bytes)),
-              Status::ok);
+    ASSERT_EQ(
+        run(rank.engine(), rank.peer(target), contiguous(OpKind::get, buffer.data(), base + 64, get_bytes)),
+        Status::ok);
   std::int64_t const one = 1;
-  Update const add = contiguous(Operation::sum, ElementType::int64, &one, base, sizeof one);
+  RmaOp const add = contiguous(ReduceOp::sum, ElementType::int64, &one, base, sizeof one);
   for (std::uint64_t i = 0; i < rmws; ++i) ASSERT_EQ(run(rank.engine(), rank.peer(target), add), Status::ok);
 }
 
@@ -121,7 +121,7 @@ TEST(EngineStatistic, count_an_operation_and_its_notification_once) {
     if (rank.rank() == 0) {
       std::uint64_t out = 7;
       for (int kind : {0, 2}) {
-        Transfer put = contiguous(Direction::put, &out, rank.shown(1, kind) + 64, sizeof out);
+        RmaOp put = contiguous(OpKind::put, &out, rank.shown(1, kind) + 64, sizeof out);
         put.notify = rank.shown(1, 0);
         ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
       }
@@ -143,7 +143,7 @@ TEST(EngineStatistic, leave_out_what_was_refused) {
     if (rank.rank() == 0) {
       std::uint64_t out = 7;
       EXPECT_EQ(run(rank.engine(), rank.peer(1),
-                    contiguous(Direction::put, &out, rank.shown(1, 0) + Buffers::bytes + (1 << 20), 8)),
+                    contiguous(OpKind::put, &out, rank.shown(1, 0) + Buffers::bytes + (1 << 20), 8)),
                 Status::bad_address);
       EXPECT_EQ(rank.engine().traffic(Rank::process_of(1)).operations_by(Path::direct), 0u);
     }

@@ -55,14 +55,12 @@ struct Target {
     return rank.engine().take_error(peer(), context);
   }
   void put(std::int64_t const& value) const {
-    Transfer const transfer =
-        contiguous(Direction::put, const_cast<std::int64_t*>(&value), there, sizeof value);
+    RmaOp const transfer = contiguous(OpKind::put, const_cast<std::int64_t*>(&value), there, sizeof value);
     EXPECT_EQ(rank.engine().issue(peer(), transfer).status, Status::ok);
   }
   std::int64_t get() const {
     std::int64_t value = -1;
-    EXPECT_EQ(run(rank.engine(), peer(), contiguous(Direction::get, &value, there, sizeof value)),
-              Status::ok);
+    EXPECT_EQ(run(rank.engine(), peer(), contiguous(OpKind::get, &value, there, sizeof value)), Status::ok);
     return value;
   }
   Peer& peer() const { return rank.peer(number); }
@@ -230,8 +228,8 @@ TEST(StreamLock, is_followed_by_as_much_as_one_likes) {
     for (int round = 0; round < 20 && rank.rank() != 0; ++round) {
       (void)target.lock();
       for (std::size_t bytes : {std::size_t{64}, std::size_t{4096}, words * 8}) {
-        Transfer const put =
-            contiguous(Direction::put, const_cast<std::int64_t*>(values.data()), rank.shown(0, 3), bytes);
+        RmaOp const put =
+            contiguous(OpKind::put, const_cast<std::int64_t*>(values.data()), rank.shown(0, 3), bytes);
         for (int i = 0; i < 10; ++i) ASSERT_EQ(rank.engine().issue(target.peer(), put).status, Status::ok);
       }
       target.unlock();

@@ -77,7 +77,7 @@ TEST(UpdateModes, updates_are_cut_where_the_mode_changes) {
     std::vector<std::int64_t> summands(elements);
     std::vector<std::int64_t> before(elements, -1);
     for (std::size_t i = 0; i < elements; ++i) summands[i] = static_cast<std::int64_t>(i) + 1;
-    Reduction const sum{ElementType::int64, Operation::sum, true, nullptr};
+    Reduction const sum{ElementType::int64, ReduceOp::sum, true, nullptr};
     AtomicPlaces const places{modes.get(), address - reinterpret_cast<std::uintptr_t>(memory)};
     auto const bytes_of = [](auto& values) { return reinterpret_cast<std::byte*>(values.data()); };
     for (std::byte* const result : {static_cast<std::byte*>(nullptr), bytes_of(before)})
@@ -96,13 +96,13 @@ template <typename Word>
 constexpr ElementType type_of = sizeof(Word) == 8 ? ElementType::int64 : ElementType::int32;
 
 template <typename Word>
-Update add_of(Word const* summands, std::size_t count, RemoteAddress target) {
-  return contiguous(Operation::sum, type_of<Word>, summands, target, count * sizeof(Word));
+RmaOp add_of(Word const* summands, std::size_t count, RemoteAddress target) {
+  return contiguous(ReduceOp::sum, type_of<Word>, summands, target, count * sizeof(Word));
 }
 
 template <typename Word>
-Update sum_of(std::vector<Word>& summands, RemoteAddress target, Guarantee guarantee) {
-  Update sum = add_of(summands.data(), summands.size(), target);
+RmaOp sum_of(std::vector<Word>& summands, RemoteAddress target, Guarantee guarantee) {
+  RmaOp sum = add_of(summands.data(), summands.size(), target);
   sum.guarantees = guarantee;
   return sum;
 }
@@ -130,7 +130,7 @@ TEST_P(EnginePath, nothing_but_an_update_of_a_single_element_switches_the_mode) 
       // Not available if the engine treats this host as another one.
       StripeTable const* const table = rank.peer(rank.rank()).stripes();
       Peer& peer = rank.peer(1 - rank.rank());
-      Update whole = add_of(ones.data(), 1, theirs);
+      RmaOp whole = add_of(ones.data(), 1, theirs);
       whole.guarantees = Guarantee::atomic;
       ASSERT_EQ(run(rank.engine(), peer, whole), Status::ok);
       ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, Guarantee::atomic)), Status::ok);
@@ -153,9 +153,9 @@ TEST_P(EnginePath, nothing_but_an_update_of_a_single_element_switches_the_mode) 
 }
 
 /// An update of an array around a counter: all elements, every second one, or with a fetch.
-Update add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& before, RemoteAddress target,
-                  int choice) {
-  Update add = sum_of(ones, target, Guarantee::element_atomic);
+RmaOp add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& before, RemoteAddress target,
+                 int choice) {
+  RmaOp add = sum_of(ones, target, Guarantee::element_atomic);
   static Dimension const every_second[] = {{512, 16}};
   if (choice == 1) {
     add.target_layout = Layout{8, every_second, {}};
@@ -180,7 +180,7 @@ TEST_P(EnginePath, a_counter_within_an_array_loses_nothing) {
       std::int64_t last = -1;
       for (int round = 0; round < rounds; ++round) {
         std::int64_t old = 0;
-        Update raise = add_of(ones.data(), 1, array + 8 * counter);
+        RmaOp raise = add_of(ones.data(), 1, array + 8 * counter);
         raise.result = reinterpret_cast<std::byte*>(&old);
         ASSERT_EQ(run(rank.engine(), rank.peer(0), raise), Status::ok);
         EXPECT_GT(old, last) << "kind " << kind;
@@ -234,7 +234,7 @@ class Contestant {
     for (int i = 0; i < 20; ++i, element = element % 2 == 0 ? element + 1 : element - 1) {
       Word const summand = static_cast<Word>(random_() % 5);
       Word before{};
-      Update add = add_of(&summand, 1, address(kind, element));
+      RmaOp add = add_of(&summand, 1, address(kind, element));
       if (i % 2 == 0) add.result = reinterpret_cast<std::byte*>(&before);
       ASSERT_EQ(run(rank_.engine(), rank_.peer(0), add), Status::ok);
       expected_.sums[kind][element] += summand;
@@ -249,8 +249,8 @@ class Contestant {
       ASSERT_EQ(run(rank_.engine(), rank_.peer(0), add_of(summands.data(), count, address(kind, first))),
                 Status::ok);
     } else {
-      Update sum = sum_of(summands, address(kind, first),
-                          choice % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic);
+      RmaOp sum = sum_of(summands, address(kind, first),
+                         choice % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic);
       Dimension const every_second[] = {{count / 2, 2 * sizeof(Word)}};
       if (choice == 3) {
         stride = 2;

@@ -53,10 +53,10 @@ struct Area {
 
 /// Operands stay exact, because products are powers of two.
 template <typename T>
-T operand_for(Operation operation, std::mt19937_64& random) {
+T operand_for(ReduceOp operation, std::mt19937_64& random) {
   if constexpr (test::is_real<T> || test::is_complex<T>) {
     static constexpr float factors[] = {1, -1, 2, 0.5F};
-    if (operation == Operation::prod) return static_cast<T>(factors[random() % 4]);
+    if (operation == ReduceOp::prod) return static_cast<T>(factors[random() % 4]);
   }
   return test::random_element<T>(random);
 }
@@ -97,7 +97,7 @@ class Origin {
     flights_.clear();
     std::vector<std::byte> got(area_bytes);
     ASSERT_EQ(
-        run(rank_.engine(), rank_.peer(to), contiguous(Direction::get, got.data(), area.address, area_bytes)),
+        run(rank_.engine(), rank_.peer(to), contiguous(OpKind::get, got.data(), area.address, area_bytes)),
         Status::ok);
     for (std::size_t at = 0; at + sizeof(T) <= area_bytes; at += sizeof(T)) {
       ASSERT_TRUE(test::same(test::load<T>(got.data() + at), test::load<T>(area.model.data() + at)))
@@ -132,8 +132,8 @@ class Origin {
 
   template <typename T>
   void issue_one(ElementType type, Peer& peer, Area<T>& area) {
-    Operation operation{};
-    do operation = static_cast<Operation>(random_() % static_cast<unsigned>(Operation::count_));
+    ReduceOp operation{};
+    do operation = static_cast<ReduceOp>(random_() % static_cast<unsigned>(ReduceOp::count_));
     while (!is_defined(operation, type));
     std::array<test::RandomLayout, 3> layouts{layout_of(sizeof(T)), layout_of(sizeof(T)),
                                               layout_of(sizeof(T))};
@@ -144,13 +144,11 @@ class Origin {
     flights_.push_back({SideBuffer(layouts[1]), SideBuffer(layouts[1]), SideBuffer(layouts[2]), nullptr});
     Flight& flight = flights_.back();
     T const scale = test::random_element<T>(random_);
-    Update update;
-    update.operation = operation;
-    update.type = type;
+    RmaOp update = update_with(operation, type);
     static constexpr Guarantee choices[] = {Guarantee::none, Guarantee::element_atomic, Guarantee::atomic};
     update.guarantees = choices[random_() % 3] | Guarantee::overlap_ordered;
     bool const fetch = random_() % 2 == 0;
-    bool const scaled = operation == Operation::sum && random_() % 3 == 0;
+    bool const scaled = operation == ReduceOp::sum && random_() % 3 == 0;
     update.origin = flight.origin.base();
     update.operand2 = flight.operand2.base();
     update.origin_layout = flight.origin.layout.view();
@@ -168,23 +166,23 @@ class Origin {
 
   /// Fills in the operands, and updates the model.
   template <typename T>
-  void model(Update const& update, test::RandomLayout const& target, std::size_t begin, Area<T>& area,
+  void model(RmaOp const& update, test::RandomLayout const& target, std::size_t begin, Area<T>& area,
              Flight& flight) {
     auto const there = test::offsets_of(target.view());
     auto const here = test::offsets_of(flight.origin.layout.view());
     T const* const scale = static_cast<T const*>(update.scale);
     std::deque<T> fetched;
     for (std::size_t i = 0; i < there.size(); i += sizeof(T)) {
-      T const a = operand_for<T>(update.operation, random_);
-      T const b = operand_for<T>(update.operation, random_);
+      T const a = operand_for<T>(update.reduce_op, random_);
+      T const b = operand_for<T>(update.reduce_op, random_);
       test::store(flight.origin.base() + here[i], a);
       test::store(flight.operand2.base() + here[i], b);
       std::byte* const element = area.model.data() + begin + there[i];
       fetched.push_back(test::load<T>(element));
-      test::store(element, test::expected_element(update.operation, fetched.back(), a, b, scale));
+      test::store(element, test::expected_element(update.reduce_op, fetched.back(), a, b, scale));
     }
     bool const fetch = update.result != nullptr;
-    flight.check = [fetched, fetch, operation = update.operation, type = update.type](Flight& done) {
+    flight.check = [fetched, fetch, operation = update.reduce_op, type = update.type](Flight& done) {
       auto const offsets = test::offsets_of(done.result.layout.view());
       for (std::size_t i = 0; fetch && i < fetched.size(); ++i) {
         ASSERT_TRUE(test::same(test::load<T>(done.result.base() + offsets[i * sizeof(T)]), T(fetched[i])))
@@ -233,8 +231,8 @@ void fetch_and_add_everywhere(Rank& rank, ElementType type, std::size_t at, Fetc
   for (int round = 0; round < rounds; ++round) {
     for (int kind = 0; kind < 3; ++kind) {
       std::vector<T> before(count);
-      Update add = contiguous(Operation::sum, type, ones.data(), rank.shown(0, kind) + at, count * sizeof(T),
-                              before.data());
+      RmaOp add = contiguous(ReduceOp::sum, type, ones.data(), rank.shown(0, kind) + at, count * sizeof(T),
+                             before.data());
       add.guarantees = round % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic;
       add.origin_layout = {sizeof(T), every_second, {}};
       ASSERT_EQ(run(rank.engine(), rank.peer(0), add), Status::ok);

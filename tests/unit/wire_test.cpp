@@ -55,7 +55,7 @@ TEST(WireRequest, what_is_asked_for_without_data_is_bounded) {
 }
 
 TEST(WireRequest, what_an_update_fetches_is_bounded_whatever_data_it_carries) {
-  auto const passes = [](Operation operation, bool fetch, std::uint64_t rows) {
+  auto const passes = [](ReduceOp operation, bool fetch, std::uint64_t rows) {
     Sample sample;
     sample.header.kind = static_cast<std::uint8_t>(RequestKind::update);
     sample.header.element_type = static_cast<std::uint8_t>(ElementType::int64);
@@ -69,13 +69,13 @@ TEST(WireRequest, what_an_update_fetches_is_bounded_whatever_data_it_carries) {
   };
   constexpr std::uint64_t most = max_unpaid_bytes / 32;
   for (bool const fetch : {false, true}) {
-    EXPECT_TRUE(passes(Operation::increment, fetch, most));
-    EXPECT_FALSE(passes(Operation::increment, fetch, most + 1));
-    EXPECT_FALSE(passes(Operation::no_op, fetch, most + 1));
-    EXPECT_TRUE(passes(Operation::sum, fetch, most));
-    EXPECT_EQ(passes(Operation::sum, fetch, most + 1), !fetch);
-    EXPECT_TRUE(passes(Operation::compare_swap_eq, fetch, most));
-    EXPECT_EQ(passes(Operation::compare_swap_eq, fetch, most + 1), !fetch);
+    EXPECT_TRUE(passes(ReduceOp::increment, fetch, most));
+    EXPECT_FALSE(passes(ReduceOp::increment, fetch, most + 1));
+    EXPECT_FALSE(passes(ReduceOp::no_op, fetch, most + 1));
+    EXPECT_TRUE(passes(ReduceOp::sum, fetch, most));
+    EXPECT_EQ(passes(ReduceOp::sum, fetch, most + 1), !fetch);
+    EXPECT_TRUE(passes(ReduceOp::compare_swap_eq, fetch, most));
+    EXPECT_EQ(passes(ReduceOp::compare_swap_eq, fetch, most + 1), !fetch);
   }
 }
 
@@ -113,37 +113,37 @@ TEST(WireRequest, each_wrong_field_is_refused) {
       {"update without a type",
        [](RequestHeader& h) {
          h.kind = static_cast<std::uint8_t>(RequestKind::update);
-         h.operation = static_cast<std::uint8_t>(Operation::sum);
+         h.operation = static_cast<std::uint8_t>(ReduceOp::sum);
        }},
       {"undefined operation",
        [](RequestHeader& h) {
          h.kind = static_cast<std::uint8_t>(RequestKind::update);
          h.element_type = static_cast<std::uint8_t>(ElementType::float64);
-         h.operation = static_cast<std::uint8_t>(Operation::bxor);
+         h.operation = static_cast<std::uint8_t>(ReduceOp::bxor);
        }},
       {"unknown operation",
        [](RequestHeader& h) {
          h.kind = static_cast<std::uint8_t>(RequestKind::update);
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
-         h.operation = static_cast<std::uint8_t>(Operation::count_);
+         h.operation = static_cast<std::uint8_t>(ReduceOp::count_);
        }},
       {"update with one operand of two",
        [](RequestHeader& h) {
          h.kind = static_cast<std::uint8_t>(RequestKind::update);
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
-         h.operation = static_cast<std::uint8_t>(Operation::compare_swap_eq);
+         h.operation = static_cast<std::uint8_t>(ReduceOp::compare_swap_eq);
        }},
       {"operand of an update that has none",
        [](RequestHeader& h) {
          h.kind = static_cast<std::uint8_t>(RequestKind::update);
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
-         h.operation = static_cast<std::uint8_t>(Operation::increment);
+         h.operation = static_cast<std::uint8_t>(ReduceOp::increment);
        }},
       {"scale of another operation than the sum",
        [](RequestHeader& h) {
          h.kind = static_cast<std::uint8_t>(RequestKind::update);
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
-         h.operation = static_cast<std::uint8_t>(Operation::prod);
+         h.operation = static_cast<std::uint8_t>(ReduceOp::prod);
          h.flags = flag_scale;
        }},
   };

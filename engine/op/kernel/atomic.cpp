@@ -17,17 +17,16 @@ T exchange_for(T* target, Next next) noexcept {
   return old;
 }
 
-template <Operation operation, typename T>
+template <ReduceOp operation, typename T>
 T update_element(T* target, T operand, T operand2) noexcept {
-  if constexpr (operation == Operation::no_op) return __atomic_load_n(target, __ATOMIC_SEQ_CST);
-  if constexpr (operation == Operation::sum) return __atomic_fetch_add(target, operand, __ATOMIC_SEQ_CST);
-  if constexpr (operation == Operation::increment) return __atomic_fetch_add(target, T{1}, __ATOMIC_SEQ_CST);
-  if constexpr (operation == Operation::band) return __atomic_fetch_and(target, operand, __ATOMIC_SEQ_CST);
-  if constexpr (operation == Operation::bor) return __atomic_fetch_or(target, operand, __ATOMIC_SEQ_CST);
-  if constexpr (operation == Operation::bxor) return __atomic_fetch_xor(target, operand, __ATOMIC_SEQ_CST);
-  if constexpr (operation == Operation::replace)
-    return __atomic_exchange_n(target, operand, __ATOMIC_SEQ_CST);
-  if constexpr (operation == Operation::compare_swap_eq) {
+  if constexpr (operation == ReduceOp::no_op) return __atomic_load_n(target, __ATOMIC_SEQ_CST);
+  if constexpr (operation == ReduceOp::sum) return __atomic_fetch_add(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == ReduceOp::increment) return __atomic_fetch_add(target, T{1}, __ATOMIC_SEQ_CST);
+  if constexpr (operation == ReduceOp::band) return __atomic_fetch_and(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == ReduceOp::bor) return __atomic_fetch_or(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == ReduceOp::bxor) return __atomic_fetch_xor(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == ReduceOp::replace) return __atomic_exchange_n(target, operand, __ATOMIC_SEQ_CST);
+  if constexpr (operation == ReduceOp::compare_swap_eq) {
     T expected = operand;
     __atomic_compare_exchange_n(target, &expected, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return expected;
@@ -42,7 +41,7 @@ T load(std::byte const* from, std::size_t index) noexcept {
   return value;
 }
 
-template <ElementType type, Operation operation>
+template <ElementType type, ReduceOp operation>
 void update_atomically(std::byte* target, std::byte const* origin, std::byte const* operand2,
                        std::byte* result, std::size_t count, void const*) noexcept {
   using T = typename ElementOf<type>::Type;
@@ -63,18 +62,18 @@ void scaled_sum_atomically(std::byte* target, std::byte const* origin, std::byte
   T const factor = load<T>(static_cast<std::byte const*>(scale), 0);
   for (std::size_t i = 0; i < count; ++i) {
     T const addend = multiply(factor, load<T>(origin, i));
-    T const old = update_element<Operation::sum>(reinterpret_cast<T*>(target) + i, addend, T{});
+    T const old = update_element<ReduceOp::sum>(reinterpret_cast<T*>(target) + i, addend, T{});
     if (result != nullptr) std::memcpy(result + i * sizeof(T), &old, sizeof old);
   }
 }
 
 constexpr KernelTable<UpdateAtomically> make_table() {
   KernelTable<UpdateAtomically> table;
-  for_every_pair([&]<ElementType type, Operation operation> {
+  for_every_pair([&]<ElementType type, ReduceOp operation> {
     if constexpr (has_cpu_atomics(type) && defined(operation, type)) {
       constexpr auto row = static_cast<std::size_t>(type);
       table.of[row][static_cast<std::size_t>(operation)] = &update_atomically<type, operation>;
-      if constexpr (operation == Operation::sum) table.scaled_sum[row] = &scaled_sum_atomically<type>;
+      if constexpr (operation == ReduceOp::sum) table.scaled_sum[row] = &scaled_sum_atomically<type>;
     }
   });
   return table;

@@ -85,28 +85,27 @@ constexpr Class class_of(ElementType type) noexcept {
 }
 
 /// Whether the operation is defined for the type.
-constexpr bool defined(Operation operation, ElementType type) noexcept {
+constexpr bool defined(ReduceOp operation, ElementType type) noexcept {
   Class const kind = class_of(type);
   switch (operation) {
-    case Operation::replace:
-    case Operation::no_op: return true;
-    case Operation::sum:
-    case Operation::prod: return kind == Class::integer || kind == Class::real || kind == Class::complex;
-    case Operation::min:
-    case Operation::max: return kind == Class::integer || kind == Class::real;
-    case Operation::land:
-    case Operation::lor:
-    case Operation::lxor: return kind == Class::integer || kind == Class::logical;
-    case Operation::band:
-    case Operation::bor:
-    case Operation::bxor: return kind == Class::integer || kind == Class::bytes;
-    case Operation::minloc:
-    case Operation::maxloc: return kind == Class::pair;
-    case Operation::increment: return kind == Class::integer || kind == Class::real;
-    case Operation::mask_swap:
-      return kind == Class::integer || kind == Class::bytes || kind == Class::logical;
-    case Operation::compare_swap_eq:
-    case Operation::compare_swap_ne: return kind != Class::pair;
+    case ReduceOp::replace:
+    case ReduceOp::no_op: return true;
+    case ReduceOp::sum:
+    case ReduceOp::prod: return kind == Class::integer || kind == Class::real || kind == Class::complex;
+    case ReduceOp::min:
+    case ReduceOp::max: return kind == Class::integer || kind == Class::real;
+    case ReduceOp::land:
+    case ReduceOp::lor:
+    case ReduceOp::lxor: return kind == Class::integer || kind == Class::logical;
+    case ReduceOp::band:
+    case ReduceOp::bor:
+    case ReduceOp::bxor: return kind == Class::integer || kind == Class::bytes;
+    case ReduceOp::minloc:
+    case ReduceOp::maxloc: return kind == Class::pair;
+    case ReduceOp::increment: return kind == Class::integer || kind == Class::real;
+    case ReduceOp::mask_swap: return kind == Class::integer || kind == Class::bytes || kind == Class::logical;
+    case ReduceOp::compare_swap_eq:
+    case ReduceOp::compare_swap_ne: return kind != Class::pair;
     default: return kind == Class::integer || kind == Class::real;  // the other relations
   }
 }
@@ -143,57 +142,57 @@ inline bool equal(T const& a, T const& b) noexcept {
 }
 
 /// Returns the lower index for equal values.
-template <Operation operation, typename T>
+template <ReduceOp operation, typename T>
 inline T locate(T a, T b) noexcept {
-  bool const better = operation == Operation::minloc ? b.value < a.value : a.value < b.value;
+  bool const better = operation == ReduceOp::minloc ? b.value < a.value : a.value < b.value;
   if (better) return b;
   if (a.value == b.value && b.index < a.index) a.index = b.index;
   return a;
 }
 
 /// Whether the relation of a compare-and-swap holds.
-template <Operation operation, typename T>
+template <ReduceOp operation, typename T>
 inline bool holds(T operand, T old) noexcept {
-  if constexpr (operation == Operation::compare_swap_lt) return operand < old;
-  if constexpr (operation == Operation::compare_swap_le) return operand <= old;
-  if constexpr (operation == Operation::compare_swap_eq) return equal(operand, old);
-  if constexpr (operation == Operation::compare_swap_ge) return operand >= old;
-  if constexpr (operation == Operation::compare_swap_gt) return operand > old;
-  if constexpr (operation == Operation::compare_swap_ne) return !equal(operand, old);
+  if constexpr (operation == ReduceOp::compare_swap_lt) return operand < old;
+  if constexpr (operation == ReduceOp::compare_swap_le) return operand <= old;
+  if constexpr (operation == ReduceOp::compare_swap_eq) return equal(operand, old);
+  if constexpr (operation == ReduceOp::compare_swap_ge) return operand >= old;
+  if constexpr (operation == ReduceOp::compare_swap_gt) return operand > old;
+  if constexpr (operation == ReduceOp::compare_swap_ne) return !equal(operand, old);
 }
 
 /// Returns the new value of an element whose current value is `a`. Only for defined pairs.
-template <Operation operation, typename T>
+template <ReduceOp operation, typename T>
 inline T next_value(T a, T b, [[maybe_unused]] T c) noexcept {
-  if constexpr (operation == Operation::replace) {
+  if constexpr (operation == ReduceOp::replace) {
     return b;
-  } else if constexpr (operation == Operation::no_op) {
+  } else if constexpr (operation == ReduceOp::no_op) {
     return a;
-  } else if constexpr (operation == Operation::sum) {
+  } else if constexpr (operation == ReduceOp::sum) {
     return add(a, b);
-  } else if constexpr (operation == Operation::prod) {
+  } else if constexpr (operation == ReduceOp::prod) {
     return multiply(a, b);
-  } else if constexpr (operation == Operation::min) {
+  } else if constexpr (operation == ReduceOp::min) {
     return b < a ? b : a;
-  } else if constexpr (operation == Operation::max) {
+  } else if constexpr (operation == ReduceOp::max) {
     return a < b ? b : a;
-  } else if constexpr (operation == Operation::land) {
+  } else if constexpr (operation == ReduceOp::land) {
     return static_cast<T>(a != 0 && b != 0);
-  } else if constexpr (operation == Operation::lor) {
+  } else if constexpr (operation == ReduceOp::lor) {
     return static_cast<T>(a != 0 || b != 0);
-  } else if constexpr (operation == Operation::lxor) {
+  } else if constexpr (operation == ReduceOp::lxor) {
     return static_cast<T>((a != 0) != (b != 0));
-  } else if constexpr (operation == Operation::band) {
+  } else if constexpr (operation == ReduceOp::band) {
     return static_cast<T>(a & b);
-  } else if constexpr (operation == Operation::bor) {
+  } else if constexpr (operation == ReduceOp::bor) {
     return static_cast<T>(a | b);
-  } else if constexpr (operation == Operation::bxor) {
+  } else if constexpr (operation == ReduceOp::bxor) {
     return static_cast<T>(a ^ b);
-  } else if constexpr (operation == Operation::minloc || operation == Operation::maxloc) {
+  } else if constexpr (operation == ReduceOp::minloc || operation == ReduceOp::maxloc) {
     return locate<operation>(a, b);
-  } else if constexpr (operation == Operation::increment) {
+  } else if constexpr (operation == ReduceOp::increment) {
     return add(a, static_cast<T>(1));
-  } else if constexpr (operation == Operation::mask_swap) {
+  } else if constexpr (operation == ReduceOp::mask_swap) {
     return static_cast<T>((a & ~b) | (c & b));
   } else {
     return holds<operation>(b, a) ? c : a;

@@ -44,11 +44,11 @@ void unpack(std::byte* base, Layout const& layout, std::size_t position, std::by
             std::size_t bytes) noexcept;
 
 /// The effect of an update on each element: target = target (operation) origin, with operand2 if the
-/// operation has a second operand, or, with a scale (only with Operation::sum), target = target + scale *
+/// operation has a second operand, or, with a scale (only with ReduceOp::sum), target = target + scale *
 /// origin.
 struct Reduction {
   ElementType type = ElementType::none;
-  Operation operation = Operation::replace;
+  ReduceOp operation = ReduceOp::replace;
   /// Elements are updated by a CPU atomic instruction or compare-and-swap loop, sequentially consistent.
   /// Applies to types with has_cpu_atomics at naturally aligned addresses, and is ignored for others.
   bool element_atomic = false;

@@ -97,12 +97,12 @@ inline void for_elements(std::byte* to, std::ptrdiff_t to_stride, std::byte cons
   }
 }
 
-template <ElementType type, Operation operation>
+template <ElementType type, ReduceOp operation>
 void combine_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, std::ptrdiff_t from_stride,
                   std::size_t rows, std::size_t bytes, void const*) noexcept {
-  if constexpr (operation == Operation::replace) {
+  if constexpr (operation == ReduceOp::replace) {
     copy_rows(to, to_stride, from, from_stride, rows, bytes);
-  } else if constexpr (operation != Operation::no_op) {
+  } else if constexpr (operation != ReduceOp::no_op) {
     using T = typename ElementOf<type>::Type;
     constexpr bool reads_origin = operand_count(operation) > 0;
     for_elements<T>(to, to_stride, reads_origin ? from : to, reads_origin ? from_stride : to_stride, rows,
@@ -276,14 +276,14 @@ inline void for_rows(Rows const& rows, F f) noexcept {
   }
 }
 
-template <ElementType type, Operation operation>
+template <ElementType type, ReduceOp operation>
 void update_rows(Rows const& rows) noexcept {
   using T = typename ElementOf<type>::Type;
   constexpr unsigned operands = operand_count(operation);
   auto const next = [](T a, T b, T c) { return next_value<operation>(a, b, c); };
-  if constexpr (operation == Operation::sum) {
+  if constexpr (operation == ReduceOp::sum) {
     for_rows<T, operands, true>(rows, Sum{});
-  } else if constexpr (operation == Operation::no_op) {
+  } else if constexpr (operation == ReduceOp::no_op) {
     copy_rows(rows.result, rows.result_stride, rows.target, rows.target_stride, rows.count, rows.bytes);
   } else if constexpr (operands == 2) {
     rows.result != nullptr ? for_rows<T, 2, true>(rows, next) : for_rows<T, 2, false>(rows, next);
@@ -299,22 +299,22 @@ void scaled_update_rows(Rows const& rows) noexcept {
   for_rows<T, 1, true>(rows, [factor](T a, T b, T) { return add(a, multiply(factor, b)); });
 }
 
-constexpr bool depends_on_sign(Operation operation) noexcept {
+constexpr bool depends_on_sign(ReduceOp operation) noexcept {
   switch (operation) {
-    case Operation::min:
-    case Operation::max:
-    case Operation::compare_swap_lt:
-    case Operation::compare_swap_le:
-    case Operation::compare_swap_ge:
-    case Operation::compare_swap_gt: return true;
+    case ReduceOp::min:
+    case ReduceOp::max:
+    case ReduceOp::compare_swap_lt:
+    case ReduceOp::compare_swap_le:
+    case ReduceOp::compare_swap_ge:
+    case ReduceOp::compare_swap_gt: return true;
     default: return false;
   }
 }
 
 /// Returns the type whose kernel computes the same bits, which halves the number of kernels to compile.
-constexpr ElementType kernel_type(ElementType type, Operation operation) noexcept {
+constexpr ElementType kernel_type(ElementType type, ReduceOp operation) noexcept {
   using enum ElementType;
-  bool const moves = operation == Operation::replace || operation == Operation::no_op;
+  bool const moves = operation == ReduceOp::replace || operation == ReduceOp::no_op;
   switch (type) {
     case none:
     case boolean: return uint8;
@@ -333,7 +333,7 @@ constexpr RowKernels make_table() {
   RowKernels table{};
   table.copy = &copy_rows;
   table.copy_shifted = &copy_shifted;
-  for_every_pair([&]<ElementType type, Operation operation> {
+  for_every_pair([&]<ElementType type, ReduceOp operation> {
     if constexpr (defined(operation, type)) {
       constexpr auto row = static_cast<std::size_t>(type);
       constexpr auto column = static_cast<std::size_t>(operation);
@@ -341,7 +341,7 @@ constexpr RowKernels make_table() {
       table.update.of[row][column] = &update_rows<kernel, operation>;
       if constexpr (operand_count(operation) < 2)
         table.combine.of[row][column] = &combine_rows<kernel, operation>;
-      if constexpr (operation == Operation::sum) {
+      if constexpr (operation == ReduceOp::sum) {
         table.update.scaled_sum[row] = &scaled_update_rows<kernel>;
         table.combine.scaled_sum[row] = &scaled_sum_rows<kernel>;
       }

@@ -9,7 +9,7 @@
 namespace mpixrma::engine {
 
 inline constexpr auto type_count = static_cast<std::size_t>(ElementType::count_);
-inline constexpr auto operation_count = static_cast<std::size_t>(Operation::count_);
+inline constexpr auto operation_count = static_cast<std::size_t>(ReduceOp::count_);
 
 /// Copies `rows` runs of `bytes` contiguous bytes each, whose starts are a stride apart on either side.
 using CopyRows = void (*)(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from,
@@ -46,7 +46,7 @@ struct KernelTable {
   Kernel of[type_count][operation_count] = {};
   Kernel scaled_sum[type_count] = {};
 
-  constexpr Kernel get(ElementType type, Operation operation, bool scaled) const noexcept {
+  constexpr Kernel get(ElementType type, ReduceOp operation, bool scaled) const noexcept {
     auto const index = static_cast<std::size_t>(type);
     return scaled ? scaled_sum[index] : of[index][static_cast<std::size_t>(operation)];
   }
@@ -79,7 +79,7 @@ extern KernelTable<UpdateAtomically> const atomic_kernels;
 template <typename Fill>
 constexpr void for_every_pair(Fill fill) {
   auto const fill_type = [&]<std::size_t type, std::size_t... operation>(std::index_sequence<operation...>) {
-    (fill.template operator()<static_cast<ElementType>(type), static_cast<Operation>(operation)>(), ...);
+    (fill.template operator()<static_cast<ElementType>(type), static_cast<ReduceOp>(operation)>(), ...);
   };
   [&]<std::size_t... type>(std::index_sequence<type...>) {
     (fill_type.template operator()<type>(std::make_index_sequence<operation_count>()), ...);

@@ -11,8 +11,8 @@ template <std::size_t type = 0>
 constexpr void fill(TypeTable& table) {
   constexpr auto element = static_cast<ElementType>(type);
   table.size[type] = type == 0 ? 0 : sizeof(typename ElementOf<element>::Type);
-  for (unsigned operation = 0; operation < static_cast<unsigned>(Operation::count_); ++operation)
-    table.operations[type] |= std::uint32_t{defined(static_cast<Operation>(operation), element)} << operation;
+  for (unsigned operation = 0; operation < static_cast<unsigned>(ReduceOp::count_); ++operation)
+    table.operations[type] |= std::uint32_t{defined(static_cast<ReduceOp>(operation), element)} << operation;
   if constexpr (type + 1 < TypeTable::types) fill<type + 1>(table);
 }
 
@@ -37,7 +37,7 @@ TypeTable const type_table = made;
 
 bool is_valid(Reduction const& reduction) noexcept {
   if (!is_defined(reduction.operation, reduction.type)) return false;
-  return reduction.scale == nullptr || reduction.operation == Operation::sum;
+  return reduction.scale == nullptr || reduction.operation == ReduceOp::sum;
 }
 
 }  // namespace mpixrma::engine

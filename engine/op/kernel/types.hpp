@@ -39,7 +39,7 @@ enum class ElementType : std::uint8_t {
 };
 
 /// The function by which an update changes an element. `origin` is the first, `operand2` the second operand.
-enum class Operation : std::uint8_t {
+enum class ReduceOp : std::uint8_t {
   replace = 0,  ///< a swap if the previous value is fetched
   no_op,        ///< leaves the element unchanged; the operand is ignored
   sum,
@@ -66,9 +66,9 @@ enum class Operation : std::uint8_t {
 };
 
 /// Returns the number of operands that the operation takes from the origin: 0, 1 or 2.
-constexpr unsigned operand_count(Operation operation) noexcept {
-  if (operation == Operation::no_op || operation == Operation::increment) return 0;
-  return operation >= Operation::mask_swap ? 2 : 1;
+constexpr unsigned operand_count(ReduceOp operation) noexcept {
+  if (operation == ReduceOp::no_op || operation == ReduceOp::increment) return 0;
+  return operation >= ReduceOp::mask_swap ? 2 : 1;
 }
 
 /// The properties of each type.
@@ -92,8 +92,8 @@ constexpr bool has_cpu_atomics(ElementType type) noexcept {
 }
 
 /// Whether MPI defines `operation` for `type`, so that the kernels accept the pair.
-inline bool is_defined(Operation operation, ElementType type) noexcept {
-  if (operation >= Operation::count_ || type >= ElementType::count_) return false;
+inline bool is_defined(ReduceOp operation, ElementType type) noexcept {
+  if (operation >= ReduceOp::count_ || type >= ElementType::count_) return false;
   return (type_table.operations[static_cast<std::size_t>(type)] >> static_cast<unsigned>(operation) & 1) != 0;
 }
 

@@ -4,9 +4,9 @@
 
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/op/kernel/row_kernels.hpp"
+#include "engine/op/kernel/update_modes.hpp"
 #include "engine/op/kernel/walk.hpp"
 #include "engine/op/kernel/whole_elements.hpp"
-#include "engine/op/kernel/update_modes.hpp"
 
 namespace mpixrma::engine {
 
@@ -197,14 +197,14 @@ void update_split(Reduction const& reduction, UpdateSides const& sides, std::siz
     target.load();
     operand.load();
     kernel({target.value(), 0, operand.value(), nullptr, 0, result.value(), 0, 1, element, nullptr});
-    if (reduction.operation != Operation::no_op) target.store();
+    if (reduction.operation != ReduceOp::no_op) target.store();
     result.store();
   }
 }
 
 /// Whether the update has no effect.
 bool is_idle(Reduction const& reduction, void const* result) noexcept {
-  return reduction.operation == Operation::no_op && result == nullptr;
+  return reduction.operation == ReduceOp::no_op && result == nullptr;
 }
 
 }  // namespace

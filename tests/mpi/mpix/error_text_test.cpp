@@ -77,7 +77,7 @@ TEST_F(ErrorTexts, calls_without_a_communicator_say_as_much) {
          {"MPIX_RMA_Allocate_local: size -5 is negative"});
   expect(rma_register(nullptr, 8), MPI_ERR_ARG, {"MPIX_RMA_Register: base is a null"});
   expect(rma_register(memory_.own(Memory::allocated) + 248, 16), MPI_ERR_ARG,
-         {"16 bytes at 0x", "over the end"});
+         {"16 bytes at 0x", "beyond the end"});
   char where[32];
   std::snprintf(where, sizeof where, "base %p", static_cast<void*>(&local));
   expect(rma_deregister(&local), MPI_ERR_ARG, {where, "not registered"});

@@ -56,7 +56,7 @@ TEST(Flatten, PairTypesWithoutTheirPadding) {
     EXPECT_EQ(flattened_offsets(type), packed_offsets(type)) << name;
     FlatType const flat = flatten(type);
     EXPECT_EQ(flat.size, engine::element_size(flat.element)) << name;
-    EXPECT_TRUE(engine::is_defined(engine::Operation::minloc, flat.element)) << name;
+    EXPECT_TRUE(engine::is_defined(engine::ReduceOp::minloc, flat.element)) << name;
     EXPECT_FALSE(flat.mixed) << name;
   }
 }

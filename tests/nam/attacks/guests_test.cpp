@@ -85,7 +85,7 @@ std::optional<ErrorCode> get(Session& session, WindowInfo const& window, std::ve
 }
 
 /// Updates an element of 8 bytes at `offset`; `*before` receives its previous value if it is not null.
-std::optional<ErrorCode> update(Session& session, WindowInfo const& window, engine::Operation operation,
+std::optional<ErrorCode> update(Session& session, WindowInfo const& window, engine::ReduceOp operation,
                                 std::int64_t operand, std::int64_t* before, std::ptrdiff_t offset = 0) {
   Segment const run{offset, sizeof operand};
   OperationRequest request{.kind = Kind::update,
@@ -149,12 +149,12 @@ TEST_F(Guests, ReaderReadsAndChangesNothing) {
     std::int64_t before = -1;
     bool const reads = !get(session, window, &found) && found == pattern(window_bytes, 1);
     std::memcpy(&first, found.data(), sizeof first);
-    bool const fetches = !update(session, window, engine::Operation::no_op, 0, &before) && before == first;
+    bool const fetches = !update(session, window, engine::ReduceOp::no_op, 0, &before) && before == first;
     auto const denied = [](std::optional<ErrorCode> code) { return code == ErrorCode::denied; };
     bool const refused =
         denied(put(session, window, 0, other)) &&
-        denied(update(session, window, engine::Operation::sum, 1, nullptr)) &&
-        denied(update(session, window, engine::Operation::replace, 1, &before)) &&
+        denied(update(session, window, engine::ReduceOp::sum, 1, nullptr)) &&
+        denied(update(session, window, engine::ReduceOp::replace, 1, &before)) &&
         denied(exclusive_lock(session, window)) && denied(refusal([&] { session.persist(window); })) &&
         denied(refusal([&] { (void)session.map(); })) && denied(refusal([&] { (void)session.reach(); })) &&
         denied(refusal([&] { session.release(window); }));
@@ -173,8 +173,8 @@ TEST_F(Guests, MemberOfTheGroupWritesAndStrangerFindsNothing) {
     std::int64_t before = 0;
     return !put(session, window, 0, pattern(window_bytes, 5)) && !get(session, window, &found) &&
            found == pattern(window_bytes, 5) &&
-           !update(session, window, engine::Operation::replace, 41, nullptr) &&
-           !update(session, window, engine::Operation::sum, 1, &before) && before == 41 &&
+           !update(session, window, engine::ReduceOp::replace, 41, nullptr) &&
+           !update(session, window, engine::ReduceOp::sum, 1, &before) && before == 41 &&
            try_lock(session, window, engine::LockMode::exclusive) &&
            !refusal([&] { session.persist(window); });
   });
@@ -263,7 +263,7 @@ TEST_F(Guests, MalformedOperationsAreRefused) {
     auto const adds = [](unsigned operation, unsigned type) {
       return Json{{"kind", "update"}, {"operation", operation}, {"type", type}, {"fetch", false}};
     };
-    auto const sum = static_cast<unsigned>(engine::Operation::sum);
+    auto const sum = static_cast<unsigned>(engine::ReduceOp::sum);
     auto const int64 = static_cast<unsigned>(engine::ElementType::int64);
     std::vector<std::optional<ErrorCode>> const refusals{
         send(puts, {{-8, 8}}, 8),
@@ -310,7 +310,7 @@ TEST_F(Guests, OperationHasRunsAnywhereInTheRegion) {
     std::vector<std::byte> const zeroes(32);
     zero.operand = zeroes;
     OperationRequest add{.kind = Kind::update,
-                         .operation = engine::Operation::sum,
+                         .operation = engine::ReduceOp::sum,
                          .type = engine::ElementType::int64,
                          .fetches_before = true,
                          .runs = runs,
