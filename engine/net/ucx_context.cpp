@@ -6,11 +6,17 @@
 #include <sstream>
 #include <utility>
 
+#include "engine/base/shared_memory.hpp"
 #include "engine/net/transport_config.hpp"
 
 namespace mpixrma::engine {
 
 Status UcxContext::open(Features const& features) {
+  // UCX 1.13 aborts the process if its thread gets no descriptors.
+  if (descriptors_run_short()) {
+    log_.write(LogLevel::error, "UCX is not started: %s", to_string(Status::no_descriptors));
+    return Status::no_descriptors;
+  }
   UcpConfig const config = read_ucp_config();
   if (!config) {
     log_.write(LogLevel::error, "UCX's configuration cannot be read");

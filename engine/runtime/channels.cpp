@@ -47,6 +47,7 @@ void Channels::end_session(std::uint64_t session) {
 Status Channels::open(bool remote_memory, char const* interfaces) {
   UcxContext::Features features{remote_memory, remote_memory || size() > 1, true, interfaces, message_bytes_};
   Status status = open_first(features);
+  if (status == Status::no_descriptors) return status;
   if (failed(status)) {
     // A worker takes 4 MiB of /dev/shm, which containers often keep small.
     log_.write(LogLevel::error,

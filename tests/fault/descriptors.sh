@@ -10,12 +10,16 @@ fi
 mpirun=$1
 shift
 passed=0
-for limit in 24 30 34 38 64 128; do
+for limit in 20 24 26 30 34 38 64 128; do
   output=$(MPIX_TEST_DESCRIPTORS=$limit timeout 100 "$mpirun" --oversubscribe --bind-to none -np 2 \
              "$0" --limited "$@" 2>&1)
   code=$?
   if [ $code = 0 ]; then
     passed=$((passed + 1))
+  elif [ $code -ge 128 ] || grep -q "exited on signal" <<<"$output"; then
+    echo "$output"
+    echo "limit $limit: a process was killed"
+    exit 1
   elif [ $code = 124 ] || ! grep -qE "file descriptors|Too many open files|number of files" <<<"$output"; then
     echo "$output"
     echo "limit $limit: exit code $code, and not a word about descriptors"
