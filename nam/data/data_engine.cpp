@@ -30,8 +30,7 @@ RemoteKeys parse_remote_keys(std::string const& policy) {
        {RemoteKeys::never, RemoteKeys::hardware, RemoteKeys::always, RemoteKeys::emulated}) {
     if (policy == to_string(known)) return known;
   }
-  throw Error(ErrorCode::bad_request,
-              "rdma is '" + policy + "', and is to be never, auto, always or emulated");
+  throw Error(ErrorCode::bad_request, "rdma is '" + policy + "'; expected never, auto, always or emulated");
 }
 
 char const* to_string(RemoteKeys policy) noexcept {

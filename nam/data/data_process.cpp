@@ -80,7 +80,7 @@ void DataProcess::lose_control() {
   control_.reset();
   loading_.reset();
   if (!storage_ || !is_loaded_) return loop_.stop();  // the next one starts another process
-  log(Severity::warning, "the control process has gone; this one waits for another");
+  log(Severity::warning, "the control process has ended; waiting for a new one");
   for (auto const& [id, pending] : std::exchange(pending_, {})) {
     // The catalog may have the window: its memory is freed when the catalog does not have it any more.
     unconfirmed_.push_back(pending.window);
@@ -123,7 +123,7 @@ void DataProcess::wait_for_control() {
   if (control_) return;
   bool const goes_on = temporary_ ? !sessions_.empty() : ++seconds_alone_ <= longest_alone;
   if (goes_on) return;
-  log(Severity::error, "no control process has come back; the memory of the grant goes");
+  log(Severity::error, "no control process has come back; the memory of the grant is freed");
   exit_code_ = 1;
   end(true);
 }

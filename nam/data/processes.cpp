@@ -29,7 +29,7 @@ bool DataProcess::is_mapped(Piece const& piece) const {
 void DataProcess::processes(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   if (!session.is_owner)
-    throw Error(ErrorCode::denied, "only the owner of a grant lists the processes that map its windows");
+    throw Error(ErrorCode::denied, "only the owner of a grant may list the processes that map its windows");
   give_back_concealed();
   auto const window = field<std::string>(request, "window");
   bool is_reserved = false;

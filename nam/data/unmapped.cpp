@@ -12,7 +12,7 @@ namespace mpixrma::nam {
 void DataProcess::reach(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   if (!session.is_owner)
-    throw Error(ErrorCode::denied, "only the owner of a grant reaches its windows by an engine");
+    throw Error(ErrorCode::denied, "only the owner of a grant may use its windows through an engine");
   if (network_.interfaces.empty())
     throw Error(ErrorCode::unsupported,
                 "the server's windows are reached on its own host only: others need its option --interfaces");

@@ -99,7 +99,7 @@ void Connection::take_messages() {
     } catch (std::exception const& error) {
       log(Severity::error, std::string("a request failed: ") + error.what());
       quiet_ = false;
-      post(to_answer(Error(ErrorCode::internal, "the server failed; its log says how")));
+      post(to_answer(Error(ErrorCode::internal, "the server failed; its log has the reason")));
       close_when_sent();
     }
   }

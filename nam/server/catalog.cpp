@@ -159,7 +159,7 @@ std::vector<std::string> Catalog::problems() {
     if (check.text(0) != "ok") found.push_back(check.text(0));
   }
   Statement orphans(database_, "PRAGMA foreign_key_check");
-  while (orphans.step()) found.push_back("table " + orphans.text(0) + " names something that is not there");
+  while (orphans.step()) found.push_back("table " + orphans.text(0) + " refers to a missing row");
   for (Grant const& grant : grants()) {
     SegmentAllocator space(grant.bytes);
     Statement select(database_, "SELECT id, body FROM windows WHERE grant_id = ?");

@@ -190,7 +190,7 @@ void ControlServer::reread_options() {
     audit_.reopen();
     record_own("reload");
   } else {
-    log(Severity::error, "the configuration is wrong; the one before stays");
+    log(Severity::error, "the configuration is invalid; the previous one remains in force");
   }
   spawner_.notify("READY=1");
 }

@@ -62,7 +62,7 @@ Json ControlServer::grant(ClientId id, Json const& request) {
   Grant made;
   auto const bytes = field<std::uint64_t>(request, "bytes");
   if (bytes == 0 || bytes > std::uint64_t{1} << 60)
-    throw Error(ErrorCode::bad_request, "a grant of no size, or of one beyond all");
+    throw Error(ErrorCode::bad_request, "the size of the grant is 0 or too large");
   made.id = random_identifier();
   made.bytes = bytes_of_pages(options_.storage, SegmentAllocator::footprint(bytes));
   made.owner =

@@ -77,7 +77,7 @@ int run_control(int descriptor, int argc, char** argv) {
     if (error.code() == ErrorCode::damaged)
       std::fprintf(
           stderr,
-          "mpix-namd: 'mpix-nam check --directory %s' says what is wrong, and with --repair mends it\n",
+          "mpix-namd: 'mpix-nam check --directory %s' reports the damage, and with --repair repairs it\n",
           options->directory.c_str());
     return exit_code_of(error);
   }
