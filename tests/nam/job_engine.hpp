@@ -93,7 +93,7 @@ class JobEngine {
   template <typename Value>
   int add(std::uint64_t exposure, std::uint64_t at, int type, Value value) {
     mpix_engine_update update{};
-    update.reduce_op = MPIX_ENGINE_OP_SUM;
+    update.operation = MPIX_ENGINE_OP_SUM;
     update.type = type;
     update.guarantees = MPIX_ENGINE_ELEMENT_ATOMIC;
     update.origin = &value;
