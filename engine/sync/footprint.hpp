@@ -48,8 +48,8 @@ inline bool locks_target(RmaOp const& operation, UpdateModes const& modes) noexc
       operation.guarantees, operation.target_layout, [&] { return elements_of(operation); }, modes);
 }
 
-/// What the update has to do to each element in memory of a process with these modes. The caller holds the
-/// stripes that footprint_of() has asked for.
+/// Returns how the update must change each element in memory of a process with these modes. The caller holds
+/// the stripes that footprint_of() has asked for.
 Reduction reduction_for(RmaOp const& update, UpdateModes& modes) noexcept;
 /// Returns the places of that effect: `mapped` is the local pointer to memory at `address` in the process
 /// with these modes.
