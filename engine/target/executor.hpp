@@ -162,15 +162,6 @@ class Executor {
   std::span<std::byte const> aligned(std::span<std::byte const> payload);
   void take(std::span<std::byte const> header, std::span<std::byte const> payload);
   void take_in_session(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
-  void take_from_stranger(std::uint64_t token, std::span<std::byte const> header,
-                          std::span<std::byte const> payload);
-  char const* take_introduction(std::span<std::byte const> data);
-  std::uint64_t name_of(SessionOpening const& opening) const noexcept;
-  char const* admit(SessionOpening const& opening, Secret const& secret);
-  void expect_sealed(SessionOpening const& opening, Secret const& secret);
-  void retire_session(std::uint64_t session);
-  Origin* origin_of(std::uint64_t session) const noexcept;
-  void meet_introduced();
   bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
   void note_kept(Origin& origin, Kept const& kept) noexcept;
   void note_released(Origin& origin, Kept const& kept) noexcept;
@@ -186,6 +177,17 @@ class Executor {
   void end_lock_wait(Origin& origin, LockTable::Answer const& told);
   void note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost);
   void take_position(Origin& origin, std::uint64_t sequence);
+
+  // sessions.cpp: the sessions of origins, from their handshake to their end.
+  void take_from_stranger(std::uint64_t token, std::span<std::byte const> header,
+                          std::span<std::byte const> payload);
+  char const* take_introduction(std::span<std::byte const> data);
+  std::uint64_t name_of(SessionOpening const& opening) const noexcept;
+  char const* admit(SessionOpening const& opening, Secret const& secret);
+  void expect_sealed(SessionOpening const& opening, Secret const& secret);
+  void retire_session(std::uint64_t session);
+  Origin* origin_of(std::uint64_t session) const noexcept;
+  void meet_introduced();
 
   // execute.cpp: the execution of one request.
   Status resolve(wire::CheckedRequest& request) const;
