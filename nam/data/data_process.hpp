@@ -97,6 +97,16 @@ class DataProcess {
   void tell_ready();
   std::vector<FileDescriptor> memory_to_pass() const;
   void wait_for_control();
+  void change_mode(std::string const& window, unsigned mode);
+  void withdraw_all() noexcept;
+  void end(bool keep_windows);
+  void on_created(Json const& answer);
+  void tell_usage();
+  void tell_usage_of(Window const& window);
+  void tell_usage_soon();
+  Json usage() const;
+
+  // set_up.cpp: the memory, and the windows that are in it already.
   void set_up(Message& message);
   void open_memory(Message& message);
   void refuse_grant(Error const& error);
@@ -105,23 +115,17 @@ class DataProcess {
   void load(Json const& page);
   void reconcile(Loading const& loaded);
   void keep(Window window, SessionId session, std::optional<SharedControl::Slot> place = std::nullopt);
-  void change_mode(std::string const& window, unsigned mode);
-  void withdraw_all() noexcept;
-  void end(bool keep_windows);
+
+  // sessions.cpp: from the hand-over to the end.
   void open_session(Message& message);
   void take_share(Session& session);
   void close_session(SessionId id);
-  void on_created(Json const& answer);
+
   // leases.cpp: clients that have ended, or that send nothing.
   void watch_client(SessionId id, pid_t client);
   void end_silent_sessions();
   void end_lost_sessions();
   void leave(SessionId id, std::string const& window);
-
-  void tell_usage();
-  void tell_usage_of(Window const& window);
-  void tell_usage_soon();
-  Json usage() const;
 
   // requests.cpp: requests of sessions.
   void serve(SessionId id, Message& message);

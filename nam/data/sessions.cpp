@@ -1,0 +1,84 @@
+/// DataProcess: sessions, from the hand-over by the control process to their end.
+#include "nam/data/data_process.hpp"
+#include "nam/protocol/socket.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+/// Of sessions of users who do not own the grant.
+constexpr ChannelLimits guest_limits{.head_bytes = 16384, .data_bytes = 1u << 20, .descriptors = 0};
+constexpr std::uint64_t descriptors_of_session = 2;  ///< its connection, and its client's process
+
+}  // namespace
+
+void DataProcess::open_session(Message& message) {
+  Json const& head = message.head;
+  if (message.descriptors.empty())
+    throw Error(ErrorCode::quota,
+                "a session came without its connection: this process has too many descriptors");
+  SessionId const id = next_session_++;
+  Session& session = sessions_[id];
+  session.identity = {field<uid_t>(head, "uid"), field<std::vector<gid_t>>(head, "groups"),
+                      field<bool>(head, "admin")};
+  session.is_owner = session.identity.uid == owner_ || session.identity.is_admin;
+  session.is_local = !head.contains("stream");
+  FileDescriptor& socket = message.descriptors.front();
+  auto const client = credentials_of(socket);
+  if (!session.is_local && lease_.count() != 0) bound_silence(socket, lease_);
+  Channel channel(std::move(socket), session.is_owner ? ChannelLimits{} : guest_limits);
+  // Each session alone may keep a whole message: all of them together could take the memory of the host.
+  channel.set_account(account_in(message_shares_, {session.identity.uid, session.is_owner}));
+  if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
+  session.connection = std::make_unique<Connection>(
+      loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
+      [this, id] { loop_.later([this, id] { close_session(id); }); });
+  session.connection->serve_in_turn(std::to_string(session.identity.uid));
+  watch_client(id, client ? client->pid : 0);
+  Message first{head.at("request"), {}, {}};
+  try {
+    take_share(session);
+    serve(id, first);
+  } catch (Error const& error) {
+    session.connection->post(to_answer(error));
+    session.connection->close_when_sent();
+  }
+  tell_usage();
+}
+
+void DataProcess::take_share(Session& session) {
+  session_shares_.take(session.identity.uid, session.is_owner);
+  try {
+    descriptor_shares_.take(session.identity.uid, session.is_owner, descriptors_of_session);
+  } catch (Error const&) {
+    session_shares_.give_back(session.identity.uid, session.is_owner);
+    throw;
+  }
+  session.has_share = true;
+}
+
+void DataProcess::close_session(SessionId id) {
+  auto const found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  Session const& session = found->second;
+  if (session.has_share) {
+    session_shares_.give_back(session.identity.uid, session.is_owner);
+    descriptor_shares_.give_back(session.identity.uid, session.is_owner,
+                                 descriptors_of_session + session.locks.size());
+  }
+  if (session.process) loop_.forget(session.process.get());
+  std::vector<std::string> ended;
+  for (auto& [window, held] : windows_) {
+    held.used_by.erase(id);
+    if (held.session == id) ended.push_back(window);
+  }
+  for (Piece& piece : concealed_) piece.used_by.erase(id);
+  // Must come first: operations that the session has sent and that are not executed yet come too late.
+  if (std::uint64_t const access = session.access.session; access != 0) engine_->close(access);
+  sessions_.erase(found);
+  for (std::string const& window : ended) drop(window);
+  background_rounds_ = 2;
+  tell_usage();
+}
+
+}  // namespace mpixrma::nam
