@@ -77,6 +77,10 @@ struct mpix_engine_config {
   /** Nonzero: the engine writes a line where the network has no put and get in hardware, and
    *  rdma_without_hardware is not set. */
   int rdma_expected;
+  size_t answers_memory_bytes; /**< most that answers which the network has not taken may take of this
+                                  process, those to each origin a share of it; 0: no bound. At least 16 MiB */
+  size_t session_processes;    /**< processes that a session (engine/runtime/sessions.h) may have at a time;
+                                    0: no bound */
 };
 
 #endif

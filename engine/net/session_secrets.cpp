@@ -39,16 +39,22 @@ bool SessionSecrets::add(std::uint64_t session, Secret const& secret) {
 bool SessionSecrets::remove(std::uint64_t session) {
   {
     std::lock_guard const held(lock_);
-    if (secrets_.erase(session) == 0) return false;
+    if (secrets_.erase(session) + retired_.erase(session) == 0) return false;
   }
   std::lock_guard const held(end_lock_);
   if (end_) end_(session);
   return true;
 }
 
-void SessionSecrets::retire(std::uint64_t session) {
+void SessionSecrets::retire(std::uint64_t session, SessionEnd why) {
   std::lock_guard const held(lock_);
-  secrets_.erase(session);
+  if (secrets_.erase(session) != 0) retired_.emplace(session, why);
+}
+
+std::optional<SessionEnd> SessionSecrets::end_of(std::uint64_t session) const {
+  std::lock_guard const held(lock_);
+  auto const found = retired_.find(session);
+  return found != retired_.end() ? std::optional(found->second) : std::nullopt;
 }
 
 std::optional<Secret> SessionSecrets::find(std::uint64_t session) const {

@@ -13,7 +13,10 @@
 
 namespace mpixrma::engine {
 
-/// Secrets by the identity under which a session knows the engine. Thread-safe, because handshakes are rare.
+/// Why a session has ended without being removed.
+enum class SessionEnd { connection_lost = 1, too_many_processes, answers_not_taken };
+
+/// By the identity under which a session knows the engine. Any thread: handshakes are rare.
 class SessionSecrets {
  public:
   /// Creates the table of the engine with this identity, for the life of the engine.
@@ -29,14 +32,17 @@ class SessionSecrets {
   /// When it returns, no message of the session is executed any more. Returns false if the session does not
   /// exist.
   bool remove(std::uint64_t session);
-  /// Rejects further handshakes of the session. May be called with a channel locked.
-  void retire(std::uint64_t session);
+  /// The session admits nobody any more. Also where a channel is locked.
+  void retire(std::uint64_t session, SessionEnd why);
+  /// Nothing: it was not retired, or is removed.
+  std::optional<SessionEnd> end_of(std::uint64_t session) const;
   std::optional<Secret> find(std::uint64_t session) const;
 
  private:
   mutable std::mutex lock_;
   std::unordered_map<std::uint64_t, Secret> secrets_;
-  std::mutex end_lock_;  ///< must not be acquired with a channel locked
+  std::unordered_map<std::uint64_t, SessionEnd> retired_;  ///< until they are removed
+  std::mutex end_lock_;  ///< not held where a channel is locked
   std::function<void(std::uint64_t)> end_;
 };
 

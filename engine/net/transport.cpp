@@ -36,6 +36,20 @@ std::byte* Message::payload(std::size_t bytes) {
   return storage_.get();
 }
 
+void Message::charge(std::shared_ptr<MessageAccount> account) noexcept {
+  constexpr std::size_t request_of_ucx = 512;
+  account_ = std::move(account);
+  charged_bytes_ = sizeof(Message) + request_of_ucx + capacity_;
+  account_->bytes += charged_bytes_;
+  if (account_->all != nullptr) account_->all->bytes += charged_bytes_;
+}
+
+void Message::settle() noexcept {
+  account_->bytes -= charged_bytes_;
+  if (account_->all != nullptr) account_->all->bytes -= charged_bytes_;
+  account_.reset();
+}
+
 Transport::~Transport() { close(); }
 
 bool Transport::ok(ucs_status_t status, char const* what) const noexcept {
@@ -181,6 +195,7 @@ int Transport::progress() noexcept {
       note_gone();
       return true;
     });
+    if (frees_kept_memory_) free_kept_memory();
   }
   return events;
 }
@@ -226,6 +241,8 @@ Message& Transport::message() {
 
 void Transport::recycle(Message& message) noexcept {
   std::unique_ptr<Message> owned(&message);
+  if (message.account_ != nullptr) [[unlikely]]
+    message.settle();
   if (message.sent != nullptr) message.sent(message.sent_argument);
   if (message.capacity_ > kept_capacity) {
     message.storage_.reset();

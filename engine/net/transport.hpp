@@ -23,7 +23,13 @@ namespace mpixrma::engine {
 
 class Transport;
 
-/// A message that is being built or sent. Obtained from Transport::message, passed to Transport::send.
+/// Memory of messages that the transport has not taken back.
+struct MessageAccount {
+  std::size_t bytes = 0;
+  std::shared_ptr<MessageAccount> all{};  ///< counts the same, for several accounts; nullptr: there is none
+};
+
+/// A message that is being built or sent. Taken from Transport::message, handed over to Transport::send.
 class Message {
  public:
   /// The header; set before sending.
@@ -46,13 +52,19 @@ class Message {
     payload_bytes_ = bytes;
   }
 
-  /// Called once when the payload is no longer used. May be null.
+  /// Counts the memory of the message and of payload() in `account` until the transport takes the message
+  /// back.
+  void charge(std::shared_ptr<MessageAccount> account) noexcept;
+
+  /// Called once when the payload is no longer referred to. May be null.
   void (*sent)(void* argument) noexcept = nullptr;
   void* sent_argument = nullptr;
 
  private:
   friend class Transport;
-  /// Returns the number of payload bytes in `storage_`.
+  /// Ends what charge() has begun.
+  void settle() noexcept;
+  /// Of the payload, those that stand in `storage_`.
   std::size_t copied_bytes() const noexcept { return payload_ == storage_.get() ? payload_bytes_ : 0; }
 
   Transport* owner_ = nullptr;
@@ -65,6 +77,8 @@ class Message {
   std::size_t payload_bytes_ = 0;
   std::size_t capacity_ = 0;
   std::unique_ptr<std::byte[]> storage_;
+  std::shared_ptr<MessageAccount> account_;  ///< nullptr: nobody counts it
+  std::size_t charged_bytes_ = 0;
   alignas(64) std::array<std::byte, wire::max_sealed_header_bytes> header_{};
 };
 
@@ -123,6 +137,12 @@ class Transport {
   Status send(ucp_ep_h endpoint, wire::MessageClass kind, Message& message);
   /// Releases a message without sending it.
   void discard(Message& message) noexcept { recycle(message); }
+  /// Frees the memory of messages that is kept for those to come, once endpoints that are being closed have
+  /// given back theirs.
+  void free_kept_memory() noexcept {
+    free_.clear();
+    frees_kept_memory_ = !closing_.empty();
+  }
 
   /// Number of messages that UCX has accepted but not sent. They need progress, and no event announces it.
   std::size_t unsent() const noexcept { return unsent_; }
@@ -185,8 +205,9 @@ class Transport {
   };
   std::vector<Parting> parting_;  ///< endpoints of part() to be force-closed when the flush has ended
   std::vector<std::unique_ptr<Message>> free_;
-  std::vector<std::unique_ptr<Message>> abandoned_;  ///< messages that UCX releases only when it is destroyed
-  int unsettled_ = 0;  ///< remaining turns without an event that the worker must be driven
+  std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
+  bool frees_kept_memory_ = false;                   ///< when `closing_` is empty
+  int unsettled_ = 0;                                ///< turns without an event that UCX is to be driven
   Message* unsent_messages_ = nullptr;
   std::size_t unsent_ = 0;
   std::size_t unsent_bytes_ = 0;

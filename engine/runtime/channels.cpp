@@ -14,6 +14,7 @@ mpix_engine_config share_of(mpix_engine_config const& config, std::size_t channe
   mpix_engine_config share = config;
   share.process_memory_bytes /= channels;
   share.origins_memory_bytes /= channels;
+  share.answers_memory_bytes /= channels;
   share.max_endpoints = std::max<std::size_t>(config.max_endpoints / channels, 1);
   return share;
 }
@@ -40,6 +41,7 @@ void Channels::end_session(std::uint64_t session) {
     for (std::uint64_t const process : channel->executor.end_session(session))
       channel->connections.lose(process, "its session has ended");
     (void)channel->drive();
+    channel->transport.free_kept_memory();
     channel->leave();
   }
 }

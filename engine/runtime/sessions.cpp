@@ -57,9 +57,14 @@ int mpix_engine_close_session(mpix_engine_t* engine, std::uint64_t session) {
   }
 }
 
-int mpix_engine_session_is_lost(mpix_engine_t* engine, std::uint64_t session) {
+static_assert(static_cast<int>(SessionEnd::connection_lost) == MPIX_ENGINE_SESSION_CONNECTION_LOST &&
+              static_cast<int>(SessionEnd::too_many_processes) == MPIX_ENGINE_SESSION_PROCESSES &&
+              static_cast<int>(SessionEnd::answers_not_taken) == MPIX_ENGINE_SESSION_ANSWERS);
+
+int mpix_engine_session_has_ended(mpix_engine_t* engine, std::uint64_t session) {
   auto const sessions = SessionSecrets::of(engine_of(engine).process());
-  return sessions != nullptr && !sessions->find(session) ? 1 : 0;
+  auto const end = sessions != nullptr ? sessions->end_of(session) : std::nullopt;
+  return end ? static_cast<int>(*end) : MPIX_ENGINE_SESSION_GOES_ON;
 }
 
 int mpix_engine_renew_keys(mpix_engine_t* engine) {

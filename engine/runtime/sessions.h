@@ -25,10 +25,19 @@ MPIX_ENGINE_API int mpix_engine_close_session(mpix_engine_t* engine, uint64_t se
  * Any thread except in UCX callbacks. OUT_OF_MEMORY: try again later. */
 MPIX_ENGINE_API int mpix_engine_renew_keys(mpix_engine_t* engine);
 
-/** Nonzero if the session has ended by itself: its connection was lost, or carried a modified encrypted
- * message. For engines with mpix_engine_config::encrypt; in others a session lasts until it is closed.
- * Any thread. */
-MPIX_ENGINE_API int mpix_engine_session_is_lost(mpix_engine_t* engine, uint64_t session);
+/** How a session has ended that was not closed. */
+enum mpix_engine_session_end {
+  MPIX_ENGINE_SESSION_GOES_ON = 0,
+  MPIX_ENGINE_SESSION_CONNECTION_LOST, /**< with mpix_engine_config::encrypt: its connection was lost, or
+                                          carried an encrypted message that was changed */
+  MPIX_ENGINE_SESSION_PROCESSES,       /**< more processes wanted to use it than
+                                            mpix_engine_config::session_processes */
+  MPIX_ENGINE_SESSION_ANSWERS          /**< a process of it sends requests, and does not take the answers */
+};
+
+/** Whether the session has ended otherwise: an mpix_engine_session_end. It is to be closed all the same. Any
+ * thread. */
+MPIX_ENGINE_API int mpix_engine_session_has_ended(mpix_engine_t* engine, uint64_t session);
 
 #ifdef __cplusplus
 }

@@ -23,14 +23,16 @@ Executor::Reply& Executor::new_reply(Origin& origin, wire::ReplyKind kind,
 std::byte* Executor::new_payload(Reply& reply, std::size_t bytes) {
   if (bytes > settings_.joined_bytes / 2) {
     try {
-      reply.message = &new_message(bytes);
+      reply.message = &new_message(*reply.origin, bytes);
     } catch (...) {
+      reply.header.bytes = 0;
       drop_replies(replies_.size() - 1);
       throw;
     }
     return reply.message->payload(bytes);
   }
   small_.resize(reply.begin + wire::padded(bytes));
+  reply.origin->waiting_bytes += bytes;
   return small_.data() + reply.begin;
 }
 
@@ -40,7 +42,7 @@ void Executor::drop_replies(std::size_t first) noexcept {
   small_.resize(replies_[first].begin);
   std::span<Reply const> const dropped = std::span(replies_).subspan(first);
   for (Reply const& reply : dropped) {
-    --reply.origin->replies_waiting;
+    reply.note_left();
     if (reply.message != nullptr) transport_.discard(*reply.message);
   }
   replies_.erase(replies_.begin() + static_cast<std::ptrdiff_t>(first), replies_.end());
@@ -110,9 +112,8 @@ void Executor::Batch::forget(Origin const* origin, Transport& transport) noexcep
   owing.erase(std::remove(next, owing.end(), origin), owing.end());
 }
 
-/// Creates a message with a payload of this size. All memory that a reply needs is allocated before it counts
-/// as sent.
-Message& Executor::new_message(std::size_t payload_bytes) {
+/// With a payload of this size. All memory that a reply needs is there before it counts as sent.
+Message& Executor::new_message(Origin const& origin, std::size_t payload_bytes) {
   Message& message = transport_.message();
   try {
     if (payload_bytes != 0) (void)message.payload(payload_bytes);
@@ -120,6 +121,7 @@ Message& Executor::new_message(std::size_t payload_bytes) {
     transport_.discard(message);
     throw;
   }
+  if (origin.unsent != nullptr) message.charge(origin.unsent);
   return message;
 }
 
@@ -142,7 +144,7 @@ std::size_t Executor::send_together(std::span<Reply> replies, std::span<std::byt
 
 std::size_t Executor::send_joined(std::span<Reply> replies, std::span<std::byte const> payloads) {
   Origin& origin = *replies[0].origin;
-  Message& message = new_message(settings_.joined_bytes);
+  Message& message = new_message(origin, settings_.joined_bytes);
   wire::JoinedWriter<wire::ReplyHeader> records(
       origin.session.reply, {message.payload(settings_.joined_bytes), settings_.joined_bytes});
   auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
@@ -157,6 +159,7 @@ std::size_t Executor::send_joined(std::span<Reply> replies, std::span<std::byte 
       ++origin.replies_waiting;  // it goes with the next message
       break;
     }
+    origin.waiting_bytes -= reply.header.bytes;
     if (reply.header.bytes != 0) std::memcpy(out, payloads.data() + reply.begin, reply.header.bytes);
     ++sent;
   }
@@ -167,17 +170,17 @@ std::size_t Executor::send_joined(std::span<Reply> replies, std::span<std::byte 
 
 void Executor::send_alone(Reply& reply, std::span<std::byte const> payloads) {
   bool const is_packed = reply.message == nullptr;
-  Message& message = is_packed ? new_message(reply.header.bytes) : *reply.message;
+  Message& message = is_packed ? new_message(*reply.origin, reply.header.bytes) : *reply.message;
   if (is_packed && reply.header.bytes != 0)
     std::memcpy(message.payload(reply.header.bytes), payloads.data() + reply.begin, reply.header.bytes);
-  --reply.origin->replies_waiting;
+  reply.note_left();
   complete(*reply.origin, reply.header);
   message.set_header(reply.header);
   send(*reply.origin, wire::MessageClass::reply, message);
 }
 
 void Executor::acknowledge(Origin& origin) {
-  Message& message = new_message(0);
+  Message& message = new_message(origin, 0);
   auto header = wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed);
   complete(origin, header);
   message.set_header(header);
@@ -207,6 +210,7 @@ void Executor::send(Origin& origin, wire::MessageClass kind, Message& message) {
   } else {
     origin.last_use = connections_.note_use();
     (void)transport_.send(origin.endpoint, kind, message);
+    if (origin.unsent != nullptr) check_unsent(origin);
   }
 }
 

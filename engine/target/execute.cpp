@@ -248,12 +248,15 @@ Status Executor::count(Origin& origin, wire::CheckedRequest const& request, bool
   if ((header.notify | header.notify_exposure) == 0) return Status::ok;
   Counted state{0, failed};
   if (header.bytes < header.total) {
-    Counted& kept = origin.make_out_of_order().counted[header.token];
+    auto& counted = origin.make_out_of_order().counted;
+    if (!counted.contains(header.token) && !add_entry(origin)) return Status::out_of_memory;
+    Counted& kept = counted[header.token];
     kept.bytes += header.bytes;
     kept.failed = kept.failed || failed;
     if (kept.bytes < header.total) return Status::ok;
     state = kept;
-    origin.make_out_of_order().counted.erase(header.token);
+    counted.erase(header.token);
+    remove_entry(origin);
   }
   if (state.failed) return Status::ok;
   (void)admit_faults();

@@ -62,26 +62,45 @@ void Executor::take_in_session(Origin& origin, std::span<std::byte const> header
     drops_.note(fault);
     return refuse(origin, request.header, payload.size(), Status::malformed);
   }
-  if (origin.endpoint == nullptr || request.header.after > origin.executed) {
-    if (origin.endpoint != nullptr && must_not_wait(request))
+  bool const is_full = !may_answer(origin, request.header);
+  if (origin.endpoint == nullptr || is_full || request.header.after > origin.executed) {
+    if (origin.endpoint != nullptr && !is_full && must_not_wait(request))
       return answer_busy(origin, request, payload.size());
-    if (!has_room(origin, payload.size()))
+    if (!has_room(origin, payload.size())) {
+      // Refusals are answers, too.
+      if (is_full) return end(origin, SessionEnd::answers_not_taken);
       return refuse(origin, request.header, payload.size(), Status::out_of_memory);
-    std::uint64_t const after = must_not_wait(request) ? 0 : request.header.after;
-    HeldRequests& held = origin.make_out_of_order().held;
-    return note_kept(origin, held.add(sequence, after, Kept(header, payload)));
+    }
+    if (is_full) wait_for_answers(origin);
+    return hold(origin, request, Kept(header, payload));
   }
   receive(origin, request, header, payload);
   release_held(origin);
 }
 
-/// A legitimate origin that respects its credit always finds room.
+void Executor::hold(Origin& origin, wire::CheckedRequest const& request, Kept kept) {
+  std::uint64_t const after = must_not_wait(request) ? 0 : request.header.after;
+  HeldRequests& held = origin.make_out_of_order().held;
+  note_kept(origin, held.add(request.header.sequence, after, std::move(kept)));
+}
+
+/// Of a request that passed its check when it arrived.
+wire::RequestHeader Executor::kept_header(Kept const& kept) noexcept {
+  wire::RequestHeader header{};
+  std::memcpy(&header, kept.header().data(), sizeof header);
+  return header;
+}
+
+/// An origin of ours that keeps to its window needs less.
+std::size_t Executor::most_kept() const noexcept {
+  return 2 * (settings_.window_bytes + settings_.fragment_bytes) + (std::size_t{1} << 20);
+}
+
 bool Executor::has_room(Origin const& origin, std::size_t payload_bytes) const noexcept {
-  std::size_t const one = 2 * (settings_.window_bytes + settings_.fragment_bytes) + (std::size_t{1} << 20);
   std::size_t const all =
       settings_.memory_bytes + origins_.size() * (settings_.fragment_bytes + (128u << 10));
   std::size_t const bytes = Kept::footprint(payload_bytes);
-  return origin.kept_bytes + bytes <= one && kept_bytes_ + bytes <= all;
+  return origin.kept_bytes + bytes <= most_kept() && kept_bytes_ + bytes <= all;
 }
 
 void Executor::note_kept(Origin& origin, Kept const& kept) noexcept {
@@ -94,7 +113,20 @@ void Executor::note_released(Origin& origin, Kept const& kept) noexcept {
   kept_bytes_ -= kept.footprint();
 }
 
-/// Consumes the request's position in the stream without executing it.
+/// For an entry of OutOfOrder, which an origin may leave there for good. False: there is no room for it.
+bool Executor::add_entry(Origin& origin) noexcept {
+  if (!has_room(origin, 0)) return false;
+  origin.kept_bytes += OutOfOrder::bytes_of_entry;
+  kept_bytes_ += OutOfOrder::bytes_of_entry;
+  return true;
+}
+
+void Executor::remove_entry(Origin& origin) noexcept {
+  origin.kept_bytes -= OutOfOrder::bytes_of_entry;
+  kept_bytes_ -= OutOfOrder::bytes_of_entry;
+}
+
+/// Takes the request's position of the stream without executing it.
 void Executor::refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
                       Status status) {
   answer_failure(origin, header, status);
@@ -142,7 +174,7 @@ void Executor::answer_busy(Origin& origin, wire::CheckedRequest const& request, 
 
 void Executor::retry_deferred() {
   for (auto it = deferred_.begin(); it != deferred_.end();) {
-    if (!it->hold.acquire()) {
+    if (!may_answer(*it->origin, kept_header(it->kept)) || !it->hold.acquire()) {
       ++it;
       continue;
     }
@@ -164,7 +196,10 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   wire::RequestHeader const& header = request.header;
   std::uint64_t const cost = wire::cost_of(header, payload_bytes);
   if (static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::lock) {
-    origin.make_out_of_order().locks[header.token] = {std::move(hold), header.total};
+    OutOfOrder& rest = origin.make_out_of_order();
+    if (!rest.locks.contains(header.token) && !add_entry(origin))
+      return refuse(origin, header, payload_bytes, Status::out_of_memory);
+    rest.locks[header.token] = {std::move(hold), header.total};
     new_reply(origin, wire::ReplyKind::granted, header);
     note_executed(origin, header, cost);
     return;
@@ -181,7 +216,10 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   if (HeldLock* const lock = origin.lock_of(header.token)) {
     lock->rest -= std::min(lock->rest, header.bytes);
     ended = lock->rest == 0;
-    if (ended) origin.out_of_order()->locks.erase(header.token);
+    if (ended) {
+      origin.out_of_order()->locks.erase(header.token);
+      remove_entry(origin);
+    }
   }
   note_executed(origin, header, cost);
   // The acknowledgement of the stream may wait for an earlier request, and that for stripes that the origin
@@ -222,9 +260,12 @@ void Executor::take_position(Origin& origin, std::uint64_t sequence) {
     OutOfOrder* const rest = origin.out_of_order();
     while (rest != nullptr && !rest->ahead.empty() && *rest->ahead.begin() == origin.executed + 1) {
       rest->ahead.erase(rest->ahead.begin());
+      remove_entry(origin);
       ++origin.executed;
     }
   } else {
+    if (!add_entry(origin))
+      return connections_.lose(origin.process, "no room for the positions of its stream");
     origin.make_out_of_order().ahead.insert(sequence);
   }
 }
@@ -232,15 +273,17 @@ void Executor::take_position(Origin& origin, std::uint64_t sequence) {
 void Executor::release_held(Origin& origin) {
   OutOfOrder* const rest = origin.out_of_order();
   if (origin.endpoint == nullptr || rest == nullptr) return;
-  // Executing a request may unblock the next buffered one.
-  while (std::optional<Kept> const kept = rest->held.take(origin.executed)) {
-    note_released(origin, *kept);
+  // Executing a request may unblock the next one.
+  while (Kept const* const next = rest->held.next(origin.executed)) {
+    if (!may_answer(origin, kept_header(*next))) return wait_for_answers(origin);
+    Kept const kept = rest->held.take_next();
+    note_released(origin, kept);
     wire::CheckedRequest request{};
-    (void)wire::check(kept->header(), kept->payload(), &request);  // it passed when it arrived
+    (void)wire::check(kept.header(), kept.payload(), &request);  // it passed when it arrived
     if (request.header.after > origin.executed) {
-      answer_busy(origin, request, kept->payload().size());  // it must not wait
+      answer_busy(origin, request, kept.payload().size());  // it must not wait
     } else {
-      receive(origin, request, kept->header(), kept->payload());
+      receive(origin, request, kept.header(), kept.payload());
     }
   }
 }

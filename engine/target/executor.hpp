@@ -34,9 +34,11 @@ class Executor {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
-    std::size_t window_bytes = 0;  ///< maximum credit of one origin
-    std::size_t memory_bytes = 0;  ///< memory for the data in flight from all origins
-    std::size_t joined_bytes = 0;  ///< largest batch of replies; 0: no batches
+    std::size_t window_bytes = 0;  ///< most that one origin may have under way
+    std::size_t memory_bytes = 0;  ///< what all of them together are to make this process hold
+    std::size_t joined_bytes = 0;  ///< largest message of several replies; 0: each travels alone
+    std::size_t answers_bytes = 0;      ///< of all answers that are not sent; 0: no bound
+    std::size_t session_processes = 0;  ///< most origins of a session; 0: no bound
   };
 
   /// Packs the remote key of a segment for a peer that wants to use it; empty if there is none.
@@ -78,6 +80,7 @@ class Executor {
   /// origin. Called after each progress of the transport, outside of UCX's callbacks.
   void drive() {
     if (!introductions_.empty()) meet_introduced();
+    if (!full_.empty()) retry_full();
     if (!deferred_.empty()) retry_deferred();
     if (locks_.is_patience_over()) locks_.admit_impatient(lock_answers_);
     while (lock_answers_.has_news()) answer_locks();  // a continued request may release other locks
@@ -139,8 +142,14 @@ class Executor {
   struct Reply {
     Origin* origin;
     wire::ReplyHeader header;
-    Message* message;   ///< with its payload; nullptr: the payload is in `small_`
-    std::size_t begin;  ///< offset there
+    Message* message;   ///< with its payload; nullptr: the payload stands in `small_`
+    std::size_t begin;  ///< there
+
+    /// It is sent, or dropped.
+    void note_left() const noexcept {
+      --origin->replies_waiting;
+      if (message == nullptr) origin->waiting_bytes -= header.bytes;
+    }
   };
   /// Answers that are being sent. If memory runs short, the rest is sent next time.
   struct Batch {
@@ -162,9 +171,14 @@ class Executor {
   std::span<std::byte const> aligned(std::span<std::byte const> payload);
   void take(std::span<std::byte const> header, std::span<std::byte const> payload);
   void take_in_session(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
+  static wire::RequestHeader kept_header(Kept const& kept) noexcept;
+  void hold(Origin& origin, wire::CheckedRequest const& request, Kept kept);
+  std::size_t most_kept() const noexcept;
   bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
   void note_kept(Origin& origin, Kept const& kept) noexcept;
   void note_released(Origin& origin, Kept const& kept) noexcept;
+  bool add_entry(Origin& origin) noexcept;
+  void remove_entry(Origin& origin) noexcept;
   void refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);
   static bool acquire_shortly(StripeHold& hold) noexcept;
   void receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
@@ -183,6 +197,7 @@ class Executor {
                           std::span<std::byte const> payload);
   char const* take_introduction(std::span<std::byte const> data);
   std::uint64_t name_of(SessionOpening const& opening) const noexcept;
+  bool is_session_full(std::uint64_t session) const noexcept;
   char const* admit(SessionOpening const& opening, Secret const& secret);
   void expect_sealed(SessionOpening const& opening, Secret const& secret);
   void retire_session(std::uint64_t session);
@@ -195,7 +210,7 @@ class Executor {
   std::uint64_t exposed_base(wire::RequestHeader const& header) const noexcept;
   Status execute(Origin& origin, wire::CheckedRequest const& request);
   bool counter_exists(RemoteAddress counter) const;
-  static Status count(Origin& origin, wire::CheckedRequest const& request, bool failed);
+  Status count(Origin& origin, wire::CheckedRequest const& request, bool failed);
   Status carry_out(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
   void acquire_lock(Origin const& origin, wire::RequestHeader const& header);
   Status release_lock(Origin const& origin, wire::RequestHeader const& header);
@@ -212,7 +227,20 @@ class Executor {
   Status execute_staged(StagedRequest& staged, Staging staging) noexcept;
   Status execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept;
 
-  // answers.cpp: answers.
+  // unsent_answers.cpp: how many answers an origin may leave with the transport.
+  void bound_answers(Origin& origin) const;
+  std::size_t answer_share() const noexcept;
+  bool may_answer(Origin const& origin, wire::RequestHeader const& request) const noexcept {
+    if (settings_.answers_bytes == 0) return true;
+    return !origin.waits_for_answers && has_room_for_answer(origin, request);
+  }
+  bool has_room_for_answer(Origin const& origin, wire::RequestHeader const& request) const noexcept;
+  void wait_for_answers(Origin& origin);
+  void retry_full();
+  void check_unsent(Origin& origin);
+  void end(Origin const& origin, SessionEnd why);
+
+  // answers.cpp: what goes back.
   void answer();
   Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
   std::byte* new_payload(Reply& reply, std::size_t bytes);
@@ -228,7 +256,7 @@ class Executor {
   void acknowledge(Origin& origin);
   void complete(Origin& origin, wire::ReplyHeader& header);
   std::size_t count_together(std::span<Reply const> replies) const noexcept;
-  Message& new_message(std::size_t payload_bytes);
+  Message& new_message(Origin const& origin, std::size_t payload_bytes);
   void send_batch();
   std::size_t send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
   std::size_t send_joined(std::span<Reply> replies, std::span<std::byte const> payloads);
@@ -257,8 +285,10 @@ class Executor {
   std::vector<std::byte> small_;  ///< payloads of small replies, each 8-byte-aligned
   Batch sending_;
   bool is_answering_ = false;
+  std::shared_ptr<MessageAccount> unsent_ = std::make_shared<MessageAccount>();  ///< of answers to all
+  std::vector<Origin*> full_;     ///< that wait for their answers to leave
   std::list<Deferred> deferred_;  ///< in the order of arrival
-  std::size_t kept_bytes_ = 0;    ///< bytes of held or deferred requests
+  std::size_t kept_bytes_ = 0;    ///< Origin::kept_bytes of all
   NeighbourStripes neighbours_;
   MailReader mail_;
   alignas(

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/net/session.hpp"
+#include "engine/net/transport.hpp"
 #include "engine/sync/stripes.hpp"
 
 namespace mpixrma::engine {
@@ -160,8 +161,8 @@ class EndedOrigins {
   std::size_t next_ = 0;  ///< the oldest one, once there are `most`
 };
 
-/// Requests that wait for the endpoint, or for a stream position to be executed. The cost per request does
-/// not depend on the origin's choices.
+/// Requests that wait for the endpoint, for the position of the stream that they come after, or for answers
+/// to leave. What an origin does with them costs this process the same for each.
 class HeldRequests {
  public:
   bool empty() const noexcept { return by_after_.empty(); }
@@ -173,10 +174,14 @@ class HeldRequests {
     sequences_.insert(sequence);
     return by_after_.emplace(std::pair(after, sequence), std::move(request)).first->second;
   }
-  /// Returns a request that waits for a position up to `executed`; nothing if there is none.
-  std::optional<Kept> take(std::uint64_t executed) {
+  /// One that comes after a position up to `executed`; nullptr if there is none.
+  Kept const* next(std::uint64_t executed) const noexcept {
     auto const first = by_after_.begin();
-    if (first == by_after_.end() || first->first.first > executed) return std::nullopt;
+    return first != by_after_.end() && first->first.first <= executed ? &first->second : nullptr;
+  }
+  /// Takes out what next() has returned.
+  Kept take_next() {
+    auto const first = by_after_.begin();
     sequences_.erase(first->first.second);
     return std::move(by_after_.extract(first).mapped());
   }
@@ -189,6 +194,8 @@ class HeldRequests {
 
 /// The state of an origin whose requests are not simply executed in the order of arrival.
 struct OutOfOrder {
+  /// An entry of `ahead`, `locks` or `counted` takes no more of this process's memory.
+  static constexpr std::size_t bytes_of_entry = 256;
   std::set<std::uint64_t> ahead;  ///< executed beyond Origin::executed
   HeldRequests held;
   std::set<std::uint64_t> deferred;                    ///< sequences of requests that wait for stripes
@@ -209,15 +216,18 @@ struct Origin {
   std::uint64_t target = 0;      ///< identity under which it knows this process
   std::uint64_t connection = 0;  ///< SessionOpening::connection of its newest handshake
   SessionTokens session;
-  ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a disconnect
-  std::uint64_t executed = 0;       ///< every request up to here is executed
-  std::size_t kept_bytes = 0;       ///< bytes of held or deferred requests
-  std::uint64_t messages = 0;       ///< executed messages, whatever their result
-  std::uint64_t done = 0;           ///< cost of executed or rejected requests
-  std::uint64_t acknowledged = 0;   ///< the value of `executed` that the origin knows
-  std::uint64_t told_done = 0;      ///< the value of `done` that the origin knows
-  std::size_t replies_waiting = 0;  ///< unsent replies to it
-  std::uint64_t last_use = 0;       ///< as Connections::note_use, at the last send to it
+  ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a farewell
+  std::uint64_t executed = 0;       ///< every request up to here
+  std::size_t kept_bytes = 0;       ///< of requests that are held or deferred, and of entries of OutOfOrder
+  std::uint64_t messages = 0;       ///< executed, whatever became of them
+  std::uint64_t done = 0;           ///< cost of what is executed or refused
+  std::uint64_t acknowledged = 0;   ///< what the origin was told of `executed`
+  std::uint64_t told_done = 0;      ///< and of `done`
+  std::size_t replies_waiting = 0;  ///< replies to it that are not sent
+  std::size_t waiting_bytes = 0;    ///< payloads of those that have no message of their own
+  std::shared_ptr<MessageAccount> unsent{};  ///< of its answers, where they are bounded
+  bool waits_for_answers = false;            ///< to leave, before it is answered again
+  std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
   bool owes_answer = false;
 
   bool has_seen(std::uint64_t sequence) const {

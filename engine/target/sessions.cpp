@@ -67,19 +67,31 @@ std::uint64_t Executor::name_of(SessionOpening const& opening) const noexcept {
   return name & ~(std::uint64_t{1} << 63);
 }
 
-/// Creates the origin of a verified handshake. Each handshake is accepted once.
+bool Executor::is_session_full(std::uint64_t session) const noexcept {
+  if (settings_.session_processes == 0 || credentials_.sessions == nullptr) return false;
+  auto const count = std::count_if(origins_.begin(), origins_.end(),
+                                   [=](auto const& entry) { return entry.second->target == session; });
+  return static_cast<std::size_t>(count) >= settings_.session_processes;
+}
+
+/// Makes the origin of a proven introduction known. Each introduction is good for once.
 char const* Executor::admit(SessionOpening const& opening, Secret const& secret) {
   std::uint64_t const name = name_of(opening);
   if (gone_.contain(name, opening.origin_incarnation)) return "a handshake of an ended process";
   SessionTokens const session = tokens_of(secret, opening);
   auto const known = origins_.find(name);
   if (known == origins_.end()) {
+    if (is_session_full(opening.target)) {
+      credentials_.sessions->retire(opening.target, SessionEnd::too_many_processes);
+      return "its session has as many processes as it may have";
+    }
     auto made = std::make_unique<Origin>();
     made->process = name;
     made->incarnation = opening.origin_incarnation;
     made->target = opening.target;
     made->connection = opening.connection;
     made->session = session;
+    bound_answers(*made);
     if (!sessions_.emplace(session.request, made.get()).second) return "a session that exists already";
     origins_.emplace(name, std::move(made));
     expect_sealed(opening, secret);
@@ -142,6 +154,7 @@ void Executor::forget(std::uint64_t process) {
     return reply.origin == gone;
   });
   std::erase(owing_, gone);
+  std::erase(full_, gone);
   sending_.forget(gone, transport_);
   locks_.forget(process, lock_answers_);
   std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == gone; });
@@ -153,12 +166,12 @@ void Executor::forget(std::uint64_t process) {
   if (credentials_.encrypt) retire_session(session);
 }
 
-/// A session whose connection was lost accepts no further handshake, because its recorded messages could be
-/// replayed.
+/// An encrypted session whose connection was lost admits nobody any more: its messages could be sent once
+/// more by who has recorded them.
 void Executor::retire_session(std::uint64_t session) {
   auto const is_of_it = [=](auto const& entry) { return entry.second->target == session; };
   if (credentials_.sessions != nullptr && std::none_of(origins_.begin(), origins_.end(), is_of_it))
-    credentials_.sessions->retire(session);
+    credentials_.sessions->retire(session, SessionEnd::connection_lost);
 }
 
 std::vector<std::uint64_t> Executor::end_session(std::uint64_t session) {

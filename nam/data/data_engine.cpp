@@ -43,7 +43,7 @@ char const* to_string(RemoteKeys policy) noexcept {
   return "emulated";
 }
 
-DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes)
+DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes, std::uint64_t message_bytes)
     : has_keys_(network.remote_keys != RemoteKeys::never), interfaces_(network.interfaces) {
   bootstrap_.size = sizeof bootstrap_;
   bootstrap_.context = this;
@@ -62,6 +62,8 @@ DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes)
   config.channels = 1;
   config.interfaces = interfaces_.c_str();
   config.exposed_only = 1;
+  config.origins_memory_bytes = config.answers_memory_bytes = message_bytes;
+  config.session_processes = processes_of_session;
   config.stripes = &stripes;
   if (int const status = mpix_engine_create(&config, &bootstrap_, &engine_); status != 0) fail(status);
 }
@@ -88,8 +90,17 @@ void DataEngine::renew_keys() noexcept {
   if (has_keys_) (void)mpix_engine_renew_keys(engine_);
 }
 
-bool DataEngine::is_lost(std::uint64_t session) const noexcept {
-  return mpix_engine_session_is_lost(engine_, session) != 0;
+std::optional<Error> DataEngine::end_of(std::uint64_t session) const {
+  switch (mpix_engine_session_has_ended(engine_, session)) {
+    case MPIX_ENGINE_SESSION_CONNECTION_LOST:
+      return Error(ErrorCode::unavailable, "the session's encrypted connection has ended");
+    case MPIX_ENGINE_SESSION_PROCESSES:
+      return Error(ErrorCode::quota, "more processes use the session than a session may have: " +
+                                         std::to_string(processes_of_session));
+    case MPIX_ENGINE_SESSION_ANSWERS:
+      return Error(ErrorCode::quota, "the session sends operations and does not take their results");
+    default: return std::nullopt;
+  }
 }
 
 std::uint64_t DataEngine::expose(std::byte* base, std::uint64_t bytes) {

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/runtime/mpix_engine.h"
 #include "engine/sync/stripes.hpp"
+#include "nam/protocol/error.hpp"
 
 namespace mpixrma::nam {
 
@@ -28,8 +30,12 @@ class DataEngine {
     RemoteKeys remote_keys = RemoteKeys::never;
     bool encrypt = false;  ///< all messages; without remote keys
   };
-  /// `stripes` are shared with the processes that map the memory. Throws Error(unavailable).
-  DataEngine(Network const& network, engine::StripeTable& stripes);
+  /// Processes of a client that may use one session. More than one are several engines of a program.
+  static constexpr std::uint64_t processes_of_session = 4;
+
+  /// `stripes`: of those who map the memory. `message_bytes`: most that messages of clients may take at a
+  /// time, and once more answers to them. Throws Error(unavailable).
+  DataEngine(Network const& network, engine::StripeTable& stripes, std::uint64_t message_bytes);
   ~DataEngine();
   DataEngine(DataEngine const&) = delete;
   DataEngine& operator=(DataEngine const&) = delete;
@@ -47,9 +53,8 @@ class DataEngine {
   /// Continues the destruction of keys, and begins it for clients that have gone in another way. Called now
   /// and then.
   void renew_keys() noexcept;
-  /// Whether the session's connection has ended, or has carried a message that was changed. For encrypted
-  /// messages.
-  bool is_lost(std::uint64_t session) const noexcept;
+  /// Why a session has ended that was not closed; nothing while it goes on.
+  std::optional<Error> end_of(std::uint64_t session) const;
 
   /// Exposes memory for all operations; `bytes` is not 0. The name of the exposure is not reused. Throws
   /// Error.

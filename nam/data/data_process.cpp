@@ -39,6 +39,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     end_silent_sessions();
     end_lost_sessions();
     if (engine_) engine_->renew_keys();
+    trim_memory();
     give_back_concealed();
     store_some();
     wait_for_control();

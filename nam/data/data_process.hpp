@@ -156,6 +156,9 @@ class DataProcess {
 
   // unmapped.cpp: for owners who cannot map the memory.
   void reach(SessionId id, Json const& request);
+  void open_access(Session& session);
+  void close_access(Session const& session) noexcept;
+  void trim_memory();
   std::uint64_t expose(Held& held);
   SharedControl const& locks_of(SessionId id, Json const& request);
   void try_lock(SessionId id, Json const& request);
@@ -212,6 +215,7 @@ class DataProcess {
   bool usage_due_ = false;
   std::string stored_window_;       ///< at which the write-back in the background continues
   std::uint64_t stored_bytes_ = 0;  ///< of this window
+  int trims_due_ = 0;                                     ///< of the process's own memory, once a second
   int background_rounds_ = 2;       ///< that are due: one may have begun before the last session ended
   bool temporary_ = false;          ///< the server is not started again
   int seconds_alone_ = 0;           ///< without a control process

@@ -56,13 +56,14 @@ void DataProcess::end_silent_sessions() {
 
 /// Called once a second. Locks of a session whose encrypted connection has ended become free for others.
 void DataProcess::end_lost_sessions() {
-  if (!engine_ || !network_.encrypt) return;
+  if (!engine_) return;
   for (auto& [id, session] : sessions_) {
-    if (session.access.session == 0 || !engine_->is_lost(session.access.session)) continue;
-    log(Severity::warning, "a session of user " + std::to_string(session.identity.uid) +
-                               " ends: its encrypted connection has ended");
-    session.connection->post(
-        to_answer(Error(ErrorCode::unavailable, "the session's encrypted connection has ended")));
+    if (session.access.session == 0) continue;
+    std::optional<Error> const why = engine_->end_of(session.access.session);
+    if (!why) continue;
+    log(Severity::warning,
+        "a session of user " + std::to_string(session.identity.uid) + " ends: " + why->what());
+    session.connection->post(to_answer(*why));
     session.connection->close();  // closes the session when the event loop goes on
   }
 }

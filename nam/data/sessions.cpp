@@ -6,7 +6,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Of sessions of users who do not own the grant.
+/// Limits of sessions of users who do not own the grant.
 constexpr ChannelLimits guest_limits{.head_bytes = 16384, .data_bytes = 1u << 20, .descriptors = 0};
 constexpr std::uint64_t descriptors_of_session = 2;  ///< its connection, and its client's process
 
@@ -74,7 +74,7 @@ void DataProcess::close_session(SessionId id) {
   }
   for (Piece& piece : concealed_) piece.used_by.erase(id);
   // Must come first: operations that the session has sent and that are not executed yet come too late.
-  if (std::uint64_t const access = session.access.session; access != 0) engine_->close(access);
+  close_access(session);
   sessions_.erase(found);
   for (std::string const& window : ended) drop(window);
   background_rounds_ = 2;

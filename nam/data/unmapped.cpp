@@ -1,5 +1,7 @@
-/// DataProcess: clients that do not map the memory. Operations of owners are messages to an engine, those of
-/// other users are requests (operate.cpp). Locks are taken here, like those of all others.
+/// DataProcess: clients that do not map the memory. Operations of owners are an engine's messages, those of
+/// other users are requests (operate.cpp). Locks are taken here, with those of all others.
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -7,6 +9,18 @@
 #include "nam/data/data_process.hpp"
 
 namespace mpixrma::nam {
+
+namespace {
+
+constexpr std::uint64_t descriptors_of_access = DataEngine::processes_of_session;
+
+/// Most that messages of all clients of an engine may take at a time: what the credit of some of them needs
+/// at least, and no more than the memory that they reach.
+std::uint64_t message_bytes_for(std::uint64_t grant_bytes) noexcept {
+  return std::clamp<std::uint64_t>(grant_bytes, 32u << 20, 256u << 20);
+}
+
+}  // namespace
 
 /// Returns the engine's address. From here on the session learns by which names engines use its windows.
 void DataProcess::reach(SessionId id, Json const& request) {
@@ -19,9 +33,36 @@ void DataProcess::reach(SessionId id, Json const& request) {
   if (field_or(request, "encrypt", false) && !network_.encrypt)
     throw Error(ErrorCode::unsupported,
                 "the server does not encrypt data, which this client demands: start it with --encrypt");
-  if (!engine_) engine_ = std::make_unique<DataEngine>(network_, shared_->stripes());
-  if (session.access.session == 0) session.access = engine_->open();
+  if (!engine_)
+    engine_ = std::make_unique<DataEngine>(network_, shared_->stripes(), message_bytes_for(storage_->bytes()));
+  if (session.access.session == 0) open_access(session);
   session.connection->post(done, session.access.address);
+}
+
+/// The processes that may use the session have connections.
+void DataProcess::open_access(Session& session) {
+  descriptor_shares_.take(session.identity.uid, session.is_owner, descriptors_of_access);
+  try {
+    session.access = engine_->open();
+  } catch (Error const&) {
+    descriptor_shares_.give_back(session.identity.uid, session.is_owner, descriptors_of_access);
+    throw;
+  }
+}
+
+/// No operation of the session is executed any more.
+void DataProcess::close_access(Session const& session) noexcept {
+  if (session.access.session == 0) return;
+  engine_->close(session.access.session);
+  descriptor_shares_.give_back(session.identity.uid, session.is_owner, descriptors_of_access);
+  trims_due_ = 2;
+}
+
+/// Once a second: what messages of sessions that have ended have taken goes back to the system.
+void DataProcess::trim_memory() {
+  if (trims_due_ == 0) return;
+  --trims_due_;
+  (void)::malloc_trim(0);
 }
 
 /// All regions of a window are one exposure: they have one owner.

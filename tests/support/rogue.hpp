@@ -6,20 +6,30 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "engine/net/transport_config.hpp"
 #include "engine/net/wire.hpp"
 
 namespace mpixrma::test {
 
-/// A UCX worker with one endpoint, beside or without an engine. Incoming messages are discarded.
+/// An own UCX worker with one endpoint, beside or without an engine. What comes back is counted.
 class Rogue {
  public:
-  explicit Rogue(std::span<std::byte const> victim) {
+  /// Which transports of UCX it uses: all, with shared memory, or TCP by the loopback, as between hosts.
+  enum class Way { any, loopback };
+
+  explicit Rogue(std::span<std::byte const> victim, Way way = Way::any) : way_(way) {
     ucp_config_t* config = nullptr;
     ucp_config_read(nullptr, nullptr, &config);
+    if (way == Way::loopback) {
+      ucp_config_modify(config, "TLS", "tcp");
+      ucp_config_modify(config, "NET_DEVICES", "lo");
+      engine::fit_segments(config, 160 * 1024);  // as engines with the usual fragments have them
+    }
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
@@ -32,11 +42,22 @@ class Rogue {
     ucp_ep_params_t endpoint_params{};
     endpoint_params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     endpoint_params.address = reinterpret_cast<ucp_address_t const*>(victim.data());
+    if (way == Way::loopback) {
+      endpoint_params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+      endpoint_params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+      endpoint_params.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t) {
+        static_cast<Rogue*>(self)->has_failed_ = true;
+      };
+      endpoint_params.err_handler.arg = this;
+    }
     ucp_ep_create(worker_, &endpoint_params, &endpoint_);
   }
   ~Rogue() {
+    // Ends what is pending, too; only where the endpoint detects failures.
+    if (way_ == Way::loopback) finish(ucp_ep_close_nb(endpoint_, UCP_EP_CLOSE_MODE_FORCE));
     while (!pending_.empty()) progress();
-    if (endpoint_ != nullptr && !unanswered_) finish(ucp_ep_close_nb(endpoint_, UCP_EP_CLOSE_MODE_FLUSH));
+    if (way_ == Way::any && endpoint_ != nullptr && !unanswered_)
+      finish(ucp_ep_close_nb(endpoint_, UCP_EP_CLOSE_MODE_FLUSH));
     ucp_worker_destroy(worker_);
     ucp_cleanup(context_);
   }
@@ -68,6 +89,16 @@ class Rogue {
     do {
       progress();
     } while (pending_.size() > most_pending);
+  }
+  /// Sends as much as leaves at once, and takes nothing that has arrived.
+  void send_only(engine::wire::MessageClass kind, std::vector<std::byte> header) {
+    Pending& pending = pending_.emplace_back(Pending{std::move(header), {}, nullptr});
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+    pending.request = ucp_am_send_nbx(endpoint_, static_cast<unsigned>(kind), pending.header.data(),
+                                      pending.header.size(), nullptr, 0, &param);
+    while (!pending_.empty() && is_done(pending_.front().request)) pending_.pop_front();
   }
 
   /// Puts `value` to `address` by UCX; retries for some time.
@@ -102,6 +133,13 @@ class Rogue {
   }
   /// Number of messages received.
   std::size_t received() const { return received_; }
+  /// The other side has closed its end; with Way::loopback.
+  bool has_failed() const { return has_failed_; }
+
+  /// Called with each message that comes back.
+  std::function<void(engine::wire::MessageClass, std::span<std::byte const> header,
+                     std::span<std::byte const> payload)>
+      on_message = [](auto...) {};
 
  private:
   struct Pending {
@@ -110,16 +148,26 @@ class Rogue {
     ucs_status_ptr_t request;
   };
 
+  struct Listener {
+    Rogue* rogue;
+    engine::wire::MessageClass kind;
+  };
   void listen(engine::wire::MessageClass kind) {
+    Listener& listener = listeners_.emplace_back(Listener{this, kind});
     ucp_am_handler_param_t param{};
-    param.field_mask =
-        UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                       UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
     param.id = static_cast<unsigned>(kind);
-    param.cb = [](void* self, void const*, std::size_t, void*, std::size_t, ucp_am_recv_param_t const*) {
-      ++static_cast<Rogue*>(self)->received_;
+    param.flags = UCP_AM_FLAG_WHOLE_MSG;
+    param.cb = [](void* argument, void const* header, std::size_t header_bytes, void* data, std::size_t bytes,
+                  ucp_am_recv_param_t const*) {
+      auto const& self = *static_cast<Listener*>(argument);
+      ++self.rogue->received_;
+      self.rogue->on_message(self.kind, {static_cast<std::byte const*>(header), header_bytes},
+                             {static_cast<std::byte const*>(data), bytes});
       return UCS_OK;
     };
-    param.arg = this;
+    param.arg = &listener;
     ucp_worker_set_am_recv_handler(worker_, &param);
   }
   static bool is_done(ucs_status_ptr_t request) {
@@ -132,11 +180,14 @@ class Rogue {
     while (!is_done(request)) ucp_worker_progress(worker_);
   }
 
+  Way way_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h endpoint_ = nullptr;
   std::uint64_t put_value_ = 0;
-  bool unanswered_ = false;  ///< a put that may never be answered
+  bool unanswered_ = false;  ///< a put: nobody may ever answer it
+  bool has_failed_ = false;
+  std::deque<Listener> listeners_;
   std::deque<Pending> pending_;
   std::size_t received_ = 0;
 };

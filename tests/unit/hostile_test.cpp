@@ -28,6 +28,7 @@
 #include "tests/support/friendly.hpp"
 #include "tests/support/imposture.hpp"
 #include "tests/support/random_layout.hpp"
+#include "tests/support/resident_memory.hpp"
 #include "tests/support/rogue.hpp"
 #include "tests/support/slowness.hpp"
 
@@ -46,15 +47,6 @@ constexpr auto pattern = std::byte{0xc3};
 enum : int { victim, friendly, rogue, ranks };
 enum : int { target_slot, friend_slot, end_slot };
 constexpr LockId locks = 20;  ///< locks of the victim
-
-std::size_t resident_bytes() {
-  std::FILE* const file = std::fopen("/proc/self/statm", "re");
-  unsigned long total = 0;
-  unsigned long resident = 0;
-  int const read = std::fscanf(file, "%lu %lu", &total, &resident);
-  std::fclose(file);
-  return read == 2 ? resident * page : 0;
-}
 
 /// A segment between inaccessible pages.
 class Guarded {
@@ -337,7 +329,7 @@ TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
     }
     rank.show(end_slot, std::uint64_t{0});
     rank.barrier();
-    std::size_t const before = resident_bytes();
+    std::size_t const before = test::resident_bytes(::getpid());
     if (rank.rank() == rogue) {
       be_hostile(rank, seed);
       rank.show(end_slot, 1);
@@ -358,7 +350,7 @@ TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
     EXPECT_TRUE(memory.guards_are_whole());
     EXPECT_TRUE(
         std::all_of(bystander.begin(), bystander.end(), [](std::byte value) { return value == pattern; }));
-    std::size_t const after = resident_bytes();
+    std::size_t const after = test::resident_bytes(::getpid());
     std::printf("%zu KiB resident before, %zu KiB after; %llu executed, %llu dropped\n", before / 1024,
                 after / 1024,
                 static_cast<unsigned long long>(rank.engine().statistics().traffic.messages_executed),

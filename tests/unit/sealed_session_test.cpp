@@ -8,86 +8,35 @@
 #include <thread>
 
 #include "engine/net/seal.hpp"
-#include "engine/runtime/c_handles.hpp"
-#include "engine/runtime/engine.hpp"
-#include "engine/runtime/sessions.h"
-#include "tests/support/imposture.hpp"
+#include "tests/support/session_client.hpp"
+#include "tests/support/session_engine.hpp"
 
 namespace mpixrma::engine {
 namespace {
 
 using test::Identity;
 using test::Rogue;
-using test::Target;
+using test::SessionEngine;
 using test::Text;
 
-constexpr std::uint64_t untouched = 0x5eed;
+constexpr std::uint64_t untouched = SessionEngine::untouched;
 
-class Server {
+class Server : public SessionEngine {
  public:
-  explicit Server(bool encrypt = true) {
-    bootstrap_.size = sizeof bootstrap_;
-    bootstrap_.process = std::uint64_t{0xffff} << 48 | 5;
-    bootstrap_.publish = [](void*, void const*, std::size_t) { return 0; };
-    bootstrap_.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
-    mpix_engine_config config;
-    mpix_engine_config_init(&config);
-    config.paths = MPIX_ENGINE_PATH_AGENT;
-    config.channels = 1;
-    config.interfaces = "lo";
-    config.exposed_only = 1;
-    config.encrypt = encrypt ? 1 : 0;
-    EXPECT_EQ(mpix_engine_create(&config, &bootstrap_, &engine_), 0);
-    EXPECT_EQ(
-        mpix_engine_expose(engine_, memory_, sizeof memory_, MPIX_ENGINE_READ | MPIX_ENGINE_WRITE, &exposure),
-        0);
-  }
-  ~Server() { mpix_engine_destroy(engine_); }
-  Server(Server const&) = delete;
-  Server& operator=(Server const&) = delete;
+  explicit Server(bool encrypt = true)
+      : SessionEngine([=](mpix_engine_config& config) { config.encrypt = encrypt ? 1 : 0; }) {}
 
-  struct Session {
-    std::uint64_t number = 0;
-    std::vector<std::byte> address;
-    Target target;
-  };
-  Session open() {
-    Session made;
-    auto const take = [](void* context, void const* address, std::size_t length) {
-      auto const* const bytes = static_cast<std::byte const*>(address);
-      static_cast<std::vector<std::byte>*>(context)->assign(bytes, bytes + length);
-    };
-    EXPECT_EQ(mpix_engine_open_session(engine_, take, &made.address, &made.number), 0);
-    EXPECT_TRUE(read_published(made.address, &made.target.address, &made.target.secret));
-    return made;
-  }
-  bool is_lost(Session const& session) { return mpix_engine_session_is_lost(engine_, session.number) != 0; }
-  std::uint64_t dropped() { return engine_of(engine_).statistics().messages_dropped; }
-  /// Read atomically, because the engine's agent stores it.
-  std::uint64_t word(std::size_t index) const {
-    return std::atomic_ref(const_cast<std::uint64_t&>(memory_[index])).load();
-  }
-
-  std::uint64_t exposure = 0;
-
- private:
-  mpix_bootstrap bootstrap_{};
-  mpix_engine_t* engine_ = nullptr;
-  alignas(64) std::uint64_t memory_[8] = {untouched, untouched, untouched, untouched,
-                                          untouched, untouched, untouched, untouched};
+  bool is_lost(Session const& session) { return end_of(session) == MPIX_ENGINE_SESSION_CONNECTION_LOST; }
 };
 
 /// A client with its own implementation of the encryption.
 class Client {
  public:
   Client(Server& server, Server::Session session, std::uint64_t connection = 1)
-      : server_(server), session_(std::move(session)), rogue_(session_.target.address.workers.front()) {
-    Identity self{session_.target.address, {}};
-    self.address.process = 0x77;
-    self.address.incarnation = 1;
-    self.address.encrypt = false;
-    self.address.workers = {rogue_.worker_address()};
-    self.nonce.fill(std::byte{7});
+      : server_(server),
+        session_(std::move(session)),
+        rogue_(session_.target.address.workers.front(), Rogue::Way::loopback) {
+    Identity const self = test::identity_at(session_.target, rogue_, 0x77);
     opening_ = self.opening_to(session_.target, connection);
     handshake_ =
         test::introduction(make_introduction(session_.target.secret, opening_, encode(self.address)));

@@ -2,12 +2,9 @@
 #pragma once
 
 #include <sys/resource.h>
-#include <unistd.h>
-
-#include <fstream>
-#include <string>
 
 #include "tests/nam/server_fixture.hpp"
+#include "tests/support/resident_memory.hpp"
 
 namespace mpixrma::nam {
 
@@ -23,12 +20,6 @@ inline void start_with_descriptors(TestServer& server, TestServer::Arguments con
   server.admit_all_users();
 }
 
-inline std::size_t resident_bytes(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/statm");
-  std::size_t size = 0;
-  std::size_t resident = 0;
-  file >> size >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
+using test::resident_bytes;
 
 }  // namespace mpixrma::nam

@@ -1,0 +1,157 @@
+/// Sessions whose clients keep to no credit: what an engine keeps of them is bounded, and goes with them.
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include "tests/support/resident_memory.hpp"
+#include "tests/support/session_client.hpp"
+#include "tests/support/session_engine.hpp"
+
+namespace mpixrma::engine {
+namespace {
+
+using test::SessionClient;
+using test::SessionEngine;
+
+constexpr std::size_t mib = 1u << 20;
+
+std::size_t resident() { return test::resident_bytes(::getpid()); }
+
+class GreedySession : public ::testing::Test {
+ protected:
+  static void configure(mpix_engine_config& config) {
+    config.origins_memory_bytes = config.answers_memory_bytes = 32 * mib;
+    config.session_processes = 2;
+  }
+  SessionClient client_of(SessionEngine::Session const& session, std::uint64_t process = 0x77) {
+    return {session.address, server_.exposure, process};
+  }
+  /// Another session is served.
+  void expect_service() {
+    SessionClient other = client_of(other_);
+    EXPECT_TRUE(other.connect());
+    EXPECT_EQ(server_.end_of(other_), MPIX_ENGINE_SESSION_GOES_ON);
+  }
+  /// `count` gets of 1 MiB, whose answers nobody takes.
+  static void flood(SessionClient& client, int count) {
+    for (int i = 0; i < count; ++i) client.send_only(client.next(wire::RequestKind::get, mib));
+  }
+  /// Most memory of the process in the next seconds.
+  static std::size_t peak() {
+    std::size_t most = 0;
+    for (int i = 0; i < 300; ++i) {
+      most = std::max(most, resident());
+      ::usleep(10000);
+    }
+    return most;
+  }
+
+  SessionEngine server_{configure, mib / 8};
+  SessionEngine::Session const session_ = server_.open();
+  SessionEngine::Session const other_ = server_.open();
+};
+
+TEST_F(GreedySession, BoundsAnswersThatNobodyTakes) {
+  SessionClient client = client_of(session_);
+  ASSERT_TRUE(client.connect());
+  std::size_t const before = resident();
+  flood(client, 300);
+  EXPECT_LT(peak(), before + 32 * mib);
+  expect_service();
+  // All are answered when there is room.
+  EXPECT_TRUE(client.wait([&] { return client.data_bytes() == 8 + 300 * mib; }));
+  EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_GOES_ON);
+  EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
+}
+
+TEST_F(GreedySession, GivesBackItsMemoryWhenItEnds) {
+  SessionClient client = client_of(session_);
+  ASSERT_TRUE(client.connect());
+  ::malloc_trim(0);
+  std::size_t const before = resident();
+  flood(client, 300);
+  (void)peak();
+  EXPECT_EQ(server_.close(session_), 0);
+  std::size_t after = 0;
+  for (int i = 0; i < 1000 && (i == 0 || after > before + 3 * mib); ++i) {
+    ::usleep(10000);
+    ::malloc_trim(0);
+    after = resident();
+  }
+  EXPECT_LT(after, before + 3 * mib);
+  expect_service();
+}
+
+TEST_F(GreedySession, EndsWhereRequestsAccumulate) {
+  SessionClient client = client_of(session_);
+  ASSERT_TRUE(client.connect());
+  std::size_t const before = resident();
+  for (int i = 0; i < 300 && server_.end_of(session_) == MPIX_ENGINE_SESSION_GOES_ON; ++i) {
+    flood(client, 300);
+    ::usleep(10000);
+  }
+  EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_ANSWERS);
+  EXPECT_LT(resident(), before + 64 * mib);
+  expect_service();
+  EXPECT_EQ(server_.close(session_), 0);
+}
+
+TEST_F(GreedySession, EndsWithTooManyProcesses) {
+  SessionClient first = client_of(session_, 1);
+  SessionClient second = client_of(session_, 2);
+  EXPECT_TRUE(first.connect());
+  EXPECT_TRUE(second.connect());
+  EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_GOES_ON);
+  SessionClient third = client_of(session_, 3);
+  EXPECT_TRUE(third.wait([&] { return server_.end_of(session_) != MPIX_ENGINE_SESSION_GOES_ON; }));
+  EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_PROCESSES);
+  expect_service();
+  EXPECT_EQ(server_.close(session_), 0);
+  EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_GOES_ON) << "nothing is kept of it";
+}
+
+/// Half of an operation with a counter, of which the other half never comes.
+TEST_F(GreedySession, HasBoundedUnfinishedCounters) {
+  SessionClient client = client_of(session_);
+  ASSERT_TRUE(client.connect());
+  for (int i = 0; i < 30000; ++i) {
+    auto half = client.next(wire::RequestKind::put, 16);
+    half.bytes = 8;
+    half.notify = 64;
+    half.notify_exposure = server_.exposure;
+    client.send(half, std::vector<std::byte>(8));
+  }
+  EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
+  EXPECT_GT(client.failures(Status::out_of_memory), 1000u);
+  EXPECT_LT(client.failures(Status::out_of_memory), 29000u);
+  expect_service();
+}
+
+TEST_F(GreedySession, HasBoundedLocksOfNothing) {
+  SessionClient client = client_of(session_);
+  ASSERT_TRUE(client.connect());
+  for (int i = 0; i < 30000; ++i) {
+    auto lock = client.next(wire::RequestKind::lock, 0);
+    lock.exposure = 0;
+    lock.total = 8;
+    client.send(lock);
+  }
+  EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
+  EXPECT_GT(client.failures(Status::out_of_memory), 1000u);
+  EXPECT_LT(client.failures(Status::out_of_memory), 29000u);
+  expect_service();
+}
+
+/// Positions behind one that never comes.
+TEST_F(GreedySession, HasBoundedPositionsAhead) {
+  SessionClient client = client_of(session_);
+  ASSERT_TRUE(client.connect());
+  client.skip();
+  for (int i = 0; i < 30000 && !client.has_failed(); ++i)
+    client.send(client.next(wire::RequestKind::put, 8), std::vector<std::byte>(8));
+  EXPECT_TRUE(client.wait([&] { return client.has_failed(); }));
+  expect_service();
+}
+
+}  // namespace
+}  // namespace mpixrma::engine
