@@ -40,6 +40,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     end_lost_sessions();
     if (engine_) engine_->renew_keys();
     trim_memory();
+    look_at_accepted();
     give_back_concealed();
     store_some();
     wait_for_control();

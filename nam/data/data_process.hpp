@@ -156,6 +156,8 @@ class DataProcess {
 
   // unmapped.cpp: for owners who cannot map the memory.
   void reach(SessionId id, Json const& request);
+  void start_engine();
+  void look_at_accepted();
   void open_access(Session& session);
   void close_access(Session const& session) noexcept;
   void trim_memory();
@@ -215,6 +217,7 @@ class DataProcess {
   bool usage_due_ = false;
   std::string stored_window_;       ///< at which the write-back in the background continues
   std::uint64_t stored_bytes_ = 0;  ///< of this window
+  std::chrono::steady_clock::time_point refusal_told_{};  ///< of connections to the engine's port
   int trims_due_ = 0;                                     ///< of the process's own memory, once a second
   int background_rounds_ = 2;       ///< that are due: one may have begun before the last session ended
   bool temporary_ = false;          ///< the server is not started again

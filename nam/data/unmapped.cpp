@@ -6,7 +6,10 @@
 #include <chrono>
 #include <thread>
 
+#include "nam/data/accepted_connections.hpp"
 #include "nam/data/data_process.hpp"
+#include "nam/process/admission.hpp"
+#include "nam/process/log.hpp"
 
 namespace mpixrma::nam {
 
@@ -33,10 +36,34 @@ void DataProcess::reach(SessionId id, Json const& request) {
   if (field_or(request, "encrypt", false) && !network_.encrypt)
     throw Error(ErrorCode::unsupported,
                 "the server does not encrypt data, which this client demands: start it with --encrypt");
-  if (!engine_)
-    engine_ = std::make_unique<DataEngine>(network_, shared_->stripes(), message_bytes_for(storage_->bytes()));
+  if (!engine_) start_engine();
   if (session.access.session == 0) open_access(session);
   session.connection->post(done, session.access.address);
+}
+
+/// Half of the descriptors are shared by sessions; UCX has the others for what it accepts, but for some.
+void DataProcess::start_engine() {
+  constexpr std::uint64_t spare_descriptors = 48;
+  std::uint64_t const half = raise_descriptor_limit() / 2;
+  bound_accepted_connections(half - std::min(half / 2, spare_descriptors));
+  engine_ = std::make_unique<DataEngine>(network_, shared_->stripes(), message_bytes_for(storage_->bytes()));
+}
+
+/// Once a second. Who connects to UCX's port need not be a client.
+void DataProcess::look_at_accepted() {
+  if (!engine_) return;
+  constexpr std::chrono::seconds longest_silence{10};
+  constexpr std::chrono::seconds log_interval{60};
+  end_silent_connections(longest_silence);
+  auto const now = std::chrono::steady_clock::now();
+  if (now - refusal_told_ < log_interval) return;
+  std::uint64_t const refused = take_refused_connections();
+  if (refused == 0) return;
+  refusal_told_ = now;
+  log(Severity::warning,
+      "closed " + std::to_string(refused) +
+          " connections to the engine's port: so many are open that this process would run "
+          "out of descriptors. A filter of packets keeps strangers from the port");
 }
 
 /// The processes that may use the session have connections.
