@@ -1,7 +1,9 @@
 /// The control block shared by the processes that map the memory of a grant: places of windows.
 #include "nam/protocol/shared_control.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <map>
 #include <set>
@@ -51,6 +53,20 @@ TEST(SharedControlTest, what_is_spare_is_taken_once) {
   EXPECT_NE(control.generation(slot).load(), again);
   EXPECT_EQ(control.offer_spare(slot, again), 0u);
   EXPECT_EQ(control.spare(slot), 0u);
+}
+
+/// A hole reads as zeros, and no access to it fails.
+TEST(SharedControlTest, IsUsableWithAHole) {
+  SharedControl control = SharedControl::make(1000);
+  auto const slot = control.place("a").value();
+  FileDescriptor const client = control.reopen();
+  struct stat status {};
+  ASSERT_EQ(::fstat(client.get(), &status), 0);
+  ASSERT_EQ(::fallocate(client.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, status.st_size), 0);
+  EXPECT_FALSE(control.is_taken(slot));
+  EXPECT_NE(control.place("b"), slot) << "the owner of the places knows which are taken";
+  control.free_place(slot);
+  EXPECT_EQ(control.generation(slot).load(), 1u);
 }
 
 }  // namespace

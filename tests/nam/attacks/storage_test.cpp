@@ -230,8 +230,13 @@ TEST_P(MemoryAttack, ForgedControlBlockHurtsNoProcess) {
     std::memset(static_cast<char*>(mapped) + 16384, value, bytes - 16384);
     ::munmap(mapped, bytes);
   };
-  for (int const value : {0xff, 0x00, 0x7f}) {
-    forge(value);
+  constexpr int hole = -1;  // the pages are taken out of the file
+  for (int const value : {0xff, 0x00, 0x7f, hole}) {
+    if (value != hole) forge(value);
+    if (value == hole) {
+      int const mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+      ASSERT_EQ(::fallocate(descriptors[1].get(), mode, 0, status.st_size), 0);
+    }
     Session session = Session::open(grant);
     std::array<WindowInfo, 3> windows;
     for (WindowInfo& window : windows) window = session.allocate({100}, {1});
