@@ -4,7 +4,7 @@
 #include <map>
 
 #include "nam/data/segment_allocator.hpp"
-#include "tests/nam/seed.hpp"
+#include "tests/support/seed.hpp"
 #include "tests/support/slowness.hpp"
 
 namespace mpixrma::nam {
@@ -13,7 +13,7 @@ namespace {
 /// Compared with a list of allocated pieces: pieces never overlap, and at the end all memory is free in one
 /// piece.
 TEST(SegmentAllocatorTest, random_pieces_never_overlap_and_come_back_whole) {
-  std::mt19937_64 random(seed_of_test());
+  std::mt19937_64 random(test::seed());
   constexpr std::uint64_t space = 64u << 20;
   SegmentAllocator allocator(space);
   std::map<std::uint64_t, std::uint64_t> taken;
@@ -42,7 +42,7 @@ TEST(SegmentAllocatorTest, random_pieces_never_overlap_and_come_back_whole) {
 /// Half full for a long time, with sizes of all kinds: a tenth of the space can still be allocated in one
 /// piece.
 TEST(SegmentAllocatorTest, does_not_fragment_without_end) {
-  std::mt19937_64 random(seed_of_test());
+  std::mt19937_64 random(test::seed());
   constexpr std::uint64_t space = 256u << 20;
   SegmentAllocator allocator(space);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;

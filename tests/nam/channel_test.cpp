@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include "nam/protocol/channel.hpp"
-#include "tests/nam/seed.hpp"
+#include "tests/support/seed.hpp"
 
 namespace mpixrma::nam {
 namespace {
@@ -54,7 +54,7 @@ TEST_F(ChannelTest, fields_of_the_wrong_kind_are_refused) {
 }
 
 TEST_F(ChannelTest, nonsense_is_refused) {
-  std::mt19937_64 random(seed_of_test());
+  std::mt19937_64 random(test::seed());
   for (int round = 0; round < 500; ++round) {
     int pair[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);

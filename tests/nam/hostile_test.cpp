@@ -9,7 +9,7 @@
 
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
-#include "tests/nam/seed.hpp"
+#include "tests/support/seed.hpp"
 #include "tests/nam/windows_of_server.hpp"
 #include "tests/support/slowness.hpp"
 
@@ -107,7 +107,7 @@ TEST(Server, hostile_bytes_end_nothing_but_their_connections) {
   Locator const grant = server.grant(4u << 20);
   std::string const port = make_persistent(grant, 10000, 1).port;
   pid_t const process = server.data_process(grant);
-  std::mt19937_64 random(seed_of_test());
+  std::mt19937_64 random(test::seed());
   int const messages = parameter("MPIX_NAM_HOSTILE_MESSAGES", 30000) / test::slowness;
   for (int sent = 0; sent < messages;) {
     Channel channel(sent % 3 == 2 ? connect_tcp("127.0.0.1", grant.address.port, 5000)

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -13,6 +11,7 @@
 
 #include "nam/protocol/shared_control.hpp"
 #include "mpi-windows/nam/lock_wait.hpp"
+#include "tests/support/seed.hpp"
 
 namespace mpixrma::windows {
 namespace {
@@ -22,15 +21,7 @@ using Random = std::mt19937;
 
 unsigned below(Random& random, std::size_t end) { return static_cast<unsigned>(random() % end); }
 
-std::uint32_t seed() {
-  char const* const wanted = std::getenv("MPIX_TEST_SEED");
-  std::uint32_t const seed = wanted != nullptr ? static_cast<std::uint32_t>(std::strtoul(wanted, nullptr, 10))
-                                               : std::random_device{}();
-  std::cout << "MPIX_TEST_SEED=" << seed << '\n';
-  return seed;
-}
-
-/// Takes the locks of `order` one by one, then releases all of them; repeatedly.
+/// Takes the locks of `order` one by one, then gives all of them back; again and again.
 class Process {
  public:
   Process(nam::SharedControl const& control, std::vector<std::uint32_t> order, LockMode mode, int epochs)
@@ -106,7 +97,7 @@ struct World {
 };
 
 TEST(NamLocks, LeaveNoCircleOfSharesAndSingleExclusives) {
-  std::uint32_t const first = seed();
+  auto const first = static_cast<std::uint32_t>(test::seed());
   for (std::uint32_t round = 0; round < 100; ++round) {
     Random random(first + round);
     nam::SharedControl const control = nam::SharedControl::make(1);
@@ -127,7 +118,7 @@ TEST(NamLocks, LeaveNoCircleOfSharesAndSingleExclusives) {
 TEST(NamLocks, LetEachProcessPassAnExclusiveRequestAFewTimesOnly) {
   constexpr std::uint32_t sharing = 8;
   constexpr int passes_expected = 12;  // where holders pass at once there are hundreds
-  std::uint32_t const first = seed();
+  auto const first = static_cast<std::uint32_t>(test::seed());
   int most = 0;
   for (std::uint32_t round = 0; round < 10; ++round) {
     Random random(first + round);

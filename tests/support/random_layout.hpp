@@ -1,23 +1,14 @@
 /// Random layouts whose bytes do not overlap, and a naive list of their bytes.
 #pragma once
 
-#include <cstdlib>
-#include <iostream>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "engine/op/layout/layout.hpp"
+#include "tests/support/seed.hpp"
 
 namespace mpixrma::test {
-
-/// Returns MPIX_TEST_SEED, or a new seed, which is printed so that a failure can be repeated.
-inline std::uint64_t seed() {
-  char const* const given = std::getenv("MPIX_TEST_SEED");
-  std::uint64_t const value = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::cout << "MPIX_TEST_SEED=" << value << '\n';
-  return value;
-}
 
 /// Offset of every byte, in order.
 inline std::vector<std::ptrdiff_t> offsets_of(engine::Layout const& layout) {

@@ -6,14 +6,15 @@
 #include <cstdlib>
 #include <random>
 
-namespace mpixrma::nam {
+namespace mpixrma::test {
 
-/// Returns MPIX_TEST_SEED, or another seed each time.
-inline std::uint64_t seed_of_test() {
+/// MPIX_TEST_SEED, or a new one; printed so that a failure can be repeated.
+inline std::uint64_t seed() {
   char const* const given = std::getenv("MPIX_TEST_SEED");
-  std::uint64_t const seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
-  std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  return seed;
+  std::uint64_t const value = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(value));
+  std::fflush(stdout);  // a process that is started from here does not print it again
+  return value;
 }
 
-}  // namespace mpixrma::nam
+}  // namespace mpixrma::test

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <random>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "engine/sync/held_locks.hpp"
 #include "engine/sync/lock_table.hpp"
+#include "tests/support/seed.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -268,16 +268,8 @@ Program make_mixed(Random& random, std::size_t targets) {
   return program;
 }
 
-std::uint32_t seed() {
-  char const* const wanted = std::getenv("MPIX_TEST_SEED");
-  std::uint32_t const seed = wanted != nullptr ? static_cast<std::uint32_t>(std::strtoul(wanted, nullptr, 10))
-                                               : std::random_device{}();
-  std::cout << "MPIX_TEST_SEED=" << seed << '\n';
-  return seed;
-}
-
 TEST(LockOrder, LeavesNoCircleOfSharesAndSingleExclusives) {
-  std::uint32_t const first = seed();
+  auto const first = static_cast<std::uint32_t>(test::seed());
   for (std::uint32_t round = 0; round < rounds(2000); ++round) {
     Random random(first + round);
     World world(random, 2 + below(random, 2), LockTable::Clock::duration::max());
@@ -290,7 +282,7 @@ TEST(LockOrder, LeavesNoCircleOfSharesAndSingleExclusives) {
 }
 
 TEST(LockOrder, LeavesOnlyCirclesOfHoldersOnceLocksAreTakenOneByOne) {
-  std::uint32_t const first = seed();
+  auto const first = static_cast<std::uint32_t>(test::seed());
   for (std::uint32_t round = 0; round < rounds(2000); ++round) {
     Random random(first + round);
     World world(random, 2 + below(random, 2), std::chrono::nanoseconds(1));
@@ -340,7 +332,7 @@ TEST(LockOrder, LetsEachProcessPassAnExclusiveRequestAFewTimesOnly) {
   constexpr std::size_t sharing = 8;
   constexpr std::size_t alone = 2;
   constexpr std::size_t passes_expected = 10;  // if all shared requests pass there are dozens
-  std::uint32_t const first = seed();
+  auto const first = static_cast<std::uint32_t>(test::seed());
   std::size_t most = 0;
   for (std::uint32_t round = 0; round < rounds(100); ++round) {
     Random random(first + round);
@@ -368,7 +360,7 @@ TEST(LockOrder, LetsEachProcessPassAnExclusiveRequestAFewTimesOnly) {
 TEST(LockOrder, LetsNobodyPassForAsLongAsItKeepsAnotherLock) {
   constexpr std::size_t passes_expected =
       3;  // if the time of the kept lock counts each time there are dozens
-  std::uint32_t const first = seed();
+  auto const first = static_cast<std::uint32_t>(test::seed());
   std::size_t most = 0;
   for (std::uint32_t round = 0; round < rounds(100); ++round) {
     Random random(first + round);
