@@ -113,6 +113,15 @@ TEST(Seal, RefusesEachChangedBit) {
   EXPECT_EQ(open(opener, sealed, header, payload), Verdict::opened);
 }
 
+/// `message` with each shorter `part` is refused.
+void expect_truncations_refused(Opener& opener, Sealed const& message, Bytes Sealed::*part) {
+  for (std::size_t bytes = 0; bytes < (message.*part).size(); ++bytes) {
+    Sealed cut = message;
+    (cut.*part).resize(bytes);
+    EXPECT_EQ(open(opener, cut), Verdict::forged) << bytes;
+  }
+}
+
 TEST(Seal, RefusesTruncatedAndExtendedMessages) {
   Connection const connection;
   Sealer sealer(connection.keys.requests);
@@ -120,14 +129,8 @@ TEST(Seal, RefusesTruncatedAndExtendedMessages) {
   Bytes const header = filled(80, 1);
   Bytes const payload = filled(64, 2);
   Sealed const sealed = connection.seal(sealer, header, payload);
-  for (std::size_t bytes = 0; bytes < sealed.header.size(); ++bytes) {
-    Bytes const cut(sealed.header.begin(), sealed.header.begin() + static_cast<std::ptrdiff_t>(bytes));
-    EXPECT_EQ(open(opener, {cut, sealed.payload}), Verdict::forged) << bytes;
-  }
-  for (std::size_t bytes = 0; bytes < sealed.payload.size(); ++bytes) {
-    Bytes const cut(sealed.payload.begin(), sealed.payload.begin() + static_cast<std::ptrdiff_t>(bytes));
-    EXPECT_EQ(open(opener, {sealed.header, cut}), Verdict::forged) << bytes;
-  }
+  expect_truncations_refused(opener, sealed, &Sealed::header);
+  expect_truncations_refused(opener, sealed, &Sealed::payload);
   Sealed longer = sealed;
   longer.payload.push_back(std::byte{0});
   EXPECT_EQ(open(opener, longer), Verdict::forged);
