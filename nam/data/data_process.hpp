@@ -16,6 +16,7 @@
 #include "nam/data/shares.hpp"
 #include "nam/data/storage.hpp"
 #include "nam/data/storage_file.hpp"
+#include "nam/data/storage_sync.hpp"
 #include "nam/data/window.hpp"
 #include "nam/process/connection.hpp"
 #include "nam/protocol/operation_request.hpp"
@@ -75,6 +76,16 @@ class DataProcess {
     SessionId session;
     std::string window;
   };
+  /// A window that is written to the storage file, for which its session waits.
+  struct Storing {
+    SessionId session;
+    std::string window;
+    Durability durability;            ///< after which the session goes on
+    std::function<void(Held&)> done;  ///< answers the session, or throws Error
+    std::function<void()> failed;     ///< before the session is told of a failure
+    std::uint64_t stored = 0;         ///< bytes of the window
+    std::uint64_t failures = 0;       ///< of earlier syncs
+  };
   struct Quotas {
     std::uint64_t windows = 0;
     std::uint64_t regions = 0;
@@ -132,7 +143,8 @@ class DataProcess {
   void tell_denied(SessionId id, Json const& request, Error const& error);
   void on_request(SessionId id, Message& message);
   Json describe(SessionId id, Held& held);
-  Json enter(SessionId id, Held& held);
+  void enter(SessionId id, Held& held, std::function<void()> failed);
+  void enter_in_catalog(SessionId id, Held& held);
   Json allocate(SessionId id, Json const& request);
   Json keep_for_good(SessionId id, Json const& request);
   Json join(SessionId id, Json const& request);
@@ -150,7 +162,11 @@ class DataProcess {
 
   // durability.cpp: the storage file.
   void load_windows();
-  void store(Window const& window, bool sync) const;
+  void begin_storing(Storing storing);
+  void store_next(std::shared_ptr<Storing> const& storing);
+  void store_part(std::shared_ptr<Storing> const& storing);
+  void end_storing(Storing const& storing, Error const* failure);
+  void answer_session(SessionId id, Json const& answer);
   void store_all() const noexcept;
   void store_some();
 
@@ -189,6 +205,7 @@ class DataProcess {
   StorageKind kind_ = StorageKind::memory;
   std::optional<Storage> storage_;
   std::optional<StorageFile> file_;
+  std::optional<StorageSync> sync_;  ///< of the file, from the first window on that needs it
   std::optional<SharedControl> shared_;
   std::optional<SegmentAllocator> free_;
   DataEngine::Network network_;         ///< for the engine; without interfaces there is no engine

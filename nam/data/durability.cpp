@@ -12,6 +12,8 @@ namespace {
 
 /// Bytes that are compared in the background each second: a few milliseconds.
 constexpr std::uint64_t background_bytes = 16u << 20;
+/// As many as the largest read and write: less than a millisecond.
+constexpr std::uint64_t bytes_in_a_turn = 1u << 20;
 
 }  // namespace
 
@@ -31,18 +33,73 @@ void DataProcess::load_windows() {
   file_->clear(end, storage_->bytes() - end);
 }
 
-/// After this the window survives the processes of the server; with `sync` also a crash of the machine.
-void DataProcess::store(Window const& window, bool sync) const {
-  if (!file_) return;
-  file_->store(storage_->descriptor(), window.offset, SegmentAllocator::footprint(window.bytes));
-  if (sync) file_->sync();
+/// The session waits until the window is as durable as it is to be. Others do not: the window is written in
+/// turns of the session's user, and a thread waits for the disk.
+void DataProcess::begin_storing(Storing storing) {
+  if (!file_) return storing.done(windows_.at(storing.window));
+  if (storing.durability == Durability::storage && !sync_) sync_.emplace(loop_, [this] { file_->sync(); });
+  if (sync_) storing.failures = sync_->failures();
+  Connection& connection = *sessions_.at(storing.session).connection;
+  store_next(std::make_shared<Storing>(std::move(storing)));
+  connection.pause();
+}
+
+void DataProcess::store_next(std::shared_ptr<Storing> const& storing) {
+  uid_t const user = sessions_.at(storing->session).identity.uid;
+  loop_.in_turn(std::to_string(user), [this, storing] {
+    if (!sessions_.contains(storing->session)) return;
+    try {
+      store_part(storing);
+    } catch (Error const& error) {
+      end_storing(*storing, &error);
+    }
+  });
+}
+
+void DataProcess::store_part(std::shared_ptr<Storing> const& storing) {
+  auto const found = windows_.find(storing->window);
+  if (found == windows_.end()) throw Error(ErrorCode::not_found, "the window was evicted");
+  Window const& window = found->second.window;
+  std::uint64_t const length = SegmentAllocator::footprint(window.bytes);
+  std::uint64_t const end = file_->store(storage_->descriptor(), window.offset + storing->stored,
+                                         length - storing->stored, bytes_in_a_turn);
+  storing->stored = end - window.offset;
+  if (storing->stored < length) return store_next(storing);
+  if (storing->durability != Durability::storage) return end_storing(*storing, nullptr);
+  if (sync_->failures() != storing->failures)
+    throw Error(ErrorCode::internal, "the storage file of the grant could not be written");
+  sync_->request([this, storing](Error const* failure) { end_storing(*storing, failure); });
+}
+
+void DataProcess::end_storing(Storing const& storing, Error const* failure) {
+  if (!sessions_.contains(storing.session)) return;
+  try {
+    if (failure != nullptr) throw *failure;
+    auto const found = windows_.find(storing.window);
+    if (found == windows_.end()) throw Error(ErrorCode::not_found, "the window was evicted");
+    storing.done(found->second);
+  } catch (Error const& error) {
+    storing.failed();
+    answer_session(storing.session, to_answer(error));
+  }
+}
+
+/// To a request that the session may have to wait for.
+void DataProcess::answer_session(SessionId id, Json const& answer) {
+  Connection& connection = *sessions_.at(id).connection;
+  connection.post(answer);
+  if (connection.is_paused()) connection.resume();
 }
 
 /// An ordered end promises no more than the operations before it did: failures are reported in the log.
 void DataProcess::store_all() const noexcept {
+  if (!file_) return;
   for (auto const& [id, held] : windows_) {
+    Window const& window = held.window;
+    if (!window.persistent) continue;
     try {
-      if (held.window.persistent) store(held.window, held.window.durability == Durability::storage);
+      file_->store(storage_->descriptor(), window.offset, SegmentAllocator::footprint(window.bytes));
+      if (window.durability == Durability::storage) file_->sync();
     } catch (std::exception const& error) {
       log(Severity::error, "window " + id + " is not written to storage: " + error.what());
     }

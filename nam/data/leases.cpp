@@ -43,7 +43,7 @@ void DataProcess::end_silent_sessions() {
   looked_ = now;
   for (auto& [id, session] : sessions_) {
     if (session.is_local || lease_.count() == 0) continue;
-    // Messages that arrive while the session waits for the control process are unread.
+    // Messages that arrive while the session waits for the control process or the storage file are unread.
     if (was_stopped || session.connection->is_paused()) session.heard = now;
     if (now - session.heard <= lease_) continue;
     log(Severity::warning, "a session of user " + std::to_string(session.identity.uid) +

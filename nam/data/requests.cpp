@@ -139,7 +139,6 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   Window window;
   window.bytes = lay_out(field<std::vector<std::uint64_t>>(request, "sizes"),
                          field<std::vector<std::uint64_t>>(request, "units"), &window.regions);
-  window.persistent = field_or(request, "persistent", false);
   window.ownership = {session.identity.uid,
                       session.identity.groups.empty() ? gid_t{0} : session.identity.groups.front(),
                       field_or(request, "mode", 0600u)};
@@ -170,12 +169,16 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   return window;
 }
 
-/// Returns the answer for a persistent window once it is in the catalog; null until then.
-Json DataProcess::enter(SessionId id, Held& held) {
+/// A persistent window is answered for when it stands in the catalog. Until it is in the file, which may
+/// still have what another window has left there, it ends with its session.
+void DataProcess::enter(SessionId id, Held& held, std::function<void()> failed) {
+  begin_storing({id, held.window.id, held.window.durability,
+                 [this, id](Held& stored) { enter_in_catalog(id, stored); }, std::move(failed)});
+}
+
+void DataProcess::enter_in_catalog(SessionId id, Held& held) {
   if (!control_)
     throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
-  // The file may still have the content of another window there.
-  store(held.window, held.window.durability == Durability::storage);
   held.session = 0;
   held.window.persistent = true;
   std::uint64_t const creation = next_creation_++;
@@ -183,7 +186,7 @@ Json DataProcess::enter(SessionId id, Held& held) {
   if (loading_) loading_->newer.insert(held.window.id);
   sessions_.at(id).connection->pause();
   control_->post({{"op", "create"}, {"creation", creation}, {"window", to_json(held.window)}});
-  return nullptr;
+  tell_usage();
 }
 
 Json DataProcess::allocate(SessionId id, Json const& request) {
@@ -198,7 +201,9 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   Held& held = windows_.at(name);
   tell_usage_of(held.window);
   try {
-    return persistent ? enter(id, held) : describe(id, held);
+    if (!persistent) return describe(id, held);
+    enter(id, held, [this, name] { drop(name); });
+    return nullptr;
   } catch (Error const&) {
     drop(name);
     throw;
@@ -209,7 +214,8 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
 Json DataProcess::keep_for_good(SessionId id, Json const& request) {
   Held& held = window_for(id, request, Access::write);
   if (held.session != id) throw Error(ErrorCode::denied, "the window is not one that ends with this session");
-  return enter(id, held);
+  enter(id, held, [] {});
+  return nullptr;
 }
 
 Json DataProcess::join(SessionId id, Json const& request) {
@@ -223,16 +229,15 @@ void DataProcess::release(SessionId id, Json const& request) {
   if (held.session != 0) {
     if (held.session != id) throw Error(ErrorCode::denied, "the window belongs to another session");
     drop(std::string(held.window.id));
-  } else {
-    store(held.window, false);
+    return answer_session(id, done);
   }
-  sessions_.at(id).connection->post(done);
+  begin_storing(
+      {id, held.window.id, Durability::server, [this, id](Held&) { answer_session(id, done); }, [] {}});
 }
 
 void DataProcess::persist(SessionId id, Json const& request) {
   Window const& window = window_for(id, request, Access::write).window;
-  store(window, window.durability == Durability::storage);
-  sessions_.at(id).connection->post(done);
+  begin_storing({id, window.id, window.durability, [this, id](Held&) { answer_session(id, done); }, [] {}});
 }
 
 namespace {

@@ -96,20 +96,23 @@ void StorageFile::load(int memory, std::uint64_t offset, std::uint64_t length) c
   }
 }
 
-void StorageFile::store(int memory, std::uint64_t offset, std::uint64_t length) const {
+std::uint64_t StorageFile::store(int memory, std::uint64_t offset, std::uint64_t length,
+                                 std::uint64_t most) const {
   check_length();
-  auto const wanted = std::make_unique<std::byte[]>(piece_bytes);
-  auto const present = std::make_unique<std::byte[]>(piece_bytes);
+  auto const wanted = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
+  auto const present = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
   std::uint64_t const end = offset + length;
-  while (offset < end) {
+  for (std::uint64_t compared = 0; offset < end && compared < most;) {
     offset = std::min(next_data(memory, offset, end), next_data(descriptor_.get(), offset, end));
-    if (offset == end) return;
+    if (offset == end) break;
     std::size_t const bytes = std::min<std::uint64_t>(piece_bytes, end - offset);
     read_all(memory, wanted.get(), offset, bytes, the_memory);
     read_all(descriptor_.get(), present.get(), offset, bytes, the_file);
     store_piece(wanted.get(), present.get(), offset, bytes);
     offset += bytes;
+    compared += bytes;
   }
+  return offset;
 }
 
 /// Neighbouring pages are written by one call.

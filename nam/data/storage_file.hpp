@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "engine/base/shared_memory.hpp"
@@ -21,10 +22,12 @@ class StorageFile {
   /// Copies [offset, offset + length) of the file into the same range of file `memory`. Throws Error.
   void load(int memory, std::uint64_t offset, std::uint64_t length) const;
 
-  /// Writes the pages of [offset, offset + length) in which file `memory` differs. When this returns, the
-  /// range survives the processes of the server; after sync() a crash of the machine, too. Throws Error: the
-  /// file is gone, was cut, or cannot be written.
-  void store(int memory, std::uint64_t offset, std::uint64_t length) const;
+  /// Writes the pages of [offset, offset + length) in which file `memory` differs, until `most` bytes were
+  /// compared; returns where it has stopped, offset + length at the end. What is written survives the
+  /// processes of the server; after sync() a crash of the machine, too. Throws Error: the file is gone, was
+  /// cut, or cannot be written.
+  std::uint64_t store(int memory, std::uint64_t offset, std::uint64_t length,
+                      std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) const;
   void sync() const;
 
   /// Makes [offset, offset + length) zero. Throws Error.

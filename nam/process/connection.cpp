@@ -90,7 +90,7 @@ void Connection::take_messages() {
       if (!message) return;
       quiet_ = field_or(message->head, "quiet", false);
       on_message_(*message);
-      quiet_ = false;
+      quiet_ = quiet_ && paused_;
     } catch (Error const& error) {
       quiet_ = quiet_ && error.code() != ErrorCode::malformed;
       post(to_answer(error));
@@ -120,6 +120,7 @@ void Connection::post(Json const& head, std::vector<std::byte> data,
 
 void Connection::resume() {
   paused_ = false;
+  quiet_ = false;
   resume_reading();
 }
 

@@ -19,7 +19,8 @@ class Connection {
   /// `on_message` may throw Error, which then is the answer; Error(malformed) ends the connection, as does
   /// any other exception, after Error(internal). It is not called again before an answer is posted while the
   /// connection is `paused`. A request that is `quiet` has no answer: messages that are posted meanwhile are
-  /// not sent. `on_close` is called once, and must destroy the connection only by EventLoop::later.
+  /// not sent, until resume() if the request pauses the connection. `on_close` is called once, and must destroy
+  /// the connection only by EventLoop::later.
   Connection(EventLoop& loop, Channel channel, OnMessage on_message, OnClose on_close);
   ~Connection();
   Connection(Connection const&) = delete;

@@ -1,5 +1,5 @@
-/// Many requests that arrive together: other clients are served in between. The tests count the requests that
-/// are served meanwhile.
+/// Many requests that come together, and long ones: others are served in between. The tests count the
+/// requests that are served meanwhile. A server that lets nobody in between serves two at most.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -12,6 +12,7 @@
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 #include "tests/nam/windows_of_server.hpp"
+#include "tests/support/slowness.hpp"
 
 namespace mpixrma::nam {
 namespace {
@@ -84,10 +85,30 @@ class Turns : public ::testing::Test {
   }
   void start() {
     server.start();
-    std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
+    server.admit_all_users();
     grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
   }
-  /// Makes a window with a long description.
+  /// A server with storage files, which waits for the disk while held_sync() is there.
+  void start_with_file() {
+    server.spawn({"--size", "64M", "--listen", "none", "--storage", "file"}, [this] {
+      ::setenv("LD_PRELOAD", MPIX_HELD_SYNC, 1);
+      ::setenv("MPIX_TEST_HELD_SYNC", held_sync().c_str(), 1);
+    });
+    server.await();
+    server.admit_all_users();
+    grant = server.grant(large + (1u << 20), {{"owner", std::to_string(owner)}});
+  }
+  std::string held_sync() const { return (server.directory() / "held").string(); }
+  /// All processes of the server at once.
+  void kill_and_restart() {
+    pid_t const process = server.data_process(grant);
+    server.kill();
+    ::kill(process, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return ::kill(process, 0) != 0; }));
+    server.start({"--size", "64M", "--listen", "none", "--storage", "file"});
+  }
+  static constexpr std::size_t large = 48u << 20;
+  /// With a long description.
   std::string window_of_many_regions(unsigned mode) const {
     std::vector<std::uint64_t> const sizes(20000, 0);
     std::vector<std::uint64_t> const units(20000, 1);
@@ -131,6 +152,96 @@ TEST_F(Turns, RequestsOfAStrangerLeaveTheControlProcessToOthers) {
     EXPECT_GE(served, 10);
     return served >= 10;
   }));
+}
+
+std::vector<std::byte> read_all(std::string const& port) {
+  WindowInfo window;
+  Session session = Session::connect(port, &window);
+  return content(session, window, 0);
+}
+
+TEST_F(Turns, PersistOfALargeWindowLeavesTheDataProcessToOthers) {
+  if (test::sanitized) GTEST_SKIP() << "loads a library before the sanitizer's";
+  start_with_file();
+  Session session = Session::open(grant);
+  WindowInfo const window = session.allocate({large}, {1}, {.persistent = true, .mode = 0666});
+  GrantMapping const memory = session.map();
+  auto const written = pattern(large, 3);
+  std::memcpy(memory.base() + window.regions[0].offset, written.data(), large);
+  EXPECT_TRUE(as_user(attacker, [&] {
+    WindowInfo found;
+    Session other = Session::connect(window.port, &found);
+    RawClient guest(server.address());
+    (void)guest.ask({{"op", "connect"}, {"port", window.port}});
+    int const served =
+        served_during(guest, {{"op", "persist"}, {"window", window.id}}, 1, [&] { (void)other.usage(); });
+    EXPECT_GE(served, 4);
+    return served >= 4;
+  }));
+  kill_and_restart();
+  EXPECT_TRUE(read_all(window.port) == written);
+}
+
+TEST_F(Turns, NewPersistentWindowLeavesTheDataProcessToOthers) {
+  if (test::sanitized) GTEST_SKIP() << "loads a library before the sanitizer's";
+  start_with_file();
+  Session other = Session::open(grant);
+  RawClient allocating(server.address());
+  (void)allocating.ask({{"op", "open"}, {"grant", grant.grant}});
+  Json const request{
+      {"op", "allocate"}, {"sizes", {large}}, {"units", {1}}, {"persistent", true}, {"mode", 0600}};
+  int const served = served_during(allocating, request, 1, [&] { (void)other.usage(); });
+  EXPECT_GE(served, 4);
+  EXPECT_EQ(server.show(grant).at("window_list").size(), 1u);
+}
+
+/// A slow disk delays the one who waits for it.
+TEST_F(Turns, PersistToASlowDiskLeavesTheDataProcessToOthers) {
+  if (test::sanitized) GTEST_SKIP() << "loads a library before the sanitizer's";
+  start_with_file();
+  Session session = Session::open(grant);
+  WindowInfo const window =
+      session.allocate({10000}, {1}, {.persistent = true, .durability = "storage", .mode = 0666});
+  session.write(window, 0, 0, pattern(10000, 3));
+  std::ofstream(held_sync()).put('x');
+  RawClient waiting(server.address());
+  (void)waiting.ask({{"op", "connect"}, {"port", window.port}});
+  waiting.send(frames({{"op", "persist"}, {"window", window.id}}, 1));
+  for (unsigned i = 0; i < 100; ++i) {
+    session.write(window, 0, i, pattern(1, 100 + i));
+    EXPECT_FALSE(waiting.has_answer());
+  }
+  std::filesystem::remove(held_sync());
+  EXPECT_EQ(waiting.receive(), (Json{{"ok", true}}));
+  session.persist(window);
+  kill_and_restart();
+  auto expected = pattern(10000, 3);
+  for (unsigned i = 0; i < 100; ++i) expected[i] = pattern(1, 100 + i)[0];
+  EXPECT_TRUE(read_all(window.port) == expected);
+}
+
+/// A session that ends while its window goes to storage.
+TEST_F(Turns, SessionThatEndsWhileItWaitsForTheDiskLeavesNoWindow) {
+  if (test::sanitized) GTEST_SKIP() << "loads a library before the sanitizer's";
+  start_with_file();
+  Session other = Session::open(grant);
+  std::ofstream(held_sync()).put('x');
+  {
+    RawClient waiting(server.address());
+    (void)waiting.ask({{"op", "open"}, {"grant", grant.grant}});
+    waiting.send(frames({{"op", "allocate"},
+                         {"sizes", {10000}},
+                         {"units", {1}},
+                         {"persistent", true},
+                         {"durability", "storage"}},
+                        1));
+    EXPECT_TRUE(eventually([&] { return other.usage().at("windows") == 1; }));
+  }
+  EXPECT_TRUE(eventually([&] { return other.usage().at("windows") == 0; }));
+  std::filesystem::remove(held_sync());
+  WindowInfo const window = other.allocate({large}, {1}, {.persistent = true, .durability = "storage"});
+  EXPECT_EQ(other.usage().at("windows"), 1);
+  EXPECT_TRUE(content(other, window, 0) == std::vector<std::byte>(large));
 }
 
 }  // namespace
