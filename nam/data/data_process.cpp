@@ -44,6 +44,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     give_back_concealed();
     store_some();
     wait_for_control();
+    tell_omitted_denials();
   });
   loop_.linger(std::chrono::microseconds(100));
   reservation_timer_ = loop_.add_timer([this] { reserve_next(); });

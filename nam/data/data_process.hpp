@@ -18,6 +18,7 @@
 #include "nam/data/storage_file.hpp"
 #include "nam/data/storage_sync.hpp"
 #include "nam/data/window.hpp"
+#include "nam/process/budgets.hpp"
 #include "nam/process/connection.hpp"
 #include "nam/protocol/operation_request.hpp"
 #include "nam/protocol/shared_control.hpp"
@@ -141,6 +142,7 @@ class DataProcess {
   // requests.cpp: requests of sessions.
   void serve(SessionId id, Message& message);
   void tell_denied(SessionId id, Json const& request, Error const& error);
+  void tell_omitted_denials();
   void on_request(SessionId id, Message& message);
   Json describe(SessionId id, Held& held);
   void enter(SessionId id, Held& held, std::function<void()> failed);
@@ -215,9 +217,9 @@ class DataProcess {
   Shares descriptor_shares_;  ///< for sockets of sessions, and for their locks
   Shares message_shares_;     ///< bytes of messages that are not complete, or not sent
   std::map<std::string, Held> windows_;
-  std::chrono::steady_clock::time_point next_denial_;  ///< reported to the control process
-  std::uint64_t regions_ = 0;                          ///< of all windows
-  std::uint64_t metadata_ = 0;                         ///< of all windows, bytes
+  Budgets denials_{10, 1};      ///< told to the control process, of each user
+  std::uint64_t regions_ = 0;   ///< of all windows
+  std::uint64_t metadata_ = 0;  ///< of all windows, bytes
   std::optional<Loading> loading_;
   bool is_loaded_ = false;
   std::vector<Piece> concealed_;  ///< of windows that have ended, and that clients may still reach

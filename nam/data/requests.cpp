@@ -9,6 +9,7 @@
 #include "nam/data/data_process.hpp"
 #include "nam/protocol/descriptors.hpp"
 #include "nam/protocol/locator.hpp"
+#include "nam/protocol/text.hpp"
 #include "nam/protocol/units.hpp"
 
 namespace mpixrma::nam {
@@ -16,6 +17,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t largest_read = 1u << 20;
+constexpr std::size_t longest_told = 300;  ///< of a text of a client, to the control process
 
 }  // namespace
 
@@ -28,19 +30,37 @@ void DataProcess::serve(SessionId id, Message& message) {
   }
 }
 
-/// Reports a denied request for the audit; so seldom that no session floods the control process.
+/// For the audit; of each user so seldom that none floods the control process.
 void DataProcess::tell_denied(SessionId id, Json const& request, Error const& error) {
-  constexpr std::chrono::milliseconds pause{100};
-  auto const now = std::chrono::steady_clock::now();
-  if (!control_ || control_->output_bytes() != 0 || now < next_denial_) return;
-  next_denial_ = now + pause;
+  if (!control_) return;
+  uid_t const user = sessions_.at(id).identity.uid;
+  auto const now = Budgets::Clock::now();
+  // A control process that does not read is told later.
+  if (control_->output_bytes() != 0) return denials_.refuse(std::to_string(user), now);
+  auto const omitted = denials_.take(std::to_string(user), now);
+  if (!omitted) return;
   auto const window = request.find("window");
-  control_->post(
-      {{"op", "denied"},
-       {"uid", sessions_.at(id).identity.uid},
-       {"request", field<std::string>(request, "op")},
-       {"window", window != request.end() && window->is_string() ? window->get<std::string>() : ""},
-       {"text", error.what()}});
+  std::string const name =
+      window != request.end() && window->is_string() ? window->get<std::string>() : std::string();
+  control_->post({{"op", "denied"},
+                  {"uid", user},
+                  {"request", shortened(field<std::string>(request, "op"), longest_told)},
+                  {"window", shortened(name, longest_told)},
+                  {"text", shortened(error.what(), longest_told)},
+                  {"omitted", *omitted}});
+}
+
+/// Once a second.
+void DataProcess::tell_omitted_denials() {
+  if (!control_ || control_->output_bytes() != 0) return;
+  for (Budgets::Refused const& each : denials_.take_refused(Budgets::Clock::now())) {
+    if (each.source == Budgets::others) continue;  // nobody's in particular
+    control_->post({{"op", "denied"},
+                    {"uid", static_cast<uid_t>(std::stoul(each.source))},
+                    {"request", ""},
+                    {"text", ""},
+                    {"omitted", each.count}});
+  }
 }
 
 void DataProcess::on_request(SessionId id, Message& message) {

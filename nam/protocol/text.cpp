@@ -71,6 +71,13 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string shortened(std::string_view text, std::size_t longest) {
+  if (text.size() <= longest) return std::string(text);
+  std::size_t end = longest;
+  while (end != 0 && (static_cast<unsigned char>(text[end]) & 0xc0u) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
 void check_name(std::string_view name) {
   if (name.empty() || name.size() > longest_name)
     throw Error(ErrorCode::bad_request, "a name has 1 to " + std::to_string(longest_name) + " bytes");

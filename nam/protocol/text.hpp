@@ -1,10 +1,14 @@
 /// Text written by other users: validation, and safe output.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace mpixrma::nam {
+
+/// Returns the text, or its first `longest` bytes and "..."; no character is cut.
+std::string shortened(std::string_view text, std::size_t longest);
 
 /// Maximum length in bytes of a name that can be published.
 inline constexpr std::size_t longest_name = 255;

@@ -12,9 +12,8 @@ namespace {
 constexpr std::array<std::string_view, 8> audited{"grant",     "revoke", "extend", "evict",
                                                   "unpublish", "chmod",  "secret", "rotate_key"};
 
-/// Returns the object of a request, shortened to the room in a line.
+/// The object of a request.
 std::string object_of(Json const& request) {
-  constexpr std::size_t longest = 300;
   std::string text;
   for (char const* const name : {"grant", "port", "window", "name", "user", "owner", "bytes", "mode"}) {
     auto const found = request.find(name);
@@ -22,7 +21,6 @@ std::string object_of(Json const& request) {
     if (!text.empty()) text += ' ';
     text += found->is_string() ? found->get_ref<std::string const&>() : found->dump();
   }
-  if (text.size() > longest) text.resize(longest);
   return text;
 }
 

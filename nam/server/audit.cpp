@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -23,7 +22,7 @@ namespace {
 
 constexpr double lines_a_second = 20;
 constexpr double most_lines = 100;  ///< at once
-constexpr std::size_t most_sources = 1024;
+constexpr std::size_t longest_field = 300;
 
 std::string time_now() {
   std::time_t const now = std::time(nullptr);
@@ -33,13 +32,17 @@ std::string time_now() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
+/// A '\' that is not the text's own begins "\xNN" of printable().
 std::string quoted(std::string_view text) {
+  std::string const bounded = shortened(text, longest_field);
+  std::string_view left = bounded;
   std::string shown = "\"";
-  for (char const c : printable(text)) {
-    if (c == '"') shown += '\\';
-    shown += c;
+  for (std::size_t at = left.find_first_of("\"\\"); at != std::string_view::npos;
+       at = left.find_first_of("\"\\")) {
+    shown += printable(left.substr(0, at)) + '\\' + left[at];
+    left.remove_prefix(at + 1);
   }
-  return shown + '"';
+  return shown + printable(left) + '"';
 }
 
 }  // namespace
@@ -63,7 +66,8 @@ std::string describe_peer(engine::FileDescriptor const& socket) {
   return std::string(1, '[').append(text).append("]:").append(std::to_string(ntohs(v6.sin6_port)));
 }
 
-AuditLog::AuditLog(std::string file) : file_(std::move(file)) {
+AuditLog::AuditLog(std::string file)
+    : file_(std::move(file)), users_(lines_a_second, most_lines), hosts_(lines_a_second, most_lines) {
   reopen();
   if (!file_.empty() && !opened_)
     throw Error(ErrorCode::bad_request,
@@ -77,33 +81,25 @@ void AuditLog::reopen() {
   if (fresh) opened_ = std::move(fresh);
 }
 
-bool AuditLog::admit(std::string const& source, std::uint64_t* omitted) {
-  auto const now = std::chrono::steady_clock::now();
-  if (sources_.size() >= most_sources)
-    std::erase_if(sources_, [&](auto const& entry) {
-      return entry.second.omitted == 0 && now - entry.second.seen > std::chrono::seconds(10);
-    });
-  if (sources_.size() >= most_sources && !sources_.contains(source)) sources_.clear();
-  auto const [found, is_new] = sources_.try_emplace(source, Source{most_lines, now, 0});
-  Source& known = found->second;
-  double const seconds = std::chrono::duration<double>(now - known.seen).count();
-  known.seen = now;
-  known.lines = std::min(most_lines, known.lines + seconds * lines_a_second);
-  if (known.lines < 1) {
-    ++known.omitted;
-    return false;
-  }
-  known.lines -= 1;
-  *omitted = std::exchange(known.omitted, 0);
-  return true;
+void AuditLog::record(Act const& act) {
+  bool const is_host = act.user.empty();
+  // The port of a TCP connection is chosen by the peer.
+  std::string const source(is_host ? act.from.substr(0, act.from.rfind(':')) : act.user);
+  bool const is_act = act.result != omitted_acts;
+  auto const omitted =
+      (is_host ? hosts_ : users_).take(source, Budgets::Clock::now(), act.omitted + (is_act ? 1 : 0));
+  if (omitted) write_line(act, act.omitted + *omitted);
 }
 
-void AuditLog::record(Act const& act) {
-  // The port of a TCP connection is chosen by the peer.
-  std::string const source =
-      act.user.empty() ? std::string(act.from.substr(0, act.from.rfind(':'))) : std::string(act.user);
-  std::uint64_t omitted = 0;
-  if (!admit(source, &omitted)) return;
+void AuditLog::tell_omitted() {
+  auto const now = Budgets::Clock::now();
+  for (Budgets::Refused const& each : users_.take_refused(now))
+    write_line({each.source, "", "", "", omitted_acts}, each.count);
+  for (Budgets::Refused const& each : hosts_.take_refused(now))
+    write_line({"", each.source, "", "", omitted_acts}, each.count);
+}
+
+void AuditLog::write_line(Act const& act, std::uint64_t omitted) {
   std::string line = "audit user=" + quoted(act.user) + " from=" + quoted(act.from) +
                      " request=" + quoted(act.request) + " object=" + quoted(act.object) +
                      " result=" + std::string(act.result);

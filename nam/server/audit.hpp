@@ -3,13 +3,12 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "engine/base/shared_memory.hpp"
+#include "nam/process/budgets.hpp"
 
 namespace mpixrma::nam {
 
@@ -19,12 +18,13 @@ std::string describe_peer(engine::FileDescriptor const& socket);
 class AuditLog {
  public:
   struct Act {
-    std::string_view user;  ///< a claimed one where the connection is not authenticated
+    std::string_view user;  ///< empty where the connection is not authenticated
     std::string_view from;  ///< as of describe_peer()
     std::string_view request;
     std::string_view object;
-    std::string_view result;  ///< "done", "denied"
+    std::string_view result;  ///< "done", "denied", or omitted_acts
     std::string_view reason = {};
+    std::uint64_t omitted = 0;  ///< earlier acts of the user that nobody has recorded
   };
 
   /// Appends to `file`, which only the server's user can read; to the server's log if it is empty. Throws
@@ -33,24 +33,24 @@ class AuditLog {
   /// Opens the file again, which may have been moved away.
   void reopen();
 
-  /// Writes a line. The lines of a user, or of the peer of a connection without one, are limited to a number
-  /// per second; the next line says how many were left out.
+  /// The result of a line that tells only how many acts were left out.
+  static constexpr std::string_view omitted_acts = "omitted";
+
+  /// A line. A user, or the host of a connection without one, has so many lines a second; the next line says
+  /// how many were left out.
   void record(Act const& act);
+  /// Once a second: a line for each whose acts were left out, and who has done nothing since.
+  void tell_omitted();
 
  private:
-  struct Source {
-    double lines = 0;  ///< that may be written now
-    std::chrono::steady_clock::time_point seen;
-    std::uint64_t omitted = 0;
-  };
-  /// Returns whether the source may write a line, and sets `*omitted` to the number of lines left out before.
-  bool admit(std::string const& source, std::uint64_t* omitted);
+  void write_line(Act const& act, std::uint64_t omitted);
   void write(std::string const& line);
 
   std::string file_;
   engine::FileDescriptor opened_;
   bool has_failed_ = false;
-  std::map<std::string, Source> sources_;
+  Budgets users_;
+  Budgets hosts_;
 };
 
 }  // namespace mpixrma::nam

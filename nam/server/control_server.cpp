@@ -236,6 +236,7 @@ void ControlServer::tick() {
   }
   drop_ended();
   remove_lost_windows();
+  audit_.tell_omitted();
   (void)reserve_.take();
 }
 

@@ -116,9 +116,11 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
   };
   events.create = [this, id](Json const& window) { return keep_window(id, window); };
   events.denied = [this, id](Json const& act) {
-    audit_.record({user_name(field<uid_t>(act, "uid")), "session of grant " + id,
-                   field<std::string>(act, "request"), field_or<std::string>(act, "window", ""), "denied",
-                   field<std::string>(act, "text")});
+    auto const request = field<std::string>(act, "request");
+    audit_.record({user_name(field<uid_t>(act, "uid")), "session of grant " + id, request,
+                   field_or<std::string>(act, "window", ""),
+                   request.empty() ? AuditLog::omitted_acts : "denied", field<std::string>(act, "text"),
+                   field_or<std::uint64_t>(act, "omitted", 0)});
   };
   events.ended = [this] { loop_.later([this] { drop_ended(); }); };
   events.lost_window = [this, id](std::string const& window) {

@@ -1,0 +1,141 @@
+/// Lines of the audit log, and how many a user may cause, without a server.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nam/process/budgets.hpp"
+#include "nam/protocol/text.hpp"
+#include "nam/protocol/user_secret.hpp"
+#include "nam/server/audit.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+class Audit : public ::testing::Test {
+ protected:
+  ~Audit() override { std::filesystem::remove(file); }
+  std::vector<std::string> lines_with(std::string const& text) const {
+    std::ifstream stream(file);
+    std::vector<std::string> found;
+    for (std::string line; std::getline(stream, line);) {
+      if (line.find(text) != std::string::npos) found.push_back(line);
+    }
+    return found;
+  }
+  /// Lines with `text`, and the acts that they say were left out; a line that says only this is no act.
+  std::uint64_t acts_told(std::string const& text) const {
+    std::uint64_t acts = 0;
+    for (std::string const& line : lines_with(text)) {
+      if (line.find("result=omitted") == std::string::npos) ++acts;
+      std::size_t const at = line.find(" omitted=");
+      if (at != std::string::npos) acts += std::stoull(line.substr(at + 9));
+    }
+    return acts;
+  }
+
+  std::string const file = std::filesystem::temp_directory_path() / ("audit-" + random_identifier());
+  AuditLog log{file};
+};
+
+TEST_F(Audit, OneUsersActsHideNoneOfAnother) {
+  std::string const reason(100000, 'x');
+  for (int i = 0; i < 5000; ++i) log.record({"eve", "pid 1", "evict", "window", "denied", reason});
+  log.record({"bob", "pid 2", "evict", "window", "denied", "no"});
+  EXPECT_EQ(lines_with("user=\"bob\"").size(), 1u);
+  EXPECT_LT(lines_with("user=\"eve\"").size(), 1000u);
+  while (acts_told("user=\"eve\"") < 5000) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    log.tell_omitted();
+  }
+  EXPECT_EQ(acts_told("user=\"eve\""), 5000u);
+  EXPECT_EQ(acts_told("user=\"bob\""), 1u);
+}
+
+/// Those of a data process that it has not told one by one.
+TEST_F(Audit, ActsLeftOutElsewhereAreCounted) {
+  log.record({"eve", "session of grant 1", "write", "window", "denied", "no", 7});
+  log.record({"eve", "session of grant 1", "", "", AuditLog::omitted_acts, "", 5});
+  EXPECT_EQ(acts_told("user=\"eve\""), 13u);
+  EXPECT_EQ(lines_with("result=omitted omitted=5").size(), 1u);
+}
+
+TEST_F(Audit, AuthenticatedUsersAreNoHosts) {
+  for (int i = 0; i < 5000; ++i)
+    log.record({"", "host" + std::to_string(i) + ":1000", "prove", "", "denied", "no"});
+  log.record({"bob", "10.1.0.6:40000", "evict", "window", "denied", "no"});
+  log.record({"", "host5000:1000", "prove", "", "denied", "no"});
+  EXPECT_EQ(lines_with("user=\"bob\"").size(), 1u);
+  EXPECT_EQ(lines_with("user=\"\"").size(), lines_with("request=\"prove\"").size());
+}
+
+TEST_F(Audit, FieldsAreBounded) {
+  std::string const field = std::string(299, 'x') + "\u00e4" + std::string(100000, 'x');
+  log.record({"eve", "pid 1", field, field, "denied", field});
+  auto const lines = lines_with("user=\"eve\"");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_LT(lines[0].size(), 1200u);
+  EXPECT_NE(lines[0].find("object=\"" + std::string(299, 'x') + "...\""), std::string::npos);
+}
+
+/// A text and another one that shows how it is escaped are different lines.
+TEST_F(Audit, FieldsCannotBeMistaken) {
+  std::vector<std::string> const fields{
+      "a\nb", "a\\x0ab", "a\\\\x0ab", "a\" result=done", "a\\\" result=done", "a\\"};
+  std::vector<std::string> shown;
+  for (std::string const& field : fields) log.record({"eve", "pid 1", "lookup", field, "denied"});
+  for (std::string const& line : lines_with("user=\"eve\""))
+    shown.push_back(line.substr(line.find("object=")));
+  ASSERT_EQ(shown.size(), fields.size());
+  EXPECT_EQ(shown[0], R"(object="a\x0ab" result=denied)");
+  EXPECT_EQ(shown[1], R"(object="a\\x0ab" result=denied)");
+  EXPECT_EQ(shown[3], R"(object="a\" result=done" result=denied)");
+  EXPECT_EQ(shown[5], R"(object="a\\" result=denied)");
+  std::sort(shown.begin(), shown.end());
+  EXPECT_EQ(std::adjacent_find(shown.begin(), shown.end()), shown.end());
+}
+
+TEST(BudgetsTest, AreOfEachSourceAndCountWhatTheyRefuse) {
+  Budgets budgets(10, 2);
+  auto const start = Budgets::Clock::now();
+  EXPECT_EQ(budgets.take("a", start), 0u);
+  EXPECT_EQ(budgets.take("a", start), 0u);
+  EXPECT_EQ(budgets.take("a", start), std::nullopt);
+  EXPECT_EQ(budgets.take("a", start, 5), std::nullopt);
+  EXPECT_EQ(budgets.take("b", start), 0u);
+  EXPECT_TRUE(budgets.take_refused(start).empty());
+  auto const later = start + std::chrono::milliseconds(150);
+  auto const refused = budgets.take_refused(later);
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].source, "a");
+  EXPECT_EQ(refused[0].count, 6u);
+  EXPECT_EQ(budgets.take("a", later), std::nullopt);
+  EXPECT_EQ(budgets.take("a", start + std::chrono::seconds(10)), 1u);
+  EXPECT_EQ(budgets.take("a", start + std::chrono::seconds(10)), 0u);
+  EXPECT_EQ(budgets.take("a", start + std::chrono::seconds(10)), std::nullopt);
+}
+
+TEST(BudgetsTest, KnowNoMoreThanSomeSources) {
+  Budgets budgets(1, 1);
+  auto const start = Budgets::Clock::now();
+  EXPECT_EQ(budgets.take("first", start), 0u);
+  EXPECT_EQ(budgets.take("first", start), std::nullopt);
+  std::uint64_t given = 0;
+  for (int i = 0; i < 5000; ++i) given += budgets.take(std::to_string(i), start) ? 1 : 0;
+  EXPECT_LT(given, 1100u);
+  EXPECT_EQ(budgets.take("first", start + std::chrono::seconds(1)), 1u);
+}
+
+TEST(Text, ShortenedTextsEndWithAWholeCharacter) {
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(shortened("abcd", 3), "abc...");
+  EXPECT_EQ(shortened("ab\u00e4d", 3), "ab...");
+  EXPECT_EQ(shortened("\x80\x80\x80\x80", 3), "...");
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
