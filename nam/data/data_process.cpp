@@ -102,6 +102,7 @@ void DataProcess::tell_ready() {
   Json ready = usage();
   ready["protocol"] = data_protocol_version;
   ready["encrypt"] = network_.encrypt;
+  ready["tells_changes"] = true;
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
 }
@@ -153,6 +154,9 @@ void DataProcess::obey(Message& message) {
     drop(field<std::string>(message.head, "window"), Ending::evicted);
   } else if (op == "chmod") {
     change_mode(field<std::string>(message.head, "window"), field<unsigned>(message.head, "mode"));
+    // A control process of an earlier server does not ask.
+    if (message.head.contains("change"))
+      control_->post({{"op", "changed"}, {"change", message.head["change"]}});
   } else if (op == "end") {
     end(field_or(message.head, "keep_windows", true));
   }

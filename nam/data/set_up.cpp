@@ -138,7 +138,12 @@ void DataProcess::reconcile(Loading const& loaded) {
     shared_->withdraw_others(kept);
   }
   for (auto const& [id, window] : listed) {
-    if (windows_.contains(id)) continue;
+    if (auto const known = windows_.find(id); known != windows_.end()) {
+      // An earlier control process may have ended before it reported a change.
+      if (known->second.window.ownership.mode != window.ownership.mode)
+        change_mode(id, window.ownership.mode);
+      continue;
+    }
     if (loaded.adopted || !free_->take_at(window.offset, window.bytes)) {
       control_->post({{"op", "lost"}, {"window", id}});
       continue;

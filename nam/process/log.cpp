@@ -1,14 +1,20 @@
 #include "nam/process/log.hpp"
 
+#include <fcntl.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "engine/base/shared_memory.hpp"
 #include "nam/protocol/error.hpp"
 
 namespace mpixrma::nam {
 
 void open_log(std::string const& name, std::string const& level, std::string const& file) {
+  // The log names users, grants and addresses: made here, it is not for everybody.
+  if (!file.empty())
+    engine::FileDescriptor const made(
+        ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
   try {
     auto const logger = file.empty() ? spdlog::stderr_logger_mt(name) : spdlog::basic_logger_mt(name, file);
     logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %n[%P] %l: %v");

@@ -155,6 +155,8 @@ void DataLink::take(Message& message) {
     connection_->post(page);
   } else if (op == "create") {
     on_create(message.head);
+  } else if (op == "changed") {
+    on_changed(field<std::uint64_t>(message.head, "change"));
   } else if (op == "denied") {
     events_.denied(message.head);
   } else if (op == "lost") {
@@ -164,6 +166,8 @@ void DataLink::take(Message& message) {
 
 void DataLink::on_ready(Message& message) {
   usage_ = message.head;
+  tells_changes_ = field_or(message.head, "tells_changes", false);
+  if (!tells_changes_) end_changes();
   if (!message.descriptors.empty()) {
     memory_ = std::move(message.descriptors);
     hold_memory();
@@ -224,6 +228,7 @@ void DataLink::on_create(Json const& request) {
 void DataLink::on_close() {
   connection_.reset();
   sessions_.forget_unacknowledged();
+  end_changes();
   bool const has_served = std::exchange(ready_, false);
   if (ending_) return events_.ended();
   if (!failure_.empty()) return;
@@ -285,8 +290,20 @@ void DataLink::remove_window(std::string const& id) {
   if (connection_) connection_->post({{"op", "remove"}, {"window", id}});
 }
 
-void DataLink::change_mode(std::string const& window, unsigned mode) {
-  if (connection_) connection_->post({{"op", "chmod"}, {"window", window}, {"mode", mode}});
+/// A process that starts reads the mode from the catalog.
+void DataLink::change_mode(std::string const& window, unsigned mode, std::function<void()> in_force) {
+  std::uint64_t const change = next_change_++;
+  changes_.emplace(change, std::move(in_force));
+  if (!connection_ || (ready_ && !tells_changes_)) return end_changes();
+  connection_->post({{"op", "chmod"}, {"window", window}, {"mode", mode}, {"change", change}});
+}
+
+void DataLink::on_changed(std::uint64_t change) {
+  if (auto const found = changes_.extract(change)) loop_.later(std::move(found.mapped()));
+}
+
+void DataLink::end_changes() {
+  for (auto& [change, in_force] : std::exchange(changes_, {})) loop_.later(in_force);
 }
 
 std::uint64_t DataLink::held_bytes() const {

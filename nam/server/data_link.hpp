@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,7 +59,9 @@ class DataLink {
   /// Whether so much waits to be sent to the process that only necessary messages are to be added.
   bool is_behind() const noexcept;
   void remove_window(std::string const& id);
-  void change_mode(std::string const& window, unsigned mode);
+  /// Changes the mode of a window; `in_force` is called in the event loop when no request is served with the
+  /// old mode any more.
+  void change_mode(std::string const& window, unsigned mode, std::function<void()> in_force);
   /// Ends the process permanently. If `keep_windows` is set, the content of the memory goes to the storage
   /// file.
   void end(bool keep_windows);
@@ -88,6 +91,8 @@ class DataLink {
   void take(Message& message);
   void on_ready(Message& message);
   void on_create(Json const& request);
+  void on_changed(std::uint64_t change);
+  void end_changes();
   void replace_process();
   void on_close();
   void give_up(Error const& error);
@@ -115,6 +120,9 @@ class DataLink {
   std::chrono::steady_clock::time_point next_look_{};  ///< for processes that have the memory
   SessionQueue sessions_;
   Json usage_ = Json::object();
+  std::map<std::uint64_t, std::function<void()>> changes_;  ///< of modes, that are not in force yet
+  std::uint64_t next_change_ = 1;
+  bool tells_changes_ = false;  ///< the process says when they are: one of an earlier server does not
 };
 
 }  // namespace mpixrma::nam

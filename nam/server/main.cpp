@@ -22,8 +22,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// `user`: a number, or "-" for the user of the server.
-int run_data_process(char const* descriptor, std::string const& grant, std::string const& user) {
+/// `name` stands in the log. `user`: a number, or "-" for the user of the server.
+int run_data_process(char const* descriptor, std::string const& name, std::string const& user) {
   bool const has_own_user = user != "-";
   if (has_own_user) {
     auto const uid = static_cast<uid_t>(std::stoul(user));
@@ -31,7 +31,7 @@ int run_data_process(char const* descriptor, std::string const& grant, std::stri
   }
   drop_privileges();
   confine_data_process(has_own_user);
-  open_log("mpix-namd/" + grant.substr(0, 8), "info", "");
+  open_log("mpix-namd/" + name, "info", "");
   return DataProcess(FileDescriptor(std::atoi(descriptor))).run();
 }
 
@@ -45,14 +45,13 @@ int exit_code_of(Error const& error) {
   }
 }
 
-/// Keeps the rights that the control process needs: files and ports of its user and, for root, ending data
-/// processes of an earlier server.
+/// Keeps the rights that the control process needs: files and ports of its user.
 void confine_control(Options const& options) {
   if (options.user && options.user->uid != ::geteuid()) become(*options.user);
   // The control process ends with the main process, so that the next one finds the directory free.
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::geteuid() != 0) return drop_privileges();
-  std::vector<int> const kept{CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_NET_BIND_SERVICE};
+  std::vector<int> const kept{CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_NET_BIND_SERVICE};
   keep_capabilities(kept, kept);
   (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

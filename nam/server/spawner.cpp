@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <set>
@@ -81,7 +82,24 @@ pid_t start_program(std::vector<std::string> texts, FileDescriptor const& socket
   return pid;
 }
 
-/// Returns the users that run processes now, including those of other servers.
+/// Under the user of the process: that takes no right to signal processes of all users, and ends none but
+/// those of `uid`.
+void kill_as(uid_t uid, pid_t pid) {
+  pid_t const child = ::fork();
+  if (child == 0) {
+    try {
+      become({uid, static_cast<gid_t>(uid), ""});
+      drop_privileges();
+      (void)::kill(pid, SIGKILL);
+    } catch (Error const&) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  if (child > 0) (void)::waitpid(child, nullptr, 0);
+}
+
+/// Users that run processes now, those of other servers included.
 std::set<uid_t> users_of_processes() {
   std::set<uid_t> users;
   std::unique_ptr<DIR, int (*)(DIR*)> const directory(::opendir("/proc"), ::closedir);
@@ -169,10 +187,12 @@ void Spawner::on_message(Message& message) {
     found->second.memory.clear();
     if (found->second.pid == 0) held_.erase(found);
   } else if (op == "kill") {
-    auto const found = held_.find(field<std::string>(head, "grant"));
-    if (found == held_.end()) return;
-    end_data(found->second);
-    held_.erase(found);
+    if (auto const found = held_.find(field<std::string>(head, "grant")); found != held_.end()) {
+      end_data(found->second);
+      held_.erase(found);
+    }
+    if (head.contains("pid"))
+      kill_adopted(static_cast<pid_t>(field<std::uint32_t>(head, "pid")), field<uid_t>(head, "uid"));
   } else if (op == "is_open") {
     bool const is_open = !message.descriptors.empty() && is_open_elsewhere(message.descriptors.front().get());
     control_->post({{"open", is_open}});
@@ -200,8 +220,10 @@ void Spawner::start_data(std::string const& grant, FileDescriptor socket) {
     end_data(held);
     if (has_data_users_) held.uid = free_user(grant);
     std::string const user = has_data_users_ ? std::to_string(*held.uid) : "-";
+    // The name in the log. The rest of the identifier is not for those who list processes.
+    std::string const name = grant.substr(0, 8);
     held.pid =
-        start_program({"mpix-namd", "--data-process", std::to_string(socket.get()), grant, user}, socket);
+        start_program({"mpix-namd", "--data-process", std::to_string(socket.get()), name, user}, socket);
     control_->post({{"pid", static_cast<std::uint32_t>(held.pid)}});
   } catch (Error const& error) {
     control_->post(to_answer(error));
@@ -210,13 +232,26 @@ void Spawner::start_data(std::string const& grant, FileDescriptor socket) {
 
 void Spawner::end_data(Held& held) {
   if (held.pid == 0) return;
-  (void)::kill(held.pid, SIGKILL);
+  // Plainly at first: it may not be another user's yet.
+  if (::kill(held.pid, SIGKILL) != 0 && held.uid) kill_as(*held.uid, held.pid);
   (void)::waitpid(held.pid, nullptr, 0);
   held.pid = 0;
 }
 
-/// Returns a data user that is not in the user database and runs no process. The search begins at a user that
-/// depends on the grant, so that servers seldom choose the same one.
+/// A data process of an earlier server is no child of this one. The control process names it, and may be
+/// wrong.
+void Spawner::kill_adopted(pid_t pid, uid_t uid) const {
+  if (pid <= 0) return;
+  bool const is_data_user = has_data_users_ && uid >= options_.first_data_user &&
+                            uid - options_.first_data_user < options_.data_users;
+  if (is_data_user) {
+    kill_as(uid, pid);
+  } else if (!has_data_users_ && uid == ::geteuid()) {
+    (void)::kill(pid, SIGKILL);
+  }
+}
+
+/// Nobody's user, where processes run already neither. Grants of different servers begin at different places.
 uid_t Spawner::free_user(std::string const& grant) const {
   std::set<uid_t> taken = users_of_processes();
   for (auto const& [id, held] : held_) {

@@ -36,7 +36,8 @@ class Spawner {
   void start_control();
   void on_message(Message& message);
   void start_data(std::string const& grant, FileDescriptor socket);
-  void end_data(Held& held);
+  static void end_data(Held& held);
+  void kill_adopted(pid_t pid, uid_t uid) const;
   uid_t free_user(std::string const& grant) const;
   void on_signal(int signal);
   void on_exit(pid_t pid, int status);

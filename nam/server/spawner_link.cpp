@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,6 +98,7 @@ bool SpawnerLink::is_data_user(uid_t uid) const noexcept {
 pid_t SpawnerLink::start(std::string const& grant, FileDescriptor socket) {
   std::vector<FileDescriptor> passed;
   passed.push_back(std::move(socket));
+  adopted_.erase(grant);
   send({{"op", "start"}, {"grant", grant}}, std::move(passed));
   Message const answer = receive();
   try {
@@ -112,6 +112,7 @@ pid_t SpawnerLink::start(std::string const& grant, FileDescriptor socket) {
 }
 
 void SpawnerLink::tell_adopted(std::string const& grant, uid_t uid) {
+  adopted_[grant] = uid;
   send({{"op", "adopted"}, {"grant", grant}, {"uid", uid}}, {});
 }
 
@@ -122,9 +123,12 @@ void SpawnerLink::hold(std::string const& grant, std::vector<FileDescriptor> mem
 void SpawnerLink::drop(std::string const& grant) { send({{"op", "drop"}, {"grant", grant}}, {}); }
 
 void SpawnerLink::kill(std::string const& grant, pid_t pid) {
-  send({{"op", "kill"}, {"grant", grant}}, {});
-  // An adopted process is not the main process's child.
-  (void)::kill(pid, SIGKILL);
+  Json request{{"op", "kill"}, {"grant", grant}};
+  if (auto const adopted = adopted_.find(grant); adopted != adopted_.end()) {
+    request["pid"] = static_cast<std::uint32_t>(pid);
+    request["uid"] = adopted->second;
+  }
+  send(request, {});
 }
 
 bool SpawnerLink::is_open_elsewhere(FileDescriptor const& memory) {

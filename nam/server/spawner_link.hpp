@@ -40,7 +40,8 @@ class SpawnerLink {
   void tell_adopted(std::string const& grant, uid_t uid);
   void hold(std::string const& grant, std::vector<FileDescriptor> memory);
   void drop(std::string const& grant);
-  /// Kills a data process that does not end when it is told to.
+  /// Ends a data process that does not end when it is told to. The main process sends the signal: it can
+  /// become the user of the data process.
   void kill(std::string const& grant, pid_t pid);
   /// Whether another process has the memory of a grant open. The main process checks: it can become the user
   /// to whom the memory belongs. Throws Error(unavailable).
@@ -57,6 +58,7 @@ class SpawnerLink {
   Channel channel_;
   std::vector<Listener> listeners_;
   std::map<std::string, std::vector<FileDescriptor>> memory_;
+  std::map<std::string, uid_t> adopted_;  ///< users of data processes that another main process has started
   std::uint64_t first_user_ = 0;
   std::uint64_t users_ = 0;
 };

@@ -90,7 +90,7 @@ Json ControlServer::evict(ClientId id, Json const& request) {
   return evicted;
 }
 
-/// Permitted to the owner of the window, and to the owner of the grant.
+/// By the window's owner, and the grant's. The answer comes when the mode is in force.
 Json ControlServer::chmod(ClientId id, Json const& request) {
   auto const port = field<std::string>(request, "port");
   auto const mode = field<unsigned>(request, "mode");
@@ -108,9 +108,16 @@ Json ControlServer::chmod(ClientId id, Json const& request) {
     throw Error(ErrorCode::unavailable, "the data process of the grant is stopped, or busy: try again later");
   ownership.mode = mode;
   catalog_.change(found->window);
-  live.link->change_mode(found->window.id, mode);
-  return {{"window", found->window.id}, {"grant", found->grant}, {"grant_owner", live.grant.owner},
-          {"owner", ownership.owner},   {"mode", mode},          {"other_parts", found->window.other_parts}};
+  Json const answer{{"window", found->window.id}, {"grant", found->grant}, {"grant_owner", live.grant.owner},
+                    {"owner", ownership.owner},   {"mode", mode}, {"other_parts", found->window.other_parts}};
+  clients_.at(id).connection->pause();
+  live.link->change_mode(found->window.id, mode, [this, id, answer] {
+    auto const client = clients_.find(id);
+    if (client == clients_.end()) return;
+    client->second.connection->post(answer);
+    client->second.connection->resume();
+  });
+  return nullptr;
 }
 
 }  // namespace mpixrma::nam

@@ -8,6 +8,7 @@
 #include "nam/client/spread_allocation.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/tool/commands.hpp"
+#include "nam/tool/new_file.hpp"
 
 namespace mpixrma::nam {
 
@@ -18,8 +19,8 @@ constexpr char const* format_name = "mpix-nam window 1";
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-File open_file(std::filesystem::path const& path, char const* mode) {
-  File file(std::fopen(path.c_str(), mode), std::fclose);
+File open_file(std::filesystem::path const& path) {
+  File file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (!file) throw Error(ErrorCode::bad_request, "cannot open " + path.string());
   return file;
 }
@@ -49,24 +50,21 @@ void backup(Arguments const& arguments) {
     sizes.push_back(region.bytes);
     units.push_back(region.unit);
   }
-  std::filesystem::path const unfinished = arguments.file.string() + ".unfinished";
-  File const file = open_file(unfinished, "wb");
+  NewFile file(arguments.file);
   Json const head{{"format", format_name},
                   {"sizes", sizes},
                   {"units", units},
                   {"durability", parts.front().durability},
                   {"stripe", spread.stripe_bytes()}};
   std::string const line = head.dump() + "\n";
-  bool good = std::fwrite(line.data(), 1, line.size(), file.get()) == line.size();
+  file.write(std::as_bytes(std::span(line)));
   for (std::uint64_t rank = 0; rank < regions.size(); ++rank) {
     for_each_piece(spread, rank, regions[rank], [&](Spread::Location const& at, std::span<std::byte> piece) {
       sessions[at.part].read(parts[at.part], at.place, at.offset, piece);
-      good = good && std::fwrite(piece.data(), 1, piece.size(), file.get()) == piece.size();
+      file.write(piece);
     });
   }
-  if (!good || std::fflush(file.get()) != 0)
-    throw Error(ErrorCode::no_space, "cannot write " + unfinished.string());
-  std::filesystem::rename(unfinished, arguments.file);
+  file.finish();
 }
 
 namespace {
@@ -107,7 +105,7 @@ void fill(std::vector<WindowInfo> const& parts, std::vector<Session>& sessions, 
 
 /// Restores into a new persistent window, over all grants of the arguments, and prints its port name.
 void restore(Arguments const& arguments) {
-  File const file = open_file(arguments.file, "rb");
+  File const file = open_file(arguments.file);
   Json const head = read_head(file.get(), arguments.file);
   WindowWishes wishes{true, field<std::string>(head, "durability"), 0600};
   wishes.stripe_bytes = field_or<std::uint64_t>(head, "stripe", 0);

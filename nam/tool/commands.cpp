@@ -68,9 +68,13 @@ void add_user(Arguments const& arguments, Json& request) {
   if (!arguments.user.empty()) request["user"] = arguments.user;
 }
 
+std::string state_word(Json const& grant) {
+  return printable(
+      field_or<std::string>(grant, "state", field<bool>(grant, "ready") ? "ready" : "not ready"));
+}
+
 std::string state_of(Json const& grant) {
-  auto const state =
-      field_or<std::string>(grant, "state", field<bool>(grant, "ready") ? "ready" : "not ready");
+  std::string const state = state_word(grant);
   if (!grant.contains("deleted_in")) return state;
   return state + ", deleted in " + format_seconds(grant.at("deleted_in").get<std::int64_t>());
 }
@@ -83,7 +87,7 @@ void print_grant(Json const& grant) {
             << "\nexpires  " << expiry_of(grant) << "\nstate    " << state_of(grant) << "\nsessions "
             << count_of(grant, "sessions") << "\nprocess  " << count_of(grant, "pid") << "\n";
   std::string const reason = field_or<std::string>(grant, "reason", "");
-  if (!reason.empty()) std::cout << "not ready: " << reason << "\n";
+  if (!reason.empty()) std::cout << "not ready: " << printable(reason) << "\n";
 }
 
 void print_windows(Json const& windows) {
@@ -213,7 +217,7 @@ void list(Arguments const& arguments) {
     table.add({text_of(each, "grant"), text_of(each, "owner"), bytes_of(each, "bytes"),
                bytes_of(each, "used"), bytes_of(each, "disk"), count_of(each, "windows"),
                count_of(each, "sessions"), text_of(each, "storage"), network_text(each), expiry_of(each),
-               field_or<std::string>(each, "state", field<bool>(each, "ready") ? "ready" : "not ready")});
+               state_word(each)});
   table.print();
 }
 

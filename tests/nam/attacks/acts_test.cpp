@@ -2,9 +2,12 @@
 /// use a window.
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "nam/server/database.hpp"
 #include "tests/nam/attacks/tool.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
@@ -226,8 +229,6 @@ TEST_F(Acts, ChmodTakesARightFromOpenSessions) {
   char ignored = 0;
   ASSERT_EQ(::read(ends[0][0], &ignored, 1), 1);
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0600}});
-  // The data process has handled the change when it answers a later message.
-  { Session const session = Session::open(grant); }
   ASSERT_EQ(::write(ends[1][1], "x", 1), 1);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -236,6 +237,127 @@ TEST_F(Acts, ChmodTakesARightFromOpenSessions) {
     ::close(pair[0]);
     ::close(pair[1]);
   }
+}
+
+/// A change of a mode that is asked for while the data process is stopped.
+class StoppedChmod : public Acts {
+ protected:
+  void SetUp() override {
+    Acts::SetUp();
+    if (IsSkipped()) return;
+    process = server.data_process(grant);
+    stop_process(process);
+    asking = std::thread([this] {
+      server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
+      answered = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+  void expect_readable() {
+    asking.join();
+    EXPECT_TRUE(as_user(stranger, [&] {
+      WindowInfo window;
+      Session session = Session::connect(port, &window);
+      return content(session, window, 0) == pattern(100, 1);
+    }));
+  }
+
+  pid_t process = 0;
+  std::atomic<bool> answered = false;
+  std::thread asking;
+};
+
+TEST_F(StoppedChmod, IsAnsweredWhenItIsInForce) {
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(::kill(process, SIGCONT), 0);
+  expect_readable();
+}
+
+TEST_F(StoppedChmod, IsAnsweredWhereTheDataProcessDies) {
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(::kill(process, SIGKILL), 0);
+  expect_readable();
+}
+
+/// A control process may end between the change of the catalog and the message.
+TEST_F(Acts, AdoptedDataProcessHasTheModesOfTheCatalog) {
+  pid_t const process = server.data_process(grant);
+  server.kill();
+  {
+    Database catalog(server.state / "catalog.sqlite", Database::Mode::existing);
+    catalog.run("UPDATE windows SET body = json_set(body, '$.mode', 420)");  // 0644
+  }
+  server.start({"--size", "64M", "--listen", "none"});
+  EXPECT_TRUE(as_user(stranger, [&] {
+    WindowInfo window;
+    Session session = Session::connect(port, &window);
+    return content(session, window, 0) == pattern(100, 1);
+  }));
+  EXPECT_EQ(server.data_process(grant), process);
+}
+
+/// Files that the tool of root makes in directories of others.
+class Backup : public Acts {
+ protected:
+  void SetUp() override {
+    Acts::SetUp();
+    if (IsSkipped()) return;
+    for (auto const& [path, user] : {std::pair(foreign, stranger), std::pair(own, uid_t{0})}) {
+      std::filesystem::create_directory(path);
+      ASSERT_EQ(::chown(path.c_str(), user, user), 0);
+    }
+    std::ofstream(own / "victim") << "mine";
+  }
+  /// As the stranger does.
+  void set_link(std::filesystem::path const& target, std::filesystem::path const& at) const {
+    std::filesystem::create_symlink(target, at);
+    ASSERT_EQ(::lchown(at.c_str(), stranger, stranger), 0);
+  }
+  ToolRun back_up(std::filesystem::path const& file) const {
+    return tool("backup '" + port + "' " + file.string());
+  }
+  static std::string text_of(std::filesystem::path const& file) {
+    std::ifstream stream(file);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  bool is_whole(std::filesystem::path const& file) const {
+    return tool("restore --dry-run " + grant.grant + " " + file.string()).exit_code == 0;
+  }
+
+  std::filesystem::path const foreign = server.directory() / "foreign";
+  std::filesystem::path const own = server.directory() / "own";
+};
+
+TEST_F(Backup, WritesThroughNoLinkInPlaceOfItsFile) {
+  set_link(own / "victim", foreign / "saved.unfinished");
+  set_link(own / "victim", foreign / "saved");
+  EXPECT_EQ(back_up(foreign / "saved").exit_code, 0);
+  EXPECT_EQ(text_of(own / "victim"), "mine");
+  EXPECT_FALSE(std::filesystem::is_symlink(foreign / "saved"));
+  EXPECT_TRUE(is_whole(foreign / "saved"));
+  struct stat status {};
+  ASSERT_EQ(::stat((foreign / "saved").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0600u);
+}
+
+TEST_F(Backup, GoesToNoDirectoryThatAnotherUserChooses) {
+  set_link(own, foreign / "link");
+  std::filesystem::create_symlink(foreign / "link", own / "link");  // root's, over the stranger's
+  for (auto const& way : {foreign / "link", own / "link"}) {
+    EXPECT_NE(back_up(way / "saved").exit_code, 0) << way;
+    EXPECT_FALSE(std::filesystem::exists(own / "saved"));
+    EXPECT_FALSE(std::filesystem::exists(own / "saved.unfinished"));
+  }
+  std::filesystem::create_symlink("../own/./", own / "self");  // a link of root leads on
+  EXPECT_EQ(back_up(own / "self" / "saved").exit_code, 0);
+  EXPECT_TRUE(is_whole(own / "saved"));
+}
+
+TEST_F(Backup, TakesThePlaceOfOneThatWasInterrupted) {
+  std::ofstream(own / "saved.unfinished") << std::string(100000, 'x');
+  EXPECT_EQ(back_up(own / "saved").exit_code, 0);
+  EXPECT_TRUE(is_whole(own / "saved"));
+  EXPECT_FALSE(std::filesystem::exists(own / "saved.unfinished"));
 }
 
 }  // namespace

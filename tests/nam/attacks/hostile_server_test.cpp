@@ -13,6 +13,7 @@
 #include "nam/client/follow.hpp"
 #include "nam/client/spread.hpp"
 #include "tests/nam/attacks/fake_server.hpp"
+#include "tests/nam/attacks/tool.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -307,6 +308,38 @@ TEST(HostileServer, NameThatLeadsToAnotherServerIsRefused) {
   std::string const tool =
       std::string(MPIX_NAM_TOOL) + " lookup n --server " + server.path() + " > /dev/null 2>&1";
   EXPECT_EQ(WEXITSTATUS(std::system(tool.c_str())), 7);
+}
+
+TEST(HostileServer, SendsNothingToTheTerminal) {
+  std::string const evil = "\x1b]0;title\a";
+  FakeServer const server([&](Json const&) {
+    Json const grant{{"grant", evil},
+                     {"locator", evil},
+                     {"owner", evil},
+                     {"bytes", 1},
+                     {"used", 1},
+                     {"storage", evil},
+                     {"disk", 1},
+                     {"network", evil},
+                     {"ready", false},
+                     {"reason", evil},
+                     {"state", evil},
+                     {"sessions", 1},
+                     {"pid", 1},
+                     {"windows", 1},
+                     {"expires_in", nullptr},
+                     {"window_list", Json::array()}};
+    Json answer = grant;
+    answer["grants"] = {grant};
+    return Message{answer, {}, {}};
+  });
+  for (char const* const command : {"list", "show 0a"}) {
+    ToolRun const run = run_tool("--server " + server.path() + " " + command);
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    EXPECT_NE(run.output.find("\\x1b]0;title\\x07"), std::string::npos) << run.output;
+    EXPECT_EQ(run.output.find('\x1b'), std::string::npos) << command;
+    EXPECT_EQ(run.output.find('\a'), std::string::npos) << command;
+  }
 }
 
 }  // namespace

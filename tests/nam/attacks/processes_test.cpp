@@ -115,6 +115,55 @@ TEST_F(Processes, ControlProcessOfAnotherUserHasNoCapabilities) {
   EXPECT_NE(user_of(server.data_process(grant)), nobody);
 }
 
+/// The control process has no right to signal a data process, and the main process is not its parent.
+TEST_F(Processes, StoppedDataProcessOfAnEarlierServerIsEnded) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  TestServer::Arguments const arguments{"--size", "64M",    "--listen",
+                                        "none",   "--user", std::to_string(nobody)};
+  ASSERT_EQ(::chown(server.directory().c_str(), nobody, nobody), 0);
+  server.start(arguments);
+  Locator const grant = server.grant(1u << 20);
+  pid_t const process = server.data_process(grant);
+  server.kill();
+  server.start(arguments);
+  EXPECT_TRUE(eventually([&] { return server.show(grant).at("ready").get<bool>(); }));
+  ASSERT_EQ(server.data_process(grant), process);
+  stop_process(process);
+  std::thread revoking([&] { server.ask({{"op", "revoke"}, {"grant", grant.grant}}); });
+  bool const has_ended = eventually([&] { return ::kill(process, 0) != 0; });
+  EXPECT_TRUE(has_ended);
+  if (!has_ended) ::kill(process, SIGKILL);
+  revoking.join();
+}
+
+TEST_F(Processes, ControlProcessOfRootSignalsNoProcessOfOthers) {
+  if (!is_root()) GTEST_SKIP() << "needs root";
+  start();
+  std::uint64_t const set = std::stoull(status_of(server.control_process()).at("CapPrm:"), nullptr, 16);
+  EXPECT_EQ(set & 1u << CAP_KILL, 0u);
+}
+
+/// Every user of the host lists processes with their arguments.
+TEST_F(Processes, ArgumentsNameNoGrant) {
+  start();
+  Locator const grant = server.grant(1u << 20);
+  for (pid_t const process : {server.pid(), server.control_process(), server.data_process(grant)}) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/cmdline");
+    std::string const text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_NE(text, "");
+    EXPECT_EQ(text.find(grant.grant), std::string::npos) << text;
+  }
+}
+
+TEST_F(Processes, LogIsNotForEverybody) {
+  mode_t const before = ::umask(0);
+  start();
+  ::umask(before);
+  struct stat status {};
+  ASSERT_EQ(::stat((server.directory() / "log").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0640u);
+}
+
 TEST_F(Processes, WithoutDataUsersAllRunAsTheServer) {
   start({"--size", "64M", "--listen", "none", "--data-uids", "none"});
   Locator const grant = server.grant(1u << 20);
