@@ -18,16 +18,18 @@ bool mail(Input input);
 #if MPIX_HAVE_NAM
 bool messages(Input input);
 bool names(Input input);
+bool operation(Input input);
 #endif
 
 struct Target {
   char const* name;  ///< also of its directory in the corpus
   bool (*run)(Input input);
 };
-inline constexpr Target targets[] = {{"wire", &wire},         {"joined", &joined}, {"layout", &layout},
-                                     {"address", &address},   {"mail", &mail},
+inline constexpr Target targets[] = {
+    {"wire", &wire},         {"joined", &joined}, {"layout", &layout},      {"address", &address},
+    {"mail", &mail},
 #if MPIX_HAVE_NAM
-                                     {"messages", &messages}, {"names", &names}
+    {"messages", &messages}, {"names", &names},   {"operation", &operation}
 #endif
 };
 
