@@ -82,12 +82,35 @@ TEST_F(Processes, EachDataProcessHasAUserOfItsOwn) {
     EXPECT_TRUE(users.insert(user).second);
     expect_confined(process);
     EXPECT_TRUE(as_user(owner, [&] { return ::kill(process, SIGKILL) != 0 && errno == EPERM; }));
-    // Not dumpable: a process of the same user cannot read its memory.
+    // Not dumpable, as is each process whose user has changed.
     EXPECT_TRUE(as_user(user, [&] {
       std::string const memory = "/proc/" + std::to_string(process) + "/mem";
       return ::open(memory.c_str(), O_RDONLY) < 0 && errno == EACCES;
     }));
   }
+}
+
+/// The processes of a server that no root has started have its user's number: his other processes read
+/// nothing of them either.
+TEST_F(Processes, OfAnOrdinaryUserAreNotReadByHisOtherProcesses) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  if (!as_user(nobody, [] { return ::access(MPIX_NAMD, X_OK) == 0; }))
+    GTEST_SKIP() << "other users cannot start " MPIX_NAMD;
+  ASSERT_EQ(::chown(server.directory().c_str(), nobody, nobody), 0);
+  server.spawn(TestServer::defaults(), [] { (void)!(::setgid(nobody) == 0 && ::setuid(nobody) == 0); });
+  EXPECT_TRUE(as_user(nobody, [&] {
+    if (!eventually([&] { return server.answers(); })) return false;
+    Locator const grant = server.grant(1u << 20);
+    bool good = true;
+    for (pid_t const process : {server.control_process(), server.data_process(grant)}) {
+      std::string const memory = "/proc/" + std::to_string(process) + "/mem";
+      struct stat status {};
+      bool const is_roots = ::stat(memory.c_str(), &status) == 0 && status.st_uid == 0;
+      bool const is_refused = ::open(memory.c_str(), O_RDONLY) < 0 && errno == EACCES;
+      good = good && user_of(process) == nobody && is_roots && is_refused;
+    }
+    return good;
+  }));
 }
 
 TEST_F(Processes, OnlyTheMainProcessMayChangeUsers) {
