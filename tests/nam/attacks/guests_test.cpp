@@ -184,6 +184,23 @@ TEST_F(Guests, MemberOfTheGroupWritesAndStrangerFindsNothing) {
   });
 }
 
+TEST_F(Guests, WriterWithoutTheRightToReadLearnsNothing) {
+  std::string const port = make(0602);
+  expect_as(stranger, stranger, [&] {
+    WindowInfo window;
+    Session session = Session::connect(port, &window);
+    std::vector<std::byte> found(window_bytes);
+    std::int64_t before = -1;
+    auto const denied = [](std::optional<ErrorCode> code) { return code == ErrorCode::denied; };
+    return !put(session, window, 0, pattern(window_bytes, 5)) &&
+           !update(session, window, engine::Operation::sum, 1, nullptr) &&
+           denied(get(session, window, &found)) &&
+           denied(update(session, window, engine::Operation::sum, 1, &before)) &&
+           denied(update(session, window, engine::Operation::no_op, 0, &before)) && before == -1 &&
+           denied(refusal([&] { session.read(window, 0, 0, found); }));
+  });
+}
+
 /// A session that names other windows than the one for which it was opened.
 TEST_F(Guests, ReaderOfOneWindowUsesNoOther) {
   std::string const port = make(0644);
