@@ -193,10 +193,10 @@ TEST_F(Guests, WriterWithoutTheRightToReadLearnsNothing) {
     std::int64_t before = -1;
     auto const denied = [](std::optional<ErrorCode> code) { return code == ErrorCode::denied; };
     return !put(session, window, 0, pattern(window_bytes, 5)) &&
-           !update(session, window, engine::Operation::sum, 1, nullptr) &&
+           !update(session, window, engine::ReduceOp::sum, 1, nullptr) &&
            denied(get(session, window, &found)) &&
-           denied(update(session, window, engine::Operation::sum, 1, &before)) &&
-           denied(update(session, window, engine::Operation::no_op, 0, &before)) && before == -1 &&
+           denied(update(session, window, engine::ReduceOp::sum, 1, &before)) &&
+           denied(update(session, window, engine::ReduceOp::no_op, 0, &before)) && before == -1 &&
            denied(refusal([&] { session.read(window, 0, 0, found); }));
   });
 }
