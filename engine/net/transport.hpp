@@ -64,7 +64,7 @@ class Message {
   friend class Transport;
   /// Ends what charge() has begun.
   void settle() noexcept;
-  /// Of the payload, those that stand in `storage_`.
+  /// The bytes of the payload that are in `storage_`.
   std::size_t copied_bytes() const noexcept { return payload_ == storage_.get() ? payload_bytes_ : 0; }
 
   Transport* owner_ = nullptr;

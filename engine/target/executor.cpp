@@ -84,7 +84,7 @@ void Executor::hold(Origin& origin, wire::CheckedRequest const& request, Kept ke
   note_kept(origin, held.add(request.header.sequence, after, std::move(kept)));
 }
 
-/// Of a request that passed its check when it arrived.
+/// The header of a request that was checked when it arrived.
 wire::RequestHeader Executor::kept_header(Kept const& kept) noexcept {
   wire::RequestHeader header{};
   std::memcpy(&header, kept.header().data(), sizeof header);

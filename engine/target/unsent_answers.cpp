@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Of a reply, beside its payload, until it has a message.
+/// Bytes that a reply without a message takes beside its payload.
 constexpr std::size_t bytes_of_reply = 256;
 
 /// Answers to the origin that the transport has not taken.

@@ -34,7 +34,7 @@ engine::FileDescriptor beginning_of(std::filesystem::path const& path) {
   return engine::FileDescriptor(::open(path.is_absolute() ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/// What the link `link` names. Refused where somebody else has set it.
+/// Returns the target of the symbolic link `link`. Refuses a link that another user has made.
 std::filesystem::path target_of(engine::FileDescriptor const& link, struct stat const& status,
                                 std::filesystem::path const& path) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid())

@@ -50,7 +50,7 @@ class HeldDisk {
 
 class StorageSyncTest : public ::testing::Test {
  protected:
-  /// What has become of the request is appended to `answers`.
+  /// The outcome of the request is appended to `answers`.
   void request(std::string const& name) {
     sync.request([this, name](Error const* failure) {
       answers.push_back(name + (failure == nullptr ? "" : std::string(": ") + failure->what()));
@@ -84,7 +84,7 @@ TEST_F(StorageSyncTest, TheLoopGoesOnWhileTheDiskIsSlow) {
   EXPECT_EQ(answers, std::vector<std::string>{"one"});
 }
 
-/// What was written after a sync has begun need not be in it.
+/// Data written after a sync has begun need not be in it.
 TEST_F(StorageSyncTest, RequestsThatComeMeanwhileShareTheNextSync) {
   request("one");
   disk.await_begun(1);

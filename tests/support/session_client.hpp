@@ -13,7 +13,7 @@ namespace mpixrma::test {
 
 namespace wire = engine::wire;
 
-/// Of whoever opens a session at an engine that has sessions.
+/// Returns the identity of a process that opens a session at the target.
 inline Identity identity_at(Target const& target, Rogue const& rogue, std::uint64_t process) {
   Identity self{target.address, {}};
   self.address.process = process;
