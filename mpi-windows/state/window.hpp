@@ -25,7 +25,7 @@
 #include "mpi-windows/state/hints.hpp"
 #include "mpi-windows/state/mpix_windows.h"
 #include "mpi-windows/state/rank_table.hpp"
-#include "mpi-windows/state/seldom.hpp"
+#include "mpi-windows/state/cold_state.hpp"
 #include "mpi-windows/state/shared_places.hpp"
 #include "mpi-windows/state/spinlock.hpp"
 #include "mpi-windows/state/target.hpp"
