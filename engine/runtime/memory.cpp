@@ -165,7 +165,7 @@ Status Engine::free(void* base) {
     OwnSegment const* const found = segments.at(base);
     if (found == nullptr || found->user_memory() || found->hidden) return Status::bad_argument;
     segment = *found;
-    // From here on no peer finds it or gets a key for it.
+    // After this no peer finds it or gets a key for it.
     (void)segments.hide(base, &concealed);
     for (ExposureId const id : concealed) revoke(static_cast<std::uint64_t>(id), segment.base);
     revoke({segment});

@@ -122,7 +122,7 @@ class alignas(128) BasicSharedLock {
     clear_shares();
   }
 
-  /// From here on all requests go to the agent. Returns false if the lock does not exist.
+  /// Makes all later requests go to the agent. Returns false if the lock does not exist.
   bool set_queued() noexcept {
     return change([](std::uint64_t word) { return word | queued; });
   }

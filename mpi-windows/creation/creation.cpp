@@ -224,9 +224,9 @@ void Window::keep_table() {
 }
 
 void Window::give_up_memory() {
-  for (auto const& [base, bytes] : seldom_->attached)
+  for (auto const& [base, bytes] : cold_->attached)
     (void)engine_.detach(reinterpret_cast<void*>(base), bytes);
-  seldom_->attached.clear();
+  cold_->attached.clear();
   if (exposure_ != engine::ExposureId::none) (void)engine_.conceal(exposure_);
   if (allocated_ != nullptr) (void)engine_.free(allocated_);
   if (kept_table_ != nullptr) (void)engine_.free(kept_table_);
@@ -267,16 +267,16 @@ int Window::attach(void* base, MPI_Aint size) {
   auto const bytes = static_cast<std::size_t>(size);
   std::lock_guard const held(creation_);
   if (bytes == 0) {
-    seldom_->attached_empty.insert(begin);
+    cold_->attached_empty.insert(begin);
     return MPI_SUCCESS;
   }
-  auto const next = seldom_->attached.lower_bound(begin);
-  bool const overlaps_next = next != seldom_->attached.end() && next->first - begin < bytes;
+  auto const next = cold_->attached.lower_bound(begin);
+  bool const overlaps_next = next != cold_->attached.end() && next->first - begin < bytes;
   bool const overlaps_last =
-      next != seldom_->attached.begin() && std::prev(next)->first + std::prev(next)->second > begin;
+      next != cold_->attached.begin() && std::prev(next)->first + std::prev(next)->second > begin;
   if (overlaps_next || overlaps_last) return MPI_ERR_RMA_ATTACH;
   if (engine::failed(engine_.attach(base, bytes))) return MPI_ERR_RMA_ATTACH;
-  seldom_->attached.emplace(begin, bytes);
+  cold_->attached.emplace(begin, bytes);
   return MPI_SUCCESS;
 }
 
@@ -284,16 +284,16 @@ int Window::detach(void const* base) {
   if (!is_dynamic()) return MPI_ERR_RMA_FLAVOR;
   std::lock_guard const held(creation_);
   auto const begin = reinterpret_cast<std::uintptr_t>(base);
-  auto const found = seldom_->attached.find(begin);
-  if (found == seldom_->attached.end()) {
-    auto const empty = seldom_->attached_empty.find(begin);
-    if (empty == seldom_->attached_empty.end()) return MPI_ERR_RMA_ATTACH;
-    seldom_->attached_empty.erase(empty);
+  auto const found = cold_->attached.find(begin);
+  if (found == cold_->attached.end()) {
+    auto const empty = cold_->attached_empty.find(begin);
+    if (empty == cold_->attached_empty.end()) return MPI_ERR_RMA_ATTACH;
+    cold_->attached_empty.erase(empty);
     return MPI_SUCCESS;
   }
   // Memory that was freed meanwhile is no longer registered.
   (void)engine_.detach(const_cast<void*>(base), found->second);
-  seldom_->attached.erase(found);
+  cold_->attached.erase(found);
   return MPI_SUCCESS;
 }
 

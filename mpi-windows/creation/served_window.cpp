@@ -159,7 +159,7 @@ void Window::persist() {
 }
 
 int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
-  NamLockWait wait(seldom_->nam_patience, target.rank, mode);
+  NamLockWait wait(cold_->nam_patience, target.rank, mode);
   auto const holds_others = [] {
     engine::LockRequest asked;
     std::uint64_t none = 0;

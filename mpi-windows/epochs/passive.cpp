@@ -140,7 +140,7 @@ void Window::describe_held(Target& target, engine::LockRequest* request) {
 }
 
 void Window::note_granted(Target& target, engine::LockRequest const& request) {
-  target.granted = seldom_->held.note_granted(request.mode, request.time);
+  target.granted = cold_->held.note_granted(request.mode, request.time);
 }
 
 int Window::wait_for_lock(Target& target, engine::LockRequest request, Lock held) {
@@ -185,7 +185,7 @@ int Window::give_back_slowly(Target& target) {
   }
   if (std::uint64_t const grant = std::exchange(target.granted, 0); grant != 0) {
     auto const mode = held == Lock::exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
-    seldom_->held.note_released(mode, grant);
+    cold_->held.note_released(mode, grant);
   }
   int error = MPI_SUCCESS;
   if (nam_ != nullptr) {

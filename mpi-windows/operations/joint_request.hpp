@@ -24,7 +24,7 @@ class JointRequest {
   engine::Completion* add() noexcept;
   /// Adds an operation that has ended already.
   void note(engine::Status status) noexcept;
-  /// No more operations are added. From here on the request may be complete, and the object destroyed.
+  /// Ends the addition of operations. Afterwards the request may be complete, and the object destroyed.
   void close() noexcept { end(engine::Status::ok); }
 
  private:

@@ -1,5 +1,5 @@
-/// Members of a window that few calls use, in memory of their own: malloc has blocks of a thousand bytes at
-/// hand, and takes thousands of instructions for larger ones.
+/// The state of a window that few calls use. It is allocated apart from the window, because glibc's malloc
+/// caches freed blocks up to about a kilobyte only, and a larger block costs thousands of instructions.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace mpixrma::windows {
 
-struct Seldom {
-  Seldom(engine::HeldLocks& all, engine::Holder const& holder, std::function<bool()> may_hold)
+struct ColdState {
+  ColdState(engine::HeldLocks& all, engine::Holder const& holder, std::function<bool()> may_hold)
       : held(all, holder, std::move(may_hold)) {}
 
   engine::HeldLocks::Group held;

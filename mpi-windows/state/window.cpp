@@ -38,7 +38,7 @@ Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* 
       hints_(hints),
       context_(next_context()),
       holder_(engine.own_holder(lock_owner)),
-      seldom_(std::make_unique<Seldom>(held_locks, holder_, [this] { return is_passive(); })) {
+      cold_(std::make_unique<ColdState>(held_locks, holder_, [this] { return is_passive(); })) {
   for (auto& recent : recent_) recent.store(&nobody, std::memory_order_relaxed);
   begin_telling(context_);
   PMPI_Comm_rank(comm, &rank_);
@@ -54,7 +54,7 @@ constinit Target Window::nobody{};
 
 Window::~Window() {
   end_telling(context_);
-  seldom_->held.forget();
+  cold_->held.forget();
   give_up_memory();
   give_up_counters();
   if (control_ != nullptr) (void)engine_.free(control_);
@@ -94,7 +94,7 @@ Target* Window::make_target(int rank) {
   if (target->process != nullptr && nam_ == nullptr)
     target->lock_word = engine_.shared_lock(*target->process, entry.lock);
   if (target->lock_word != nullptr)
-    seldom_->held.add(*engine_.lock_clock(*target->process), entry.lock, *target->lock_word);
+    cold_->held.add(*engine_.lock_clock(*target->process), entry.lock, *target->lock_word);
   say_path(*target);
   targets_.add(*target);
   return target.release();

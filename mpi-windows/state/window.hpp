@@ -20,12 +20,12 @@
 #include "engine/sync/held_locks.hpp"
 #include "mpi-windows/nam/lock_wait.hpp"
 #include "mpi-windows/nam/window.hpp"
+#include "mpi-windows/state/cold_state.hpp"
 #include "mpi-windows/state/control.hpp"
 #include "mpi-windows/state/error.hpp"
 #include "mpi-windows/state/hints.hpp"
 #include "mpi-windows/state/mpix_windows.h"
 #include "mpi-windows/state/rank_table.hpp"
-#include "mpi-windows/state/cold_state.hpp"
 #include "mpi-windows/state/shared_places.hpp"
 #include "mpi-windows/state/spinlock.hpp"
 #include "mpi-windows/state/target.hpp"
@@ -387,7 +387,7 @@ class Window : public mpix_window {
   std::mutex creation_;  ///< protects creation of targets, and the attached memory
   /// Whether this process may access memory of others by load and store.
   std::atomic<bool> shares_memory_{false};
-  std::unique_ptr<Seldom> const seldom_;
+  std::unique_ptr<ColdState> const cold_;
 };
 static_assert(sizeof(Window) <= 1032);  // the largest block that glibc's malloc keeps at hand
 

@@ -70,7 +70,7 @@ PrivateServer::~PrivateServer() {
   if (::getpid() == owner_) end();
 }
 
-/// From here on the server's processes hold the directory.
+/// Starts the server, whose processes hold the directory afterwards.
 void PrivateServer::start(std::uint64_t bytes, std::optional<Network> const& network,
                           FileDescriptor const& held) {
   int ends[2] = {-1, -1};

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/base/shared_memory.hpp"
+#include "nam/protocol/shortage.hpp"
 
 namespace mpixrma::nam {
 
@@ -23,10 +24,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A whole look at all of them is not for each connection of somebody who opens very many.
+/// Connections of a host that opens very many must not each cause a look at all open ones.
 constexpr std::chrono::milliseconds look_interval{100};
 
-/// IPv4, and IPv6 by its network.
+/// A peer by its IPv4 address, or by the network of its IPv6 address.
 struct Peer {
   std::uint64_t host = 0;
   std::uint16_t port = 0;
@@ -59,8 +60,8 @@ bool has_sent_nothing(int socket) noexcept {
   return is_known && info.tcpi_bytes_received == 0;
 }
 
-/// Those that may be open still: UCX does not tell when it closes one. Its accept() is called by its own
-/// thread.
+/// The accepted connections that may still be open: UCX does not report when it closes one. UCX calls
+/// accept() in a thread of its own.
 class Accepted {
  public:
   void bound(std::size_t most) noexcept {
@@ -71,7 +72,7 @@ class Accepted {
     std::lock_guard const held(lock_);
     return most_ != 0;
   }
-  /// False: the connection is one too many.
+  /// Returns false if the connection exceeds a bound.
   bool add(int socket) noexcept {
     std::lock_guard const held(lock_);
     std::optional<Peer> const peer = peer_of(socket);
@@ -160,8 +161,7 @@ int accept_bounded(int listener, sockaddr* address, socklen_t* length) noexcept 
       continue;
     }
     // UCX would close its listener for a shortage, which passes.
-    bool const is_shortage = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    if (socket < 0 && is_shortage && accepted().is_bounded()) errno = EAGAIN;
+    if (socket < 0 && is_shortage(errno) && accepted().is_bounded()) errno = EAGAIN;
     return socket;
   }
 }

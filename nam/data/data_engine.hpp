@@ -59,7 +59,7 @@ class DataEngine {
   /// Exposes memory for all operations; `bytes` is not 0. The name of the exposure is not reused. Throws
   /// Error.
   std::uint64_t expose(std::byte* base, std::uint64_t bytes);
-  /// From here on no operation can begin to use the exposure. Operations of clients with keys may continue
+  /// Withdraws the exposure: no operation can begin to use it. Operations of clients with keys may continue
   /// until is_unreachable().
   mpix_engine_concealed conceal(std::uint64_t exposure) noexcept;
   bool is_unreachable(mpix_engine_concealed const& concealed) const noexcept;

@@ -37,7 +37,7 @@ class Storage {
   /// of it is there. Throws Error(no_space) if the machine, or a control group, has too little; nothing is
   /// taken then.
   bool reserve_next();
-  /// From here on clear() gives no memory back.
+  /// Makes clear() keep the memory from now on.
   void keep_pages() noexcept { keeps_pages_ = true; }
   /// Gives all memory back to the system: it is zero for processes that still map it.
   void discard() noexcept;

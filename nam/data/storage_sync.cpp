@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -62,6 +63,8 @@ void StorageSync::work() {
       sync_();
     } catch (Error const& error) {
       failure = error;
+    } catch (std::exception const& error) {
+      failure = Error(ErrorCode::unavailable, error.what());
     }
     held.lock();
     failure_ = std::move(failure);

@@ -1,4 +1,4 @@
-/// So many in a second for each of many sources. Those that are refused are counted.
+/// Rate limits: each source may do a number of things in a second. Counts what is refused to it.
 #pragma once
 
 #include <algorithm>

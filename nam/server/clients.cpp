@@ -105,7 +105,7 @@ void ControlServer::give_way(ClientId id) {
   client.connection->close();
 }
 
-/// From here on the connection counts as its user's. A connection without a place would count for no user,
+/// Counts the connection as its user's from now on. A connection without a place would count for no user,
 /// and the number of such connections would not be limited.
 void ControlServer::authenticate(ClientId id, Identity identity) {
   Client& client = clients_.at(id);

@@ -43,7 +43,7 @@ std::optional<Catalog::Found> ControlServer::visible_window(ClientId id, std::st
   return found;
 }
 
-/// From here on the connection belongs to the data process.
+/// Passes the connection to the data process, which owns it afterwards.
 void ControlServer::hand_over(ClientId id, Live& live, Json const& request) {
   Client& client = clients_.at(id);
   if (!client.connection->is_quiet())
@@ -108,8 +108,9 @@ Json ControlServer::chmod(ClientId id, Json const& request) {
     throw Error(ErrorCode::unavailable, "the data process of the grant is stopped, or busy: try again later");
   ownership.mode = mode;
   catalog_.change(found->window);
-  Json const answer{{"window", found->window.id}, {"grant", found->grant}, {"grant_owner", live.grant.owner},
-                    {"owner", ownership.owner},   {"mode", mode}, {"other_parts", found->window.other_parts}};
+  Json const answer{
+      {"window", found->window.id}, {"grant", found->grant}, {"grant_owner", live.grant.owner},
+      {"owner", ownership.owner},   {"mode", mode},          {"other_parts", found->window.other_parts}};
   clients_.at(id).connection->pause();
   live.link->change_mode(found->window.id, mode, [this, id, answer] {
     auto const client = clients_.find(id);

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -129,6 +130,16 @@ class Rogue {
   void progress() {
     ucp_worker_progress(worker_);
     while (!pending_.empty() && is_done(pending_.front().request)) pending_.pop_front();
+  }
+  /// Receives until `predicate` holds, for at most 100 seconds. Returns whether it holds.
+  template <typename Predicate>
+  bool wait(Predicate predicate) {
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+    while (!predicate() && std::chrono::steady_clock::now() < end) {
+      progress();
+      std::this_thread::yield();
+    }
+    return predicate();
   }
   /// Number of messages received.
   std::size_t received() const { return received_; }

@@ -1,10 +1,8 @@
 /// A client of a session that speaks the engine's protocol itself, and keeps to no credit.
 #pragma once
 
-#include <chrono>
 #include <cstring>
 #include <map>
-#include <thread>
 
 #include "engine/net/joined.hpp"
 #include "tests/support/imposture.hpp"
@@ -63,12 +61,7 @@ class SessionClient {
   /// For at most 100 seconds, receiving.
   template <typename Predicate>
   bool wait(Predicate predicate) {
-    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
-    while (!predicate() && std::chrono::steady_clock::now() < end) {
-      rogue_.progress();
-      std::this_thread::yield();
-    }
-    return predicate();
+    return rogue_.wait(predicate);
   }
   /// The target has executed a request of this client.
   bool connect() {

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
-#include <thread>
 
 #include "engine/net/seal.hpp"
 #include "tests/support/session_client.hpp"
@@ -70,12 +68,7 @@ class Client {
 
   template <typename Predicate>
   bool wait(Predicate predicate) {
-    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
-    while (!predicate() && std::chrono::steady_clock::now() < end) {
-      rogue_.progress();
-      std::this_thread::yield();
-    }
-    return predicate();
+    return rogue_.wait(predicate);
   }
 
  private:
