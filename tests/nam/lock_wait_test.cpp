@@ -117,7 +117,8 @@ TEST(NamLocks, LeaveNoCircleOfSharesAndSingleExclusives) {
 /// Each of eight processes first has a lock of its own.
 TEST(NamLocks, LetEachProcessPassAnExclusiveRequestAFewTimesOnly) {
   constexpr std::uint32_t sharing = 8;
-  constexpr int passes_expected = 12;  // where holders pass at once there are hundreds
+  // Chance decides the number: rarely above 12, and hundreds where holders pass at once.
+  constexpr int passes_expected = 40;
   auto const first = static_cast<std::uint32_t>(test::seed());
   int most = 0;
   for (std::uint32_t round = 0; round < 10; ++round) {
