@@ -11,6 +11,7 @@
 #include "nam/protocol/locator.hpp"
 #include "nam/protocol/text.hpp"
 #include "nam/protocol/units.hpp"
+#include "nam/protocol/user_secret.hpp"
 
 namespace mpixrma::nam {
 

@@ -89,6 +89,26 @@ TEST_F(GreedySession, GivesBackItsMemoryWhenItEnds) {
   expect_service();
 }
 
+/// UCX 1.13 crashes in some of these rounds without nam/data/connection_events.cpp.
+TEST_F(GreedySession, SurvivesClientsThatEndBeforeTheirAnswers) {
+  for (int round = 0; round < 100; ++round) {
+    SessionEngine::Session const session = server_.open();
+    {
+      SessionClient client = client_of(session);
+      ASSERT_TRUE(client.connect());
+      flood(client, 20);
+      ::usleep(1000u * static_cast<unsigned>(round % 20));
+      if (round % 2 == 0) {
+        EXPECT_EQ(server_.close(session), 0);
+      }
+    }
+    if (round % 2 != 0) {
+      EXPECT_EQ(server_.close(session), 0);
+    }
+  }
+  expect_service();
+}
+
 TEST_F(GreedySession, EndsWhereRequestsAccumulate) {
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
