@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "engine/op/exposure.hpp"
 #include "engine/op/operation.hpp"
@@ -27,6 +28,14 @@ struct RemoteExposure {
   Exposure exposure;
   bool usable = false;  ///< the segment that contains it has a key
   std::uint64_t newest_use = 0;
+};
+
+/// A question to a peer for the key of the segment that contains an address or an exposure.
+struct KeyQuestion {
+  RemoteAddress address = 0;
+  ExposureId exposure = ExposureId::none;  ///< if set, the address is not used
+
+  bool operator==(KeyQuestion const&) const = default;
 };
 
 /// Ranges of a peer's addresses without a segment that this path can use. A version in the peer's replies
@@ -72,6 +81,8 @@ struct RdmaState {
   /// Keys and exposures by number, dropped as soon as no operation uses them. An exposure has no key.
   std::map<std::uint64_t, RemoteKey> revoked;
   Gaps gaps;
+  std::uint64_t question = 0;        ///< token of the question for a key that is not answered yet; 0: none
+  std::optional<KeyQuestion> asked;  ///< the newest question; not repeated until the version changes
   std::uint64_t issued = 0;          ///< the newest operation
   std::uint64_t newest_put = 0;      ///< the newest put
   std::uint64_t newest_ordered = 0;  ///< the newest operation with the ordering guarantee
@@ -88,8 +99,9 @@ struct RdmaState {
 
   /// Handles the version in a reply of the peer. If it has changed, keys may exist that did not.
   void see_version(std::uint32_t version) {
-    if (gaps.see_version(version))
-      std::erase_if(exposures, [](auto const& known) { return !known.second.usable; });
+    if (!gaps.see_version(version)) return;
+    std::erase_if(exposures, [](auto const& known) { return !known.second.usable; });
+    asked.reset();
   }
 
   /// Whether no operation is in flight and no put needs a flush.

@@ -278,15 +278,31 @@ void AgentPath::send_lock(Outstanding& entry) {
   (void)send(*entry.peer, header, transport_.message(), 0);
 }
 
-Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address, ExposureId exposure) {
-  if (!connect(peer)) return nullptr;
+Outstanding& AgentPath::queue_question(Peer& peer, KeyQuestion const& question) {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment);
-  operation.header.address = address;
-  operation.header.exposure = static_cast<std::uint64_t>(exposure);
-  Outstanding& entry = queue(peer, operation);
+  operation.header.address = question.address;
+  operation.header.exposure = static_cast<std::uint64_t>(question.exposure);
+  return queue(peer, operation);
+}
+
+Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
+  if (!connect(peer)) return nullptr;
+  Outstanding& entry = queue_question(peer, {address, ExposureId::none});
   advance(peer);
   return &entry;
+}
+
+void AgentPath::ask_for_key(Peer& peer, KeyQuestion const& question) {
+  MessageStream const& stream = peer.state().messages;
+  // Queued behind the lock, it would delay answers to the peer.
+  bool const at_once = stream.unsent == nullptr && window_open(peer);
+  if ((stream.may_wait_for_lock() && !at_once) || failed(reach(peer))) return;
+  RdmaState& state = peer.state().make_rdma();
+  state.asked = question;
+  // Before sending, because a process answers itself within the send.
+  state.question = queue_question(peer, question).token;
+  advance(peer);
 }
 
 /// Queues one message without data, behind those that are not sent yet.

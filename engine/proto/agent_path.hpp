@@ -21,6 +21,7 @@
 #include "engine/origin/fragment.hpp"
 #include "engine/origin/outstanding.hpp"
 #include "engine/origin/peer.hpp"
+#include "engine/origin/rdma_state.hpp"
 #include "engine/sync/lock_table.hpp"
 
 namespace mpixrma::engine {
@@ -89,10 +90,12 @@ class AgentPath {
   /// Releases the lock, after all earlier operations; a failure is kept under `context`.
   Issued release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind, std::uint32_t context);
 
-  /// Requests the segment at `address`, or the one that contains `exposure`. The returned object, to be
-  /// passed to release(), receives the answer, which is empty if there is no segment. Returns nullptr if the
-  /// peer is unreachable.
-  Outstanding* find_segment(Peer& peer, RemoteAddress address, ExposureId exposure);
+  /// Requests the segment at `address`. The returned object, to be passed to release(), receives the answer,
+  /// which is empty if there is no segment. Returns nullptr if the peer is unreachable.
+  Outstanding* find_segment(Peer& peer, RemoteAddress address);
+  /// Requests a key, behind all earlier messages; the segment handler receives the answer. There must be no
+  /// unanswered question to the peer. Does nothing if the question would have to wait for a lock.
+  void ask_for_key(Peer& peer, KeyQuestion const& question);
   void release(Outstanding& entry) noexcept { pool_.release(entry); }
 
   /// Whether everything up to `sequence` is executed and answered.
@@ -169,6 +172,7 @@ class AgentPath {
   std::uint64_t newest_ahead(Peer const& peer) const noexcept;
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
                                       std::uint64_t messages);
+  Outstanding& queue_question(Peer& peer, KeyQuestion const& question);
   void send_lock(Outstanding& entry);
   void send_again(Outstanding& entry);
   void take_grant(Peer& peer, wire::ReplyHeader const& header);

@@ -248,8 +248,13 @@ void AgentPath::finish(Outstanding& entry) noexcept {
   Peer& peer = *entry.peer;
   entry.list->remove(entry);
   if (entry.is_a(wire::RequestKind::find_segment)) {
-    entry.live = false;  // the caller reads the answer and releases it
-    return;
+    RdmaState* const rdma = peer.state().rdma_if_any();
+    if (rdma == nullptr || rdma->question != entry.token) {
+      entry.live = false;  // the caller reads the answer and releases it
+      return;
+    }
+    rdma->question = 0;
+    return pool_.release(entry);
   }
   Completion* const completion = entry.operation.completion;
   Status const status = entry.status;

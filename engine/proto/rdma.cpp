@@ -18,6 +18,18 @@ bool in_range(RemoteAddress base, std::size_t length, RemoteAddress address, std
   return address >= base && address - base <= length && bytes <= length - (address - base);
 }
 
+RemoteAddress begin_of(RmaOp const& transfer) noexcept {
+  return transfer.target + static_cast<std::uint64_t>(transfer.target_layout.extent().begin);
+}
+
+/// Returns the key for the range, or nullptr.
+RemoteKey* find_key(RdmaState& state, RemoteAddress begin, std::size_t bytes) noexcept {
+  auto const next = state.keys.upper_bound(begin);
+  if (next == state.keys.begin()) return nullptr;
+  auto& [base, key] = *std::prev(next);
+  return in_range(base, key.length, begin, bytes) ? &key : nullptr;
+}
+
 }  // namespace
 
 RdmaState const& RdmaState::none() noexcept {
@@ -40,14 +52,27 @@ bool RdmaPath::suits(RmaOp const& transfer) noexcept {
 RemoteKey* RdmaPath::find_key(Peer& peer, RmaOp const& transfer) noexcept {
   RdmaState* const state = peer.state().rdma_if_any();
   if (state == nullptr) return nullptr;
-  auto& keys = state->keys;
   Extent const extent = transfer.target_layout.extent();
-  RemoteAddress const begin = transfer.target + static_cast<std::uint64_t>(extent.begin);
-  auto const next = keys.upper_bound(begin);
-  if (next == keys.begin()) return nullptr;
-  auto& [base, key] = *std::prev(next);
-  return in_range(base, key.length, begin, static_cast<std::size_t>(extent.end - extent.begin)) ? &key
-                                                                                                : nullptr;
+  return engine::find_key(*state, begin_of(transfer), static_cast<std::size_t>(extent.end - extent.begin));
+}
+
+std::optional<KeyQuestion> RdmaPath::open_question(Peer& peer, RmaOp const& transfer) noexcept {
+  if (!suits(transfer)) return std::nullopt;
+  ExposureId const exposure = transfer.exposed.target;
+  RemoteAddress begin = begin_of(transfer);
+  KeyQuestion const question{exposure == ExposureId::none ? begin : 0, exposure};
+  RdmaState* const state = peer.state().rdma_if_any();
+  if (state == nullptr) return question;
+  if (state->question != 0 || state->asked == question) return std::nullopt;
+  if (exposure != ExposureId::none) {
+    RemoteExposure const* const known = find_exposure(peer, transfer);
+    if (known == nullptr) return question;
+    if (!known->usable) return std::nullopt;
+    begin += known->exposure.base;
+  }
+  // A transfer that ends outside of the segment never uses this path.
+  bool const answered = engine::find_key(*state, begin, 1) != nullptr || state->gaps.contain(begin);
+  return answered ? std::nullopt : std::optional(question);
 }
 
 RemoteExposure* RdmaPath::find_exposure(Peer& peer, RmaOp const& transfer) noexcept {
@@ -82,7 +107,8 @@ void RdmaPath::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std
   }
   ucp_ep_h const endpoint = peer.state().messages.endpoint;
   if (endpoint == nullptr) return;  // the connection was closed meanwhile, and the key with it
-  if (ucp_ep_rkey_unpack(endpoint, key.data(), &made.key) != UCS_OK) return;
+  if (ucp_ep_rkey_unpack(endpoint, key.data(), &made.key) != UCS_OK)
+    return state.gaps.add(answer.base, answer.base + answer.length);
   state.keys.emplace(answer.base, made);
 }
 
@@ -115,6 +141,7 @@ void RdmaPath::forget_all(Peer& peer) noexcept {
   state->keys.clear();
   state->exposures.clear();
   state->revoked.clear();
+  state->asked.reset();
 }
 
 /// An operation until UCX has completed all its parts and, if required, a flush has ended.

@@ -5,6 +5,7 @@
 #include <ucp/api/ucp.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "engine/memory/segment_table.hpp"
@@ -27,6 +28,9 @@ class RdmaPath {
 
   /// Returns the key for the transfer's target range, or nullptr if it is unknown.
   static RemoteKey* find_key(Peer& peer, RmaOp const& transfer) noexcept;
+  /// Returns the question whose answer would let transfers like this one use the path; nothing if the answer
+  /// is known, or another question is not answered yet.
+  static std::optional<KeyQuestion> open_question(Peer& peer, RmaOp const& transfer) noexcept;
   /// Stores an answer of the peer's agent: a segment with its key, if there is one, or a gap. Must be called
   /// in the order of arrival with revoke().
   static void learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key);

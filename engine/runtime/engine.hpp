@@ -358,8 +358,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   static void wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
   template <typename Predicate>
   static void drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done);
-  static Status query(Peer& peer, RemoteAddress address, ExposureId exposure, SegmentInfo* info,
-                      std::unique_lock<std::mutex>& held);
+  void ask_for_key(Peer& peer, RmaOp const& operation) noexcept;
   Status start_detach(void const* base, std::size_t bytes, Concealed* left);
   void revoke(std::vector<OwnSegment> const& segments);
   void revoke(std::uint64_t number, RemoteAddress base);

@@ -41,7 +41,10 @@ Issued Engine::issue_message(Peer& peer, RmaOp const& operation) {
   std::uint64_t const messages = channel.agent_path.messages();
   Issued const issued = channel.agent_path.issue(peer, operation, std::move(origin));
   note_access(peer, operation.guarantees, access, Path::agent, issued);
-  if (!failed(issued.status)) count(peer, Path::agent, operation);
+  if (!failed(issued.status)) {
+    count(peer, Path::agent, operation);
+    ask_for_key(peer, operation);
+  }
   MessageStream const& stream = peer.state().messages;
   bool const joined =
       channel.agent_path.messages() == messages && stream.is_joining() && stream.unsent == nullptr;

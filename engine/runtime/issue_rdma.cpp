@@ -1,5 +1,5 @@
 /// Engine: operations by UCX put and get, and the state of a peer that they need.
-#include <algorithm>
+#include <new>
 #include <optional>
 
 #include "engine/runtime/engine.hpp"
@@ -7,20 +7,6 @@
 #include "engine/sync/footprint.hpp"
 
 namespace mpixrma::engine {
-
-namespace {
-
-/// Whether the peer need not be queried about the exposure: its key is known, or it has none. A revoked key
-/// is replaced by another one.
-bool knows_key(Peer& peer, RmaOp const& transfer) noexcept {
-  RemoteExposure const* const found = RdmaPath::find_exposure(peer, transfer);
-  if (found == nullptr || !found->usable) return found != nullptr;
-  RmaOp resolved = transfer;
-  resolved.target += found->exposure.base;
-  return RdmaPath::find_key(peer, resolved) != nullptr;
-}
-
-}  // namespace
 
 /// Waits with the lock of the peer's channel held, which other threads acquire in between.
 template <typename Predicate>
@@ -49,17 +35,11 @@ std::optional<Issued> Engine::issue_rdma(Peer& peer, RmaOp const& transfer, std:
                : issue_rdma_at_address(peer, transfer, after, held);
 }
 
-/// nullopt: the memory is not registered, or the path is unsuitable.
+/// nullopt: the key is not known, or the path is unsuitable.
 std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, RmaOp const& transfer, std::uint64_t after,
                                                     std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
-  if (RdmaPath::find_key(peer, transfer) == nullptr) {
-    RemoteAddress const begin =
-        transfer.target + static_cast<std::uint64_t>(transfer.target_layout.extent().begin);
-    SegmentInfo info{};
-    if (peer.state().rdma().gaps.contain(begin) || failed(query(peer, begin, ExposureId::none, &info, held)))
-      return std::nullopt;
-  }
+  if (RdmaPath::find_key(peer, transfer) == nullptr) return std::nullopt;
   // Messages that must be executed before this operation take another path.
   MessageStream const& stream = peer.state().messages;
   drive_until(peer, held,
@@ -80,9 +60,6 @@ std::optional<Issued> Engine::issue_rdma_at_address(Peer& peer, RmaOp const& tra
 std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, RmaOp const& transfer, std::uint64_t after,
                                                      std::unique_lock<std::mutex>& held) {
   if (!RdmaPath::suits(transfer)) return std::nullopt;
-  SegmentInfo info{};
-  if (!knows_key(peer, transfer) && failed(query(peer, 0, transfer.exposed.target, &info, held)))
-    return std::nullopt;
   RemoteExposure const* const found = RdmaPath::find_exposure(peer, transfer);
   if (found == nullptr || !found->usable) return std::nullopt;
   Status const status =
@@ -93,22 +70,18 @@ std::optional<Issued> Engine::issue_rdma_at_exposure(Peer& peer, RmaOp const& tr
   return issue_rdma_at_address(peer, resolved, after, held);
 }
 
-/// Queries the peer's agent for the segment at `address`, or for the one of `exposure`. Under the lock, which
-/// is released while waiting.
-Status Engine::query(Peer& peer, RemoteAddress address, ExposureId exposure, SegmentInfo* info,
-                     std::unique_lock<std::mutex>& held) {
-  AgentPath& path = channel_of(peer).agent_path;
-  Outstanding* const question = path.find_segment(peer, address, exposure);
-  if (question == nullptr) return Status::unreachable;
-  drive_until(peer, held, [&] { return !question->live; });
-  std::optional<wire::SegmentReply> const answer = question->segment;
-  path.release(*question);
-  if (!answer) return Status::transport;
-  if (answer->is_gap != 0) return Status::bad_address;
-  *info = {answer->base, answer->length};
-  return Status::ok;
+/// Asks for the key that an operation, just issued as a message, has lacked. Nothing waits for the answer:
+/// until it has arrived, operations are messages. Under the channel's lock.
+void Engine::ask_for_key(Peer& peer, RmaOp const& operation) noexcept try {
+  if (!state_->rdma_usable || peer.state().same_host || operation.is_update()) return;
+  if (auto const question = RdmaPath::open_question(peer, operation))
+    channel_of(peer).agent_path.ask_for_key(peer, *question);
+} catch (std::bad_alloc const&) {
+  state_->log.write(LogLevel::error, "no memory to ask process %llx for a key",
+                    static_cast<unsigned long long>(peer.process()));
 }
 
+/// Queries the peer's agent if its segments are not accessible, and waits for the answer.
 Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
   if (peer.state().same_host) {
     RemoteSegments::Found found;
@@ -117,7 +90,16 @@ Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info
     return Status::ok;
   }
   std::unique_lock held(channel_of(peer).lock);
-  return query(peer, address, ExposureId::none, info, held);
+  AgentPath& path = channel_of(peer).agent_path;
+  Outstanding* const question = path.find_segment(peer, address);
+  if (question == nullptr) return Status::unreachable;
+  drive_until(peer, held, [&] { return !question->live; });
+  std::optional<wire::SegmentReply> const answer = question->segment;
+  path.release(*question);
+  if (!answer) return Status::transport;
+  if (answer->is_gap != 0) return Status::bad_address;
+  *info = {answer->base, answer->length};
+  return Status::ok;
 }
 
 }  // namespace mpixrma::engine

@@ -9,6 +9,9 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
+
+#include "tests/support/latch.hpp"
 
 namespace mpixrma::test {
 
@@ -25,5 +28,33 @@ inline void stop(pid_t pid) {
   };
   while (runs()) ::usleep(100);
 }
+
+/// A process that is stopped until continue_now(), or for a while, so that a test that waits for the process
+/// fails instead of hanging.
+class StoppedProcess {
+ public:
+  explicit StoppedProcess(pid_t pid) : pid_(pid) {
+    hold_.close();
+    stop(pid_);
+    thread_ = std::thread([this] {
+      hold_.pass();
+      ::kill(pid_, SIGCONT);
+    });
+  }
+  ~StoppedProcess() { continue_now(); }
+  StoppedProcess(StoppedProcess const&) = delete;
+  StoppedProcess& operator=(StoppedProcess const&) = delete;
+
+  void continue_now() {
+    hold_.open();
+    if (thread_.joinable()) thread_.join();
+  }
+  bool was_stopped_until_then() const { return !hold_.was_forced(); }
+
+ private:
+  pid_t pid_;
+  Latch hold_;
+  std::thread thread_;
+};
 
 }  // namespace mpixrma::test

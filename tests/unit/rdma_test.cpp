@@ -3,12 +3,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "engine/proto/rdma.hpp"
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/stopped.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -161,6 +163,128 @@ TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) 
     }
     rank.barrier();
   });
+}
+
+enum class Named { address, exposure };
+
+/// The target is stopped after its first contact, by an operation on other memory: it answers nothing.
+void put_to_stopped_target(Named named) {
+  run_job(2, only_rdma, [named](Rank& rank) {
+    constexpr std::size_t puts = 100;
+    std::vector<std::int64_t> memory(puts, 0);
+    std::int64_t contact = 0;
+    ExposureId id = ExposureId::none;
+    ASSERT_EQ(rank.engine().attach(memory.data(), puts * 8), Status::ok);
+    ASSERT_EQ(rank.engine().expose(memory.data(), puts * 8, Rights::all, &id), Status::ok);
+    rank.show(0, memory.data());
+    rank.show(1, static_cast<std::uint64_t>(id));
+    rank.show(2, &contact);
+    rank.show(3, static_cast<std::uint64_t>(::getpid()));
+    rank.barrier();
+    if (rank.rank() == 0) {
+      std::vector<std::int64_t> values(puts);
+      auto const put_of = [&](std::size_t i) {
+        bool const by_exposure = named == Named::exposure;
+        RmaOp put = contiguous(OpKind::put, &values[i], (by_exposure ? 0 : rank.shown(1, 0)) + i * 8, 8);
+        if (by_exposure) put.exposed.target = static_cast<ExposureId>(rank.shown(1, 1));
+        return put;
+      };
+      RmaOp const first = contiguous(OpKind::put, values.data(), rank.shown(1, 2), 8);
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), first), Status::ok);
+      complete_all(rank);
+      test::StoppedProcess target(static_cast<pid_t>(rank.shown(1, 3)));
+      std::vector<Waiter> waiters(puts);
+      for (std::size_t i = 0; i < puts; ++i) {
+        values[i] = static_cast<std::int64_t>(i) + 1;
+        RmaOp put = put_of(i);
+        put.guarantees = Guarantee::remote_completion;
+        put.completion = &waiters[i];
+        ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
+      }
+      EXPECT_FALSE(waiters[0].complete.load());
+      target.continue_now();
+      EXPECT_TRUE(target.was_stopped_until_then()) << "a put has waited for the target";
+      complete_all(rank);
+      for (Waiter const& waiter : waiters) {
+        rank.engine().wait_until([&] { return waiter.complete.load(); });
+        EXPECT_EQ(waiter.status, Status::ok);
+      }
+      auto const by_key = [&] { return rank.engine().statistics().traffic.operations_by(Path::rdma); };
+      EXPECT_EQ(by_key(), 0u);
+      rank.show(4, rank.engine().statistics().traffic.messages_sent);
+      // The answer, or the next one, brings the key.
+      while (by_key() == 0) ASSERT_EQ(run(rank.engine(), rank.peer(1), put_of(puts - 1)), Status::ok);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      for (std::size_t i = 0; i < puts; ++i) EXPECT_EQ(memory[i], static_cast<std::int64_t>(i) + 1);
+      // The first put, these, and few questions.
+      EXPECT_LE(rank.shown(0, 4), puts + 6);
+    }
+    rank.barrier();
+    EXPECT_EQ(rank.engine().conceal(id), Status::ok);
+    EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+  });
+}
+
+TEST(Rdma, PutsWithoutAKeyDoNotWaitForStoppedTarget) { put_to_stopped_target(Named::address); }
+
+TEST(Rdma, PutsToAnExposureWithoutAKeyDoNotWaitForStoppedTarget) { put_to_stopped_target(Named::exposure); }
+
+/// Puts change from messages to UCX while the key arrives; the memory is registered anew in each round.
+void put_while_key_arrives(Guarantee guarantees) {
+  run_job(2, only_rdma, [guarantees](Rank& rank) {
+    constexpr std::size_t words = 8192;
+    constexpr int rounds = 20;
+    std::vector<std::int64_t> memory(words, 0);
+    rank.show(0, memory.data());
+    std::uint64_t by_message = 0;
+    for (int round = 0; round < rounds; ++round) {
+      if (rank.rank() == 1) {
+        ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+      }
+      rank.barrier();
+      if (rank.rank() == 0) {
+        auto const traffic = [&] { return rank.engine().statistics().traffic; };
+        std::uint64_t const before = traffic().operations_by(Path::rdma);
+        std::uint64_t const messages_before = traffic().operations_by(Path::agent);
+        std::deque<std::vector<std::int64_t>> sent;
+        std::int64_t value = 0;
+        while (traffic().operations_by(Path::rdma) < before + 3) {
+          if (sent.size() == 64) {
+            complete_all(rank);
+            sent.clear();
+          }
+          sent.emplace_back(words, ++value);
+          start(rank, contiguous(OpKind::put, sent.back().data(), rank.shown(1, 0), words * 8), guarantees);
+        }
+        std::vector<std::int64_t> found(words);
+        start(rank, contiguous(OpKind::get, found.data(), rank.shown(1, 0), words * 8), guarantees);
+        complete_all(rank);
+        ASSERT_EQ(std::count(found.begin(), found.end(), value), static_cast<std::ptrdiff_t>(words))
+            << "round " << round;
+        by_message += traffic().operations_by(Path::agent) - messages_before;
+        rank.show(1, static_cast<std::uint64_t>(value));
+      }
+      rank.barrier();
+      if (rank.rank() == 1) {
+        auto const last = static_cast<std::int64_t>(rank.shown(0, 1));
+        ASSERT_EQ(std::count(memory.begin(), memory.end(), last), static_cast<std::ptrdiff_t>(words));
+        ASSERT_EQ(rank.engine().detach(memory.data()), Status::ok);
+      }
+      rank.barrier();
+    }
+    if (rank.rank() == 0) {
+      EXPECT_GE(by_message, static_cast<std::uint64_t>(rounds));
+    }
+    rank.barrier();
+  });
+}
+
+TEST(Rdma, OrderedPutsKeepTheirOrderWhileTheKeyArrives) { put_while_key_arrives(Guarantee::ordered); }
+
+TEST(Rdma, OverlappingPutsKeepTheirOrderWhileTheKeyArrives) {
+  put_while_key_arrives(Guarantee::overlap_ordered);
 }
 
 /// Captures the engine's output from before the body of a test.
