@@ -106,9 +106,9 @@ bool RemoteSegments::scan(RemoteAddress address, Found* out, Mapping* replaced) 
 /// `*replaced` receives the mapping that was there before.
 bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta,
                                 Mapping* replaced) {
-  if (released_) return false;
-  if (index >= regions_.size()) regions_.resize(index + 1);
-  MappedRegion& known = regions_[index];
+  if (abandoned_) return false;
+  if (index >= regions_->size()) regions_->resize(index + 1);
+  MappedRegion& known = (*regions_)[index];
   RangeSlot const& slot = tables_->regions[index];
   PublishedRange region;
   if (!slot.read(&region)) return false;
@@ -131,17 +131,18 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
   return true;
 }
 
-void RemoteSegments::release_memory() {
+std::shared_ptr<RemoteSegments::MappedRegions> RemoteSegments::abandon() {
   std::lock_guard const lock(mutex_);
-  released_ = true;
+  abandoned_ = true;
   known_.clear();
-  for (MappedRegion& region : regions_) region.mapping.release_memory();
+  return regions_;
 }
 
 void RemoteSegments::drop_stale(std::vector<Mapping>* stale) {
   std::lock_guard const lock(mutex_);
-  for (std::size_t i = 0; i < regions_.size(); ++i) {
-    MappedRegion& known = regions_[i];
+  if (abandoned_) return;
+  for (std::size_t i = 0; i < regions_->size(); ++i) {
+    MappedRegion& known = (*regions_)[i];
     if (known.mapping &&
         tables_->regions[i].generation().load(std::memory_order_acquire) != known.generation) {
       stale->push_back(std::move(known.mapping));
@@ -156,8 +157,9 @@ void RemoteSegments::drop_stale(std::vector<Mapping>* stale) {
 
 std::size_t RemoteSegments::mapped_regions() const {
   std::lock_guard const lock(mutex_);
-  return static_cast<std::size_t>(std::count_if(
-      regions_.begin(), regions_.end(), [](MappedRegion const& r) { return static_cast<bool>(r.mapping); }));
+  return static_cast<std::size_t>(
+      std::count_if(regions_->begin(), regions_->end(),
+                    [](MappedRegion const& r) { return static_cast<bool>(r.mapping); }));
 }
 
 void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -54,8 +55,16 @@ class RemoteSegments {
   /// Moves the mappings of regions that the owner has freed to `stale`, because unmapping takes long.
   void drop_stale(std::vector<Mapping>* stale);
 
-  /// Returns the memory of an owner that has ended to the system. Accesses in progress still complete.
-  void release_memory();
+  struct MappedRegion {
+    std::uint64_t generation = 0;
+    std::uint64_t base = 0;
+    Mapping mapping;
+  };
+  using MappedRegions = std::vector<MappedRegion>;  ///< by the owner's slot number
+
+  /// For an owner that has ended: maps and drops no region any more. Returns the mapped ones, whose memory
+  /// the caller releases without locks, because this takes long; they stay mapped for accesses in progress.
+  std::shared_ptr<MappedRegions> abandon();
 
   std::size_t mapped_regions() const;
   StripeTable& stripes() const noexcept { return control_->stripes; }
@@ -66,12 +75,6 @@ class RemoteSegments {
   StagingPace& staging_pace() noexcept { return staging_pace_; }
 
  private:
-  struct MappedRegion {
-    std::uint64_t generation = 0;
-    std::uint64_t base = 0;
-    Mapping mapping;
-  };
-
   bool scan(RemoteAddress address, Found* out, Mapping* replaced);
   bool read(ExposureId id, PublishedRange* out) const noexcept;
   bool map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta, Mapping* replaced);
@@ -80,14 +83,14 @@ class RemoteSegments {
   Log const* log_ = &common_log;
   pid_t pid_ = 0;
   bool own_ = false;
-  bool released_ = false;
+  bool abandoned_ = false;
   Mapping tables_mapping_;
   PublishedTables const* tables_ = nullptr;
   Mapping control_mapping_;
   ProcessControl* control_ = nullptr;
   MailUse mailbox_use_;
   StagingPace staging_pace_;
-  std::vector<MappedRegion> regions_;     ///< by the owner's slot number
+  std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
   std::map<RemoteAddress, Found> known_;  ///< found before; validated by generation
 };
 

@@ -12,7 +12,8 @@ void Channel::settle_losses() {
     if (Peer* const peer = agent_path.lose(loss)) {
       RdmaPath::lose(*peer);
       PeerState& state = peer->state();
-      if (state.same_host && !process_is_alive(state.location.pid)) state.segments->release_memory();
+      if (state.same_host && !process_is_alive(state.location.pid))
+        lost_memory.release(state.segments->abandon());
     }
     executor.forget(loss.process);
     connections.close(loss.process);

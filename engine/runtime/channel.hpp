@@ -17,6 +17,7 @@
 #include "engine/memory/segment_table.hpp"
 #include "engine/net/connections.hpp"
 #include "engine/net/transport.hpp"
+#include "engine/origin/lost_memory.hpp"
 #include "engine/origin/rdma_state.hpp"
 #include "engine/proto/agent_path.hpp"
 #include "engine/runtime/agent.hpp"
@@ -59,6 +60,7 @@ class Channel final : public MessageHandler {
   Parting parting;
   Agent agent;
   UnannouncedRdma unannounced_rdma;
+  LostMemory lost_memory;
 
   /// Handles all arrivals. With the lock held. Returns the number of events.
   int drive() {

@@ -1,9 +1,11 @@
 /// Memory of a process that has ended takes long to be unmapped: other threads go on.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "tests/support/engine_paths.hpp"
@@ -12,6 +14,7 @@
 namespace {
 constexpr std::size_t large = std::size_t{32} << 20;
 mpixrma::test::Latch unmapping;
+mpixrma::test::Latch replacing;
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int munmap(void* base, std::size_t bytes) noexcept {
@@ -19,15 +22,29 @@ extern "C" __attribute__((visibility("default"))) int munmap(void* base, std::si
   return static_cast<int>(::syscall(SYS_munmap, base, bytes));
 }
 
+/// Memory of an ended process is replaced by private memory at the same addresses.
+extern "C" __attribute__((visibility("default"))) void* mmap(void* base, std::size_t bytes, int protection,
+                                                             int flags, int fd, off_t offset) noexcept {
+  constexpr int replaces = MAP_FIXED | MAP_ANONYMOUS;
+  if (bytes >= large && (flags & replaces) == replaces) replacing.pass();
+  return reinterpret_cast<void*>(::syscall(SYS_mmap, base, bytes, protection, flags, fd, offset));
+}
+
 namespace mpixrma::engine {
 namespace {
 
-TEST(SlowUnmapping, PeersAreFoundWhileLostOneIsForgotten) {
-  if (std::getenv("UCX_MEM_EVENTS") == nullptr) GTEST_SKIP() << "UCX_MEM_EVENTS=n is not set";
-  enum : int { survivor, other, mortal, ranks };
+enum : int { survivor, other, mortal, ranks };
+
+Status put_to(Rank& rank, int target) {
+  std::int64_t value = 7;
+  return run(rank.engine(), rank.peer(target), contiguous(OpKind::put, &value, rank.shown(target, 0), 8));
+}
+
+/// The survivor puts to the mortal rank, which dies, and calls the functions before and after the death.
+void outlive(std::function<void()> const& before_death, std::function<void(Rank&)> const& after_death) {
   constexpr int ready = 10;
   constexpr int done = 11;
-  auto const body = [](Rank& rank) {
+  auto const body = [&](Rank& rank) {
     void* base = nullptr;
     ASSERT_EQ(rank.engine().allocate(large, &base), Status::ok);
     rank.show(0, base);
@@ -38,31 +55,11 @@ TEST(SlowUnmapping, PeersAreFoundWhileLostOneIsForgotten) {
       rank.die();
     }
     if (rank.rank() == survivor) {
-      std::int64_t value = 7;
-      auto const put_to = [&](int target) {
-        return run(rank.engine(), rank.peer(target),
-                   contiguous(OpKind::put, &value, rank.shown(target, 0), 8));
-      };
-      EXPECT_EQ(put_to(mortal), Status::ok);
+      EXPECT_EQ(put_to(rank, mortal), Status::ok);
+      before_death();
       rank.expect_death(mortal);
       rank.tell(done, 1);
-      Peer& gone = rank.peer(mortal);
-      EXPECT_TRUE(test::eventually([&] {
-        (void)rank.engine().progress();
-        return gone.is_lost();
-      }));
-      unmapping.close();
-      std::thread forgetting([&] {
-        rank.engine().release(gone);
-        rank.engine().release(gone);  // put_to has one, too
-      });
-      EXPECT_TRUE(test::eventually([] { return unmapping.is_waited_at(); })) << "nothing was unmapped";
-      EXPECT_EQ(put_to(other), Status::ok);
-      EXPECT_EQ(rank.engine().statistics().peers, 1u);
-      EXPECT_TRUE(unmapping.is_waited_at());
-      EXPECT_FALSE(unmapping.was_forced());
-      unmapping.open();
-      forgetting.join();
+      after_death(rank);
       rank.tell(done, 2);
     } else {
       EXPECT_TRUE(rank.was_told(survivor, done, 2, 100));
@@ -70,6 +67,53 @@ TEST(SlowUnmapping, PeersAreFoundWhileLostOneIsForgotten) {
   };
   auto const direct = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_DIRECT; };
   run_job(ranks, direct, body, test::JobKind::mortal);
+}
+
+/// Others go on while a call waits at the latch.
+void go_on(Rank& rank, test::Latch& latch) {
+  EXPECT_TRUE(test::eventually([&] { return latch.is_waited_at(); })) << "nothing was unmapped";
+  EXPECT_EQ(put_to(rank, other), Status::ok);
+  EXPECT_EQ(rank.engine().take_error(rank.peer(other), 0), Status::ok);  // with the channel's lock
+  EXPECT_TRUE(latch.is_waited_at());
+  EXPECT_FALSE(latch.was_forced());
+}
+
+TEST(SlowUnmapping, PeersAreFoundWhileLostOneIsForgotten) {
+  if (std::getenv("UCX_MEM_EVENTS") == nullptr) GTEST_SKIP() << "UCX_MEM_EVENTS=n is not set";
+  outlive([] {},
+          [](Rank& rank) {
+            Peer& gone = rank.peer(mortal);
+            EXPECT_TRUE(test::eventually([&] {
+              (void)rank.engine().progress();
+              return gone.is_lost();
+            }));
+            unmapping.close();
+            std::thread forgetting([&] {
+              rank.engine().release(gone);
+              rank.engine().release(gone);  // put_to has one, too
+            });
+            go_on(rank, unmapping);
+            EXPECT_EQ(rank.engine().statistics().peers, 1u);
+            unmapping.open();
+            forgetting.join();
+          });
+}
+
+TEST(SlowUnmapping, OthersAreServedWhileTheMemoryOfLostOneIsReleased) {
+  if (std::getenv("UCX_MEM_EVENTS") == nullptr) GTEST_SKIP() << "UCX_MEM_EVENTS=n is not set";
+  outlive([] { replacing.close(); },
+          [](Rank& rank) {
+            go_on(rank, replacing);
+            Peer& gone = rank.peer(mortal);
+            EXPECT_TRUE(gone.is_lost());
+            rank.engine().drop_stale_mappings();
+            rank.engine().release(gone);
+            rank.engine().release(gone);  // put_to has one, too
+            EXPECT_EQ(rank.engine().statistics().peers, 1u);
+            EXPECT_TRUE(replacing.is_waited_at());
+            EXPECT_FALSE(replacing.was_forced());
+            replacing.open();
+          });
 }
 
 }  // namespace
