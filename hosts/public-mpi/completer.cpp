@@ -1,12 +1,12 @@
 #include "hosts/public-mpi/completer.hpp"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include <algorithm>
 
+#include "engine/base/service_thread.hpp"
 #include "hosts/public-mpi/requests.hpp"
 
 namespace mpixrma::host {
@@ -17,17 +17,9 @@ Completer& Completer::instance() noexcept {
   return *completer;
 }
 
-/// Blocks all signals in the thread except those of its own faults: signals belong to the application.
 void Completer::start(mpix_engine_t* engine) {
   engine_ = engine;
-  sigset_t blocked;
-  sigset_t before;
-  sigfillset(&blocked);
-  sigdelset(&blocked, SIGSEGV);
-  sigdelset(&blocked, SIGBUS);
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = engine::start_service_thread([this] { run(); });
 }
 
 void Completer::stop() noexcept {

@@ -1,8 +1,6 @@
 #include "mpi-windows/nam/connection_watch.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "engine/base/liveness.hpp"
+#include "engine/base/service_thread.hpp"
 
 namespace mpixrma::windows {
 
@@ -18,18 +17,7 @@ ConnectionWatch::ConnectionWatch(int socket, std::function<int()> on_end)
     : on_end_(std::move(on_end)),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       owner_(engine::own_process_id()) {
-  // This thread must not handle the application's signals.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this, socket] { run(socket); });
-  } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = engine::start_service_thread([this, socket] { run(socket); });
 }
 
 ConnectionWatch::~ConnectionWatch() {

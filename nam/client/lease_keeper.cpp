@@ -1,13 +1,13 @@
 #include "nam/client/lease_keeper.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <thread>
 #include <vector>
+
+#include "engine/base/service_thread.hpp"
 
 namespace mpixrma::nam {
 
@@ -20,12 +20,7 @@ constexpr int renewals_in_a_lease = 4;  ///< so that one or two renewals may be 
 class Keeper {
  public:
   Keeper() {
-    // This thread must not run the program's signal handlers.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread([this] { run(); }).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    engine::start_service_thread([this] { run(); }).detach();
   }
 
   void add(std::shared_ptr<GuardedChannel> const& session, std::chrono::seconds lease) {
