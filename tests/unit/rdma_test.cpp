@@ -233,7 +233,12 @@ TEST(Rdma, PutsToAnExposureWithoutAKeyDoNotWaitForStoppedTarget) { put_to_stoppe
 
 /// Puts change from messages to UCX while the key arrives; the memory is registered anew in each round.
 void put_while_key_arrives(Guarantee guarantees) {
-  run_job(2, only_rdma, [guarantees](Rank& rank) {
+  auto const many_messages = [](mpix_engine_config& config) {
+    only_rdma(config);
+    config.fragment_bytes = 4096;  // messages still wait for credit when the key has arrived
+    config.window_bytes = 16384;
+  };
+  run_job(2, many_messages, [guarantees](Rank& rank) {
     constexpr std::size_t words = 8192;
     constexpr int rounds = 20;
     std::vector<std::int64_t> memory(words, 0);
