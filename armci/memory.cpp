@@ -11,7 +11,7 @@
 namespace armci {
 
 namespace {
-std::set<void*> allocated;  ///< allocations of this process
+std::set<void*> allocations;  ///< allocations of this process
 
 // Calls that are not collective bypass MPI's error handlers, because they have return values of their own.
 int class_of(int code) {
@@ -21,7 +21,7 @@ int class_of(int code) {
 }
 }  // namespace
 
-bool is_allocated(void* base) { return allocated.contains(base); }
+bool is_allocated(void* base) { return allocations.contains(base); }
 
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm) {
   (void)running_world(call);
@@ -33,7 +33,7 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
   if (bytes < 0) fail(call, "size %ld is negative", bytes);
   if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with wrong arguments");
   if (code != MPI_SUCCESS) fail(call, "%ld bytes are not available", bytes);
-  if (bases[rank] != nullptr) allocated.insert(bases[rank]);
+  if (bases[rank] != nullptr) allocations.insert(bases[rank]);
 }
 
 void release(char const* call, void* base, MPI_Comm comm) {
@@ -47,15 +47,15 @@ void release(char const* call, void* base, MPI_Comm comm) {
   int const code = MPIX_RMA_Free(known ? base : &never_allocated, &comm);
   if (!known) fail(call, "%p was not allocated or was freed before", base);
   if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with a wrong address");
-  allocated.erase(base);
+  allocations.erase(base);
   modes.forget(base, comm);
   check_complete(call, late);
   if (code != MPI_SUCCESS) fail(call, "freeing %p failed here or at another process", base);
 }
 
 void free_all_memory() {
-  for (void* const base : allocated) (void)MPIX_RMA_Free_local(base);
-  allocated.clear();
+  for (void* const base : allocations) (void)MPIX_RMA_Free_local(base);
+  allocations.clear();
   modes = AccessModes{};
 }
 

@@ -20,15 +20,15 @@ constexpr std::string_view purpose_proof = "mpix session proof 1";
 constexpr std::string_view purpose_token = "mpix session token 1";
 constexpr std::string_view purpose_connection = "mpix connection key 1";
 
-unsigned char const* raw(void const* bytes) noexcept { return static_cast<unsigned char const*>(bytes); }
+unsigned char const* raw_bytes(void const* bytes) noexcept { return static_cast<unsigned char const*>(bytes); }
 
 Mac mac_of(Secret const& secret, std::string_view purpose, SessionOpening const& opening,
            std::span<std::byte const> address) {
   crypto_auth_hmacsha256_state state;
-  crypto_auth_hmacsha256_init(&state, raw(secret.data()), secret.size());
-  crypto_auth_hmacsha256_update(&state, raw(purpose.data()), purpose.size());
-  crypto_auth_hmacsha256_update(&state, raw(&opening), sizeof opening);
-  crypto_auth_hmacsha256_update(&state, raw(address.data()), address.size());
+  crypto_auth_hmacsha256_init(&state, raw_bytes(secret.data()), secret.size());
+  crypto_auth_hmacsha256_update(&state, raw_bytes(purpose.data()), purpose.size());
+  crypto_auth_hmacsha256_update(&state, raw_bytes(&opening), sizeof opening);
+  crypto_auth_hmacsha256_update(&state, raw_bytes(address.data()), address.size());
   Mac mac;
   crypto_auth_hmacsha256_final(&state, mac.data());
   return mac;

@@ -13,7 +13,7 @@ namespace mpixrma::host {
 namespace {
 
 /// All processes are running, so the exchange takes milliseconds.
-constexpr std::chrono::seconds patience{10};
+constexpr std::chrono::seconds connect_patience{10};
 
 /// The attribute of an intercommunicator and its duplicates; nullptr if the remote processes are not known.
 using Known = std::shared_ptr<KnownGroup const>;
@@ -56,12 +56,12 @@ bool is_met(MPI_Comm inter) {
 bool all_take_part(MPI_Comm inter) {
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Ibarrier(inter, &request);
-  if (completes(request, patience)) return true;
+  if (completes(request, connect_patience)) return true;
   std::fprintf(
       stderr,
       "MPIX_RMA: not all processes that MPI has connected with this one started the library within %lld "
       "s: they cannot be targets of each other\n",
-      static_cast<long long>(patience.count()));
+      static_cast<long long>(connect_patience.count()));
   return false;
 }
 

@@ -32,7 +32,7 @@ struct Host {
 /// Never destroyed, because a process may end without MPI_Finalize.
 Host* host = nullptr;
 
-constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::seconds start_patience{60};
 
 /// Duplicates MPI_COMM_WORLD. A program of the job that is not linked with the library would never take part;
 /// then a timeout ends the job.
@@ -40,12 +40,12 @@ MPI_Comm join() {
   MPI_Comm world = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Comm_idup(MPI_COMM_WORLD, &world, &request);
-  if (!completes(request, patience)) {
+  if (!completes(request, start_patience)) {
     std::fprintf(
         stderr,
         "MPIX_RMA: not all processes have started the library within %lld s of MPI_Init: every program "
         "of the job must be linked with it directly\n",
-        static_cast<long long>(patience.count()));
+        static_cast<long long>(start_patience.count()));
     PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   }
   PMPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);

@@ -11,12 +11,6 @@ constexpr int wire_address = 1 << 30;
 constexpr int wire_transport = wire_address + 1;
 static_assert(no_host_class == wire_transport + 1);
 
-bool is_intercommunicator(MPI_Comm comm) {
-  int inter = 0;
-  PMPI_Comm_test_inter(comm, &inter);
-  return inter != 0;
-}
-
 struct ClassAt {
   int error_class;
   int rank;

@@ -18,13 +18,17 @@ inline int size_of(MPI_Comm comm) {
 }
 
 /// Returns the maximum of `code` over all processes of the communicator (both groups), so that all of them
+inline bool is_intercommunicator(MPI_Comm comm) {
+  int inter = 0;
+  PMPI_Comm_test_inter(comm, &inter);
+  return inter != 0;
+}
+
 /// see a failure.
 inline int agree(MPI_Comm comm, int code) {
-  int inter = 0;
-  MPI_Comm_test_inter(comm, &inter);
   int worst = code;
   PMPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, comm);
-  if (inter == 0) return worst;
+  if (!is_intercommunicator(comm)) return worst;
   // On an intercommunicator each group receives the other's result; a second exchange returns the own
   // group's.
   int const both = std::max(code, worst);

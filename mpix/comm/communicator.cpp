@@ -17,7 +17,7 @@ namespace {
 // lock of attributes. Lock order: this lock, MPI's lock, the pool's lock.
 std::mutex creation_lock;
 
-StatePool<Communicator> pool;
+StatePool<Communicator> communicator_pool;
 
 // Identifies a communicator in the engine and in handles that outlive it; 0 means an operation without a
 // communicator.
@@ -36,7 +36,7 @@ Communicator* Communicator::find_slowly(MPI_Comm comm) {
   std::lock_guard const creating(creation_lock);
   MPI_Comm_get_attr(comm, keys().communicator, &attribute, &found);
   if (found == 0) {
-    Communicator* const state = &pool.take();
+    Communicator* const state = &communicator_pool.take();
     state->open(comm, next_context++);
     if (Freeing::keep(comm, *state)) return state;
     PMPI_Comm_set_attr(comm, keys().communicator, state);
@@ -80,7 +80,7 @@ Target* Communicator::make_target(int rank) {
   engine::Peer* const peer = engine.peer(process);
   if (peer == nullptr) return nullptr;
 
-  std::lock_guard const held(pool.lock());
+  std::lock_guard const held(communicator_pool.lock());
   auto const index = static_cast<std::size_t>(rank);
   auto& page = pages_[index / page_size];
   if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Page, std::memory_order_release);
@@ -119,14 +119,14 @@ void Communicator::outdate_attributes() noexcept {
 }
 
 void for_each_communicator(std::function<void(Communicator&)> const& visit) {
-  pool.for_each([&](Communicator& state) {
+  communicator_pool.for_each([&](Communicator& state) {
     if (state.is_open()) visit(state);
   });
 }
 
 void Communicator::give_back(Communicator& state) {
   forget_handles();
-  pool.give_back(state, [](Communicator& communicator) { communicator.retire(); });
+  communicator_pool.give_back(state, [](Communicator& communicator) { communicator.retire(); });
 }
 
 void Communicator::hide(Communicator& state) noexcept {

@@ -88,12 +88,6 @@ std::vector<std::intptr_t> exchange_bases(MPI_Comm comm, void* base, int error_c
   return exchange(comm, shown, size_of(comm));
 }
 
-bool is_intercommunicator(MPI_Comm comm) {
-  int inter = 0;
-  MPI_Comm_test_inter(comm, &inter);
-  return inter != 0;
-}
-
 }  // namespace
 }  // namespace mpixrma
 

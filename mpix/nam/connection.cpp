@@ -14,7 +14,7 @@ namespace {
 
 std::mutex lock;
 std::map<MPI_Comm, NamConnection> connections;
-std::atomic<std::size_t> count{0};
+std::atomic<std::size_t> connection_count{0};
 
 /// Copies the communicator of the processes of `comm` without its attributes.
 MPI_Comm copy_of(MPI_Comm comm) {
@@ -39,12 +39,12 @@ MPI_Comm make_connection(MPI_Comm comm, int ranks, NamPort const& window) {
   host().communicator_refuse_calls(number_of(handle), 1);
   std::lock_guard const held(lock);
   connections[handle] = {origins, ranks, window};
-  count.store(connections.size(), std::memory_order_release);
+  connection_count.store(connections.size(), std::memory_order_release);
   return handle;
 }
 
 std::optional<NamConnection> connection_of(MPI_Comm handle) {
-  if (count.load(std::memory_order_acquire) == 0) return std::nullopt;
+  if (connection_count.load(std::memory_order_acquire) == 0) return std::nullopt;
   std::lock_guard const held(lock);
   auto const found = connections.find(handle);
   if (found == connections.end()) return std::nullopt;
@@ -58,7 +58,7 @@ void end_connection(MPI_Comm* handle) {
     auto const found = connections.find(*handle);
     ended = found->second;
     connections.erase(found);
-    count.store(connections.size(), std::memory_order_release);
+    connection_count.store(connections.size(), std::memory_order_release);
   }
   host().communicator_refuse_calls(number_of(*handle), 0);
   PMPI_Comm_free(handle);

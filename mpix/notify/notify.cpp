@@ -30,7 +30,7 @@ int with_counter(char const* call, MPI_Comm* comm, int index, Use use) {
 }
 
 /// Allocates this process's counters, all zero.
-Failure allocate(int num, Counters::Place* place) {
+Failure allocate_counters(int num, Counters::Place* place) {
   if (num < 0) return failure(MPI_ERR_ARG, "num %d is negative", num);
   if (num == 0) return {};
   std::size_t const bytes = static_cast<std::size_t>(num) * sizeof(std::uint64_t);
@@ -55,7 +55,7 @@ int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) try {
                                    [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
   Counters::Place own;
-  Failure const failed = allocate(num, &own);
+  Failure const failed = allocate_counters(num, &own);
   int const code = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
   if (code != MPI_SUCCESS) {
     if (own.base != 0) (void)engine_of_process().free(reinterpret_cast<void*>(own.base));

@@ -8,7 +8,7 @@ namespace mpixrma {
 
 namespace {
 
-CompletionPool<NativeCompletion> pool;
+CompletionPool<NativeCompletion> native_pool;
 
 int code_of(NativeCompletion const& failed) noexcept {
   try {
@@ -24,7 +24,7 @@ void end_failed(void* context, int asked) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);
   if (asked == 0 && native->context != NativeCompletion::no_communicator)
     engine_of_process().keep_error(native->context, late_error_of(native->status, native->subject));
-  pool.give_back(native);
+  native_pool.give_back(native);
 }
 
 constexpr mpix_host_failure failure_of_request{
@@ -32,7 +32,7 @@ constexpr mpix_host_failure failure_of_request{
 
 NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle, Site const& site,
                                 Subject const& subject) {
-  NativeCompletion* const completion = pool.take();
+  NativeCompletion* const completion = native_pool.take();
   completion->request = request;
   completion->handle = handle;
   completion->context = NativeCompletion::no_communicator;
@@ -43,7 +43,7 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
     native.status = status;
     bool const failed = engine::failed(status);
     host().request_complete(native.request, bytes, failed ? &failure_of_request : nullptr, &native);
-    if (!failed) pool.give_back(&native);
+    if (!failed) native_pool.give_back(&native);
   };
   return completion;
 }
@@ -70,7 +70,7 @@ void drop_native(NativeCompletion* completion) {
 
 void finish_native(NativeCompletion* completion) {
   host().request_finish(completion->request);
-  pool.give_back(completion);
+  native_pool.give_back(completion);
 }
 
 MPI_Request completed_request() { return handle_of<MPI_Request>(host().request_completed()); }

@@ -29,7 +29,7 @@ int with_request(char const* call, MPIX_Rma_request const* request, Use use) {
 }
 
 /// Returns the error of an array of requests, without changing it.
-Failure check(int count, MPIX_Rma_request const requests[]) {
+Failure check_requests(int count, MPIX_Rma_request const requests[]) {
   if (count < 0) return failure(MPI_ERR_COUNT, "count %d is negative", count);
   if (requests == nullptr && count != 0)
     return failure(MPI_ERR_REQUEST, "requests is a null pointer, and count is %d", count);
@@ -46,7 +46,7 @@ template <typename Use>
 int with_requests(char const* call, int count, MPIX_Rma_request const requests[], Use use) {
   Site const site{call};
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
-  Failure const wrong = check(count, requests);
+  Failure const wrong = check_requests(count, requests);
   return wrong ? raise(site, wrong) : use(site);
 }
 

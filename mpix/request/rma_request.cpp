@@ -58,7 +58,7 @@ class RmaRequestPool {
 
 namespace {
 
-RmaRequestPool pool;
+RmaRequestPool rma_pool;
 
 }  // namespace
 
@@ -68,8 +68,8 @@ RmaRequest::RmaRequest() {
   };
 }
 
-RmaRequest* RmaRequest::find(MPIX_Rma_request handle) { return pool.find(handle); }
-RmaRequest& RmaRequest::make() { return pool.take(); }
+RmaRequest* RmaRequest::find(MPIX_Rma_request handle) { return rma_pool.find(handle); }
+RmaRequest& RmaRequest::make() { return rma_pool.take(); }
 
 void RmaRequest::start(Communicator& communicator, char const* call, Subject const& subject) noexcept {
   communicator_ = &communicator;
@@ -87,7 +87,7 @@ void RmaRequest::finish(engine::Status status) noexcept {
   if (state_.compare_exchange_strong(now, State::complete, std::memory_order_acq_rel)) return;
   // The request was freed, so no call will report the failure.
   if (engine::failed(status)) engine_of_process().keep_error(context_, late_error_of(status, subject_));
-  pool.give_back(*this);
+  rma_pool.give_back(*this);
 }
 
 int RmaRequest::settle(MPIX_Rma_request* handle) {
@@ -101,7 +101,7 @@ int RmaRequest::settle(MPIX_Rma_request* handle) {
     state_.store(State::inactive, std::memory_order_release);
   } else {
     *handle = MPIX_RMA_REQUEST_NULL;
-    pool.give_back(*this);
+    rma_pool.give_back(*this);
   }
   // The error handler was freed with the communicator.
   if (!error) return MPI_SUCCESS;
@@ -111,7 +111,7 @@ int RmaRequest::settle(MPIX_Rma_request* handle) {
 void RmaRequest::free() {
   State now = State::active;
   if (!state_.compare_exchange_strong(now, State::abandoned, std::memory_order_acq_rel))
-    pool.give_back(*this);
+    rma_pool.give_back(*this);
 }
 
 }  // namespace mpixrma

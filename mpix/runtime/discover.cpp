@@ -39,7 +39,7 @@ Directories split(std::string_view list) {
   return directories;
 }
 
-std::string join(Directories const& directories, std::string_view separator) {
+std::string concatenate(Directories const& directories, std::string_view separator) {
   std::string joined;
   for (std::string const& directory : directories) {
     if (!joined.empty()) joined += separator;
@@ -96,7 +96,7 @@ void extend_component_path() {
   // know.
   if (add) ::setenv(pmix_path_variable, fs::path(*ours).parent_path().c_str(), 0);
   if (add) path.insert(path.begin(), *ours);
-  if (add || path.size() != named) ::setenv(path_variable, join(path, ":").c_str(), 1);
+  if (add || path.size() != named) ::setenv(path_variable, concatenate(path, ":").c_str(), 1);
 }
 
 /// A list of component names includes only those; a list that starts with ^ excludes them. A user who lists
@@ -125,7 +125,7 @@ std::string why_no_component() {
   Directories looked_in = own_directories();
   std::ranges::move(present_directories(), std::back_inserter(looked_in));
   if (std::ranges::none_of(looked_in, holds_component))
-    return std::string(component_file) + " was not found in " + join(looked_in, ", ");
+    return std::string(component_file) + " was not found in " + concatenate(looked_in, ", ");
   if (char const* const reason = mpix_host_refusal(); *reason != '\0') return reason;
   return "look at the lines above, and see that mca_base_component_path and osc do not exclude it";
 }

@@ -39,8 +39,8 @@ int notified(char const* call, MPI_Win win, mpix_host_notified const& operation,
 }
 
 using Kind = decltype(mpix_host_notified::kind);
-constexpr Kind put = mpix_host_notified::mpix_notified_put;
-constexpr Kind get = mpix_host_notified::mpix_notified_get;
+constexpr Kind put_kind = mpix_host_notified::mpix_notified_put;
+constexpr Kind get_kind = mpix_host_notified::mpix_notified_get;
 
 mpix_host_notified describe(Kind kind, void const* origin, int origin_count, MPI_Datatype origin_type,
                             int rank, MPI_Aint disp, int count, MPI_Datatype type, int index) noexcept {
@@ -150,7 +150,7 @@ int MPIX_Put_notify(void const* origin_addr, int origin_count, MPI_Datatype orig
                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
                     int notification_idx, MPI_Win win) {
   return notified("MPIX_Put_notify", win,
-                  describe(put, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                  describe(put_kind, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                            target_count, target_datatype, notification_idx),
                   nullptr, false);
 }
@@ -159,7 +159,7 @@ int MPIX_Rput_notify(void const* origin_addr, int origin_count, MPI_Datatype ori
                      MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
                      int notification_idx, MPI_Win win, MPI_Request* request) {
   return notified("MPIX_Rput_notify", win,
-                  describe(put, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                  describe(put_kind, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                            target_count, target_datatype, notification_idx),
                   request, true);
 }
@@ -168,7 +168,7 @@ int MPIX_Get_notify(void* origin_addr, int origin_count, MPI_Datatype origin_dat
                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
                     int notification_idx, MPI_Win win) {
   return notified("MPIX_Get_notify", win,
-                  describe(get, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                  describe(get_kind, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                            target_count, target_datatype, notification_idx),
                   nullptr, false);
 }
@@ -177,7 +177,7 @@ int MPIX_Rget_notify(void* origin_addr, int origin_count, MPI_Datatype origin_da
                      MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
                      int notification_idx, MPI_Win win, MPI_Request* request) {
   return notified("MPIX_Rget_notify", win,
-                  describe(get, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                  describe(get_kind, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                            target_count, target_datatype, notification_idx),
                   request, true);
 }

@@ -13,8 +13,6 @@
 
 namespace mpixrma {
 
-namespace {
-
 /// A datatype that remains valid as long as the handle, even if the application frees its own.
 class KeptType {
  public:
@@ -40,6 +38,8 @@ class KeptType {
   MPI_Datatype type_;
   bool copied_ = false;
 };
+
+namespace {
 
 std::atomic<std::uint64_t> next_number{1};
 
