@@ -1,0 +1,33 @@
+# Unity builds: sources that are compiled as one parse their headers and instantiate templates once for all of them. Their
+# unnamed namespaces become one, too: names in these differ. A source with the property SKIP_UNITY_BUILD_INCLUSION stays
+# alone. -D CMAKE_UNITY_BUILD=OFF compiles each source by itself, which shows missing includes.
+# mpix_unity(TARGET [BATCH])
+#   All C++ sources of TARGET as one, or BATCH of them at a time.
+# mpix_unity_by_folder(TARGET)
+#   The C++ sources of each folder as one. In the directory that has made TARGET.
+function(mpix_unity target)
+  if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
+    return()
+  endif()
+  set(batch 0)
+  if(ARGC GREATER 1)
+    set(batch ${ARGV1})
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
+endfunction()
+
+function(mpix_unity_by_folder target)
+  if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    string(MAKE_C_IDENTIFIER ${folder} folder)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
