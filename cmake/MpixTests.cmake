@@ -30,8 +30,7 @@ set(mpix_sanitized_ranks 2 3)
 # a job starts in two thirds of the time. The tests of installed files leave the choice to Open MPI.
 set(mpix_mpi_environment OMPI_MCA_pml=ob1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
     ${mpix_sanitizer_environment})
-# Jobs run side by side, and one that waits gives its core to another. On two hosts two ranks do not: these have the cores
-# for themselves.
+# Jobs run side by side, and one that waits gives its core to another.
 set(mpix_shared_cores OMPI_MCA_mpi_yield_when_idle=1)
 # For programs that are not linked with the library, as in share/env.sh.in.
 set(mpix_component_environment PMIX_MCA_mca_base_component_path=${PROJECT_BINARY_DIR}/lib/mpix-rma
@@ -50,6 +49,18 @@ function(mpix_processors ranks result)
     set(processors 3)
   endif()
   set(${result} ${processors} PARENT_SCOPE)
+endfunction()
+
+# mpix_two_hosts_sharing(RANKS PROCESSORS ENVIRONMENT [LABEL...])
+#   PROCESSORS of a test with so many ranks on each of two hosts, and the variables with which it shares the cores.
+function(mpix_two_hosts_sharing ranks processors environment)
+  math(EXPR all "2 * ${ranks}")
+  mpix_processors(${all} taken ${ARGN})
+  set(${processors} ${taken} PARENT_SCOPE)
+  set(${environment} ${mpix_shared_cores} PARENT_SCOPE)
+  if("litmus" IN_LIST ARGN)
+    set(${environment} "" PARENT_SCOPE)
+  endif()
 endfunction()
 
 function(mpix_mpi_test name)
@@ -102,11 +113,12 @@ function(mpix_mpi_test name)
       if(arg_RESULTS)
         set(result "GTEST_OUTPUT=json:${arg_RESULTS}/${test_name}.${ranks}x2.json")
       endif()
+      mpix_two_hosts_sharing(${ranks} processors shared ${arg_LABELS})
       add_test(NAME two_hosts.${test_name}.${ranks}x2
                COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host ${ranks} -- ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
       set_tests_properties(two_hosts.${test_name}.${ranks}x2 PROPERTIES TIMEOUT ${arg_TIMEOUT}
-        LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77 PROCESSORS 4
-        ENVIRONMENT "${mpix_mpi_environment};${arg_ENVIRONMENT};${result}")
+        LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77 PROCESSORS ${processors}
+        ENVIRONMENT "${mpix_mpi_environment};${shared};${arg_ENVIRONMENT};${result}")
     endforeach()
   endif()
 endfunction()
