@@ -24,8 +24,8 @@ namespace {
 /// The keys do not change between MPI_Init and MPI_Finalize, and these calls are errors outside of that time.
 bool is_ours(int keyval) {
   static std::array<int, 8> const keys{
-      MPIX_RMA_ATOMICITY,      MPIX_RMA_ORDERING,      MPIX_RMA_BLOCKING,         MPIX_RMA_REMOTE_COMPLETION,
-      MPIX_RMA_COMMUNICATABLE, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_ACCUMULATE_SCALE, MPIX_RMA_NOTIFY};
+      MPIX_RMA_KEY_ATOMICITY,      MPIX_RMA_KEY_ORDERING,      MPIX_RMA_KEY_BLOCKING,         MPIX_RMA_KEY_REMOTE_COMPLETION,
+      MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_KEY_ACCUMULATE_SCALE, MPIX_RMA_KEY_NOTIFY};
   return keyval != MPI_KEYVAL_INVALID && std::find(keys.begin(), keys.end(), keyval) != keys.end();
 }
 

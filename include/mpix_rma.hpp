@@ -161,10 +161,10 @@ inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count,
 
 inline int MPIX_Req_set_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val)
 {
-    return MPIX_Rma_req_set_attr(request, comm_keyval, attribute_val);
+    return MPIX_Rma_request_set_attr(request, comm_keyval, attribute_val);
 }
 
 inline int MPIX_Req_get_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val, int *flag)
 {
-    return MPIX_Rma_req_get_attr(request, comm_keyval, attribute_val, flag);
+    return MPIX_Rma_request_get_attr(request, comm_keyval, attribute_val, flag);
 }

@@ -13,7 +13,7 @@ void note_error(MPI_Comm*, int* code, ...) {
 
 TEST_F(G, G_01_dup_copies_attributes_split_and_create_do_not) {
   Duplicate original;
-  ASSERT_EQ(MPI_Comm_set_attr(original.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)),
+  ASSERT_EQ(MPI_Comm_set_attr(original.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)),
             MPI_SUCCESS);
   MPI_Comm dup = MPI_COMM_NULL;
   MPI_Comm split = MPI_COMM_NULL;
@@ -29,7 +29,7 @@ TEST_F(G, G_01_dup_copies_attributes_split_and_create_do_not) {
   for (int i = 0; i < 3; ++i) {
     void* value = nullptr;
     int found = -1;
-    ASSERT_EQ(MPI_Comm_get_attr(*copies[i], MPIX_RMA_ACCUMULATE_OP, &value, &found), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Comm_get_attr(*copies[i], MPIX_RMA_KEY_ACCUMULATE_OP, &value, &found), MPI_SUCCESS);
     EXPECT_EQ(found, i == 0 ? 1 : 0);
     fill(0);
     int three = 3;
@@ -62,34 +62,34 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
     return code != MPI_SUCCESS;
   };
   MPI_Comm_set_errhandler(comm.get(), MPI_ERRORS_RETURN);
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
   EXPECT_TRUE(nowhere_fails_at_once());
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_BLOCKING, nullptr), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_BLOCKING, nullptr), MPI_SUCCESS);
   (void)nowhere_fails_at_once();
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
   EXPECT_TRUE(nowhere_fails_at_once());
-  ASSERT_EQ(MPI_Comm_delete_attr(comm.get(), MPIX_RMA_BLOCKING), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_delete_attr(comm.get(), MPIX_RMA_KEY_BLOCKING), MPI_SUCCESS);
   int found = -1;
   void* attribute = nullptr;
-  ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_BLOCKING, &attribute, &found), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_KEY_BLOCKING, &attribute, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
   // Invalid attribute values are rejected, and nothing is set.
-  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_OP_NULL))),
+  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_OP_NULL))),
             MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(4))),
+  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(4))),
             MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_SCALE, nullptr)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_NOTIFY, MPIX_RMA_INDEX_VALUE(-1))), MPI_ERR_ARG);
-  ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_NOTIFY, &attribute, &found), MPI_SUCCESS);
+  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_SCALE, nullptr)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_NOTIFY, MPIX_RMA_INDEX_VALUE(-1))), MPI_ERR_ARG);
+  ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_KEY_NOTIFY, &attribute, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
   EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
 }
 
 TEST_F(G, G_03_the_calls_value_counts_most) {
   Duplicate comm;
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)), MPI_SUCCESS);
   MPIX_Rma_request request = MPIX_RMA_REQUEST_NULL;
-  ASSERT_EQ(MPIX_Rma_req_set_attr(&request, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MAX)), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_set_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MAX)), MPI_SUCCESS);
   fill(0);
   int const five = 5;
   std::memcpy(memory_.own(0), &five, sizeof five);
@@ -98,7 +98,7 @@ TEST_F(G, G_03_the_calls_value_counts_most) {
   ASSERT_EQ(
       MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &seven, 1, MPI_INT, next_, there(0), 1, MPI_INT, &request, &comm),
       MPI_SUCCESS);
-  ASSERT_EQ(MPIX_Rma_wait(&request), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_wait(&request), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 7);
@@ -109,7 +109,7 @@ TEST_F(G, G_03_the_calls_value_counts_most) {
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 49);
-  MPIX_Rma_free(&request);
+  MPIX_Rma_request_free(&request);
 }
 
 TEST_F(G, G_04_without_a_request_complete_completes) {
@@ -127,20 +127,20 @@ TEST_F(G, G_04_without_a_request_complete_completes) {
 TEST_F(G, G_05_an_object_with_attributes_stays_one_without_goes) {
   MPIX_Rma_request passing = MPIX_RMA_REQUEST_NULL;
   MPIX_Rma_request staying = MPIX_RMA_REQUEST_NULL;
-  ASSERT_EQ(MPIX_Rma_req_set_attr(&staying, MPIX_RMA_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_set_attr(&staying, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
   int flag = 0;
-  EXPECT_EQ(MPIX_Rma_test(&staying, &flag), MPI_SUCCESS);  // inactive, so complete
+  EXPECT_EQ(MPIX_Rma_request_test(&staying, &flag), MPI_SUCCESS);  // inactive, so complete
   EXPECT_EQ(flag, 1);
   EXPECT_NE(staying, MPIX_RMA_REQUEST_NULL);
   int value = 1;
   for (MPIX_Rma_request* const request : {&passing, &staying}) {
     ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, next_, there(0), 1, MPI_INT, request, &world),
               MPI_SUCCESS);
-    ASSERT_EQ(MPIX_Rma_wait(request), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_Rma_request_wait(request), MPI_SUCCESS);
   }
   EXPECT_EQ(passing, MPIX_RMA_REQUEST_NULL);
   EXPECT_NE(staying, MPIX_RMA_REQUEST_NULL);
-  EXPECT_EQ(MPIX_Rma_free(&staying), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Rma_request_free(&staying), MPI_SUCCESS);
 }
 
 TEST_F(G, G_06_late_errors_come_once_by_request_or_complete) {
@@ -165,7 +165,7 @@ TEST_F(G, G_06_late_errors_come_once_by_request_or_complete) {
       EXPECT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
       MPIX_Rma_request request = MPIX_RMA_REQUEST_NULL;
       if (MPIX_RMA_xfer(op, &value, 1, MPI_INT, next_, nowhere, 1, MPI_INT, &request, &comm) == MPI_SUCCESS) {
-        int const code = MPIX_Rma_wait(&request);
+        int const code = MPIX_Rma_request_wait(&request);
         int const rest = MPIX_RMA_Complete(&comm, next_);
         EXPECT_TRUE(class_of(code) == address_class || class_of(rest) == address_class);
       }

@@ -202,7 +202,7 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   EXPECT_EQ(value, 0);
   MPI_Barrier(world);
   // By the communicator's attribute, for get and rmw too; no effect for a counter that does not exist.
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_NOTIFY, MPIX_RMA_INDEX_VALUE(2)), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_NOTIFY, MPIX_RMA_INDEX_VALUE(2)), MPI_SUCCESS);
   long got[Memory::kinds];
   long one = 1;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -279,7 +279,7 @@ TEST_F(G, G_15_nothing_goes_to_proc_null) {
   MPIX_Rma_request own_type = MPIX_RMA_REQUEST_NULL;
   ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, nullptr, MPI_PROC_NULL, 0, &own_type, &world),
             MPI_SUCCESS);
-  EXPECT_EQ(MPIX_Rma_wait(&own_type), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Rma_request_wait(&own_type), MPI_SUCCESS);
   EXPECT_EQ(value, 1);
 }
 

@@ -46,8 +46,8 @@ TEST_F(X511, X511_01_every_set_of_attributes_leaves_the_result_the_same) {
 TEST_F(X511, X511_02_a_fresh_communicator_has_none) {
   Duplicate copy;
   for (int const key :
-       {MPIX_RMA_ATOMICITY, MPIX_RMA_ORDERING, MPIX_RMA_BLOCKING, MPIX_RMA_REMOTE_COMPLETION,
-        MPIX_RMA_COMMUNICATABLE, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_ACCUMULATE_SCALE, MPIX_RMA_NOTIFY}) {
+       {MPIX_RMA_KEY_ATOMICITY, MPIX_RMA_KEY_ORDERING, MPIX_RMA_KEY_BLOCKING, MPIX_RMA_KEY_REMOTE_COMPLETION,
+        MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_KEY_ACCUMULATE_SCALE, MPIX_RMA_KEY_NOTIFY}) {
     ASSERT_NE(key, MPI_KEYVAL_INVALID);
     void* value = nullptr;
     int found = 1;
@@ -141,18 +141,18 @@ TEST_F(X511, X511_06_an_attribute_of_a_communicator_counts_for_its_operations) {
   accumulate();
   accumulate();
   // Set on a communicator in use, replaced, and removed.
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)), MPI_SUCCESS);
   accumulate();
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 50);
   MPI_Barrier(world);
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)),
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)),
             MPI_SUCCESS);
   accumulate();
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 5);
   MPI_Barrier(world);
-  ASSERT_EQ(MPI_Comm_delete_attr(comm.get(), MPIX_RMA_ACCUMULATE_OP), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_delete_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP), MPI_SUCCESS);
   accumulate();
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 10);
@@ -161,9 +161,9 @@ TEST_F(X511, X511_06_an_attribute_of_a_communicator_counts_for_its_operations) {
 TEST_F(X511, X511_07_attributes_of_call_request_and_communicator_join) {
   fill(0);
   Duplicate comm;
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
   MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)), MPI_SUCCESS);
   double const scale = 4;
   double value = 2;
   for (int kind = 0; kind < Memory::kinds; ++kind) {

@@ -55,7 +55,7 @@ TEST_F(X53, X53_03_own_request_type) {
                             &request, &world),
               MPI_SUCCESS);
     EXPECT_NE(request, MPIX_RMA_REQUEST_NULL);
-    ASSERT_EQ(MPIX_Rma_wait(&request), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_Rma_request_wait(&request), MPI_SUCCESS);
     EXPECT_EQ(request, MPIX_RMA_REQUEST_NULL);
     expect_put(kind, 31 + kind);
     // All calls that complete several requests.
@@ -71,26 +71,26 @@ TEST_F(X53, X53_03_own_request_type) {
       }
     };
     issue();
-    ASSERT_EQ(MPIX_Rma_waitall(4, many), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_Rma_request_waitall(4, many), MPI_SUCCESS);
     EXPECT_TRUE(std::all_of(got.begin(), got.begin() + 3000, [&](int v) { return v == 31 + kind; }));
     issue();
-    for (int flag = 0; flag == 0;) ASSERT_EQ(MPIX_Rma_testall(4, many, &flag), MPI_SUCCESS);
+    for (int flag = 0; flag == 0;) ASSERT_EQ(MPIX_Rma_request_testall(4, many, &flag), MPI_SUCCESS);
     EXPECT_TRUE(std::all_of(got.begin(), got.begin() + 3000, [&](int v) { return v == 31 + kind; }));
     issue();
     for (int i = 0; i < 3; ++i) {
       int index = -1;
-      ASSERT_EQ(MPIX_Rma_waitany(4, many, &index), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_Rma_request_waitany(4, many, &index), MPI_SUCCESS);
       ASSERT_TRUE(index >= 0 && index < 3);
       EXPECT_EQ(many[index], MPIX_RMA_REQUEST_NULL);
       EXPECT_EQ(got[static_cast<std::size_t>(1000 * index + 999)], 31 + kind);
     }
     int index = -1;
-    ASSERT_EQ(MPIX_Rma_waitany(4, many, &index), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_Rma_request_waitany(4, many, &index), MPI_SUCCESS);
     EXPECT_EQ(index, MPI_UNDEFINED);
     issue();
     for (int i = 0; i < 2; ++i)
-      for (int flag = 0; flag == 0;) ASSERT_EQ(MPIX_Rma_test(&many[i], &flag), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_Rma_free(&many[2]), MPI_SUCCESS);
+      for (int flag = 0; flag == 0;) ASSERT_EQ(MPIX_Rma_request_test(&many[i], &flag), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_Rma_request_free(&many[2]), MPI_SUCCESS);
     EXPECT_EQ(many[2], MPIX_RMA_REQUEST_NULL);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     EXPECT_EQ(got[2999], 31 + kind);
@@ -103,12 +103,12 @@ TEST_F(X53, X53_04_attributes_on_a_native_request) {
   MPI_Request request = MPI_REQUEST_NULL;
   void* value = nullptr;
   int found = -1;
-  EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_BLOCKING, &value, &found), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_KEY_BLOCKING, &value, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
-  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)), MPI_SUCCESS);
   ASSERT_NE(request, MPI_REQUEST_NULL);
-  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
-  EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_ACCUMULATE_OP, &value, &found), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, &value, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 1);
   EXPECT_EQ(value, MPIX_RMA_OP_VALUE(MPI_REPLACE));
   MPI_Request const object = request;
@@ -138,12 +138,12 @@ TEST_F(X53, X53_04_attributes_on_a_native_request) {
   EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, MPI_INT, next_, there(0), 1, MPI_INT,
                                    &request, &world)),
             MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Req_set_attr(&request, MPIX_RMA_BLOCKING, MPIX_RMA_ON)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON)), MPI_ERR_REQUEST);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_EQ(class_of(MPIX_Req_set_attr(&request, 12345, MPIX_RMA_ON)), MPI_ERR_KEYVAL);
-  EXPECT_EQ(class_of(MPIX_Req_set_attr(&request, MPIX_RMA_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9))),
+  EXPECT_EQ(class_of(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9))),
             MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_Req_set_attr(static_cast<MPI_Request*>(nullptr), MPIX_RMA_BLOCKING, MPIX_RMA_ON)),
+  EXPECT_EQ(class_of(MPIX_Req_set_attr(static_cast<MPI_Request*>(nullptr), MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON)),
             MPI_ERR_REQUEST);
   ASSERT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
   EXPECT_EQ(request, MPI_REQUEST_NULL);
@@ -153,14 +153,14 @@ TEST_F(X53, X53_05_attributes_on_the_own_request_type) {
   ErrorsReturn const returned(world);
   fill(0);
   MPIX_Rma_request request = MPIX_RMA_REQUEST_NULL;
-  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_Rma_req_set_attr(&request, MPIX_RMA_ATOMICITY, MPIX_RMA_ON), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_set_attr(&request, MPIX_RMA_KEY_ATOMICITY, MPIX_RMA_ON), MPI_SUCCESS);
   MPIX_Rma_request const object = request;
   void* value = nullptr;
   int found = -1;
-  EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_ATOMICITY, &value, &found), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_KEY_ATOMICITY, &value, &found), MPI_SUCCESS);
   EXPECT_TRUE(found == 1 && value == MPIX_RMA_ON);
-  EXPECT_EQ(MPIX_Rma_req_get_attr(&request, MPIX_RMA_ORDERING, &value, &found), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Rma_request_get_attr(&request, MPIX_RMA_KEY_ORDERING, &value, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int round = 0; round < 10; ++round) {
@@ -168,7 +168,7 @@ TEST_F(X53, X53_05_attributes_on_the_own_request_type) {
       ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 3000, MPI_INT, next_, there(kind), 3000, MPI_INT,
                               &request, &world),
                 MPI_SUCCESS);
-      ASSERT_EQ(MPIX_Rma_wait(&request), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_Rma_request_wait(&request), MPI_SUCCESS);
       ASSERT_EQ(request, object);
       MPI_Barrier(world);
       ASSERT_EQ(own<int>(kind, 4 * 2999), 50 * kind + round);
@@ -176,17 +176,17 @@ TEST_F(X53, X53_05_attributes_on_the_own_request_type) {
     }
   }
   MPIX_Rma_request stale = request;
-  ASSERT_EQ(MPIX_Rma_free(&request), MPI_SUCCESS);
-  EXPECT_EQ(MPIX_Rma_wait(&request), MPI_SUCCESS);  // null is complete
-  EXPECT_EQ(class_of(MPIX_Rma_wait(&stale)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_free(&stale)), MPI_ERR_REQUEST);
+  ASSERT_EQ(MPIX_Rma_request_free(&request), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_Rma_request_wait(&request), MPI_SUCCESS);  // null is complete
+  EXPECT_EQ(class_of(MPIX_Rma_request_wait(&stale)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_free(&stale)), MPI_ERR_REQUEST);
   int number = 1;
   EXPECT_EQ(
       class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &number, 1, MPI_INT, next_, there(0), 1, MPI_INT, &stale, &world)),
       MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_waitall(-1, nullptr)), MPI_ERR_COUNT);
-  EXPECT_EQ(class_of(MPIX_Rma_testall(1, &stale, &found)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_req_set_attr(&request, MPI_KEYVAL_INVALID, MPIX_RMA_ON)), MPI_ERR_KEYVAL);
+  EXPECT_EQ(class_of(MPIX_Rma_request_waitall(-1, nullptr)), MPI_ERR_COUNT);
+  EXPECT_EQ(class_of(MPIX_Rma_request_testall(1, &stale, &found)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_set_attr(&request, MPI_KEYVAL_INVALID, MPIX_RMA_ON)), MPI_ERR_KEYVAL);
 }
 
 TEST_F(X53, X53_06_errors_of_xfer) {
@@ -225,7 +225,7 @@ TEST_F(X53, X53_07_rmw_in_its_forms) {
     ASSERT_EQ(
         MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[2], next_, target, &own_type, &world, &chosen),
         MPI_SUCCESS);
-    ASSERT_EQ(MPIX_Rma_wait(&own_type), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_Rma_request_wait(&own_type), MPI_SUCCESS);
     EXPECT_TRUE(before[0] == 0 && before[1] == 1 && before[2] == 2) << "kind " << kind;
     MPI_Barrier(world);
   }
@@ -251,7 +251,7 @@ TEST_F(X53, X53_08_rmw2_in_its_forms) {
     ASSERT_EQ(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &expected[2], 1, MPI_INT, &wanted[2], &before[2], next_,
                             target, &own_type, &world),
               MPI_SUCCESS);
-    ASSERT_EQ(MPIX_Rma_wait(&own_type), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_Rma_request_wait(&own_type), MPI_SUCCESS);
     EXPECT_TRUE(std::equal(before, before + 3, expected)) << "kind " << kind;
     MPI_Barrier(world);
     EXPECT_EQ(own<int>(kind), 9);

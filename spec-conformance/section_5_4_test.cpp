@@ -138,13 +138,13 @@ TEST_F(X54, X54_04_communicatable_memory_is_vouched_for_per_side) {
 TEST_F(X54, X54_05_communicatable_on_communicator_and_request) {
   fill(0);
   Duplicate comm;
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_COMMUNICATABLE, MPIX_RMA_TARGET), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_TARGET), MPI_SUCCESS);
   void* value = nullptr;
   int found = 0;
-  ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_COMMUNICATABLE, &value, &found), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_KEY_COMMUNICATABLE, &value, &found), MPI_SUCCESS);
   EXPECT_TRUE(found == 1 && value == MPIX_RMA_TARGET);
   MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_COMMUNICATABLE, MPIX_RMA_BOTH), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_BOTH), MPI_SUCCESS);
   void* base = nullptr;
   ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
   *static_cast<int*>(base) = 77;

@@ -26,32 +26,36 @@ typedef struct MPIX_RMA_Attributes {
     int notify_index;             /**< counter of the target, see MPIX_RMA_Set_num_notify */
 } MPIX_RMA_Attributes;
 
+/* clang-format off */
 /**
  * Attribute keys, for MPI_Comm_set_attr, MPI_Comm_get_attr, MPI_Comm_delete_attr and for MPIX_Req_set_attr.
  * MPI_Comm_dup copies them. Each is a call of MPIX_RMA_Keyval: valid from MPI_Init to MPI_Finalize.
  *
- *   key                         value MPIX_RMA_ATOMICITY          MPIX_RMA_ON, or null for off
- *   MPIX_RMA_ORDERING           MPIX_RMA_ON, or null for off MPIX_RMA_BLOCKING           MPIX_RMA_ON, or null
- *   for off MPIX_RMA_REMOTE_COMPLETION  MPIX_RMA_ON, or null for off MPIX_RMA_COMMUNICATABLE
- *   MPIX_RMA_ORIGIN, MPIX_RMA_TARGET, MPIX_RMA_BOTH, or null for neither MPIX_RMA_ACCUMULATE_OP
- *   MPIX_RMA_OP_VALUE(op) of a predefined MPI_Op MPIX_RMA_ACCUMULATE_SCALE   address of one element; must
- *   stay valid as long as the attribute MPIX_RMA_NOTIFY             MPIX_RMA_INDEX_VALUE(index), not negative
+ *   key                             value
+ *   MPIX_RMA_KEY_ATOMICITY          MPIX_RMA_ON, or null for off
+ *   MPIX_RMA_KEY_ORDERING           MPIX_RMA_ON, or null for off
+ *   MPIX_RMA_KEY_BLOCKING           MPIX_RMA_ON, or null for off
+ *   MPIX_RMA_KEY_REMOTE_COMPLETION  MPIX_RMA_ON, or null for off
+ *   MPIX_RMA_KEY_COMMUNICATABLE     MPIX_RMA_ORIGIN, MPIX_RMA_TARGET, MPIX_RMA_BOTH, or null for neither
+ *   MPIX_RMA_KEY_ACCUMULATE_OP      MPIX_RMA_OP_VALUE(op) of a predefined MPI_Op
+ *   MPIX_RMA_KEY_ACCUMULATE_SCALE   address of one element; must stay valid as long as the attribute
+ *   MPIX_RMA_KEY_NOTIFY             MPIX_RMA_INDEX_VALUE(index), not negative
  *
  * For the four switches any non-null pointer means MPIX_RMA_ON. With any other value for
- * MPIX_RMA_COMMUNICATABLE, MPIX_RMA_ACCUMULATE_OP or MPIX_RMA_NOTIFY, or null for the operation or the scale,
- * MPI_Comm_set_attr and MPIX_Req_set_attr return MPI_ERR_ARG and change nothing. Null is counter 0 for
- * MPIX_RMA_NOTIFY. MPI_Comm_delete_attr removes an attribute from a communicator; the operation, the scale
- * and the counter of a request object cannot be removed.
+ * MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_KEY_ACCUMULATE_OP or MPIX_RMA_KEY_NOTIFY, or null for the operation
+ * or the scale, MPI_Comm_set_attr and MPIX_Req_set_attr return MPI_ERR_ARG and change nothing. Null is counter
+ * 0 for MPIX_RMA_KEY_NOTIFY. MPI_Comm_delete_attr removes an attribute from a communicator; the operation, the
+ * scale and the counter of a request object cannot be removed.
  */
-#define MPIX_RMA_ATOMICITY MPIX_RMA_Keyval(MPIX_RMA_ATTR_ATOMICITY)
-#define MPIX_RMA_ORDERING MPIX_RMA_Keyval(MPIX_RMA_ATTR_ORDERING)
-#define MPIX_RMA_BLOCKING MPIX_RMA_Keyval(MPIX_RMA_ATTR_BLOCKING)
-#define MPIX_RMA_REMOTE_COMPLETION MPIX_RMA_Keyval(MPIX_RMA_ATTR_REMOTE_COMPLETION)
-#define MPIX_RMA_COMMUNICATABLE                                                                              \
-    MPIX_RMA_Keyval(MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE)
-#define MPIX_RMA_ACCUMULATE_OP MPIX_RMA_Keyval(MPIX_RMA_ATTR_ACCUMULATE_OP)
-#define MPIX_RMA_ACCUMULATE_SCALE MPIX_RMA_Keyval(MPIX_RMA_ATTR_ACCUMULATE_SCALE)
-#define MPIX_RMA_NOTIFY MPIX_RMA_Keyval(MPIX_RMA_ATTR_NOTIFY)
+#define MPIX_RMA_KEY_ATOMICITY MPIX_RMA_Keyval("MPIX_RMA_KEY_ATOMICITY")
+#define MPIX_RMA_KEY_ORDERING MPIX_RMA_Keyval("MPIX_RMA_KEY_ORDERING")
+#define MPIX_RMA_KEY_BLOCKING MPIX_RMA_Keyval("MPIX_RMA_KEY_BLOCKING")
+#define MPIX_RMA_KEY_REMOTE_COMPLETION MPIX_RMA_Keyval("MPIX_RMA_KEY_REMOTE_COMPLETION")
+#define MPIX_RMA_KEY_COMMUNICATABLE MPIX_RMA_Keyval("MPIX_RMA_KEY_COMMUNICATABLE")
+#define MPIX_RMA_KEY_ACCUMULATE_OP MPIX_RMA_Keyval("MPIX_RMA_KEY_ACCUMULATE_OP")
+#define MPIX_RMA_KEY_ACCUMULATE_SCALE MPIX_RMA_Keyval("MPIX_RMA_KEY_ACCUMULATE_SCALE")
+#define MPIX_RMA_KEY_NOTIFY MPIX_RMA_Keyval("MPIX_RMA_KEY_NOTIFY")
+/* clang-format on */
 
 /* Attribute values. */
 #define MPIX_RMA_ON MPIX_RMA_CAST_(void *, 1)
@@ -62,16 +66,18 @@ typedef struct MPIX_RMA_Attributes {
 #define MPIX_RMA_INDEX_VALUE(index) MPIX_RMA_CAST_(void *, index)
 
 /**
- * The attribute key of the attribute with these MPIX_RMA_ATTR_* bits (5.1.1).
+ * Returns the attribute key of a name (5.1.1).
  *
- * @param bits  bits of one attribute, as in the MPIX_RMA_* key macros
+ * @param name  name of one of the key macros: MPIX_RMA_KEY_* for communicators and request objects; for windows
+ *              MPIX_WIN_SIZES, MPIX_WIN_DISP_UNITS, MPIX_WIN_NOTIFICATION_NUM_SB, MPIX_WIN_NOTIFICATION_NUM_UB
+ *              and MPIX_WIN_NOTIFICATION_VALUE_UB
  *
  * Local. The key belongs to the library: MPI_Comm_free_keyval and MPI_Keyval_free reject it with
  * MPI_ERR_KEYVAL through the error handler of MPI_COMM_WORLD.
  *
- * @return the key; MPI_KEYVAL_INVALID for other bits, before MPI_Init and after MPI_Finalize.
+ * @return the key; MPI_KEYVAL_INVALID for other names and NULL, before MPI_Init and after MPI_Finalize.
  */
-MPIX_RMA_API int MPIX_RMA_Keyval(uint64_t bits);
+MPIX_RMA_API int MPIX_RMA_Keyval(const char *name);
 
 #ifdef __cplusplus
 }

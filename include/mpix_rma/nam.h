@@ -6,35 +6,13 @@
 extern "C" {
 #endif
 
-/* Bits for MPIX_Win_keyval; others are in window.h. */
-#define MPIX_WIN_ATTR_SIZES 1
-#define MPIX_WIN_ATTR_DISP_UNITS 2
-
-/* Attribute keys of windows at a memory server, for MPI_Win_get_attr. Each is a call of MPIX_Win_keyval:
- * valid from MPI_Init to MPI_Finalize. The values are arrays indexed by the rank of the target: sizes in
- * bytes (MPI_Aint) and displacement units (int). */
-#define MPIX_WIN_SIZES MPIX_Win_keyval(MPIX_WIN_ATTR_SIZES)
-#define MPIX_WIN_DISP_UNITS MPIX_Win_keyval(MPIX_WIN_ATTR_DISP_UNITS)
-
-/**
- * The attribute key of a window attribute of this library.
- *
- * @param bit  one of MPIX_WIN_ATTR_...; MPIX_WIN_SIZES, MPIX_WIN_DISP_UNITS, MPIX_WIN_NOTIFICATION_NUM_SB,
- *             MPIX_WIN_NOTIFICATION_NUM_UB and MPIX_WIN_NOTIFICATION_VALUE_UB are calls with these
- *
- * Local. Windows at a memory server have MPIX_WIN_SIZES and MPIX_WIN_DISP_UNITS, from MPI_Win_allocate,
- * MPI_Win_create_dynamic, MPIX_Win_allocate_nam and MPIX_Win_connect; other windows do not. The first value
- * is an array of MPI_Aint, the second an array of int, with an entry for each process that created the
- * window: the size of its memory in bytes and its displacement unit. The arrays live as long as the window.
- *
- * All windows of this library have the others, which like predefined attributes are addresses: of an int, the
- * suggested number of notification counters; of an int, the maximum number of counters of a process; of an
- * MPI_Count, the maximum value of a counter. A window without notification has zeros. The info key
- * mpi_assert_max_num_notify at window creation sets the first two.
- *
- * @return the key; MPI_KEYVAL_INVALID for other bits, before MPI_Init and after MPI_Finalize.
- */
-MPIX_RMA_API int MPIX_Win_keyval(int bit);
+/* Attribute keys of windows at a memory server, for MPI_Win_get_attr. Each is a call of MPIX_RMA_Keyval:
+ * valid from MPI_Init to MPI_Finalize. Windows from MPI_Win_allocate, MPI_Win_create_dynamic,
+ * MPIX_Win_allocate_nam and MPIX_Win_connect have them; windows with memory of their processes do not. The first
+ * value is an array of MPI_Aint, the second an array of int, with an entry for each process that created the
+ * window: the size of its memory in bytes and its displacement unit. The arrays live as long as the window. */
+#define MPIX_WIN_SIZES MPIX_RMA_Keyval("MPIX_WIN_SIZES")
+#define MPIX_WIN_DISP_UNITS MPIX_RMA_Keyval("MPIX_WIN_DISP_UNITS")
 
 /**
  * Creates a window whose memory is at a memory server.

@@ -20,7 +20,7 @@ typedef MPIX_Rma_request MPIX_Rmw_request;
  *
  * @param request        MPI_REQUEST_NULL: a new inactive request object is created; or a request object of
  *                       this call that is not in use
- * @param comm_keyval    an attribute key, such as MPIX_RMA_ATOMICITY
+ * @param comm_keyval    an attribute key, such as MPIX_RMA_KEY_ATOMICITY
  * @param attribute_val  as for MPI_Comm_set_attr with that key
  *
  * Local. Operations that the object is passed to have its attributes in addition to their own. Like a
@@ -28,7 +28,7 @@ typedef MPIX_Rma_request MPIX_Rmw_request;
  * the next operation; MPI_Start does not start it (MPI_ERR_REQUEST). MPI_Request_free frees it. If the
  * operation fails, the call that reports the error sets the handle to MPI_REQUEST_NULL, and the object with
  * its attributes is freed, because Open MPI frees failed requests. An object of the library's own type
- * survives, see MPIX_Rma_req_set_attr.
+ * survives, see MPIX_Rma_request_set_attr.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST (null pointer, in use, or not a request object of this call);
  *         MPI_ERR_KEYVAL (not an attribute key); MPI_ERR_ARG (not a value of that attribute: see the keys);
@@ -58,12 +58,12 @@ MPIX_RMA_API int MPIX_Req_get_attr(MPI_Request *request, int comm_keyval, void *
  * @param comm_keyval    an attribute key
  * @param attribute_val  as for MPI_Comm_set_attr with that key
  *
- * Local. The object survives MPIX_Rma_wait and similar calls, even if the operation has failed; MPIX_Rma_free
+ * Local. The object survives MPIX_Rma_request_wait and similar calls, even if the operation has failed; MPIX_Rma_request_free
  * frees it.
  *
  * @return as MPIX_Req_set_attr.
  */
-MPIX_RMA_API int MPIX_Rma_req_set_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val);
+MPIX_RMA_API int MPIX_Rma_request_set_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val);
 
 /**
  * MPIX_Req_get_attr for the library's own request type (5.3, third form).
@@ -77,7 +77,7 @@ MPIX_RMA_API int MPIX_Rma_req_set_attr(MPIX_Rma_request *request, int comm_keyva
  *
  * @return as MPIX_Req_get_attr; MPI_ERR_REQUEST also for a handle that is not a request.
  */
-MPIX_RMA_API int MPIX_Rma_req_get_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val,
+MPIX_RMA_API int MPIX_Rma_request_get_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val,
                                        int *flag);
 
 /**
@@ -91,22 +91,22 @@ MPIX_RMA_API int MPIX_Rma_req_get_attr(MPIX_Rma_request *request, int comm_keyva
  * @return MPI_SUCCESS; MPI_ERR_REQUEST; the error of the operation, through its communicator's handler and
  *         with the operation's name in its string.
  */
-MPIX_RMA_API int MPIX_Rma_wait(MPIX_Rma_request *request);
+MPIX_RMA_API int MPIX_Rma_request_wait(MPIX_Rma_request *request);
 
 /**
- * Tests whether the operation of a request is complete; if so, acts as MPIX_Rma_wait (5.3).
+ * Tests whether the operation of a request is complete; if so, acts as MPIX_Rma_request_wait (5.3).
  *
  * @param request  a request; null and inactive ones are complete
  * @param flag     receives 1 when complete, else 0
  *
  * Local; drives progress once.
  *
- * @return as MPIX_Rma_wait; MPI_ERR_ARG (null flag).
+ * @return as MPIX_Rma_request_wait; MPI_ERR_ARG (null flag).
  */
-MPIX_RMA_API int MPIX_Rma_test(MPIX_Rma_request *request, int *flag);
+MPIX_RMA_API int MPIX_Rma_request_test(MPIX_Rma_request *request, int *flag);
 
 /**
- * Waits for every request of an array, as MPIX_Rma_wait for each (5.3).
+ * Waits for every request of an array, as MPIX_Rma_request_wait for each (5.3).
  *
  * @param count     number of requests, not negative
  * @param requests  array of `count` requests
@@ -115,10 +115,10 @@ MPIX_RMA_API int MPIX_Rma_test(MPIX_Rma_request *request, int *flag);
  *
  * @return MPI_SUCCESS; MPI_ERR_COUNT; MPI_ERR_REQUEST (without waiting); the first error of an operation.
  */
-MPIX_RMA_API int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]);
+MPIX_RMA_API int MPIX_Rma_request_waitall(int count, MPIX_Rma_request requests[]);
 
 /**
- * Tests whether all requests of an array are complete; if so, acts as MPIX_Rma_waitall, else changes no
+ * Tests whether all requests of an array are complete; if so, acts as MPIX_Rma_request_waitall, else changes no
  * request (5.3).
  *
  * @param count     number of requests, not negative
@@ -127,12 +127,12 @@ MPIX_RMA_API int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]);
  *
  * Local; drives progress once.
  *
- * @return as MPIX_Rma_waitall; MPI_ERR_ARG (null flag).
+ * @return as MPIX_Rma_request_waitall; MPI_ERR_ARG (null flag).
  */
-MPIX_RMA_API int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int *flag);
+MPIX_RMA_API int MPIX_Rma_request_testall(int count, MPIX_Rma_request requests[], int *flag);
 
 /**
- * Waits until one of the active requests of an array is complete, then acts as MPIX_Rma_wait for it (5.3).
+ * Waits until one of the active requests of an array is complete, then acts as MPIX_Rma_request_wait for it (5.3).
  *
  * @param count     number of requests, not negative
  * @param requests  array of `count` requests
@@ -142,7 +142,7 @@ MPIX_RMA_API int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int *f
  *
  * @return MPI_SUCCESS; MPI_ERR_COUNT; MPI_ERR_REQUEST; MPI_ERR_ARG (null index); the error of that operation.
  */
-MPIX_RMA_API int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int *index);
+MPIX_RMA_API int MPIX_Rma_request_waitany(int count, MPIX_Rma_request requests[], int *index);
 
 /**
  * Frees a request object and sets the handle to MPIX_RMA_REQUEST_NULL (5.3).
@@ -153,7 +153,7 @@ MPIX_RMA_API int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int *i
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST.
  */
-MPIX_RMA_API int MPIX_Rma_free(MPIX_Rma_request *request);
+MPIX_RMA_API int MPIX_Rma_request_free(MPIX_Rma_request *request);
 
 #ifdef __cplusplus
 }

@@ -121,16 +121,14 @@ MPIX_RMA_API int MPIX_Win_flush_thread(int rank, MPI_Win win);
  */
 MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 
-/* More bits for MPIX_Win_keyval. */
-#define MPIX_WIN_ATTR_NOTIFICATION_NUM_SB 4
-#define MPIX_WIN_ATTR_NOTIFICATION_NUM_UB 8
-#define MPIX_WIN_ATTR_NOTIFICATION_VALUE_UB 16
-
-/* Attribute keys of windows, for MPI_Win_get_attr. Each is a call of MPIX_Win_keyval: valid from MPI_Init to
- * MPI_Finalize. */
-#define MPIX_WIN_NOTIFICATION_NUM_SB MPIX_Win_keyval(MPIX_WIN_ATTR_NOTIFICATION_NUM_SB)
-#define MPIX_WIN_NOTIFICATION_NUM_UB MPIX_Win_keyval(MPIX_WIN_ATTR_NOTIFICATION_NUM_UB)
-#define MPIX_WIN_NOTIFICATION_VALUE_UB MPIX_Win_keyval(MPIX_WIN_ATTR_NOTIFICATION_VALUE_UB)
+/* Attribute keys of windows, for MPI_Win_get_attr. Each is a call of MPIX_RMA_Keyval: valid from MPI_Init to
+ * MPI_Finalize. All windows of this library have them. Like predefined attributes they are addresses: of an int,
+ * the suggested number of notification counters; of an int, the maximum number of counters of a process; of an
+ * MPI_Count, the maximum value of a counter. A window without notification has zeros. The info key
+ * mpi_assert_max_num_notify at window creation sets the first two. */
+#define MPIX_WIN_NOTIFICATION_NUM_SB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_SB")
+#define MPIX_WIN_NOTIFICATION_NUM_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_UB")
+#define MPIX_WIN_NOTIFICATION_VALUE_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_VALUE_UB")
 
 /**
  * Returns the error class of calls with a notification index out of range: MPI_ERR_RMA_NOTIFICATION of the

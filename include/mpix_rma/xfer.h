@@ -105,7 +105,7 @@ MPIX_RMA_API int MPIX_RMA_xfer_req_c(MPIX_RMA_Op op, void *origin_addr, MPI_Coun
  *                         replaced by a new request, or an inactive request object, which is used
  * @param communicator     as for MPIX_RMA_xfer
  *
- * Local; otherwise as MPIX_RMA_xfer. MPIX_Rma_wait and similar calls complete the request.
+ * Local; otherwise as MPIX_RMA_xfer. MPIX_Rma_request_wait and similar calls complete the request.
  *
  * @return as MPIX_RMA_xfer.
  */

@@ -58,24 +58,24 @@ constexpr AttributeEntry switched(char const* name, std::uint64_t bit, engine::G
 }  // namespace
 
 std::array<AttributeEntry, attribute_count> const attribute_table = {{
-    switched("MPIX_RMA_ATOMICITY", MPIX_RMA_ATTR_ATOMICITY, engine::Guarantee::atomic,
+    switched("MPIX_RMA_KEY_ATOMICITY", MPIX_RMA_ATTR_ATOMICITY, engine::Guarantee::atomic,
              &assign_switch<MPIX_RMA_ATTR_ATOMICITY>),
-    switched("MPIX_RMA_ORDERING", MPIX_RMA_ATTR_ORDERING, engine::Guarantee::ordered,
+    switched("MPIX_RMA_KEY_ORDERING", MPIX_RMA_ATTR_ORDERING, engine::Guarantee::ordered,
              &assign_switch<MPIX_RMA_ATTR_ORDERING>),
-    switched("MPIX_RMA_BLOCKING", MPIX_RMA_ATTR_BLOCKING, engine::Guarantee::none,
+    switched("MPIX_RMA_KEY_BLOCKING", MPIX_RMA_ATTR_BLOCKING, engine::Guarantee::none,
              &assign_switch<MPIX_RMA_ATTR_BLOCKING>),
-    switched("MPIX_RMA_REMOTE_COMPLETION", MPIX_RMA_ATTR_REMOTE_COMPLETION,
+    switched("MPIX_RMA_KEY_REMOTE_COMPLETION", MPIX_RMA_ATTR_REMOTE_COMPLETION,
              engine::Guarantee::remote_completion, &assign_switch<MPIX_RMA_ATTR_REMOTE_COMPLETION>),
-    {"MPIX_RMA_COMMUNICATABLE", MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE,
+    {"MPIX_RMA_KEY_COMMUNICATABLE", MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE,
      MPIX_RMA_ATTR_TARGET_COMMUNICATABLE, engine::Guarantee::target_registered, &assign_communicatable,
      &inherit_nothing},
-    {"MPIX_RMA_ACCUMULATE_OP", MPIX_RMA_ATTR_ACCUMULATE_OP, 0, engine::Guarantee::none, &assign_operation,
+    {"MPIX_RMA_KEY_ACCUMULATE_OP", MPIX_RMA_ATTR_ACCUMULATE_OP, 0, engine::Guarantee::none, &assign_operation,
      [](MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& from) { to.accumulate_op = from.accumulate_op; }},
-    {"MPIX_RMA_ACCUMULATE_SCALE", MPIX_RMA_ATTR_ACCUMULATE_SCALE, 0, engine::Guarantee::none, &assign_scale,
+    {"MPIX_RMA_KEY_ACCUMULATE_SCALE", MPIX_RMA_ATTR_ACCUMULATE_SCALE, 0, engine::Guarantee::none, &assign_scale,
      [](MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& from) {
        to.accumulate_scale = from.accumulate_scale;
      }},
-    {"MPIX_RMA_NOTIFY", MPIX_RMA_ATTR_NOTIFY, 0, engine::Guarantee::none, &assign_index,
+    {"MPIX_RMA_KEY_NOTIFY", MPIX_RMA_ATTR_NOTIFY, 0, engine::Guarantee::none, &assign_index,
      [](MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& from) { to.notify_index = from.notify_index; }},
 }};
 

@@ -89,6 +89,19 @@ std::size_t attribute_of(int keyval) noexcept {
   return index;
 }
 
+int keyval_of(std::string_view name) {
+  for (std::size_t i = 0; i < attribute_count; ++i) {
+    if (name != attribute_table[i].name) continue;
+    if (!keys_are_out.exchange(true, std::memory_order_acq_rel)) {
+      if (!sees_frees) keep_keyvals();
+      if (!sees_changes)
+        for_each_communicator([](Communicator& communicator) { communicator.outdate_attributes(); });
+    }
+    return keyvals[i];
+  }
+  return MPI_KEYVAL_INVALID;
+}
+
 MPIX_RMA_Attributes read_attributes(MPI_Comm comm) {
   MPIX_RMA_Attributes attributes{};
   if (!keys_are_out.load(std::memory_order_acquire)) return attributes;
@@ -127,21 +140,3 @@ __attribute__((visibility("hidden"))) int mpix_rma_keyval_free(int* keyval) {
 }
 
 extern "C" MPIX_RMA_API int MPI_Keyval_free(int* keyval) __attribute__((alias("mpix_rma_keyval_free")));
-
-int MPIX_RMA_Keyval(uint64_t bits) try {
-  using namespace mpixrma;
-  if (prepare() != Readiness::ready) return MPI_KEYVAL_INVALID;
-  for (std::size_t i = 0; i < attribute_count; ++i) {
-    if (attribute_table[i].bits != bits) continue;
-    if (!keys_are_out.exchange(true, std::memory_order_acq_rel)) {
-      if (!sees_frees) keep_keyvals();
-      if (!sees_changes)
-        for_each_communicator([](Communicator& communicator) { communicator.outdate_attributes(); });
-    }
-    return keyvals[i];
-  }
-  return MPI_KEYVAL_INVALID;
-} catch (...) {
-  (void)mpixrma::raise_exception(nullptr);
-  return MPI_KEYVAL_INVALID;
-}

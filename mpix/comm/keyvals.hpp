@@ -4,6 +4,8 @@
 
 #include <mpi.h>
 
+#include <string_view>
+
 #include "mpix/attrs/attributes.hpp"
 #include "mpix/comm/communicator.hpp"
 
@@ -11,6 +13,10 @@ namespace mpixrma {
 
 /// Creates the keys. Called once, during initialisation.
 void create_keyvals();
+
+/// Returns the key of the attribute whose macro has this name, or MPI_KEYVAL_INVALID. The program may use it
+/// from now on.
+int keyval_of(std::string_view name);
 
 /// Returns the index in attribute_table of the attribute with this key, or attribute_count.
 std::size_t attribute_of(int keyval) noexcept;

@@ -9,31 +9,15 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/runtime.hpp"
-#include "mpix/window_calls/notification_keys.hpp"
 
 namespace mpixrma {
 
 namespace {
 
-struct WindowKeys {
-  int sizes = MPI_KEYVAL_INVALID;
-  int units = MPI_KEYVAL_INVALID;
-};
-
 template <typename Value>
 int forget_array(MPI_Win, int, void* value, void*) {
   delete[] static_cast<Value*>(value);
   return MPI_SUCCESS;
-}
-
-WindowKeys const& window_keys() {
-  static WindowKeys made;
-  static std::once_flag once;
-  std::call_once(once, [] {
-    PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, &forget_array<MPI_Aint>, &made.sizes, nullptr);
-    PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, &forget_array<int>, &made.units, nullptr);
-  });
-  return made;
 }
 
 void set_attributes(MPI_Win win) {
@@ -76,6 +60,16 @@ int make_window(Site const& site, MPI_Win* win, Make make) {
 }
 
 }  // namespace
+
+WindowKeys const& window_keys() {
+  static WindowKeys made;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, &forget_array<MPI_Aint>, &made.sizes, nullptr);
+    PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, &forget_array<int>, &made.units, nullptr);
+  });
+  return made;
+}
 
 bool makes_windows() noexcept {
   mpix_host_ops const* const ops = mpix_host_operations();
@@ -137,21 +131,6 @@ extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_I
   return code;
 } catch (...) {
   return raise_exception(&comm);
-}
-
-int MPIX_Win_keyval(int bit) try {
-  if (prepare() != Readiness::ready) return MPI_KEYVAL_INVALID;
-  switch (bit) {
-    case MPIX_WIN_ATTR_SIZES: return window_keys().sizes;
-    case MPIX_WIN_ATTR_DISP_UNITS: return window_keys().units;
-    case MPIX_WIN_ATTR_NOTIFICATION_NUM_SB: return notification_keys().suggested;
-    case MPIX_WIN_ATTR_NOTIFICATION_NUM_UB: return notification_keys().most;
-    case MPIX_WIN_ATTR_NOTIFICATION_VALUE_UB: return notification_keys().value;
-    default: return MPI_KEYVAL_INVALID;
-  }
-} catch (...) {
-  (void)raise_exception(nullptr);
-  return MPI_KEYVAL_INVALID;
 }
 
 int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) try {

@@ -29,6 +29,14 @@ class InfoCopy {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
+/// Attribute keys of windows at a memory server.
+struct WindowKeys {
+  int sizes = MPI_KEYVAL_INVALID;
+  int units = MPI_KEYVAL_INVALID;
+};
+/// The first call creates the keys.
+WindowKeys const& window_keys();
+
 /// Whether the host provides windows, including those at a memory server.
 bool makes_windows() noexcept;
 /// Raises the error of a call that needs windows. Returns an MPI error code.

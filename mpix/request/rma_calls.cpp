@@ -1,4 +1,4 @@
-/// MPIX_Rma_wait and the other calls on MPIX_Rma_request.
+/// MPIX_Rma_request_wait and the other calls on MPIX_Rma_request.
 #include "include/mpix_rma.h"
 #include "mpix/comm/keyvals.hpp"
 #include "mpix/error/error.hpp"
@@ -97,9 +97,9 @@ int find_complete(int count, MPIX_Rma_request const requests[], bool* any) {
 }  // namespace
 }  // namespace mpixrma
 
-int MPIX_Rma_req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val) try {
+int MPIX_Rma_request_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val) try {
   using namespace mpixrma;
-  return with_request("MPIX_Rma_req_set_attr", request, [&](Site const& site, RmaRequest* object) {
+  return with_request("MPIX_Rma_request_set_attr", request, [&](Site const& site, RmaRequest* object) {
     std::size_t const index = attribute_of(comm_keyval);
     if (object != nullptr && object->state() != State::inactive)
       return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
@@ -114,9 +114,9 @@ int MPIX_Rma_req_set_attr(MPIX_Rma_request* request, int comm_keyval, void* attr
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_Rma_req_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val, int* flag) try {
+int MPIX_Rma_request_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val, int* flag) try {
   using namespace mpixrma;
-  return with_request("MPIX_Rma_req_get_attr", request, [&](Site const& site, RmaRequest* object) {
+  return with_request("MPIX_Rma_request_get_attr", request, [&](Site const& site, RmaRequest* object) {
     AttributeSet const* const set = object != nullptr ? &object->attributes() : nullptr;
     return get_attribute(site, set, comm_keyval, attribute_val, flag);
   });
@@ -124,16 +124,16 @@ int MPIX_Rma_req_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attr
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_Rma_wait(MPIX_Rma_request* request) try {
+int MPIX_Rma_request_wait(MPIX_Rma_request* request) try {
   using namespace mpixrma;
-  return with_request("MPIX_Rma_wait", request, [&](Site const&, RmaRequest*) { return settle(request); });
+  return with_request("MPIX_Rma_request_wait", request, [&](Site const&, RmaRequest*) { return settle(request); });
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) try {
+int MPIX_Rma_request_test(MPIX_Rma_request* request, int* flag) try {
   using namespace mpixrma;
-  return with_request("MPIX_Rma_test", request, [&](Site const& site, RmaRequest*) {
+  return with_request("MPIX_Rma_request_test", request, [&](Site const& site, RmaRequest*) {
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
     if (is_active(*request)) (void)engine_of_process().progress();
     *flag = is_active(*request) ? 0 : 1;
@@ -143,17 +143,17 @@ int MPIX_Rma_test(MPIX_Rma_request* request, int* flag) try {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_Rma_waitall(int count, MPIX_Rma_request requests[]) try {
+int MPIX_Rma_request_waitall(int count, MPIX_Rma_request requests[]) try {
   using namespace mpixrma;
-  return with_requests("MPIX_Rma_waitall", count, requests,
+  return with_requests("MPIX_Rma_request_waitall", count, requests,
                        [&](Site const&) { return settle_all(count, requests); });
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) try {
+int MPIX_Rma_request_testall(int count, MPIX_Rma_request requests[], int* flag) try {
   using namespace mpixrma;
-  return with_requests("MPIX_Rma_testall", count, requests, [&](Site const& site) {
+  return with_requests("MPIX_Rma_request_testall", count, requests, [&](Site const& site) {
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
     if (!all_complete(count, requests)) (void)engine_of_process().progress();
     *flag = all_complete(count, requests) ? 1 : 0;
@@ -163,9 +163,9 @@ int MPIX_Rma_testall(int count, MPIX_Rma_request requests[], int* flag) try {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) try {
+int MPIX_Rma_request_waitany(int count, MPIX_Rma_request requests[], int* index) try {
   using namespace mpixrma;
-  return with_requests("MPIX_Rma_waitany", count, requests, [&](Site const& site) {
+  return with_requests("MPIX_Rma_request_waitany", count, requests, [&](Site const& site) {
     if (index == nullptr) return raise(site, MPI_ERR_ARG, "index is a null pointer");
     bool any = false;
     engine_of_process().wait_until([&] {
@@ -178,9 +178,9 @@ int MPIX_Rma_waitany(int count, MPIX_Rma_request requests[], int* index) try {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_Rma_free(MPIX_Rma_request* request) try {
+int MPIX_Rma_request_free(MPIX_Rma_request* request) try {
   using namespace mpixrma;
-  return with_request("MPIX_Rma_free", request, [&](Site const& site, RmaRequest* object) {
+  return with_request("MPIX_Rma_request_free", request, [&](Site const& site, RmaRequest* object) {
     if (object == nullptr) return raise(site, MPI_ERR_REQUEST, "request is MPIX_RMA_REQUEST_NULL");
     *request = MPIX_RMA_REQUEST_NULL;
     object->free();

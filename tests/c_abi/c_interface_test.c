@@ -46,16 +46,16 @@ int main(int argc, char** argv) {
   /* The forms with their own names in C, attributes on request objects and communicators. */
   MPI_Comm ordered;
   MPI_Comm_dup(world, &ordered);
-  REQUIRE(MPI_Comm_set_attr(ordered, MPIX_RMA_ORDERING, MPIX_RMA_ON) == MPI_SUCCESS);
+  REQUIRE(MPI_Comm_set_attr(ordered, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON) == MPI_SUCCESS);
   /* The keys belong to the library: neither call frees them; the program's own keys can be freed. */
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(ordered, MPI_ERRORS_RETURN);
-  REQUIRE(refuses_to_free(MPIX_RMA_ORDERING, MPI_Comm_free_keyval));
-  REQUIRE(refuses_to_free(MPIX_RMA_NOTIFY, MPI_Keyval_free));
+  REQUIRE(refuses_to_free(MPIX_RMA_KEY_ORDERING, MPI_Comm_free_keyval));
+  REQUIRE(refuses_to_free(MPIX_RMA_KEY_NOTIFY, MPI_Keyval_free));
   MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
   void* set = NULL;
   int found = 0;
-  REQUIRE(MPI_Comm_get_attr(ordered, MPIX_RMA_ORDERING, &set, &found) == MPI_SUCCESS);
+  REQUIRE(MPI_Comm_get_attr(ordered, MPIX_RMA_KEY_ORDERING, &set, &found) == MPI_SUCCESS);
   REQUIRE(found && set == MPIX_RMA_ON);
   int program_key = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &program_key, NULL);
@@ -63,12 +63,12 @@ int main(int argc, char** argv) {
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &program_key, NULL);
   REQUIRE(MPI_Keyval_free(&program_key) == MPI_SUCCESS && program_key == MPI_KEYVAL_INVALID);
   MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
-  REQUIRE(MPIX_Rma_req_set_attr(&own, MPIX_RMA_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MAX)) == MPI_SUCCESS);
+  REQUIRE(MPIX_Rma_request_set_attr(&own, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MAX)) == MPI_SUCCESS);
   value = 1000 + rank;
   REQUIRE(MPIX_RMA_xfer_rma(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next, bases[next], 1, MPI_INT, &own,
                             &ordered) == MPI_SUCCESS);
-  REQUIRE(MPIX_Rma_wait(&own) == MPI_SUCCESS && own != MPIX_RMA_REQUEST_NULL);
-  REQUIRE(MPIX_Rma_free(&own) == MPI_SUCCESS);
+  REQUIRE(MPIX_Rma_request_wait(&own) == MPI_SUCCESS && own != MPIX_RMA_REQUEST_NULL);
+  REQUIRE(MPIX_Rma_request_free(&own) == MPI_SUCCESS);
   MPIX_RMA_Attributes blocking = {.set = MPIX_RMA_ATTR_BLOCKING};
   int got = 0, none = 0;
   REQUIRE(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &value, 1, MPI_INT, &none, &got, next, (MPI_Aint)bases[next],

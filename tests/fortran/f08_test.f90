@@ -182,11 +182,11 @@ contains
     call expect(all(mine(1:3) == [(cell(i, 3, left), i = 1, 3)]), "put with request: values")
 
     object = MPI_REQUEST_NULL
-    call MPIX_Req_set_attr(object, MPIX_RMA_ACCUMULATE_OP(), MPIX_RMA_OP_VALUE(MPI_PROD), ierror)
+    call MPIX_Req_set_attr(object, MPIX_RMA_KEY_ACCUMULATE_OP(), MPIX_RMA_OP_VALUE(MPI_PROD), ierror)
     call expect(ierror == MPI_SUCCESS .and. object /= MPI_REQUEST_NULL, "attribute of a request")
-    call MPIX_Req_get_attr(object, MPIX_RMA_ACCUMULATE_OP(), value, flag)
+    call MPIX_Req_get_attr(object, MPIX_RMA_KEY_ACCUMULATE_OP(), value, flag)
     call expect(flag .and. value == MPIX_RMA_OP_VALUE(MPI_PROD), "get attribute of a request")
-    call MPIX_Req_get_attr(object, MPIX_RMA_ORDERING(), value, flag)
+    call MPIX_Req_get_attr(object, MPIX_RMA_KEY_ORDERING(), value, flag)
     call expect(.not. flag, "no attribute of a request")
     call begin(7d0)
     from = 3
@@ -210,8 +210,8 @@ contains
     from = [(100 * rank + i, i = 1, 4)]
     call c_f_pointer(MPIX_RMA_Pointer(bases(rank)), words, [8])
     call begin(0d0)
-    call MPIX_Rma_req_set_attr(several(2), MPIX_RMA_REMOTE_COMPLETION(), MPIX_RMA_ON)
-    call MPIX_Rma_req_get_attr(several(2), MPIX_RMA_REMOTE_COMPLETION(), value, flag)
+    call MPIX_Rma_request_set_attr(several(2), MPIX_RMA_KEY_REMOTE_COMPLETION(), MPIX_RMA_ON)
+    call MPIX_Rma_request_get_attr(several(2), MPIX_RMA_KEY_REMOTE_COMPLETION(), value, flag)
     call expect(flag .and. value == MPIX_RMA_ON, "attribute of an own request")
     do i = 1, 4
       call MPIX_RMA_xfer_rma(MPIX_RMA_PUT, from(i), 1, MPI_INTEGER, right, bases(right) + 4 * (i - 1), 1, MPI_INTEGER, &
@@ -220,17 +220,17 @@ contains
     end do
     seen = .false.
     do i = 1, 4
-      call MPIX_Rma_waitany(4, several, index, ierror)
+      call MPIX_Rma_request_waitany(4, several, index, ierror)
       call expect(index >= 1 .and. index <= 4, "waitany counts from 1")
       if (index >= 1 .and. index <= 4) seen(index) = .true.
     end do
     call expect(all(seen), "waitany gives each once")
-    call MPIX_Rma_waitany(4, several, index)
+    call MPIX_Rma_request_waitany(4, several, index)
     call expect(index == MPI_UNDEFINED, "waitany without active requests")
-    call MPIX_Rma_testall(4, several, flag)
+    call MPIX_Rma_request_testall(4, several, flag)
     call expect(flag, "testall")
     call expect(several(1) == MPIX_RMA_REQUEST_NULL .and. several(2) /= MPIX_RMA_REQUEST_NULL, "only the object stays")
-    call MPIX_RMA_Free(several(2), ierror)
+    call MPIX_Rma_request_free(several(2), ierror)
     call expect(ierror == MPI_SUCCESS .and. several(2) == MPIX_RMA_REQUEST_NULL, "free a request")
     call finish
     call expect(all(words(1:4) == [(100 * left + i, i = 1, 4)]), "put with own request: values")
@@ -343,7 +343,7 @@ contains
     call MPI_Comm_dup(comm, other)
     call MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN)
     call expect(combined(other) == 10, "no attribute")
-    key = MPIX_RMA_ACCUMULATE_OP()
+    key = MPIX_RMA_KEY_ACCUMULATE_OP()
     call MPI_Comm_set_attr(other, key, MPIX_RMA_OP_VALUE(MPI_PROD), ierror)
     call expect(ierror == MPI_SUCCESS, "MPI_Comm_set_attr")
     call expect(combined(other) == 21, "attribute after the first operation")
@@ -360,11 +360,11 @@ contains
     call expect(combined(other) == 3, "attribute as it was")
     call MPI_Comm_delete_attr(other, key)
     call expect(combined(other) == 10, "attribute deleted")
-    call MPI_Comm_set_attr(other, MPIX_RMA_COMMUNICATABLE(), MPIX_RMA_BOTH, ierror)
+    call MPI_Comm_set_attr(other, MPIX_RMA_KEY_COMMUNICATABLE(), MPIX_RMA_BOTH, ierror)
     call expect(ierror == MPI_SUCCESS, "an attribute of two bits")
     call MPI_Comm_free_keyval(key, ierror)
     call MPI_Error_class(ierror, class)
-    call expect(class == MPI_ERR_KEYVAL .and. key == MPIX_RMA_ACCUMULATE_OP(), "keys are not freed")
+    call expect(class == MPI_ERR_KEYVAL .and. key == MPIX_RMA_KEY_ACCUMULATE_OP(), "keys are not freed")
     call MPI_Comm_free(other)
   end subroutine attributes
 

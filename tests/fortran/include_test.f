@@ -49,8 +49,8 @@
 
 ! A key on the communicator, attributes of one call, the library's request.
       one = MPIX_RMA_ON
-      call MPI_Comm_set_attr(comm, MPIX_RMA_BLOCKING(), one, ierror)
-      call MPI_Comm_get_attr(comm, MPIX_RMA_BLOCKING(), given, flag,    &
+      call MPI_Comm_set_attr(comm, MPIX_RMA_KEY_BLOCKING(), one, ierror)
+      call MPI_Comm_get_attr(comm, MPIX_RMA_KEY_BLOCKING(), given, flag,    &
      &  ierror)
       if (.not. flag .or. given .ne. MPIX_RMA_ON) wrong = wrong + 1
       attributes%set = MPIX_RMA_ATTR_ACCUMULATE_OP
@@ -65,7 +65,7 @@
      &  right, addresses(right), n, MPI_INTEGER, own, comm,             &
      &  ierror=ierror)
       if (ierror .ne. MPI_SUCCESS) wrong = wrong + 1
-      call MPIX_Rma_wait(own, ierror)
+      call MPIX_Rma_request_wait(own, ierror)
       if (own%handle .ne. MPIX_RMA_REQUEST_NULL%handle) wrong = wrong+1
       do i = 1, n / 2
         if (found(i) .ne. 2000 * rank + 3 * i - 1) wrong = wrong + 1

@@ -137,7 +137,7 @@ contains
     integer(address_kind) :: value
     logical :: flag
     call expect(combined() == 10, "no attribute")
-    key = MPIX_RMA_ACCUMULATE_OP()
+    key = MPIX_RMA_KEY_ACCUMULATE_OP()
     call MPI_Comm_set_attr(comm, key, MPIX_RMA_OP_VALUE(MPI_PROD), ierror)
     call expect(combined() == 21, "attribute after the first operation")
     call MPI_Comm_get_attr(comm, key, value, flag, ierror)

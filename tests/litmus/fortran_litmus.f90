@@ -28,7 +28,7 @@ program fortran_litmus
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_dup(MPI_COMM_WORLD, plain)
   call MPI_Comm_dup(MPI_COMM_WORLD, ordered)
-  call MPI_Comm_set_attr(ordered, MPIX_RMA_ORDERING(), MPIX_RMA_ON)
+  call MPI_Comm_set_attr(ordered, MPIX_RMA_KEY_ORDERING(), MPIX_RMA_ON)
   allocate(bases(0:1))
   call MPIX_RMA_Allocate(int(4 * distance, address_kind), MPI_INFO_NULL, plain, bases)
   call c_f_pointer(MPIX_RMA_Pointer(bases(rank)), mine, [4 * distance / 8])
@@ -61,7 +61,7 @@ contains
     type(MPI_Request) :: request
     integer :: i
     request = MPI_REQUEST_NULL
-    if (form == by_request) call MPIX_Req_set_attr(request, MPIX_RMA_ORDERING(), MPIX_RMA_ON)
+    if (form == by_request) call MPIX_Req_set_attr(request, MPIX_RMA_KEY_ORDERING(), MPIX_RMA_ON)
     do i = 1, rounds
       numbers(i) = i
       call put(form, numbers(i), x, request)

@@ -35,7 +35,7 @@ Requests::Requests(Random& random, std::size_t most, Require require)
 
 Requests::~Requests() {
   for (MPI_Request& request : spare_native_) MPI_Request_free(&request);
-  for (MPIX_Rma_request& request : spare_own_) MPIX_Rma_free(&request);
+  for (MPIX_Rma_request& request : spare_own_) MPIX_Rma_request_free(&request);
 }
 
 MPI_Request* Requests::native() { return push<MPI_Request>(native_, native_again_, MPI_REQUEST_NULL, false); }
@@ -45,21 +45,21 @@ MPIX_Rma_request* Requests::own() {
 
 template <typename Request, typename Set>
 void Requests::set_all(Request* request, MPIX_RMA_Attributes const& attributes, Set set) {
-  auto const on = [&](std::uint64_t bit, void* value) {
-    if ((attributes.set & bit) != 0) require_(set(request, MPIX_RMA_Keyval(bit), value), "set attribute");
+  auto const on = [&](std::uint64_t bit, int key, void* value) {
+    if ((attributes.set & bit) != 0) require_(set(request, key, value), "set attribute");
   };
-  on(MPIX_RMA_ATTR_ATOMICITY, MPIX_RMA_ON);
-  on(MPIX_RMA_ATTR_ORDERING, MPIX_RMA_ON);
-  on(MPIX_RMA_ATTR_BLOCKING, MPIX_RMA_ON);
-  on(MPIX_RMA_ATTR_REMOTE_COMPLETION, MPIX_RMA_ON);
-  on(MPIX_RMA_ATTR_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(attributes.accumulate_op));
-  on(MPIX_RMA_ATTR_ACCUMULATE_SCALE, const_cast<void*>(attributes.accumulate_scale));
-  on(MPIX_RMA_ATTR_NOTIFY, MPIX_RMA_INDEX_VALUE(attributes.notify_index));
+  on(MPIX_RMA_ATTR_ATOMICITY, MPIX_RMA_KEY_ATOMICITY, MPIX_RMA_ON);
+  on(MPIX_RMA_ATTR_ORDERING, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
+  on(MPIX_RMA_ATTR_BLOCKING, MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON);
+  on(MPIX_RMA_ATTR_REMOTE_COMPLETION, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON);
+  on(MPIX_RMA_ATTR_ACCUMULATE_OP, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(attributes.accumulate_op));
+  on(MPIX_RMA_ATTR_ACCUMULATE_SCALE, MPIX_RMA_KEY_ACCUMULATE_SCALE, const_cast<void*>(attributes.accumulate_scale));
+  on(MPIX_RMA_ATTR_NOTIFY, MPIX_RMA_KEY_NOTIFY, MPIX_RMA_INDEX_VALUE(attributes.notify_index));
   bool const origin = (attributes.set & MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE) != 0;
   bool const target = (attributes.set & MPIX_RMA_ATTR_TARGET_COMMUNICATABLE) != 0;
   if (origin || target) {
     void* const value = origin && target ? MPIX_RMA_BOTH : origin ? MPIX_RMA_ORIGIN : MPIX_RMA_TARGET;
-    require_(set(request, MPIX_RMA_COMMUNICATABLE, value), "set attribute");
+    require_(set(request, MPIX_RMA_KEY_COMMUNICATABLE, value), "set attribute");
   }
 }
 
@@ -75,7 +75,7 @@ MPIX_Rma_request* Requests::own_with(MPIX_RMA_Attributes const& attributes) {
   bool const reusable = (attributes.set & once) == 0 && attributes.set != 0;
   MPIX_Rma_request const first = take_spare<MPIX_Rma_request>(spare_own_, MPIX_RMA_REQUEST_NULL);
   MPIX_Rma_request* const request = push(own_, own_again_, first, reusable);
-  set_all(request, attributes, &MPIX_Rma_req_set_attr);
+  set_all(request, attributes, &MPIX_Rma_request_set_attr);
   return request;
 }
 
@@ -105,17 +105,17 @@ bool Requests::finish_own() {
   int flag = 0;
   int index = 0;
   switch (random_() % 5) {
-    case 0: require_(MPIX_Rma_waitall(count, own_.data()), "MPIX_Rma_waitall"); break;
+    case 0: require_(MPIX_Rma_request_waitall(count, own_.data()), "MPIX_Rma_request_waitall"); break;
     case 1:
-      while (flag == 0) require_(MPIX_Rma_testall(count, own_.data(), &flag), "MPIX_Rma_testall");
+      while (flag == 0) require_(MPIX_Rma_request_testall(count, own_.data(), &flag), "MPIX_Rma_request_testall");
       break;
     case 2:
       while (index != MPI_UNDEFINED)
-        require_(MPIX_Rma_waitany(count, own_.data(), &index), "MPIX_Rma_waitany");
+        require_(MPIX_Rma_request_waitany(count, own_.data(), &index), "MPIX_Rma_request_waitany");
       break;
     case 3:
       for (MPIX_Rma_request& request : own_) {
-        for (flag = 0; flag == 0;) require_(MPIX_Rma_test(&request, &flag), "MPIX_Rma_test");
+        for (flag = 0; flag == 0;) require_(MPIX_Rma_request_test(&request, &flag), "MPIX_Rma_request_test");
       }
       break;
     default: return false;  // freed while they are active: the communicator completes them
@@ -140,7 +140,7 @@ void Requests::finish() {
     if (waited && own_again_[i] && spare_own_.size() < most_spare) {
       spare_own_.push_back(own_[i]);
     } else {
-      require_(MPIX_Rma_free(&own_[i]), "MPIX_Rma_free");
+      require_(MPIX_Rma_request_free(&own_[i]), "MPIX_Rma_request_free");
     }
   }
   native_.clear();

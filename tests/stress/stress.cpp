@@ -75,7 +75,7 @@ std::vector<Channel> open_channels() {
   std::vector<Channel> channels(3);
   channels[0].comm = MPI_COMM_WORLD;
   for (std::size_t i = 1; i < channels.size(); ++i) MPI_Comm_dup(MPI_COMM_WORLD, &channels[i].comm);
-  MPI_Comm_set_attr(channels[1].comm, MPIX_RMA_ORDERING, MPIX_RMA_ON);
+  MPI_Comm_set_attr(channels[1].comm, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
   channels[1].ordered = true;
   return channels;
 }

@@ -374,7 +374,7 @@ TEST_F(NamCalls, other_windows_have_no_such_attributes) {
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
   EXPECT_EQ(class_of(MPIX_Win_query(window, size_, &size, &unit)), MPI_ERR_RANK);
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  EXPECT_EQ(MPIX_Win_keyval(77), MPI_KEYVAL_INVALID);
+  EXPECT_EQ(MPIX_RMA_Keyval("MPIX_WIN_NONE"), MPI_KEYVAL_INVALID);
 }
 
 }  // namespace

@@ -218,9 +218,9 @@ TEST_F(ArgumentAttacks, HandlesThatAreNoneGiveErrors) {
     EXPECT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right(), there, 0, &request), MPI_SUCCESS);
     EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     request = reinterpret_cast<MPI_Request>(garbage);
-    EXPECT_EQ(class_of(MPIX_Req_set_attr(&request, MPIX_RMA_ORDERING, MPIX_RMA_ON)), MPI_ERR_REQUEST);
+    EXPECT_EQ(class_of(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON)), MPI_ERR_REQUEST);
     void* found = nullptr;
-    EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_ORDERING, &found, &flag), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_KEY_ORDERING, &found, &flag), MPI_SUCCESS);
     EXPECT_EQ(flag, 0);
   }
   for (int rank : {-1, -2, -100, -101, -102, memory_.size(), INT_MAX, INT_MIN}) {
@@ -246,8 +246,8 @@ TEST_F(ArgumentAttacks, HandlesThatAreNoneGiveErrors) {
                                      &world, nullptr)),
               MPI_ERR_OP);
   }
-  EXPECT_EQ(MPIX_RMA_Keyval(0), MPI_KEYVAL_INVALID);
-  EXPECT_EQ(MPIX_RMA_Keyval(~std::uint64_t{0}), MPI_KEYVAL_INVALID);
+  EXPECT_EQ(MPIX_RMA_Keyval(nullptr), MPI_KEYVAL_INVALID);
+  EXPECT_EQ(MPIX_RMA_Keyval("MPIX_RMA_ATTR_ORDERING"), MPI_KEYVAL_INVALID);
   for (std::uint64_t set :
        {std::uint64_t{0x200}, std::uint64_t{1} << 63, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
     EXPECT_EQ(class_of(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right(), there, set)), MPI_ERR_ARG) << set;

@@ -84,7 +84,7 @@ class CallbackAttacks : public ::testing::Test {
       (void)MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
     if (MPIX_RMA_xfer_rma(MPIX_RMA_GET, &value, 1, MPI_LONG, 0, bad, 1, MPI_LONG, &own, &comm) == MPI_SUCCESS)
-      (void)MPIX_Rma_wait(&own);
+      (void)MPIX_Rma_request_wait(&own);
     (void)MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, &value, 0, 8, nullptr, &comm, nullptr);
     (void)rma_set_num_notify(&comm, -1);
     MPI_Count count = 0;
@@ -97,7 +97,7 @@ class CallbackAttacks : public ::testing::Test {
     int flag = 0;
     (void)rma_query(&comm, 77, bad, &flag, nullptr, nullptr);
     (void)MPIX_RMA_Statistics(&comm, 0, nullptr);
-    (void)MPI_Comm_set_attr(comm, MPIX_RMA_NOTIFY, reinterpret_cast<void*>(-1));
+    (void)MPI_Comm_set_attr(comm, MPIX_RMA_KEY_NOTIFY, reinterpret_cast<void*>(-1));
   }
 
   ErrorsReturn const returned_{MPI_COMM_WORLD};
@@ -146,16 +146,16 @@ TEST_F(CallbackAttacks, HandlersMayFreeTheCommunicator) {
       [&](MPI_Comm c) {
         MPIX_Rma_request r = MPIX_RMA_REQUEST_NULL;
         int e = MPIX_RMA_xfer_rma(MPIX_RMA_GET, &value, 1, MPI_LONG, 0, bad, 1, MPI_LONG, &r, &c);
-        if (e == 0) e = MPIX_Rma_wait(&r);
+        if (e == 0) e = MPIX_Rma_request_wait(&r);
         EXPECT_NE(e, 0);
       },
       [&](MPI_Comm c) {
         MPIX_Rma_request r = MPIX_RMA_REQUEST_NULL;
-        MPIX_Rma_req_set_attr(&r, MPIX_RMA_ORDERING, MPIX_RMA_ON);
+        MPIX_Rma_request_set_attr(&r, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
         int e = MPIX_RMA_xfer_rma(MPIX_RMA_GET, &value, 1, MPI_LONG, 0, bad, 1, MPI_LONG, &r, &c);
-        if (e == 0) e = MPIX_Rma_wait(&r);
+        if (e == 0) e = MPIX_Rma_request_wait(&r);
         EXPECT_NE(e, 0);
-        MPIX_Rma_free(&r);
+        MPIX_Rma_request_free(&r);
       },
       [&](MPI_Comm c) { EXPECT_NE(rma_set_num_notify(&c, -1), 0); },
       [&](MPI_Comm c) { EXPECT_NE(rma_free(bad, &c), 0); },
@@ -217,7 +217,7 @@ TEST_F(CallbackAttacks, AttributeCallbacksMayCallTheLibrary) {
       MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
       if (used_before) EXPECT_EQ(MPIX_RMA_Complete(&comm, 0), MPI_SUCCESS);
       MPI_Comm_set_attr(comm, keyval, memory_.own(i % 3));
-      MPI_Comm_set_attr(comm, MPIX_RMA_ORDERING, MPIX_RMA_ON);
+      MPI_Comm_set_attr(comm, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
       MPI_Comm_dup(comm, &copy);
       MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
       MPI_Comm_delete_attr(comm, keyval);

@@ -82,7 +82,7 @@ TEST_F(CommunicatorAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
   for (int round = 0; round < 60; ++round) {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(world, &comm);
-    MPI_Comm_set_attr(comm, MPIX_RMA_ORDERING, round % 2 == 0 ? MPIX_RMA_ON : nullptr);
+    MPI_Comm_set_attr(comm, MPIX_RMA_KEY_ORDERING, round % 2 == 0 ? MPIX_RMA_ON : nullptr);
     EXPECT_EQ(rma_set_num_notify(&comm, 2), MPI_SUCCESS);
     long value = round;
     MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
@@ -98,7 +98,7 @@ TEST_F(CommunicatorAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
     MPI_Comm_free(&comm);
     void* base = nullptr;
     EXPECT_EQ(rma_allocate_local(100 + round * 5000, MPI_INFO_NULL, &base), MPI_SUCCESS);
-    MPI_Comm_set_attr(shared, MPIX_RMA_ORDERING, round % 2 == 0 ? MPIX_RMA_ON : nullptr);
+    MPI_Comm_set_attr(shared, MPIX_RMA_KEY_ORDERING, round % 2 == 0 ? MPIX_RMA_ON : nullptr);
     EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
   }
   for (std::thread& thread : threads) thread.join();

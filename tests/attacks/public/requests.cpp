@@ -41,7 +41,7 @@ TEST_F(RequestAttacks, MixedArraysCompleteByEveryCall) {
       long values[count];
       long received[count];
       MPI_Request object = MPI_REQUEST_NULL;
-      ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
       int const left = (memory_.rank() + memory_.size() - 1) % memory_.size();
       for (int i = 0; i < count; ++i) {
         values[i] = 1000L * round + i + 1;
@@ -101,9 +101,9 @@ TEST_F(RequestAttacks, FreedWhileActiveLeaveTheOperation) {
       bool const native = random() % 2 == 0;
       bool const object = random() % 2 == 0;
       if (object && native)
-        ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
       if (object && !native)
-        ASSERT_EQ(MPIX_Rma_req_set_attr(&own, MPIX_RMA_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_Rma_request_set_attr(&own, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
       auto* const value = &values[static_cast<std::size_t>(i)];
       int const code = native ? MPIX_RMA_xfer(MPIX_RMA_PUT, value, 1, MPI_LONG, right(), target(kind, i % n),
                                               1, MPI_LONG, &request, &world, nullptr)
@@ -111,7 +111,7 @@ TEST_F(RequestAttacks, FreedWhileActiveLeaveTheOperation) {
                                                   target(kind, i % n), 1, MPI_LONG, &own, &world);
       ASSERT_EQ(code, MPI_SUCCESS);
       if (random() % 3 == 0) MPIX_RMA_Complete(&world, right());
-      ASSERT_EQ(native ? MPI_Request_free(&request) : MPIX_Rma_free(&own), MPI_SUCCESS);
+      ASSERT_EQ(native ? MPI_Request_free(&request) : MPIX_Rma_request_free(&own), MPI_SUCCESS);
       EXPECT_TRUE(native ? request == MPI_REQUEST_NULL : own == MPIX_RMA_REQUEST_NULL);
       if (i % n == n - 1) ASSERT_EQ(MPIX_RMA_Complete(&world, right()), MPI_SUCCESS);
     }
@@ -122,29 +122,29 @@ TEST_F(RequestAttacks, FreedWhileActiveLeaveTheOperation) {
 
 TEST_F(RequestAttacks, StaleHandlesOfTheOwnTypeAreRefused) {
   MPIX_Rma_request object = MPIX_RMA_REQUEST_NULL;
-  ASSERT_EQ(MPIX_Rma_req_set_attr(&object, MPIX_RMA_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_set_attr(&object, MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
   MPIX_Rma_request stale = object;
-  ASSERT_EQ(MPIX_Rma_free(&object), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_free(&object), MPI_SUCCESS);
   long value = 1;
   int flag = 0;
   int index = 0;
   void* found = nullptr;
-  EXPECT_EQ(class_of(MPIX_Rma_wait(&stale)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_test(&stale, &flag)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_free(&stale)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_waitall(1, &stale)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_testall(1, &stale, &flag)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_waitany(1, &stale, &index)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_req_set_attr(&stale, MPIX_RMA_BLOCKING, MPIX_RMA_ON)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_req_get_attr(&stale, MPIX_RMA_BLOCKING, &found, &flag)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_wait(&stale)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_test(&stale, &flag)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_free(&stale)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_waitall(1, &stale)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_testall(1, &stale, &flag)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_waitany(1, &stale, &index)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_set_attr(&stale, MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_get_attr(&stale, MPIX_RMA_KEY_BLOCKING, &found, &flag)), MPI_ERR_REQUEST);
   EXPECT_EQ(class_of(MPIX_RMA_xfer_rma(MPIX_RMA_PUT, &value, 1, MPI_LONG, right(), target(0, 0), 1, MPI_LONG,
                                        &stale, &world)),
             MPI_ERR_REQUEST);
   for (std::uintptr_t const garbage :
        {std::uintptr_t{1}, ~std::uintptr_t{0}, std::uintptr_t{1} << 32, std::uintptr_t{0x7fffffffffffffff}}) {
     auto wild = reinterpret_cast<MPIX_Rma_request>(garbage);
-    EXPECT_EQ(class_of(MPIX_Rma_wait(&wild)), MPI_ERR_REQUEST);
-    EXPECT_EQ(class_of(MPIX_Rma_free(&wild)), MPI_ERR_REQUEST);
+    EXPECT_EQ(class_of(MPIX_Rma_request_wait(&wild)), MPI_ERR_REQUEST);
+    EXPECT_EQ(class_of(MPIX_Rma_request_free(&wild)), MPI_ERR_REQUEST);
   }
 }
 
@@ -159,7 +159,7 @@ TEST_F(RequestAttacks, CancelledAndStartedRequestsStillComplete) {
     EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(fetch(kind, 3), value);
     MPI_Request object = MPI_REQUEST_NULL;
-    ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
     value = 99 + kind;
     ASSERT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right(), target(kind, 4), 0, &object), MPI_SUCCESS);
     MPI_Request const same = object;
@@ -206,6 +206,8 @@ TEST_F(RequestAttacks, AttributesJoinFromEveryPlace) {
   MPI_Comm_dup(world, &comm);
   std::uint64_t const bits[] = {MPIX_RMA_ATTR_ATOMICITY, MPIX_RMA_ATTR_ORDERING, MPIX_RMA_ATTR_BLOCKING,
                                 MPIX_RMA_ATTR_REMOTE_COMPLETION};
+  int const keys[] = {MPIX_RMA_KEY_ATOMICITY, MPIX_RMA_KEY_ORDERING, MPIX_RMA_KEY_BLOCKING,
+                      MPIX_RMA_KEY_REMOTE_COMPLETION};
   long const two = 2;
   long const three = 3;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -216,17 +218,17 @@ TEST_F(RequestAttacks, AttributesJoinFromEveryPlace) {
         unsigned const place = combination >> (2 * i) & 3;
         if (place == 1) chosen.set |= bits[i];
         if (place == 2)
-          ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_Keyval(bits[i]), MPIX_RMA_ON), MPI_SUCCESS);
-        ASSERT_EQ(MPI_Comm_set_attr(comm, MPIX_RMA_Keyval(bits[i]), place == 3 ? MPIX_RMA_ON : nullptr),
+          ASSERT_EQ(MPIX_Req_set_attr(&object, keys[i], MPIX_RMA_ON), MPI_SUCCESS);
+        ASSERT_EQ(MPI_Comm_set_attr(comm, keys[i], place == 3 ? MPIX_RMA_ON : nullptr),
                   MPI_SUCCESS);
       }
       // The scale: the call's takes precedence over the request's, and that over the communicator's.
       unsigned const scaled = combination % 3;
       long expected = 1;
-      ASSERT_EQ(MPI_Comm_set_attr(comm, MPIX_RMA_ACCUMULATE_SCALE, const_cast<long*>(&three)), MPI_SUCCESS);
+      ASSERT_EQ(MPI_Comm_set_attr(comm, MPIX_RMA_KEY_ACCUMULATE_SCALE, const_cast<long*>(&three)), MPI_SUCCESS);
       expected = 3;
       if (scaled >= 1) {
-        ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_ACCUMULATE_SCALE, const_cast<long*>(&two)),
+        ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_KEY_ACCUMULATE_SCALE, const_cast<long*>(&two)),
                   MPI_SUCCESS);
         expected = 2;
       }

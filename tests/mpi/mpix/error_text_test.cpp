@@ -83,10 +83,10 @@ TEST_F(ErrorTexts, calls_without_a_communicator_say_as_much) {
   expect(rma_deregister(&local), MPI_ERR_ARG, {where, "not registered"});
   expect(rma_free_local(&local), MPI_ERR_ARG, {where, "MPIX_RMA_Free_local: "});
   MPI_Request request = MPI_REQUEST_NULL;
-  expect(MPIX_Req_set_attr(&request, MPIX_RMA_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9)), MPI_ERR_ARG,
-         {"MPIX_Req_set_attr: 0x9 is not a value of MPIX_RMA_COMMUNICATABLE"});
+  expect(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9)), MPI_ERR_ARG,
+         {"MPIX_Req_set_attr: 0x9 is not a value of MPIX_RMA_KEY_COMMUNICATABLE"});
   MPIX_Rma_request none = MPIX_RMA_REQUEST_NULL;
-  expect(MPIX_Rma_free(&none), MPI_ERR_REQUEST, {"MPIX_Rma_free: request is MPIX_RMA_REQUEST_NULL"});
+  expect(MPIX_Rma_request_free(&none), MPI_ERR_REQUEST, {"MPIX_Rma_request_free: request is MPIX_RMA_REQUEST_NULL"});
 }
 
 TEST_F(ErrorTexts, collective_calls_name_the_rank_that_failed) {
@@ -119,7 +119,7 @@ TEST_F(ErrorTexts, failed_operations_name_rank_and_address) {
   expect(code, address_class, {"MPIX_RMA_xfer: ", place});
   MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
   code = MPIX_RMA_xfer_rma(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next, nowhere, 1, MPI_DOUBLE, &own, &world);
-  if (code == MPI_SUCCESS) code = MPIX_Rma_wait(&own);
+  if (code == MPI_SUCCESS) code = MPIX_Rma_request_wait(&own);
   expect(code, address_class, {"MPIX_RMA_xfer_rma: ", place});
   code = transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next, nowhere);
   if (code == MPI_SUCCESS) code = MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);

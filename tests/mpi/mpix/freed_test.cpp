@@ -81,7 +81,7 @@ TEST_F(Freed, requests_report_their_error) {
   MPI_Comm_free(&comm);
   EXPECT_EQ(class_of(native_code == MPI_SUCCESS ? MPI_Wait(&native, MPI_STATUS_IGNORE) : native_code),
             address_class_);
-  EXPECT_EQ(class_of(own_code == MPI_SUCCESS ? MPIX_Rma_wait(&own) : own_code), address_class_);
+  EXPECT_EQ(class_of(own_code == MPI_SUCCESS ? MPIX_Rma_request_wait(&own) : own_code), address_class_);
 }
 
 TEST_F(Freed, who_waits_for_a_counter_is_told) {

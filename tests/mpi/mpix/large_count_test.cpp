@@ -33,7 +33,7 @@ template <typename Call>
 int with_own(Call call) {
   MPIX_Rma_request request = MPIX_RMA_REQUEST_NULL;
   int const code = call(&request);
-  return code != MPI_SUCCESS ? code : MPIX_Rma_wait(&request);
+  return code != MPI_SUCCESS ? code : MPIX_Rma_request_wait(&request);
 }
 
 int bound(MPIX_RMA_Op op, int* origin, MPI_Count count, MPI_Datatype type, int rank, void* target) {

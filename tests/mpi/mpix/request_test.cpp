@@ -87,7 +87,7 @@ TEST_F(Requests, a_late_error_reaches_the_handler_of_the_communicator) {
     handler_calls = 0;
     MPI_Request request = MPI_REQUEST_NULL;
     if (persistent) {
-      ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
     }
     int code = MPIX_RMA_xfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next(), reinterpret_cast<void*>(0x10), 1,
                              MPI_DOUBLE, &request, &comm, nullptr);
@@ -106,7 +106,7 @@ TEST_F(Requests, cannot_be_started_alone) {
   if (on_public_mpi()) GTEST_SKIP() << "the request is one of MPI's own, which MPI_Start starts";
   ErrorsReturn const returned(world);
   MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
   EXPECT_EQ(class_of(MPI_Start(&request)), MPI_ERR_REQUEST);
   EXPECT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
 }

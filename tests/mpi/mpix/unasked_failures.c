@@ -72,7 +72,7 @@ static int get_that_is_seen(MPI_Aint address, int waits, MPI_Request *request)
 static int get_by_object(MPI_Aint address, int waits)
 {
     MPI_Request object = MPI_REQUEST_NULL;
-    int failed = MPI_SUCCESS != MPIX_Req_set_attr(&object, MPIX_RMA_ORDERING, MPIX_RMA_ON);
+    int failed = MPI_SUCCESS != MPIX_Req_set_attr(&object, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
     failed |= get_that_is_seen(address, waits, &object);
     if (MPI_REQUEST_NULL != object) {
         failed |= MPI_SUCCESS != MPI_Request_free(&object);
@@ -86,7 +86,7 @@ static int get_twice_by_object(MPI_Aint address)
     static long source, value;
     MPI_Comm world = MPI_COMM_WORLD;
     MPI_Request object = MPI_REQUEST_NULL;
-    int failed = MPI_SUCCESS != MPIX_Req_set_attr(&object, MPIX_RMA_ORDERING, MPIX_RMA_ON);
+    int failed = MPI_SUCCESS != MPIX_Req_set_attr(&object, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
     failed |= MPI_SUCCESS !=
               MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, 0, &source, 1, MPI_LONG, &object, &world, NULL);
     failed |= MPI_SUCCESS != MPI_Wait(&object, MPI_STATUS_IGNORE);
