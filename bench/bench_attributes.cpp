@@ -54,7 +54,7 @@ void measure_all(std::string const& memory, double* origin, char* target, bool c
   };
   measure("none", memory, [&] { put(0); });
   MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, 1, MPI_DOUBLE, &world, nullptr, &bound);
+  MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, 1, MPI_DOUBLE, world, nullptr, &bound);
   measure("bound", memory, [&] { MPIX_RMA_xfer_bound(bound, origin, 1, target, 1, nullptr); });
   MPIX_RMA_unbind(&bound);
   for (std::size_t i = 0; i < std::size(attributes); ++i) {
@@ -80,15 +80,15 @@ int main(int argc, char** argv) {
     return 2;
   }
   void* bases[2];
-  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, &world, bases);
-  MPIX_RMA_Set_num_notify(&world, 1);
+  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, bases);
+  MPIX_RMA_Set_num_notify(world, 1);
   std::vector<char> heap(4096);
   auto heap_address = reinterpret_cast<std::uintptr_t>(heap.data());
   MPI_Bcast(&heap_address, sizeof heap_address, MPI_BYTE, 1, world);
   measure_all("allocated", static_cast<double*>(bases[bench::rank()]), static_cast<char*>(bases[1]), true);
   measure_all("heap", static_cast<double*>(bases[bench::rank()]), reinterpret_cast<char*>(heap_address),
               false);
-  MPIX_RMA_Free(bases[bench::rank()], &world);
+  MPIX_RMA_Free(bases[bench::rank()], world);
   MPI_Finalize();
   return 0;
 }

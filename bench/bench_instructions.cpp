@@ -145,12 +145,12 @@ long fetched = 0;
 
 void count_mpix(int target) {
   std::vector<void*> bases(static_cast<std::size_t>(target) + 1);
-  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, &world, bases.data());
+  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, bases.data());
   void* const base = bases[static_cast<std::size_t>(target)];
   auto const address = reinterpret_cast<MPI_Aint>(base);
   MPIX_RMA_Attributes blocking{MPIX_RMA_ATTR_BLOCKING, MPI_OP_NULL, nullptr, 0};
   MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, target, MPI_DOUBLE, &world, nullptr, &bound);
+  MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, target, MPI_DOUBLE, world, nullptr, &bound);
   auto const transfer = [&](MPIX_RMA_Op operation) {
     return [&, operation] {
       MPIX_RMA_xfer(operation, &value, 1, MPI_DOUBLE, target, base, 1, MPI_DOUBLE, nullptr, &world, nullptr);
@@ -171,7 +171,7 @@ void count_mpix(int target) {
   });
   MPIX_RMA_unbind(&bound);
   MPI_Barrier(world);
-  MPIX_RMA_Free(bases[static_cast<std::size_t>(bench::rank())], &world);
+  MPIX_RMA_Free(bases[static_cast<std::size_t>(bench::rank())], world);
 }
 
 void count_windows(int target) {

@@ -21,12 +21,12 @@ struct Mpix {
   static inline char* target = nullptr;
   static void open() {
     void* bases[2];
-    MPIX_RMA_Allocate(max_bytes, MPI_INFO_NULL, &world, bases);
+    MPIX_RMA_Allocate(max_bytes, MPI_INFO_NULL, world, bases);
     mine = bases[bench::rank()];
     target = static_cast<char*>(bases[1 - bench::rank()]);
     std::memset(mine, 0, max_bytes);
   }
-  static void close() { MPIX_RMA_Free(mine, &world); }
+  static void close() { MPIX_RMA_Free(mine, world); }
   static void issue(bool put, double const* origin, int count) {
     MPIX_RMA_xfer(put ? MPIX_RMA_PUT : MPIX_RMA_ACCUMULATE, const_cast<double*>(origin), count, MPI_DOUBLE,
                   1 - bench::rank(), target, count, MPI_DOUBLE, nullptr, &world, nullptr);

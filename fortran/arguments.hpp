@@ -99,7 +99,7 @@ class Attributes {
     value_.accumulate_scale = pointer_to(given->accumulate_scale);
     value_.notify_index = given->notify_index;
   }
-  operator void*() noexcept { return given_ ? &value_ : nullptr; }
+  operator MPIX_RMA_Attributes const*() noexcept { return given_ ? &value_ : nullptr; }
 
  private:
   bool given_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "mpix_rma.h"
 
@@ -26,7 +27,7 @@ inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count, MP
                              target_count, target_datatype, request, communicator);
 }
 
-inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+inline int MPIX_RMA_rmw(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                         void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
                         MPI_Comm *communicator)
 {
@@ -34,25 +35,25 @@ inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datat
                             communicator);
 }
 
-inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+inline int MPIX_RMA_rmw(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                         void *result_addr, int target_rank, MPI_Aint target_disp, MPIX_Rmw_request *request,
-                        MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+                        MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val = nullptr)
 {
     return MPIX_RMA_rmw_rma(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, request,
                             communicator, rmw_attr_val);
 }
 
-inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
-                         void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
+                         const void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
                          MPI_Request *request, MPI_Comm *communicator)
 {
     return MPIX_RMA_rmw2_req(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
                              target_disp, request, communicator);
 }
 
-inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
-                         void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
-                         MPIX_Rmw_request *request, MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
+                         const void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                         MPIX_Rmw_request *request, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val = nullptr)
 {
     return MPIX_RMA_rmw2_rma(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
                              target_disp, request, communicator, rmw_attr_val);
@@ -66,20 +67,54 @@ inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count, MP
                              target_count, target_datatype, nullptr, communicator);
 }
 
-inline int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+inline int MPIX_RMA_rmw(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                         void *result_addr, int target_rank, MPI_Aint target_disp, std::nullptr_t,
-                        MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+                        MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val = nullptr)
 {
     return MPIX_RMA_rmw_rma(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, nullptr,
                             communicator, rmw_attr_val);
 }
 
-inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
-                         void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
-                         std::nullptr_t, MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
+                         const void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                         std::nullptr_t, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val = nullptr)
 {
     return MPIX_RMA_rmw2_rma(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
                              target_disp, nullptr, communicator, rmw_attr_val);
+}
+
+// Attributes by the `void *` that the proposal prints. C converts it without an overload.
+
+template <typename Pointer>
+using mpix_rma_void_pointer_ = std::enable_if_t<std::is_same<Pointer, void *>::value, int>;
+
+template <typename Pointer, mpix_rma_void_pointer_<Pointer> = 0>
+inline int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                         int target_rank, void *target_addr, int target_count, MPI_Datatype target_datatype,
+                         MPI_Request *request, MPI_Comm *communicator, Pointer rma_attr_val)
+{
+    return MPIX_RMA_xfer(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                         target_count, target_datatype, request, communicator,
+                         static_cast<const MPIX_RMA_Attributes *>(rma_attr_val));
+}
+
+template <typename Pointer, mpix_rma_void_pointer_<Pointer> = 0>
+inline int MPIX_RMA_rmw(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
+                        void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
+                        MPI_Comm *communicator, Pointer rmw_attr_val)
+{
+    return MPIX_RMA_rmw(op, operand_addr, count, datatype, result_addr, target_rank, target_disp, request,
+                        communicator, static_cast<const MPIX_RMA_Attributes *>(rmw_attr_val));
+}
+
+template <typename Pointer, mpix_rma_void_pointer_<Pointer> = 0>
+inline int MPIX_RMA_rmw2(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
+                         const void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                         MPI_Request *request, MPI_Comm *communicator, Pointer rmw_attr_val)
+{
+    return MPIX_RMA_rmw2(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
+                         target_disp, request, communicator,
+                         static_cast<const MPIX_RMA_Attributes *>(rmw_attr_val));
 }
 
 // The overloads with large counts.
@@ -102,7 +137,7 @@ inline int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_c
                                target_count, target_datatype, request, communicator);
 }
 
-inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
                           void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
                           MPI_Comm *communicator)
 {
@@ -110,25 +145,25 @@ inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count, M
                               request, communicator);
 }
 
-inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
                           void *result_addr, int target_rank, MPI_Aint target_disp, MPIX_Rmw_request *request,
-                          MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+                          MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val = nullptr)
 {
     return MPIX_RMA_rmw_rma_c(op, operand_addr, count, datatype, result_addr, target_rank, target_disp,
                               request, communicator, rmw_attr_val);
 }
 
-inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
-                           void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                           const void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
                            MPI_Request *request, MPI_Comm *communicator)
 {
     return MPIX_RMA_rmw2_req_c(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
                                target_disp, request, communicator);
 }
 
-inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
-                           void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
-                           MPIX_Rmw_request *request, MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                           const void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                           MPIX_Rmw_request *request, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val = nullptr)
 {
     return MPIX_RMA_rmw2_rma_c(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
                                target_disp, request, communicator, rmw_attr_val);
@@ -143,17 +178,17 @@ inline int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_c
                                target_count, target_datatype, nullptr, communicator);
 }
 
-inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+inline int MPIX_RMA_rmw_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
                           void *result_addr, int target_rank, MPI_Aint target_disp, std::nullptr_t,
-                          MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+                          MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val = nullptr)
 {
     return MPIX_RMA_rmw_rma_c(op, operand_addr, count, datatype, result_addr, target_rank, target_disp,
                               nullptr, communicator, rmw_attr_val);
 }
 
-inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
-                           void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
-                           std::nullptr_t, MPI_Comm *communicator, void *rmw_attr_val = nullptr)
+inline int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                           const void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                           std::nullptr_t, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val = nullptr)
 {
     return MPIX_RMA_rmw2_rma_c(op, operand_addr, count, datatype, operand2_addr, result_addr, target_rank,
                                target_disp, nullptr, communicator, rmw_attr_val);

@@ -40,8 +40,7 @@ TEST_F(G, G_09_an_intercommunicator_addresses_its_remote_group) {
   int mine = 0;
   MPI_Comm_remote_size(inter, &remote);
   MPI_Comm_rank(inter, &mine);
-  ASSERT_EQ(rma_set_num_notify(&inter, 1), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_Set_base(memory_.own(0), &inter), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(inter, 1), MPI_SUCCESS);
   int const target = mine % remote;
   int const in_world = side == 0 ? half + target : target;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -64,11 +63,12 @@ TEST_F(G, G_09_an_intercommunicator_addresses_its_remote_group) {
       EXPECT_EQ(own<int>(kind, 8 * origin), 500 + (side == 0 ? half + origin : origin)) << "kind " << kind;
   }
   MPI_Count count = -1;
-  EXPECT_EQ(rma_get_notify_value(&inter, 0, &count), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(inter, 0, &count), MPI_SUCCESS);
   EXPECT_EQ(count, expected * Memory::kinds);
   long one = 1;
   MPIX_RMA_Attributes blocking = attributes(blocking_remote);
-  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, nullptr, target, 4096, nullptr, &inter, &blocking),
+  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, nullptr, target,
+                         address_of(memory_.at(in_world, 0, 4096)), nullptr, &inter, &blocking),
             MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(own<long>(0, 4096), expected);
@@ -143,11 +143,11 @@ TEST_F(G, G_12_freed_memory_is_out_of_reach_for_every_origin) {
   MPIX_RMA_Error_classes(&address_class, &transport_class);
   for (int round = 0; round < 5; ++round) {
     std::vector<void*> bases(static_cast<std::size_t>(size_));
-    ASSERT_EQ(rma_allocate(1 << 20, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+    ASSERT_EQ(rma_allocate(1 << 20, MPI_INFO_NULL, world, bases.data()), MPI_SUCCESS);
     void* const target = bases[static_cast<std::size_t>(next_)];
     long value = 1;
     ASSERT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next_, target, blocking_remote), MPI_SUCCESS);
-    ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
+    ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], world), MPI_SUCCESS);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE})
       EXPECT_EQ(class_of(transfer(op, &value, 1, MPI_LONG, next_, target, blocking_remote)), address_class)
           << "operation " << op;
@@ -160,10 +160,10 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   Duplicate comm;
   MPI_Comm_set_errhandler(comm.get(), MPI_ERRORS_RETURN);
   int num = -1;
-  EXPECT_EQ(rma_get_num_notify(&comm, &num), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_num_notify(comm, &num), MPI_SUCCESS);
   EXPECT_EQ(num, 0);
-  ASSERT_EQ(rma_set_num_notify(&comm, 3), MPI_SUCCESS);
-  EXPECT_EQ(rma_get_num_notify(&comm, &num), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(comm, 3), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_num_notify(comm, &num), MPI_SUCCESS);
   EXPECT_EQ(num, 3);
   MPI_Count value = -1;
   constexpr int rounds = 20;
@@ -171,8 +171,8 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
     fill(0);
     MPI_Request arrived = MPI_REQUEST_NULL;
     MPI_Count before = 0;
-    ASSERT_EQ(rma_get_notify_value(&comm, 1, &before), MPI_SUCCESS);
-    ASSERT_EQ(rma_wait_notify_value(&comm, 1, before + 2 * Memory::kinds, &arrived), MPI_SUCCESS);
+    ASSERT_EQ(rma_get_notify_value(comm, 1, &before), MPI_SUCCESS);
+    ASSERT_EQ(rma_wait_notify_value(comm, 1, before + 2 * Memory::kinds, &arrived), MPI_SUCCESS);
     MPI_Barrier(world);
     std::vector<char> values(round % 2 == 0 ? 50000 : 100, static_cast<char>(round));
     auto const count = static_cast<int>(values.size());
@@ -194,11 +194,11 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
     ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   }
   MPI_Barrier(world);
-  EXPECT_EQ(rma_get_notify_value(&comm, 0, &value), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(comm, 0, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 0);
-  EXPECT_EQ(rma_reset_notify_value(&comm, 1, &value), MPI_SUCCESS);
+  EXPECT_EQ(rma_reset_notify_value(comm, 1, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 2 * Memory::kinds * rounds);
-  EXPECT_EQ(rma_get_notify_value(&comm, 1, &value), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(comm, 1, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 0);
   MPI_Barrier(world);
   // By the communicator's attribute, for get and rmw too; no effect for a counter that does not exist.
@@ -215,7 +215,7 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   }
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   MPI_Barrier(world);
-  EXPECT_EQ(rma_get_notify_value(&comm, 2, &value), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(comm, 2, &value), MPI_SUCCESS);
   EXPECT_EQ(value, 2 * Memory::kinds);
   MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
   chosen.notify_index = 3;
@@ -223,8 +223,8 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &number, 1, MPI_LONG, next_, there(0), 1, MPI_LONG, nullptr,
                                    &comm, &chosen)),
             MPI_ERR_ARG);
-  EXPECT_EQ(class_of(rma_get_notify_value(&comm, 3, &value)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(rma_set_num_notify(&comm, rank_ == 0 ? -1 : 2)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_get_notify_value(comm, 3, &value)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_set_num_notify(comm, rank_ == 0 ? -1 : 2)), MPI_ERR_ARG);
 }
 
 TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
@@ -239,9 +239,9 @@ TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
   int scale = 10;
   MPIX_RMA_Attributes chosen = attributes(blocking_remote | MPIX_RMA_ATTR_ACCUMULATE_SCALE);
   chosen.accumulate_scale = &scale;
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_INT, next_, MPI_INT, &world, nullptr, &put), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_GET, MPI_INT, next_, strided, &world, nullptr, &get), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_ACCUMULATE, MPI_INT, next_, MPI_INT, &world, &chosen, &add), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_INT, next_, MPI_INT, world, nullptr, &put), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_GET, MPI_INT, next_, strided, world, nullptr, &get), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_ACCUMULATE, MPI_INT, next_, MPI_INT, world, &chosen, &add), MPI_SUCCESS);
   MPI_Type_free(&strided);
   scale = 0;  // copied
   std::vector<int> values(64);
@@ -260,7 +260,7 @@ TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
   EXPECT_EQ(class_of(MPIX_RMA_xfer_bound(put, values.data(), 2, there(0), 1, nullptr)), MPI_ERR_TYPE);
   EXPECT_EQ(class_of(MPIX_RMA_xfer_bound(MPIX_RMA_BOUND_NULL, values.data(), 1, there(0), 1, nullptr)),
             MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_INT, size_, MPI_INT, &world, nullptr, &put)),
+  EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_INT, size_, MPI_INT, world, nullptr, &put)),
             MPI_ERR_RANK);
   for (MPIX_RMA_Bound* const bound : {&put, &get, &add}) {
     EXPECT_EQ(MPIX_RMA_unbind(bound), MPI_SUCCESS);
@@ -335,10 +335,10 @@ TEST_F(G, G_19_memory_that_is_not_there_is_refused_at_all_ranks) {
   ErrorsReturn const returned_self(MPI_COMM_SELF);
   std::vector<void*> bases(static_cast<std::size_t>(size_));
   for (MPI_Aint const bytes : {MPI_Aint{100} << 40, machine_bytes() * 4})
-    EXPECT_EQ(class_of(rma_allocate(bytes, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
+    EXPECT_EQ(class_of(rma_allocate(bytes, MPI_INFO_NULL, world, bases.data())), MPI_ERR_NO_MEM);
   // One rank requests too much.
   MPI_Aint const uneven = rank_ == size_ - 1 ? machine_bytes() * 4 : MPI_Aint{1} << 20;
-  EXPECT_EQ(class_of(rma_allocate(uneven, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
+  EXPECT_EQ(class_of(rma_allocate(uneven, MPI_INFO_NULL, world, bases.data())), MPI_ERR_NO_MEM);
   // The program continues.
   fill(0);
   std::vector<char> values(bytes, 5);
@@ -351,8 +351,8 @@ TEST_F(G, G_19_memory_that_is_not_there_is_refused_at_all_ranks) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "mpix_lazy_memory", "true");
-  ASSERT_EQ(rma_allocate(machine_bytes() * 2, info, &world, bases.data()), MPI_SUCCESS);
-  ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(machine_bytes() * 2, info, world, bases.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], world), MPI_SUCCESS);
   MPI_Info_free(&info);
 }
 
@@ -363,7 +363,7 @@ TEST_F(G, G_17_allocation_follows_info_keys) {
   for (char const* const alignment : {"128", "4096", "2097152"}) {
     MPI_Info_set(info, "mpi_minimum_memory_alignment", alignment);
     std::vector<void*> bases(static_cast<std::size_t>(size_));
-    ASSERT_EQ(rma_allocate(5000, info, &world, bases.data()), MPI_SUCCESS);
+    ASSERT_EQ(rma_allocate(5000, info, world, bases.data()), MPI_SUCCESS);
     for (void* const base : bases)
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(base) % std::strtoul(alignment, nullptr, 10), 0u)
           << alignment;
@@ -373,7 +373,7 @@ TEST_F(G, G_17_allocation_follows_info_keys) {
               MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(static_cast<char*>(bases[static_cast<std::size_t>(rank_)])[4999], static_cast<char>(previous_));
-    ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
+    ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], world), MPI_SUCCESS);
   }
   MPI_Info_set(info, "mpix_huge_pages", "true");
   void* base = nullptr;

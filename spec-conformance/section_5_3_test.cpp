@@ -105,7 +105,8 @@ TEST_F(X53, X53_04_attributes_on_a_native_request) {
   int found = -1;
   EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_KEY_BLOCKING, &value, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
-  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_REPLACE)),
+            MPI_SUCCESS);
   ASSERT_NE(request, MPI_REQUEST_NULL);
   ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
   EXPECT_EQ(MPIX_Req_get_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, &value, &found), MPI_SUCCESS);
@@ -116,8 +117,8 @@ TEST_F(X53, X53_04_attributes_on_a_native_request) {
   for (int round = 0; round < 20; ++round) {
     for (int kind = 0; kind < Memory::kinds; ++kind) {
       int number = 100 * round + kind;
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &number, 1, MPI_INT, next_, there(kind), 1, MPI_INT,
-                              &request, &world, nullptr),
+      ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &number, 1, MPI_INT, next_, there(kind), 1, MPI_INT,
+                                  &request, &world),
                 MPI_SUCCESS);
       if (round % 2 == 0) {
         ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
@@ -143,8 +144,9 @@ TEST_F(X53, X53_04_attributes_on_a_native_request) {
   EXPECT_EQ(class_of(MPIX_Req_set_attr(&request, 12345, MPIX_RMA_ON)), MPI_ERR_KEYVAL);
   EXPECT_EQ(class_of(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9))),
             MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_Req_set_attr(static_cast<MPI_Request*>(nullptr), MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON)),
-            MPI_ERR_REQUEST);
+  EXPECT_EQ(
+      class_of(MPIX_Req_set_attr(static_cast<MPI_Request*>(nullptr), MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON)),
+      MPI_ERR_REQUEST);
   ASSERT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
   EXPECT_EQ(request, MPI_REQUEST_NULL);
 }
@@ -270,8 +272,10 @@ TEST_F(X53, X53_09_errors_of_rmw_and_rmw2) {
   };
   EXPECT_EQ(class_of(call(static_cast<MPIX_RMW_Op>(0), operand, 1, MPI_LONG, &result, next_, target)),
             MPI_ERR_OP);
-  EXPECT_EQ(class_of(call(static_cast<MPIX_RMW_Op>(11), operand, 1, MPI_LONG, &result, next_, target)),
-            MPI_ERR_OP);
+  for (int other : {MPIX_RMW_INC - 1, MPIX_RMW_MAX + 1, int{MPIX_RMA_PUT}, int{MPIX_RMW2_COMP_SWAP_E}})
+    EXPECT_EQ(class_of(call(static_cast<MPIX_RMW_Op>(other), operand, 1, MPI_LONG, &result, next_, target)),
+              MPI_ERR_OP)
+        << other;
   EXPECT_EQ(class_of(call(MPIX_RMW_BAND, operand, 1, MPI_DOUBLE, &result, next_, target)), MPI_ERR_OP);
   EXPECT_EQ(class_of(call(MPIX_RMW_SUM, operand, -1, MPI_LONG, &result, next_, target)), MPI_ERR_COUNT);
   EXPECT_EQ(class_of(call(MPIX_RMW_SUM, operand, 1, MPI_DATATYPE_NULL, &result, next_, target)),
@@ -285,8 +289,10 @@ TEST_F(X53, X53_09_errors_of_rmw_and_rmw2) {
   auto const call2 = [&](MPIX_RMW2_Op op, void* in, MPI_Datatype type, void* in2, void* out) {
     return MPIX_RMA_rmw2(op, in, 1, type, in2, out, next_, target, nullptr, &world, nullptr);
   };
-  EXPECT_EQ(class_of(call2(static_cast<MPIX_RMW2_Op>(8), operand, MPI_LONG, operand + 1, &result)),
-            MPI_ERR_OP);
+  for (int other : {MPIX_RMW2_MASK_SWAP - 1, MPIX_RMW2_COMP_SWAP_NE + 1, int{MPIX_RMW_SWAP}})
+    EXPECT_EQ(class_of(call2(static_cast<MPIX_RMW2_Op>(other), operand, MPI_LONG, operand + 1, &result)),
+              MPI_ERR_OP)
+        << other;
   EXPECT_EQ(class_of(call2(MPIX_RMW2_MASK_SWAP, operand, MPI_DOUBLE, operand + 1, &result)), MPI_ERR_OP);
   EXPECT_EQ(class_of(call2(MPIX_RMW2_COMP_SWAP_LT, operand, MPI_C_DOUBLE_COMPLEX, operand + 1, &result)),
             MPI_ERR_OP);
@@ -312,27 +318,28 @@ TEST_F(X53, X53_10_complete_and_fence_check_their_arguments) {
   }
 }
 
-TEST_F(X53, X53_11_a_displacement_counts_from_the_declared_base) {
+TEST_F(X53, X53_11_a_displacement_is_the_address_at_the_target) {
   fill(0);
   Duplicate comm;
   long one = 1;
   long before = -1;
   MPIX_RMA_Attributes blocking = attributes(MPIX_RMA_ATTR_BLOCKING);
-  // Without a base it is the address.
-  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, address_of(there(0)), nullptr,
-                         &comm, &blocking),
+  MPI_Aint own = 0;
+  MPI_Get_address(memory_.own(0), &own);
+  MPI_Aint right = 0;  // of the next rank, as it has found it itself
+  MPI_Sendrecv(&own, 1, MPI_AINT, (rank_ + size_ - 1) % size_, 0, &right, 1, MPI_AINT, next_, 0, world,
+               MPI_STATUS_IGNORE);
+  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, right, nullptr, &comm, &blocking),
             MPI_SUCCESS);
   EXPECT_EQ(before, 0);
-  ASSERT_EQ(MPIX_RMA_Set_base(memory_.own(0) - 4096, &comm), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, 4096, nullptr, &comm, &blocking),
+  // A duplicate of the communicator means the same address.
+  MPI_Comm again = MPI_COMM_NULL;
+  MPI_Comm_dup(comm, &again);
+  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, right, nullptr, &again, &blocking),
             MPI_SUCCESS);
   EXPECT_EQ(before, 1);
+  MPI_Comm_free(&again);
   MPI_Barrier(world);
-  ASSERT_EQ(MPIX_RMA_Set_base(nullptr, &comm), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, address_of(there(0)), nullptr,
-                         &comm, &blocking),
-            MPI_SUCCESS);
-  EXPECT_EQ(before, 2);
 }
 
 }  // namespace

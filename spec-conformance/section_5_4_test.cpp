@@ -17,25 +17,25 @@ TEST_F(X54, X54_01_query_tells_the_segment_behind_an_address) {
       int flag = -1;
       void* base = nullptr;
       MPI_Aint size = 0;
-      ASSERT_EQ(rma_query(&world, target, memory_.at(target, kind, 1000), &flag, &base, &size), MPI_SUCCESS);
+      ASSERT_EQ(rma_query(world, target, memory_.at(target, kind, 1000), &flag, &base, &size), MPI_SUCCESS);
       EXPECT_EQ(flag, 1);
       EXPECT_EQ(base, memory_.at(target, kind));
       EXPECT_EQ(size, bytes);
-      ASSERT_EQ(rma_query(&world, target, memory_.at(target, kind, bytes - 1), &flag, nullptr, nullptr),
+      ASSERT_EQ(rma_query(world, target, memory_.at(target, kind, bytes - 1), &flag, nullptr, nullptr),
                 MPI_SUCCESS);
       EXPECT_EQ(flag, 1);
     }
     int flag = -1;
-    ASSERT_EQ(rma_query(&world, target, memory_.at(target, Memory::plain), &flag, nullptr, nullptr),
+    ASSERT_EQ(rma_query(world, target, memory_.at(target, Memory::plain), &flag, nullptr, nullptr),
               MPI_SUCCESS);
     EXPECT_EQ(flag, 0);
     ASSERT_EQ(
-        rma_query(&world, target, memory_.at(target, Memory::registered, bytes), &flag, nullptr, nullptr),
+        rma_query(world, target, memory_.at(target, Memory::registered, bytes), &flag, nullptr, nullptr),
         MPI_SUCCESS);
     EXPECT_EQ(flag, 0);
   }
-  EXPECT_EQ(class_of(rma_query(&world, size_, nullptr, nullptr, nullptr, nullptr)), MPI_ERR_RANK);
-  EXPECT_EQ(class_of(rma_query(&world, 0, nullptr, nullptr, nullptr, nullptr)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_query(world, size_, nullptr, nullptr, nullptr, nullptr)), MPI_ERR_RANK);
+  EXPECT_EQ(class_of(rma_query(world, 0, nullptr, nullptr, nullptr, nullptr)), MPI_ERR_ARG);
 }
 
 TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
@@ -43,9 +43,9 @@ TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
   // Collective, with different sizes, none at some ranks.
   std::vector<void*> bases(static_cast<std::size_t>(size_));
   MPI_Aint const mine = rank_ % 2 == 0 ? 1000 * (rank_ + 1) : 0;
-  ASSERT_EQ(rma_allocate(mine, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(mine, MPI_INFO_NULL, world, bases.data()), MPI_SUCCESS);
   for (int r = 0; r < size_; ++r) EXPECT_EQ(bases[static_cast<std::size_t>(r)] == nullptr, r % 2 == 1);
-  ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], &world), MPI_SUCCESS);
+  ASSERT_EQ(rma_free(bases[static_cast<std::size_t>(rank_)], world), MPI_SUCCESS);
   // Local; the program itself distributes the address.
   void* local = nullptr;
   ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &local), MPI_SUCCESS);
@@ -67,7 +67,7 @@ TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
   auto const is_known = [&](char* address) {
     int flag = 0;
     MPI_Comm comm = world;
-    EXPECT_EQ(rma_query(&comm, rank_, address, &flag, nullptr, nullptr), MPI_SUCCESS);
+    EXPECT_EQ(rma_query(comm, rank_, address, &flag, nullptr, nullptr), MPI_SUCCESS);
     return flag == 1;
   };
   ASSERT_EQ(rma_deregister(heap.data()), MPI_SUCCESS);

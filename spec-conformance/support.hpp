@@ -59,6 +59,7 @@ class Duplicate {
 
   MPI_Comm* operator&() noexcept { return &comm_; }
   MPI_Comm get() const noexcept { return comm_; }
+  operator MPI_Comm() const noexcept { return comm_; }
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;

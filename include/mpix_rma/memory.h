@@ -14,7 +14,7 @@ extern "C" {
  *                      bytes, a power of two, at most 1 GiB; mpix_huge_pages: "true" for huge pages if the
  *                      system has them; mpix_lazy_memory: "true" for pages that are allocated at first touch.
  *                      Other keys are ignored
- * @param communicator  address of the communicator
+ * @param communicator  the communicator
  * @param bases         array of communicator-size pointers: receives every rank's base address
  *
  * Collective. Memory is aligned to 64 bytes, from 256 KiB on to a page. Its content is undefined. From 256
@@ -25,7 +25,7 @@ extern "C" {
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG; MPI_ERR_INFO_VALUE; MPI_ERR_NO_MEM. A failure of one rank
  * is returned by all, and nothing stays allocated.
  */
-MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm *communicator, void *bases[]);
+MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void *bases[]);
 
 /**
  * Frees memory from MPIX_RMA_Allocate (5.4).
@@ -40,7 +40,7 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm *commu
  *         failed operation that was not reported before: the memory is freed nevertheless. The same on all
  *         ranks.
  */
-MPIX_RMA_API int MPIX_RMA_Free(void *base, MPI_Comm *communicator);
+MPIX_RMA_API int MPIX_RMA_Free(void *base, MPI_Comm communicator);
 
 /**
  * Allocates communicatable memory at this process alone (5.4).
@@ -81,7 +81,7 @@ MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
  * @return MPI_SUCCESS; MPI_ERR_ARG (null, empty, or beyond the end of an allocation); the address class
  *         (memory that is not fully mapped, or device memory of CUDA or ROCm); MPI_ERR_NO_MEM.
  */
-MPIX_RMA_API int MPIX_RMA_Register(void *base, MPI_Aint size);
+MPIX_RMA_API int MPIX_RMA_Register(const void *base, MPI_Aint size);
 
 /**
  * Ends the most recent registration with this base by MPIX_RMA_Register (5.4).
@@ -92,12 +92,12 @@ MPIX_RMA_API int MPIX_RMA_Register(void *base, MPI_Aint size);
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG (not registered).
  */
-MPIX_RMA_API int MPIX_RMA_Deregister(void *base);
+MPIX_RMA_API int MPIX_RMA_Deregister(const void *base);
 
 /**
  * Determines whether an address of a rank is communicatable, and in which segment it lies (5.4).
  *
- * @param communicator  address of the communicator
+ * @param communicator  the communicator
  * @param target_rank   rank in it, this process included
  * @param target_addr   virtual address in that process
  * @param flag          receives 1 if it is communicatable, else 0
@@ -109,7 +109,7 @@ MPIX_RMA_API int MPIX_RMA_Deregister(void *base);
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_ARG (null flag); the transport class.
  */
-MPIX_RMA_API int MPIX_RMA_Query(MPI_Comm *communicator, int target_rank, void *target_addr, int *flag,
+MPIX_RMA_API int MPIX_RMA_Query(MPI_Comm communicator, int target_rank, const void *target_addr, int *flag,
                                 void **base, MPI_Aint *size);
 
 #ifdef __cplusplus

@@ -13,7 +13,7 @@ extern "C" {
 /**
  * Allocates the counters of each process of a communicator, all zero, and frees its previous ones.
  *
- * @param communicator  address of the communicator; of an intercommunicator, both groups take part
+ * @param communicator  the communicator; of an intercommunicator, both groups take part
  * @param num           number of counters of this process, not negative; may differ between processes
  *
  * Collective; the communicator's operations must be complete. An operation with MPIX_RMA_ATTR_NOTIFY
@@ -23,25 +23,25 @@ extern "C" {
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative); MPI_ERR_NO_MEM; on all ranks.
  */
-MPIX_RMA_API int MPIX_RMA_Set_num_notify(MPI_Comm *communicator, int num);
+MPIX_RMA_API int MPIX_RMA_Set_num_notify(MPI_Comm communicator, int num);
 
 /**
  * Returns the number of counters that this process has on a communicator.
  *
- * @param communicator  address of the communicator
+ * @param communicator  the communicator
  * @param num           receives the number; 0 before MPIX_RMA_Set_num_notify
  *
  * Local.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG.
  */
-MPIX_RMA_API int MPIX_RMA_Get_num_notify(MPI_Comm *communicator, int *num);
+MPIX_RMA_API int MPIX_RMA_Get_num_notify(MPI_Comm communicator, int *num);
 
 /**
  * Returns the current value of a counter of this process. The data of the counted operations is visible
  * afterwards.
  *
- * @param communicator      address of the communicator
+ * @param communicator      the communicator
  * @param notification_idx  index of the counter, from 0
  * @param value             receives the value
  *
@@ -49,12 +49,12 @@ MPIX_RMA_API int MPIX_RMA_Get_num_notify(MPI_Comm *communicator, int *num);
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter, null pointer).
  */
-MPIX_RMA_API int MPIX_RMA_Get_notify_value(MPI_Comm *communicator, int notification_idx, MPI_Count *value);
+MPIX_RMA_API int MPIX_RMA_Get_notify_value(MPI_Comm communicator, int notification_idx, MPI_Count *value);
 
 /**
  * Atomically sets a counter of this process to zero and returns its previous value: no increment is lost.
  *
- * @param communicator      address of the communicator
+ * @param communicator      the communicator
  * @param notification_idx  index of the counter, from 0
  * @param value             receives the previous value; may be NULL
  *
@@ -63,12 +63,12 @@ MPIX_RMA_API int MPIX_RMA_Get_notify_value(MPI_Comm *communicator, int notificat
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter).
  */
-MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm *communicator, int notification_idx, MPI_Count *value);
+MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm communicator, int notification_idx, MPI_Count *value);
 
 /**
  * Creates a request that completes when a counter of this process reaches a threshold.
  *
- * @param communicator      address of the communicator
+ * @param communicator      the communicator
  * @param notification_idx  index of the counter, from 0
  * @param threshold         value to reach, not negative; the counter is not changed
  * @param request           receives the request, for MPI_Wait, MPI_Test and similar calls
@@ -78,7 +78,7 @@ MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm *communicator, int notific
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter, negative threshold); MPI_ERR_REQUEST (null
  *         pointer); MPI_ERR_NO_MEM.
  */
-MPIX_RMA_API int MPIX_RMA_Wait_notify_value(MPI_Comm *communicator, int notification_idx, MPI_Count threshold,
+MPIX_RMA_API int MPIX_RMA_Wait_notify_value(MPI_Comm communicator, int notification_idx, MPI_Count threshold,
                                             MPI_Request *request);
 
 #ifdef __cplusplus

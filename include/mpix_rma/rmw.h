@@ -6,29 +6,36 @@
 extern "C" {
 #endif
 
-/** Operation types of MPIX_RMA_rmw (5.1). */
+/**
+ * Operation types of MPIX_RMA_rmw (5.1). The last three are additions to the proposal. The operations of
+ * MPIX_RMA_xfer, MPIX_RMA_rmw and MPIX_RMA_rmw2 have different values: MPI_ERR_OP for one that belongs to
+ * another call.
+ */
 typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
-    MPIX_RMW_INC = 1, /**< target + 1 */
-    MPIX_RMW_PROD,    /**< target * operand */
-    MPIX_RMW_SUM,     /**< target + operand */
-    MPIX_RMW_LAND,    /**< target && operand */
-    MPIX_RMW_LOR,     /**< target || operand */
-    MPIX_RMW_LXOR,    /**< !target != !operand */
-    MPIX_RMW_BAND,    /**< target & operand */
-    MPIX_RMW_BOR,     /**< target | operand */
-    MPIX_RMW_BXOR,    /**< target ^ operand */
-    MPIX_RMW_SWAP     /**< operand */
+    MPIX_RMW_INC = 101,   /**< target + 1 */
+    MPIX_RMW_PROD = 102,  /**< target * operand */
+    MPIX_RMW_SUM = 103,   /**< target + operand */
+    MPIX_RMW_LAND = 104,  /**< target && operand */
+    MPIX_RMW_LOR = 105,   /**< target || operand */
+    MPIX_RMW_LXOR = 106,  /**< !target != !operand */
+    MPIX_RMW_BAND = 107,  /**< target & operand */
+    MPIX_RMW_BOR = 108,   /**< target | operand */
+    MPIX_RMW_BXOR = 109,  /**< target ^ operand */
+    MPIX_RMW_SWAP = 110,  /**< operand */
+    MPIX_RMW_NO_OP = 111, /**< target, which is read only: an atomic read */
+    MPIX_RMW_MIN = 112,   /**< the smaller of target and operand */
+    MPIX_RMW_MAX = 113    /**< the larger of target and operand */
 } MPIX_RMW_Op;
 
 /** Operation types of MPIX_RMA_rmw2 (5.1). */
 typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
-    MPIX_RMW2_MASK_SWAP = 1, /**< bits that are set in operand are taken from operand2 */
-    MPIX_RMW2_COMP_SWAP_LT,  /**< operand < target ? operand2 : target */
-    MPIX_RMW2_COMP_SWAP_LE,  /**< operand <= target ? operand2 : target */
-    MPIX_RMW2_COMP_SWAP_E,   /**< operand == target ? operand2 : target */
-    MPIX_RMW2_COMP_SWAP_GE,  /**< operand >= target ? operand2 : target */
-    MPIX_RMW2_COMP_SWAP_GT,  /**< operand > target ? operand2 : target */
-    MPIX_RMW2_COMP_SWAP_NE   /**< operand != target ? operand2 : target */
+    MPIX_RMW2_MASK_SWAP = 201,    /**< bits that are set in operand are taken from operand2 */
+    MPIX_RMW2_COMP_SWAP_LT = 202, /**< operand < target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_LE = 203, /**< operand <= target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_E = 204,  /**< operand == target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_GE = 205, /**< operand >= target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_GT = 206, /**< operand > target ? operand2 : target */
+    MPIX_RMW2_COMP_SWAP_NE = 207  /**< operand != target ? operand2 : target */
 } MPIX_RMW2_Op;
 
 /**
@@ -36,16 +43,15 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * other such operations on it (5.1).
  *
  * @param op            new value of each target element: see MPIX_RMW_Op
- * @param operand_addr  `count` elements; ignored by MPIX_RMW_INC
+ * @param operand_addr  `count` elements; ignored by MPIX_RMW_INC and MPIX_RMW_NO_OP
  * @param count         elements, not negative; each element is atomic by itself, and all together with
  *                      MPIX_RMA_ATTR_ATOMICITY
  * @param datatype      predefined, or derived without gaps from one predefined datatype
  * @param result_addr   receives the previous elements; NULL: they are not fetched. Must not overlap the
  *                      operands
  * @param target_rank   as for MPIX_RMA_xfer
- * @param target_disp   bytes from the base that the target has declared with MPIX_RMA_Set_base; without a
- *                      base, the address of the first element in the target process, as from MPI_Get_address
- *                      there. A multiple of the element's size
+ * @param target_disp   address of the first element in the target process, as from MPI_Get_address there. A
+ *                      multiple of the element's size
  * @param request       as for MPIX_RMA_xfer
  * @param communicator  as for MPIX_RMA_xfer
  * @param rmw_attr_val  as for MPIX_RMA_xfer; the accumulate attributes are ignored
@@ -59,12 +65,12 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  *         MPI_ERR_BUFFER also for buffers that overlap; MPI_ERR_ARG also for a misaligned target; the
  *         address class also for an operand or result in the memory of a device.
  */
-MPIX_RMA_API int MPIX_RMA_rmw(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+MPIX_RMA_API int MPIX_RMA_rmw(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                               void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
-                              MPI_Comm *communicator, void *rmw_attr_val);
-MPIX_RMA_API int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                              MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
                                 void *result_addr, int target_rank, MPI_Aint target_disp,
-                                MPI_Request *request, MPI_Comm *communicator, void *rmw_attr_val);
+                                MPI_Request *request, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
 
 /**
  * MPIX_RMA_rmw without attributes on the call (5.3). MPIX_RMA_rmw in C++.
@@ -83,10 +89,10 @@ MPIX_RMA_API int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count co
  *
  * @return as MPIX_RMA_rmw.
  */
-MPIX_RMA_API int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+MPIX_RMA_API int MPIX_RMA_rmw_req(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                                   void *result_addr, int target_rank, MPI_Aint target_disp,
                                   MPI_Request *request, MPI_Comm *communicator);
-MPIX_RMA_API int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count,
+MPIX_RMA_API int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count,
                                     MPI_Datatype datatype, void *result_addr, int target_rank,
                                     MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator);
 
@@ -109,13 +115,13 @@ MPIX_RMA_API int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void *operand_addr, MPI_Coun
  *
  * @return as MPIX_RMA_rmw.
  */
-MPIX_RMA_API int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void *operand_addr, int count, MPI_Datatype datatype,
+MPIX_RMA_API int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                                   void *result_addr, int target_rank, MPI_Aint target_disp,
-                                  MPIX_Rmw_request *request, MPI_Comm *communicator, void *rmw_attr_val);
-MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void *operand_addr, MPI_Count count,
+                                  MPIX_Rmw_request *request, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count,
                                     MPI_Datatype datatype, void *result_addr, int target_rank,
                                     MPI_Aint target_disp, MPIX_Rmw_request *request, MPI_Comm *communicator,
-                                    void *rmw_attr_val);
+                                    const MPIX_RMA_Attributes *rmw_attr_val);
 
 /**
  * Read-modify-write with two operands (5.1).
@@ -136,13 +142,13 @@ MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void *operand_addr, MPI_Coun
  *
  * @return as MPIX_RMA_rmw.
  */
-MPIX_RMA_API int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
-                               void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
-                               MPI_Request *request, MPI_Comm *communicator, void *rmw_attr_val);
-MPIX_RMA_API int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count, MPI_Datatype datatype,
-                                 void *operand2_addr, void *result_addr, int target_rank,
+MPIX_RMA_API int MPIX_RMA_rmw2(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
+                               const void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
+                               MPI_Request *request, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
+                                 const void *operand2_addr, void *result_addr, int target_rank,
                                  MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator,
-                                 void *rmw_attr_val);
+                                 const MPIX_RMA_Attributes *rmw_attr_val);
 
 /**
  * MPIX_RMA_rmw2 without attributes on the call (5.3). MPIX_RMA_rmw2 in C++.
@@ -162,11 +168,11 @@ MPIX_RMA_API int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count 
  *
  * @return as MPIX_RMA_rmw.
  */
-MPIX_RMA_API int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
-                                   void *operand2_addr, void *result_addr, int target_rank,
+MPIX_RMA_API int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
+                                   const void *operand2_addr, void *result_addr, int target_rank,
                                    MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator);
-MPIX_RMA_API int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count,
-                                     MPI_Datatype datatype, void *operand2_addr, void *result_addr,
+MPIX_RMA_API int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count,
+                                     MPI_Datatype datatype, const void *operand2_addr, void *result_addr,
                                      int target_rank, MPI_Aint target_disp, MPI_Request *request,
                                      MPI_Comm *communicator);
 
@@ -190,27 +196,14 @@ MPIX_RMA_API int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Co
  *
  * @return as MPIX_RMA_rmw.
  */
-MPIX_RMA_API int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void *operand_addr, int count, MPI_Datatype datatype,
-                                   void *operand2_addr, void *result_addr, int target_rank,
+MPIX_RMA_API int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
+                                   const void *operand2_addr, void *result_addr, int target_rank,
                                    MPI_Aint target_disp, MPIX_Rmw_request *request, MPI_Comm *communicator,
-                                   void *rmw_attr_val);
-MPIX_RMA_API int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, void *operand_addr, MPI_Count count,
-                                     MPI_Datatype datatype, void *operand2_addr, void *result_addr,
+                                   const MPIX_RMA_Attributes *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count,
+                                     MPI_Datatype datatype, const void *operand2_addr, void *result_addr,
                                      int target_rank, MPI_Aint target_disp, MPIX_Rmw_request *request,
-                                     MPI_Comm *communicator, void *rmw_attr_val);
-
-/**
- * Declares the base address of target_disp in MPIX_RMA_rmw and MPIX_RMA_rmw2 on a communicator (5.3).
- *
- * @param base          this process's base address; NULL: displacements to this process are addresses
- * @param communicator  address of the communicator; of an intercommunicator, both groups take part
- *
- * Collective. Applies to operations issued afterwards; MPI_Comm_dup does not copy the base. The call fails at
- * all ranks or at none.
- *
- * @return MPI_SUCCESS; MPI_ERR_COMM.
- */
-MPIX_RMA_API int MPIX_RMA_Set_base(void *base, MPI_Comm *communicator);
+                                     MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
 
 #ifdef __cplusplus
 }

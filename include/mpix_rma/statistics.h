@@ -34,7 +34,7 @@ typedef struct MPIX_RMA_Path_statistics {
 /**
  * Returns the counters of this process's communication with a rank, by path.
  *
- * @param communicator  address of the communicator; it only identifies the ranks: operations with the process
+ * @param communicator  the communicator; it only identifies the ranks: operations with the process
  *                      of a rank count through any communicator
  * @param target_rank   rank in it (of the remote group for an intercommunicator), MPIX_ALL_RANKS for the sum
  *                      over its ranks, or MPI_PROC_NULL, whose counters are 0
@@ -50,7 +50,7 @@ typedef struct MPIX_RMA_Path_statistics {
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_ARG (null pointer).
  */
-MPIX_RMA_API int MPIX_RMA_Statistics(MPI_Comm *communicator, int target_rank,
+MPIX_RMA_API int MPIX_RMA_Statistics(MPI_Comm communicator, int target_rank,
                                      MPIX_RMA_Path_statistics *statistics);
 
 #ifdef __cplusplus

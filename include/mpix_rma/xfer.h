@@ -29,14 +29,13 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *                         origin's. The padding of pair types does not count and is not accessed on either
  *                         side (MPI_DOUBLE_INT: 12 bytes). For ACCUMULATE both consist of the same predefined
  *                         datatype
- * @param request          NULL: MPIX_RMA_Complete completes the operation. Otherwise set to a request for
- *                         MPI_Wait and similar calls; if the variable holds a request object of
- *                         MPIX_Req_set_attr, that object is used, with its attributes. Only MPI_ERROR is
+ * @param request          NULL: MPIX_RMA_Complete completes the operation. Otherwise receives a request for
+ *                         MPI_Wait and similar calls, whatever the variable held before. Only MPI_ERROR is
  *                         significant in the status
  * @param communicator     address of the communicator
  * @param rma_attr_val     address of an MPIX_RMA_Attributes, not a mask of its bits, or NULL for none; merged
- *                         with the attributes of the request and the communicator. For an attribute with a
- *                         value the call takes precedence, then the request
+ *                         with the attributes of the communicator. For an attribute with a value the call
+ *                         takes precedence
  *
  * Local; returns without waiting unless MPIX_RMA_ATTR_BLOCKING is set. Complete means that the origin
  * buffer may be reused (PUT, ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION,
@@ -44,8 +43,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
  *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or more elements than memory can hold);
- *         MPI_ERR_TYPE (not committed, or the two sides do not match); MPI_ERR_RANK; MPI_ERR_REQUEST (the
- *         request object is in use); MPI_ERR_BUFFER (null origin; also unmapped memory at origin_addr, which
+ *         MPI_ERR_TYPE (not committed, or the two sides do not match); MPI_ERR_RANK; MPI_ERR_REQUEST (a
+ *         request object that is in use); MPI_ERR_BUFFER (null origin; also unmapped memory at origin_addr, which
  *         is detected only for a PUT or GET whose target memory is on the same host and not allocated by the
  *         library; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target, unknown attribute,
  *         notification index out of range); the address class (the target memory is not mapped or not
@@ -56,11 +55,11 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
 MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count,
                                MPI_Datatype origin_datatype, int target_rank, void *target_addr,
                                int target_count, MPI_Datatype target_datatype, MPI_Request *request,
-                               MPI_Comm *communicator, void *rma_attr_val);
+                               MPI_Comm *communicator, const MPIX_RMA_Attributes *rma_attr_val);
 MPIX_RMA_API int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_count,
                                  MPI_Datatype origin_datatype, int target_rank, void *target_addr,
                                  MPI_Count target_count, MPI_Datatype target_datatype, MPI_Request *request,
-                                 MPI_Comm *communicator, void *rma_attr_val);
+                                 MPI_Comm *communicator, const MPIX_RMA_Attributes *rma_attr_val);
 
 /**
  * MPIX_RMA_xfer without attributes on the call (5.3, second form): attributes come from the request object
@@ -74,7 +73,9 @@ MPIX_RMA_API int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count or
  * @param target_addr      as for MPIX_RMA_xfer
  * @param target_count     as for MPIX_RMA_xfer
  * @param target_datatype  as for MPIX_RMA_xfer
- * @param request          as for MPIX_RMA_xfer
+ * @param request          as for MPIX_RMA_xfer; if the variable holds a request object of MPIX_Req_set_attr,
+ *                         that object is used, with its attributes, which are merged with those of the
+ *                         communicator and take precedence. Otherwise its value does not matter
  * @param communicator     as for MPIX_RMA_xfer
  *
  * Local; otherwise as MPIX_RMA_xfer.
@@ -139,7 +140,7 @@ typedef struct MPIX_RMA_Bound_s *MPIX_RMA_Bound;
  * @return as MPIX_RMA_xfer; MPI_ERR_ARG also for a null `bound`.
  */
 MPIX_RMA_API int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
-                               MPI_Datatype target_datatype, MPI_Comm *communicator, void *rma_attr_val,
+                               MPI_Datatype target_datatype, MPI_Comm communicator, const MPIX_RMA_Attributes *rma_attr_val,
                                MPIX_RMA_Bound *bound);
 
 /**

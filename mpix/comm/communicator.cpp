@@ -69,7 +69,6 @@ void Communicator::retire() {
   for (std::size_t i = 0; i < pages_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
   pages_.reset();
   size_ = 0;
-  bases_.clear();
   counters_.drop();
 }
 

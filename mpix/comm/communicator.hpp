@@ -78,12 +78,6 @@ class MPIX_WAIST_API Communicator {
   /// Marks the attributes as changed. Takes no lock, because it is called under MPI's own.
   void outdate_attributes() noexcept;
 
-  /// Returns the base address of displacements to `rank`; 0 if displacements are addresses.
-  RemoteAddress base_of(int rank) const noexcept {
-    return bases_.empty() ? 0 : bases_[static_cast<std::size_t>(rank)];
-  }
-  void set_bases(std::vector<RemoteAddress> bases) { bases_ = std::move(bases); }
-
   /// The notification counters of the ranks that can be targets, and of this process.
   Counters& counters() noexcept { return counters_; }
 
@@ -133,7 +127,6 @@ class MPIX_WAIST_API Communicator {
   std::atomic<std::uint32_t> attribute_changes_{0};
   std::mutex attributes_lock_;
   MPIX_RMA_Attributes attributes_{};  ///< the values of the attributes
-  std::vector<RemoteAddress> bases_;  ///< by rank; empty if none was declared
   Counters counters_;
   std::unique_ptr<std::atomic<Page*>[]> pages_;
 };

@@ -115,14 +115,15 @@ int MPIX_RMA_Free_local(void* base) try {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Register(void* base, MPI_Aint size) try {
+int MPIX_RMA_Register(void const* base, MPI_Aint size) try {
   using namespace mpixrma;
   Site const site{"MPIX_RMA_Register"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   auto const bytes = static_cast<long long>(size);
   if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
   if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
-  switch (Status const status = engine_of_process().attach(base, static_cast<std::size_t>(size))) {
+  switch (Status const status =
+              engine_of_process().attach(const_cast<void*>(base), static_cast<std::size_t>(size))) {
     case Status::ok: return MPI_SUCCESS;
     case Status::bad_argument:
       return raise(site, MPI_ERR_ARG, "%lld bytes at %p extend beyond the end of an allocation", bytes, base);
@@ -135,31 +136,31 @@ int MPIX_RMA_Register(void* base, MPI_Aint size) try {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Deregister(void* base) try {
+int MPIX_RMA_Deregister(void const* base) try {
   using namespace mpixrma;
   Site const site{"MPIX_RMA_Deregister"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
-  Status const status = engine_of_process().detach(base);
+  Status const status = engine_of_process().detach(const_cast<void*>(base));
   if (!engine::failed(status)) return MPI_SUCCESS;
   return raise(site, class_of(status), "base %p is not registered", base);
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void* bases[]) try {
+int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void* bases[]) try {
   using namespace mpixrma;
-  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  Communicator* const state = Communicator::find(communicator);
   char const* const call = "MPIX_RMA_Allocate";
   if (state == nullptr)
-    return raise_unusable_together(call, communicator, [](MPI_Comm comm) {
+    return raise_unusable_together(call, &communicator, [](MPI_Comm comm) {
       if (!is_intercommunicator(comm)) (void)exchange_bases(comm, nullptr, no_host_class);
     });
   Site const site{call, state->handle()};
   if (is_intercommunicator(site.comm))
     return raise(site, MPI_ERR_COMM, "communicator is an intercommunicator");
   void* base = nullptr;
-  Failure const own =
-      bases == nullptr ? failure(MPI_ERR_ARG, "bases is a null pointer") : mpixrma::allocate(size, info, &base);
+  Failure const own = bases == nullptr ? failure(MPI_ERR_ARG, "bases is a null pointer")
+                                       : mpixrma::allocate(size, info, &base);
   std::vector<std::intptr_t> const all = exchange_bases(site.comm, base, own.error_class);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] >= 0) continue;
@@ -169,15 +170,15 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm* communicator, void
   for (std::size_t i = 0; i < all.size(); ++i) bases[i] = reinterpret_cast<void*>(all[i]);
   return MPI_SUCCESS;
 } catch (...) {
-  return mpixrma::raise_exception(communicator);
+  return mpixrma::raise_exception(&communicator);
 }
 
-int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
+int MPIX_RMA_Free(void* base, MPI_Comm communicator) try {
   using namespace mpixrma;
-  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  Communicator* const state = Communicator::find(communicator);
   char const* const call = "MPIX_RMA_Free";
   if (state == nullptr)
-    return raise_unusable_together(call, communicator,
+    return raise_unusable_together(call, &communicator,
                                    [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
   // Checked before anything changes, so that all processes can repeat the call with the right base.
@@ -197,14 +198,14 @@ int MPIX_RMA_Free(void* base, MPI_Comm* communicator) try {
   engine_of_process().drop_stale_mappings();
   return raise_agreed(site, failed, verdict);
 } catch (...) {
-  return mpixrma::raise_exception(communicator);
+  return mpixrma::raise_exception(&communicator);
 }
 
-int MPIX_RMA_Query(MPI_Comm* communicator, int target_rank, void* target_addr, int* flag, void** base,
+int MPIX_RMA_Query(MPI_Comm communicator, int target_rank, void const* target_addr, int* flag, void** base,
                    MPI_Aint* size) try {
   using namespace mpixrma;
-  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable("MPIX_RMA_Query", communicator);
+  Communicator* const state = Communicator::find(communicator);
+  if (state == nullptr) return raise_unusable("MPIX_RMA_Query", &communicator);
   Site const site{"MPIX_RMA_Query", state->handle()};
   if (target_rank < 0 || target_rank >= state->size()) return raise_rank(site, target_rank, state->size());
   if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
@@ -221,5 +222,5 @@ int MPIX_RMA_Query(MPI_Comm* communicator, int target_rank, void* target_addr, i
   if (size != nullptr) *size = static_cast<MPI_Aint>(info.length);
   return MPI_SUCCESS;
 } catch (...) {
-  return mpixrma::raise_exception(communicator);
+  return mpixrma::raise_exception(&communicator);
 }

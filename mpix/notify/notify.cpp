@@ -18,9 +18,9 @@ namespace {
 
 /// The common part of the local calls: calls use(Site, counter) with one of the communicator's counters.
 template <typename Use>
-int with_counter(char const* call, MPI_Comm* comm, int index, Use use) {
-  Communicator* const state = comm != nullptr ? Communicator::find(*comm) : nullptr;
-  if (state == nullptr) return raise_unusable(call, comm);
+int with_counter(char const* call, MPI_Comm comm, int index, Use use) {
+  Communicator* const state = Communicator::find(comm);
+  if (state == nullptr) return raise_unusable(call, &comm);
   std::uint64_t* const counter = state->counters().own(index);
   Site const site{call, state->handle()};
   if (counter == nullptr)
@@ -46,12 +46,12 @@ Failure allocate_counters(int num, Counters::Place* place) {
 }  // namespace
 }  // namespace mpixrma
 
-int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) try {
+int MPIX_RMA_Set_num_notify(MPI_Comm communicator, int num) try {
   using namespace mpixrma;
-  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+  Communicator* const state = Communicator::find(communicator);
   char const* const call = "MPIX_RMA_Set_num_notify";
   if (state == nullptr)
-    return raise_unusable_together(call, communicator,
+    return raise_unusable_together(call, &communicator,
                                    [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
   Counters::Place own;
@@ -64,22 +64,22 @@ int MPIX_RMA_Set_num_notify(MPI_Comm* communicator, int num) try {
   state->counters().adopt(own, exchange(site.comm, own, state->size()));
   return MPI_SUCCESS;
 } catch (...) {
-  return mpixrma::raise_exception(communicator);
+  return mpixrma::raise_exception(&communicator);
 }
 
-int MPIX_RMA_Get_num_notify(MPI_Comm* communicator, int* num) try {
+int MPIX_RMA_Get_num_notify(MPI_Comm communicator, int* num) try {
   using namespace mpixrma;
-  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable("MPIX_RMA_Get_num_notify", communicator);
+  Communicator* const state = Communicator::find(communicator);
+  if (state == nullptr) return raise_unusable("MPIX_RMA_Get_num_notify", &communicator);
   if (num == nullptr)
     return raise({"MPIX_RMA_Get_num_notify", state->handle()}, MPI_ERR_ARG, "num is a null pointer");
   *num = static_cast<int>(state->counters().count());
   return MPI_SUCCESS;
 } catch (...) {
-  return mpixrma::raise_exception(communicator);
+  return mpixrma::raise_exception(&communicator);
 }
 
-int MPIX_RMA_Get_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) try {
+int MPIX_RMA_Get_notify_value(MPI_Comm communicator, int notification_idx, MPI_Count* value) try {
   using namespace mpixrma;
   return with_counter("MPIX_RMA_Get_notify_value", communicator, notification_idx,
                       [&](Site const& site, std::uint64_t const& counter) {
@@ -88,10 +88,10 @@ int MPIX_RMA_Get_notify_value(MPI_Comm* communicator, int notification_idx, MPI_
                         return MPI_SUCCESS;
                       });
 } catch (...) {
-  return mpixrma::raise_exception(communicator);
+  return mpixrma::raise_exception(&communicator);
 }
 
-int MPIX_RMA_Reset_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count* value) try {
+int MPIX_RMA_Reset_notify_value(MPI_Comm communicator, int notification_idx, MPI_Count* value) try {
   using namespace mpixrma;
   return with_counter("MPIX_RMA_Reset_notify_value", communicator, notification_idx,
                       [&](Site const&, std::uint64_t& counter) {
@@ -100,10 +100,10 @@ int MPIX_RMA_Reset_notify_value(MPI_Comm* communicator, int notification_idx, MP
                         return MPI_SUCCESS;
                       });
 } catch (...) {
-  return mpixrma::raise_exception(communicator);
+  return mpixrma::raise_exception(&communicator);
 }
 
-int MPIX_RMA_Wait_notify_value(MPI_Comm* communicator, int notification_idx, MPI_Count threshold,
+int MPIX_RMA_Wait_notify_value(MPI_Comm communicator, int notification_idx, MPI_Count threshold,
                                MPI_Request* request) try {
   using namespace mpixrma;
   return with_counter("MPIX_RMA_Wait_notify_value", communicator, notification_idx,
@@ -112,5 +112,5 @@ int MPIX_RMA_Wait_notify_value(MPI_Comm* communicator, int notification_idx, MPI
                         return failed ? raise(site, failed) : MPI_SUCCESS;
                       });
 } catch (...) {
-  return mpixrma::raise_exception(communicator);
+  return mpixrma::raise_exception(&communicator);
 }

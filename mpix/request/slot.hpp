@@ -14,10 +14,16 @@ struct NativeCompletion;
 struct NativeObject;
 class RmaRequest;
 
+/// The meaning of a native request argument.
+enum class NativeUse {
+  out,    ///< receives a request; its value does not matter
+  object  ///< may hold an object of MPIX_Req_set_attr, whose attributes apply
+};
+
 class RequestSlot {
  public:
   RequestSlot() = default;
-  explicit RequestSlot(MPI_Request* request) noexcept : native_(request) {}
+  RequestSlot(MPI_Request* request, NativeUse use) noexcept : native_(request), use_(use) {}
   explicit RequestSlot(MPIX_Rma_request* request) noexcept : own_(request) {}
 
   bool present() const noexcept { return native_ != nullptr || own_ != nullptr; }
@@ -41,6 +47,7 @@ class RequestSlot {
 
  private:
   MPI_Request* native_ = nullptr;
+  NativeUse use_ = NativeUse::out;
   MPIX_Rma_request* own_ = nullptr;
   NativeObject const* native_object_ = nullptr;  ///< the object in the caller's variable, if any
   NativeCompletion* completion_ = nullptr;

@@ -8,6 +8,7 @@
 #include "engine/op/kernel/types.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
+#include "mpix/request/slot.hpp"
 
 namespace mpixrma {
 
@@ -25,6 +26,7 @@ struct RmwCall {
   MPI_Aint displacement;
   MPI_Comm* communicator;
   void const* attributes;
+  NativeUse use = NativeUse::out;  ///< of a native request
 };
 
 inline bool overlap(void const* a, void const* b, std::size_t bytes) noexcept {

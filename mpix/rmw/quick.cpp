@@ -33,14 +33,15 @@ bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& 
   std::uint64_t const set =
       communicator.attribute_word() | bits_of(static_cast<MPIX_RMA_Attributes const*>(call.attributes));
   if ((set & beyond_direct_path) != 0) return false;
-  if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
+  if (request != nullptr && call.use == NativeUse::object &&
+      native_objects.load(std::memory_order_relaxed) != 0)
+    return false;
   Datatype const* const type = Datatype::find_known(call.datatype);
   Target* const target = communicator.known_target(call.rank);
   engine::ElementType const element = element_of(call, type);
   if (target == nullptr || element == engine::ElementType::none) return false;
   std::size_t const bytes = type->size() * static_cast<std::size_t>(call.count);
-  RemoteAddress const address =
-      communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
+  RemoteAddress const address = static_cast<RemoteAddress>(call.displacement);
   if (!are_buffers(call, bytes) || (address & (alignment_of(element) - 1)) != 0) return false;
   // The general path caches the target of a single word, so let it handle that case.
   if (call.count == 1 && type->atomic_word() != 0) return false;

@@ -1,11 +1,9 @@
 /// All forms of MPIX_RMA_rmw and MPIX_RMA_rmw2.
-#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "datatype/datatype.hpp"
 #include "include/mpix_rma.h"
-#include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
@@ -25,22 +23,20 @@ using engine::ReduceOp;
 constexpr ReduceOp unknown = ReduceOp::count_;
 
 constexpr ReduceOp operation_of(MPIX_RMW_Op op) noexcept {
-  constexpr ReduceOp table[] = {unknown,        ReduceOp::increment, ReduceOp::prod,   ReduceOp::sum,
-                                ReduceOp::land, ReduceOp::lor,       ReduceOp::lxor,   ReduceOp::band,
-                                ReduceOp::bor,  ReduceOp::bxor,      ReduceOp::replace};
-  return op >= MPIX_RMW_INC && op <= MPIX_RMW_SWAP ? table[op] : unknown;
+  constexpr ReduceOp table[] = {ReduceOp::increment, ReduceOp::prod,    ReduceOp::sum,   ReduceOp::land,
+                                ReduceOp::lor,       ReduceOp::lxor,    ReduceOp::band,  ReduceOp::bor,
+                                ReduceOp::bxor,      ReduceOp::replace, ReduceOp::no_op, ReduceOp::min,
+                                ReduceOp::max};
+  return op >= MPIX_RMW_INC && op <= MPIX_RMW_MAX ? table[op - MPIX_RMW_INC] : unknown;
 }
 
 constexpr ReduceOp operation_of(MPIX_RMW2_Op op) noexcept {
-  constexpr ReduceOp table[] = {unknown,
-                                ReduceOp::mask_swap,
-                                ReduceOp::compare_swap_lt,
-                                ReduceOp::compare_swap_le,
-                                ReduceOp::compare_swap_eq,
-                                ReduceOp::compare_swap_ge,
-                                ReduceOp::compare_swap_gt,
+  constexpr ReduceOp table[] = {ReduceOp::mask_swap,       ReduceOp::compare_swap_lt,
+                                ReduceOp::compare_swap_le, ReduceOp::compare_swap_eq,
+                                ReduceOp::compare_swap_ge, ReduceOp::compare_swap_gt,
                                 ReduceOp::compare_swap_ne};
-  return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? table[op] : unknown;
+  return op >= MPIX_RMW2_MASK_SWAP && op <= MPIX_RMW2_COMP_SWAP_NE ? table[op - MPIX_RMW2_MASK_SWAP]
+                                                                   : unknown;
 }
 
 /// Returns the name of an operation of either call.
@@ -56,6 +52,9 @@ char const* name_of(ReduceOp operation) noexcept {
     case ReduceOp::bor: return "MPIX_RMW_BOR";
     case ReduceOp::bxor: return "MPIX_RMW_BXOR";
     case ReduceOp::replace: return "MPIX_RMW_SWAP";
+    case ReduceOp::no_op: return "MPIX_RMW_NO_OP";
+    case ReduceOp::min: return "MPIX_RMW_MIN";
+    case ReduceOp::max: return "MPIX_RMW_MAX";
     case ReduceOp::mask_swap: return "MPIX_RMW2_MASK_SWAP";
     case ReduceOp::compare_swap_lt: return "MPIX_RMW2_COMP_SWAP_LT";
     case ReduceOp::compare_swap_le: return "MPIX_RMW2_COMP_SWAP_LE";
@@ -132,8 +131,7 @@ inline bool rmw_as_before(OneElement<Op> const& call, Count count, MPI_Datatype 
     set |= given->set;
   }
   if ((set & beyond_direct_path) != 0) return false;
-  RemoteAddress const address =
-      recent->communicator->base_of(rank) + static_cast<RemoteAddress>(displacement);
+  RemoteAddress const address = static_cast<RemoteAddress>(displacement);
   if (recent->atomic_word == 8) return update_word<std::uint64_t>(call, *recent, address);
   return recent->atomic_word == 4 && update_word<std::uint32_t>(call, *recent, address);
 }
@@ -211,7 +209,7 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
   if (operands > 1) update.operand2 = static_cast<std::byte const*>(call.operand2);
   update.result = static_cast<std::byte*>(call.result);
   update.origin_layout = update.result_layout = update.target_layout = layout;
-  update.target = communicator.base_of(call.rank) + static_cast<RemoteAddress>(call.displacement);
+  update.target = static_cast<RemoteAddress>(call.displacement);
   if (bytes != 0) code = check(site, call, update, bytes);
   if (code == MPI_SUCCESS) code = find_counter(site, attributes, communicator, call.rank, &update.notify);
   if (code != MPI_SUCCESS) return code;
@@ -234,139 +232,136 @@ int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& commun
 /// The common implementation of all forms.
 template <typename Request>
 __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
-  if constexpr (!std::is_same_v<Request, MPI_Request>) {
+  constexpr bool is_native = std::is_same_v<Request, MPI_Request>;
+  if constexpr (!is_native) {
     if (request == nullptr) return rmw(call, static_cast<MPI_Request*>(nullptr));
   }
   Communicator* const state = call.communicator != nullptr ? Communicator::find(*call.communicator) : nullptr;
   if (state == nullptr) return raise_unusable(call.name, call.communicator);
-  if constexpr (std::is_same_v<Request, MPI_Request>) {
+  if constexpr (is_native) {
     if (rmw_quickly(call, request, *state)) return MPI_SUCCESS;
+    return rmw_generally(call, RequestSlot(request, call.use), *state);
+  } else {
+    return rmw_generally(call, RequestSlot(request), *state);
   }
-  return rmw_generally(call, RequestSlot(request), *state);
 } catch (...) {
   return raise_exception(call.communicator, call.name);
 }
 
-/// The forms with a native request; `call` is the name.
+/// A call with a native request.
+struct NativeForm {
+  char const* name;
+  NativeUse use;
+};
+
 template <typename Op, typename Count>
-inline int rmw(char const* call, OneElement<Op> const& one, Count count, MPI_Datatype datatype,
+inline int rmw(NativeForm const& form, OneElement<Op> const& one, Count count, MPI_Datatype datatype,
                int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
-               void* attributes) {
+               MPIX_RMA_Attributes const* attributes) {
   if (rmw_as_before(one, count, datatype, target_rank, target_disp, request, communicator, attributes))
     return MPI_SUCCESS;
-  return rmw({call, one.op, operation_of(one.op), one.operand, one.operand2, count, datatype, one.result,
-              target_rank, target_disp, communicator, attributes},
+  return rmw({form.name, one.op, operation_of(one.op), one.operand, one.operand2, count, datatype, one.result,
+              target_rank, target_disp, communicator, attributes, form.use},
              request);
 }
 
 }  // namespace
 }  // namespace mpixrma
 
-int MPIX_RMA_rmw(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
-                 int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
-                 void* rmw_attr_val) {
-  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw", {op, operand_addr, nullptr, result_addr}, count, datatype,
-                                   target_rank, target_disp, request, communicator, rmw_attr_val);
+int MPIX_RMA_rmw(MPIX_RMW_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
+                 void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
+                 MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
+  return mpixrma::rmw<MPIX_RMW_Op>({"MPIX_RMA_rmw", mpixrma::NativeUse::out},
+                                   {op, operand_addr, nullptr, result_addr}, count, datatype, target_rank,
+                                   target_disp, request, communicator, rmw_attr_val);
 }
 
-int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
-                     int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator) {
-  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req", {op, operand_addr, nullptr, result_addr}, count,
-                                   datatype, target_rank, target_disp, request, communicator, nullptr);
+int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
+                     void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
+                     MPI_Comm* communicator) {
+  return mpixrma::rmw<MPIX_RMW_Op>({"MPIX_RMA_rmw_req", mpixrma::NativeUse::object},
+                                   {op, operand_addr, nullptr, result_addr}, count, datatype, target_rank,
+                                   target_disp, request, communicator, nullptr);
 }
 
-int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* result_addr,
-                     int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request, MPI_Comm* communicator,
-                     void* rmw_attr_val) {
+int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
+                     void* result_addr, int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request,
+                     MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
   return mpixrma::rmw({"MPIX_RMA_rmw_rma", op, mpixrma::operation_of(op), operand_addr, nullptr, count,
                        datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                       request);
 }
 
-int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype, void* operand2_addr,
-                  void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
-                  MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2", {op, operand_addr, operand2_addr, result_addr}, count,
-                                    datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
+int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
+                  void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+                  MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
+  return mpixrma::rmw<MPIX_RMW2_Op>({"MPIX_RMA_rmw2", mpixrma::NativeUse::out},
+                                    {op, operand_addr, operand2_addr, result_addr}, count, datatype,
+                                    target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
-int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
-                      void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
+                      void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req", {op, operand_addr, operand2_addr, result_addr},
-                                    count, datatype, target_rank, target_disp, request, communicator,
-                                    nullptr);
+  return mpixrma::rmw<MPIX_RMW2_Op>({"MPIX_RMA_rmw2_req", mpixrma::NativeUse::object},
+                                    {op, operand_addr, operand2_addr, result_addr}, count, datatype,
+                                    target_rank, target_disp, request, communicator, nullptr);
 }
 
-int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void* operand_addr, int count, MPI_Datatype datatype,
-                      void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
-                      MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
+int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
+                      void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+                      MPIX_Rmw_request* request, MPI_Comm* communicator,
+                      MPIX_RMA_Attributes const* rmw_attr_val) {
   return mpixrma::rmw({"MPIX_RMA_rmw2_rma", op, mpixrma::operation_of(op), operand_addr, operand2_addr, count,
                        datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                       request);
 }
 
-int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
+int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
                    void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
-                   MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_c", {op, operand_addr, nullptr, result_addr}, count,
-                                   datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
+                   MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
+  return mpixrma::rmw<MPIX_RMW_Op>({"MPIX_RMA_rmw_c", mpixrma::NativeUse::out},
+                                   {op, operand_addr, nullptr, result_addr}, count, datatype, target_rank,
+                                   target_disp, request, communicator, rmw_attr_val);
 }
 
-int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
+int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
                        void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                        MPI_Comm* communicator) {
-  return mpixrma::rmw<MPIX_RMW_Op>("MPIX_RMA_rmw_req_c", {op, operand_addr, nullptr, result_addr}, count,
-                                   datatype, target_rank, target_disp, request, communicator, nullptr);
+  return mpixrma::rmw<MPIX_RMW_Op>({"MPIX_RMA_rmw_req_c", mpixrma::NativeUse::object},
+                                   {op, operand_addr, nullptr, result_addr}, count, datatype, target_rank,
+                                   target_disp, request, communicator, nullptr);
 }
 
-int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
+int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
                        void* result_addr, int target_rank, MPI_Aint target_disp, MPIX_Rmw_request* request,
-                       MPI_Comm* communicator, void* rmw_attr_val) {
+                       MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
   return mpixrma::rmw({"MPIX_RMA_rmw_rma_c", op, mpixrma::operation_of(op), operand_addr, nullptr, count,
                        datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                       request);
 }
 
-int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
-                    void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
-                    MPI_Request* request, MPI_Comm* communicator, void* rmw_attr_val) {
-  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_c", {op, operand_addr, operand2_addr, result_addr}, count,
-                                    datatype, target_rank, target_disp, request, communicator, rmw_attr_val);
+int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
+                    void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+                    MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
+  return mpixrma::rmw<MPIX_RMW2_Op>({"MPIX_RMA_rmw2_c", mpixrma::NativeUse::out},
+                                    {op, operand_addr, operand2_addr, result_addr}, count, datatype,
+                                    target_rank, target_disp, request, communicator, rmw_attr_val);
 }
 
-int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
-                        void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
+                        void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                         MPI_Request* request, MPI_Comm* communicator) {
-  return mpixrma::rmw<MPIX_RMW2_Op>("MPIX_RMA_rmw2_req_c", {op, operand_addr, operand2_addr, result_addr},
-                                    count, datatype, target_rank, target_disp, request, communicator,
-                                    nullptr);
+  return mpixrma::rmw<MPIX_RMW2_Op>({"MPIX_RMA_rmw2_req_c", mpixrma::NativeUse::object},
+                                    {op, operand_addr, operand2_addr, result_addr}, count, datatype,
+                                    target_rank, target_disp, request, communicator, nullptr);
 }
 
-int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, void* operand_addr, MPI_Count count, MPI_Datatype datatype,
-                        void* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
-                        MPIX_Rmw_request* request, MPI_Comm* communicator, void* rmw_attr_val) {
+int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
+                        void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
+                        MPIX_Rmw_request* request, MPI_Comm* communicator,
+                        MPIX_RMA_Attributes const* rmw_attr_val) {
   return mpixrma::rmw({"MPIX_RMA_rmw2_rma_c", op, mpixrma::operation_of(op), operand_addr, operand2_addr,
                        count, datatype, result_addr, target_rank, target_disp, communicator, rmw_attr_val},
                       request);
-}
-
-int MPIX_RMA_Set_base(void* base, MPI_Comm* communicator) try {
-  using namespace mpixrma;
-  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  char const* const call = "MPIX_RMA_Set_base";
-  if (state == nullptr)
-    return raise_unusable_together(call, communicator,
-                                   [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
-  Site const site{call, state->handle()};
-  if (int const code = raise_agreed(site, {}, agree_on_class(site.comm, MPI_SUCCESS)); code != MPI_SUCCESS)
-    return code;
-  auto bases = exchange(site.comm, reinterpret_cast<RemoteAddress>(base), state->size());
-  bool const any =
-      std::any_of(bases.begin(), bases.end(), [](RemoteAddress address) { return address != 0; });
-  if (!any) bases.clear();
-  state->set_bases(std::move(bases));
-  return MPI_SUCCESS;
-} catch (...) {
-  return mpixrma::raise_exception(communicator);
 }

@@ -33,11 +33,11 @@ MPIX_RMA_Path_statistics shown(engine::Traffic const& traffic) {
 
 }  // namespace mpixrma
 
-int MPIX_RMA_Statistics(MPI_Comm* communicator, int target_rank, MPIX_RMA_Path_statistics* statistics) try {
+int MPIX_RMA_Statistics(MPI_Comm communicator, int target_rank, MPIX_RMA_Path_statistics* statistics) try {
   using namespace mpixrma;
   char const* const call = "MPIX_RMA_Statistics";
-  Communicator const* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable(call, communicator);
+  Communicator const* const state = Communicator::find(communicator);
+  if (state == nullptr) return raise_unusable(call, &communicator);
   Site const site{call, state->handle()};
   bool const named = target_rank >= 0 && target_rank < state->size();
   if (!named && target_rank != MPIX_ALL_RANKS && target_rank != MPI_PROC_NULL)
@@ -53,5 +53,5 @@ int MPIX_RMA_Statistics(MPI_Comm* communicator, int target_rank, MPIX_RMA_Path_s
   *statistics = shown(traffic);
   return MPI_SUCCESS;
 } catch (...) {
-  return mpixrma::raise_exception(communicator, "MPIX_RMA_Statistics");
+  return mpixrma::raise_exception(&communicator, "MPIX_RMA_Statistics");
 }

@@ -138,7 +138,7 @@ __attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_
   call.origin_count = origin_count;
   call.target = target_addr;
   call.target_count = target_count;
-  int const code = xfer_generally(call, RequestSlot(request), *bound->communicator);
+  int const code = xfer_generally(call, RequestSlot(request, NativeUse::out), *bound->communicator);
   if (code == MPI_SUCCESS && target_count > 0) remember_segment(*bound, target_addr);
   return code;
 } catch (...) {
@@ -167,10 +167,10 @@ int check_bound(Site const& site, XferCall const& call, Communicator& communicat
 }  // namespace mpixrma
 
 int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank, MPI_Datatype target_datatype,
-                  MPI_Comm* communicator, void* rma_attr_val, MPIX_RMA_Bound* bound) try {
+                  MPI_Comm communicator, MPIX_RMA_Attributes const* rma_attr_val, MPIX_RMA_Bound* bound) try {
   using namespace mpixrma;
-  Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
-  if (state == nullptr) return raise_unusable("MPIX_RMA_bind", communicator);
+  Communicator* const state = Communicator::find(communicator);
+  if (state == nullptr) return raise_unusable("MPIX_RMA_bind", &communicator);
   Site const site{"MPIX_RMA_bind", state->handle()};
   XferCall const call{site.call,       op,
                       nullptr,         0,
@@ -186,7 +186,7 @@ int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
   *bound = made.release();
   return MPI_SUCCESS;
 } catch (...) {
-  return mpixrma::raise_exception(communicator);
+  return mpixrma::raise_exception(&communicator);
 }
 
 int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count, void* target_addr,

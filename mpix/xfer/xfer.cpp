@@ -176,7 +176,7 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, Cou
                                           MPI_Datatype origin_datatype, int target_rank, void* target_addr,
                                           Count target_count, MPI_Datatype target_datatype,
                                           MPI_Request* request, MPI_Comm* communicator,
-                                          void* rma_attr_val) try {
+                                          MPIX_RMA_Attributes const* rma_attr_val) try {
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable(name_of<Count>(form), communicator);
   XferCall const call{name_of<Count>(form), op,
@@ -185,7 +185,8 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, Cou
                       target_addr,          target_count,
                       target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
   if (xfer_quickly(call, request, *state)) return MPI_SUCCESS;
-  return xfer_generally(call, RequestSlot(request), *state);
+  constexpr auto use = form == Form::native ? NativeUse::object : NativeUse::out;
+  return xfer_generally(call, RequestSlot(request, use), *state);
 } catch (...) {
   return raise_exception(communicator, name_of<Count>(form));
 }
@@ -193,7 +194,7 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, Cou
 template <Form form, typename Count>
 inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datatype origin_datatype,
                 int target_rank, void* target_addr, Count target_count, MPI_Datatype target_datatype,
-                MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
+                MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rma_attr_val) {
   Copy copy;
   if (origin_count == target_count && origin_datatype == target_datatype && request == nullptr &&
       communicator != nullptr &&
@@ -229,7 +230,7 @@ inline int xfer_own(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_D
 
 int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                   int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
-                  MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
+                  MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rma_attr_val) {
   return mpixrma::xfer<mpixrma::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
                                                   target_addr, target_count, target_datatype, request,
                                                   communicator, rma_attr_val);
@@ -252,7 +253,7 @@ int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_D
 
 int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                     int target_rank, void* target_addr, MPI_Count target_count, MPI_Datatype target_datatype,
-                    MPI_Request* request, MPI_Comm* communicator, void* rma_attr_val) {
+                    MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rma_attr_val) {
   return mpixrma::xfer<mpixrma::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
                                                   target_addr, target_count, target_datatype, request,
                                                   communicator, rma_attr_val);

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
   void** bases = malloc(sizeof(void*) * (size_t)size);
-  REQUIRE(MPIX_RMA_Allocate(64, MPI_INFO_NULL, &world, bases) == MPI_SUCCESS);
+  REQUIRE(MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, bases) == MPI_SUCCESS);
   int next = (rank + 1) % size;
   int value = 10 + rank;
   MPI_Request request;
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
                          &blocking) == MPI_SUCCESS);
   REQUIRE(got == 500 + rank);
   MPI_Comm_free(&ordered);
-  REQUIRE(MPIX_RMA_Free(bases[rank], &world) == MPI_SUCCESS);
+  REQUIRE(MPIX_RMA_Free(bases[rank], world) == MPI_SUCCESS);
   free(bases);
   MPI_Finalize();
   REQUIRE(MPIX_RMA_Free_local(&value) == MPI_ERR_OTHER);

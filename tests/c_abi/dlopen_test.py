@@ -29,7 +29,7 @@ library.MPI_Comm_size(world, ctypes.byref(size))
 following = (rank.value + 1) % size.value
 
 bases = (ctypes.c_void_p * size.value)()
-check(library.MPIX_RMA_Allocate(ctypes.c_ssize_t(8), info_null, ctypes.byref(world), bases), "MPIX_RMA_Allocate")
+check(library.MPIX_RMA_Allocate(ctypes.c_ssize_t(8), info_null, world, bases), "MPIX_RMA_Allocate")
 for value in range(100):
     for operation, data in ((put, ctypes.c_long(1000 * rank.value + value)), (get, ctypes.c_long(-1))):
         check(library.MPIX_RMA_xfer(operation, ctypes.byref(data), 1, long_type, following,
@@ -42,5 +42,5 @@ library.MPI_Barrier(world)
 found = ctypes.c_long.from_address(bases[rank.value]).value
 if found != 1000 * ((rank.value + size.value - 1) % size.value) + 99:
     sys.exit(f"found {found}")
-check(library.MPIX_RMA_Free(ctypes.c_void_p(bases[rank.value]), ctypes.byref(world)), "MPIX_RMA_Free")
+check(library.MPIX_RMA_Free(ctypes.c_void_p(bases[rank.value]), world), "MPIX_RMA_Free")
 library.MPI_Finalize()

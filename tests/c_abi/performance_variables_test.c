@@ -68,8 +68,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(world, &size);
   find_variables(indices);
   void* bases[64];
-  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, &world, bases);
-  expect(MPIX_RMA_Statistics(&world, MPIX_ALL_RANKS, &before), MPI_SUCCESS, "statistics");
+  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, bases);
+  expect(MPIX_RMA_Statistics(world, MPIX_ALL_RANKS, &before), MPI_SUCCESS, "statistics");
   MPI_T_pvar_session_create(&session);
   for (int i = 0; i < variables; ++i) {
     int count = 0;
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   }
   MPIX_RMA_Complete(&world, next);
   MPI_Barrier(world);
-  expect(MPIX_RMA_Statistics(&world, MPIX_ALL_RANKS, &after), MPI_SUCCESS, "statistics");
+  expect(MPIX_RMA_Statistics(world, MPIX_ALL_RANKS, &after), MPI_SUCCESS, "statistics");
   unsigned long long operations = 0, bytes = 0;
   for (int i = 0; i < variables; ++i) {
     unsigned long long read = 0;
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
   expect(bytes, transfers * sizeof value, "bytes on all paths");
   expect((unsigned long long)*(long*)bases[rank], (unsigned long long)((rank + size - 1) % size), "value");
   MPI_T_pvar_session_free(&session);
-  MPIX_RMA_Free(bases[rank], &world);
+  MPIX_RMA_Free(bases[rank], world);
   MPI_T_finalize(); /* after MPI_Finalize it crashes in Open MPI 4.1.4, whatever the program does */
   MPI_Finalize();
   return 0;

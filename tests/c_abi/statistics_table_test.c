@@ -35,7 +35,7 @@ static void operate(int rank) {
   MPI_Comm world = MPI_COMM_WORLD;
   void* bases[2];
   double values[2] = {1, 2};
-  MPIX_RMA_Allocate(64, MPI_INFO_NULL, &world, bases);
+  MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, bases);
   if (rank == 0) {
     for (int i = 0; i < 2; ++i)
       MPIX_RMA_xfer(MPIX_RMA_GET, values, 2, MPI_DOUBLE, 0, bases[0], 2, MPI_DOUBLE, NULL, &world, NULL);
@@ -48,7 +48,7 @@ static void operate(int rank) {
   }
   MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
   MPI_Barrier(world);
-  MPIX_RMA_Free(bases[rank], &world);
+  MPIX_RMA_Free(bases[rank], world);
 }
 
 int main(int argc, char** argv) {

@@ -36,14 +36,14 @@ class ForkTest : public ::testing::Test {
   void SetUp() override {
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     bases_.resize(static_cast<std::size_t>(size_));
-    ASSERT_EQ(mpixrma::test::rma_allocate(1 << 16, MPI_INFO_NULL, &world_, bases_.data()), MPI_SUCCESS);
+    ASSERT_EQ(mpixrma::test::rma_allocate(1 << 16, MPI_INFO_NULL, world_, bases_.data()), MPI_SUCCESS);
     heap_.assign(1 << 13, 0);
     heaps_.resize(bases_.size());
     void* const mine = heap_.data();
     MPI_Allgather(&mine, sizeof mine, MPI_BYTE, heaps_.data(), sizeof mine, MPI_BYTE, world_);
   }
   void TearDown() override {
-    mpixrma::test::rma_free(bases_[static_cast<std::size_t>(rank_of_world())], &world_);
+    mpixrma::test::rma_free(bases_[static_cast<std::size_t>(rank_of_world())], world_);
   }
 
   /// Every rank puts to the next one, into memory of both kinds, and checks the data of the previous one.
@@ -98,7 +98,7 @@ TEST_F(ForkTest, a_child_that_calls_the_library_gets_errors) {
   auto const next = (rank_of_world() + 1) % size_;
   void* const there = bases_[static_cast<std::size_t>(next)];
   MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, next, MPI_LONG, &world_, nullptr, &bound), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, next, MPI_LONG, world_, nullptr, &bound), MPI_SUCCESS);
   long value = 5;
   ASSERT_EQ(MPIX_RMA_xfer_bound(bound, &value, 1, there, 1, nullptr), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&world_, MPIX_ALL_RANKS), MPI_SUCCESS);
@@ -118,7 +118,7 @@ TEST_F(ForkTest, a_child_that_calls_the_library_gets_errors) {
     count += MPIX_RMA_Fence(&world_, next) == MPI_ERR_OTHER;
     count += mpixrma::test::rma_allocate_local(100, MPI_INFO_NULL, &more) == MPI_ERR_OTHER;
     count += mpixrma::test::rma_register(&value, sizeof value) == MPI_ERR_OTHER;
-    count += mpixrma::test::rma_free(bases_[0], &world_) == MPI_ERR_OTHER;
+    count += mpixrma::test::rma_free(bases_[0], world_) == MPI_ERR_OTHER;
     return count;
   });
   EXPECT_EQ(refused, 11);

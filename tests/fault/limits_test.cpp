@@ -58,7 +58,7 @@ void expect_to_go_on() {
 void expect_no_memory_anywhere(MPI_Aint bytes) {
   ErrorsReturn const returned(world);
   std::vector<void*> bases(8, nullptr);
-  EXPECT_EQ(class_of(rma_allocate(bytes, MPI_INFO_NULL, &world, bases.data())), MPI_ERR_NO_MEM);
+  EXPECT_EQ(class_of(rma_allocate(bytes, MPI_INFO_NULL, world, bases.data())), MPI_ERR_NO_MEM);
 }
 
 /// Runs with `value` as rank 0's limit of `resource`.
@@ -135,7 +135,7 @@ TEST(Limits, memory_of_others_that_finds_no_addresses_is_reached_all_the_same) {
   MPI_Comm_size(world, &size);
   std::vector<void*> bases(static_cast<std::size_t>(size), nullptr);
   MPI_Aint const bytes = rank == size - 1 ? 256 * mebibyte : 64;
-  ASSERT_EQ(rma_allocate(bytes, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(bytes, MPI_INFO_NULL, world, bases.data()), MPI_SUCCESS);
   if (rank == 0 && size > 1) {
     Limit const limit(RLIMIT_AS, address_space() + 64 * mebibyte);
     int value = 77;
@@ -145,7 +145,7 @@ TEST(Limits, memory_of_others_that_finds_no_addresses_is_reached_all_the_same) {
   }
   MPI_Barrier(world);
   if (rank == size - 1 && size > 1) EXPECT_EQ(*static_cast<int*>(bases.back()), 77);
-  EXPECT_EQ(rma_free(bases[static_cast<std::size_t>(rank)], &world), MPI_SUCCESS);
+  EXPECT_EQ(rma_free(bases[static_cast<std::size_t>(rank)], world), MPI_SUCCESS);
 }
 
 TEST(Limits, no_locked_memory) {

@@ -71,9 +71,9 @@ class Offences(unittest.TestCase):
 
     def test_calls_past_the_header_of_tests(self):
         self.assertEqual(["tests/a.cpp:2: use tests/support/communicatable.hpp"], self.of({
-            "tests/a.cpp": "// MPIX_RMA_Query()\n  MPIX_RMA_Query(&comm);\n  says(\"MPIX_RMA_Free: \");\n",
-            "tests/support/communicatable.hpp": "MPIX_RMA_Query(&comm);\n",
-            "tests/c_abi/b.cpp": "MPIX_RMA_Set_num_notify(&comm, 1);\n",
+            "tests/a.cpp": "// MPIX_RMA_Query()\n  MPIX_RMA_Query(comm);\n  says(\"MPIX_RMA_Free: \");\n",
+            "tests/support/communicatable.hpp": "MPIX_RMA_Query(comm);\n",
+            "tests/c_abi/b.cpp": "MPIX_RMA_Set_num_notify(comm, 1);\n",
         }))
 
     def test_circle(self):

@@ -80,7 +80,7 @@ contains
     case (by_communicator)
       call MPIX_RMA_xfer(MPIX_RMA_PUT, number, 1, MPI_INTEGER8, home, address, 1, MPI_INTEGER8, communicator=ordered)
     case (by_request)
-      call MPIX_RMA_xfer(MPIX_RMA_PUT, number, 1, MPI_INTEGER8, home, address, 1, MPI_INTEGER8, request, plain)
+      call MPIX_RMA_xfer_req(MPIX_RMA_PUT, number, 1, MPI_INTEGER8, home, address, 1, MPI_INTEGER8, request, plain)
       call MPI_Wait(request, MPI_STATUS_IGNORE)
     case default
       chosen%set = MPIX_RMA_ATTR_ORDERING

@@ -94,7 +94,7 @@ std::uint64_t check_counters(Job& job, Origins const& origins) {
                   MPI_COMM_WORLD);
     for (int i = 0; i < Channel::counters; ++i) {
       MPI_Count value = -1;
-      mpixrma::test::rma_get_notify_value(&job.channels[c].comm, i, &value);
+      mpixrma::test::rma_get_notify_value(job.channels[c].comm, i, &value);
       MPI_Count const wanted = expected[static_cast<std::size_t>(job.rank * Channel::counters + i)];
       if (value == wanted) continue;
       std::fprintf(stderr, "rank %d: counter %d of communicator %zu is %lld, not %lld\n", job.rank, i, c,

@@ -20,7 +20,7 @@ class Memory {
     MPI_Comm_rank(comm_, &rank);
     std::vector<void*> bases(static_cast<std::size_t>(size));
     int const code =
-        mpixrma::test::rma_allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &comm_, bases.data());
+        mpixrma::test::rma_allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, comm_, bases.data());
     if (code != MPI_SUCCESS) MPI_Abort(comm_, 1);  // the library has said why
     own_[0] = static_cast<std::byte*>(bases[static_cast<std::size_t>(rank)]);
     own_[1] = static_cast<std::byte*>(std::malloc(bytes));
@@ -35,7 +35,7 @@ class Memory {
   }
   ~Memory() {
     mpixrma::test::rma_deregister(own_[1]);
-    mpixrma::test::rma_free(own_[0], &comm_);
+    mpixrma::test::rma_free(own_[0], comm_);
     std::free(own_[1]);
     std::free(own_[2]);
   }

@@ -117,7 +117,7 @@ bool Origin::submit(Transfer const& t, MPIX_RMA_Attributes& chosen) {
                      "xfer_rma");
     case 3: {
       MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-      if (!require(MPIX_RMA_bind(t.op, from, t.rank, to, comm(), &chosen, &bound), "bind")) return false;
+      if (!require(MPIX_RMA_bind(t.op, from, t.rank, to, comm_, &chosen, &bound), "bind")) return false;
       bool const issued = require(MPIX_RMA_xfer_bound(bound, t.origin, t.here.count, t.target, t.there.count,
                                                       chance(50) ? requests_.native() : nullptr),
                                   "bound xfer");
@@ -132,13 +132,11 @@ bool Origin::submit(Transfer const& t, MPIX_RMA_Attributes& chosen) {
 
 bool Origin::submit(Modification const& m, MPIX_RMA_Attributes& chosen) {
   ++operations_;
-  auto const target = reinterpret_cast<std::intptr_t>(m.target);
-  auto const& bases = channel().bases;
-  MPI_Aint const at = bases.empty() ? target : target - bases[static_cast<std::size_t>(m.rank)];
+  MPI_Aint const at = reinterpret_cast<std::intptr_t>(m.target);
   bool const two = m.op >= Modify::mask_swap;
-  auto const op = static_cast<MPIX_RMW_Op>(static_cast<int>(m.op) + 1);
-  auto const op2 =
-      static_cast<MPIX_RMW2_Op>(static_cast<int>(m.op) - static_cast<int>(Modify::mask_swap) + 1);
+  auto const op = static_cast<MPIX_RMW_Op>(static_cast<int>(m.op) + MPIX_RMW_INC);
+  auto const op2 = static_cast<MPIX_RMW2_Op>(static_cast<int>(m.op) - static_cast<int>(Modify::mask_swap) +
+                                             MPIX_RMW2_MASK_SWAP);
   switch (below(6)) {
     case 0: {
       MPI_Request* const request = requests_.native_with(chosen);
@@ -160,7 +158,7 @@ bool Origin::submit(Modification const& m, MPIX_RMA_Attributes& chosen) {
     }
     default: {
       MPI_Request* const request = chance(20) ? requests_.native() : nullptr;
-      void* const given = chosen.set != 0 ? &chosen : nullptr;
+      MPIX_RMA_Attributes const* const given = chosen.set != 0 ? &chosen : nullptr;
       return two ? require(MPIX_RMA_rmw2(op2, m.operand, m.count, m.type, m.operand2, m.result, m.rank, at,
                                          request, comm(), given),
                            "rmw2")

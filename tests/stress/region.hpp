@@ -67,8 +67,6 @@ struct Channel {
   static constexpr int counters = 4;  ///< of each process
   MPI_Comm comm = MPI_COMM_NULL;
   bool ordered = false;  ///< by an attribute of the communicator
-  /// For each process, the base of displacements of read-modify-writes.
-  std::vector<std::intptr_t> bases;
 };
 
 }  // namespace mpixrma::stress

@@ -80,11 +80,9 @@ std::vector<Channel> open_channels() {
   return channels;
 }
 
-/// Sets counters to zero, and a base for displacements of the last communicator.
-void prepare(std::vector<Channel>& channels, Memory const& memory) {
-  for (Channel& channel : channels) mpixrma::test::rma_set_num_notify(&channel.comm, Channel::counters);
-  channels.back().bases = memory.places().of_kind[1];
-  MPIX_RMA_Set_base(memory.own(1), &channels.back().comm);
+/// Sets counters to zero.
+void prepare(std::vector<Channel>& channels) {
+  for (Channel& channel : channels) mpixrma::test::rma_set_num_notify(channel.comm, Channel::counters);
 }
 
 struct Totals {
@@ -95,7 +93,7 @@ struct Totals {
 /// Makes fresh memory, runs the operations of all threads, and checks the result.
 Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::uint64_t seed) {
   Memory const memory(region.bytes(), MPI_COMM_WORLD);
-  prepare(job.channels, memory);
+  prepare(job.channels);
   std::vector<std::unique_ptr<Origin>> origins;
   for (int thread = 0; thread < job.threads; ++thread) {
     auto const number = static_cast<std::uint64_t>(job.rank * job.threads + thread);

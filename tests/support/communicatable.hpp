@@ -14,28 +14,28 @@
 
 namespace mpixrma::test {
 
-inline int rma_allocate(MPI_Aint bytes, MPI_Info info, MPI_Comm* comm, void** bases) {
+inline int rma_allocate(MPI_Aint bytes, MPI_Info info, MPI_Comm comm, void** bases) {
   return MPIX_RMA_Allocate(bytes, info, comm, bases);
 }
 inline int rma_allocate_local(MPI_Aint bytes, MPI_Info info, void** base) {
   return MPIX_RMA_Allocate_local(bytes, info, base);
 }
-inline int rma_free(void* base, MPI_Comm* comm) { return MPIX_RMA_Free(base, comm); }
+inline int rma_free(void* base, MPI_Comm comm) { return MPIX_RMA_Free(base, comm); }
 inline int rma_free_local(void* base) { return MPIX_RMA_Free_local(base); }
 inline int rma_register(void* base, MPI_Aint bytes) { return MPIX_RMA_Register(base, bytes); }
 inline int rma_deregister(void* base) { return MPIX_RMA_Deregister(base); }
-inline int rma_query(MPI_Comm* comm, int rank, void* address, int* flag, void** base, MPI_Aint* size) {
+inline int rma_query(MPI_Comm comm, int rank, void* address, int* flag, void** base, MPI_Aint* size) {
   return MPIX_RMA_Query(comm, rank, address, flag, base, size);
 }
-inline int rma_set_num_notify(MPI_Comm* comm, int count) { return MPIX_RMA_Set_num_notify(comm, count); }
-inline int rma_get_num_notify(MPI_Comm* comm, int* count) { return MPIX_RMA_Get_num_notify(comm, count); }
-inline int rma_get_notify_value(MPI_Comm* comm, int index, MPI_Count* value) {
+inline int rma_set_num_notify(MPI_Comm comm, int count) { return MPIX_RMA_Set_num_notify(comm, count); }
+inline int rma_get_num_notify(MPI_Comm comm, int* count) { return MPIX_RMA_Get_num_notify(comm, count); }
+inline int rma_get_notify_value(MPI_Comm comm, int index, MPI_Count* value) {
   return MPIX_RMA_Get_notify_value(comm, index, value);
 }
-inline int rma_reset_notify_value(MPI_Comm* comm, int index, MPI_Count* value) {
+inline int rma_reset_notify_value(MPI_Comm comm, int index, MPI_Count* value) {
   return MPIX_RMA_Reset_notify_value(comm, index, value);
 }
-inline int rma_wait_notify_value(MPI_Comm* comm, int index, MPI_Count threshold, MPI_Request* request) {
+inline int rma_wait_notify_value(MPI_Comm comm, int index, MPI_Count threshold, MPI_Request* request) {
   return MPIX_RMA_Wait_notify_value(comm, index, threshold, request);
 }
 
@@ -53,9 +53,9 @@ class CommunicatableMemory {
     MPI_Comm_size(comm_, &size);
     MPI_Comm_rank(comm_, &rank_);
     bases_.resize(static_cast<std::size_t>(size));
-    require(rma_allocate(bytes, MPI_INFO_NULL, &comm_, bases_.data()), "MPIX_RMA_Allocate");
+    require(rma_allocate(bytes, MPI_INFO_NULL, comm_, bases_.data()), "MPIX_RMA_Allocate");
   }
-  ~CommunicatableMemory() { rma_free(own(), &comm_); }
+  ~CommunicatableMemory() { rma_free(own(), comm_); }
   CommunicatableMemory(CommunicatableMemory const&) = delete;
   CommunicatableMemory& operator=(CommunicatableMemory const&) = delete;
 
@@ -85,19 +85,19 @@ class Registration {
 /// Whether the address of a rank is communicatable.
 inline bool is_communicatable(MPI_Comm comm, int rank, void* address) {
   int flag = 0;
-  require(rma_query(&comm, rank, address, &flag, nullptr, nullptr), "MPIX_RMA_Query");
+  require(rma_query(comm, rank, address, &flag, nullptr, nullptr), "MPIX_RMA_Query");
   return flag != 0;
 }
 
 /// Allocates `count` notification counters at every rank, all zero. Collective.
 inline void set_notification_counters(MPI_Comm comm, int count) {
-  require(rma_set_num_notify(&comm, count), "MPIX_RMA_Set_num_notify");
+  require(rma_set_num_notify(comm, count), "MPIX_RMA_Set_num_notify");
 }
 
 /// Returns the current value of a counter of this process.
 inline std::int64_t notification_value(MPI_Comm comm, int index) {
   MPI_Count value = 0;
-  require(rma_get_notify_value(&comm, index, &value), "MPIX_RMA_Get_notify_value");
+  require(rma_get_notify_value(comm, index, &value), "MPIX_RMA_Get_notify_value");
   return value;
 }
 

@@ -28,7 +28,7 @@ class Memory {
     MPI_Comm_size(comm_, &size_);
     auto const ranks = static_cast<std::size_t>(size_);
     std::vector<void*> bases(ranks);
-    if (int const status = rma_allocate(bytes, MPI_INFO_NULL, &comm_, bases.data()); status != MPI_SUCCESS)
+    if (int const status = rma_allocate(bytes, MPI_INFO_NULL, comm_, bases.data()); status != MPI_SUCCESS)
       throw std::runtime_error("no memory for the test: error " + std::to_string(status));
     registered_.resize(static_cast<std::size_t>(bytes));
     plain_.resize(static_cast<std::size_t>(bytes));
@@ -46,7 +46,7 @@ class Memory {
   }
   ~Memory() {
     MPI_Barrier(comm_);
-    EXPECT_EQ(rma_free(allocated_, &comm_), MPI_SUCCESS);
+    EXPECT_EQ(rma_free(allocated_, comm_), MPI_SUCCESS);
     EXPECT_EQ(rma_deregister(registered_.data()), MPI_SUCCESS);
   }
   Memory(Memory const&) = delete;

@@ -155,7 +155,7 @@ TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  ASSERT_EQ(rma_set_num_notify(&comm, 5), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(comm, 5), MPI_SUCCESS);
   int const right = (rank() + 1) % size();
   MPI_Datatype vector = MPI_DATATYPE_NULL;
   MPI_Type_vector(8, 1, 2, MPI_LONG, &vector);
@@ -221,13 +221,13 @@ TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
   MPI_Sendrecv(expected, 5, MPI_COUNT, right, 0, arriving, 5, MPI_COUNT, (rank() + size() - 1) % size(), 0,
                comm, MPI_STATUS_IGNORE);
   MPI_Request waits[5];
-  for (int i = 0; i < 5; ++i) ASSERT_EQ(rma_wait_notify_value(&comm, i, arriving[i], &waits[i]), MPI_SUCCESS);
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(rma_wait_notify_value(comm, i, arriving[i], &waits[i]), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS), MPI_SUCCESS);
   ASSERT_EQ(MPI_Waitall(5, waits, MPI_STATUSES_IGNORE), MPI_SUCCESS);
   MPI_Barrier(comm);
   for (int i = 0; i < 5; ++i) {
     MPI_Count value = -1;
-    EXPECT_EQ(rma_get_notify_value(&comm, i, &value), MPI_SUCCESS);
+    EXPECT_EQ(rma_get_notify_value(comm, i, &value), MPI_SUCCESS);
     EXPECT_EQ(value, arriving[i]) << i;
   }
   MPI_Type_free(&vector);
@@ -238,19 +238,19 @@ TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
 TEST_F(AtomicAttacks, ResetsLoseNoNotification) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
-  ASSERT_EQ(rma_set_num_notify(&comm, 1), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
   constexpr int rounds = 300;
   std::atomic<bool> done{false};
   MPI_Count taken = 0;
   MPI_Request request = MPI_REQUEST_NULL;
-  EXPECT_EQ(rma_wait_notify_value(&comm, 0, MPI_Count{1} << 40, &request), MPI_SUCCESS);
+  EXPECT_EQ(rma_wait_notify_value(comm, 0, MPI_Count{1} << 40, &request), MPI_SUCCESS);
   std::thread reader([&] {
     while (!done.load()) {
       MPI_Count before = 0;
-      EXPECT_EQ(rma_reset_notify_value(&comm, 0, &before), MPI_SUCCESS);
+      EXPECT_EQ(rma_reset_notify_value(comm, 0, &before), MPI_SUCCESS);
       taken += before;
       MPI_Request soon = MPI_REQUEST_NULL;
-      EXPECT_EQ(rma_wait_notify_value(&comm, 0, 0, &soon), MPI_SUCCESS);
+      EXPECT_EQ(rma_wait_notify_value(comm, 0, 0, &soon), MPI_SUCCESS);
       EXPECT_EQ(MPI_Wait(&soon, MPI_STATUS_IGNORE), MPI_SUCCESS);
       std::this_thread::yield();
     }
@@ -272,43 +272,12 @@ TEST_F(AtomicAttacks, ResetsLoseNoNotification) {
   done.store(true);
   reader.join();
   MPI_Count rest = 0;
-  EXPECT_EQ(rma_get_notify_value(&comm, 0, &rest), MPI_SUCCESS);
+  EXPECT_EQ(rma_get_notify_value(comm, 0, &rest), MPI_SUCCESS);
   EXPECT_EQ(taken + rest, MPI_Count{rounds} * size());
   MPI_Barrier(comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  EXPECT_EQ(rma_set_num_notify(&comm, 0), MPI_SUCCESS);
+  EXPECT_EQ(rma_set_num_notify(comm, 0), MPI_SUCCESS);
   EXPECT_NE(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
-  MPI_Comm_free(&comm);
-}
-
-/// Displacements from a base that each rank declares or not.
-TEST_F(AtomicAttacks, DisplacementsCountFromTheBaseOfTheTarget) {
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Comm_dup(world, &comm);
-  for (int kind = 0; kind < Memory::kinds; ++kind) {
-    for (int round = 0; round < 4; ++round) {
-      MPI_Barrier(world);
-      std::memset(memory_.own(kind), 0, 1024);
-      bool const none = (rank() + round) % 2 == 0;
-      ASSERT_EQ(MPIX_RMA_Set_base(none ? nullptr : memory_.own(kind) + 512, &comm), MPI_SUCCESS);
-      for (int target = 0; target < size(); ++target) {
-        bool const absolute = (target + round) % 2 == 0;
-        for (int offset : {-512, -8, 0, 8, 400}) {
-          long one = 1;
-          long before = 0;
-          MPI_Aint const where = absolute ? address(target, kind, 512 + offset) : MPI_Aint{offset};
-          ASSERT_EQ(
-              MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, target, where, nullptr, &comm, nullptr),
-              MPI_SUCCESS);
-        }
-        ASSERT_EQ(MPIX_RMA_Complete(&comm, target), MPI_SUCCESS);
-      }
-      MPI_Barrier(world);
-      for (int offset : {-512, -8, 0, 8, 400})
-        EXPECT_EQ(*reinterpret_cast<long*>(memory_.own(kind) + 512 + offset), size())
-            << kind << " " << round << " " << offset;
-    }
-  }
   MPI_Comm_free(&comm);
 }
 

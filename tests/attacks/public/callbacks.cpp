@@ -86,17 +86,17 @@ class CallbackAttacks : public ::testing::Test {
     if (MPIX_RMA_xfer_rma(MPIX_RMA_GET, &value, 1, MPI_LONG, 0, bad, 1, MPI_LONG, &own, &comm) == MPI_SUCCESS)
       (void)MPIX_Rma_request_wait(&own);
     (void)MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, &value, 0, 8, nullptr, &comm, nullptr);
-    (void)rma_set_num_notify(&comm, -1);
+    (void)rma_set_num_notify(comm, -1);
     MPI_Count count = 0;
-    (void)rma_get_notify_value(&comm, 7, &count);
-    (void)rma_wait_notify_value(&comm, 7, 1, &request);
+    (void)rma_get_notify_value(comm, 7, &count);
+    (void)rma_wait_notify_value(comm, 7, 1, &request);
     void* bases[1];
-    (void)rma_allocate(-1, MPI_INFO_NULL, &comm, bases);
-    (void)rma_free(bad, &comm);
+    (void)rma_allocate(-1, MPI_INFO_NULL, comm, bases);
+    (void)rma_free(bad, comm);
     (void)MPIX_RMA_Fence(&comm, 77);
     int flag = 0;
-    (void)rma_query(&comm, 77, bad, &flag, nullptr, nullptr);
-    (void)MPIX_RMA_Statistics(&comm, 0, nullptr);
+    (void)rma_query(comm, 77, bad, &flag, nullptr, nullptr);
+    (void)MPIX_RMA_Statistics(comm, 0, nullptr);
     (void)MPI_Comm_set_attr(comm, MPIX_RMA_KEY_NOTIFY, reinterpret_cast<void*>(-1));
   }
 
@@ -157,14 +157,14 @@ TEST_F(CallbackAttacks, HandlersMayFreeTheCommunicator) {
         EXPECT_NE(e, 0);
         MPIX_Rma_request_free(&r);
       },
-      [&](MPI_Comm c) { EXPECT_NE(rma_set_num_notify(&c, -1), 0); },
-      [&](MPI_Comm c) { EXPECT_NE(rma_free(bad, &c), 0); },
+      [&](MPI_Comm c) { EXPECT_NE(rma_set_num_notify(c, -1), 0); },
+      [&](MPI_Comm c) { EXPECT_NE(rma_free(bad, c), 0); },
       [&](MPI_Comm c) { EXPECT_NE(MPIX_RMA_Fence(&c, 9), 0); },
       [&](MPI_Comm c) {
-        rma_set_num_notify(&c, 1);
+        rma_set_num_notify(c, 1);
         MPI_Request r = MPI_REQUEST_NULL;
-        EXPECT_EQ(rma_wait_notify_value(&c, 0, 5, &r), 0);
-        EXPECT_EQ(rma_set_num_notify(&c, 2), 0);
+        EXPECT_EQ(rma_wait_notify_value(c, 0, 5, &r), 0);
+        EXPECT_EQ(rma_set_num_notify(c, 2), 0);
         EXPECT_NE(MPI_Wait(&r, MPI_STATUS_IGNORE), 0);
       },
   };
@@ -226,7 +226,7 @@ TEST_F(CallbackAttacks, AttributeCallbacksMayCallTheLibrary) {
       // A larger communicator may get one of these handles.
       MPI_Comm larger = MPI_COMM_NULL;
       MPI_Comm_dup(world, &larger);
-      ASSERT_EQ(rma_set_num_notify(&larger, 1), MPI_SUCCESS);
+      ASSERT_EQ(rma_set_num_notify(larger, 1), MPI_SUCCESS);
       MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY | MPIX_RMA_ATTR_REMOTE_COMPLETION);
       long value = i;
       int const last = memory_.size() - 1;
@@ -237,7 +237,7 @@ TEST_F(CallbackAttacks, AttributeCallbacksMayCallTheLibrary) {
       EXPECT_EQ(MPIX_RMA_Complete(&larger, MPIX_ALL_RANKS), MPI_SUCCESS);
       MPI_Barrier(larger);
       MPI_Count count = 0;
-      EXPECT_EQ(rma_get_notify_value(&larger, 0, &count), MPI_SUCCESS);
+      EXPECT_EQ(rma_get_notify_value(larger, 0, &count), MPI_SUCCESS);
       EXPECT_EQ(count, memory_.rank() == last ? memory_.size() : 0);
       MPI_Comm_free(&larger);
     }
@@ -248,7 +248,7 @@ TEST_F(CallbackAttacks, AttributeCallbacksMayCallTheLibrary) {
 
 /// A library attaches memory to a communicator and frees it in its delete callback.
 int freeing_delete(MPI_Comm comm, int, void* memory, void*) {
-  EXPECT_EQ(rma_free(*static_cast<void**>(memory), &comm), MPI_SUCCESS);
+  EXPECT_EQ(rma_free(*static_cast<void**>(memory), comm), MPI_SUCCESS);
   return MPI_SUCCESS;
 }
 
@@ -269,7 +269,7 @@ TEST_F(CallbackAttacks, MemoryMayBeFreedWithItsCommunicator) {
     std::vector<void*> bases(static_cast<std::size_t>(size));
     // The attribute is set before the library knows the communicator, so it is deleted last.
     MPI_Comm_set_attr(comm, keyval, &bases[static_cast<std::size_t>(rank)]);
-    ASSERT_EQ(rma_allocate(4096, MPI_INFO_NULL, &comm, bases.data()), MPI_SUCCESS);
+    ASSERT_EQ(rma_allocate(4096, MPI_INFO_NULL, comm, bases.data()), MPI_SUCCESS);
     long value = i;
     int const right = (rank + 1) % size;
     ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right, bases[static_cast<std::size_t>(right)],

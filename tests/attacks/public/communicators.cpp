@@ -71,10 +71,10 @@ TEST_F(CommunicatorAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
       wrong += MPIX_RMA_Complete(&shared, right) != MPI_SUCCESS;
       if (round % 64 == 0) {
         int flag = 0;
-        wrong += rma_query(&shared, right, memory.at(right, 0), &flag, nullptr, nullptr) != MPI_SUCCESS ||
+        wrong += rma_query(shared, right, memory.at(right, 0), &flag, nullptr, nullptr) != MPI_SUCCESS ||
                  flag != 1;
         MPIX_RMA_Path_statistics statistics;
-        wrong += MPIX_RMA_Statistics(&shared, MPIX_ALL_RANKS, &statistics) != MPI_SUCCESS;
+        wrong += MPIX_RMA_Statistics(shared, MPIX_ALL_RANKS, &statistics) != MPI_SUCCESS;
       }
     }
   };
@@ -83,12 +83,12 @@ TEST_F(CommunicatorAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(world, &comm);
     MPI_Comm_set_attr(comm, MPIX_RMA_KEY_ORDERING, round % 2 == 0 ? MPIX_RMA_ON : nullptr);
-    EXPECT_EQ(rma_set_num_notify(&comm, 2), MPI_SUCCESS);
+    EXPECT_EQ(rma_set_num_notify(comm, 2), MPI_SUCCESS);
     long value = round;
     MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
     chosen.notify_index = 1;
     MPI_Request request = MPI_REQUEST_NULL;
-    EXPECT_EQ(rma_wait_notify_value(&comm, 1, 1, &request), MPI_SUCCESS);
+    EXPECT_EQ(rma_wait_notify_value(comm, 1, 1, &request), MPI_SUCCESS);
     EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right, memory.at(right, round % 3, 480), 1,
                             MPI_LONG, nullptr, &comm, &chosen),
               MPI_SUCCESS);
@@ -163,7 +163,7 @@ TEST_F(CommunicatorAttacks, ThreadsFreeCommunicatorsThatTheirCallbacksUse) {
   for (int round = 0; round < 40; ++round) {
     MPI_Comm larger = MPI_COMM_NULL;
     MPI_Comm_dup(world, &larger);
-    EXPECT_EQ(rma_set_num_notify(&larger, 1), MPI_SUCCESS);
+    EXPECT_EQ(rma_set_num_notify(larger, 1), MPI_SUCCESS);
     MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
     EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, nullptr, 0, MPI_LONG, size_ - 1, nullptr, 0, MPI_LONG, nullptr,
                             &larger, &chosen),
@@ -171,7 +171,7 @@ TEST_F(CommunicatorAttacks, ThreadsFreeCommunicatorsThatTheirCallbacksUse) {
     EXPECT_EQ(MPIX_RMA_Complete(&larger, MPIX_ALL_RANKS), MPI_SUCCESS);
     MPI_Barrier(larger);
     MPI_Count value = -1;
-    EXPECT_EQ(rma_get_notify_value(&larger, 0, &value), MPI_SUCCESS);
+    EXPECT_EQ(rma_get_notify_value(larger, 0, &value), MPI_SUCCESS);
     EXPECT_EQ(value, rank_ == size_ - 1 ? size_ : 0);
     MPI_Comm_free(&larger);
   }

@@ -80,8 +80,7 @@ TEST_F(MemoryAttacks, OverlappingRegistrationsAreAsTheModelSays) {
       int flag = -1;
       void* found = nullptr;
       MPI_Aint size = 0;
-      ASSERT_EQ(rma_query(&world, rank_, reinterpret_cast<void*>(address), &flag, &found, &size),
-                MPI_SUCCESS);
+      ASSERT_EQ(rma_query(world, rank_, reinterpret_cast<void*>(address), &flag, &found, &size), MPI_SUCCESS);
       Range const expected = segment_of(registered, address);
       ASSERT_EQ(flag, expected.end != 0 ? 1 : 0) << round;
       if (flag != 0) {
@@ -101,7 +100,7 @@ TEST_F(MemoryAttacks, MemoryOfWindowsIsNotFreed) {
   MPI_Win window = MPI_WIN_NULL;
   MPI_Win_allocate(8192, 1, MPI_INFO_NULL, world, &base, &window);
   EXPECT_EQ(class_of(rma_free_local(base)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(rma_free(base, &world)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_free(base, world)), MPI_ERR_ARG);
   long const value = rank_;
   int const right = (rank_ + 1) % size_;
   MPI_Win_fence(0, window);
@@ -157,7 +156,7 @@ TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
   std::mt19937_64 random(seed() + static_cast<unsigned>(rank_));
   constexpr int slots = 8;
   std::vector<void*> bases(static_cast<std::size_t>(size_));
-  ASSERT_EQ(rma_allocate(slots * 8 + 64, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(slots * 8 + 64, MPI_INFO_NULL, world, bases.data()), MPI_SUCCESS);
   auto* const table = static_cast<std::uint64_t*>(bases[static_cast<std::size_t>(rank_)]);
   std::fill_n(table, slots + 8, 0);
   MPI_Barrier(world);
@@ -257,7 +256,7 @@ TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
     if (rank_ == 1) std::printf("%ld of %ld operations failed\n", failures, operations);
     MPI_Barrier(world);
   }
-  EXPECT_EQ(rma_free(table, &world), MPI_SUCCESS);
+  EXPECT_EQ(rma_free(table, world), MPI_SUCCESS);
 }
 
 /// Memory whose protection changes while others put, get and accumulate.

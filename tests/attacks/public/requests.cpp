@@ -28,6 +28,11 @@ class RequestAttacks : public ::testing::Test {
     return value;
   }
 
+  /// A put of one number with a request object.
+  int put_by(MPI_Request* object, long* value, char* where) {
+    return MPIX_RMA_xfer_req(MPIX_RMA_PUT, value, 1, MPI_LONG, right(), where, 1, MPI_LONG, object, &world);
+  }
+
   ErrorsReturn const returned_{MPI_COMM_WORLD};
   ErrorsReturn const returned_self_{MPI_COMM_SELF};
   Memory memory_{n * sizeof(long)};
@@ -51,6 +56,8 @@ TEST_F(RequestAttacks, MixedArraysCompleteByEveryCall) {
           MPI_Irecv(&received[i], 1, MPI_LONG, left, i, world, &requests[i]);
         } else if (i % 4 == 2) {
           MPI_Isend(&values[i], 1, MPI_LONG, right(), i - 2, world, &requests[i]);
+        } else if (i == 1) {
+          ASSERT_EQ(put_by(&requests[i], &values[i], target(kind, i)), MPI_SUCCESS);
         } else if (i != 7) {  // stays null
           ASSERT_EQ(transfer(MPIX_RMA_PUT, &values[i], 1, MPI_LONG, right(), target(kind, i),
                              MPIX_RMA_ATTR_REMOTE_COMPLETION, &requests[i]),
@@ -105,8 +112,8 @@ TEST_F(RequestAttacks, FreedWhileActiveLeaveTheOperation) {
       if (object && !native)
         ASSERT_EQ(MPIX_Rma_request_set_attr(&own, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
       auto* const value = &values[static_cast<std::size_t>(i)];
-      int const code = native ? MPIX_RMA_xfer(MPIX_RMA_PUT, value, 1, MPI_LONG, right(), target(kind, i % n),
-                                              1, MPI_LONG, &request, &world, nullptr)
+      int const code = native ? MPIX_RMA_xfer_req(MPIX_RMA_PUT, value, 1, MPI_LONG, right(),
+                                                  target(kind, i % n), 1, MPI_LONG, &request, &world)
                               : MPIX_RMA_xfer_rma(MPIX_RMA_PUT, value, 1, MPI_LONG, right(),
                                                   target(kind, i % n), 1, MPI_LONG, &own, &world);
       ASSERT_EQ(code, MPI_SUCCESS);
@@ -136,7 +143,8 @@ TEST_F(RequestAttacks, StaleHandlesOfTheOwnTypeAreRefused) {
   EXPECT_EQ(class_of(MPIX_Rma_request_testall(1, &stale, &flag)), MPI_ERR_REQUEST);
   EXPECT_EQ(class_of(MPIX_Rma_request_waitany(1, &stale, &index)), MPI_ERR_REQUEST);
   EXPECT_EQ(class_of(MPIX_Rma_request_set_attr(&stale, MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_Rma_request_get_attr(&stale, MPIX_RMA_KEY_BLOCKING, &found, &flag)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_Rma_request_get_attr(&stale, MPIX_RMA_KEY_BLOCKING, &found, &flag)),
+            MPI_ERR_REQUEST);
   EXPECT_EQ(class_of(MPIX_RMA_xfer_rma(MPIX_RMA_PUT, &value, 1, MPI_LONG, right(), target(0, 0), 1, MPI_LONG,
                                        &stale, &world)),
             MPI_ERR_REQUEST);
@@ -161,13 +169,13 @@ TEST_F(RequestAttacks, CancelledAndStartedRequestsStillComplete) {
     MPI_Request object = MPI_REQUEST_NULL;
     ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
     value = 99 + kind;
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right(), target(kind, 4), 0, &object), MPI_SUCCESS);
+    ASSERT_EQ(put_by(&object, &value, target(kind, 4)), MPI_SUCCESS);
     MPI_Request const same = object;
     long other = 5;
     EXPECT_EQ(MPI_Wait(&object, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(MPI_Wait(&object, MPI_STATUS_IGNORE), MPI_SUCCESS);  // inactive, so it returns at once
     EXPECT_EQ(object, same);
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, &other, 1, MPI_LONG, right(), target(kind, 5), 0, &object), MPI_SUCCESS);
+    ASSERT_EQ(put_by(&object, &other, target(kind, 5)), MPI_SUCCESS);
     EXPECT_EQ(MPI_Waitall(1, &object, MPI_STATUSES_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(fetch(kind, 4), value);
     EXPECT_EQ(fetch(kind, 5), other);
@@ -188,19 +196,20 @@ TEST_F(RequestAttacks, FreedWaitForACounterFailsNobody) {
     ASSERT_EQ(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(world, &comm);
-    ASSERT_EQ(rma_set_num_notify(&comm, 1), MPI_SUCCESS);
+    ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
     for (MPI_Request& request : requests) {
-      ASSERT_EQ(rma_wait_notify_value(&comm, 0, 5, &request), MPI_SUCCESS);
+      ASSERT_EQ(rma_wait_notify_value(comm, 0, 5, &request), MPI_SUCCESS);
       ASSERT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
     }
-    ASSERT_EQ(rma_set_num_notify(&comm, 0), MPI_SUCCESS);
+    ASSERT_EQ(rma_set_num_notify(comm, 0), MPI_SUCCESS);
     EXPECT_EQ(MPIX_RMA_Complete(&comm, MPIX_ALL_RANKS), MPI_SUCCESS);
     EXPECT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
     MPI_Comm_free(&comm);
   }
 }
 
-/// The attributes of call, request and communicator are merged in every combination.
+/// The attributes of call or request and of the communicator are merged in every combination. A call's own
+/// attributes and those of a request object do not meet: each form of the call takes one of them.
 TEST_F(RequestAttacks, AttributesJoinFromEveryPlace) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
@@ -208,51 +217,75 @@ TEST_F(RequestAttacks, AttributesJoinFromEveryPlace) {
                                 MPIX_RMA_ATTR_REMOTE_COMPLETION};
   int const keys[] = {MPIX_RMA_KEY_ATOMICITY, MPIX_RMA_KEY_ORDERING, MPIX_RMA_KEY_BLOCKING,
                       MPIX_RMA_KEY_REMOTE_COMPLETION};
-  long const two = 2;
   long const three = 3;
+  long const five = 5;
+  ASSERT_EQ(MPI_Comm_set_attr(comm, MPIX_RMA_KEY_ACCUMULATE_SCALE, const_cast<long*>(&three)), MPI_SUCCESS);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
-    for (unsigned combination = 0; combination < 4u * 4 * 4 * 4; ++combination) {
+    for (unsigned combination = 0; combination < 2u * 3 * 3 * 3 * 3 * 2; ++combination) {
+      bool const by_object = combination % 2 != 0;
+      bool const scaled = combination / 162 != 0;  // which takes precedence over the communicator's scale
       MPIX_RMA_Attributes chosen{};
       MPI_Request object = MPI_REQUEST_NULL;
-      for (unsigned i = 0; i < 4; ++i) {
-        unsigned const place = combination >> (2 * i) & 3;
-        if (place == 1) chosen.set |= bits[i];
-        if (place == 2)
+      unsigned places = combination / 2;
+      for (unsigned i = 0; i < 4; ++i, places /= 3) {
+        if (places % 3 == 1 && by_object)
           ASSERT_EQ(MPIX_Req_set_attr(&object, keys[i], MPIX_RMA_ON), MPI_SUCCESS);
-        ASSERT_EQ(MPI_Comm_set_attr(comm, keys[i], place == 3 ? MPIX_RMA_ON : nullptr),
-                  MPI_SUCCESS);
+        if (places % 3 == 1 && !by_object) chosen.set |= bits[i];
+        ASSERT_EQ(MPI_Comm_set_attr(comm, keys[i], places % 3 == 2 ? MPIX_RMA_ON : nullptr), MPI_SUCCESS);
       }
-      // The scale: the call's takes precedence over the request's, and that over the communicator's.
-      unsigned const scaled = combination % 3;
-      long expected = 1;
-      ASSERT_EQ(MPI_Comm_set_attr(comm, MPIX_RMA_KEY_ACCUMULATE_SCALE, const_cast<long*>(&three)), MPI_SUCCESS);
-      expected = 3;
-      if (scaled >= 1) {
-        ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_KEY_ACCUMULATE_SCALE, const_cast<long*>(&two)),
+      if (scaled && by_object)
+        ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_KEY_ACCUMULATE_SCALE, const_cast<long*>(&five)),
                   MPI_SUCCESS);
-        expected = 2;
-      }
-      long const five = 5;
-      if (scaled == 2) {
+      if (scaled && !by_object) {
         chosen.set |= MPIX_RMA_ATTR_ACCUMULATE_SCALE;
         chosen.accumulate_scale = &five;
-        expected = 5;
       }
       long const before = fetch(kind, 9);
       long one = 1;
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_LONG, right(), target(kind, 9), 1, MPI_LONG,
-                              object != MPI_REQUEST_NULL ? &object : nullptr, &comm,
-                              chosen.set != 0 ? &chosen : nullptr),
-                MPI_SUCCESS);
-      if (object != MPI_REQUEST_NULL) {
+      int const code = by_object
+                           ? MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &one, 1, MPI_LONG, right(),
+                                               target(kind, 9), 1, MPI_LONG, &object, &comm)
+                           : MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_LONG, right(), target(kind, 9),
+                                           1, MPI_LONG, nullptr, &comm, chosen.set != 0 ? &chosen : nullptr);
+      ASSERT_EQ(code, MPI_SUCCESS);
+      if (by_object) {
         ASSERT_EQ(MPI_Wait(&object, MPI_STATUS_IGNORE), MPI_SUCCESS);
-        ASSERT_EQ(MPI_Request_free(&object), MPI_SUCCESS);
+        if (object != MPI_REQUEST_NULL) ASSERT_EQ(MPI_Request_free(&object), MPI_SUCCESS);
       }
       ASSERT_EQ(MPIX_RMA_Complete(&comm, right()), MPI_SUCCESS);
-      ASSERT_EQ(fetch(kind, 9), before + expected) << "kind " << kind << " combination " << combination;
+      ASSERT_EQ(fetch(kind, 9), before + (scaled ? 5 : 3))
+          << "kind " << kind << " combination " << combination;
     }
   }
   MPI_Comm_free(&comm);
+}
+
+/// A call with an attribute argument takes no object: it makes a request, and the object stays as it was.
+TEST_F(RequestAttacks, CallsWithAttributesTakeNoObject) {
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    MPI_Request object = MPI_REQUEST_NULL;
+    long const seven = 7;
+    ASSERT_EQ(MPIX_Req_set_attr(&object, MPIX_RMA_KEY_ACCUMULATE_SCALE, const_cast<long*>(&seven)),
+              MPI_SUCCESS);
+    MPI_Request request = object;
+    long one = 1;
+    long const before = fetch(kind, 9);
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_LONG, right(), target(kind, 9), 1, MPI_LONG,
+                            &request, &world, nullptr),
+              MPI_SUCCESS);
+    EXPECT_NE(request, object);
+    ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(request, MPI_REQUEST_NULL);
+    request = object;
+    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, nullptr, right(),
+                           reinterpret_cast<MPI_Aint>(target(kind, 9)), &request, &world, nullptr),
+              MPI_SUCCESS);
+    EXPECT_NE(request, object);
+    ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, right()), MPI_SUCCESS);
+    EXPECT_EQ(fetch(kind, 9), before + 2);
+    ASSERT_EQ(MPI_Request_free(&object), MPI_SUCCESS);
+  }
 }
 
 }  // namespace

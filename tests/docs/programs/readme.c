@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     double values[n] = {1, 2, 3, 4};
     void **bases = malloc(sizeof *bases * (size_t) size);
     MPI_Comm all = MPI_COMM_WORLD;
-    MPIX_RMA_Allocate(4096, MPI_INFO_NULL, &all, bases);
+    MPIX_RMA_Allocate(4096, MPI_INFO_NULL, all, bases);
     void *remote_address = bases[rank];
     {
         /* snippet 1 */
@@ -37,11 +37,11 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     right = right && before == 0 && mine[n - 1] == 2 * n && ((const long *) bases[self])[n] == 5;
     MPI_Count told = 0;
-    MPIX_RMA_Get_notify_value(&world, 3, &told);
+    MPIX_RMA_Get_notify_value(world, 3, &told);
     right = right && told == 1;
     MPI_Comm_free(&ordered);
     MPI_Comm_free(&world);
-    MPIX_RMA_Free(bases[self], &all);
+    MPIX_RMA_Free(bases[self], all);
     free(bases);
     MPI_Finalize();
     return right ? 0 : 1;

@@ -30,7 +30,7 @@ Case const cases[] = {
     {"no communicator", "] MPIX_RMA_Register: size -8 is not positive\n",
      [] { mpixrma::test::rma_register(&value, -8); }},
     {"collective", "MPIX_RMA_Set_num_notify: num -1 is negative\n",
-     [] { mpixrma::test::rma_set_num_notify(&world, -1); }},
+     [] { mpixrma::test::rma_set_num_notify(world, -1); }},
 };
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST_F(DeviceOrigin, is_refused_by_bound_transfers) {
     char* const target = place(rank, Memory::allocated);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
       MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-      ASSERT_EQ(MPIX_RMA_bind(op, MPI_LONG, rank, MPI_LONG, &world, nullptr, &bound), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_RMA_bind(op, MPI_LONG, rank, MPI_LONG, world, nullptr, &bound), MPI_SUCCESS);
       for (long round = 0; round < 3; ++round) {
         long value = 0;
         EXPECT_EQ(MPIX_RMA_xfer_bound(bound, &value, 1, target, 1, nullptr), MPI_SUCCESS);
@@ -138,7 +138,7 @@ TEST_F(DeviceOrigin, is_refused_by_read_modify_writes) {
 TEST_F(DeviceOrigin, cannot_be_registered) {
   expect_refused(rma_register(device.at(), DevicePages::bytes));
   int flag = 1;
-  EXPECT_EQ(rma_query(&world, memory.rank(), device.at(), &flag, nullptr, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(rma_query(world, memory.rank(), device.at(), &flag, nullptr, nullptr), MPI_SUCCESS);
   EXPECT_EQ(flag, 0);
   std::array<long, 8> host{};
   EXPECT_EQ(rma_register(host.data(), sizeof host), MPI_SUCCESS);

@@ -46,7 +46,7 @@ TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
   // The next call uses the cached state of the latest one, and must check the argument as well.
   for (std::uintptr_t const mask :
        {std::uintptr_t{1}, std::uintptr_t{MPIX_RMA_ATTR_BLOCKING}, std::uintptr_t{4095}}) {
-    auto* const attributes = reinterpret_cast<void*>(mask);
+    auto* const attributes = reinterpret_cast<MPIX_RMA_Attributes const*>(mask);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
       for (int i = 0; i < 2; ++i) {
         int const code =
@@ -67,7 +67,7 @@ TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
     }
     EXPECT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
     MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-    EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, 0, MPI_LONG, &world, attributes, &bound)),
+    EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, 0, MPI_LONG, world, attributes, &bound)),
               MPI_ERR_ARG);
   }
 }
@@ -266,7 +266,7 @@ TEST_F(Errors, memory_calls_refuse_what_is_not_theirs) {
   EXPECT_EQ(class_of(rma_register(memory_.own(Memory::allocated) + 248, 16)), MPI_ERR_ARG);
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
   // An invalid size at one rank fails the call at all ranks.
-  EXPECT_EQ(class_of(rma_allocate(memory_.rank() == 0 ? -1 : 64, MPI_INFO_NULL, &world, bases.data())),
+  EXPECT_EQ(class_of(rma_allocate(memory_.rank() == 0 ? -1 : 64, MPI_INFO_NULL, world, bases.data())),
             MPI_ERR_ARG);
 }
 

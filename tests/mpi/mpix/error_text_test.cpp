@@ -86,7 +86,8 @@ TEST_F(ErrorTexts, calls_without_a_communicator_say_as_much) {
   expect(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9)), MPI_ERR_ARG,
          {"MPIX_Req_set_attr: 0x9 is not a value of MPIX_RMA_KEY_COMMUNICATABLE"});
   MPIX_Rma_request none = MPIX_RMA_REQUEST_NULL;
-  expect(MPIX_Rma_request_free(&none), MPI_ERR_REQUEST, {"MPIX_Rma_request_free: request is MPIX_RMA_REQUEST_NULL"});
+  expect(MPIX_Rma_request_free(&none), MPI_ERR_REQUEST,
+         {"MPIX_Rma_request_free: request is MPIX_RMA_REQUEST_NULL"});
 }
 
 TEST_F(ErrorTexts, collective_calls_name_the_rank_that_failed) {
@@ -94,12 +95,12 @@ TEST_F(ErrorTexts, collective_calls_name_the_rank_that_failed) {
   bool const failed_here = memory_.rank() == last;
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
   std::string const other = "at rank " + std::to_string(last);
-  expect(rma_allocate(failed_here ? -1 : 64, MPI_INFO_NULL, &world, bases.data()), MPI_ERR_ARG,
+  expect(rma_allocate(failed_here ? -1 : 64, MPI_INFO_NULL, world, bases.data()), MPI_ERR_ARG,
          {"MPIX_RMA_Allocate: ", failed_here ? "size -1 is negative" : other});
-  expect(rma_set_num_notify(&world, failed_here ? -2 : 0), MPI_ERR_ARG,
+  expect(rma_set_num_notify(world, failed_here ? -2 : 0), MPI_ERR_ARG,
          {"MPIX_RMA_Set_num_notify: ", failed_here ? "num -2 is negative" : other});
   int local = 0;
-  expect(rma_free(failed_here ? &local : nullptr, &world), MPI_ERR_ARG,
+  expect(rma_free(failed_here ? &local : nullptr, world), MPI_ERR_ARG,
          {"MPIX_RMA_Free: ", failed_here ? "was not allocated" : other});
 }
 

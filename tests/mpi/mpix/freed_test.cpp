@@ -45,7 +45,7 @@ class Freed : public ::testing::Test {
 TEST_F(Freed, a_bound_handle_does_not_take_the_next_communicator_for_its_own) {
   MPI_Comm comm = duplicate();
   MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, &comm, nullptr, &bound), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, comm, nullptr, &bound), MPI_SUCCESS);
   for (int i = 0; i < 2; ++i)
     EXPECT_EQ(MPIX_RMA_xfer_bound(bound, &value_, 1, there(), 1, nullptr), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
@@ -86,25 +86,25 @@ TEST_F(Freed, requests_report_their_error) {
 
 TEST_F(Freed, who_waits_for_a_counter_is_told) {
   MPI_Comm comm = duplicate();
-  ASSERT_EQ(rma_set_num_notify(&comm, 1), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
   MPI_Request arrived = MPI_REQUEST_NULL;
-  ASSERT_EQ(rma_wait_notify_value(&comm, 0, 5, &arrived), MPI_SUCCESS);
+  ASSERT_EQ(rma_wait_notify_value(comm, 0, 5, &arrived), MPI_SUCCESS);
   MPI_Comm_free(&comm);
   EXPECT_EQ(class_of(MPI_Wait(&arrived, MPI_STATUS_IGNORE)), address_class_);
 }
 
 TEST_F(Freed, who_waits_for_a_counter_is_told_before_it_is_reset) {
   MPI_Comm comm = duplicate();
-  ASSERT_EQ(rma_set_num_notify(&comm, 1), MPI_SUCCESS);
+  ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
   MPI_Request arrived = MPI_REQUEST_NULL;
-  ASSERT_EQ(rma_wait_notify_value(&comm, 0, 1, &arrived), MPI_SUCCESS);
+  ASSERT_EQ(rma_wait_notify_value(comm, 0, 1, &arrived), MPI_SUCCESS);
   MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY | MPIX_RMA_ATTR_BLOCKING);
   char* const own = memory_.at(memory_.rank(), Memory::allocated);
   EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, memory_.rank(), own, 1, MPI_DOUBLE, nullptr,
                           &comm, &chosen),
             MPI_SUCCESS);
   MPI_Count before = -1;
-  while (before <= 0) ASSERT_EQ(rma_reset_notify_value(&comm, 0, &before), MPI_SUCCESS);
+  while (before <= 0) ASSERT_EQ(rma_reset_notify_value(comm, 0, &before), MPI_SUCCESS);
   EXPECT_EQ(before, 1);
   EXPECT_EQ(MPI_Wait(&arrived, MPI_STATUS_IGNORE), MPI_SUCCESS);
   MPI_Comm_free(&comm);
@@ -112,14 +112,14 @@ TEST_F(Freed, who_waits_for_a_counter_is_told_before_it_is_reset) {
 
 TEST_F(Freed, memory_is_not_freed_when_one_rank_names_the_wrong_one) {
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
-  ASSERT_EQ(rma_allocate(64, MPI_INFO_NULL, &world, bases.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(64, MPI_INFO_NULL, world, bases.data()), MPI_SUCCESS);
   auto* const mine = static_cast<char*>(bases[static_cast<std::size_t>(memory_.rank())]);
-  EXPECT_EQ(class_of(rma_free(memory_.rank() == 0 ? mine + 8 : mine, &world)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_free(memory_.rank() == 0 ? mine + 8 : mine, world)), MPI_ERR_ARG);
   std::memset(mine, 1, 64);
   EXPECT_EQ(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), bases[static_cast<std::size_t>(next())]),
             MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
-  EXPECT_EQ(rma_free(mine, &world), MPI_SUCCESS);
+  EXPECT_EQ(rma_free(mine, world), MPI_SUCCESS);
 }
 
 }  // namespace

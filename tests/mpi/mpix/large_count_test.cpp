@@ -38,7 +38,7 @@ int with_own(Call call) {
 
 int bound(MPIX_RMA_Op op, int* origin, MPI_Count count, MPI_Datatype type, int rank, void* target) {
   MPIX_RMA_Bound handle = MPIX_RMA_BOUND_NULL;
-  EXPECT_EQ(MPIX_RMA_bind(op, type, rank, type, &world, nullptr, &handle), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_bind(op, type, rank, type, world, nullptr, &handle), MPI_SUCCESS);
   int code = MPI_SUCCESS;
   // The first transfer fills the cache that the second one uses; an accumulate must be executed once.
   for (int i = op == MPIX_RMA_ACCUMULATE ? 1 : 0; i < 2 && code == MPI_SUCCESS; ++i)
@@ -234,7 +234,7 @@ TEST_F(LargeCount, a_bound_transfer_that_has_found_its_way_refuses_them_too) {
   long values[] = {5, 5};
   char* const target = there(Memory::allocated);
   MPIX_RMA_Bound handle = MPIX_RMA_BOUND_NULL;
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, next_, MPI_LONG, &world, nullptr, &handle), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, next_, MPI_LONG, world, nullptr, &handle), MPI_SUCCESS);
   for (int i = 0; i < 2; ++i)
     ASSERT_EQ(MPIX_RMA_xfer_bound_c(handle, values, 1, target, 1, nullptr), MPI_SUCCESS);
   values[0] = 77;
@@ -300,7 +300,7 @@ TEST(LargeTransfer, DISABLED_more_than_two_gib_in_one_call) {
   MPI_Comm_size(world, &size);
   if (size != 2) GTEST_SKIP() << "needs 2 ranks";
   void* bases[2];
-  ASSERT_EQ(rma_allocate(rank == 1 ? bytes : 0, MPI_INFO_NULL, &world, bases), MPI_SUCCESS);
+  ASSERT_EQ(rma_allocate(rank == 1 ? bytes : 0, MPI_INFO_NULL, world, bases), MPI_SUCCESS);
   int wrong = 0;
   if (rank == 0) {
     std::unique_ptr<signed char[]> const origin(new signed char[length]);
@@ -325,7 +325,7 @@ TEST(LargeTransfer, DISABLED_more_than_two_gib_in_one_call) {
     EXPECT_EQ(wrong, 0);
   }
   MPI_Barrier(world);
-  EXPECT_EQ(rma_free(bases[rank], &world), MPI_SUCCESS);
+  EXPECT_EQ(rma_free(bases[rank], world), MPI_SUCCESS);
 }
 
 }  // namespace

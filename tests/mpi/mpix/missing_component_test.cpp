@@ -37,8 +37,7 @@ void expect(int line, int code, int error_class, char const* word) {
 
 /// Makes all collective calls that are allowed on a communicator.
 void call_together(MPI_Comm comm, char const* word) {
-  EXPECT(mpixrma::test::rma_set_num_notify(&comm, 2), transport_class, word);
-  EXPECT(MPIX_RMA_Set_base(nullptr, &comm), transport_class, word);
+  EXPECT(mpixrma::test::rma_set_num_notify(comm, 2), transport_class, word);
 }
 
 /// Makes the calls on an intercommunicator between even and odd ranks.
@@ -51,7 +50,7 @@ void call_between_groups() {
   call_together(both, "osc/mpix");
   if (rank != without) {
     std::vector<void*> bases(8);
-    EXPECT(mpixrma::test::rma_allocate(64, MPI_INFO_NULL, &both, bases.data()), MPI_ERR_COMM,
+    EXPECT(mpixrma::test::rma_allocate(64, MPI_INFO_NULL, both, bases.data()), MPI_ERR_COMM,
            "intercommunicator");
   }
   MPI_Comm_free(&both);
@@ -76,8 +75,8 @@ int main(int argc, char** argv) {
 
   std::vector<void*> bases(static_cast<std::size_t>(size));
   char const* const word = rank == without ? "in this process" : "at rank 1";
-  EXPECT(mpixrma::test::rma_allocate(64, MPI_INFO_NULL, &world, bases.data()), transport_class, word);
-  EXPECT(mpixrma::test::rma_free(nullptr, &world), transport_class, word);
+  EXPECT(mpixrma::test::rma_allocate(64, MPI_INFO_NULL, world, bases.data()), transport_class, word);
+  EXPECT(mpixrma::test::rma_free(nullptr, world), transport_class, word);
   call_together(world, word);
   call_between_groups();
 

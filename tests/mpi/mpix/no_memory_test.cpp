@@ -52,7 +52,7 @@ TEST(NoMemory, a_datatype_that_cannot_be_flattened_is_refused_and_works_later) {
                                          &world)),
               MPI_ERR_NO_MEM);
     MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-    EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, type, next, type, &world, nullptr, &bound)),
+    EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, type, next, type, world, nullptr, &bound)),
               MPI_ERR_NO_MEM);
     EXPECT_EQ(bound, MPIX_RMA_BOUND_NULL);
     long one = 1;

@@ -89,8 +89,8 @@ TEST_F(Requests, a_late_error_reaches_the_handler_of_the_communicator) {
     if (persistent) {
       ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
     }
-    int code = MPIX_RMA_xfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next(), reinterpret_cast<void*>(0x10), 1,
-                             MPI_DOUBLE, &request, &comm, nullptr);
+    int code = MPIX_RMA_xfer_req(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next(), reinterpret_cast<void*>(0x10),
+                                 1, MPI_DOUBLE, &request, &comm);
     if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
     EXPECT_NE(code, MPI_SUCCESS);
     EXPECT_EQ(handler_calls, 1);

@@ -1,4 +1,5 @@
 /// Every read-modify-write operation on every datatype, one element and many, against a reference.
+#include <algorithm>
 #include <complex>
 #include <random>
 
@@ -30,6 +31,7 @@ constexpr Operation logical(int op) { return {op, false, false, true, false, fal
 constexpr Operation bits(int op) { return {op, false, false, false, true, false, false, false}; }
 constexpr Operation equality(int op) { return {op, true, false, false, false, false, true, false}; }
 constexpr Operation relation(int op) { return {op, true, false, false, false, false, false, true}; }
+constexpr Operation ordered(int op) { return {op, false, false, false, false, false, false, true}; }
 constexpr Operation operations[] = {
     arithmetic(MPIX_RMW_INC),
     arithmetic(MPIX_RMW_PROD),
@@ -41,6 +43,9 @@ constexpr Operation operations[] = {
     bits(MPIX_RMW_BOR),
     bits(MPIX_RMW_BXOR),
     {MPIX_RMW_SWAP, false, false, false, false, true, false, false},
+    {MPIX_RMW_NO_OP, false, false, false, false, true, false, false},
+    ordered(MPIX_RMW_MIN),
+    ordered(MPIX_RMW_MAX),
     {MPIX_RMW2_MASK_SWAP, true, false, false, true, false, false, false},
     relation(MPIX_RMW2_COMP_SWAP_LT),
     relation(MPIX_RMW2_COMP_SWAP_LE),
@@ -109,6 +114,10 @@ T modified(Operation const& operation, T target, T a, T b) {
     return target;
   }
   if (operation.op == MPIX_RMW_SWAP) return a;
+  if constexpr (kind == Kind::integer || kind == Kind::real) {
+    if (operation.op == MPIX_RMW_MIN) return std::min(target, a);
+    if (operation.op == MPIX_RMW_MAX) return std::max(target, a);
+  }
   if constexpr (kind == Kind::integer || kind == Kind::real || kind == Kind::complex) {
     if (operation.op == MPIX_RMW_INC) return sum(target, static_cast<T>(1));
     if (operation.op == MPIX_RMW_SUM) return sum(target, a);

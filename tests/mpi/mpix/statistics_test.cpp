@@ -45,7 +45,7 @@ int path_to(bool neighbour) {
 
 MPIX_RMA_Path_statistics statistics_of(int rank, MPI_Comm comm = MPI_COMM_WORLD) {
   MPIX_RMA_Path_statistics statistics{};
-  EXPECT_EQ(MPIX_RMA_Statistics(&comm, rank, &statistics), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Statistics(comm, rank, &statistics), MPI_SUCCESS);
   return statistics;
 }
 
@@ -112,7 +112,7 @@ void put_with_request(int rank, char* target) {
 
 void put_bound(int rank, char* target) {
   MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  EXPECT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, rank, MPI_DOUBLE, &world, nullptr, &bound), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, rank, MPI_DOUBLE, world, nullptr, &bound), MPI_SUCCESS);
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(MPIX_RMA_xfer_bound(bound, doubles, 2, target, 2, nullptr), MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_unbind(&bound), MPI_SUCCESS);
@@ -246,14 +246,14 @@ TEST(Statistics, wrong_arguments_are_errors_that_change_nothing) {
     MPI_Error_class(code, &result);
     return result;
   };
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(&world, size, &statistics)), MPI_ERR_RANK);
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(&world, -7, &statistics)), MPI_ERR_RANK);
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(&world, 0, nullptr)), MPI_ERR_ARG);
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(nullptr, 0, &statistics)), MPI_ERR_COMM);
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(world, size, &statistics)), MPI_ERR_RANK);
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(world, -7, &statistics)), MPI_ERR_RANK);
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(world, 0, nullptr)), MPI_ERR_ARG);
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(MPI_COMM_NULL, 0, &statistics)), MPI_ERR_COMM);
   MPI_Comm none = MPI_COMM_NULL;
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(&none, 0, &statistics)), MPI_ERR_COMM);
+  EXPECT_EQ(error_class(MPIX_RMA_Statistics(none, 0, &statistics)), MPI_ERR_COMM);
   EXPECT_EQ(statistics.messages_sent, 77);
-  EXPECT_EQ(MPIX_RMA_Statistics(&world, MPI_PROC_NULL, &statistics), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Statistics(world, MPI_PROC_NULL, &statistics), MPI_SUCCESS);
   EXPECT_EQ(statistics.messages_sent, 0);
 }
 

@@ -60,7 +60,7 @@ static int get_that_is_seen(MPI_Aint address, int waits, MPI_Request *request)
     static long value;
     MPI_Comm world = MPI_COMM_WORLD;
     if (MPI_SUCCESS !=
-            MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, 1, (void *) address, 1, MPI_LONG, request, &world, NULL) ||
+            MPIX_RMA_xfer_req(MPIX_RMA_GET, &value, 1, MPI_LONG, 1, (void *) address, 1, MPI_LONG, request, &world) ||
         MPI_SUCCESS != MPIX_RMA_Complete(&world, 1)) {
         fprintf(stderr, "the failure is told too early\n");
         return 1;
@@ -88,7 +88,7 @@ static int get_twice_by_object(MPI_Aint address)
     MPI_Request object = MPI_REQUEST_NULL;
     int failed = MPI_SUCCESS != MPIX_Req_set_attr(&object, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
     failed |= MPI_SUCCESS !=
-              MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, 0, &source, 1, MPI_LONG, &object, &world, NULL);
+              MPIX_RMA_xfer_req(MPIX_RMA_GET, &value, 1, MPI_LONG, 0, &source, 1, MPI_LONG, &object, &world);
     failed |= MPI_SUCCESS != MPI_Wait(&object, MPI_STATUS_IGNORE);
     failed |= get_that_is_seen(address, 0, &object);
     return failed;

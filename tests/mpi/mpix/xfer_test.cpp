@@ -264,9 +264,8 @@ TEST(Memory, successor_at_the_same_address_is_reached) {
   MPI_Comm_size(world, &size);
   for (int round = 0; round < 30; ++round) {
     std::vector<void*> bases(static_cast<std::size_t>(size));
-    ASSERT_EQ(
-        rma_allocate(rank % 2 == 1 && round % 3 == 0 ? 0 : 1 << 20, MPI_INFO_NULL, &world, bases.data()),
-        MPI_SUCCESS);
+    ASSERT_EQ(rma_allocate(rank % 2 == 1 && round % 3 == 0 ? 0 : 1 << 20, MPI_INFO_NULL, world, bases.data()),
+              MPI_SUCCESS);
     void* const mine = bases[static_cast<std::size_t>(rank)];
     int const next = (rank + 1) % size;
     long const value = round * 1000 + rank;
@@ -280,7 +279,7 @@ TEST(Memory, successor_at_the_same_address_is_reached) {
     ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
     MPI_Barrier(world);
     if (mine != nullptr) ASSERT_EQ(*static_cast<long*>(mine), round * 1000 + (rank + size - 1) % size);
-    ASSERT_EQ(rma_free(mine, &world), MPI_SUCCESS);
+    ASSERT_EQ(rma_free(mine, world), MPI_SUCCESS);
   }
 }
 
