@@ -16,8 +16,8 @@
 #include "include/mpix_rma.h"
 
 static struct {
-  int (*allocate)(MPI_Aint, MPI_Info, MPI_Comm*, void**);
-  int (*release)(void*, MPI_Comm*);
+  int (*allocate)(MPI_Aint, MPI_Info, MPI_Comm, void**);
+  int (*release)(void*, MPI_Comm);
   int (*transfer)(MPIX_RMA_Op, void*, int, MPI_Datatype, int, void*, int, MPI_Datatype, MPI_Request*,
                   MPI_Comm*, void*);
   int (*complete)(MPI_Comm*, int);
@@ -81,7 +81,7 @@ static void* put_and_get(void* argument) {
 
 static void communicate(int rank, int size) {
   void** const bases = calloc((size_t)size, sizeof *bases);
-  EXPECT(rma.allocate(2 * sizeof(long), MPI_INFO_NULL, &world, bases) == MPI_SUCCESS);
+  EXPECT(rma.allocate(2 * sizeof(long), MPI_INFO_NULL, world, bases) == MPI_SUCCESS);
   const int next = (rank + 1) % size;
   struct round round = {bases[next], next, 1000 * rank};
   put_and_get(&round);
@@ -92,7 +92,7 @@ static void communicate(int rank, int size) {
   pthread_join(thread, NULL);
   MPI_Barrier(world);
   EXPECT(*(long*)bases[rank] == 1000 * ((rank + size - 1) % size) + 599);
-  EXPECT(rma.release(bases[rank], &world) == MPI_SUCCESS);
+  EXPECT(rma.release(bases[rank], world) == MPI_SUCCESS);
   free(bases);
 }
 
@@ -102,7 +102,7 @@ static void fail(int rank) {
   long value = 0;
   void* bases[64];
   EXPECT(rma.classes(&address, &transport) == MPI_SUCCESS);
-  int code = rma.allocate(64, MPI_INFO_NULL, &world, bases);
+  int code = rma.allocate(64, MPI_INFO_NULL, world, bases);
   int class = 0;
   MPI_Error_class(code, &class);
   EXPECT(class == transport);

@@ -29,7 +29,7 @@ class RequestAttacks : public ::testing::Test {
   }
 
   /// A put of one number with a request object.
-  int put_by(MPI_Request* object, long* value, char* where) {
+  int put_by(MPI_Request* object, long* value, long* where) {
     return MPIX_RMA_xfer_req(MPIX_RMA_PUT, value, 1, MPI_LONG, right(), where, 1, MPI_LONG, object, &world);
   }
 
