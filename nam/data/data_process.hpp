@@ -60,6 +60,9 @@ class DataProcess {
     std::uint64_t exposure = 0;     ///< to engines; 0: not yet
     std::uint64_t spare = 0;        ///< as SharedControl has said a second ago
     std::set<SessionId> used_by{};  ///< sessions that reach the window by loads and stores if they map
+    /// failed_syncs() before the last sync of its pages. Nothing: this process has not synced it, and knows
+    /// of no failure of an earlier one.
+    std::optional<std::uint64_t> synced{};
   };
   /// Memory in the grant that belonged to a window.
   struct Piece {
@@ -164,6 +167,7 @@ class DataProcess {
 
   // durability.cpp: the storage file.
   void load_windows();
+  std::uint64_t failed_syncs() const noexcept;
   void begin_storing(Storing storing);
   void store_next(std::shared_ptr<Storing> const& storing);
   void store_part(std::shared_ptr<Storing> const& storing);

@@ -15,6 +15,8 @@ constexpr std::uint64_t background_bytes = 16u << 20;
 /// As many as the largest read and write: less than a millisecond.
 constexpr std::uint64_t bytes_in_a_turn = 1u << 20;
 
+using Pages = StorageFile::Pages;
+
 }  // namespace
 
 /// Called in a new data process whose memory is new: all earlier processes of the server have ended, too.
@@ -33,12 +35,14 @@ void DataProcess::load_windows() {
   file_->clear(end, storage_->bytes() - end);
 }
 
+std::uint64_t DataProcess::failed_syncs() const noexcept { return sync_ ? sync_->failures() : 0; }
+
 /// The session waits until the window is as durable as it is to be. Others do not: the window is written in
 /// turns of the session's user, and a thread waits for the disk.
 void DataProcess::begin_storing(Storing storing) {
   if (!file_) return storing.done(windows_.at(storing.window));
   if (storing.durability == Durability::storage && !sync_) sync_.emplace(loop_, [this] { file_->sync(); });
-  if (sync_) storing.failures = sync_->failures();
+  storing.failures = failed_syncs();
   Connection& connection = *sessions_.at(storing.session).connection;
   store_next(std::make_shared<Storing>(std::move(storing)));
   connection.pause();
@@ -61,12 +65,14 @@ void DataProcess::store_part(std::shared_ptr<Storing> const& storing) {
   if (found == windows_.end()) throw Error(ErrorCode::not_found, "the window was evicted");
   Window const& window = found->second.window;
   std::uint64_t const length = SegmentAllocator::footprint(window.bytes);
-  std::uint64_t const end = file_->store(storage_->descriptor(), window.offset + storing->stored,
+  bool const is_synced = storing->durability == Durability::storage;
+  Pages const pages = is_synced && found->second.synced != storing->failures ? Pages::all : Pages::changed;
+  std::uint64_t const end = file_->store(pages, storage_->descriptor(), window.offset + storing->stored,
                                          length - storing->stored, bytes_in_a_turn);
   storing->stored = end - window.offset;
   if (storing->stored < length) return store_next(storing);
-  if (storing->durability != Durability::storage) return end_storing(*storing, nullptr);
-  if (sync_->failures() != storing->failures)
+  if (!is_synced) return end_storing(*storing, nullptr);
+  if (failed_syncs() != storing->failures)
     throw Error(ErrorCode::internal, "the storage file of the grant could not be written");
   sync_->request([this, storing](Error const* failure) { end_storing(*storing, failure); });
 }
@@ -77,6 +83,7 @@ void DataProcess::end_storing(Storing const& storing, Error const* failure) {
     if (failure != nullptr) throw *failure;
     auto const found = windows_.find(storing.window);
     if (found == windows_.end()) throw Error(ErrorCode::not_found, "the window was evicted");
+    if (storing.durability == Durability::storage) found->second.synced = storing.failures;
     storing.done(found->second);
   } catch (Error const& error) {
     storing.failed();
@@ -97,8 +104,9 @@ void DataProcess::store_all() const noexcept {
   for (auto const& [id, held] : windows_) {
     Window const& window = held.window;
     if (!window.persistent) continue;
+    Pages const pages = held.synced.value_or(0) == failed_syncs() ? Pages::changed : Pages::all;
     try {
-      file_->store(storage_->descriptor(), window.offset, SegmentAllocator::footprint(window.bytes));
+      file_->store(pages, storage_->descriptor(), window.offset, SegmentAllocator::footprint(window.bytes));
       if (window.durability == Durability::storage) file_->sync();
     } catch (std::exception const& error) {
       log(Severity::error, "window " + id + " is not written to storage: " + error.what());
@@ -118,7 +126,7 @@ void DataProcess::store_some() {
           held.window.persistent ? SegmentAllocator::footprint(held.window.bytes) : 0;
       std::uint64_t const begin = id == stored_window_ ? std::min(stored_bytes_, length) : 0;
       std::uint64_t const part = std::min(left, length - begin);
-      file_->store(storage_->descriptor(), held.window.offset + begin, part);
+      file_->store(Pages::changed, storage_->descriptor(), held.window.offset + begin, part);
       left -= part;
       stored_window_ = id;
       stored_bytes_ = begin + part;

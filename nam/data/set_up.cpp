@@ -160,7 +160,8 @@ void DataProcess::keep(Window window, SessionId session, std::optional<SharedCon
   if (!slot) throw Error(ErrorCode::quota, "the grant has no place for another window");
   regions_ += window.regions.size();
   metadata_ += metadata_bytes(window);
-  windows_.emplace(id, Held{std::move(window), session, *slot});
+  Held& held = windows_.emplace(id, Held{std::move(window), session, *slot}).first->second;
+  if (session != 0) held.synced = 0;  // the file has nothing of a new window
 }
 
 }  // namespace mpixrma::nam

@@ -96,21 +96,25 @@ void StorageFile::load(int memory, std::uint64_t offset, std::uint64_t length) c
   }
 }
 
-std::uint64_t StorageFile::store(int memory, std::uint64_t offset, std::uint64_t length,
+std::uint64_t StorageFile::store(Pages pages, int memory, std::uint64_t offset, std::uint64_t length,
                                  std::uint64_t most) const {
   check_length();
   auto const wanted = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
   auto const present = std::make_unique_for_overwrite<std::byte[]>(piece_bytes);
   std::uint64_t const end = offset + length;
-  for (std::uint64_t compared = 0; offset < end && compared < most;) {
+  for (std::uint64_t seen = 0; offset < end && seen < most;) {
     offset = std::min(next_data(memory, offset, end), next_data(descriptor_.get(), offset, end));
     if (offset == end) break;
     std::size_t const bytes = std::min<std::uint64_t>(piece_bytes, end - offset);
     read_all(memory, wanted.get(), offset, bytes, the_memory);
-    read_all(descriptor_.get(), present.get(), offset, bytes, the_file);
-    store_piece(wanted.get(), present.get(), offset, bytes);
+    if (pages == Pages::all) {
+      write_all(descriptor_.get(), wanted.get(), offset, bytes, the_file);
+    } else {
+      read_all(descriptor_.get(), present.get(), offset, bytes, the_file);
+      store_piece(wanted.get(), present.get(), offset, bytes);
+    }
     offset += bytes;
-    compared += bytes;
+    seen += bytes;
   }
   return offset;
 }

@@ -22,11 +22,14 @@ class StorageFile {
   /// Copies [offset, offset + length) of the file into the same range of file `memory`. Throws Error.
   void load(int memory, std::uint64_t offset, std::uint64_t length) const;
 
-  /// Writes the pages of [offset, offset + length) in which file `memory` differs, until `most` bytes were
-  /// compared; returns where it has stopped, offset + length at the end. What is written survives the
-  /// processes of the server; after sync() a crash of the machine, too. Throws Error: the file is gone, was
-  /// cut, or cannot be written.
-  std::uint64_t store(int memory, std::uint64_t offset, std::uint64_t length,
+  /// The pages that store() writes. A page that a failed sync has lost reads as if it were on the disk: only
+  /// `all` writes it again.
+  enum class Pages { changed, all };
+  /// Writes the pages of [offset, offset + length) in which file `memory` differs, or all of them, until it
+  /// has looked at `most` bytes; returns where it has stopped, offset + length at the end. What is written
+  /// survives the processes of the server; after sync() a crash of the machine, too. Throws Error: the file
+  /// is gone, was cut, or cannot be written.
+  std::uint64_t store(Pages pages, int memory, std::uint64_t offset, std::uint64_t length,
                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) const;
   void sync() const;
 
