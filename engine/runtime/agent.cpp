@@ -25,8 +25,10 @@ using std::chrono::microseconds;
 
 // A polling application polls at least once within this time.
 constexpr microseconds glance{20};
-// Number of polls without a message after which the agent returns to the event descriptor.
+// Number of polls without a message after which the agent returns to the event descriptor, or polls half as
+// often.
 constexpr int idle_looks = 16;
+constexpr int most_halvings = 6;
 // Interval for checking processes whose end no descriptor announces, and idle connections.
 constexpr int look_interval_ms = 1000;
 
@@ -84,17 +86,18 @@ bool Agent::serve() {
     } catch (std::bad_alloc const&) {
       log_.write(LogLevel::error, "the agent has no memory to go on");
       forget_wake();
-      (void)pause(trust_);
+      (void)pause(trust_, -1);
     }
   }
 }
 
-void Agent::handle_arrived() {
+bool Agent::handle_arrived() {
   std::lock_guard const held(channel_.lock);
   channel_.look_at_processes();
   bool handled = false;
   while (channel_.drive() != 0) handled = true;
   if (handled) note_handled();
+  return handled;
 }
 
 /// Messages handled without sleeping count as if they had arrived at once.
@@ -123,23 +126,30 @@ bool Agent::linger() {
 
 bool Agent::sleep_until_event() {
   bool looks = false;
-  for (;;) {
+  for (int polls_in_vain = 0;; ++polls_in_vain) {
     if (stopping_.load(std::memory_order_relaxed)) return false;
     if (take_) take_();
-    handle_arrived();
+    if (handle_arrived()) polls_in_vain = 0;
     if (linger()) continue;
+    int const halvings = std::min(polls_in_vain / idle_looks, most_halvings);
     bool busy = false;
+    bool armed = false;
     {
       std::lock_guard const held(channel_.lock);
       busy = channel_.needs_polling();
       looks = channel_.needs_looks() || channel_.parting.is_crowded();
-      if (!busy && channel_.transport.arm()) {
+      armed = (!busy || halvings != 0) && channel_.transport.arm();
+      if (!busy && armed) {
         channel_.set_quiet(true);
         break;
       }
     }
-    // A full queue to a peer, or held stripes: no event announces their end.
-    if (busy && pause(glance)) forget_wake();
+    // A full queue to a peer, or held stripes: no event announces their end. A peer that is stopped leaves
+    // its queue full for long. Messages that arrive are an event.
+    if (busy && pause(glance * (1 << halvings), armed ? channel_.transport.event_fd() : -1)) {
+      forget_wake();
+      polls_in_vain = 0;
+    }
   }
   polls_seen_ = channel_.polls();
   sleep(looks);
@@ -176,7 +186,7 @@ void Agent::yield_to_application() {
   std::uint64_t events = channel_.events();
   microseconds duration = glance;
   for (int idle = 0; idle < idle_looks;) {
-    if (pause(duration)) {
+    if (pause(duration, -1)) {
       forget_wake();
       return;
     }
@@ -190,8 +200,8 @@ void Agent::yield_to_application() {
   }
 }
 
-bool Agent::pause(microseconds duration) const {
-  pollfd sources[] = {{wake_event_.get(), POLLIN, 0}, {inspected_, POLLIN, 0}};
+bool Agent::pause(microseconds duration, int event) const {
+  pollfd sources[] = {{wake_event_.get(), POLLIN, 0}, {inspected_, POLLIN, 0}, {event, POLLIN, 0}};
   timespec const time{0, static_cast<long>(duration.count()) * 1000};
   if (::ppoll(sources, std::size(sources), &time, nullptr) <= 0) return false;
   inspect_if(sources[1].revents);

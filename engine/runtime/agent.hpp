@@ -59,16 +59,17 @@ class Agent {
   bool serve();
   /// Handles everything, then sleeps until an event; returns false if the agent is to stop.
   bool sleep_until_event();
-  /// Handles everything that has arrived.
-  void handle_arrived();
+  /// Handles everything that has arrived; returns true if there was something.
+  bool handle_arrived();
   /// Polls for another message; returns true if there was one.
   bool linger();
   void note_handled() noexcept;
   void sleep(bool looks);
   /// Leaves the messages to the application as long as it polls.
   void yield_to_application();
-  /// Sleeps; returns true if the agent was woken.
-  bool pause(std::chrono::microseconds duration) const;
+  /// Sleeps, no longer than until descriptor `event` is readable (-1: none); returns true if the agent was
+  /// woken.
+  bool pause(std::chrono::microseconds duration, int event) const;
   void inspect_if(short events) const;
   void wake() noexcept;
   void forget_wake() noexcept;

@@ -3,6 +3,10 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include "tests/support/resident_memory.hpp"
 #include "tests/support/session_client.hpp"
 #include "tests/support/session_engine.hpp"
@@ -68,6 +72,34 @@ TEST_F(GreedySession, BoundsAnswersThatNobodyTakes) {
   // All are answered when there is room.
   EXPECT_TRUE(client.wait([&] { return client.data_bytes() == 8 + 300 * mib; }));
   EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_GOES_ON);
+  EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
+}
+
+/// How often the agents of this process have gone to sleep.
+std::uint64_t sleeps_of_agents() {
+  std::uint64_t sleeps = 0;
+  for (auto const& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    std::string name;
+    for (std::string word; status >> word;) {
+      if (word == "Name:") status >> name;
+      std::uint64_t count = 0;
+      if (word == "voluntary_ctxt_switches:" && status >> count && name == "mpix-agent") sleeps += count;
+    }
+  }
+  return sleeps;
+}
+
+/// No event announces that a client takes answers again: the agent polls, but seldom.
+TEST_F(GreedySession, WaitsForAnswersToLeaveWithoutBusyPolling) {
+  SessionClient client = client_of(session_);
+  ASSERT_TRUE(client.connect());
+  flood(client, 64);
+  ::sleep(1);
+  std::uint64_t const before = sleeps_of_agents();
+  ASSERT_GT(before, 0u);
+  ::sleep(2);
+  EXPECT_LT(sleeps_of_agents() - before, 4000u);  // one in 20 us would be 100,000
   EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
 }
 
