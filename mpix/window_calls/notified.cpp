@@ -21,20 +21,27 @@ int with_counter(char const* call, MPI_Win win, int index, Use use) noexcept {
   });
 }
 
-int notified(char const* call, MPI_Win win, mpix_host_notified const& operation, MPI_Request* request,
-             bool wants_request) noexcept {
+/// Starts the operation of a call without a request.
+int notified(char const* call, MPI_Win win, mpix_host_notified const& operation) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
-    if (wants_request && request == nullptr)
-      return raise_on(call, win, MPI_ERR_REQUEST, "request is a null pointer");
+    if (operation.rank == MPI_PROC_NULL) return MPI_SUCCESS;
+    return told_of_counter(call, win, ops.window_notified(number_of(win), &operation, nullptr));
+  });
+}
+
+/// Starts the operation of a call with a request.
+int notified(char const* call, MPI_Win win, mpix_host_notified const& operation,
+             MPI_Request* request) noexcept {
+  return with_window(call, win, [&](mpix_host_ops const& ops) {
+    if (request == nullptr) return raise_on(call, win, MPI_ERR_REQUEST, "request is a null pointer");
     if (operation.rank == MPI_PROC_NULL) {
-      if (wants_request) *request = completed_request();
+      *request = completed_request();
       return MPI_SUCCESS;
     }
     mpix_handle_t made = 0;
-    int const error_class = ops.window_notified(number_of(win), &operation, wants_request ? &made : nullptr);
-    if (error_class != MPI_SUCCESS) return told_of_counter(call, win, error_class);
-    if (wants_request) *request = handle_of<MPI_Request>(made);
-    return MPI_SUCCESS;
+    int const error_class = ops.window_notified(number_of(win), &operation, &made);
+    if (error_class == MPI_SUCCESS) *request = handle_of<MPI_Request>(made);
+    return told_of_counter(call, win, error_class);
   });
 }
 
@@ -151,8 +158,7 @@ int MPIX_Put_notify(void const* origin_addr, int origin_count, MPI_Datatype orig
                     int notification_idx, MPI_Win win) {
   return notified("MPIX_Put_notify", win,
                   describe(put_kind, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, notification_idx),
-                  nullptr, false);
+                           target_count, target_datatype, notification_idx));
 }
 
 int MPIX_Rput_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
@@ -161,7 +167,7 @@ int MPIX_Rput_notify(void const* origin_addr, int origin_count, MPI_Datatype ori
   return notified("MPIX_Rput_notify", win,
                   describe(put_kind, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                            target_count, target_datatype, notification_idx),
-                  request, true);
+                  request);
 }
 
 int MPIX_Get_notify(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
@@ -169,8 +175,7 @@ int MPIX_Get_notify(void* origin_addr, int origin_count, MPI_Datatype origin_dat
                     int notification_idx, MPI_Win win) {
   return notified("MPIX_Get_notify", win,
                   describe(get_kind, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, notification_idx),
-                  nullptr, false);
+                           target_count, target_datatype, notification_idx));
 }
 
 int MPIX_Rget_notify(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
@@ -179,7 +184,7 @@ int MPIX_Rget_notify(void* origin_addr, int origin_count, MPI_Datatype origin_da
   return notified("MPIX_Rget_notify", win,
                   describe(get_kind, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                            target_count, target_datatype, notification_idx),
-                  request, true);
+                  request);
 }
 
 int MPIX_Accumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -187,8 +192,7 @@ int MPIX_Accumulate_notify(void const* origin_addr, int origin_count, MPI_Dataty
                            MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win) {
   return notified("MPIX_Accumulate_notify", win,
                   accumulation(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                               target_count, target_datatype, op, notification_idx),
-                  nullptr, false);
+                               target_count, target_datatype, op, notification_idx));
 }
 
 int MPIX_Raccumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -198,7 +202,7 @@ int MPIX_Raccumulate_notify(void const* origin_addr, int origin_count, MPI_Datat
   return notified("MPIX_Raccumulate_notify", win,
                   accumulation(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                                target_count, target_datatype, op, notification_idx),
-                  request, true);
+                  request);
 }
 
 int MPIX_Get_accumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -208,8 +212,7 @@ int MPIX_Get_accumulate_notify(void const* origin_addr, int origin_count, MPI_Da
   return notified("MPIX_Get_accumulate_notify", win,
                   fetching(accumulation(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                                         target_count, target_datatype, op, notification_idx),
-                           result_addr, result_count, result_datatype),
-                  nullptr, false);
+                           result_addr, result_count, result_datatype));
 }
 
 int MPIX_Rget_accumulate_notify(void const* origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -221,5 +224,5 @@ int MPIX_Rget_accumulate_notify(void const* origin_addr, int origin_count, MPI_D
                   fetching(accumulation(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                                         target_count, target_datatype, op, notification_idx),
                            result_addr, result_count, result_datatype),
-                  request, true);
+                  request);
 }
