@@ -9,8 +9,12 @@
  *
  * Functions whose names end in _c take their counts as MPI_Count and otherwise equal those without _c.
  *
- * Thread level: every function may be called by any thread that may call MPI. Unless it is called
- * collective, a function is local: it needs no action of the application at any other process.
+ * Every function may be called by any thread that may call MPI. Unless it is called collective, a function
+ * is local: it needs no action of the application at any other process.
+ *
+ * Threads: MPIX_RMA_Complete and MPIX_RMA_Fence cover every operation, of any thread, whose call happens
+ * before theirs; a concurrent call may or may not be covered. Operations that two threads issue concurrently
+ * have no issue order. One thread at a time may use a request object.
  *
  * Errors: every function returns an MPI error code after invoking the error handler of the communicator
  * (MPI_COMM_WORLD's without a valid communicator argument) with it. A rejected call changes nothing. Each

@@ -53,7 +53,7 @@ constexpr mpix_engine_parameter table[] = {
      "grants each of them less."},
     {"join_size", size_kind, FIELD(join_bytes), kib, mib, 60 * kib, 1, nullptr, "bytes", 6,
      "Largest batch: a message with several small operations to one target, which are collected while "
-     "earlier messages are in flight (docs/semantics.md, Paths). 0: each operation is a message of its "
+     "earlier messages are in flight (docs/semantics.md, Protocols). 0: each operation is a message of its "
      "own."},
     {"target_memory", size_kind, FIELD(target_memory_bytes), 64 * kib, tib, 8 * mib, 0, nullptr, "bytes", 6,
      "Memory for operations that wait to be sent to one target. A call that needs more waits, and drives "
@@ -84,7 +84,7 @@ constexpr mpix_engine_parameter table[] = {
     // The time of a wake-up of the agent: a polling process occasionally pauses for that long.
     {"mailbox_us", number_kind, FIELD(mailbox_us), 1, 1000, 20, 1, nullptr, "microseconds", 6,
      "How long an origin waits for a process of its host to poll its ring, which serves operations on "
-     "memory that is not mapped, before it uses another protocol (docs/semantics.md, Paths). After such "
+     "memory that is not mapped, before it uses another protocol (docs/semantics.md, Protocols). After such "
      "a time-out it avoids the ring for some operations. 0: the ring is not used."},
     {"agent_poll_us", number_kind, FIELD(agent_poll_us), 1, 1000000, 500, 0, nullptr, "microseconds", 6,
      "Interval at which the agent checks whether an application that polls, or issues operations, still "

@@ -18,8 +18,9 @@ extern "C" {
  *
  * Collective; the communicator's operations must be complete. An operation with MPIX_RMA_ATTR_NOTIFY
  * increments the counter `notify_index` of its target after the target's memory holds its result (PUT,
- * ACCUMULATE, rmw) or has been read (GET). Counters are 64 bits wide. MPI_Comm_dup does not copy them;
- * MPI_Comm_free frees them.
+ * ACCUMULATE, rmw) or has been read (GET). The increment covers this operation only; others are covered if
+ * they are ordered before it (docs/semantics.md, Notification). Counters are 64 bits wide. MPI_Comm_dup does
+ * not copy them; MPI_Comm_free frees them.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative); MPI_ERR_NO_MEM; on all ranks.
  */

@@ -10,7 +10,8 @@ extern "C" {
 typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
     MPIX_RMA_PUT = 1,       /**< origin memory to target memory */
     MPIX_RMA_GET = 2,       /**< target memory to origin memory */
-    MPIX_RMA_ACCUMULATE = 3 /**< combine origin memory into target memory */
+    MPIX_RMA_ACCUMULATE = 3 /**< combine origin memory into target memory. Without MPIX_RMA_ATTR_ATOMICITY
+                                 concurrent updates of an element can be lost */
 } MPIX_RMA_Op;
 
 /**
@@ -23,7 +24,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this process
  *                         included; MPI_PROC_NULL: the call does nothing
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
- *                         registered, or any other memory that it may read and write
+ *                         registered, or any other memory that the target may read (GET), write (PUT), or
+ *                         read and write (ACCUMULATE)
  * @param target_count     elements of target_datatype, not negative
  * @param target_datatype  committed datatype; all its elements together have as many data bytes as the
  *                         origin's. The padding of pair types does not count and is not accessed on either
@@ -47,10 +49,10 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *         request object that is in use); MPI_ERR_BUFFER (null origin; also unmapped memory at origin_addr, which
  *         is detected only for a PUT or GET whose target memory is on the same host and not allocated by the
  *         library; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target, unknown attribute,
- *         notification index out of range); the address class (the target memory is not mapped or not
- *         writable, or extends beyond its allocation; or origin_addr is device memory of CUDA or ROCm) and
- *         the transport class of MPIX_RMA_Error_classes, and MPI_ERR_NO_MEM; these three may also come from
- *         the request's completion or from MPIX_RMA_Complete.
+ *         notification index out of range); the address class (the target memory is not mapped, or not
+ *         readable or writable as above, or extends beyond its allocation; or origin_addr is device memory
+ *         of CUDA or ROCm) and the transport class of MPIX_RMA_Error_classes, and MPI_ERR_NO_MEM; these three
+ *         may also come from the request's completion or from MPIX_RMA_Complete.
  */
 MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count,
                                MPI_Datatype origin_datatype, int target_rank, void *target_addr,

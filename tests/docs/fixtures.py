@@ -32,6 +32,8 @@ PROGRAMS = {
     ("README.md", "c"): ("readme.c", ["cc -Wall readme.c $(pkg-config --cflags --libs mpix-rma) -o readme", "mpirun -np 2 ./readme"]),
     ("README.md", "fortran"): ("readme.f90", [
         "mpifort readme.f90 $(pkg-config --cflags --libs mpix-rma-fortran) -o readme_f", "mpirun -np 2 ./readme_f"]),
+    ("docs/semantics.md", "c"): ("semantics.c", ["cc -Wall semantics.c $(pkg-config --cflags --libs mpix-rma) -o semantics",
+                                                 "mpirun -np 2 ./semantics"]),
     ("docs/nam.md", "c"): ("nam.c", ["cc -Wall nam.c $(pkg-config --cflags --libs mpix-rma) -o nam", "mpirun -np 1 ./nam"]),
     ("docs/nam.md", "python"): ("nam.py", ["mpirun -np 2 --mca osc mpix python3 nam.py \"$(mpix-nam lookup field)\""]),
 }
