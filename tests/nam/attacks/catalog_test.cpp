@@ -221,9 +221,39 @@ TEST_F(Catalogs, RepairLeavesCatalogOfRunningServerAlone) {
   EXPECT_FALSE(std::filesystem::exists(catalog().string() + ".damaged"));
 }
 
+/// Overwrites a part of the file, and writes it back in the end.
+class Damage {
+ public:
+  explicit Damage(std::filesystem::path const& file)
+      : file_(file, std::ios::in | std::ios::out | std::ios::binary),
+        at_(static_cast<std::streamoff>(std::filesystem::file_size(file) / 2)),
+        before_(10000, '\0') {
+    file_.seekg(at_);
+    file_.read(before_.data(), static_cast<std::streamsize>(before_.size()));
+    write(std::string(before_.size(), '\x5a'));
+  }
+  ~Damage() { write(before_); }
+  Damage(Damage const&) = delete;
+  Damage& operator=(Damage const&) = delete;
+
+ private:
+  void write(std::string const& bytes) {
+    file_.seekp(at_);
+    file_ << bytes << std::flush;
+    EXPECT_TRUE(file_.good());
+  }
+
+  std::fstream file_;
+  std::streamoff at_;
+  std::string before_;
+};
+
 TEST_F(Catalogs, RepairLeavesLockedOrForbiddenCatalogAlone) {
   server_.start();
-  (void)make_persistent(server_.grant(1u << 20), 100, 1);
+  {
+    Session session = Session::open(server_.grant(16u << 20));
+    for (int i = 0; i < 200; ++i) (void)session.allocate({8}, {1}, {.persistent = true});
+  }
   server_.stop();
   auto const inode = [&] {
     struct stat status {};
@@ -233,6 +263,7 @@ TEST_F(Catalogs, RepairLeavesLockedOrForbiddenCatalogAlone) {
   {
     Database other(catalog(), Database::Mode::existing);
     other.run("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE");
+    Damage const damage(catalog());  // a sound catalog is never replaced
     EXPECT_NE(check("--repair"), exit_ok);
   }
   EXPECT_EQ(inode(), before);
