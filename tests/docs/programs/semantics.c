@@ -1,5 +1,6 @@
-/* The program around the snippets of docs/semantics.md: each rank is the origin of the next one's notifications, and the
- * target of the previous one's. The parts are large and small, in allocated memory and in static memory. */
+/* The program around the snippets of docs/semantics.md: each rank is the origin of the next one's notifications, and
+ * the target of the previous one's. The parts are large and small, in allocated memory and in static memory. A third
+ * form has ORDERING on every PUT in the place of the Fence. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <stdlib.h>
@@ -40,16 +41,25 @@ int main(int argc, char **argv)
     for (int round = 1; round <= rounds; ++round) {
         const int n = round % 4 == 0 ? most : 3;
         MPI_Request request;
-        for (int form = 0; form < 2; ++form) {
-            const double value = 2 * round + form;
+        for (int form = 0; form < 3; ++form) {
+            const double value = 3 * round + form;
             for (int i = 0; i < parts; ++i)
                 for (int k = 0; k < n; ++k) data[i][k] = value;
             MPIX_RMA_Reset_notify_value(comm, 0, NULL);
             MPI_Barrier(comm);
             if (form == 0) {
                 /* snippet 1 */
-            } else {
+            } else if (form == 1) {
                 /* snippet 2 */
+            } else {
+                MPIX_RMA_Attributes ordered = {.set = MPIX_RMA_ATTR_ORDERING};
+                for (int i = 0; i < parts; ++i) {
+                    if (i == parts - 1) ordered.set |= MPIX_RMA_ATTR_NOTIFY; /* counter 0 */
+                    MPIX_RMA_xfer(MPIX_RMA_PUT, data[i], n, MPI_DOUBLE, target, place[i], n, MPI_DOUBLE, NULL, &comm,
+                                  &ordered);
+                }
+                MPIX_RMA_Wait_notify_value(comm, 0, 1, &request);
+                MPI_Wait(&request, MPI_STATUS_IGNORE);
             }
             right = right && all_are(value, bases[self], n);
             MPIX_RMA_Complete(&comm, target);
