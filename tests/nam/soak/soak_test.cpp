@@ -2,13 +2,16 @@
 /// killed and its disk is full now and then. Each acknowledged byte is checked. MPIX_NAM_SOAK_SECONDS (300)
 /// is the duration, MPIX_TEST_SEED repeats the choices, though not the timing.
 #include <grp.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <cstdlib>
 #include <random>
+#include <set>
 
 #include "nam/protocol/user_secret.hpp"
 #include "tests/nam/server_fixture.hpp"
@@ -112,6 +115,16 @@ class Soak : public ::testing::Test {
     ::_exit(0);
   }
 
+  /// Returns when the process has closed its connections: on a loaded machine, long after the signal. Until
+  /// then a client that maps memory takes it for alive.
+  static void end(pid_t process) {
+    engine::FileDescriptor const watched(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+    if (!watched) return;
+    ::kill(process, SIGKILL);
+    pollfd ended{watched.get(), POLLIN, 0};
+    (void)::poll(&ended, 1, longest_recovery_ms);
+  }
+
   static void reap(pid_t process) {
     if (process > 0) ::waitpid(process, nullptr, 0);
   }
@@ -130,16 +143,17 @@ class Soak : public ::testing::Test {
     try {
       Json const grant = server_->show(grants_[random_() % user_count]);
       if (!is_ready(grant)) return;
-      killed_ = grant.at("pid").get<pid_t>();
-      ::kill(killed_, SIGKILL);
+      auto const process = grant.at("pid").get<pid_t>();
+      killed_.insert(process);
+      end(process);
       ++kills_of_data_;
     } catch (Error const&) {  // the control process is just starting
     }
   }
 
-  /// On a loaded machine the server may not have noticed yet that the last killed process has ended.
+  /// On a loaded machine the server may not have noticed yet that a killed process has ended.
   bool is_ready(Json const& grant) const {
-    return grant.at("ready").get<bool>() && grant.at("pid").get<pid_t>() != killed_;
+    return grant.at("ready").get<bool>() && !killed_.contains(grant.at("pid").get<pid_t>());
   }
 
   bool all_grants_are_ready() const {
@@ -170,7 +184,7 @@ class Soak : public ::testing::Test {
     }
     ledger_->deaths++;
     server_->kill();
-    for (pid_t const process : data) ::kill(process, SIGKILL);
+    for (pid_t const process : data) end(process);
     for (ClientRecord& client : ledger_->clients) {
       for (Block& block : client.blocks) block.forget_unpersisted();
     }
@@ -242,7 +256,7 @@ class Soak : public ::testing::Test {
   std::optional<TestServer> server_;
   std::vector<Locator> grants_;
   std::array<pid_t, client_count> clients_{};
-  pid_t killed_ = -1;  ///< the data process that was killed last
+  std::set<pid_t> killed_;  ///< data processes
   int kills_of_clients_ = 0;
   int kills_of_data_ = 0;
   int kills_of_main_ = 0;
