@@ -5,6 +5,9 @@
 #   All C++ sources of TARGET as one, or BATCH of them at a time.
 # mpix_unity_by_folder(TARGET)
 #   The C++ sources of each folder as one. In the directory that has made TARGET.
+# mpix_unity_test(TARGET)
+#   A test program, compiled as one. A name at the beginning of one test is a local variable in the next: a build without
+#   unity finds what hides a name of the same source.
 function(mpix_unity target)
   if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
     return()
@@ -30,4 +33,15 @@ function(mpix_unity_by_folder target)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+add_library(mpix_fewer_warnings INTERFACE)
+target_compile_options(mpix_fewer_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>
+                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+function(mpix_unity_test target)
+  mpix_unity(${target} 16)  # as many at a time as take a compiler some seconds
+  get_target_property(together ${target} UNITY_BUILD)
+  if(together)
+    target_link_libraries(${target} PRIVATE mpix_fewer_warnings)  # behind mpix_warnings
+  endif()
 endfunction()

@@ -15,7 +15,7 @@ namespace {
 class CompletionWatch : public EnginePath {};
 INSTANTIATE_TEST_SUITE_P(Paths, CompletionWatch, every_path(), path_name);
 
-constexpr std::size_t room = 100000;
+constexpr std::size_t watched_bytes = 100000;
 
 void wait_for(Engine& engine, Waiter const& waiter) {
   engine.wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
@@ -23,14 +23,14 @@ void wait_for(Engine& engine, Waiter const& waiter) {
 
 TEST_P(CompletionWatch, tells_that_data_are_there_and_buffers_free) {
   run_job(2, configure, [](Rank& rank) {
-    std::vector<std::uint8_t> memory(room, 0);
-    ASSERT_EQ(rank.engine().attach(memory.data(), room), Status::ok);
+    std::vector<std::uint8_t> memory(watched_bytes, 0);
+    ASSERT_EQ(rank.engine().attach(memory.data(), watched_bytes), Status::ok);
     rank.show(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
       Engine& engine = rank.engine();
       Peer& peer = rank.peer(1);
-      for (std::size_t const bytes : {std::size_t{8}, std::size_t{3000}, room}) {
+      for (std::size_t const bytes : {std::size_t{8}, std::size_t{3000}, watched_bytes}) {
         std::vector<std::uint8_t> origin(bytes, static_cast<std::uint8_t>(bytes + 1));
         std::vector<std::uint8_t> back(bytes, 0);
         Waiter put_waiter;
@@ -61,8 +61,8 @@ TEST_P(CompletionWatch, tells_that_data_are_there_and_buffers_free) {
 
 TEST_P(CompletionWatch, tells_nothing_while_the_target_is_stopped) {
   run_job(2, configure, [](Rank& rank) {
-    std::vector<std::uint8_t> memory(room, 0);
-    ASSERT_EQ(rank.engine().attach(memory.data(), room), Status::ok);
+    std::vector<std::uint8_t> memory(watched_bytes, 0);
+    ASSERT_EQ(rank.engine().attach(memory.data(), watched_bytes), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, static_cast<std::uint64_t>(::getpid()));
     rank.barrier();

@@ -13,7 +13,7 @@ namespace {
 
 using test::Child;
 
-constexpr std::size_t page = 4096;
+constexpr std::size_t page_bytes = 4096;
 
 /// Memory that is private to a forked process, at the same address.
 class Pages {
@@ -44,9 +44,9 @@ class Pages {
 /// Returns the child's memory, read by another mechanism.
 std::vector<std::byte> content(Child const& child, Pages const& pages) {
   std::vector<std::byte> result(pages.size());
-  for (std::size_t at = 0; at < pages.size(); at += page) {
-    iovec const here{result.data() + at, page};
-    iovec const there{pages.data() + at, page};
+  for (std::size_t at = 0; at < pages.size(); at += page_bytes) {
+    iovec const here{result.data() + at, page_bytes};
+    iovec const there{pages.data() + at, page_bytes};
     (void)::process_vm_readv(child.pid(), &here, 1, &there, 1, 0);
   }
   return result;
@@ -63,11 +63,11 @@ RmaOp transfer(OpKind direction, Pages const& origin, Layout const& origin_layou
   return made;
 }
 
-constexpr std::size_t limits[] = {1, 37, 1000, page, cross_memory_call_bytes};
+constexpr std::size_t limits[] = {1, 37, 1000, page_bytes, cross_memory_call_bytes};
 
 TEST(CrossMemory, contiguous_data_arrive_whatever_fits_into_a_call) {
-  Pages const origin(4 * page);
-  Pages const target(4 * page);
+  Pages const origin(4 * page_bytes);
+  Pages const target(4 * page_bytes);
   Child const child([] {});
   Layout const all = Layout::contiguous(origin.size());
   for (std::size_t const limit : limits) {
@@ -84,8 +84,8 @@ TEST(CrossMemory, contiguous_data_arrive_whatever_fits_into_a_call) {
 }
 
 TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
-  Pages const origin(8 * page);
-  Pages const target(8 * page);
+  Pages const origin(8 * page_bytes);
+  Pages const target(8 * page_bytes);
   Child const child([] {});
   // More pieces than fit into one call, with other lengths on the other side.
   Dimension const every_50[] = {{600, 50}};
@@ -131,31 +131,31 @@ TEST(CrossMemory, a_call_that_moves_less_than_it_was_asked_for_is_gone_on_with) 
 }
 
 TEST(CrossMemory, missing_memory_of_the_target_is_told_after_what_stands_before_it) {
-  Pages const origin(4 * page);
-  Pages const target(4 * page);
+  Pages const origin(4 * page_bytes);
+  Pages const target(4 * page_bytes);
   origin.number(1);
-  Child const child([&] { target.unmap_from(2 * page); });
+  Child const child([&] { target.unmap_from(2 * page_bytes); });
   Layout const all = Layout::contiguous(origin.size());
   for (std::size_t const limit : {std::size_t{1000}, cross_memory_call_bytes}) {
     EXPECT_EQ(execute_across(transfer(OpKind::put, origin, all, target, all), child.pid(), limit),
               Status::bad_address);
     std::vector<std::byte> const arrived = content(child, target);
-    EXPECT_EQ(std::memcmp(arrived.data(), origin.data(), 2 * page), 0);
+    EXPECT_EQ(std::memcmp(arrived.data(), origin.data(), 2 * page_bytes), 0);
     EXPECT_EQ(execute_across(transfer(OpKind::get, origin, all, target, all), child.pid(), limit),
               Status::bad_address);
   }
 }
 
 TEST(CrossMemory, missing_memory_of_the_origin_is_told_from_that_of_the_target) {
-  Pages const origin(4 * page);
-  Pages const target(4 * page);
+  Pages const origin(4 * page_bytes);
+  Pages const target(4 * page_bytes);
   Child const child([] {});
-  origin.unmap_from(3 * page);
-  ASSERT_EQ(::mprotect(origin.data() + 2 * page, page, PROT_READ), 0);
-  Layout const three = Layout::contiguous(3 * page);
-  Layout const four = Layout::contiguous(4 * page);
-  Dimension const rows[] = {{4, page}};
-  Layout const pieces{page, rows, {}};
+  origin.unmap_from(3 * page_bytes);
+  ASSERT_EQ(::mprotect(origin.data() + 2 * page_bytes, page_bytes, PROT_READ), 0);
+  Layout const three = Layout::contiguous(3 * page_bytes);
+  Layout const four = Layout::contiguous(4 * page_bytes);
+  Dimension const rows[] = {{4, page_bytes}};
+  Layout const pieces{page_bytes, rows, {}};
   for (std::size_t const limit : {std::size_t{1000}, cross_memory_call_bytes}) {
     auto const run = [&](OpKind direction, Layout const& layout, Layout const& target_layout) {
       return execute_across(transfer(direction, origin, layout, target, target_layout), child.pid(), limit);
@@ -165,7 +165,7 @@ TEST(CrossMemory, missing_memory_of_the_origin_is_told_from_that_of_the_target) 
     EXPECT_EQ(run(OpKind::put, pieces, four), Status::bad_origin);
     EXPECT_EQ(run(OpKind::get, three, three), Status::bad_origin);  // that page is read-only
     EXPECT_EQ(run(OpKind::get, pieces, four), Status::bad_origin);
-    EXPECT_EQ(run(OpKind::get, Layout::contiguous(2 * page), Layout::contiguous(2 * page)), Status::ok);
+    EXPECT_EQ(run(OpKind::get, Layout::contiguous(2 * page_bytes), Layout::contiguous(2 * page_bytes)), Status::ok);
   }
 }
 

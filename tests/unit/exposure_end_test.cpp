@@ -12,9 +12,10 @@
 namespace mpixrma::engine {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+class ExposureEndPaths : public EnginePath {};
+INSTANTIATE_TEST_SUITE_P(Paths, ExposureEndPaths, every_path(), path_name);
 
-TEST_P(EnginePath, a_withdrawn_exposure_is_stale_also_when_another_has_its_place) {
+TEST_P(ExposureEndPaths, a_withdrawn_exposure_is_stale_also_when_another_has_its_place) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     ExposureId const first = shown_id(rank, 1);
     std::int64_t value = 3;
@@ -50,7 +51,7 @@ TEST_P(EnginePath, a_withdrawn_exposure_is_stale_also_when_another_has_its_place
   });
 }
 
-TEST_P(EnginePath, exposures_end_with_the_allocation) {
+TEST_P(ExposureEndPaths, exposures_end_with_the_allocation) {
   run_job(2, configure, [](Rank& rank) {
     void* base = nullptr;
     ASSERT_EQ(rank.engine().allocate(length, &base), Status::ok);
@@ -80,7 +81,7 @@ TEST_P(EnginePath, exposures_end_with_the_allocation) {
 }
 
 /// An access to a temporary exposure reaches exactly that exposure, or fails with a stale id.
-TEST_P(EnginePath, exposures_that_come_and_go_are_never_taken_for_each_other) {
+TEST_P(ExposureEndPaths, exposures_that_come_and_go_are_never_taken_for_each_other) {
   run_job(3, configure, [](Rank& rank) {
     constexpr std::size_t pieces = 4;
     constexpr std::size_t words = 3000;
@@ -137,7 +138,7 @@ TEST_P(EnginePath, exposures_that_come_and_go_are_never_taken_for_each_other) {
 }
 
 /// Processes with different exposures agree on one id.
-TEST_P(EnginePath, an_exposure_can_have_one_name_at_all_processes) {
+TEST_P(ExposureEndPaths, an_exposure_can_have_one_name_at_all_processes) {
   run_job(2, configure, [](Rank& rank) {
     Engine& engine = rank.engine();
     std::vector<std::int64_t> memory(100, rank.rank());

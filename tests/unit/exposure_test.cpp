@@ -12,9 +12,10 @@
 namespace mpixrma::engine {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+class ExposurePaths : public EnginePath {};
+INSTANTIATE_TEST_SUITE_P(Paths, ExposurePaths, every_path(), path_name);
 
-TEST_P(EnginePath, operations_on_exposed_memory_move_the_values) {
+TEST_P(ExposurePaths, operations_on_exposed_memory_move_the_values) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     Engine& engine = rank.engine();
     std::vector<std::int64_t> values(length / 8);
@@ -51,7 +52,7 @@ TEST_P(EnginePath, operations_on_exposed_memory_move_the_values) {
   });
 }
 
-TEST_P(EnginePath, what_lies_outside_of_an_exposure_is_refused_and_stays) {
+TEST_P(ExposurePaths, what_lies_outside_of_an_exposure_is_refused_and_stays) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     std::vector<std::byte> buffer(2 * length, std::byte{1});
     if (rank.rank() == 0) {
@@ -92,7 +93,7 @@ TEST_P(EnginePath, what_lies_outside_of_an_exposure_is_refused_and_stays) {
   });
 }
 
-TEST_P(EnginePath, rows_that_lie_within_an_exposure_are_moved_from_wherever_they_begin) {
+TEST_P(ExposurePaths, rows_that_lie_within_an_exposure_are_moved_from_wherever_they_begin) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     if (rank.rank() == 0) {
       std::int64_t values[2] = {7, 8};
@@ -111,7 +112,7 @@ TEST_P(EnginePath, rows_that_lie_within_an_exposure_are_moved_from_wherever_they
   });
 }
 
-TEST_P(EnginePath, an_exposure_permits_its_rights_and_no_others) {
+TEST_P(ExposurePaths, an_exposure_permits_its_rights_and_no_others) {
   for (Rights const rights : {Rights::read, Rights::write, Rights::update, Rights::read | Rights::update}) {
     run_job(2, configure, [&](Rank& rank) {
       Exposed exposed(rank, true, rights);
@@ -142,7 +143,7 @@ TEST_P(EnginePath, an_exposure_permits_its_rights_and_no_others) {
   }
 }
 
-TEST_P(EnginePath, a_counter_is_named_by_an_exposure_too) {
+TEST_P(ExposurePaths, a_counter_is_named_by_an_exposure_too) {
   with_both_kinds(configure, Rights::write | Rights::update, [](Rank& rank, Exposed& exposed) {
     if (rank.rank() == 1) std::memset(exposed.at(0), 0, 8);
     rank.barrier();

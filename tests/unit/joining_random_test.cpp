@@ -14,7 +14,8 @@
 namespace mpixrma::engine {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Joining, join_cases, name_of_case);
+class JoiningAtRandom : public Joining {};
+INSTANTIATE_TEST_SUITE_P(Sizes, JoiningAtRandom, join_cases, name_of_case);
 
 /// Operations of several origins on one target: ordered updates of their own cells, and shared counters.
 class Mixture {
@@ -176,7 +177,7 @@ class Mixture {
   std::deque<Got> gets_;
 };
 
-TEST_P(Joining, random_operations_of_several_origins_leave_what_a_model_says) {
+TEST_P(JoiningAtRandom, random_operations_of_several_origins_leave_what_a_model_says) {
   std::uint64_t const seed = test::seed();
   run_job(3, messages, [seed](Rank& rank) {
     Mixture mixture(rank, seed);

@@ -10,14 +10,14 @@
 #include <thread>
 
 #include "tests/support/exposed.hpp"
+#include "tests/support/pages.hpp"
 #include "tests/support/resident.hpp"
 
 namespace mpixrma::engine {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
-
-std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+class LargeMemoryPaths : public EnginePath {};
+INSTANTIATE_TEST_SUITE_P(Paths, LargeMemoryPaths, every_path(), path_name);
 
 std::size_t pages_of(int file) {
   struct stat status {};
@@ -45,7 +45,7 @@ void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
 }
 
 // RDMA registers memory with the network, which allocates its pages, so that path is excluded.
-TEST_P(EnginePath, ExposesSharedAndFileMappingsWithoutMakingPages) {
+TEST_P(LargeMemoryPaths, ExposesSharedAndFileMappingsWithoutMakingPages) {
   if (GetParam().paths == MPIX_ENGINE_PATH_RDMA) GTEST_SKIP() << "memory is registered with the network";
   for (std::size_t const bytes : {std::size_t{4} << 20, std::size_t{2000} << 20}) {
     run_job(2, configure, [=](Rank& rank) {

@@ -1,5 +1,6 @@
 // The map of this process's memory: rights of ranges, gaps, and files that end within a mapping.
 #include "engine/memory/memory_map.hpp"
+#include "tests/support/pages.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -12,8 +13,6 @@
 
 namespace mpixrma::engine {
 namespace {
-
-std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 
 class Mapped {
  public:

@@ -13,16 +13,16 @@ namespace {
 constexpr std::size_t bytes = 1 << 16;
 
 /// A mapping whose memory type is recorded in UCX.
-class Pages {
+class DevicePages {
  public:
-  explicit Pages(int protection)
+  explicit DevicePages(int protection)
       : base_(::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
-  ~Pages() {
+  ~DevicePages() {
     forget();
     ::munmap(base_, bytes);
   }
-  Pages(Pages const&) = delete;
-  Pages& operator=(Pages const&) = delete;
+  DevicePages(DevicePages const&) = delete;
+  DevicePages& operator=(DevicePages const&) = delete;
 
   void record(ucs_memory_type_t type) const {
     forget();
@@ -49,14 +49,14 @@ struct MemoryType : testing::Test {
   void TearDown() override {
     if (context != nullptr) ucp_cleanup(context);
   }
-  bool holds(Pages const& pages) const { return memory.holds(pages.base() + 64, 128, true); }
+  bool holds(DevicePages const& pages) const { return memory.holds(pages.base() + 64, 128, true); }
 
   ucp_context_h context = nullptr;
   DeviceMemory memory;
 };
 
 TEST_F(MemoryType, is_what_ucx_has_recorded) {
-  Pages const pages(PROT_READ | PROT_WRITE);
+  DevicePages const pages(PROT_READ | PROT_WRITE);
   EXPECT_FALSE(holds(pages));
   for (auto const type : {UCS_MEMORY_TYPE_CUDA, UCS_MEMORY_TYPE_ROCM}) {
     pages.record(type);
@@ -71,8 +71,8 @@ TEST_F(MemoryType, is_what_ucx_has_recorded) {
 }
 
 TEST_F(MemoryType, of_unknown_kind_is_a_devices_when_it_cannot_be_touched) {
-  Pages const open(PROT_READ | PROT_WRITE);
-  Pages const closed(PROT_NONE);
+  DevicePages const open(PROT_READ | PROT_WRITE);
+  DevicePages const closed(PROT_NONE);
   open.record(UCS_MEMORY_TYPE_UNKNOWN);
   closed.record(UCS_MEMORY_TYPE_UNKNOWN);
   EXPECT_FALSE(holds(open));
@@ -80,8 +80,8 @@ TEST_F(MemoryType, of_unknown_kind_is_a_devices_when_it_cannot_be_touched) {
 }
 
 TEST_F(MemoryType, of_every_piece_counts) {
-  Pages const host(PROT_READ | PROT_WRITE);
-  Pages const device(PROT_NONE);
+  DevicePages const host(PROT_READ | PROT_WRITE);
+  DevicePages const device(PROT_NONE);
   device.record(UCS_MEMORY_TYPE_CUDA);
   Segment pieces[] = {{0, 8}, {device.base() - host.base(), 8}};
   RmaOp transfer;
@@ -100,7 +100,7 @@ TEST_F(MemoryType, of_every_piece_counts) {
 
 TEST_F(MemoryType, without_devices_is_nobodys_business) {
   DeviceMemory unasked;
-  Pages const pages(PROT_NONE);
+  DevicePages const pages(PROT_NONE);
   pages.record(UCS_MEMORY_TYPE_CUDA);
   EXPECT_TRUE(holds(pages));
   EXPECT_FALSE(unasked.is_possible());

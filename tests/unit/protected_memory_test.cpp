@@ -13,13 +13,14 @@
 #include "engine/op/exposure.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/exposed.hpp"
+#include "tests/support/pages.hpp"
 
 namespace mpixrma::engine {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+class ProtectedMemoryPaths : public EnginePath {};
+INSTANTIATE_TEST_SUITE_P(Paths, ProtectedMemoryPaths, every_path(), path_name);
 
-std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 constexpr std::size_t pages = 16;
 
 /// Pages of a private file at each process.
@@ -87,7 +88,7 @@ Outcomes outcomes_of(Rank& rank, ExposureId id, RemoteAddress target, std::size_
       outcome(contiguous(ReduceOp::sum, ElementType::int64, values.data(), target, bytes, fetched.data()))};
 }
 
-TEST_P(EnginePath, RefusesToWriteExposedMemoryThatCanOnlyBeRead) {
+TEST_P(ProtectedMemoryPaths, RefusesToWriteExposedMemoryThatCanOnlyBeRead) {
   run_job(2, configure, [](Rank& rank) {
     Pages const memory(PROT_READ);
     ExposureId id{};
@@ -203,12 +204,12 @@ void operate_on_changed_memory(Rank& rank, Attend attend) {
   EXPECT_EQ(rank.engine().conceal(id), Status::ok);
 }
 
-TEST_P(EnginePath, SurvivesOperationsOnMemoryThatChangesAfterItsExposure) {
+TEST_P(ProtectedMemoryPaths, SurvivesOperationsOnMemoryThatChangesAfterItsExposure) {
   if (is_carried_out_by_ucx(GetParam())) GTEST_SKIP() << "by UCX in the target's process";
   run_job(2, configure, [](Rank& rank) { operate_on_changed_memory(rank, [](std::uint64_t) {}); });
 }
 
-TEST_P(EnginePath, SurvivesThemInThreadThatBlocksSignals) {
+TEST_P(ProtectedMemoryPaths, SurvivesThemInThreadThatBlocksSignals) {
   if (is_carried_out_by_ucx(GetParam())) GTEST_SKIP() << "by UCX in the target's process";
   run_job(2, configure, [](Rank& rank) {
     sigset_t all;
@@ -224,7 +225,7 @@ TEST_P(EnginePath, SurvivesThemInThreadThatBlocksSignals) {
   });
 }
 
-TEST_P(EnginePath, SurvivesOperationsOnMemoryThatChangesMeanwhile) {
+TEST_P(ProtectedMemoryPaths, SurvivesOperationsOnMemoryThatChangesMeanwhile) {
   if (is_carried_out_by_ucx(GetParam())) GTEST_SKIP() << "by UCX in the target's process";
   std::uint64_t const operations = rounds(500);
   run_job(2, configure, [=](Rank& rank) {
@@ -272,7 +273,7 @@ TEST_P(EnginePath, SurvivesOperationsOnMemoryThatChangesMeanwhile) {
   });
 }
 
-TEST_P(EnginePath, ReportsCounterThatCannotBeRaised) {
+TEST_P(ProtectedMemoryPaths, ReportsCounterThatCannotBeRaised) {
   if (is_carried_out_by_ucx(GetParam())) GTEST_SKIP() << "by UCX in the target's process";
   run_job(2, configure, [](Rank& rank) {
     Pages const memory;

@@ -41,7 +41,7 @@ class Seen {
   RemoteSegments peer_;
 };
 
-constexpr Coverage::Range nothing{0, 0};
+constexpr Coverage::Range no_range{0, 0};
 
 TEST_F(Segments, registrations_that_overlap_are_one_segment_while_they_do) {
   static char memory[1000];
@@ -64,13 +64,13 @@ TEST_F(Segments, registrations_that_overlap_are_one_segment_while_they_do) {
   EXPECT_EQ(seen.at(memory + 500), range(500, 600));
   ASSERT_EQ(detach(memory + 100), Status::ok);
   EXPECT_EQ(seen.at(memory + 155), range(150, 160)) << "what stood within it";
-  EXPECT_EQ(seen.at(memory + 170), nothing);
+  EXPECT_EQ(seen.at(memory + 170), no_range);
   EXPECT_EQ(seen.at(memory + 499), range(190, 500));
   ASSERT_EQ(detach(memory + 190), Status::ok);
-  EXPECT_EQ(seen.at(memory + 300), nothing);
+  EXPECT_EQ(seen.at(memory + 300), no_range);
   EXPECT_EQ(seen.at(memory + 400), range(400, 500));
   for (unsigned const at : {150u, 400u, 500u}) ASSERT_EQ(detach(memory + at), Status::ok);
-  EXPECT_EQ(seen.at(memory + 155), nothing);
+  EXPECT_EQ(seen.at(memory + 155), no_range);
   EXPECT_EQ(detach(memory + 150), Status::bad_argument);
 }
 
@@ -87,7 +87,7 @@ TEST_F(Segments, a_registration_is_counted_and_ended_by_its_length) {
   ASSERT_EQ(detach(memory), Status::ok);
   EXPECT_EQ(seen.at(memory), (Coverage::Range{base, base + 100}));
   ASSERT_EQ(detach(memory), Status::ok);
-  EXPECT_EQ(seen.at(memory), nothing);
+  EXPECT_EQ(seen.at(memory), no_range);
 }
 
 TEST_F(Segments, a_registration_in_allocated_memory_changes_nothing_and_ends_with_it) {
@@ -175,7 +175,7 @@ TEST_F(Segments, random_registrations_are_as_if_each_byte_were_counted) {
       }
     }
     std::size_t const at = random() % bytes;
-    Coverage::Range expected = nothing;
+    Coverage::Range expected = no_range;
     if (covered[at]) {
       std::size_t begin = at;
       std::size_t end = at + 1;

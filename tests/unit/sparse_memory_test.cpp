@@ -12,25 +12,26 @@
 namespace mpixrma::engine {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+class SparseMemoryPaths : public EnginePath {};
+INSTANTIATE_TEST_SUITE_P(Paths, SparseMemoryPaths, every_path(), path_name);
 
-constexpr std::size_t bytes = std::size_t{1} << 30;
+constexpr std::size_t sparse_bytes = std::size_t{1} << 30;
 constexpr std::size_t rows = 16;
 constexpr std::size_t row = 64;
 
-TEST_P(EnginePath, rows_far_apart_take_no_memory_for_what_is_between_them) {
+TEST_P(SparseMemoryPaths, rows_far_apart_take_no_memory_for_what_is_between_them) {
   run_job(2, configure, [](Rank& rank) {
     void* memory = nullptr;
     if (rank.rank() == 1) {
       memory =
-          ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+          ::mmap(nullptr, sparse_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       ASSERT_NE(memory, MAP_FAILED);
-      (void)::madvise(memory, bytes, MADV_NOHUGEPAGE);  // kernels without huge pages do not support it
+      (void)::madvise(memory, sparse_bytes, MADV_NOHUGEPAGE);  // kernels without huge pages do not support it
       rank.show(0, memory);
     }
     rank.barrier();
     if (rank.rank() == 0) {
-      Dimension const apart[] = {{rows, bytes / rows}};
+      Dimension const apart[] = {{rows, sparse_bytes / rows}};
       std::vector<std::int64_t> out(rows * row / sizeof(std::int64_t));
       std::iota(out.begin(), out.end(), 3);
       auto const move = [&](OpKind direction, std::vector<std::int64_t>& data) {
@@ -54,8 +55,8 @@ TEST_P(EnginePath, rows_far_apart_take_no_memory_for_what_is_between_them) {
     }
     rank.barrier();
     if (rank.rank() == 1) {
-      EXPECT_LE(test::resident_pages(memory, bytes), 2 * rows);
-      EXPECT_EQ(::munmap(memory, bytes), 0);
+      EXPECT_LE(test::resident_pages(memory, sparse_bytes), 2 * rows);
+      EXPECT_EQ(::munmap(memory, sparse_bytes), 0);
     }
   });
 }

@@ -8,21 +8,21 @@
 namespace mpixrma::engine {
 namespace {
 
-struct Expected {
+struct ExpectedPaths {
   PathCase paths;
   Path transfers;
   Path rmws;  ///< not by the kernel and not by UCX put and get
 };
 
-class EngineStatistics : public ::testing::TestWithParam<Expected> {};
+class EngineStatistics : public ::testing::TestWithParam<ExpectedPaths> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Paths, EngineStatistics,
     ::testing::Values(
-        Expected{{"direct", MPIX_ENGINE_PATH_DIRECT, 0}, Path::direct, Path::direct},
-        Expected{{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0}, Path::cross_memory, Path::agent},
-        Expected{{"rdma", MPIX_ENGINE_PATH_RDMA, 1}, Path::rdma, Path::agent},
-        Expected{{"agent", MPIX_ENGINE_PATH_AGENT, 0}, Path::agent, Path::agent}),
+        ExpectedPaths{{"direct", MPIX_ENGINE_PATH_DIRECT, 0}, Path::direct, Path::direct},
+        ExpectedPaths{{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0}, Path::cross_memory, Path::agent},
+        ExpectedPaths{{"rdma", MPIX_ENGINE_PATH_RDMA, 1}, Path::rdma, Path::agent},
+        ExpectedPaths{{"agent", MPIX_ENGINE_PATH_AGENT, 0}, Path::agent, Path::agent}),
     [](auto const& instance) { return std::string(instance.param.paths.name); });
 
 constexpr std::uint64_t puts = 30;
@@ -49,7 +49,7 @@ void operate(Rank& rank, int target) {
 }
 
 /// Adds to `traffic` the expected counts of operate().
-void expect(Traffic& traffic, Expected const& expected, bool direct_counts) {
+void expect(Traffic& traffic, ExpectedPaths const& expected, bool direct_counts) {
   auto const add = [&](Path path, std::uint64_t operations, std::uint64_t bytes) {
     if (path == Path::direct && !direct_counts) return;
     traffic.operations[static_cast<std::size_t>(path)] += operations;
@@ -59,7 +59,7 @@ void expect(Traffic& traffic, Expected const& expected, bool direct_counts) {
   add(expected.rmws, rmws, rmws * 8);
 }
 
-void check(Expected const& expected, bool direct_counts) {
+void check(ExpectedPaths const& expected, bool direct_counts) {
   auto const configure = [&](mpix_engine_config& config) {
     config.paths = expected.paths.paths;
     config.rdma_without_hardware = expected.paths.rdma_without_hardware;

@@ -29,8 +29,8 @@ enum : int { victim, friendly, stranger, ranks };
 enum : int { memory_slot, sent_slot, end_slot };
 
 constexpr std::size_t words = 512;
-constexpr std::size_t untouched = 256;  ///< index of the first word that must not be written
-constexpr std::uint64_t pattern = 0x5eed;
+constexpr std::size_t untouched_from = 256;  ///< index of the first word that must not be written
+constexpr std::uint64_t pattern_word = 0x5eed;
 
 void only_messages(mpix_engine_config& config, int rank) {
   config.paths = MPIX_ENGINE_PATH_AGENT;
@@ -72,7 +72,7 @@ class Sender {
 /// have dropped exactly the messages sent, and executed none of them.
 void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& attack) {
   run_job(ranks, only_messages, [=](Rank& rank) {
-    std::vector<std::uint64_t> memory(words, pattern);
+    std::vector<std::uint64_t> memory(words, pattern_word);
     if (rank.rank() == victim) {
       ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
     }
@@ -110,14 +110,14 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
     }
     rank.barrier();
     if (rank.rank() != victim) return;
-    EXPECT_EQ(std::vector<std::uint64_t>(memory.begin() + untouched, memory.end()),
-              std::vector<std::uint64_t>(words - untouched, pattern));
+    EXPECT_EQ(std::vector<std::uint64_t>(memory.begin() + untouched_from, memory.end()),
+              std::vector<std::uint64_t>(words - untouched_from, pattern_word));
     EXPECT_EQ(rank.engine().statistics().traffic.messages_executed, rank.shown(friendly, sent_slot));
     EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
   });
 }
 
-RemoteAddress forbidden(Rank& rank) { return rank.shown(victim, memory_slot) + untouched * 8; }
+RemoteAddress forbidden(Rank& rank) { return rank.shown(victim, memory_slot) + untouched_from * 8; }
 
 TEST(Stranger, several_requests_in_one_message_are_not_executed_either) {
   std::uint64_t const seed = test::seed();
@@ -212,7 +212,7 @@ TEST(Stranger, replies_without_the_session_are_not_believed) {
 /// With the secret, the messages above would be executed; and each handshake is accepted only once.
 TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
   run_job(ranks, only_messages, [](Rank& rank) {
-    std::vector<std::uint64_t> memory(words, pattern);
+    std::vector<std::uint64_t> memory(words, pattern_word);
     rank.show(memory_slot, memory.data());
     rank.barrier();
     RemoteAddress const there = rank.shown(victim, memory_slot);
@@ -240,7 +240,7 @@ TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
       rank.engine().wait_until([&] { return rank.engine().statistics().messages_dropped >= 12; });
       EXPECT_EQ(rank.engine().statistics().messages_dropped, 12u);
       EXPECT_EQ(memory[0], 4u);
-      EXPECT_EQ(memory[1], pattern);
+      EXPECT_EQ(memory[1], pattern_word);
       EXPECT_EQ(rank.engine().traffic(0xbad).messages_executed, 1u);
       EXPECT_LE(rank.engine().statistics().endpoints, 1u);  // the admitted peer may have gone
     }

@@ -21,8 +21,8 @@ void messages_only(mpix_engine_config& config) {
 }
 
 /// A lock of a rank, and a word of its memory.
-struct Target {
-  explicit Target(Rank& job, int owner = 0) : rank(job), number(owner) {
+struct StreamTarget {
+  explicit StreamTarget(Rank& job, int owner = 0) : rank(job), number(owner) {
     if (rank.rank() == number) {
       EXPECT_EQ(rank.engine().create_locks(1, &id), Status::ok);
     }
@@ -76,7 +76,7 @@ struct Target {
 TEST(StreamLock, excludes_others_from_what_follows_it) {
   run_job(4, messages_only, [](Rank& rank) {
     constexpr int rounds = 400 / test::slowness;
-    Target const target(rank);
+    StreamTarget const target(rank);
     int in_stream = 0;
     for (int round = 0; round < rounds && rank.rank() != 0; ++round) {
       in_stream += target.lock() ? 1 : 0;
@@ -99,7 +99,7 @@ TEST(StreamLock, excludes_others_from_what_follows_it) {
 
 TEST(StreamLock, keeps_operations_waiting_and_not_their_origin) {
   run_job(3, messages_only, [](Rank& rank) {
-    Target const target(rank);
+    StreamTarget const target(rank);
     static constexpr std::int64_t value = 5;
     if (rank.rank() == 1) {
       (void)target.lock();
@@ -130,7 +130,7 @@ TEST(StreamLock, keeps_operations_waiting_and_not_their_origin) {
 
 TEST(StreamLock, is_waited_for_without_operations) {
   run_job(3, messages_only, [](Rank& rank) {
-    Target const target(rank);
+    StreamTarget const target(rank);
     if (rank.rank() == 1) {
       (void)target.lock();
       EXPECT_EQ(target.complete(), Status::ok);
@@ -157,7 +157,7 @@ TEST(StreamLock, is_waited_for_without_operations) {
 TEST(StreamLock, travels_with_what_is_done_under_it) {
   run_job(2, messages_only, [](Rank& rank) {
     static constexpr std::int64_t values[] = {3, 4};
-    Target const target(rank);
+    StreamTarget const target(rank);
     for (std::int64_t const& value : values) {
       if (rank.rank() != 1) continue;
       EXPECT_EQ(target.complete(), Status::ok);
@@ -191,11 +191,11 @@ TEST(StreamLock, travels_with_what_is_done_under_it) {
 /// All processes acquire two locks in the same order, so each gets both, whichever it waits for first.
 TEST(StreamLock, is_asked_for_behind_the_one_before) {
   run_job(4, messages_only, [](Rank& rank) {
-    Target const first(rank, 0);
-    Target const second(rank, 1);
+    StreamTarget const first(rank, 0);
+    StreamTarget const second(rank, 1);
     int const rounds = rank.rank() < 2 ? 0 : 300 / test::slowness;
-    Target const& sooner = rank.rank() == 2 ? second : first;
-    Target const& later = rank.rank() == 2 ? first : second;
+    StreamTarget const& sooner = rank.rank() == 2 ? second : first;
+    StreamTarget const& later = rank.rank() == 2 ? first : second;
     for (int round = 0; round < rounds; ++round) {
       (void)first.lock();
       (void)second.lock();
@@ -220,7 +220,7 @@ TEST(StreamLock, is_asked_for_behind_the_one_before) {
 TEST(StreamLock, is_followed_by_as_much_as_one_likes) {
   run_job(3, messages_only, [](Rank& rank) {
     constexpr std::size_t words = 20000;
-    Target const target(rank);
+    StreamTarget const target(rank);
     std::vector<std::int64_t> memory(words);
     rank.show(3, memory.data());
     rank.barrier();
@@ -256,7 +256,7 @@ TEST(StreamLock, is_granted_when_its_holder_has_died) {
         auto const wait_for = [&](int process, int place) {
           while (__atomic_load_n(rank.place(process, place), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
         };
-        Target const target(rank);
+        StreamTarget const target(rank);
         if (rank.rank() == 1) {
           (void)target.lock();
           EXPECT_EQ(target.complete(), Status::ok);
@@ -284,7 +284,7 @@ TEST(StreamLock, is_granted_when_its_holder_has_died) {
 
 TEST(StreamLock, that_does_not_exist_is_an_error_of_its_context) {
   run_job(2, messages_only, [](Rank& rank) {
-    Target target(rank);
+    StreamTarget target(rank);
     if (rank.rank() == 1) {
       target.id += 17;
       EXPECT_TRUE(target.lock());

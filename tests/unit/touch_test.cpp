@@ -15,16 +15,15 @@
 
 #include "engine/memory/fault_guard.hpp"
 #include "engine/memory/probe.hpp"
+#include "tests/support/pages.hpp"
 
 namespace mpixrma::engine {
 namespace {
 
-std::size_t const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-
-/// Pages with individual access rights: 'w', 'r', or ' ' for none.
-class Pages {
+/// PagesOfRights with individual access rights: 'w', 'r', or ' ' for none.
+class PagesOfRights {
  public:
-  explicit Pages(std::string_view rights) : bytes_(rights.size() * page) {
+  explicit PagesOfRights(std::string_view rights) : bytes_(rights.size() * page) {
     base_ = static_cast<std::byte*>(
         ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     for (std::size_t i = 0; i < rights.size(); ++i) {
@@ -32,7 +31,7 @@ class Pages {
       if (rights[i] == ' ') ::mprotect(base_ + i * page, page, PROT_NONE);
     }
   }
-  ~Pages() { ::munmap(base_, bytes_); }
+  ~PagesOfRights() { ::munmap(base_, bytes_); }
   std::byte* operator[](std::size_t index) const { return base_ + index * page; }
 
  private:
@@ -46,7 +45,7 @@ bool touched(std::byte* begin, std::size_t bytes, bool write) {
 }
 
 TEST(Touch, finds_what_is_there) {
-  Pages const pages("wwr ");
+  PagesOfRights const pages("wwr ");
   EXPECT_TRUE(touched(pages[0], 1, true));
   EXPECT_TRUE(touched(pages[0] + page - 4, 8, true));
   EXPECT_TRUE(touched(pages[0] + 8, 3 * page - 8, false));
@@ -78,7 +77,7 @@ TEST(Touch, finds_the_end_of_a_mapped_file) {
 
 TEST(Touch, loses_no_update_of_others) {
   constexpr int updates = 200000;
-  Pages const pages("w");
+  PagesOfRights const pages("w");
   auto* const counter = new (pages[0]) std::atomic<std::uint64_t>(0);
   std::atomic<bool> done{false};
   std::thread toucher([&] {
@@ -91,7 +90,7 @@ TEST(Touch, loses_no_update_of_others) {
 }
 
 TEST(Touch, is_left_alone_by_a_thread_that_blocks_faults) {
-  Pages const pages("wr");
+  PagesOfRights const pages("wr");
   std::thread blocking([&] {
     sigset_t faults;
     ::sigfillset(&faults);
@@ -105,7 +104,7 @@ TEST(Touch, is_left_alone_by_a_thread_that_blocks_faults) {
 }
 
 TEST(Touch, FollowsSignalMaskThatChanges) {
-  Pages const pages("wr ");
+  PagesOfRights const pages("wr ");
   std::thread changing([&] {
     sigset_t faults;
     ::sigemptyset(&faults);
@@ -139,7 +138,7 @@ bool are_known(std::byte* begin, std::size_t bytes, bool write) {
 }
 
 TEST(Touch, KnowsNeighbouringPagesWithoutAskingAgain) {
-  Pages const pages("wwwww w ");
+  PagesOfRights const pages("wwwww w ");
   EXPECT_TRUE(touched(pages[1] + page - 8, 16, true));
   EXPECT_TRUE(are_known(pages[1], 2 * page, true)) << "both pages of a range";
   EXPECT_TRUE(are_known(pages[1], 2 * page, false)) << "can be read, too";
@@ -160,7 +159,7 @@ TEST(Touch, KnowsNeighbouringPagesWithoutAskingAgain) {
 
 TEST(Touch, KnowsNoMorePagesThanItsWordHolds) {
   constexpr std::size_t most = 4096;
-  Pages const pages(std::string(most + 2, 'w'));
+  PagesOfRights const pages(std::string(most + 2, 'w'));
   for (std::size_t i = 0; i < most; ++i) ASSERT_TRUE(touched(pages[i], 8, true));
   EXPECT_TRUE(are_known(pages[0], most * page, true));
   EXPECT_TRUE(touched(pages[most] - 8, 16, true));
@@ -170,7 +169,7 @@ TEST(Touch, KnowsNoMorePagesThanItsWordHolds) {
 }
 
 TEST(FaultGuard, UnblocksSignalsOfThreadAndBlocksThemAgain) {
-  Pages const pages("r");
+  PagesOfRights const pages("r");
   std::thread blocking([&] {
     sigset_t mask;
     ::sigfillset(&mask);
@@ -209,7 +208,7 @@ void pass_one_argument(int signal) {
 }
 
 TEST(Touch, WorksBehindHandlerThatPassesOneArgument) {
-  Pages const pages("wr ");
+  PagesOfRights const pages("wr ");
   EXPECT_FALSE(touched(pages[2], 8, false)) << "the handler is in place";
   chained = ::signal(SIGSEGV, pass_one_argument);
   calls = 0;
@@ -229,7 +228,7 @@ TEST(Touch, WorksBehindHandlerThatPassesOneArgument) {
 }
 
 void fault() {
-  Pages const pages(" ");
+  PagesOfRights const pages(" ");
   *static_cast<std::byte volatile*>(pages[0]) = std::byte{1};
 }
 

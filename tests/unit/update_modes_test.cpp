@@ -90,7 +90,8 @@ TEST(UpdateModes, updates_are_cut_where_the_mode_changes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
+class UpdateModePaths : public EnginePath {};
+INSTANTIATE_TEST_SUITE_P(Paths, UpdateModePaths, every_path(), path_name);
 
 template <typename Word>
 constexpr ElementType type_of = sizeof(Word) == 8 ? ElementType::int64 : ElementType::int32;
@@ -118,7 +119,7 @@ bool has_modes_of_others(Rank const& rank, int kind) {
   return false;
 }
 
-TEST_P(EnginePath, nothing_but_an_update_of_a_single_element_switches_the_mode) {
+TEST_P(UpdateModePaths, nothing_but_an_update_of_a_single_element_switches_the_mode) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     constexpr std::size_t count = 300;
@@ -167,7 +168,7 @@ RmaOp add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& bef
   return add;
 }
 
-TEST_P(EnginePath, a_counter_within_an_array_loses_nothing) {
+TEST_P(UpdateModePaths, a_counter_within_an_array_loses_nothing) {
   constexpr int rounds = 60;
   constexpr std::size_t count = 1024;
   constexpr std::size_t counter = 500;  // for every second element
@@ -301,10 +302,10 @@ void run_contest(test::Configure const& configure) {
   run_job(3, configure, [&](Rank& rank) { contend<Word>(rank, *expected, seed); });
 }
 
-TEST_P(EnginePath, single_updates_within_arrays_of_long_lose_nothing) {
+TEST_P(UpdateModePaths, single_updates_within_arrays_of_long_lose_nothing) {
   run_contest<std::int64_t>(configure);
 }
-TEST_P(EnginePath, single_updates_within_arrays_of_int_lose_nothing) { run_contest<std::int32_t>(configure); }
+TEST_P(UpdateModePaths, single_updates_within_arrays_of_int_lose_nothing) { run_contest<std::int32_t>(configure); }
 
 /// An accumulate of integers goes through the kernel as long as the target's memory is updated by arrays.
 TEST(UpdateModesOfPaths, cross_memory_serves_integers_until_single_elements_are_updated) {
