@@ -219,6 +219,8 @@ TEST_F(Catalogs, RepairLeavesCatalogOfRunningServerAlone) {
   expect_pattern(port, 100, 1);
   expect_pattern(later, 100, 5);
   EXPECT_FALSE(std::filesystem::exists(catalog().string() + ".damaged"));
+  server_.stop();
+  EXPECT_EQ(check(""), exit_ok) << "the storage file is as the server has made it";
 }
 
 /// Overwrites a part of the file, and writes it back in the end.
