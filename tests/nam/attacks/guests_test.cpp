@@ -1,10 +1,7 @@
 /// Users of windows in somebody else's grant: each has exactly the rights that the mode of the window gives.
-#include <sys/resource.h>
-
 #include <cstring>
-#include <functional>
 
-#include "tests/nam/windows_of_server.hpp"
+#include "tests/nam/attacks/guest.hpp"
 
 namespace mpixrma::nam {
 namespace {
@@ -17,59 +14,6 @@ constexpr std::size_t window_bytes = 4096;
 
 using engine::Segment;
 using Kind = OperationRequest::Kind;
-
-/// A process of the user. It runs `body`, which calls its argument to wait for the test, and returns whether
-/// all was as expected.
-class UserProcess {
- public:
-  using Wait = std::function<void()>;
-
-  UserProcess(uid_t uid, gid_t gid, std::function<bool(Wait const&)> const& body) {
-    EXPECT_EQ(::pipe2(steps_, O_CLOEXEC), 0);
-    EXPECT_EQ(::pipe2(goes_on_, O_CLOEXEC), 0);
-    child_ = ::fork();
-    if (child_ == 0) {
-      bool good = false;
-      try {
-        good = ::setgid(gid) == 0 && ::setuid(uid) == 0 && body([this] { wait_for_test(); });
-      } catch (std::exception const& error) {
-        std::fprintf(stderr, "as user %u: %s\n", uid, error.what());
-      }
-      ::_exit(good ? 0 : 1);
-    }
-    ::close(steps_[1]);
-  }
-  ~UserProcess() {
-    int status = 0;
-    EXPECT_EQ(::waitpid(child_, &status, 0), child_);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    for (int const end : {steps_[0], goes_on_[0], goes_on_[1]}) ::close(end);
-  }
-  UserProcess(UserProcess const&) = delete;
-  UserProcess& operator=(UserProcess const&) = delete;
-
-  /// Returns when the process waits.
-  void await() const {
-    char step = 0;
-    EXPECT_EQ(::read(steps_[0], &step, 1), 1);
-  }
-  void go_on() const { EXPECT_EQ(::write(goes_on_[1], "g", 1), 1); }
-
- private:
-  void wait_for_test() const {
-    char step = 's';
-    if (::write(steps_[1], &step, 1) != 1 || ::read(goes_on_[0], &step, 1) != 1) ::_exit(2);
-  }
-
-  int steps_[2] = {-1, -1};
-  int goes_on_[2] = {-1, -1};
-  pid_t child_ = -1;
-};
-
-/// Expects `body` to return true in a process of the user.
-void expect_as(uid_t uid, gid_t gid, std::function<bool()> const& body) {
-  UserProcess const process(uid, gid, [&](UserProcess::Wait const&) { return body(); });
-}
 
 std::optional<ErrorCode> put(Session& session, WindowInfo const& window, std::uint64_t offset,
                              std::span<std::byte const> data) {
@@ -97,15 +41,6 @@ std::optional<ErrorCode> update(Session& session, WindowInfo const& window, engi
   auto const fetched =
       before != nullptr ? std::as_writable_bytes(std::span(before, 1)) : std::span<std::byte>();
   return refusal([&] { EXPECT_TRUE(session.operate(window, 0, request, fetched)); });
-}
-
-bool try_lock(Session& session, WindowInfo const& window, engine::LockMode mode, std::uint64_t holder = 1) {
-  bool has_turn = false;
-  return session.try_lock(window, holder, 0, mode, &has_turn);
-}
-
-std::optional<ErrorCode> exclusive_lock(Session& session, WindowInfo const& window) {
-  return refusal([&] { (void)try_lock(session, window, engine::LockMode::exclusive); });
 }
 
 class Guests : public ::testing::Test {
@@ -340,35 +275,6 @@ TEST_F(Guests, OperationHasRunsAnywhereInTheRegion) {
     }
     return good;
   });
-}
-
-TEST(GuestLimits, LocksOfReadersLeaveDescriptorsToTheOwner) {
-  if (!is_root()) GTEST_SKIP() << "needs other users";
-  TestServer server;
-  server.spawn({"--size", "64M", "--listen", "none", "--max-windows", "1000"}, [] {
-    rlimit const few{512, 512};
-    (void)::setrlimit(RLIMIT_NOFILE, &few);
-  });
-  server.await();
-  std::filesystem::permissions(server.directory(), std::filesystem::perms(0755));
-  Locator const grant = server.grant(1u << 20);
-  std::string const port = make_persistent(grant, window_bytes, 1, {.mode = 0644}).port;
-  Session own = Session::open(grant);
-  WindowInfo const window = own.join(parse_locator(port).window);
-  UserProcess const reader(stranger, stranger, [&](UserProcess::Wait const& wait) {
-    WindowInfo found;
-    Session session = Session::connect(port, &found);
-    std::optional<ErrorCode> end;
-    for (std::uint64_t holder = 1; holder < 1000 && !end; ++holder)
-      end = refusal([&] { (void)try_lock(session, found, engine::LockMode::shared, holder); });
-    wait();
-    std::vector<std::byte> values(window_bytes);
-    return end == ErrorCode::quota && !get(session, found, &values);
-  });
-  reader.await();
-  for (std::uint64_t holder = 1; holder < 32; ++holder)
-    EXPECT_TRUE(try_lock(own, window, engine::LockMode::shared, holder));
-  reader.go_on();
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+/// Locks of users in somebody else's grant.
+#include <sys/resource.h>
+
+#include "tests/nam/attacks/guest.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+constexpr uid_t stranger = 64014;
+constexpr std::size_t window_bytes = 4096;
+
+TEST(GuestLocks, OfReadersLeaveDescriptorsToTheOwner) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  TestServer server;
+  server.spawn({"--size", "64M", "--listen", "none", "--max-windows", "1000"}, [] {
+    rlimit const few{512, 512};
+    (void)::setrlimit(RLIMIT_NOFILE, &few);
+  });
+  server.await();
+  server.admit_all_users();
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, window_bytes, 1, {.mode = 0644}).port;
+  Session own = Session::open(grant);
+  WindowInfo const window = own.join(parse_locator(port).window);
+  UserProcess const reader(stranger, stranger, [&](UserProcess::Wait const& wait) {
+    WindowInfo found;
+    Session session = Session::connect(port, &found);
+    std::optional<ErrorCode> end;
+    for (std::uint64_t holder = 1; holder < 1000 && !end; ++holder)
+      end = refusal([&] { (void)try_lock(session, found, engine::LockMode::shared, holder); });
+    wait();
+    std::vector<std::byte> values(window_bytes);
+    return end == ErrorCode::quota && !refusal([&] { session.read(found, 0, 0, values); });
+  });
+  reader.await();
+  for (std::uint64_t holder = 1; holder < 32; ++holder)
+    EXPECT_TRUE(try_lock(own, window, engine::LockMode::shared, holder));
+  reader.go_on();
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
