@@ -168,9 +168,10 @@ void DataProcess::change_mode(std::string const& window, unsigned mode) {
   if (auto const found = windows_.find(window); found != windows_.end()) {
     Held& held = found->second;
     held.window.ownership.mode = mode;
-    for (auto const& [id, session] : sessions_) {
+    for (SessionId const id : held.lockers) {
+      Session const& session = sessions_.at(id);
       if (may(session, held.window, Access::read) || may(session, held.window, Access::write)) continue;
-      for (auto const& [holder, locks] : session.locks) locks.unlock_all(held.slot);
+      revoke_locks(id, held);
     }
   }
   if (loading_ && loading_->listed.contains(window)) loading_->listed.at(window).ownership.mode = mode;

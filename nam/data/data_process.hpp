@@ -34,6 +34,13 @@ class DataProcess {
   int run();
 
  private:
+  /// A lock of a client that does not map the memory, by the client's number of its holder.
+  struct LockKey {
+    SharedControl::Slot slot = 0;
+    std::uint64_t holder = 0;
+    std::uint32_t rank = 0;
+    auto operator<=>(LockKey const&) const = default;
+  };
   /// A client that was admitted.
   struct Session {
     std::unique_ptr<Connection> connection;
@@ -48,6 +55,7 @@ class DataProcess {
     bool has_mapped = false;                       ///< the memory of the grant
     std::map<std::uint64_t, SharedControl>
         locks;  ///< of a client that does not map the memory, by the client's numbers
+    std::set<LockKey> requested_locks;  ///< that it holds or waits for
   };
   using SessionId = std::uint64_t;
   /// The reply to a request that returns nothing.
@@ -60,6 +68,7 @@ class DataProcess {
     std::uint64_t exposure = 0;     ///< to engines; 0: not yet
     std::uint64_t spare = 0;        ///< as SharedControl has said a second ago
     std::set<SessionId> used_by{};  ///< sessions that reach the window by loads and stores if they map
+    std::set<SessionId> lockers{};  ///< sessions that have requested locks of it
     /// failed_syncs() before the last sync of its pages. Nothing: this process has not synced it, and knows
     /// of no failure of an earlier one.
     std::optional<std::uint64_t> synced{};
@@ -160,6 +169,12 @@ class DataProcess {
   void operate(SessionId id, Message const& message);
   bool execute(OperationRequest const& request, Region const& region, std::span<std::byte> fetched);
   void map(SessionId id);
+
+  // locks.cpp: the account of locks of clients that do not map the memory.
+  void request_lock(SessionId id, Json const& request);
+  void end_lock(SessionId id, Json const& request);
+  void end_holder(SessionId id, Json const& request);
+  void revoke_locks(SessionId id, Held const& held) noexcept;
 
   // processes.cpp: processes that map a window.
   void processes(SessionId id, Json const& request);

@@ -81,9 +81,9 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "map") return map(id);
   if (op == "processes") return processes(id, request);
   if (op == "reach") return reach(id, request);
-  if (op == "try_lock") return try_lock(id, request);
-  if (op == "unlock") return unlock(id, request);
-  if (op == "end_locks") return end_locks(id, request);
+  if (op == "try_lock") return request_lock(id, request);
+  if (op == "unlock") return end_lock(id, request);
+  if (op == "end_locks") return end_holder(id, request);
   if (op != "allocate" && op != "keep")
     throw Error(ErrorCode::malformed, "there is no request '" + op + "' of a session");
   Json const answer = op == "allocate" ? allocate(id, request) : keep_for_good(id, request);
@@ -327,6 +327,8 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   if (found == windows_.end()) return;
   Held& held = found->second;
   Window const& window = held.window;
+  // The next window in its place has the same locks.
+  for (SessionId const locker : held.lockers) revoke_locks(locker, held);
   shared_->free_place(held.slot);
   Piece piece{window.offset, window.bytes, window.persistent, {}, {}, {}};
   if (held.exposure != 0) piece.concealed = engine_->conceal(held.exposure);

@@ -70,6 +70,7 @@ void DataProcess::close_session(SessionId id) {
   std::vector<std::string> ended;
   for (auto& [window, held] : windows_) {
     held.used_by.erase(id);
+    held.lockers.erase(id);
     if (held.session == id) ended.push_back(window);
   }
   for (Piece& piece : concealed_) piece.used_by.erase(id);

@@ -38,5 +38,35 @@ TEST(GuestLocks, OfReadersLeaveDescriptorsToTheOwner) {
   reader.go_on();
 }
 
+/// The next window gets the same place in the control block, and with it the same locks.
+TEST(GuestLocks, EndWithTheEvictedWindow) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  TestServer server;
+  server.start({"--size", "64M", "--listen", "none", "--max-windows", "8"});
+  server.admit_all_users();
+  Locator const grant = server.grant(1u << 20);
+  WindowInfo const evicted = make_persistent(grant, window_bytes, 1, {.mode = 0644});
+  Session own = Session::open(grant);
+  UserProcess const reader(stranger, stranger, [&](UserProcess::Wait const& wait) {
+    WindowInfo found;
+    Session session = Session::connect(evicted.port, &found);
+    bool const holds = try_lock(session, found, engine::LockMode::shared, 1) &&
+                       try_lock(session, found, engine::LockMode::shared, 2);
+    wait();
+    return holds && exclusive_lock(session, found) == ErrorCode::not_found;
+  });
+  reader.await();
+  WindowInfo const other = own.join(evicted.id);
+  EXPECT_FALSE(try_lock(own, other, engine::LockMode::exclusive));
+  server.ask({{"op", "evict"}, {"port", evicted.port}});
+  std::vector<WindowInfo> made;
+  EXPECT_TRUE(eventually([&] { return own.usage().at("windows") == 0; }));
+  while (made.size() < 8 && (made.empty() || made.back().slot != evicted.slot))
+    made.push_back(own.allocate({window_bytes}, {1}, {.mode = 0600}));
+  EXPECT_EQ(made.back().slot, evicted.slot);
+  EXPECT_TRUE(try_lock(own, made.back(), engine::LockMode::exclusive, 2));
+  reader.go_on();
+}
+
 }  // namespace
 }  // namespace mpixrma::nam
