@@ -1,15 +1,13 @@
 #include "nam/process/admission.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/host_address.hpp"
 
 namespace mpixrma::nam {
 
@@ -108,24 +106,9 @@ void Admission::make_room(Applicant const& applicant) {
 void Admission::evict_oldest(std::string const& peer) { evict_(*peers_.at(peer).unauthenticated.begin()); }
 
 std::string host_of_peer(engine::FileDescriptor const& socket) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  char text[INET6_ADDRSTRLEN] = "";
-  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    return "an unknown host";
-  auto host = reinterpret_cast<sockaddr_in6 const&>(address).sin6_addr;
-  bool const is_mapped = address.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&host);
-  if (address.ss_family == AF_INET || is_mapped) {
-    in_addr host_v4 = reinterpret_cast<sockaddr_in const&>(address).sin_addr;
-    if (is_mapped) std::memcpy(&host_v4, host.s6_addr + 12, sizeof host_v4);
-    if (ntohl(host_v4.s_addr) >> 24 == IN_LOOPBACKNET) return "this host";
-    (void)::inet_ntop(AF_INET, &host_v4, text, sizeof text);
-  } else if (address.ss_family == AF_INET6) {
-    if (IN6_IS_ADDR_LOOPBACK(&host)) return "this host";
-    std::memset(host.s6_addr + 8, 0, 8);
-    (void)::inet_ntop(AF_INET6, &host, text, sizeof text);
-  }
-  return std::string("host ") + text;
+  std::optional<HostAddress> const host = peer_host(socket.get());
+  if (!host) return "an unknown host";
+  return is_loopback(*host) ? "this host" : "host " + to_text(network_of(*host));
 }
 
 std::size_t raise_descriptor_limit() noexcept {

@@ -1,0 +1,47 @@
+/// Addresses of hosts, by which a server recognises connections of one host.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mpixrma::nam {
+
+/// An address of IPv6. One of IPv4 is mapped to IPv6, because sockets of IPv6 report it like that.
+using HostAddress = std::array<std::uint8_t, 16>;
+
+/// Return nothing for other address families.
+std::optional<HostAddress> host_address(sockaddr const& address) noexcept;
+std::optional<HostAddress> host_address(std::string const& text) noexcept;
+/// The address at the other end of a socket.
+std::optional<HostAddress> peer_host(int socket) noexcept;
+
+bool is_loopback(HostAddress const& host) noexcept;
+/// Returns the network of an IPv6 address, of which one host has many, and addresses of IPv4 unchanged.
+HostAddress network_of(HostAddress host) noexcept;
+std::string to_text(HostAddress const& host);
+
+/// The addresses of a connection; none if it does not leave this host (AF_UNIX).
+struct ConnectionEnds {
+  std::optional<HostAddress> peer;
+  std::optional<HostAddress> local;
+};
+ConnectionEnds ends_of(int socket) noexcept;
+
+/// Most addresses of its host that a client sends, and that a server takes from it.
+inline constexpr std::size_t most_host_addresses = 256;
+
+/// Returns the addresses of this host's active interfaces as texts.
+std::vector<std::string> own_host_addresses();
+
+/// Returns the addresses from which a client may make further connections: that of its session, and those
+/// that it has sent, because connections to other ports may leave its host by other interfaces. Every host
+/// has loopback addresses: those of another host would admit processes of this one.
+std::vector<HostAddress> hosts_of_client(ConnectionEnds const& session, std::vector<std::string> const& sent);
+
+}  // namespace mpixrma::nam
