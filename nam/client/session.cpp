@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engine/net/address.hpp"
+#include "nam/protocol/host_address.hpp"
 
 namespace mpixrma::nam {
 
@@ -223,7 +224,8 @@ GrantMapping Session::map() {
 std::vector<std::byte> Session::reach() {
   std::vector<std::byte> address;
   bool const demanded = demands_encryption();
-  (void)client_.exchange({{"op", "reach"}, {"encrypt", demanded}}, {}, &address, nullptr);
+  (void)client_.exchange({{"op", "reach"}, {"encrypt", demanded}, {"addresses", own_host_addresses()}}, {},
+                         &address, nullptr);
   if (demanded) demand_encryption(address);
   return address;
 }

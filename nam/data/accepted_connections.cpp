@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <map>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -27,9 +27,8 @@ using Clock = std::chrono::steady_clock;
 /// Connections of a host that opens very many must not each cause a look at all open ones.
 constexpr std::chrono::milliseconds look_interval{100};
 
-/// A peer by its IPv4 address, or by the network of its IPv6 address.
 struct Peer {
-  std::uint64_t host = 0;
+  HostAddress host{};
   std::uint16_t port = 0;
   bool operator==(Peer const&) const = default;
 };
@@ -37,19 +36,12 @@ struct Peer {
 std::optional<Peer> peer_of(int socket) noexcept {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
-  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) return std::nullopt;
-  Peer peer;
-  if (address.ss_family == AF_INET) {
-    auto const& ipv4 = reinterpret_cast<sockaddr_in const&>(address);
-    peer = {ipv4.sin_addr.s_addr, ipv4.sin_port};
-  } else if (address.ss_family == AF_INET6) {
-    auto const& ipv6 = reinterpret_cast<sockaddr_in6 const&>(address);
-    std::memcpy(&peer.host, &ipv6.sin6_addr, sizeof peer.host);
-    peer.port = ipv6.sin6_port;
-  } else {
-    return std::nullopt;
-  }
-  return peer;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(socket, generic, &length) != 0) return std::nullopt;
+  std::optional<HostAddress> const host = host_address(*generic);
+  if (!host) return std::nullopt;
+  // Both families have the port at the same place.
+  return Peer{*host, reinterpret_cast<sockaddr_in const&>(address).sin_port};
 }
 
 bool has_sent_nothing(int socket) noexcept {
@@ -72,39 +64,58 @@ class Accepted {
     std::lock_guard const held(lock_);
     return most_ != 0;
   }
-  /// Returns false if the connection exceeds a bound.
+  void admit(std::vector<HostAddress> const& hosts) {
+    std::lock_guard const held(lock_);
+    for (HostAddress const& host : hosts) ++sessions_[host];
+  }
+  void dismiss(std::vector<HostAddress> const& hosts) noexcept {
+    std::lock_guard const held(lock_);
+    for (HostAddress const& host : hosts) {
+      auto const found = sessions_.find(host);
+      if (found != sessions_.end() && --found->second == 0) sessions_.erase(found);
+    }
+  }
+  /// Returns false if the connection is a stranger's, or exceeds a bound.
   bool add(int socket) noexcept {
     std::lock_guard const held(lock_);
+    if (most_ == 0) return true;
     std::optional<Peer> const peer = peer_of(socket);
-    if (most_ == 0 || !peer) return true;
+    if (!peer || !sessions_.contains(peer->host)) {
+      ++refused_.of_strangers;
+      return false;
+    }
     if (!has_room(*peer)) drop_closed();
     if (has_room(*peer)) {
       try {
-        open_.push_back({socket, *peer, Clock::now()});
+        auto const now = Clock::now();
+        open_.push_back({socket, *peer, now, now});
         return true;
       } catch (std::bad_alloc const&) {
       }
     }
-    ++refused_;
+    ++refused_.beyond_bound;
     return false;
   }
-  void end_silent(std::chrono::milliseconds silence) noexcept {
+  void end_unused(UnusedConnections const& longest) noexcept {
     std::lock_guard const held(lock_);
     auto const now = Clock::now();
     std::erase_if(open_, [&](Connection& connection) {
       if (peer_of(connection.socket) != connection.peer) return true;
-      if (now - connection.accepted < silence || connection.has_spoken) return false;
+      if (sessions_.contains(connection.peer.host)) connection.admitted = now;
+      bool const is_strangers = now - connection.admitted >= longest.without_session;
+      if (!is_strangers && (now - connection.accepted < longest.silent || connection.has_spoken))
+        return false;
       // A descriptor of its own: UCX may close the other one at any time, and its number may be another's.
       engine::FileDescriptor const socket(::fcntl(connection.socket, F_DUPFD_CLOEXEC, 0));
       if (!socket || peer_of(socket.get()) != connection.peer) return false;
       connection.has_spoken = !has_sent_nothing(socket.get());
-      if (!connection.has_spoken) (void)::shutdown(socket.get(), SHUT_RDWR);
+      if (is_strangers || !connection.has_spoken) (void)::shutdown(socket.get(), SHUT_RDWR);
       return false;
     });
   }
-  std::uint64_t take_refused() noexcept {
+  RefusedConnections take_refused() noexcept {
     std::lock_guard const held(lock_);
-    return std::exchange(refused_, 0);
+    return std::exchange(refused_, {});
   }
 
  private:
@@ -112,12 +123,13 @@ class Accepted {
     int socket;
     Peer peer;
     Clock::time_point accepted;
+    Clock::time_point admitted;  ///< when its host was last seen to have a session
     bool has_spoken = false;
   };
 
   bool has_room(Peer const& peer) const noexcept {
     auto const of_host = std::count_if(open_.begin(), open_.end(), [&](Connection const& connection) {
-      return connection.peer.host == peer.host;
+      return network_of(connection.peer.host) == network_of(peer.host);
     });
     return open_.size() < most_ && static_cast<std::size_t>(of_host) < std::max<std::size_t>(most_ / 2, 1);
   }
@@ -133,7 +145,8 @@ class Accepted {
   std::size_t most_ = 0;  ///< 0: no bound
   std::vector<Connection> open_;
   Clock::time_point looked_;
-  std::uint64_t refused_ = 0;
+  std::map<HostAddress, std::size_t> sessions_;  ///< of hosts that are admitted
+  RefusedConnections refused_;
 };
 
 Accepted& accepted() noexcept {
@@ -145,9 +158,23 @@ Accepted& accepted() noexcept {
 
 void bound_accepted_connections(std::size_t most) noexcept { accepted().bound(most); }
 
-void end_silent_connections(std::chrono::milliseconds silence) noexcept { accepted().end_silent(silence); }
+AdmittedHosts::AdmittedHosts(std::vector<HostAddress> hosts) {
+  accepted().admit(hosts);
+  hosts_ = std::move(hosts);
+}
 
-std::uint64_t take_refused_connections() noexcept { return accepted().take_refused(); }
+AdmittedHosts::~AdmittedHosts() { accepted().dismiss(hosts_); }
+
+AdmittedHosts::AdmittedHosts(AdmittedHosts&& other) noexcept : hosts_(std::exchange(other.hosts_, {})) {}
+
+AdmittedHosts& AdmittedHosts::operator=(AdmittedHosts&& other) noexcept {
+  std::swap(hosts_, other.hosts_);
+  return *this;
+}
+
+void end_unused_connections(UnusedConnections const& longest) noexcept { accepted().end_unused(longest); }
+
+RefusedConnections take_refused_connections() noexcept { return accepted().take_refused(); }
 
 namespace {
 

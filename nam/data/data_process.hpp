@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "nam/data/accepted_connections.hpp"
 #include "nam/data/data_engine.hpp"
 #include "nam/data/segment_allocator.hpp"
 #include "nam/data/shares.hpp"
@@ -49,6 +50,7 @@ class DataProcess {
     bool is_owner = false;      ///< of the grant: may allocate, and map its memory
     bool is_local = false;      ///< descriptors can be passed
     DataEngine::Access access;  ///< to the engine, once requested; exposures are reported from then on
+    AdmittedHosts hosts;        ///< from which the engine's clients connect
     std::chrono::steady_clock::time_point heard;   ///< the last message
     pid_t pid = 0;                                 ///< of a local client; 0 where this process cannot see it
     FileDescriptor process;                        ///< the same (pidfd), where the system has them

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <thread>
 
-#include "nam/data/accepted_connections.hpp"
 #include "nam/data/data_process.hpp"
 #include "nam/process/admission.hpp"
 #include "nam/process/log.hpp"
@@ -38,6 +37,9 @@ void DataProcess::reach(SessionId id, Json const& request) {
                 "the server does not encrypt data, which this client demands: start it with --encrypt");
   if (!engine_) start_engine();
   if (session.access.session == 0) open_access(session);
+  session.hosts =
+      AdmittedHosts(hosts_of_client(ends_of(session.connection->descriptor()),
+                                    field_or<std::vector<std::string>>(request, "addresses", {})));
   session.connection->post(done, session.access.address);
 }
 
@@ -52,18 +54,23 @@ void DataProcess::start_engine() {
 /// Once a second. Who connects to UCX's port need not be a client.
 void DataProcess::look_at_accepted() {
   if (!engine_) return;
-  constexpr std::chrono::seconds longest_silence{10};
+  constexpr UnusedConnections longest{.silent = std::chrono::seconds(10),
+                                      .without_session = std::chrono::seconds(10)};
   constexpr std::chrono::seconds log_interval{60};
-  end_silent_connections(longest_silence);
+  end_unused_connections(longest);
   auto const now = std::chrono::steady_clock::now();
   if (now - refusal_told_ < log_interval) return;
-  std::uint64_t const refused = take_refused_connections();
-  if (refused == 0) return;
+  RefusedConnections const refused = take_refused_connections();
+  if (refused.beyond_bound + refused.of_strangers == 0) return;
   refusal_told_ = now;
-  log(Severity::warning,
-      "closed " + std::to_string(refused) +
-          " connections to the engine's port: so many are open that this process would run "
-          "out of descriptors. A filter of packets keeps strangers from the port");
+  auto const tell = [](std::uint64_t count, std::string const& why) {
+    if (count != 0)
+      log(Severity::warning, "closed " + std::to_string(count) + " connections to the engine's port" + why);
+  };
+  tell(refused.of_strangers, " from hosts that have no session with the grant");
+  tell(refused.beyond_bound,
+       ": so many are open that this process would run out of descriptors. A packet filter keeps strangers "
+       "from the port");
 }
 
 /// The processes that may use the session have connections.

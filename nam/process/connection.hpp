@@ -51,6 +51,7 @@ class Connection {
   bool has_output() const noexcept { return channel_.has_output(); }
   /// Whether everything that came is taken in and everything posted is sent.
   bool is_quiet() const noexcept { return !channel_.has_input() && !channel_.has_output(); }
+  int descriptor() const noexcept { return channel_.descriptor(); }
   /// Returns the socket; the connection is not used any more.
   FileDescriptor release();
 

@@ -1,6 +1,7 @@
 /// Strangers at UCX's port of a data process.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <sstream>
@@ -12,8 +13,8 @@
 namespace mpixrma::nam {
 namespace {
 
-/// Ports at which a process listens by IPv4.
-std::vector<std::uint16_t> listening_ports(pid_t process) {
+/// Local ports of the IPv4 sockets of a process that are in this state (net/tcp_states.h, in hexadecimal).
+std::vector<std::uint16_t> ports_in_state(pid_t process, std::string const& wanted) {
   std::set<std::string> own;
   for (auto const& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd")) {
     std::error_code ignored;
@@ -25,14 +26,45 @@ std::vector<std::uint16_t> listening_ports(pid_t process) {
   std::getline(table, line);
   while (std::getline(table, line)) {
     std::istringstream words(line);
-    std::string number, local, remote, state, skipped, inode;
+    std::string number, local, remote, state, inode;
     words >> number >> local >> remote >> state;
     for (int i = 0; i < 6 && words >> inode; ++i) {
     }
-    if (state == "0A" && own.contains("socket:[" + inode + "]"))
+    if (state == wanted && own.contains("socket:[" + inode + "]"))
       ports.push_back(static_cast<std::uint16_t>(std::stoul(local.substr(local.find(':') + 1), nullptr, 16)));
   }
   return ports;
+}
+std::vector<std::uint16_t> listening_ports(pid_t process) { return ports_in_state(process, "0A"); }
+std::size_t connections_of(pid_t process) { return ports_in_state(process, "01").size(); }
+
+/// Closed by the other end, within 20 seconds.
+bool is_closed(FileDescriptor const& socket) {
+  char byte = 0;
+  pollfd entry{socket.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 20000) == 1 && ::recv(socket.get(), &byte, 1, MSG_DONTWAIT) <= 0;
+}
+
+/// Texts of UCX's protocol over TCP.
+using Text = std::string;
+template <typename... Parts>
+Text text_of(Parts... parts) {
+  Text text;
+  (text.append(reinterpret_cast<char const*>(&parts), sizeof parts), ...);
+  return text;
+}
+Text message(std::uint8_t id, std::uint32_t announced, Text const& body) {
+  return text_of(id) + text_of(announced) + body;
+}
+/// The beginning of each connection.
+Text opening() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(0x4242);
+  ::inet_pton(AF_INET, "127.0.0.9", &address.sin_addr);
+  Text const request = text_of(std::uint32_t{1}, std::uint8_t{0}, std::uint64_t{0}, address);
+  return text_of(std::uint64_t{0xcafebabe12345678}) +
+         message(32, static_cast<std::uint32_t>(request.size()), request);
 }
 
 /// From another address of the loopback than that of clients.
@@ -58,12 +90,22 @@ class Port : public ::testing::Test {
     grant_ = server_.grant(8u << 20);
     process_ = server_.data_process(grant_);
   }
-  /// By an engine that begins a connection now.
+  /// A session whose client says that its host has this address.
+  Client session_from(char const* host) const {
+    Client client(grant_.address);
+    client.request({{"op", "open"}, {"grant", grant_.grant}});
+    std::vector<std::byte> address;
+    (void)client.exchange({{"op", "reach"}, {"addresses", {host}}}, {}, &address, nullptr);
+    return client;
+  }
+  /// By an engine that begins a connection over TCP now.
   bool new_job_puts(unsigned seed) const {
+    ::setenv("UCX_TLS", "tcp", 1);
     Session session = Session::open(grant_);
     std::vector<std::byte> const address = session.reach();
     WindowInfo const window = session.allocate({4096}, {1});
     JobEngine job;
+    ::unsetenv("UCX_TLS");
     job.meet(address);
     return job.put_within(5000, window.exposure, 0, pattern(4096, seed)) == 0 &&
            content(session, window, 0) == pattern(4096, seed);
@@ -89,6 +131,7 @@ TEST_F(Port, StrangersThatSayNothingKeepNoSessionFromItsData) {
   JobEngine job;
   job.meet(address);
   EXPECT_EQ(job.put(window.exposure, 0, pattern(4096, 1)), 0);
+  Client const neighbour = session_from("127.0.0.9");
   auto silent = strangers(2000, "127.0.0.9");
   EXPECT_EQ(job.put(window.exposure, 0, pattern(4096, 2)), 0) << "a connection that was there";
   EXPECT_EQ(content(session, window, 0), pattern(4096, 2));
@@ -105,7 +148,7 @@ TEST_F(Port, StrangersThatSayNothingKeepNoSessionFromItsData) {
 }
 
 TEST_F(Port, ConnectionsThatSayNothingEnd) {
-  (void)Session::open(grant_).reach();
+  Client const neighbour = session_from("127.0.0.9");
   auto const silent = strangers(300, "127.0.0.9");
   EXPECT_TRUE(eventually([&] {
     return std::all_of(silent.begin(), silent.end(), [](FileDescriptor const& each) {
@@ -115,6 +158,100 @@ TEST_F(Port, ConnectionsThatSayNothingEnd) {
     });
   }));
   EXPECT_TRUE(new_job_puts(1));
+}
+
+/// Each of these texts ends a process in which UCX 1.13 gets it.
+TEST_F(Port, HostsWithoutASessionReachNothingOfUcx) {
+  Session const session = [&] {
+    Session made = Session::open(grant_);
+    (void)made.reach();
+    return made;
+  }();
+  Text const to_address_0 = text_of(std::uint64_t{0}, std::uint64_t{8}, std::uint32_t{1});
+  std::vector<std::pair<char const*, Text>> const attacks{
+      {"a put", message(33, 20, to_address_0) + Text(8, 'x')},
+      {"a long message", message(23, 0x7fffffff, Text(1u << 20, 'x'))},
+      {"an unknown message", message(40, 8, Text(8, 'x'))},
+      {"an empty address", message(1, 0, {})},
+      {"an address that is none", message(1, 64, Text(64, '\0'))},
+  };
+  for (auto const& [what, text] : attacks) {
+    for (std::uint16_t const port : listening_ports(process_)) {
+      FileDescriptor const stranger = connect_from("127.0.0.9", port);
+      Text const all = opening() + text;
+      (void)::send(stranger.get(), all.data(), all.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      EXPECT_TRUE(is_closed(stranger)) << what;
+    }
+  }
+  EXPECT_TRUE(new_job_puts(1));
+  EXPECT_EQ(server_.data_process(grant_), process_);
+}
+
+TEST_F(Port, AdmitsAHostAsLongAsItHasASession) {
+  auto const is_admitted = [&](char const* host) {
+    std::vector<std::uint16_t> const ports = listening_ports(process_);
+    return std::all_of(ports.begin(), ports.end(), [&](std::uint16_t port) {
+      FileDescriptor const client = connect_from(host, port);
+      Text const request = opening();
+      (void)::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL);
+      return !is_closed(client);
+    });
+  };
+  Client const other = session_from("127.0.0.8");
+  EXPECT_FALSE(is_admitted("127.0.0.9"));
+  {
+    Client const first = session_from("127.0.0.9");
+    {
+      Client const second = session_from("127.0.0.9");
+      EXPECT_TRUE(is_admitted("127.0.0.9"));
+    }
+    EXPECT_TRUE(eventually([&] { return server_.show(grant_).at("sessions") == 2; }));
+    EXPECT_TRUE(is_admitted("127.0.0.9"));
+  }
+  EXPECT_TRUE(eventually([&] { return server_.show(grant_).at("sessions") == 1; }));
+  EXPECT_FALSE(is_admitted("127.0.0.9"));
+  EXPECT_TRUE(is_admitted("127.0.0.8"));
+  EXPECT_TRUE(new_job_puts(1));
+}
+
+TEST_F(Port, EndsConnectionsOfAHostWhoseSessionsHaveEnded) {
+  Client const other = session_from("127.0.0.8");
+  std::vector<FileDescriptor> connections;
+  {
+    Client const client = session_from("127.0.0.9");
+    for (std::uint16_t const port : listening_ports(process_)) {
+      connections.push_back(connect_from("127.0.0.9", port));
+      Text const request = opening();
+      (void)::send(connections.back().get(), request.data(), request.size(), MSG_NOSIGNAL);
+      EXPECT_FALSE(is_closed(connections.back()));  // takes the answer
+    }
+  }
+  for (FileDescriptor const& connection : connections)
+    EXPECT_TRUE(eventually([&] { return is_closed(connection); }));
+  EXPECT_TRUE(new_job_puts(1));
+  EXPECT_EQ(server_.data_process(grant_), process_);
+}
+
+/// A client that still has its engine's connection when its session ends.
+TEST_F(Port, EndsConnectionsOfASessionThatHasEnded) {
+  ::setenv("UCX_TLS", "tcp", 1);
+  JobEngine job;
+  ::unsetenv("UCX_TLS");
+  std::uint64_t exposure = 0;
+  {
+    Session session = Session::open(grant_);
+    WindowInfo const window = [&] {
+      job.meet(session.reach());
+      return session.allocate({4096}, {1});
+    }();
+    exposure = window.exposure;
+    EXPECT_EQ(job.put(exposure, 0, pattern(4096, 1)), 0);
+    EXPECT_GT(connections_of(process_), 0u);
+  }
+  EXPECT_TRUE(eventually([&] { return connections_of(process_) == 0; }));
+  EXPECT_NE(job.put_within(1000, exposure, 0, pattern(4096, 1)), 0);
+  EXPECT_TRUE(new_job_puts(1));
+  EXPECT_EQ(server_.data_process(grant_), process_);
 }
 
 }  // namespace
