@@ -41,7 +41,8 @@ void DataProcess::open_session(Message& message) {
     serve(id, first);
   } catch (Error const& error) {
     session.connection->post(to_answer(error));
-    session.connection->close_when_sent();
+    // At once: a client that leaves no room for the answer would keep descriptors that count for nobody.
+    session.connection->close();
   }
   tell_usage();
 }

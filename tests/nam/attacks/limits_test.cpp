@@ -1,4 +1,6 @@
 /// Attacks on shared resources of a server: connections, memory, sessions, descriptors.
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -6,10 +8,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/socket.hpp"
+#include "nam/protocol/version.hpp"
 #include "tests/nam/attacks/attack.hpp"
 #include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/windows_of_server.hpp"
@@ -116,6 +121,75 @@ TEST_F(Strangers, GuestsOfAWindowLeaveSessionsToTheOwner) {
     for (int i = 0; i < 6; ++i) own.push_back(Session::open(grant));
     return own.back().usage().at("sessions").get<int>() == 8;
   }));
+}
+
+/// A connection to the control process whose client reads no answers.
+class FullSocket {
+ public:
+  explicit FullSocket(Address const& server) : channel_(connect_unix(server.unix_path), {}) {}
+
+  /// Sends `count` requests; returns the bytes of the answers when no more come.
+  std::size_t fill(std::size_t count) {
+    while (count-- > 0 && ask({{"op", "hello"}, {"version", protocol_version}})) {
+    }
+    std::size_t bytes = 0;
+    do {
+      bytes = unread_bytes();
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    } while (unread_bytes() != bytes);
+    return bytes;
+  }
+  /// Returns false if the server takes no more requests.
+  bool ask(Json const& request) {
+    channel_.post(request);
+    for (int waited_ms = 0; waited_ms < 500 && channel_.flush() && channel_.has_output(); ++waited_ms)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return !channel_.has_output();
+  }
+  bool is_closed() const {
+    pollfd entry{channel_.descriptor(), POLLRDHUP, 0};
+    return ::poll(&entry, 1, 0) == 1;
+  }
+
+ private:
+  std::size_t unread_bytes() const {
+    int bytes = 0;
+    EXPECT_EQ(::ioctl(channel_.descriptor(), FIONREAD, &bytes), 0);
+    return static_cast<std::size_t>(bytes);
+  }
+
+  Channel channel_;
+};
+
+/// Sessions beyond the share of their user have no room for the error.
+TEST_F(Strangers, RefusedSessionsThatReadNothingKeepNoDescriptors) {
+  start({"--size", "64M", "--listen", "none", "--max-sessions", "8"}, 4096, 4096);
+  Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(user)}});
+  std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
+  pid_t const process = server_.data_process(grant);
+  EXPECT_TRUE(eventually([&] { return server_.show(grant).at("sessions") == 0; }));
+  std::size_t const before = open_descriptors(process);
+  Attack const attack(attacker, [&] {
+    using Held = std::pair<std::vector<Session>, std::vector<FullSocket>>;
+    auto held = std::make_shared<Held>();
+    for (std::size_t i = 0; i < 2; ++i) {
+      WindowInfo window;
+      held->first.push_back(Session::connect(port, &window));
+    }
+    std::size_t const answer = FullSocket(server_.address()).fill(1);
+    std::size_t const room = FullSocket(server_.address()).fill(SIZE_MAX);
+    auto& full = held->second;
+    for (int i = 0; i < 5; ++i) {
+      bool const is_full = full.emplace_back(server_.address()).fill(room / answer) == room;
+      if (!is_full || !full.back().ask({{"op", "connect"}, {"port", port}})) return std::shared_ptr<Held>();
+    }
+    bool const all_end = eventually([&] {
+      return std::all_of(full.begin(), full.end(), [](FullSocket const& each) { return each.is_closed(); });
+    });
+    return all_end ? held : nullptr;
+  });
+  EXPECT_TRUE(eventually([&] { return server_.show(grant).at("sessions") == 2; }));
+  EXPECT_LE(open_descriptors(process), before + 4);
 }
 
 /// The process has as many descriptors as it may have.

@@ -3,6 +3,9 @@
 
 #include <sys/resource.h>
 
+#include <filesystem>
+#include <iterator>
+
 #include "tests/nam/server_fixture.hpp"
 #include "tests/support/resident_memory.hpp"
 
@@ -21,5 +24,10 @@ inline void start_with_descriptors(TestServer& server, TestServer::Arguments con
 }
 
 using test::resident_bytes;
+
+inline std::size_t open_descriptors(pid_t process) {
+  std::filesystem::directory_iterator const each("/proc/" + std::to_string(process) + "/fd");
+  return static_cast<std::size_t>(std::distance(begin(each), end(each)));
+}
 
 }  // namespace mpixrma::nam
