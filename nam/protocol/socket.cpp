@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include "nam/protocol/shortage.hpp"
 
@@ -23,6 +24,8 @@ namespace {
 
 constexpr int stream = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 constexpr int backlog = 4096;
+constexpr std::chrono::seconds longest_full_queue{5};
+constexpr std::chrono::milliseconds full_queue_pause{1};
 
 [[noreturn]] void fail(std::string const& what) { throw_unavailable(what, errno); }
 
@@ -110,12 +113,17 @@ FileDescriptor accept_from(FileDescriptor const& listener) {
   return socket;
 }
 
+/// A listener that accepts no connections has a full queue, in which a call that blocks would wait for ever.
 FileDescriptor connect_unix(std::string const& path) {
   sockaddr_un const address = unix_address(path);
-  // Blocks if the listener's queue is full.
-  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket || ::connect(socket.get(), generic(address), sizeof address) != 0) return {};
-  if (::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0) return {};
+  FileDescriptor socket(::socket(AF_UNIX, stream, 0));
+  auto const end = std::chrono::steady_clock::now() + longest_full_queue;
+  while (!socket || ::connect(socket.get(), generic(address), sizeof address) != 0) {
+    if (!socket || errno != EAGAIN) return {};
+    if (std::chrono::steady_clock::now() >= end)
+      throw Error(ErrorCode::unavailable, "the process that listens at " + path + " accepts no connections");
+    std::this_thread::sleep_for(full_queue_pause);
+  }
   return socket;
 }
 

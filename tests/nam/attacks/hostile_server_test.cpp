@@ -2,10 +2,13 @@
 /// elsewhere.
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -299,6 +302,57 @@ TEST(HostileServer, ConsentPinOrNameLetsAPartBeFollowed) {
   }
   EXPECT_EQ(refusal([&] { (void)followed(written, teller); }), ErrorCode::denied);
   ::unsetenv("MPIX_NAM_SERVER");
+}
+
+/// Listens, and accepts nobody: a further connection would wait.
+class FullListener {
+ public:
+  FullListener() : directory_(make_held_directory("mpix-nam-full-")), listener_(bind_unix(path(), 0666)) {
+    EXPECT_EQ(::listen(listener_.get(), 1), 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof address.sun_path - 1);
+    do {
+      waiting_.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    } while (::connect(waiting_.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    EXPECT_EQ(errno, EAGAIN);
+  }
+  ~FullListener() { std::filesystem::remove_all(directory_.path); }
+
+  std::string path() const { return directory_.path / "socket"; }
+  /// Lets calls that hang go on.
+  void drain() {
+    while (accept_from(listener_)) {
+    }
+  }
+
+ private:
+  HeldDirectory directory_;
+  FileDescriptor listener_;
+  std::vector<FileDescriptor> waiting_;
+};
+
+TEST(HostileServer, ListenerThatAcceptsNobodyEndsTheCall) {
+  FullListener full;
+  Address const there{full.path(), "", 0};
+  std::vector<std::future<bool>> calls;
+  auto const call = [&](std::function<bool()> body) {
+    calls.push_back(std::async(std::launch::async, std::move(body)));
+  };
+  call([&] {
+    return refusal([&] { (void)followed(there, {"/run/one/socket", "", 0}); }) == ErrorCode::unavailable;
+  });
+  call([&] { return refusal([&] { Client client(there, 1000); }) == ErrorCode::unavailable; });
+  call([&] {
+    ToolRun const run = run_tool("--server " + full.path() + " list");
+    return run.output.find("accepts no connections") != std::string::npos;
+  });
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    bool const ends = calls[i].wait_for(std::chrono::seconds(60)) == std::future_status::ready;
+    EXPECT_TRUE(ends) << "call " << i << " hangs";
+    while (calls[i].wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) full.drain();
+    EXPECT_TRUE(calls[i].get()) << i;
+  }
 }
 
 TEST(HostileServer, NameThatLeadsToAnotherServerIsRefused) {
