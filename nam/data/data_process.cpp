@@ -162,17 +162,13 @@ void DataProcess::obey(Message& message) {
   }
 }
 
-/// Sessions have the new mode from their next request on. Sessions that have no right any more lose their
-/// locks, too.
+/// Sessions have the new mode from their next request on. They lose the locks to which they have no right any
+/// more: without the right to write exclusive ones, without any right all.
 void DataProcess::change_mode(std::string const& window, unsigned mode) {
   if (auto const found = windows_.find(window); found != windows_.end()) {
     Held& held = found->second;
     held.window.ownership.mode = mode;
-    for (SessionId const id : held.lockers) {
-      Session const& session = sessions_.at(id);
-      if (may(session, held.window, Access::read) || may(session, held.window, Access::write)) continue;
-      revoke_locks(id, held);
-    }
+    revoke_locks_without_right(held);
   }
   if (loading_ && loading_->listed.contains(window)) loading_->listed.at(window).ownership.mode = mode;
 }

@@ -57,7 +57,7 @@ class DataProcess {
     bool has_mapped = false;                       ///< the memory of the grant
     std::map<std::uint64_t, SharedControl>
         locks;  ///< of a client that does not map the memory, by the client's numbers
-    std::set<LockKey> requested_locks;  ///< that it holds or waits for
+    std::map<LockKey, engine::LockMode> requested_locks;  ///< that it holds or waits for
   };
   using SessionId = std::uint64_t;
   /// The reply to a request that returns nothing.
@@ -176,7 +176,9 @@ class DataProcess {
   void request_lock(SessionId id, Json const& request);
   void end_lock(SessionId id, Json const& request);
   void end_holder(SessionId id, Json const& request);
-  void revoke_locks(SessionId id, Held const& held) noexcept;
+  enum class Revoked { all, exclusive };
+  void revoke_locks(SessionId id, Held const& held, Revoked which) noexcept;
+  void revoke_locks_without_right(Held const& held) noexcept;
 
   // processes.cpp: processes that map a window.
   void processes(SessionId id, Json const& request);
@@ -236,6 +238,7 @@ class DataProcess {
   Quotas quotas_;
   Shares session_shares_;
   Shares descriptor_shares_;  ///< for sockets of sessions, and for their locks
+  Shares lock_shares_;        ///< locks of sessions, held or waited for
   Shares message_shares_;     ///< bytes of messages that are not complete, or not sent
   std::map<std::string, Held> windows_;
   Budgets denials_{10, 1};      ///< told to the control process, of each user

@@ -1,43 +1,69 @@
-/// DataProcess: the account of the locks of clients that do not map the memory. A lock is noted from its first
-/// request on, because a request that has to wait may hold the turn (SharedControl::try_lock).
+/// DataProcess: the account of the locks of clients that do not map the memory. A lock is noted from its
+/// first request on, because a request that has to wait may hold the turn (SharedControl::try_lock).
 #include "nam/data/data_process.hpp"
 
 namespace mpixrma::nam {
 
 void DataProcess::request_lock(SessionId id, Json const& request) {
-  try_lock(id, request);
-  Held& held = windows_.at(field<std::string>(request, "window"));
+  Held& held = window_for(id, request, Access::none);
+  LockKey const key{held.slot, field<std::uint64_t>(request, "holder"),
+                    field<std::uint32_t>(request, "rank")};
+  Session& session = sessions_.at(id);
+  bool const is_new = !session.requested_locks.contains(key);
+  if (is_new) lock_shares_.take(session.identity.uid, session.is_owner);
+  try {
+    try_lock(id, request);
+  } catch (Error const&) {
+    if (is_new) lock_shares_.give_back(session.identity.uid, session.is_owner);
+    throw;
+  }
   held.lockers.insert(id);
-  LockKey const key{held.slot, field<std::uint64_t>(request, "holder"), field<std::uint32_t>(request, "rank")};
-  sessions_.at(id).requested_locks.insert(key);
+  engine::LockMode& mode = session.requested_locks.try_emplace(key, engine::LockMode::shared).first->second;
+  // Stays exclusive until it is unlocked: the turn may be.
+  if (field<bool>(request, "exclusive")) mode = engine::LockMode::exclusive;
 }
 
 void DataProcess::end_lock(SessionId id, Json const& request) {
   unlock(id, request);
-  sessions_.at(id).requested_locks.erase({field<SharedControl::Slot>(request, "slot"),
-                                          field<std::uint64_t>(request, "holder"),
-                                          field<std::uint32_t>(request, "rank")});
+  Session& session = sessions_.at(id);
+  std::size_t const ended = session.requested_locks.erase({field<SharedControl::Slot>(request, "slot"),
+                                                           field<std::uint64_t>(request, "holder"),
+                                                           field<std::uint32_t>(request, "rank")});
+  lock_shares_.give_back(session.identity.uid, session.is_owner, ended);
 }
 
 void DataProcess::end_holder(SessionId id, Json const& request) {
   end_locks(id, request);
   auto const holder = field<std::uint64_t>(request, "holder");
-  std::erase_if(sessions_.at(id).requested_locks, [&](LockKey const& key) { return key.holder == holder; });
+  Session& session = sessions_.at(id);
+  std::size_t const ended =
+      std::erase_if(session.requested_locks, [&](auto const& lock) { return lock.first.holder == holder; });
+  lock_shares_.give_back(session.identity.uid, session.is_owner, ended);
 }
 
-/// Releases the locks and turns of the session at the window.
-void DataProcess::revoke_locks(SessionId id, Held const& held) noexcept {
+/// Releases locks and turns of the session at the window.
+void DataProcess::revoke_locks(SessionId id, Held const& held, Revoked which) noexcept {
   auto const found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Session& session = found->second;
   auto& requested = session.requested_locks;
-  for (auto next = requested.lower_bound({held.slot, 0, 0}); next != requested.end();) {
-    if (next->slot != held.slot) return;
-    std::uint64_t const holder = next->holder;
-    auto const locks = session.locks.find(holder);
-    if (locks != session.locks.end()) locks->second.unlock_all(held.slot);
-    while (next != requested.end() && next->slot == held.slot && next->holder == holder)
-      next = requested.erase(next);
+  auto next = requested.lower_bound({held.slot, 0, 0});
+  while (next != requested.end() && next->first.slot == held.slot) {
+    auto const lock = next++;
+    if (which == Revoked::exclusive && lock->second != engine::LockMode::exclusive) continue;
+    auto const locks = session.locks.find(lock->first.holder);
+    if (locks != session.locks.end()) locks->second.unlock(held.slot, lock->first.rank);
+    requested.erase(lock);
+    lock_shares_.give_back(session.identity.uid, session.is_owner);
+  }
+}
+
+/// Takes the locks to which sessions have no right any more.
+void DataProcess::revoke_locks_without_right(Held const& held) noexcept {
+  for (SessionId const id : held.lockers) {
+    Session const& session = sessions_.at(id);
+    if (may(session, held.window, Access::write)) continue;
+    revoke_locks(id, held, may(session, held.window, Access::read) ? Revoked::exclusive : Revoked::all);
   }
 }
 

@@ -328,7 +328,7 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   Held& held = found->second;
   Window const& window = held.window;
   // The next window in its place has the same locks.
-  for (SessionId const locker : held.lockers) revoke_locks(locker, held);
+  for (SessionId const locker : held.lockers) revoke_locks(locker, held, Revoked::all);
   shared_->free_place(held.slot);
   Piece piece{window.offset, window.bytes, window.persistent, {}, {}, {}};
   if (held.exposure != 0) piece.concealed = engine_->conceal(held.exposure);

@@ -66,6 +66,7 @@ void DataProcess::close_session(SessionId id) {
     session_shares_.give_back(session.identity.uid, session.is_owner);
     descriptor_shares_.give_back(session.identity.uid, session.is_owner,
                                  descriptors_of_session + session.locks.size());
+    lock_shares_.give_back(session.identity.uid, session.is_owner, session.requested_locks.size());
   }
   if (session.process) loop_.forget(session.process.get());
   std::vector<std::string> ended;

@@ -6,8 +6,8 @@
 namespace mpixrma::nam {
 namespace {
 
-constexpr uid_t stranger = 64014;
-constexpr std::size_t window_bytes = 4096;
+constexpr uid_t locker = 64015;
+constexpr std::size_t locked_bytes = 4096;
 
 TEST(GuestLocks, OfReadersLeaveDescriptorsToTheOwner) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
@@ -19,17 +19,17 @@ TEST(GuestLocks, OfReadersLeaveDescriptorsToTheOwner) {
   server.await();
   server.admit_all_users();
   Locator const grant = server.grant(1u << 20);
-  std::string const port = make_persistent(grant, window_bytes, 1, {.mode = 0644}).port;
+  std::string const port = make_persistent(grant, locked_bytes, 1, {.mode = 0644}).port;
   Session own = Session::open(grant);
   WindowInfo const window = own.join(parse_locator(port).window);
-  UserProcess const reader(stranger, stranger, [&](UserProcess::Wait const& wait) {
+  UserProcess const reader(locker, locker, [&](UserProcess::Wait const& wait) {
     WindowInfo found;
     Session session = Session::connect(port, &found);
     std::optional<ErrorCode> end;
     for (std::uint64_t holder = 1; holder < 1000 && !end; ++holder)
       end = refusal([&] { (void)try_lock(session, found, engine::LockMode::shared, holder); });
     wait();
-    std::vector<std::byte> values(window_bytes);
+    std::vector<std::byte> values(locked_bytes);
     return end == ErrorCode::quota && !refusal([&] { session.read(found, 0, 0, values); });
   });
   reader.await();
@@ -45,9 +45,9 @@ TEST(GuestLocks, EndWithTheEvictedWindow) {
   server.start({"--size", "64M", "--listen", "none", "--max-windows", "8"});
   server.admit_all_users();
   Locator const grant = server.grant(1u << 20);
-  WindowInfo const evicted = make_persistent(grant, window_bytes, 1, {.mode = 0644});
+  WindowInfo const evicted = make_persistent(grant, locked_bytes, 1, {.mode = 0644});
   Session own = Session::open(grant);
-  UserProcess const reader(stranger, stranger, [&](UserProcess::Wait const& wait) {
+  UserProcess const reader(locker, locker, [&](UserProcess::Wait const& wait) {
     WindowInfo found;
     Session session = Session::connect(evicted.port, &found);
     bool const holds = try_lock(session, found, engine::LockMode::shared, 1) &&
@@ -62,9 +62,74 @@ TEST(GuestLocks, EndWithTheEvictedWindow) {
   std::vector<WindowInfo> made;
   EXPECT_TRUE(eventually([&] { return own.usage().at("windows") == 0; }));
   while (made.size() < 8 && (made.empty() || made.back().slot != evicted.slot))
-    made.push_back(own.allocate({window_bytes}, {1}, {.mode = 0600}));
+    made.push_back(own.allocate({locked_bytes}, {1}, {.mode = 0600}));
   EXPECT_EQ(made.back().slot, evicted.slot);
   EXPECT_TRUE(try_lock(own, made.back(), engine::LockMode::exclusive, 2));
+  reader.go_on();
+}
+
+bool lock_rank(Session& session, WindowInfo const& window, std::uint32_t rank, engine::LockMode mode) {
+  bool has_turn = false;
+  return session.try_lock(window, 1, rank, mode, &has_turn);
+}
+
+TEST(GuestLocks, SharedOnesOutlastTheRightToWrite) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  TestServer server;
+  server.start();
+  server.admit_all_users();
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, locked_bytes, 1, {.mode = 0666}).port;
+  Session own = Session::open(grant);
+  WindowInfo const window = own.join(parse_locator(port).window);
+  UserProcess const writer(locker, locker, [&](UserProcess::Wait const& wait) {
+    WindowInfo found;
+    Session session = Session::connect(port, &found);
+    bool const holds = lock_rank(session, found, 0, engine::LockMode::shared) &&
+                       lock_rank(session, found, 1, engine::LockMode::exclusive);
+    wait();
+    return holds;
+  });
+  writer.await();
+  server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644u}});
+  EXPECT_FALSE(lock_rank(own, window, 0, engine::LockMode::exclusive));
+  EXPECT_TRUE(lock_rank(own, window, 1, engine::LockMode::exclusive));
+  writer.go_on();
+}
+
+TEST(GuestLocks, OfAReaderAreBounded) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  constexpr std::uint32_t most = 4096;
+  TestServer server;
+  server.start();
+  server.admit_all_users();
+  Locator const grant = server.grant(1u << 20);
+  Session own = Session::open(grant);
+  std::vector<std::uint64_t> const sizes(most + 2, 8);
+  std::vector<std::uint64_t> const units(most + 2, 1);
+  WindowInfo const window = own.allocate(sizes, units, {.persistent = true, .mode = 0644});
+  UserProcess const reader(locker, locker, [&](UserProcess::Wait const& wait) {
+    WindowInfo found;
+    Session session = Session::connect(window.port, &found);
+    auto const locks = [&](std::uint32_t rank) {
+      return lock_rank(session, found, rank, engine::LockMode::shared);
+    };
+    auto const refused = [&](std::uint32_t rank) {
+      return refusal([&] { (void)locks(rank); }) == ErrorCode::quota;
+    };
+    std::uint32_t held = 0;
+    while (held < most + 2 && !refused(held)) ++held;
+    bool good = held == most && refused(most + 1) && locks(0);
+    session.unlock_soon(found, 1, 7);
+    good = good && locks(most) && refused(7);
+    session.end_locks(1);
+    good = good && locks(most + 1);
+    wait();
+    return good;
+  });
+  reader.await();
+  EXPECT_TRUE(lock_rank(own, window, 0, engine::LockMode::exclusive));
+  EXPECT_FALSE(lock_rank(own, window, most + 1, engine::LockMode::exclusive));
   reader.go_on();
 }
 
