@@ -24,8 +24,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Connections of a host that opens very many must not each cause a look at all open ones.
+/// Connections of a host that opens very many must not each cause a look at all open ones, which takes the
+/// longer the more there are.
 constexpr std::chrono::milliseconds look_interval{100};
+constexpr int pause_for_look = 10;  ///< times its duration
+/// UCX accepts connections until there are none, and takes no message meanwhile.
+constexpr int most_in_turn = 16;
 
 struct Peer {
   HostAddress host{};
@@ -75,6 +79,17 @@ class Accepted {
       if (found != sessions_.end() && --found->second == 0) sessions_.erase(found);
     }
   }
+  /// Returns false where UCX should do other work. It calls again at once.
+  bool take_turn() noexcept {
+    std::lock_guard const held(lock_);
+    if (most_ == 0 || taken_in_turn_++ < most_in_turn) return true;
+    taken_in_turn_ = 0;
+    return false;
+  }
+  void end_turn() noexcept {
+    std::lock_guard const held(lock_);
+    taken_in_turn_ = 0;
+  }
   /// Returns false if the connection is a stranger's, or exceeds a bound.
   bool add(int socket) noexcept {
     std::lock_guard const held(lock_);
@@ -89,6 +104,7 @@ class Accepted {
       try {
         auto const now = Clock::now();
         open_.push_back({socket, *peer, now, now});
+        ++open_of_[network_of(peer->host)];
         return true;
       } catch (std::bad_alloc const&) {
       }
@@ -100,7 +116,7 @@ class Accepted {
     std::lock_guard const held(lock_);
     auto const now = Clock::now();
     std::erase_if(open_, [&](Connection& connection) {
-      if (peer_of(connection.socket) != connection.peer) return true;
+      if (has_closed(connection)) return true;
       if (sessions_.contains(connection.peer.host)) connection.admitted = now;
       bool const is_strangers = now - connection.admitted >= longest.without_session;
       if (!is_strangers && (now - connection.accepted < longest.silent || connection.has_spoken))
@@ -128,23 +144,30 @@ class Accepted {
   };
 
   bool has_room(Peer const& peer) const noexcept {
-    auto const of_host = std::count_if(open_.begin(), open_.end(), [&](Connection const& connection) {
-      return network_of(connection.peer.host) == network_of(peer.host);
-    });
-    return open_.size() < most_ && static_cast<std::size_t>(of_host) < std::max<std::size_t>(most_ / 2, 1);
+    auto const of_host = open_of_.find(network_of(peer.host));
+    std::size_t const count = of_host != open_of_.end() ? of_host->second : 0;
+    return open_.size() < most_ && count < std::max<std::size_t>(most_ / 2, 1);
+  }
+  bool has_closed(Connection const& connection) noexcept {
+    if (peer_of(connection.socket) == connection.peer) return false;
+    auto const of_host = open_of_.find(network_of(connection.peer.host));
+    if (of_host != open_of_.end() && --of_host->second == 0) open_of_.erase(of_host);
+    return true;
   }
   void drop_closed() noexcept {
-    auto const now = Clock::now();
-    if (now - looked_ < look_interval) return;
-    looked_ = now;
-    std::erase_if(open_,
-                  [](Connection const& connection) { return peer_of(connection.socket) != connection.peer; });
+    auto const begin = Clock::now();
+    if (begin < next_look_) return;
+    std::erase_if(open_, [this](Connection const& connection) { return has_closed(connection); });
+    auto const end = Clock::now();
+    next_look_ = end + std::max<Clock::duration>(look_interval, pause_for_look * (end - begin));
   }
 
   std::mutex lock_;
   std::size_t most_ = 0;  ///< 0: no bound
   std::vector<Connection> open_;
-  Clock::time_point looked_;
+  std::map<HostAddress, std::size_t> open_of_;  ///< number of them, by the peer's network
+  Clock::time_point next_look_;
+  int taken_in_turn_ = 0;
   std::map<HostAddress, std::size_t> sessions_;  ///< of hosts that are admitted
   RefusedConnections refused_;
 };
@@ -180,17 +203,20 @@ namespace {
 
 int accept_bounded(int listener, sockaddr* address, socklen_t* length) noexcept {
   socklen_t const room = length != nullptr ? *length : 0;
-  for (;;) {
+  while (accepted().take_turn()) {
     if (length != nullptr) *length = room;
     int const socket = ::accept4(listener, address, length, 0);
     if (socket >= 0 && !accepted().add(socket)) {
       ::close(socket);
       continue;
     }
+    if (socket < 0) accepted().end_turn();
     // UCX would close its listener for a shortage, which passes.
     if (socket < 0 && is_shortage(errno) && accepted().is_bounded()) errno = EAGAIN;
     return socket;
   }
+  errno = EAGAIN;
+  return -1;
 }
 
 }  // namespace
