@@ -3,7 +3,7 @@
 #include "armci/failure.hpp"
 #include "engine/base/backoff.hpp"
 #include "engine/runtime/engine.hpp"
-#include "include/mpix_rma.h"
+#include "include/mpix_rma/profiling.h"
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/runtime/process_engine.hpp"
@@ -44,7 +44,7 @@ bool Barrier::map_flags() {
   if (rounds == 0) return true;
   std::size_t const bytes = static_cast<std::size_t>(rounds) * sizeof(Flag);
   std::vector<void*> bases(static_cast<std::size_t>(size));
-  if (MPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, host_, bases.data()) != MPI_SUCCESS) {
+  if (PMPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, host_, bases.data()) != MPI_SUCCESS) {
     fail("ARMCI_Init", "the %zu bytes of the barrier are not available", bytes);
   }
   flags_ = bases[static_cast<std::size_t>(rank)];
@@ -66,7 +66,7 @@ bool Barrier::map_flags() {
 
 void Barrier::close() {
   if (host_ == MPI_COMM_NULL) return;
-  if (mpixrma::size_of(host_) > 1) (void)MPIX_RMA_Free(flags_, host_);
+  if (mpixrma::size_of(host_) > 1) (void)PMPIX_RMA_Free(flags_, host_);
   if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
   MPI_Comm_free(&host_);
   *this = Barrier{};

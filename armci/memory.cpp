@@ -5,7 +5,7 @@
 #include "armci/groups.hpp"
 #include "armci/modes.hpp"
 #include "include/armci/armcix.h"
-#include "include/mpix_rma.h"
+#include "include/mpix_rma/profiling.h"
 #include "mpix/runtime/process_engine.hpp"
 
 namespace armci {
@@ -28,7 +28,7 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
   // Collective even if it fails: a wrong argument at one process is an error at all of them.
-  int const code = MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, comm, bases);
+  int const code = PMPIX_RMA_Allocate(bytes, MPI_INFO_NULL, comm, bases);
   if (bases == nullptr) fail(call, "the pointer array is null");
   if (bytes < 0) fail(call, "size %ld is negative", bytes);
   if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with wrong arguments");
@@ -44,7 +44,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
   mpixrma::LateFailure late;
   (void)mpixrma::complete_all(all, &late);
   // Collective even if it fails: a wrong base at one process is an error at all of them.
-  int const code = MPIX_RMA_Free(known ? base : &never_allocated, comm);
+  int const code = PMPIX_RMA_Free(known ? base : &never_allocated, comm);
   if (!known) fail(call, "%p was not allocated or was freed before", base);
   if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with a wrong address");
   allocations.erase(base);

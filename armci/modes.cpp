@@ -2,7 +2,7 @@
 
 #include "armci/state.hpp"
 #include "include/armci/armcix.h"
-#include "include/mpix_rma.h"
+#include "include/mpix_rma/profiling.h"
 #include "mpix/comm/collective.hpp"
 
 namespace armci {
@@ -27,7 +27,7 @@ Part part_of(int mode, void* base, bool allocated) {
   int found = 0;
   MPI_Aint bytes = 0;
   MPI_Comm comm = world.comm;
-  bool const segment = MPIX_RMA_Query(comm, world.rank, base, &found, nullptr, &bytes) == MPI_SUCCESS;
+  bool const segment = PMPIX_RMA_Query(comm, world.rank, base, &found, nullptr, &bytes) == MPI_SUCCESS;
   if (!segment || found == 0 || !allocated) part.mode = 0;
   part.bytes = static_cast<std::uint64_t>(bytes);
   return part;

@@ -1,5 +1,5 @@
 /// The cost of attributes: an 8-byte put with each attribute and each pair of attributes, compared with the
-/// bare call and a bound put. Calls are issued in series of 64 and completed together.
+/// bare call and a put by a plan. Calls are issued in series of 64 and completed together.
 ///
 /// usage: bench_attributes    (2 ranks)
 #include <mpi.h>
@@ -53,10 +53,10 @@ void measure_all(std::string const& memory, double* origin, char* target, bool c
                   set != 0 ? &chosen : nullptr);
   };
   measure("none", memory, [&] { put(0); });
-  MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, 1, MPI_DOUBLE, world, nullptr, &bound);
-  measure("bound", memory, [&] { MPIX_RMA_xfer_bound(bound, origin, 1, target, 1, nullptr); });
-  MPIX_RMA_unbind(&bound);
+  MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+  MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, 1, MPI_DOUBLE, world, nullptr, &plan);
+  measure("plan", memory, [&] { MPIX_RMA_Plan_issue(plan, origin, 1, target, 1, nullptr); });
+  MPIX_RMA_Plan_free(&plan);
   for (std::size_t i = 0; i < std::size(attributes); ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
       std::uint64_t const set = attributes[i].bits | attributes[j].bits;

@@ -149,8 +149,8 @@ void count_mpix(int target) {
   void* const base = bases[static_cast<std::size_t>(target)];
   auto const address = reinterpret_cast<MPI_Aint>(base);
   MPIX_RMA_Attributes blocking{MPIX_RMA_ATTR_BLOCKING, MPI_OP_NULL, nullptr, 0};
-  MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, target, MPI_DOUBLE, world, nullptr, &bound);
+  MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+  MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, target, MPI_DOUBLE, world, nullptr, &plan);
   auto const transfer = [&](MPIX_RMA_Op operation) {
     return [&, operation] {
       MPIX_RMA_xfer(operation, &value, 1, MPI_DOUBLE, target, base, 1, MPI_DOUBLE, nullptr, &world, nullptr);
@@ -159,7 +159,7 @@ void count_mpix(int target) {
   report("rma", "put", transfer(MPIX_RMA_PUT));
   report("rma", "get", transfer(MPIX_RMA_GET));
   report("rma", "accumulate", transfer(MPIX_RMA_ACCUMULATE));
-  report("rma", "put_bound", [&] { MPIX_RMA_xfer_bound(bound, &value, 1, base, 1, nullptr); });
+  report("rma", "put_planned", [&] { MPIX_RMA_Plan_issue(plan, &value, 1, base, 1, nullptr); });
   report("rma", "complete", [&] { MPIX_RMA_Complete(&world, target); });
   report("rma", "fence", [&] { MPIX_RMA_Fence(&world, target); });
   report("rma", "fetch_add", [&] {
@@ -169,7 +169,7 @@ void count_mpix(int target) {
     MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &one, 1, MPI_LONG, &one, &fetched, target, address, nullptr, &world,
                   &blocking);
   });
-  MPIX_RMA_unbind(&bound);
+  MPIX_RMA_Plan_free(&plan);
   MPI_Barrier(world);
   MPIX_RMA_Free(bases[static_cast<std::size_t>(bench::rank())], world);
 }

@@ -51,6 +51,10 @@
 #define MPIX_RMA_ENUM_(name) enum name
 #endif
 
+/** Version of this interface, as MPI_VERSION and MPI_SUBVERSION are MPI's. */
+#define MPIX_RMA_VERSION 0
+#define MPIX_RMA_SUBVERSION 1
+
 /** All ranks of a communicator, for MPIX_RMA_Complete, MPIX_RMA_Fence (5.2: MPI_ALL_RANKS) and
  *  MPIX_RMA_Statistics. */
 #define MPIX_ALL_RANKS (-101)
@@ -72,5 +76,8 @@ inline void *mpix_rma_handle_value_(intptr_t handle) { return reinterpret_cast<v
 #include "mpix_rma/rmw.h"
 #include "mpix_rma/statistics.h"
 #include "mpix_rma/xfer.h"
+
+#include "mpix_rma/plan.h"
+#include "mpix_rma/version.h"
 
 #endif

@@ -1,4 +1,4 @@
-/// Behaviour that the document leaves open: communicators, sizes, memory, notification, bound transfers,
+/// Behaviour that the document leaves open: communicators, sizes, memory, notification, plans,
 /// threads.
 #include <unistd.h>
 
@@ -140,7 +140,8 @@ TEST_F(G, G_12_freed_memory_is_out_of_reach_for_every_origin) {
   ErrorsReturn const returned(world);
   int address_class = 0;
   int transport_class = 0;
-  MPIX_RMA_Error_classes(&address_class, &transport_class);
+  MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class);
+  MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport_class);
   for (int round = 0; round < 5; ++round) {
     std::vector<void*> bases(static_cast<std::size_t>(size_));
     ASSERT_EQ(rma_allocate(1 << 20, MPI_INFO_NULL, world, bases.data()), MPI_SUCCESS);
@@ -233,39 +234,39 @@ TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
   MPI_Datatype strided = MPI_DATATYPE_NULL;
   MPI_Type_vector(4, 1, 2, MPI_INT, &strided);
   MPI_Type_commit(&strided);
-  MPIX_RMA_Bound put = MPIX_RMA_BOUND_NULL;
-  MPIX_RMA_Bound get = MPIX_RMA_BOUND_NULL;
-  MPIX_RMA_Bound add = MPIX_RMA_BOUND_NULL;
+  MPIX_RMA_Plan put = MPIX_RMA_PLAN_NULL;
+  MPIX_RMA_Plan get = MPIX_RMA_PLAN_NULL;
+  MPIX_RMA_Plan add = MPIX_RMA_PLAN_NULL;
   int scale = 10;
   MPIX_RMA_Attributes chosen = attributes(blocking_remote | MPIX_RMA_ATTR_ACCUMULATE_SCALE);
   chosen.accumulate_scale = &scale;
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_INT, next_, MPI_INT, world, nullptr, &put), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_GET, MPI_INT, next_, strided, world, nullptr, &get), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_ACCUMULATE, MPI_INT, next_, MPI_INT, world, &chosen, &add), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_INT, next_, MPI_INT, world, nullptr, &put), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_GET, MPI_INT, next_, strided, world, nullptr, &get), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_ACCUMULATE, MPI_INT, next_, MPI_INT, world, &chosen, &add), MPI_SUCCESS);
   MPI_Type_free(&strided);
   scale = 0;  // copied
   std::vector<int> values(64);
   std::iota(values.begin(), values.end(), 1);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
-    ASSERT_EQ(MPIX_RMA_xfer_bound(put, values.data(), 64, there(kind), 64, nullptr), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Plan_issue(put, values.data(), 64, there(kind), 64, nullptr), MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_xfer_bound(add, values.data(), 2, there(kind), 2, nullptr), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Plan_issue(add, values.data(), 2, there(kind), 2, nullptr), MPI_SUCCESS);
     int got[4] = {};
     MPI_Request request = MPI_REQUEST_NULL;
-    ASSERT_EQ(MPIX_RMA_xfer_bound(get, got, 4, there(kind), 1, &request), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Plan_issue(get, got, 4, there(kind), 1, &request), MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_TRUE(got[0] == 11 && got[1] == 3 && got[2] == 5 && got[3] == 7) << got[0] << " " << got[3];
   }
-  EXPECT_EQ(class_of(MPIX_RMA_xfer_bound(put, values.data(), -1, there(0), -1, nullptr)), MPI_ERR_COUNT);
-  EXPECT_EQ(class_of(MPIX_RMA_xfer_bound(put, values.data(), 2, there(0), 1, nullptr)), MPI_ERR_TYPE);
-  EXPECT_EQ(class_of(MPIX_RMA_xfer_bound(MPIX_RMA_BOUND_NULL, values.data(), 1, there(0), 1, nullptr)),
+  EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(put, values.data(), -1, there(0), -1, nullptr)), MPI_ERR_COUNT);
+  EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(put, values.data(), 2, there(0), 1, nullptr)), MPI_ERR_TYPE);
+  EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(MPIX_RMA_PLAN_NULL, values.data(), 1, there(0), 1, nullptr)),
             MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_INT, size_, MPI_INT, world, nullptr, &put)),
+  EXPECT_EQ(class_of(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_INT, size_, MPI_INT, world, nullptr, &put)),
             MPI_ERR_RANK);
-  for (MPIX_RMA_Bound* const bound : {&put, &get, &add}) {
-    EXPECT_EQ(MPIX_RMA_unbind(bound), MPI_SUCCESS);
-    EXPECT_EQ(*bound, MPIX_RMA_BOUND_NULL);
-    EXPECT_EQ(class_of(MPIX_RMA_unbind(bound)), MPI_ERR_ARG);
+  for (MPIX_RMA_Plan* const bound : {&put, &get, &add}) {
+    EXPECT_EQ(MPIX_RMA_Plan_free(bound), MPI_SUCCESS);
+    EXPECT_EQ(*bound, MPIX_RMA_PLAN_NULL);
+    EXPECT_EQ(class_of(MPIX_RMA_Plan_free(bound)), MPI_ERR_ARG);
   }
 }
 

@@ -118,7 +118,8 @@ TEST_F(X54, X54_04_communicatable_memory_is_vouched_for_per_side) {
   if (checked) {
     int address_class = 0;
     int transport_class = 0;
-    MPIX_RMA_Error_classes(&address_class, &transport_class);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport_class);
     long on_stack = 8;
     EXPECT_EQ(class_of(transfer(MPIX_RMA_PUT, &on_stack, 1, MPI_LONG, next_, there(0), both)),
               MPI_ERR_BUFFER);

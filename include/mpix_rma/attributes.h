@@ -17,7 +17,11 @@ extern "C" {
 #define MPIX_RMA_ATTR_ACCUMULATE_SCALE UINT64_C(0x80) /**< accumulate_scale is valid; only with MPI_SUM */
 #define MPIX_RMA_ATTR_NOTIFY UINT64_C(0x100)          /**< notify_index is valid */
 
-/** Attributes of one call. Fields beyond `set` are read only when their bit is set. */
+/**
+ * Attributes of one call. The structure can grow: further fields are appended, each with a bit of its own. A
+ * field is read only when its bit is set, and no field that the calling program does not know has its bit set. A
+ * bit that the library does not know is MPI_ERR_ARG.
+ */
 typedef struct MPIX_RMA_Attributes {
     uint64_t set;                 /**< MPIX_RMA_ATTR_* bits */
     MPI_Op accumulate_op;         /**< predefined operation of an accumulate */

@@ -22,6 +22,39 @@ extern "C" {
 MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 
 /**
+ * Waits until the buffers of every operation that this process issued before through `communicator` to
+ * `target_rank` may be reused. An addition to the proposal: what MPI_Win_flush_local is for windows.
+ *
+ * @param communicator  the communicator; operations through others are not waited for
+ * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
+ *
+ * Local; drives progress while waiting. On return the origin buffers of PUT and ACCUMULATE may be changed, and
+ * those of GET and the results of rmw hold their data. Waits for the target only where data come back, where an
+ * operation has ATOMICITY, and where more data are in flight than the target has granted. The operations may
+ * still fail; MPIX_RMA_Complete reports it.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class (the rank cannot be reached).
+ */
+MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm communicator, int target_rank);
+
+/**
+ * Begins MPIX_RMA_Complete, and MPIX_RMA_Complete_local, and returns a request that is complete when that call
+ * would return. Additions to the proposal: they are for communicators what MPIX_Win_iflush is for windows.
+ *
+ * @param communicator  the communicator; operations through others are not covered
+ * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
+ * @param request       receives the request, for MPI_Wait, MPI_Test and similar calls
+ *
+ * Local; does not wait. Covers the operations issued before, and none that are issued later. A failure of one of
+ * them that no request has reported is the request's of MPIX_RMA_Icomplete.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the transport
+ *         class (the rank cannot be reached).
+ */
+MPIX_RMA_API int MPIX_RMA_Icomplete(MPI_Comm communicator, int target_rank, MPI_Request *request);
+MPIX_RMA_API int MPIX_RMA_Icomplete_local(MPI_Comm communicator, int target_rank, MPI_Request *request);
+
+/**
  * Orders every operation issued before through *communicator to `target_rank` before every operation to that
  * rank that is issued later (5.2): the effects of the former are visible at the target before those of the
  * latter, and a later GET reads memory in which every earlier PUT and ACCUMULATE is visible to all processes.
@@ -36,18 +69,24 @@ MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
  */
 MPIX_RMA_API int MPIX_RMA_Fence(MPI_Comm *communicator, int target_rank);
 
+/** The error classes that MPI lacks. Further ones may follow. */
+typedef MPIX_RMA_ENUM_(MPIX_RMA_Error) {
+    MPIX_RMA_ERR_ADDRESS = 1,     /**< no memory at the target address, or memory without the right */
+    MPIX_RMA_ERR_TRANSPORT = 2,   /**< no connection to the target */
+    MPIX_RMA_ERR_NOTIFICATION = 3 /**< notification index out of range, of calls on windows */
+} MPIX_RMA_Error;
+
 /**
- * The two error classes that MPI lacks: no memory at the target address, and no connection to the target.
- * MPI_Error_class returns them for the codes of such errors.
+ * Returns an error class that MPI lacks. MPI_Error_class returns it for the codes of such errors.
  *
- * @param address    receives the class of operations on unmapped memory
- * @param transport  receives the class of operations whose target is unreachable
+ * @param which        the class
+ * @param error_class  receives its number
  *
  * Local; fixed from the first call of the library to MPI_Finalize.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG.
+ * @return MPI_SUCCESS; MPI_ERR_ARG (null pointer, or no such class).
  */
-MPIX_RMA_API int MPIX_RMA_Error_classes(int *address, int *transport);
+MPIX_RMA_API int MPIX_RMA_Error_class(MPIX_RMA_Error which, int *error_class);
 
 #ifdef __cplusplus
 }

@@ -131,18 +131,6 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 #define MPIX_WIN_NOTIFICATION_VALUE_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_VALUE_UB")
 
 /**
- * Returns the error class of calls with a notification index out of range: MPI_ERR_RMA_NOTIFICATION of the
- * MPI 5.1 draft. MPI_Error_class returns it for the codes of such errors.
- *
- * @param notification  receives the class
- *
- * Local; fixed from the first call of the library to MPI_Finalize.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG.
- */
-MPIX_RMA_API int MPIX_Win_error_classes(int *notification);
-
-/**
  * Allocates the notification counters of each process of a window, all zero, and frees its previous ones.
  *
  * @param win   a window of this library that is not from MPIX_Win_connect
@@ -182,7 +170,7 @@ MPIX_RMA_API int MPIX_Win_get_num_notify(MPI_Win win, int rank, int *num);
  *
  * Local.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter); MPI_ERR_ARG (null
+ * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter); MPI_ERR_ARG (null
  * pointer).
  */
 MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
@@ -198,7 +186,7 @@ MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MP
  * Local. Requests whose threshold is at most the previous value are complete; others continue to wait, from
  * zero.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter).
+ * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter).
  */
 MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
 
@@ -212,7 +200,7 @@ MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, 
  *
  * Local. The request fails, through the handler of MPI_COMM_WORLD, if the counters are freed first.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; the class of MPIX_Win_error_classes (no such counter); MPI_ERR_ARG
+ * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter); MPI_ERR_ARG
  * (negative threshold); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM.
  */
 MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count threshold,
@@ -231,7 +219,7 @@ MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, M
  * @param notification_idx  index of the target's counter, from 0
  * @param win               a window of this library, in an access epoch to the target
  *
- * @return as MPI_Put; the class of MPIX_Win_error_classes (the target has no such counter);
+ * @return as MPI_Put; the class MPIX_RMA_ERR_NOTIFICATION (the target has no such counter);
  *         MPI_ERR_UNSUPPORTED_OPERATION (memory at a memory server).
  */
 MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,

@@ -51,7 +51,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *         library; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target, unknown attribute,
  *         notification index out of range); the address class (the target memory is not mapped, or not
  *         readable or writable as above, or extends beyond its allocation; or origin_addr is device memory
- *         of CUDA or ROCm) and the transport class of MPIX_RMA_Error_classes, and MPI_ERR_NO_MEM; these three
+ *         of CUDA or ROCm) and the transport class of MPIX_RMA_Error_class, and MPI_ERR_NO_MEM; these three
  *         may also come from the request's completion or from MPIX_RMA_Complete.
  */
 MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count,
@@ -120,61 +120,6 @@ MPIX_RMA_API int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void *origin_addr, MPI_Coun
                                      MPI_Datatype origin_datatype, int target_rank, void *target_addr,
                                      MPI_Count target_count, MPI_Datatype target_datatype,
                                      MPIX_Rma_request *request, MPI_Comm *communicator);
-
-/** An operation whose arguments are fixed except for addresses and counts. */
-typedef struct MPIX_RMA_Bound_s *MPIX_RMA_Bound;
-#define MPIX_RMA_BOUND_NULL MPIX_RMA_CAST_(MPIX_RMA_Bound, 0)
-
-/**
- * Fixes the common arguments of a series of transfers, so that each transfer has less to check.
- *
- * @param op               as for MPIX_RMA_xfer
- * @param origin_datatype  as for MPIX_RMA_xfer; may be freed after the call
- * @param target_rank      as for MPIX_RMA_xfer, but not MPI_PROC_NULL
- * @param target_datatype  as for MPIX_RMA_xfer; may be freed after the call
- * @param communicator     as for MPIX_RMA_xfer; must not be freed before MPIX_RMA_unbind. Attributes set on
- *                         it later apply to later transfers
- * @param rma_attr_val     as for MPIX_RMA_xfer; copied, a scale included
- * @param bound            receives the handle
- *
- * Local.
- *
- * @return as MPIX_RMA_xfer; MPI_ERR_ARG also for a null `bound`.
- */
-MPIX_RMA_API int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
-                               MPI_Datatype target_datatype, MPI_Comm communicator, const MPIX_RMA_Attributes *rma_attr_val,
-                               MPIX_RMA_Bound *bound);
-
-/**
- * Issues a bound transfer.
- *
- * @param bound         handle from MPIX_RMA_bind
- * @param origin_addr   as for MPIX_RMA_xfer
- * @param origin_count  elements of the bound origin datatype
- * @param target_addr   as for MPIX_RMA_xfer
- * @param target_count  elements of the bound target datatype
- * @param request       as for MPIX_RMA_xfer
- *
- * Local; semantics as MPIX_RMA_xfer with the bound arguments.
- *
- * @return as MPIX_RMA_xfer; MPI_ERR_ARG also for MPIX_RMA_BOUND_NULL; MPI_ERR_COMM when the communicator has
- *         been freed.
- */
-MPIX_RMA_API int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void *origin_addr, int origin_count,
-                                     void *target_addr, int target_count, MPI_Request *request);
-MPIX_RMA_API int MPIX_RMA_xfer_bound_c(MPIX_RMA_Bound bound, void *origin_addr, MPI_Count origin_count,
-                                       void *target_addr, MPI_Count target_count, MPI_Request *request);
-
-/**
- * Frees a handle from MPIX_RMA_bind and sets it to MPIX_RMA_BOUND_NULL. Transfers already issued continue.
- *
- * @param bound  address of the handle
- *
- * Local.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG (null pointer or handle).
- */
-MPIX_RMA_API int MPIX_RMA_unbind(MPIX_RMA_Bound *bound);
 
 #ifdef __cplusplus
 }

@@ -1,28 +1,19 @@
 /// MPIX_RMA_Complete and MPIX_RMA_Fence.
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
+#include "mpix/completion/targets.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
+
+MPIX_PROFILED(MPIX_RMA_Complete)
+MPIX_PROFILED(MPIX_RMA_Fence)
 
 namespace mpixrma {
 
 namespace {
-
-/// The common part of both calls: applies `one` to the target of a valid rank, or `all` to the communicator.
-/// Both return MPI error codes.
-template <typename One, typename All>
-int for_targets(char const* call, MPI_Comm* comm, int rank, One one, All all) {
-  Communicator* const state = comm != nullptr ? Communicator::find(*comm) : nullptr;
-  if (state == nullptr) return raise_unusable(call, comm);
-  Site const site{call, state->handle()};
-  if (Target* const target = state->target(rank)) return one(site, *target);
-  if (rank == MPIX_ALL_RANKS) return all(site, *state);
-  if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (rank < 0 || rank >= state->size()) return raise_rank(site, rank, state->size());
-  return raise(site, failure(engine::Status::unreachable, {rank}));
-}
 
 int tell(Site const& site, LateFailure const& failed) {
   return engine::failed(failed.error.status) ? raise(site, late_failure(failed)) : MPI_SUCCESS;

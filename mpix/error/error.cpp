@@ -8,7 +8,10 @@
 #include "include/mpix_rma.h"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
+
+MPIX_PROFILED(MPIX_RMA_Error_class)
 
 namespace mpixrma {
 
@@ -186,16 +189,18 @@ int raise_unusable(char const* call, MPI_Comm const* comm) {
 
 }  // namespace mpixrma
 
-int MPIX_RMA_Error_classes(int* address, int* transport) try {
+int MPIX_RMA_Error_class(MPIX_RMA_Error which, int* error_class) try {
   using namespace mpixrma;
-  char const* const call = "MPIX_RMA_Error_classes";
+  char const* const call = "MPIX_RMA_Error_class";
   Readiness const readiness = prepare();
   if (readiness != Readiness::ready && readiness != Readiness::no_host) return raise_unusable(call, nullptr);
-  if (address == nullptr || transport == nullptr)
-    return raise({call}, MPI_ERR_ARG, "%s is a null pointer", address == nullptr ? "address" : "transport");
-  *address = keys().address_class;
-  *transport = keys().transport_class;
-  return MPI_SUCCESS;
+  if (error_class == nullptr) return raise({call}, MPI_ERR_ARG, "error_class is a null pointer");
+  switch (which) {
+    case MPIX_RMA_ERR_ADDRESS: *error_class = keys().address_class; return MPI_SUCCESS;
+    case MPIX_RMA_ERR_TRANSPORT: *error_class = keys().transport_class; return MPI_SUCCESS;
+    case MPIX_RMA_ERR_NOTIFICATION: *error_class = keys().notification_class; return MPI_SUCCESS;
+  }
+  return raise({call}, MPI_ERR_ARG, "%d is not an error class of this library", static_cast<int>(which));
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
 }

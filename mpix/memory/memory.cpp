@@ -11,8 +11,17 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/memory/handed_out.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
+
+MPIX_PROFILED(MPIX_RMA_Allocate_local)
+MPIX_PROFILED(MPIX_RMA_Free_local)
+MPIX_PROFILED(MPIX_RMA_Register)
+MPIX_PROFILED(MPIX_RMA_Deregister)
+MPIX_PROFILED(MPIX_RMA_Allocate)
+MPIX_PROFILED(MPIX_RMA_Free)
+MPIX_PROFILED(MPIX_RMA_Query)
 
 namespace mpixrma {
 

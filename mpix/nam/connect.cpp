@@ -8,7 +8,10 @@
 #include "mpix/nam/connection.hpp"
 #include "mpix/nam/windows.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
+
+MPIX_PROFILED(MPIX_Win_connect)
 
 namespace mpixrma {
 

@@ -8,7 +8,12 @@
 #include "include/mpix_rma.h"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
+
+MPIX_PROFILED(MPIX_Win_allocate_nam)
+MPIX_PROFILED(MPIX_Win_persist)
+MPIX_PROFILED(MPIX_Win_query)
 
 namespace mpixrma {
 

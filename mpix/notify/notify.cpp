@@ -9,8 +9,15 @@
 #include "mpix/notify/reset.hpp"
 #include "mpix/notify/watch.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/transfer.hpp"
+
+MPIX_PROFILED(MPIX_RMA_Set_num_notify)
+MPIX_PROFILED(MPIX_RMA_Get_num_notify)
+MPIX_PROFILED(MPIX_RMA_Get_notify_value)
+MPIX_PROFILED(MPIX_RMA_Reset_notify_value)
+MPIX_PROFILED(MPIX_RMA_Wait_notify_value)
 
 namespace mpixrma {
 

@@ -11,7 +11,11 @@
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
+
+MPIX_PROFILED(MPIX_Req_set_attr)
+MPIX_PROFILED(MPIX_Req_get_attr)
 
 namespace mpixrma {
 

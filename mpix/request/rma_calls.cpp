@@ -5,7 +5,17 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/request/rma_request.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
+
+MPIX_PROFILED(MPIX_Rma_request_set_attr)
+MPIX_PROFILED(MPIX_Rma_request_get_attr)
+MPIX_PROFILED(MPIX_Rma_request_wait)
+MPIX_PROFILED(MPIX_Rma_request_test)
+MPIX_PROFILED(MPIX_Rma_request_waitall)
+MPIX_PROFILED(MPIX_Rma_request_testall)
+MPIX_PROFILED(MPIX_Rma_request_waitany)
+MPIX_PROFILED(MPIX_Rma_request_free)
 
 namespace mpixrma {
 

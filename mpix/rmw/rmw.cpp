@@ -9,10 +9,24 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/rmw/call.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/submit.hpp"
+
+MPIX_PROFILED(MPIX_RMA_rmw)
+MPIX_PROFILED(MPIX_RMA_rmw_req)
+MPIX_PROFILED(MPIX_RMA_rmw_rma)
+MPIX_PROFILED(MPIX_RMA_rmw2)
+MPIX_PROFILED(MPIX_RMA_rmw2_req)
+MPIX_PROFILED(MPIX_RMA_rmw2_rma)
+MPIX_PROFILED(MPIX_RMA_rmw_c)
+MPIX_PROFILED(MPIX_RMA_rmw_req_c)
+MPIX_PROFILED(MPIX_RMA_rmw_rma_c)
+MPIX_PROFILED(MPIX_RMA_rmw2_c)
+MPIX_PROFILED(MPIX_RMA_rmw2_req_c)
+MPIX_PROFILED(MPIX_RMA_rmw2_rma_c)
 
 namespace mpixrma {
 

@@ -5,8 +5,11 @@
 #include "mpix/comm/keyvals.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/nam/windows.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/window_calls/notification_keys.hpp"
+
+MPIX_PROFILED(MPIX_RMA_Keyval)
 
 namespace mpixrma {
 

@@ -8,6 +8,9 @@
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
+
+MPIX_PROFILED(MPIX_RMA_Statistics)
 
 namespace mpixrma {
 

@@ -2,7 +2,18 @@
 #include <span>
 
 #include "mpix/request/native_request.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/window_calls/call.hpp"
+
+MPIX_PROFILED(MPIX_Win_order)
+MPIX_PROFILED(MPIX_Win_order_all)
+MPIX_PROFILED(MPIX_Win_iflush)
+MPIX_PROFILED(MPIX_Win_iflush_all)
+MPIX_PROFILED(MPIX_Win_iflush_local)
+MPIX_PROFILED(MPIX_Win_iflush_local_all)
+MPIX_PROFILED(MPIX_Win_flush_windows)
+MPIX_PROFILED(MPIX_Win_flush_thread)
+MPIX_PROFILED(MPIX_Win_flush_thread_all)
 
 namespace mpixrma {
 

@@ -4,8 +4,23 @@
 #include "mpix/notify/reset.hpp"
 #include "mpix/notify/watch.hpp"
 #include "mpix/request/native_request.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/window_calls/call.hpp"
 #include "mpix/window_calls/notification_keys.hpp"
+
+MPIX_PROFILED(MPIX_Win_set_num_notify)
+MPIX_PROFILED(MPIX_Win_get_num_notify)
+MPIX_PROFILED(MPIX_Win_get_notify_value)
+MPIX_PROFILED(MPIX_Win_reset_notify_value)
+MPIX_PROFILED(MPIX_Win_wait_notify_value)
+MPIX_PROFILED(MPIX_Put_notify)
+MPIX_PROFILED(MPIX_Rput_notify)
+MPIX_PROFILED(MPIX_Get_notify)
+MPIX_PROFILED(MPIX_Rget_notify)
+MPIX_PROFILED(MPIX_Accumulate_notify)
+MPIX_PROFILED(MPIX_Raccumulate_notify)
+MPIX_PROFILED(MPIX_Get_accumulate_notify)
+MPIX_PROFILED(MPIX_Rget_accumulate_notify)
 
 namespace mpixrma {
 
@@ -97,16 +112,6 @@ NotificationKeys const& notification_keys() {
 }  // namespace mpixrma
 
 using namespace mpixrma;
-
-int MPIX_Win_error_classes(int* notification) try {
-  char const* const call = "MPIX_Win_error_classes";
-  if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
-  if (notification == nullptr) return raise({call}, MPI_ERR_ARG, "notification is a null pointer");
-  *notification = keys().notification_class;
-  return MPI_SUCCESS;
-} catch (...) {
-  return raise_exception(nullptr);
-}
 
 /// The info object is ignored, because no hint applies.
 int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int num) {

@@ -12,7 +12,7 @@ constinit ThreadCache const empty_cache{};
 }  // namespace
 
 thread_local constinit RecentTransfers const* recent_transfers = &empty_cache.transfers;
-thread_local constinit RecentBound const* recent_bound = empty_cache.bound;
+thread_local constinit RecentPlan const* recent_plan = empty_cache.plans;
 
 namespace {
 
@@ -40,7 +40,7 @@ class CacheOwner {
  private:
   static void show(ThreadCache const& cache) noexcept {
     recent_transfers = &cache.transfers;
-    recent_bound = cache.bound;
+    recent_plan = cache.plans;
   }
 
   ThreadCache* cache_ = nullptr;
@@ -76,7 +76,7 @@ void find_words(RecentTransfer& recent, RemoteAddress address) noexcept {
 ThreadCache* writable_thread_cache() noexcept { return cache_owner.get(); }
 
 void clear_thread_cache() noexcept {
-  if (recent_bound == empty_cache.bound) return;  // there is no owner, or not any more
+  if (recent_plan == empty_cache.plans) return;  // there is no owner, or not any more
   *cache_owner.get() = ThreadCache();
 }
 

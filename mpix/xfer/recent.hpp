@@ -72,25 +72,25 @@ class RecentTransfers {
   RecentTransfer entries_[entries];
 };
 
-/// The segment of the latest target address of a thread's bound transfers.
-struct alignas(64) RecentBound {
+/// The segment of the latest target address of a thread's plans.
+struct alignas(64) RecentPlan {
   std::uint64_t number = 0;  ///< of the handle; 0: none
   engine::SegmentView segment;
 };
 
-constexpr unsigned recent_bound_count = 8;
+constexpr unsigned recent_plan_count = 8;
 
 /// The cached state of a thread.
 struct ThreadCache {
   RecentTransfers transfers;
-  RecentBound bound[recent_bound_count];
+  RecentPlan plans[recent_plan_count];
 };
 
 // Compiled for the initial-exec model: accessed without a call. Only pointers, because a library that is
 // loaded by dlopen() gets little memory of that kind. Never null: they point into an empty cache, shared by
 // all threads, until the thread keeps something.
 extern thread_local constinit RecentTransfers const* recent_transfers;
-extern thread_local constinit RecentBound const* recent_bound;
+extern thread_local constinit RecentPlan const* recent_plan;
 
 /// Returns the thread's own cache, for writing; nullptr if there is no memory for one, or the thread is about
 /// to end.

@@ -9,9 +9,17 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/request/native_attributes.hpp"
 #include "mpix/request/native_request.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
+
+MPIX_PROFILED(MPIX_RMA_xfer)
+MPIX_PROFILED(MPIX_RMA_xfer_req)
+MPIX_PROFILED(MPIX_RMA_xfer_rma)
+MPIX_PROFILED(MPIX_RMA_xfer_c)
+MPIX_PROFILED(MPIX_RMA_xfer_req_c)
+MPIX_PROFILED(MPIX_RMA_xfer_rma_c)
 
 namespace mpixrma {
 

@@ -21,7 +21,7 @@ static struct {
   int (*transfer)(MPIX_RMA_Op, void*, int, MPI_Datatype, int, void*, int, MPI_Datatype, MPI_Request*,
                   MPI_Comm*, void*);
   int (*complete)(MPI_Comm*, int);
-  int (*classes)(int*, int*);
+  int (*error_class)(MPIX_RMA_Error, int*);
 } rma;
 
 static MPI_Comm world = MPI_COMM_WORLD;
@@ -53,7 +53,7 @@ static void load(const char* path) {
   *(void**)&rma.release = symbol(library, "MPIX_RMA_Free");
   *(void**)&rma.transfer = symbol(library, "MPIX_RMA_xfer");
   *(void**)&rma.complete = symbol(library, "MPIX_RMA_Complete");
-  *(void**)&rma.classes = symbol(library, "MPIX_RMA_Error_classes");
+  *(void**)&rma.error_class = symbol(library, "MPIX_RMA_Error_class");
 }
 
 struct round {
@@ -97,11 +97,10 @@ static void communicate(int rank, int size) {
 }
 
 static void fail(int rank) {
-  int address = 0;
   int transport = 0;
   long value = 0;
   void* bases[64];
-  EXPECT(rma.classes(&address, &transport) == MPI_SUCCESS);
+  EXPECT(rma.error_class(MPIX_RMA_ERR_TRANSPORT, &transport) == MPI_SUCCESS);
   int code = rma.allocate(64, MPI_INFO_NULL, world, bases);
   int class = 0;
   MPI_Error_class(code, &class);

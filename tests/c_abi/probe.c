@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
   int error_class = MPI_SUCCESS;
   MPI_Error_class(code, &error_class);
   int address = 0, transport = 0;
-  MPIX_RMA_Error_classes(&address, &transport);
+  MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address);
+  MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport);
   if (error_class == transport)
     printf("class transport\n");
   else

@@ -97,10 +97,10 @@ TEST_F(ForkTest, a_child_that_calls_the_library_gets_errors) {
   exchange(1);
   auto const next = (rank_of_world() + 1) % size_;
   void* const there = bases_[static_cast<std::size_t>(next)];
-  MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, next, MPI_LONG, world_, nullptr, &bound), MPI_SUCCESS);
+  MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, next, MPI_LONG, world_, nullptr, &plan), MPI_SUCCESS);
   long value = 5;
-  ASSERT_EQ(MPIX_RMA_xfer_bound(bound, &value, 1, there, 1, nullptr), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Plan_issue(plan, &value, 1, there, 1, nullptr), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&world_, MPIX_ALL_RANKS), MPI_SUCCESS);
   int const refused = exit_status_of([&] {
     long got = 0;
@@ -112,7 +112,7 @@ TEST_F(ForkTest, a_child_that_calls_the_library_gets_errors) {
     }
     count += MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, &got, next, reinterpret_cast<MPI_Aint>(there),
                           nullptr, &world_, nullptr) == MPI_ERR_OTHER;
-    count += MPIX_RMA_xfer_bound(bound, &value, 1, there, 1, nullptr) == MPI_ERR_OTHER;
+    count += MPIX_RMA_Plan_issue(plan, &value, 1, there, 1, nullptr) == MPI_ERR_OTHER;
     count += MPIX_RMA_Complete(&world_, MPIX_ALL_RANKS) == MPI_ERR_OTHER;
     count += MPIX_RMA_Complete(&world_, next) == MPI_ERR_OTHER;
     count += MPIX_RMA_Fence(&world_, next) == MPI_ERR_OTHER;
@@ -123,9 +123,9 @@ TEST_F(ForkTest, a_child_that_calls_the_library_gets_errors) {
   });
   EXPECT_EQ(refused, 11);
   exchange(2);
-  EXPECT_EQ(MPIX_RMA_xfer_bound(bound, &value, 1, there, 1, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Plan_issue(plan, &value, 1, there, 1, nullptr), MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&world_, MPIX_ALL_RANKS), MPI_SUCCESS);
-  EXPECT_EQ(MPIX_RMA_unbind(&bound), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);
   MPI_Barrier(world_);
 }
 

@@ -33,7 +33,7 @@ program f08_test
   call requests
   call own_requests
   call read_modify_write
-  call bound
+  call planned
   call notification
   call attributes
   call foreign_attributes
@@ -273,23 +273,23 @@ contains
     if (rank == 0) call expect(words(1) == size, "sum of all")
   end subroutine read_modify_write
 
-  subroutine bound
+  subroutine planned
     double precision, asynchronous :: from(8)
-    type(MPIX_RMA_Bound) :: handle
+    type(MPIX_RMA_Plan) :: handle
     integer :: class
     from = rank + 1
     call begin(0d0)
-    call MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE_PRECISION, right, MPI_DOUBLE_PRECISION, comm, bound=handle, ierror=ierror)
-    call expect(ierror == MPI_SUCCESS .and. handle /= MPIX_RMA_BOUND_NULL, "bind")
-    call MPIX_RMA_xfer_bound(handle, from, 4, bases(right), 4)
+    call MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE_PRECISION, right, MPI_DOUBLE_PRECISION, comm, plan=handle, ierror=ierror)
+    call expect(ierror == MPI_SUCCESS .and. handle /= MPIX_RMA_PLAN_NULL, "plan created")
+    call MPIX_RMA_Plan_issue(handle, from, 4, bases(right), 4)
     call finish
-    call expect(all(mine(1:4) == left + 1) .and. mine(5) == 0, "bound put")
-    call MPIX_RMA_xfer_bound(handle, from(1:8:2), 4, bases(right), 4, ierror=ierror)
+    call expect(all(mine(1:4) == left + 1) .and. mine(5) == 0, "planned put")
+    call MPIX_RMA_Plan_issue(handle, from(1:8:2), 4, bases(right), 4, ierror=ierror)
     call MPI_Error_class(ierror, class)
-    call expect(class == MPI_ERR_BUFFER, "bound put of a section")
-    call MPIX_RMA_unbind(handle)
-    call expect(handle == MPIX_RMA_BOUND_NULL, "unbind")
-  end subroutine bound
+    call expect(class == MPI_ERR_BUFFER, "planned put of a section")
+    call MPIX_RMA_Plan_free(handle)
+    call expect(handle == MPIX_RMA_PLAN_NULL, "plan freed")
+  end subroutine planned
 
   subroutine notification
     double precision, asynchronous :: from(2)
@@ -420,7 +420,9 @@ contains
     integer :: address, transport, length
     character(MPI_MAX_ERROR_STRING) :: text
     from = 0
-    call MPIX_RMA_Error_classes(address, transport, ierror)
+    call MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, address, ierror)
+    call expect(ierror == MPI_SUCCESS, "address class")
+    call MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, transport, ierror)
     call expect(ierror == MPI_SUCCESS .and. address /= transport, "error classes")
     call attempt(from, 1, MPI_DOUBLE_PRECISION, size, MPI_ERR_RANK, "rank")
     call attempt(from, -1, MPI_DOUBLE_PRECISION, right, MPI_ERR_COUNT, "negative count")

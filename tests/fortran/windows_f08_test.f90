@@ -331,7 +331,7 @@ contains
     integer :: no_counter
     from = 9
     call begin(5d0)
-    call MPIX_Win_error_classes(no_counter, ierror)
+    call MPIX_RMA_Error_class(MPIX_RMA_ERR_NOTIFICATION, no_counter, ierror)
     call expect(ierror == MPI_SUCCESS .and. no_counter > MPI_ERR_LASTCODE, "error: class of counters")
     call MPIX_Put_notify(from(::2), 5, MPI_DOUBLE_PRECISION, right, at(0), 5, MPI_DOUBLE_PRECISION, 0, win, ierror)
     call expect(class_of(ierror) == MPI_ERR_COUNT, "error: more than the section has")

@@ -116,12 +116,12 @@ bool Origin::submit(Transfer const& t, MPIX_RMA_Attributes& chosen) {
                                        to, requests_.own_with(chosen), comm()),
                      "xfer_rma");
     case 3: {
-      MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-      if (!require(MPIX_RMA_bind(t.op, from, t.rank, to, comm_, &chosen, &bound), "bind")) return false;
-      bool const issued = require(MPIX_RMA_xfer_bound(bound, t.origin, t.here.count, t.target, t.there.count,
+      MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+      if (!require(MPIX_RMA_Plan_create(t.op, from, t.rank, to, comm_, &chosen, &plan), "plan created")) return false;
+      bool const issued = require(MPIX_RMA_Plan_issue(plan, t.origin, t.here.count, t.target, t.there.count,
                                                       chance(50) ? requests_.native() : nullptr),
-                                  "bound xfer");
-      return require(MPIX_RMA_unbind(&bound), "unbind") && issued;
+                                  "planned xfer");
+      return require(MPIX_RMA_Plan_free(&plan), "plan freed") && issued;
     }
     default:
       return require(MPIX_RMA_xfer(t.op, t.origin, t.here.count, from, t.rank, t.target, t.there.count, to,

@@ -9,7 +9,7 @@ namespace mpixrma::test {
 /// Returns the error class of missing counters.
 inline int no_such_counter() {
   int error_class = MPI_SUCCESS;
-  EXPECT_EQ(MPIX_Win_error_classes(&error_class), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_NOTIFICATION, &error_class), MPI_SUCCESS);
   EXPECT_GT(error_class, MPI_ERR_LASTCODE);
   return error_class;
 }

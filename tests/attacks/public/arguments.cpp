@@ -16,7 +16,8 @@ class ArgumentAttacks : public ::testing::Test {
  protected:
   void SetUp() override {
     MPI_Barrier(world);
-    MPIX_RMA_Error_classes(&address_class_, &transport_class_);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class_);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport_class_);
   }
   int right() const { return (memory_.rank() + 1) % memory_.size(); }
 
@@ -228,8 +229,8 @@ TEST_F(ArgumentAttacks, HandlesThatAreNoneGiveErrors) {
         << rank;
     int flag = 0;
     EXPECT_EQ(class_of(rma_query(world, rank, there, &flag, nullptr, nullptr)), MPI_ERR_RANK) << rank;
-    MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-    EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, rank, MPI_LONG, world, nullptr, &bound)),
+    MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+    EXPECT_EQ(class_of(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, rank, MPI_LONG, world, nullptr, &plan)),
               MPI_ERR_RANK)
         << rank;
   }
@@ -280,13 +281,13 @@ TEST_F(ArgumentAttacks, DatatypesMayBeFreedRightAfterTheCall) {
       long back[16] = {};
       for (int i = 0; i < 16; ++i) values[i] = static_cast<long>(random());
       auto* const there = memory_.at(right(), kind, 512);
-      MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
+      MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
       bool const binds = random() % 2 == 0;
       if (binds) {
-        ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, type, right(), type, world, nullptr, &bound), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, type, right(), type, world, nullptr, &plan), MPI_SUCCESS);
         MPI_Type_free(&type);
-        ASSERT_EQ(MPIX_RMA_xfer_bound(bound, values, 1, there, 1, nullptr), MPI_SUCCESS);
-        ASSERT_EQ(MPIX_RMA_unbind(&bound), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Plan_issue(plan, values, 1, there, 1, nullptr), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);
       } else {
         ASSERT_EQ(
             MPIX_RMA_xfer(MPIX_RMA_PUT, values, 1, type, right(), there, 1, type, nullptr, &world, nullptr),

@@ -18,7 +18,8 @@ class MemoryAttacks : public ::testing::Test {
  protected:
   void SetUp() override {
     MPI_Barrier(world);
-    MPIX_RMA_Error_classes(&address_class_, &transport_class_);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class_);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport_class_);
     MPI_Comm_rank(world, &rank_);
     MPI_Comm_size(world, &size_);
   }

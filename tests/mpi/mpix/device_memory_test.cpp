@@ -14,7 +14,8 @@ using Values = std::array<long, count>;
 struct DeviceOrigin : testing::Test {
   DeviceOrigin() {
     int transport = 0;
-    MPIX_RMA_Error_classes(&address_class, &transport);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport);
     MPI_Barrier(MPI_COMM_WORLD);
   }
   void SetUp() override { ASSERT_TRUE(device.there()); }
@@ -93,15 +94,15 @@ TEST_F(DeviceOrigin, is_refused_by_bound_transfers) {
   for (int const rank : {memory.rank(), (memory.rank() + 1) % memory.size()}) {
     char* const target = place(rank, Memory::allocated);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
-      MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-      ASSERT_EQ(MPIX_RMA_bind(op, MPI_LONG, rank, MPI_LONG, world, nullptr, &bound), MPI_SUCCESS);
+      MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+      ASSERT_EQ(MPIX_RMA_Plan_create(op, MPI_LONG, rank, MPI_LONG, world, nullptr, &plan), MPI_SUCCESS);
       for (long round = 0; round < 3; ++round) {
         long value = 0;
-        EXPECT_EQ(MPIX_RMA_xfer_bound(bound, &value, 1, target, 1, nullptr), MPI_SUCCESS);
-        expect_refused(MPIX_RMA_xfer_bound(bound, device.at(), 1, target, 1, nullptr));
+        EXPECT_EQ(MPIX_RMA_Plan_issue(plan, &value, 1, target, 1, nullptr), MPI_SUCCESS);
+        expect_refused(MPIX_RMA_Plan_issue(plan, device.at(), 1, target, 1, nullptr));
         EXPECT_EQ(MPIX_RMA_Complete(&world, rank), MPI_SUCCESS);
       }
-      EXPECT_EQ(MPIX_RMA_unbind(&bound), MPI_SUCCESS);
+      EXPECT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);
     }
     expect_host_works(rank, target, 8);
   }

@@ -1,4 +1,10 @@
 /// Invalid arguments: the right error class through the error handler, and no side effects.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+
 #include "tests/support/mpix_fixture.hpp"
 
 namespace mpixrma::test {
@@ -40,6 +46,43 @@ TEST_F(Errors, arguments_give_their_classes) {
   EXPECT_EQ(class_of(MPIX_RMA_Fence(&world, -7)), MPI_ERR_RANK);
 }
 
+/// The structure of a program that was compiled with fewer fields ends where its memory does.
+TEST_F(Errors, AttributesAreReadUpToTheFieldsThatAreSet) {
+  auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  auto* const pages = static_cast<char*>(
+      mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(munmap(pages + page, page), 0);
+  auto const ending_after = [&](std::size_t bytes, MPIX_RMA_Attributes const& whole) {
+    std::memcpy(pages + page - bytes, &whole, bytes);
+    return reinterpret_cast<MPIX_RMA_Attributes const*>(pages + page - bytes);
+  };
+  long word = 3;
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    char* const target = memory_.at(0, kind);
+    MPIX_RMA_Attributes whole = attributes(MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_ORDERING);
+    auto const* given = ending_after(offsetof(MPIX_RMA_Attributes, accumulate_op), whole);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &word, 1, MPI_LONG, 0, target, 1, MPI_LONG, nullptr, &world, given),
+                MPI_SUCCESS);
+      EXPECT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &word, 1, MPI_LONG, nullptr, 0, reinterpret_cast<MPI_Aint>(target),
+                             nullptr, &world, given),
+                MPI_SUCCESS);
+    }
+    MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+    ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, 0, MPI_LONG, world, given, &plan), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_RMA_Plan_issue(plan, &word, 1, target, 1, nullptr), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);
+    whole.set |= MPIX_RMA_ATTR_ACCUMULATE_OP;
+    whole.accumulate_op = MPI_SUM;
+    given = ending_after(offsetof(MPIX_RMA_Attributes, accumulate_scale), whole);
+    EXPECT_EQ(
+        MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &word, 1, MPI_LONG, 0, target, 1, MPI_LONG, nullptr, &world, given),
+        MPI_SUCCESS);
+  }
+  EXPECT_EQ(munmap(pages, page), 0);
+}
+
 TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
   long word = 1;
   char* const target = memory_.at(0, 0);
@@ -66,8 +109,8 @@ TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
                 MPI_SUCCESS);
     }
     EXPECT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
-    MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-    EXPECT_EQ(class_of(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, 0, MPI_LONG, world, attributes, &bound)),
+    MPIX_RMA_Plan bound = MPIX_RMA_PLAN_NULL;
+    EXPECT_EQ(class_of(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, 0, MPI_LONG, world, attributes, &bound)),
               MPI_ERR_ARG);
   }
 }
@@ -123,7 +166,8 @@ TEST_F(Errors, freed_and_null_communicators_are_refused) {
 TEST_F(Errors, an_address_without_memory_gives_the_address_class) {
   int address_class = 0;
   int transport_class = 0;
-  ASSERT_EQ(MPIX_RMA_Error_classes(&address_class, &transport_class), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport_class), MPI_SUCCESS);
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   MPI_Error_string(address_class, text, &length);

@@ -107,7 +107,8 @@ TEST_F(ErrorTexts, collective_calls_name_the_rank_that_failed) {
 TEST_F(ErrorTexts, failed_operations_name_rank_and_address) {
   int address_class = 0;
   int transport_class = 0;
-  MPIX_RMA_Error_classes(&address_class, &transport_class);
+  MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class);
+  MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport_class);
   EXPECT_NE(address_class, transport_class);
   int const next = (memory_.rank() + 1) % memory_.size();
   auto* const nowhere = reinterpret_cast<void*>(0xdead0000);

@@ -11,7 +11,8 @@ class Freed : public ::testing::Test {
  protected:
   Freed() {
     int transport = 0;
-    MPIX_RMA_Error_classes(&address_class_, &transport);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class_);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport);
   }
 
   /// Returns a duplicate whose errors are returned.
@@ -44,18 +45,18 @@ class Freed : public ::testing::Test {
 
 TEST_F(Freed, a_bound_handle_does_not_take_the_next_communicator_for_its_own) {
   MPI_Comm comm = duplicate();
-  MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, comm, nullptr, &bound), MPI_SUCCESS);
+  MPIX_RMA_Plan bound = MPIX_RMA_PLAN_NULL;
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, comm, nullptr, &bound), MPI_SUCCESS);
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(MPIX_RMA_xfer_bound(bound, &value_, 1, there(), 1, nullptr), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_RMA_Plan_issue(bound, &value_, 1, there(), 1, nullptr), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
   MPI_Comm_free(&comm);
-  EXPECT_EQ(class_of(MPIX_RMA_xfer_bound(bound, &value_, 1, there(), 1, nullptr)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(bound, &value_, 1, there(), 1, nullptr)), MPI_ERR_COMM);
   comm = duplicate();  // often with the same handle
   EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(class_of(MPIX_RMA_xfer_bound(bound, &value_, 1, there(), 1, nullptr)), MPI_ERR_COMM);
-  EXPECT_EQ(MPIX_RMA_unbind(&bound), MPI_SUCCESS);
+    EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(bound, &value_, 1, there(), 1, nullptr)), MPI_ERR_COMM);
+  EXPECT_EQ(MPIX_RMA_Plan_free(&bound), MPI_SUCCESS);
   MPI_Comm_free(&comm);
 }
 

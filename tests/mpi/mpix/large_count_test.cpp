@@ -37,13 +37,13 @@ int with_own(Call call) {
 }
 
 int bound(MPIX_RMA_Op op, int* origin, MPI_Count count, MPI_Datatype type, int rank, void* target) {
-  MPIX_RMA_Bound handle = MPIX_RMA_BOUND_NULL;
-  EXPECT_EQ(MPIX_RMA_bind(op, type, rank, type, world, nullptr, &handle), MPI_SUCCESS);
+  MPIX_RMA_Plan handle = MPIX_RMA_PLAN_NULL;
+  EXPECT_EQ(MPIX_RMA_Plan_create(op, type, rank, type, world, nullptr, &handle), MPI_SUCCESS);
   int code = MPI_SUCCESS;
   // The first transfer fills the cache that the second one uses; an accumulate must be executed once.
   for (int i = op == MPIX_RMA_ACCUMULATE ? 1 : 0; i < 2 && code == MPI_SUCCESS; ++i)
-    code = complete(MPIX_RMA_xfer_bound_c(handle, origin, count, target, count, nullptr), rank);
-  EXPECT_EQ(MPIX_RMA_unbind(&handle), MPI_SUCCESS);
+    code = complete(MPIX_RMA_Plan_issue_c(handle, origin, count, target, count, nullptr), rank);
+  EXPECT_EQ(MPIX_RMA_Plan_free(&handle), MPI_SUCCESS);
   return code;
 }
 
@@ -71,7 +71,7 @@ NamedXfer const xfers[] = {
        });
        return complete(code, rank);
      }},
-    {"MPIX_RMA_xfer_bound_c: ", bound},
+    {"MPIX_RMA_Plan_issue_c: ", bound},
     {"MPIX_RMA_xfer_rma_c: ",  // of C++, without a request
      [](MPIX_RMA_Op op, int* origin, MPI_Count n, MPI_Datatype type, int rank, void* target) {
        return complete(MPIX_RMA_xfer_rma_c(op, origin, n, type, rank, target, n, type, nullptr, &world),
@@ -233,17 +233,17 @@ TEST_F(LargeCount, counts_that_are_negative_or_beyond_memory_are_refused_and_mov
 TEST_F(LargeCount, a_bound_transfer_that_has_found_its_way_refuses_them_too) {
   long values[] = {5, 5};
   char* const target = there(Memory::allocated);
-  MPIX_RMA_Bound handle = MPIX_RMA_BOUND_NULL;
-  ASSERT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_LONG, next_, MPI_LONG, world, nullptr, &handle), MPI_SUCCESS);
+  MPIX_RMA_Plan handle = MPIX_RMA_PLAN_NULL;
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, next_, MPI_LONG, world, nullptr, &handle), MPI_SUCCESS);
   for (int i = 0; i < 2; ++i)
-    ASSERT_EQ(MPIX_RMA_xfer_bound_c(handle, values, 1, target, 1, nullptr), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Plan_issue_c(handle, values, 1, target, 1, nullptr), MPI_SUCCESS);
   values[0] = 77;
-  expect_refused(MPIX_RMA_xfer_bound_c(handle, values, huge + 1, target, huge + 1, nullptr),
-                 "MPIX_RMA_xfer_bound_c: ", "origin_count 2305843009213693953");
+  expect_refused(MPIX_RMA_Plan_issue_c(handle, values, huge + 1, target, huge + 1, nullptr),
+                 "MPIX_RMA_Plan_issue_c: ", "origin_count 2305843009213693953");
   long got = 0;
   EXPECT_EQ(transfer(MPIX_RMA_GET, &got, 1, MPI_LONG, next_, target, MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
   EXPECT_EQ(got, 5);
-  EXPECT_EQ(MPIX_RMA_unbind(&handle), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Plan_free(&handle), MPI_SUCCESS);
 }
 
 /// A committed datatype, freed at the end.

@@ -110,12 +110,12 @@ void put_with_request(int rank, char* target) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-void put_bound(int rank, char* target) {
-  MPIX_RMA_Bound bound = MPIX_RMA_BOUND_NULL;
-  EXPECT_EQ(MPIX_RMA_bind(MPIX_RMA_PUT, MPI_DOUBLE, rank, MPI_DOUBLE, world, nullptr, &bound), MPI_SUCCESS);
+void put_planned(int rank, char* target) {
+  MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+  EXPECT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, rank, MPI_DOUBLE, world, nullptr, &plan), MPI_SUCCESS);
   for (int i = 0; i < 4; ++i)
-    EXPECT_EQ(MPIX_RMA_xfer_bound(bound, doubles, 2, target, 2, nullptr), MPI_SUCCESS);
-  EXPECT_EQ(MPIX_RMA_unbind(&bound), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_RMA_Plan_issue(plan, doubles, 2, target, 2, nullptr), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);
 }
 
 void fetch_and_add(int rank, char* target) {
@@ -172,10 +172,10 @@ TEST(Statistics, count_every_operation_once) {
       expect_growth(before, statistics_of(rank), growth, rank);
     }
     auto const before = statistics_of(rank);
-    put_bound(rank, memory.at(rank, Memory::allocated, 128));
+    put_planned(rank, memory.at(rank, Memory::allocated, 128));
     Counts growth;
     growth.add(path_to(neighbour), 4, 16);
-    SCOPED_TRACE("bound puts");
+    SCOPED_TRACE("planned puts");
     expect_growth(before, statistics_of(rank), growth, rank);
   }
   MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);

@@ -33,7 +33,8 @@ static int get_with_freed_request(MPI_Aint address)
     MPI_Request request = MPI_REQUEST_NULL;
     long value = 0;
     int address_class = 0, transport_class = 0, told = 0;
-    MPIX_RMA_Error_classes(&address_class, &transport_class);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class);
+    MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, &transport_class);
     const int issued =
         MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, 1, (void *) address, 1, MPI_LONG, &request, &world, NULL);
     if (MPI_SUCCESS != issued || MPI_REQUEST_NULL == request) {

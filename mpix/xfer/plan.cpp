@@ -1,4 +1,4 @@
-/// Bound transfers: the checks of a series of transfers are made once.
+/// Plans: the checks of a series of transfers are made once.
 #include <cstring>
 #include <memory>
 #include <type_traits>
@@ -6,14 +6,20 @@
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
 #include "mpix/xfer/transfer.hpp"
 
+MPIX_PROFILED(MPIX_RMA_Plan_create)
+MPIX_PROFILED(MPIX_RMA_Plan_issue)
+MPIX_PROFILED(MPIX_RMA_Plan_issue_c)
+MPIX_PROFILED(MPIX_RMA_Plan_free)
+
 namespace mpixrma {
 
-/// A datatype that remains valid as long as the handle, even if the application frees its own.
+/// A datatype that remains valid as long as the plan, even if the application frees its own.
 class KeptType {
  public:
   explicit KeptType(MPI_Datatype type) : type_(type) {
@@ -46,9 +52,9 @@ std::atomic<std::uint64_t> next_number{1};
 }  // namespace
 }  // namespace mpixrma
 
-/// The object that MPIX_RMA_Bound points to.
-struct MPIX_RMA_Bound_s {
-  MPIX_RMA_Bound_s(mpixrma::XferCall const& given, mpixrma::Communicator& state, mpixrma::Target& rank)
+/// The object that MPIX_RMA_Plan points to.
+struct MPIX_RMA_Plan_s {
+  MPIX_RMA_Plan_s(mpixrma::XferCall const& given, mpixrma::Communicator& state, mpixrma::Target& rank)
       : origin_type(given.origin_type),
         target_type(given.target_type),
         communicator(&state),
@@ -58,7 +64,7 @@ struct MPIX_RMA_Bound_s {
     call.origin_type = origin_type.handle();
     call.target_type = target_type.handle();
     if (given.attributes == nullptr) return;
-    attributes = *given.attributes;
+    mpixrma::join(attributes, *given.attributes);
     call.attributes = &attributes;
     mpixrma::Datatype const& type = *mpixrma::Datatype::find(call.origin_type);
     std::size_t const element = mpixrma::engine::element_size(type.flat().element);
@@ -74,7 +80,7 @@ struct MPIX_RMA_Bound_s {
   mpixrma::KeptType origin_type;
   mpixrma::KeptType target_type;
   mpixrma::Communicator* communicator;
-  std::uint32_t context;  ///< of the communicator when it was bound
+  std::uint32_t context;  ///< of the communicator when the plan was created
   mpixrma::Target* target;
   mpixrma::XferCall call;
   MPIX_RMA_Attributes attributes{};
@@ -85,77 +91,77 @@ namespace mpixrma {
 
 namespace {
 
-inline RecentBound const& recent_of(MPIX_RMA_Bound_s const& bound) noexcept {
-  RecentBound const* entry = &recent_bound[bound.number % recent_bound_count];
+inline RecentPlan const& recent_of(MPIX_RMA_Plan_s const& plan) noexcept {
+  RecentPlan const* entry = &recent_plan[plan.number % recent_plan_count];
   asm("" : "+r"(entry));  // or the compiler computes it again for every use
   return *entry;
 }
 
-/// Transfers by load and store, using what the previous transfer of this handle has found out. Returns false
+/// Transfers by load and store, with what the previous transfer of this plan has found out. Returns false
 /// if nothing was done.
 template <typename Count>
-inline bool transfer_directly(MPIX_RMA_Bound_s const& bound, void* origin, void* target, Count count) {
-  RecentBound const& recent = recent_of(bound);
-  if (recent.number != bound.number || count <= 0 || origin == nullptr) return false;
-  if (bound.communicator->attribute_word() != 0 || bound.communicator->context() != bound.context)
+inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* target, Count count) {
+  RecentPlan const& recent = recent_of(plan);
+  if (recent.number != plan.number || count <= 0 || origin == nullptr) return false;
+  if (plan.communicator->attribute_word() != 0 || plan.communicator->context() != plan.context)
     return false;
   std::size_t bytes = 0;
-  if (!multiply(bound.element_bytes, count, &bytes)) return false;
+  if (!multiply(plan.element_bytes, count, &bytes)) return false;
   std::byte* const remote = recent.segment.reach(reinterpret_cast<RemoteAddress>(target), bytes);
-  if (remote == nullptr || bound.target->peer->stores_are_held()) return false;
+  if (remote == nullptr || plan.target->peer->stores_are_held()) return false;
   auto* const local = static_cast<std::byte*>(origin);
-  bool const put = bound.call.operation == MPIX_RMA_PUT;
+  bool const put = plan.call.operation == MPIX_RMA_PUT;
   engine::copy_bytes(put ? remote : local, put ? local : remote, bytes);
   return true;
 }
 
 /// Keeps the segment of this address for the next transfer if the segment can be reached.
-void remember_segment(MPIX_RMA_Bound_s const& bound, void const* target) {
+void remember_segment(MPIX_RMA_Plan_s const& plan, void const* target) {
   auto const address = reinterpret_cast<RemoteAddress>(target);
-  if (bound.element_bytes == 0 || bound.target->peer->reach(address, 1) == nullptr) return;
+  if (plan.element_bytes == 0 || plan.target->peer->reach(address, 1) == nullptr) return;
   ThreadCache* const cache = writable_thread_cache();
   if (cache == nullptr) return;
-  cache->bound[bound.number % recent_bound_count] = {bound.number, bound.target->peer->view(address)};
+  cache->plans[plan.number % recent_plan_count] = {plan.number, plan.target->peer->view(address)};
 }
 
 template <typename Count>
 constexpr char const* name_of_call() noexcept {
-  return std::is_same_v<Count, MPI_Count> ? "MPIX_RMA_xfer_bound_c" : "MPIX_RMA_xfer_bound";
+  return std::is_same_v<Count, MPI_Count> ? "MPIX_RMA_Plan_issue_c" : "MPIX_RMA_Plan_issue";
 }
 
 template <typename Count>
-__attribute__((noinline)) int transfer_bound(MPIX_RMA_Bound bound, void* origin_addr, Count origin_count,
+__attribute__((noinline)) int transfer_by_plan(MPIX_RMA_Plan plan, void* origin_addr, Count origin_count,
                                              void* target_addr, Count target_count,
                                              MPI_Request* request) try {
   Site const site{name_of_call<Count>()};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
-  if (bound == MPIX_RMA_BOUND_NULL) return raise(site, MPI_ERR_ARG, "bound is MPIX_RMA_BOUND_NULL");
-  if (bound->communicator->context() != bound->context)
-    return raise(site, MPI_ERR_COMM, "the communicator of the handle has been freed");
-  XferCall call = bound->call;
+  if (plan == MPIX_RMA_PLAN_NULL) return raise(site, MPI_ERR_ARG, "plan is MPIX_RMA_PLAN_NULL");
+  if (plan->communicator->context() != plan->context)
+    return raise(site, MPI_ERR_COMM, "the communicator of the plan has been freed");
+  XferCall call = plan->call;
   call.name = site.call;
   call.origin = origin_addr;
   call.origin_count = origin_count;
   call.target = target_addr;
   call.target_count = target_count;
-  int const code = xfer_generally(call, RequestSlot(request, NativeUse::out), *bound->communicator);
-  if (code == MPI_SUCCESS && target_count > 0) remember_segment(*bound, target_addr);
+  int const code = xfer_generally(call, RequestSlot(request, NativeUse::out), *plan->communicator);
+  if (code == MPI_SUCCESS && target_count > 0) remember_segment(*plan, target_addr);
   return code;
 } catch (...) {
   return raise_exception(nullptr, name_of_call<Count>());
 }
 
 template <typename Count>
-inline int xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, Count origin_count, void* target_addr,
+inline int issue_plan(MPIX_RMA_Plan plan, void* origin_addr, Count origin_count, void* target_addr,
                       Count target_count, MPI_Request* request) {
-  if (bound != MPIX_RMA_BOUND_NULL && origin_count == target_count && request == nullptr &&
-      transfer_directly(*bound, origin_addr, target_addr, origin_count)) {
+  if (plan != MPIX_RMA_PLAN_NULL && origin_count == target_count && request == nullptr &&
+      transfer_directly(*plan, origin_addr, target_addr, origin_count)) {
     return MPI_SUCCESS;
   }
-  return transfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
+  return transfer_by_plan(plan, origin_addr, origin_count, target_addr, target_count, request);
 }
 
-int check_bound(Site const& site, XferCall const& call, Communicator& communicator) {
+int check_plan(Site const& site, XferCall const& call, Communicator& communicator) {
   if (call.rank < 0 || call.rank >= communicator.size())
     return raise_rank(site, call.rank, communicator.size());
   if (int const code = check_kind(site, call); code != MPI_SUCCESS) return code;
@@ -166,47 +172,47 @@ int check_bound(Site const& site, XferCall const& call, Communicator& communicat
 }  // namespace
 }  // namespace mpixrma
 
-int MPIX_RMA_bind(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank, MPI_Datatype target_datatype,
-                  MPI_Comm communicator, MPIX_RMA_Attributes const* rma_attr_val, MPIX_RMA_Bound* bound) try {
+int MPIX_RMA_Plan_create(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank, MPI_Datatype target_datatype,
+                  MPI_Comm communicator, MPIX_RMA_Attributes const* rma_attr_val, MPIX_RMA_Plan* plan) try {
   using namespace mpixrma;
   Communicator* const state = Communicator::find(communicator);
-  if (state == nullptr) return raise_unusable("MPIX_RMA_bind", &communicator);
-  Site const site{"MPIX_RMA_bind", state->handle()};
+  if (state == nullptr) return raise_unusable("MPIX_RMA_Plan_create", &communicator);
+  Site const site{"MPIX_RMA_Plan_create", state->handle()};
   XferCall const call{site.call,       op,
                       nullptr,         0,
                       origin_datatype, target_rank,
                       nullptr,         0,
                       target_datatype, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
-  if (bound == nullptr) return raise(site, MPI_ERR_ARG, "bound is a null pointer");
-  if (int const code = check_bound(site, call, *state); code != MPI_SUCCESS) return code;
-  auto made = std::make_unique<MPIX_RMA_Bound_s>(call, *state, *state->target(target_rank));
+  if (plan == nullptr) return raise(site, MPI_ERR_ARG, "plan is a null pointer");
+  if (int const code = check_plan(site, call, *state); code != MPI_SUCCESS) return code;
+  auto made = std::make_unique<MPIX_RMA_Plan_s>(call, *state, *state->target(target_rank));
   Datatype const& type = *Datatype::find(origin_datatype);
   bool const plain = op != MPIX_RMA_ACCUMULATE && made->attributes.set == 0 && can_be_kept(type);
   if (plain && origin_datatype == target_datatype && type.is_contiguous()) made->element_bytes = type.size();
-  *bound = made.release();
+  *plan = made.release();
   return MPI_SUCCESS;
 } catch (...) {
   return mpixrma::raise_exception(&communicator);
 }
 
-int MPIX_RMA_xfer_bound(MPIX_RMA_Bound bound, void* origin_addr, int origin_count, void* target_addr,
+int MPIX_RMA_Plan_issue(MPIX_RMA_Plan plan, void* origin_addr, int origin_count, void* target_addr,
                         int target_count, MPI_Request* request) {
-  return mpixrma::xfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
+  return mpixrma::issue_plan(plan, origin_addr, origin_count, target_addr, target_count, request);
 }
 
-int MPIX_RMA_xfer_bound_c(MPIX_RMA_Bound bound, void* origin_addr, MPI_Count origin_count, void* target_addr,
+int MPIX_RMA_Plan_issue_c(MPIX_RMA_Plan plan, void* origin_addr, MPI_Count origin_count, void* target_addr,
                           MPI_Count target_count, MPI_Request* request) {
-  return mpixrma::xfer_bound(bound, origin_addr, origin_count, target_addr, target_count, request);
+  return mpixrma::issue_plan(plan, origin_addr, origin_count, target_addr, target_count, request);
 }
 
-int MPIX_RMA_unbind(MPIX_RMA_Bound* bound) try {
+int MPIX_RMA_Plan_free(MPIX_RMA_Plan* plan) try {
   using namespace mpixrma;
-  Site const site{"MPIX_RMA_unbind"};
+  Site const site{"MPIX_RMA_Plan_free"};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
-  if (bound == nullptr) return raise(site, MPI_ERR_ARG, "bound is a null pointer");
-  if (*bound == MPIX_RMA_BOUND_NULL) return raise(site, MPI_ERR_ARG, "bound is MPIX_RMA_BOUND_NULL");
-  delete *bound;
-  *bound = MPIX_RMA_BOUND_NULL;
+  if (plan == nullptr) return raise(site, MPI_ERR_ARG, "plan is a null pointer");
+  if (*plan == MPIX_RMA_PLAN_NULL) return raise(site, MPI_ERR_ARG, "plan is MPIX_RMA_PLAN_NULL");
+  delete *plan;
+  *plan = MPIX_RMA_PLAN_NULL;
   return MPI_SUCCESS;
 } catch (...) {
   return mpixrma::raise_exception(nullptr);

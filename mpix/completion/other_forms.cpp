@@ -1,0 +1,149 @@
+/// Completion at the origin only, and completion by a request.
+#include <atomic>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "include/mpix_rma.h"
+#include "mpix/completion/targets.hpp"
+#include "mpix/error/exception.hpp"
+#include "mpix/request/native_request.hpp"
+#include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/profiling.hpp"
+#include "mpix/runtime/runtime.hpp"
+
+MPIX_PROFILED(MPIX_RMA_Complete_local)
+MPIX_PROFILED(MPIX_RMA_Icomplete)
+MPIX_PROFILED(MPIX_RMA_Icomplete_local)
+
+namespace mpixrma {
+
+namespace {
+
+enum class Level { at_origin, at_target };
+
+/// One request for the operations to several targets: complete when those to each target are.
+class JointCompletion {
+ public:
+  JointCompletion(NativeCompletion& completion, std::size_t targets)
+      : completion_(completion), left_(targets), parts_(targets) {
+    for (Part& part : parts_) {
+      part.done = &JointCompletion::take;
+      part.joint = this;
+    }
+  }
+  engine::Completion& part(std::size_t index) noexcept { return parts_[index]; }
+
+ private:
+  struct Part : engine::Completion {
+    JointCompletion* joint = nullptr;
+  };
+
+  static void take(engine::Completion& self, engine::Status status, std::size_t) noexcept {
+    JointCompletion* const joint = static_cast<Part&>(self).joint;
+    if (engine::failed(status)) joint->status_.store(status, std::memory_order_relaxed);
+    if (joint->left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    std::unique_ptr<JointCompletion> const ended(joint);
+    ended->completion_.done(ended->completion_, ended->status_.load(std::memory_order_relaxed), 0);
+  }
+
+  NativeCompletion& completion_;
+  std::atomic<std::size_t> left_;
+  std::atomic<engine::Status> status_{engine::Status::ok};
+  std::vector<Part> parts_;
+};
+
+void watch(Target& target, Level level, engine::Completion& completion) {
+  std::uint64_t const sequence = target.outstanding.get();
+  engine::Engine& engine = engine_of_process();
+  level == Level::at_origin ? engine.watch_local(*target.peer, sequence, completion)
+                            : engine.watch(*target.peer, sequence, target.context, completion);
+}
+
+int with_request(Site const& site, std::vector<Target*> const& targets, Level level, MPI_Request* request) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // stores to all targets, as in complete_stores()
+  if (targets.empty()) {
+    *request = completed_request();
+    return MPI_SUCCESS;
+  }
+  Subject subject{};
+  subject.rank = targets.front()->rank;
+  NativeCompletion* const completion = open_native(site, subject);
+  if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
+  *request = completion->handle;
+  if (targets.size() == 1) {
+    watch(*targets.front(), level, *completion);
+    return MPI_SUCCESS;
+  }
+  std::unique_ptr<JointCompletion> joint(new (std::nothrow) JointCompletion(*completion, targets.size()));
+  if (joint == nullptr) {
+    drop_native(completion);
+    *request = MPI_REQUEST_NULL;
+    return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
+  }
+  JointCompletion* const parts = joint.release();  // freed by the last part
+  for (std::size_t i = 0; i < targets.size(); ++i) watch(*targets[i], level, parts->part(i));
+  return MPI_SUCCESS;
+}
+
+int complete_by_request(char const* call, MPI_Comm communicator, int rank, Level level,
+                        MPI_Request* request) {
+  if (request == nullptr) {
+    Communicator* const state = Communicator::find(communicator);
+    if (state == nullptr) return raise_unusable(call, &communicator);
+    return raise({call, state->handle()}, MPI_ERR_REQUEST, "request is a null pointer");
+  }
+  auto const one = [&](Site const& site, Target& target) {
+    std::vector<Target*> targets;
+    if (target.outstanding.is_set()) targets.push_back(&target);
+    return with_request(site, targets, level, request);
+  };
+  auto const all = [&](Site const& site, Communicator& state) {
+    std::vector<Target*> targets;
+    state.for_each_target([&](Target& target) {
+      if (target.outstanding.is_set()) targets.push_back(&target);
+    });
+    return with_request(site, targets, level, request);
+  };
+  auto const none = [&] {
+    *request = completed_request();
+    return MPI_SUCCESS;
+  };
+  return for_targets(call, &communicator, rank, one, all, none);
+}
+
+}  // namespace
+}  // namespace mpixrma
+
+using namespace mpixrma;
+
+int MPIX_RMA_Complete_local(MPI_Comm communicator, int target_rank) try {
+  auto const complete = [](Target& target) {
+    if (target.outstanding.is_set())
+      engine_of_process().complete_local(*target.peer, target.outstanding.get());
+  };
+  auto const one = [&](Site const&, Target& target) {
+    complete(target);
+    return MPI_SUCCESS;
+  };
+  auto const all = [&](Site const&, Communicator& state) {
+    state.for_each_target(complete);
+    return MPI_SUCCESS;
+  };
+  return for_targets("MPIX_RMA_Complete_local", &communicator, target_rank, one, all);
+} catch (...) {
+  return raise_exception(&communicator);
+}
+
+int MPIX_RMA_Icomplete(MPI_Comm communicator, int target_rank, MPI_Request* request) try {
+  return complete_by_request("MPIX_RMA_Icomplete", communicator, target_rank, Level::at_target, request);
+} catch (...) {
+  return raise_exception(&communicator);
+}
+
+int MPIX_RMA_Icomplete_local(MPI_Comm communicator, int target_rank, MPI_Request* request) try {
+  return complete_by_request("MPIX_RMA_Icomplete_local", communicator, target_rank, Level::at_origin,
+                             request);
+} catch (...) {
+  return raise_exception(&communicator);
+}

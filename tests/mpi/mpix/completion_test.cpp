@@ -1,0 +1,110 @@
+/// Completion at the origin, completion by request, versions and error classes.
+#include <algorithm>
+#include <vector>
+
+#include "tests/support/mpix_fixture.hpp"
+
+namespace mpixrma::test {
+namespace {
+
+class Completions : public ::testing::Test {
+ protected:
+  int next() const { return (memory_.rank() + 1) % memory_.size(); }
+  int previous() const { return (memory_.rank() + memory_.size() - 1) % memory_.size(); }
+  char* there(int kind) const { return memory_.at(next(), kind); }
+
+  Memory memory_{1 << 20};
+};
+
+/// The origin buffer is overwritten after each call, and the target still receives the value of its put.
+TEST_F(Completions, BuffersMayBeReusedAfterLocalCompletion) {
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (int all = 0; all < 2; ++all) {
+      std::vector<int> values(100000, 0);
+      for (int round = 1; round <= 5; ++round) {
+        std::fill(values.begin(), values.end(), 1000 * kind + round);
+        ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 100000, MPI_INT, next(), there(kind)), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Complete_local(world, all != 0 ? MPIX_ALL_RANKS : next()), MPI_SUCCESS);
+        std::fill(values.begin(), values.end(), -1);
+        ASSERT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
+        MPI_Barrier(world);
+        auto const* const own = reinterpret_cast<int const*>(memory_.own(kind));
+        EXPECT_EQ(std::count(own, own + 100000, 1000 * kind + round), 100000) << "kind " << kind;
+        MPI_Barrier(world);
+      }
+    }
+  }
+}
+
+TEST_F(Completions, RequestCoversWhatWasIssuedBefore) {
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (int const rank : {next(), int{MPIX_ALL_RANKS}}) {
+      std::vector<long> values(2000);
+      for (int round = 1; round <= 20; ++round) {
+        std::fill(values.begin(), values.end(), 100L * round + kind);
+        for (int target = 0; target < memory_.size(); ++target) {
+          if (rank != MPIX_ALL_RANKS && target != rank) continue;
+          ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 2000, MPI_LONG, target,
+                             memory_.at(target, kind, 16000 * memory_.rank())),
+                    MPI_SUCCESS);
+        }
+        MPI_Request requests[2];
+        ASSERT_EQ(MPIX_RMA_Icomplete(world, rank, &requests[0]), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Icomplete_local(world, rank, &requests[1]), MPI_SUCCESS);
+        ASSERT_EQ(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(requests[0], MPI_REQUEST_NULL);
+        MPI_Barrier(world);
+        for (int origin = 0; origin < memory_.size(); ++origin) {
+          if (rank != MPIX_ALL_RANKS && origin != previous()) continue;
+          auto const* const own = reinterpret_cast<long const*>(memory_.own(kind) + 16000 * origin);
+          EXPECT_EQ(std::count(own, own + 2000, 100L * round + kind), 2000) << "kind " << kind;
+        }
+        MPI_Barrier(world);
+      }
+    }
+  }
+  ASSERT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+}
+
+TEST_F(Completions, FetchedDataAreThereAfterLocalCompletion) {
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    *reinterpret_cast<long*>(memory_.own(kind)) = 40 + memory_.rank();
+    MPI_Barrier(world);
+    long fetched = -1;
+    ASSERT_EQ(transfer(MPIX_RMA_GET, &fetched, 1, MPI_LONG, next(), there(kind)), MPI_SUCCESS);
+    MPI_Request request;
+    ASSERT_EQ(MPIX_RMA_Icomplete_local(world, next(), &request), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(fetched, 40 + next()) << "kind " << kind;
+    MPI_Barrier(world);
+  }
+}
+
+TEST_F(Completions, ReportFailuresAndBadArguments) {
+  ErrorsReturn const returned(world);
+  int address_class = 0;
+  ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class), MPI_SUCCESS);
+  MPI_Request request = MPI_REQUEST_NULL;
+  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(world, 0, nullptr)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(world, memory_.size(), &request)), MPI_ERR_RANK);
+  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(MPI_COMM_NULL, 0, &request)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPIX_RMA_Complete_local(world, -7)), MPI_ERR_RANK);
+  EXPECT_EQ(class_of(MPIX_RMA_Complete_local(MPI_COMM_NULL, 0)), MPI_ERR_COMM);
+  EXPECT_EQ(MPIX_RMA_Complete_local(world, MPI_PROC_NULL), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Icomplete(world, MPI_PROC_NULL, &request), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(class_of(MPIX_RMA_Error_class(static_cast<MPIX_RMA_Error>(77), &address_class)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, nullptr)), MPI_ERR_ARG);
+}
+
+TEST(Version, IsThatOfTheHeader) {
+  int version = -1;
+  int subversion = -1;
+  EXPECT_EQ(MPIX_RMA_Get_version(&version, &subversion), MPI_SUCCESS);
+  EXPECT_EQ(version, MPIX_RMA_VERSION);
+  EXPECT_EQ(subversion, MPIX_RMA_SUBVERSION);
+  EXPECT_EQ(MPIX_RMA_Get_version(nullptr, &subversion), MPI_ERR_ARG);
+}
+
+}  // namespace
+}  // namespace mpixrma::test
