@@ -30,6 +30,7 @@ static union {
     bool on;
     char *words;
 } values[max_parameters];
+static char *former_values[max_parameters]; /* by former name, NULL: not given */
 
 static void add(const char *name, const char *description, mca_base_var_type_t type,
                 mca_base_var_info_lvl_t level, void *storage)
@@ -74,6 +75,12 @@ static void register_parameter(const struct mpix_engine_parameter *parameter, si
         values[i].words = (char *) parameter->initial_words;
         add(parameter->name, description, MCA_BASE_VAR_TYPE_STRING, level, &values[i].words);
         break;
+    }
+    const char *former = mpix_engine_former_name(parameter);
+    if (NULL != former) {
+        snprintf(description, sizeof(description), "Former name of osc_mpix_%s", parameter->name);
+        former_values[i] = NULL;
+        add(former, description, MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_9, &former_values[i]);
     }
 }
 
@@ -143,9 +150,27 @@ static int check_version(void)
     return OMPI_SUCCESS;
 }
 
+/* One line per job. */
+static void note(const char *text)
+{
+    if (0 == OPAL_PROC_MY_NAME.vpid) {
+        opal_output(0, "osc_mpix_%s", text);
+    }
+}
+
 static int set_parameter(struct mpix_engine_config *config, const struct mpix_engine_parameter *parameter,
                          size_t i, char *why, size_t bytes)
 {
+    *why = '\0';
+    if (NULL != former_values[i]) {
+        snprintf(why, bytes, "%s has the name osc_mpix_%s now", mpix_engine_former_name(parameter),
+                 parameter->name);
+        note(why);
+        if (MPIX_ENGINE_PARAMETER_WORDS == parameter->kind) {
+            values[i].words = former_values[i];
+        }
+        return mpix_engine_set_text(config, parameter, former_values[i], why, bytes);
+    }
     switch (parameter->kind) {
     case MPIX_ENGINE_PARAMETER_SIZE: /* as the user wrote it: a negative number has become a very large one */
         return mpix_engine_set_number(config, parameter, (int64_t) values[i].size, why, bytes);
@@ -170,6 +195,9 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
         if (0 != set_parameter(config, &table[i], i, why, sizeof(why))) {
             return refuse("osc_mpix_%s", why);
         }
+        if ('\0' != *why) {
+            note(why);
+        }
     }
     if (0 != mpix_engine_check_config(config, why, sizeof(why))) {
         return refuse("osc_mpix_%s", why);
@@ -183,7 +211,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     maps_memory = 0 != (config->paths & (unsigned) MPIX_ENGINE_PATH_DIRECT);
     config->interfaces = ompi_osc_mpix_interfaces(words_of("interfaces"));
     if (0 != OPAL_PROC_MY_NAME.vpid) {
-        config->rdma_expected = 0; /* one line for the job */
+        config->network_hardware_expected = 0; /* one line for the job */
     }
     return OMPI_SUCCESS;
 }
@@ -191,7 +219,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
 void ompi_osc_mpix_configure_windows(void)
 {
     (void) mpix_nam_configure(nam_allocation, nam_size, ompi_osc_mpix_interfaces(words_of("interfaces")),
-                              words_of("rdma"));
+                              words_of("network"));
 }
 
 int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor)

@@ -10,8 +10,10 @@
 enum mpix_engine_path {
   MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
   MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
-  MPIX_ENGINE_PATH_RDMA = 4,         /**< UCX put and get with a remote key */
-  MPIX_ENGINE_PATH_AGENT = 8         /**< active message executed by the target's agent */
+  MPIX_ENGINE_PATH_NETWORK = 4,      /**< UCX put and get with a remote key */
+  MPIX_ENGINE_PATH_RING = 8,         /**< requests in shared memory to a process that polls */
+  MPIX_ENGINE_PATH_MESSAGE = 16,     /**< active message executed by the target's agent */
+  MPIX_ENGINE_PATH_ALL = 31
 };
 
 /** For mpix_engine_config::join_bytes: every operation is a message of its own. */
@@ -23,9 +25,9 @@ enum mpix_engine_path {
 struct mpix_engine_config {
   size_t size;                 /**< sizeof(struct mpix_engine_config) of the host's build */
   unsigned paths;              /**< set of mpix_engine_path that may be used */
-  int rdma_without_hardware;   /**< nonzero: use the rdma path also where UCX emulates it */
-  size_t fragment_bytes;       /**< largest payload of one agent message; 0: default */
-  size_t window_bytes;         /**< most that is under way to a peer on the agent path; 0: default */
+  int network_without_hardware; /**< nonzero: use the network path also where UCX emulates it */
+  size_t fragment_bytes;        /**< largest payload of one message; 0: default */
+  size_t window_bytes;          /**< most that is under way to a peer by messages; 0: default */
   size_t target_memory_bytes;  /**< memory of operations that wait to be sent to one peer; 0: default */
   size_t process_memory_bytes; /**< the same for all peers and for unsent messages; 0: default */
   size_t origins_memory_bytes; /**< what all origins together may make this process hold; 0: default */
@@ -68,15 +70,15 @@ struct mpix_engine_config {
   /** A table (engine/sync/stripes.hpp) that replaces the engine's own, if other software updates the
    * memory too and knows it by addresses that are equal modulo stripe_period; NULL: none. */
   void* stripes;
-  int mailbox_us; /**< how long an origin waits for a process of its host to look into its mailbox, where
+  int ring_us; /**< how long an origin waits for a process of its host to look into its ring, where
                        small operations on memory that is not mapped go, before it does without,
                        microseconds; 0: default, negative: it never goes there */
   /** Nonzero: messages of sessions, except for the handshake, are encrypted and authenticated. Requires
-   * `exposed_only`, and excludes MPIX_ENGINE_PATH_RDMA, which does not encrypt. */
+   * `exposed_only`, and excludes MPIX_ENGINE_PATH_NETWORK, which does not encrypt. */
   int encrypt;
   /** Nonzero: the engine writes a line where the network has no put and get in hardware, and
-   *  rdma_without_hardware is not set. */
-  int rdma_expected;
+   *  network_without_hardware is not set. */
+  int network_hardware_expected;
   size_t answers_memory_bytes; /**< most that answers which the network has not taken may take of this
                                   process, those to each origin a share of it; 0: no bound. At least 16 MiB */
   size_t session_processes;    /**< processes that a session (engine/runtime/sessions.h) may have at a time;

@@ -2,7 +2,7 @@
 /// ring.
 #pragma once
 
-#include "engine/net/mailbox.hpp"
+#include "engine/net/ring.hpp"
 #include "engine/sync/lock_clock.hpp"
 #include "engine/sync/shared_lock.hpp"
 #include "engine/sync/stripes.hpp"
@@ -13,7 +13,7 @@ struct ProcessControl {
   StripeTable stripes;
   SharedLocks shared;
   LockClock lock_clock;
-  Mailbox mailbox;
+  Ring ring;
 };
 
 }  // namespace mpixrma::engine

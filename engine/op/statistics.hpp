@@ -9,8 +9,8 @@
 namespace mpixrma::engine {
 
 /// In the order of enum mpix_engine_path.
-enum class Path : std::uint8_t { direct, cross_memory, rdma, agent };
-inline constexpr std::size_t path_count = 4;
+enum class Path : std::uint8_t { direct, cross_memory, network, ring, message };
+inline constexpr std::size_t path_count = 5;
 
 /// Between this process and one other, or all of them.
 struct Traffic {

@@ -14,7 +14,7 @@
 
 namespace mpixrma::engine {
 
-class AgentPath;
+class MessageProtocol;
 class OutstandingList;
 class Peer;
 
@@ -28,7 +28,7 @@ struct Outstanding {
   OwnedLayout sink_layout;
   StripeHold hold;  ///< its stripes in this process, held until an atomic operation is executed
   LockState lock = LockState::not_needed;
-  AgentPath* path = nullptr;
+  MessageProtocol* path = nullptr;
   Peer* peer = nullptr;
   std::uint64_t token = 0;
   std::uint64_t first_sequence = 0;

@@ -24,7 +24,7 @@ SegmentView MappedSegments::view(RemoteAddress address) const noexcept {
 
 // With the address, the entries in the engine's tables and the state of a communicator's rank, a peer on
 // another host stays below 1 KiB.
-static_assert(sizeof(Peer) + sizeof(PeerState) <= 416);
+static_assert(sizeof(Peer) + sizeof(PeerState) <= 432);
 
 std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerState> state) {
   if (!state->same_host) return std::make_unique<Peer>(process, std::move(state));

@@ -15,8 +15,8 @@
 #include "engine/net/session.hpp"
 #include "engine/op/late_error.hpp"
 #include "engine/op/statistics.hpp"
+#include "engine/origin/network_state.hpp"
 #include "engine/origin/outstanding.hpp"
-#include "engine/origin/rdma_state.hpp"
 #include "engine/origin/recent_accesses.hpp"
 #include "engine/origin/remote_segments.hpp"
 
@@ -117,23 +117,25 @@ struct PeerState {
   bool encrypt = false;  ///< messages to and from it are encrypted
   Location location;
   Channel* channel = nullptr;                   ///< channel that communicates with it
-  UnannouncedRdma* unannounced_rdma = nullptr;  ///< counter of this channel
+  UnannouncedTransfers* unannounced_transfers = nullptr;  ///< counter of this channel
   Secret secret{};                              ///< secret for sessions with it
   std::unique_ptr<RemoteSegments> segments;     ///< for a peer with same_host
   MessageStream messages;
   TrafficCounters traffic;
 
   /// Operations of the network path in flight; an empty object for a peer that never used that path.
-  RdmaState const& rdma() const noexcept { return rdma_ != nullptr ? *rdma_ : RdmaState::none(); }
+  NetworkState const& network() const noexcept {
+    return network_ != nullptr ? *network_ : NetworkState::none();
+  }
   /// Returns nullptr for a peer that never used the network path.
-  RdmaState* rdma_if_any() noexcept { return rdma_.get(); }
-  RdmaState& make_rdma() {
-    if (rdma_ == nullptr) rdma_ = std::make_unique<RdmaState>();
-    return *rdma_;
+  NetworkState* network_if_any() noexcept { return network_.get(); }
+  NetworkState& make_network() {
+    if (network_ == nullptr) network_ = std::make_unique<NetworkState>();
+    return *network_;
   }
 
  private:
-  std::unique_ptr<RdmaState> rdma_;
+  std::unique_ptr<NetworkState> network_;
 };
 
 }  // namespace mpixrma::engine

@@ -60,7 +60,7 @@ class RecentAccesses {
 /// 0: none.
 struct Predecessors {
   std::uint64_t message = 0;  ///< position in the stream
-  std::uint64_t rdma = 0;     ///< number of the operation
+  std::uint64_t network = 0;  ///< number of the operation
 };
 
 }  // namespace mpixrma::engine

@@ -17,8 +17,8 @@
 #include "engine/memory/published_tables.hpp"
 #include "engine/op/exposure.hpp"
 #include "engine/origin/exposed_view.hpp"
-#include "engine/origin/mail_use.hpp"
 #include "engine/origin/peer.hpp"
+#include "engine/origin/ring_use.hpp"
 #include "engine/origin/staging_pace.hpp"
 
 namespace mpixrma::engine {
@@ -70,8 +70,8 @@ class RemoteSegments {
   StripeTable& stripes() const noexcept { return control_->stripes; }
   SharedLocks& locks() const noexcept { return control_->shared; }
   LockClock& lock_clock() const noexcept { return control_->lock_clock; }
-  Mailbox& mailbox() const noexcept { return control_->mailbox; }
-  MailUse& mailbox_use() noexcept { return mailbox_use_; }
+  Ring& ring() const noexcept { return control_->ring; }
+  RingUse& ring_use() noexcept { return ring_use_; }
   StagingPace& staging_pace() noexcept { return staging_pace_; }
 
  private:
@@ -88,7 +88,7 @@ class RemoteSegments {
   PublishedTables const* tables_ = nullptr;
   Mapping control_mapping_;
   ProcessControl* control_ = nullptr;
-  MailUse mailbox_use_;
+  RingUse ring_use_;
   StagingPace staging_pace_;
   std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
   std::map<RemoteAddress, Found> known_;  ///< found before; validated by generation

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/net/mailbox.hpp"
+#include "engine/net/ring.hpp"
 
 namespace mpixrma::engine {
 

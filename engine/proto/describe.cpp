@@ -1,7 +1,7 @@
 #include "engine/proto/describe.hpp"
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/agent_path.hpp"
+#include "engine/proto/message.hpp"
 
 namespace mpixrma::engine {
 
@@ -59,7 +59,7 @@ void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedTex
   if (header.exposure != 0) text.add(" of exposure %llx", static_cast<Long>(header.exposure));
 }
 
-void AgentPath::describe_lock_requests(BoundedText& text) const {
+void MessageProtocol::describe_lock_requests(BoundedText& text) const {
   for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
     if (!entry->is_a(wire::RequestKind::acquire)) continue;
     text.add("  to process %s: ", text.name(entry->peer->process()).c_str());
@@ -70,16 +70,17 @@ void AgentPath::describe_lock_requests(BoundedText& text) const {
 
 void describe_outstanding(Peer& peer, BoundedText& text) {
   MessageStream const& stream = peer.state().messages;
-  RdmaState const& rdma = peer.state().rdma();
+  NetworkState const& network = peer.state().network();
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   std::uint64_t const newest = peer.newest();
-  if (peer.is_lost() || (executed >= newest && rdma.pending.empty() && stream.unfinished.front() == nullptr))
+  if (peer.is_lost() ||
+      (executed >= newest && network.pending.empty() && stream.unfinished.front() == nullptr))
     return;
   text.add(
       "  to process %s: messages %llu to %llu are not acknowledged, the last one sent is %llu; %zu network "
       "operations\n",
       text.name(peer.process()).c_str(), static_cast<Long>(executed + 1), static_cast<Long>(newest),
-      static_cast<Long>(stream.newest_sent), rdma.pending.size());
+      static_cast<Long>(stream.newest_sent), network.pending.size());
   if (stream.broken) text.add("    the connection is lost\n");
   if (stream.may_wait_for_lock())
     text.add("    what follows message %llu waits for a lock\n", static_cast<Long>(stream.fence));

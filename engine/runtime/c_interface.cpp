@@ -83,7 +83,7 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
 
 /// Whether encryption is possible: it covers only messages of sessions.
 bool can_encrypt(mpix_engine_config const& config) noexcept {
-  return config.exposed_only != 0 && (config.paths & unsigned{MPIX_ENGINE_PATH_RDMA}) == 0;
+  return config.exposed_only != 0 && (config.paths & unsigned{MPIX_ENGINE_PATH_NETWORK}) == 0;
 }
 
 }  // namespace
@@ -91,8 +91,7 @@ bool can_encrypt(mpix_engine_config const& config) noexcept {
 void mpix_engine_config_init(struct mpix_engine_config* config) {
   *config = mpix_engine_config{};
   config->size = sizeof *config;
-  config->paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_RDMA |
-                  MPIX_ENGINE_PATH_AGENT;
+  config->paths = MPIX_ENGINE_PATH_ALL;
   set_defaults(*config, false);
 }
 

@@ -2,15 +2,15 @@
 
 #include "engine/base/liveness.hpp"
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/rdma.hpp"
+#include "engine/proto/network.hpp"
 
 namespace mpixrma::engine {
 
 void Channel::settle_losses() {
   for (Connections::Loss const& loss : connections.take_losses()) {
     // Remote keys must be destroyed before their endpoint.
-    if (Peer* const peer = agent_path.lose(loss)) {
-      RdmaPath::lose(*peer);
+    if (Peer* const peer = message_protocol.lose(loss)) {
+      NetworkProtocol::lose(*peer);
       PeerState& state = peer->state();
       if (state.same_host && !process_is_alive(state.location.pid))
         lost_memory.release(state.segments->abandon());

@@ -18,8 +18,8 @@
 #include "engine/net/connections.hpp"
 #include "engine/net/transport.hpp"
 #include "engine/origin/lost_memory.hpp"
-#include "engine/origin/rdma_state.hpp"
-#include "engine/proto/agent_path.hpp"
+#include "engine/origin/network_state.hpp"
+#include "engine/proto/message.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/sync/lock_table.hpp"
 #include "engine/target/executor.hpp"
@@ -34,15 +34,16 @@ class Channel final : public MessageHandler {
       : locks(lock_table),
         transport(log, credentials.encrypt),
         connections(transport, watch, host, credentials.process, log),
-        agent_path(transport, connections, credentials,
-                   {config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
-                    config.process_memory_bytes, joined_bytes(config)},
-                   locks, log),
+        message_protocol(transport, connections, credentials,
+                         {config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
+                          config.process_memory_bytes, joined_bytes(config)},
+                         locks, log),
         executor(transport, connections, segments, locks, credentials,
                  {config.fragment_bytes, config.window_bytes, config.origins_memory_bytes,
                   joined_bytes(config), config.answers_memory_bytes, config.session_processes},
                  log),
-        parting(transport, connections, agent_path, executor, credentials.process, config.max_endpoints, log),
+        parting(transport, connections, message_protocol, executor, credentials.process, config.max_endpoints,
+                log),
         agent(*this, std::chrono::microseconds(config.agent_poll_us),
               std::chrono::microseconds(config.agent_linger_us), config.agent_cores, log),
         segments_(segments) {
@@ -55,11 +56,11 @@ class Channel final : public MessageHandler {
   Transport transport;
   ProcessWatch watch;
   Connections connections;
-  AgentPath agent_path;
+  MessageProtocol message_protocol;
   Executor executor;
   Parting parting;
   Agent agent;
-  UnannouncedRdma unannounced_rdma;
+  UnannouncedTransfers unannounced_transfers;
   LostMemory lost_memory;
 
   /// Handles all arrivals. With the lock held. Returns the number of events.
@@ -67,14 +68,14 @@ class Channel final : public MessageHandler {
     FaultScope const faults;  // for requests on memory that may be unmapped
     int const events = transport.progress();
     // No event announces these requests, so this does not keep any thread awake.
-    if (executor.has_mail(mailbox())) executor.take_mail(mailbox());
+    if (executor.ring_has_news(ring())) executor.take_from_ring(ring());
     if (connections.has_losses()) settle_losses();
     parting.drive();
     try {
       // A message that drive() sends to this process itself has arrived when drive() returns.
       do {
         executor.drive();
-        agent_path.settle_due();
+        message_protocol.settle_due();
       } while (executor.owes_answers());
     } catch (std::bad_alloc const&) {
       // The agent retries. No event announces the retry.
@@ -85,14 +86,14 @@ class Channel final : public MessageHandler {
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
                              connections.has_losses() || executor.has_deferred() ||
-                             agent_path.has_waiting() || unannounced_rdma.count != 0;
+                             message_protocol.has_waiting() || unannounced_transfers.count != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }
 
   /// Called by waiting threads: also sends the batches.
   int drive_waiting() {
-    agent_path.send_joined();
+    message_protocol.send_joined();
     return drive();
   }
 
@@ -108,8 +109,8 @@ class Channel final : public MessageHandler {
   }
 
   /// Called by a thread that has issued a UCX put or get.
-  void drive_rdma() {
-    if (unannounced_rdma.count == 0) return;
+  void drive_network() {
+    if (unannounced_transfers.count == 0) return;
     (void)drive();
     leave();
   }
@@ -136,7 +137,7 @@ class Channel final : public MessageHandler {
 
   /// Handles the end of a process, announced by itself or by others. With the lock held.
   void lose(std::uint64_t process) {
-    if (connections.knows(process) || agent_path.knows(process))
+    if (connections.knows(process) || message_protocol.knows(process))
       connections.lose(process, "the process has gone");
   }
 
@@ -156,22 +157,22 @@ class Channel final : public MessageHandler {
   /// library would: a turn of the library's own progress costs about as much as a message.
   int poll() {
     count_poll();
-    int const mail = take_mail();
-    if (quiet_.load(std::memory_order_relaxed) && !agent_path.is_joining()) return mail;
+    int const entries = take_from_ring();
+    if (quiet_.load(std::memory_order_relaxed) && !message_protocol.is_joining()) return entries;
     std::unique_lock const held(lock, std::try_to_lock);
-    if (!held.owns_lock()) return mail;
-    agent_path.send_joined();
+    if (!held.owns_lock()) return entries;
+    message_protocol.send_joined();
     int events = 0;
-    for (int looks = mail != 0 ? 1 : looks_per_poll; looks != 0 && events == 0; --looks) events = drive();
+    for (int looks = entries != 0 ? 1 : looks_per_poll; looks != 0 && events == 0; --looks) events = drive();
     leave();
-    return mail + events;
+    return entries + events;
   }
 
   /// Executes the requests in the process's ring, for which no thread is woken. Returns their number.
-  int take_mail() {
-    if (!executor.has_mail(mailbox())) return 0;
+  int take_from_ring() {
+    if (!executor.ring_has_news(ring())) return 0;
     std::unique_lock const held(lock, std::try_to_lock);
-    return held.owns_lock() ? take_mail_of_stream() : 0;
+    return held.owns_lock() ? take_stream_from_ring() : 0;
   }
 
   /// For a waiting thread: always polls.
@@ -201,25 +202,25 @@ class Channel final : public MessageHandler {
   /// Polls the ring again: an answered origin often sends its next request within a turn of the MPI library's
   /// progress. For a stream of slower requests, polling for longer pays off too, because each new FaultScope
   /// costs a system call.
-  int take_mail_of_stream() noexcept {
+  int take_stream_from_ring() noexcept {
     constexpr int longest_stream = 64;  // the library must make progress too
     constexpr int few_looks = 16;
     constexpr int many_looks = 64;
     constexpr std::chrono::microseconds soon{3};
     FaultScope const faults;
-    int taken = executor.take_mail(mailbox());
+    int taken = executor.take_from_ring(ring());
     int const looks = std::chrono::steady_clock::now() - streamed_ < soon ? many_looks : few_looks;
     for (int look = 0; look < looks && taken < longest_stream; ++look) {
       cpu_relax();
-      if (!executor.has_mail(mailbox())) continue;
-      taken += executor.take_mail(mailbox());
+      if (!executor.ring_has_news(ring())) continue;
+      taken += executor.take_from_ring(ring());
       look = 0;
     }
     streamed_ = std::chrono::steady_clock::now();
     return taken;
   }
 
-  Mailbox& mailbox() const noexcept { return segments_.control().mailbox; }
+  Ring& ring() const noexcept { return segments_.control().ring; }
 
   /// Not an atomic increment, because only a change matters.
   void count_poll() noexcept {
@@ -232,7 +233,8 @@ class Channel final : public MessageHandler {
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept override {
     bool const for_executor = kind == wire::MessageClass::request || kind == wire::MessageClass::requests;
-    for_executor ? executor.on_message(kind, header, payload) : agent_path.on_message(kind, header, payload);
+    for_executor ? executor.on_message(kind, header, payload)
+                 : message_protocol.on_message(kind, header, payload);
   }
   void on_farewell(std::span<std::byte const> header) noexcept override { parting.on_farewell(header); }
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
@@ -248,7 +250,7 @@ class Channel final : public MessageHandler {
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};
   std::chrono::steady_clock::time_point looked_;    ///< by issuing threads
-  std::chrono::steady_clock::time_point streamed_;  ///< end of the last take_mail_of_stream()
+  std::chrono::steady_clock::time_point streamed_;  ///< end of the last take_stream_from_ring()
   std::atomic<bool> quiet_{false};
   std::atomic<bool> needs_polling_{false};
 };

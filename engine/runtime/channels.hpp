@@ -58,9 +58,9 @@ class Channels {
     return events;
   }
   /// Executes the requests in the process's ring.
-  void take_mail() {
+  void take_from_ring() {
     for (auto const& channel : channels_) {
-      if (channel->take_mail() != 0) return;
+      if (channel->take_from_ring() != 0) return;
     }
   }
   void leave() const {

@@ -18,7 +18,7 @@ Engine::~Engine() {
   state_->channels.stop();
   state_->registrations.stop();
   std::lock_guard const held(state_->channels);
-  for (auto& [process, peer] : state_->peers) RdmaPath::forget_all(*peer);
+  for (auto& [process, peer] : state_->peers) NetworkProtocol::forget_all(*peer);
   state_->channels.close();
 }
 
@@ -34,14 +34,15 @@ Status Engine::start() {
     return status;
   }
   state.locks.open(state.segments.control().shared, state.segments.control().lock_clock);
-  state.rdma_usable = state.may_put_and_get();
-  if (Status const status = state.channels.open(state.rdma_usable, state.config.interfaces); failed(status))
+  state.network_usable = state.may_put_and_get();
+  if (Status const status = state.channels.open(state.network_usable, state.config.interfaces);
+      failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
   state.device_memory.open(state.channels.context().get());
   if (char const* const kind = state.device_memory.known_kind())
     state.log.write(LogLevel::life, "memory of a device is looked for: UCX knows %s", kind);
   if (state.device_memory.is_possible()) issue_all();  // whose origins are checked there
-  if (state.rdma_usable) {
+  if (state.network_usable) {
     if (Status const status = state.give_keys(); failed(status)) return status;
   }
   SegmentTable const& segments = state.segments;
@@ -56,7 +57,7 @@ Status Engine::start() {
   if (address.workers.empty()) return Status::transport;
   state.address = encode(address);
   state.publication = publish(address, state.credentials.secret);
-  state.channels.for_each([&](Channel& channel) { channel.agent_path.set_address(state.address); });
+  state.channels.for_each([&](Channel& channel) { channel.message_protocol.set_address(state.address); });
   if (mpix_bootstrap const& job = state.bootstrap; job.gone_fd != nullptr && job.next_gone != nullptr)
     state.channels.front().agent.attend(job.gone_fd(job.context), [&state] { state.take_gone(); });
   state.inspection.open();
@@ -136,7 +137,7 @@ bool Engine::State::forget(Peer& peer, LostPeers* taken) {
   {
     Channel& channel = channel_of(peer);
     std::lock_guard const held(channel.lock);
-    if (!channel.agent_path.remove_peer(peer)) return false;
+    if (!channel.message_protocol.remove_peer(peer)) return false;
   }
   traffic_of_forgotten += peer.state().traffic.read();
   taken->back() = std::move(peers.extract(peer.process()).mapped());
@@ -168,7 +169,7 @@ Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const>
             peer.same_host ? "same host" : "other host", peer.cross_memory ? ", cross-memory permitted" : "");
   {
     std::lock_guard const locked(peer.channel->lock);
-    peer.channel->agent_path.add_peer(*made);
+    peer.channel->message_protocol.add_peer(*made);
     if (peer.location.same_machine) peer.channel->watch.add(process, peer.location.pid);
   }
   Peer* const entry = peers.emplace(process, std::move(made)).first->second.get();
@@ -179,12 +180,12 @@ Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const>
 /// Whether UCX may put and get. A UCX built for a single thread cannot register memory while another thread
 /// uses it.
 bool Engine::State::may_put_and_get() const {
-  if (!may_use(MPIX_ENGINE_PATH_RDMA) || !UcxContext::permits_several_threads()) return false;
-  if (config.rdma_without_hardware != 0 || hardware_rdma_present(config.interfaces, log)) return true;
-  if (config.rdma_expected != 0)
+  if (!may_use(MPIX_ENGINE_PATH_NETWORK) || !UcxContext::permits_several_threads()) return false;
+  if (config.network_without_hardware != 0 || hardware_rdma_present(config.interfaces, log)) return true;
+  if (config.network_hardware_expected != 0)
     log.write(
         LogLevel::error,
-        "rdma=always has no effect: UCX emulates put and get on this network; messages take their place");
+        "network=always has no effect: UCX emulates put and get on this network; messages take their place");
   return false;
 }
 
@@ -192,7 +193,7 @@ Status Engine::State::give_keys() {
   channels.for_each([this](Channel& channel) {
     channel.executor.set_key_provider(
         [this](OwnSegment const& segment) { return registrations.key_of(segment); });
-    channel.agent_path.set_segment_handlers(&RdmaPath::learn, &RdmaPath::revoke);
+    channel.message_protocol.set_segment_handlers(&NetworkProtocol::learn, &NetworkProtocol::revoke);
   });
   return registrations.start([this] {
     std::lock_guard const held(channels);
@@ -218,10 +219,11 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
   int const control_fd = its.control_fd;
   peer->encrypt = its.encrypt;
   peer->channel = &channels.of(process);
-  peer->unannounced_rdma = &peer->channel->unannounced_rdma;
+  peer->unannounced_transfers = &peer->channel->unannounced_transfers;
   peer->location = peer->channel->connections.locate(std::move(its));
   // Without these paths, neighbours are treated like processes of another host.
-  bool const local_paths = may_use(MPIX_ENGINE_PATH_DIRECT) || may_use(MPIX_ENGINE_PATH_CROSS_MEMORY);
+  bool const local_paths = may_use(MPIX_ENGINE_PATH_DIRECT) || may_use(MPIX_ENGINE_PATH_CROSS_MEMORY) ||
+                           may_use(MPIX_ENGINE_PATH_RING);
   if (!local_paths || !peer->location.same_machine) return peer;
   auto its_segments = std::make_unique<RemoteSegments>();
   if (process == bootstrap.process) {
@@ -258,8 +260,8 @@ Statistics Engine::statistics() const {
     std::lock_guard const held(channel.lock);
     result.endpoints += channel.transport.endpoints();
     result.traffic.messages_executed += channel.executor.executed();
-    result.requests_joined += channel.agent_path.joined();
-    result.messages_dropped += channel.executor.dropped() + channel.agent_path.dropped() +
+    result.requests_joined += channel.message_protocol.joined();
+    result.messages_dropped += channel.executor.dropped() + channel.message_protocol.dropped() +
                                channel.parting.dropped() + channel.transport.dropped();
   });
   return result;

@@ -301,7 +301,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void rest(unsigned spins) const;
   void leave();
   bool finished(Peer& peer, std::uint64_t sequence);
-  bool finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t rdma);
+  bool finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network);
   void watch_issued(Peer& peer, std::uint64_t sequence, bool local, std::uint32_t context,
                     Completion& completion) noexcept;
   void wait_for_held_stores(Peer& peer);
@@ -338,7 +338,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void note_access(Peer& peer, Guarantee guarantees, TargetAccess const& access, Path path,
                    Issued const& issued) const noexcept;
   std::optional<Status> issue_across(Peer& peer, RmaOp const& operation, bool held);
-  std::optional<Status> issue_mail(Peer& peer, RmaOp const& operation, bool held, bool across,
+  std::optional<Status> issue_ring(Peer& peer, RmaOp const& operation, bool held, bool across,
                                    std::vector<DataRange>* left);
   Status issue_held(Peer& peer, RmaOp const& operation);
   Status issue_left(Peer& peer, RmaOp const& operation, RmaOp const& named, bool held,
@@ -349,13 +349,13 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   std::optional<Status> issue_here(Peer& peer, RmaOp const& operation);
   Issued issue_message(Peer& peer, RmaOp const& operation);
   Issued notify(Peer& peer, RmaOp const& done);
-  std::optional<Issued> issue_rdma(Peer& peer, RmaOp const& transfer, std::uint64_t after,
-                                   std::unique_lock<std::mutex>& held);
-  std::optional<Issued> issue_rdma_at_exposure(Peer& peer, RmaOp const& transfer, std::uint64_t after,
-                                               std::unique_lock<std::mutex>& held);
-  std::optional<Issued> issue_rdma_at_address(Peer& peer, RmaOp const& transfer, std::uint64_t after,
-                                              std::unique_lock<std::mutex>& held);
-  static void wait_for_rdma(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
+  std::optional<Issued> issue_network(Peer& peer, RmaOp const& transfer, std::uint64_t after,
+                                      std::unique_lock<std::mutex>& held);
+  std::optional<Issued> issue_network_at_exposure(Peer& peer, RmaOp const& transfer, std::uint64_t after,
+                                                  std::unique_lock<std::mutex>& held);
+  std::optional<Issued> issue_network_at_address(Peer& peer, RmaOp const& transfer, std::uint64_t after,
+                                                 std::unique_lock<std::mutex>& held);
+  static void wait_for_network(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
   template <typename Predicate>
   static void drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done);
   void ask_for_key(Peer& peer, RmaOp const& operation) noexcept;

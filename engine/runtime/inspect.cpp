@@ -32,12 +32,14 @@ std::unique_lock<Lockable> lock_patiently(Lockable& lock) {
 
 void describe_traffic(Peer& peer, BoundedText& text) {
   Traffic const traffic = peer.state().traffic.read();
-  text.add("  process %s%s%s: %llu direct, %llu cross-memory, %llu network, %llu message operations\n",
-           text.name(peer.process()).c_str(), peer.state().same_host ? ", same host" : ", other host",
-           peer.is_lost() ? ", lost" : "", static_cast<unsigned long long>(traffic.operations[0]),
-           static_cast<unsigned long long>(traffic.operations[1]),
-           static_cast<unsigned long long>(traffic.operations[2]),
-           static_cast<unsigned long long>(traffic.operations[3]));
+  text.add(
+      "  process %s%s%s: %llu direct, %llu cross-memory, %llu network, %llu ring, %llu message operations\n",
+      text.name(peer.process()).c_str(), peer.state().same_host ? ", same host" : ", other host",
+      peer.is_lost() ? ", lost" : "", static_cast<unsigned long long>(traffic.operations[0]),
+      static_cast<unsigned long long>(traffic.operations[1]),
+      static_cast<unsigned long long>(traffic.operations[2]),
+      static_cast<unsigned long long>(traffic.operations[3]),
+      static_cast<unsigned long long>(traffic.operations[4]));
 }
 
 }  // namespace
@@ -63,7 +65,7 @@ std::string Engine::State::inspect() {
         if (&channel_of(*peer) == &channel) describe_outstanding(*peer, text);
       }
     }
-    channel.agent_path.describe_lock_requests(text);
+    channel.message_protocol.describe_lock_requests(text);
     text.add("requests of other processes that wait here:\n");
     channel.executor.describe_waiting(text);
   });

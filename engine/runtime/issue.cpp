@@ -11,7 +11,7 @@
 #include "engine/proto/cross_memory.hpp"
 #include "engine/proto/direct.hpp"
 #include "engine/proto/direct_run.hpp"
-#include "engine/proto/mail.hpp"
+#include "engine/proto/ring.hpp"
 #include "engine/proto/target_access.hpp"
 #include "engine/runtime/blocking_completion.hpp"
 #include "engine/runtime/engine.hpp"
@@ -163,7 +163,7 @@ bool Engine::reaches_across(Peer& peer, RmaOp const& operation) noexcept {
 
 /// The same for operations for which a message is not better.
 bool Engine::moves_across(Peer& peer, RmaOp const& operation) noexcept {
-  bool const by_message = is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_AGENT);
+  bool const by_message = is_scattered(operation.target_layout) && state_->may_use(MPIX_ENGINE_PATH_MESSAGE);
   return !by_message && reaches_across(peer, operation);
 }
 
@@ -214,15 +214,15 @@ std::optional<Status> Engine::issue_across(Peer& peer, RmaOp const& operation, b
 
 /// Uses the peer's ring, or returns nullopt. `held`: the stripes of the target are held. `across`: the kernel
 /// could transfer the data. `left` receives the parts that the peer no longer polled for.
-std::optional<Status> Engine::issue_mail(Peer& peer, RmaOp const& operation, bool held, bool across,
+std::optional<Status> Engine::issue_ring(Peer& peer, RmaOp const& operation, bool held, bool across,
                                          std::vector<DataRange>* left) {
-  auto const patience = std::chrono::microseconds(state_->config.mailbox_us);
+  auto const patience = std::chrono::microseconds(state_->config.ring_us);
   // It would be executed before messages in flight.
   bool const first = peer.state().messages.executed.load(std::memory_order_acquire) >= peer.newest();
-  if (!first || patience.count() < 0 || !state_->may_use(MPIX_ENGINE_PATH_AGENT)) return std::nullopt;
-  std::function<void()> const serve = [this] { state_->channels.take_mail(); };
+  if (!first || patience.count() < 0 || !state_->may_use(MPIX_ENGINE_PATH_RING)) return std::nullopt;
+  std::function<void()> const serve = [this] { state_->channels.take_from_ring(); };
   auto const status = deliver(operation, {process(), peer, held, across, patience, serve}, left);
-  if (status == Status::ok) count(peer, Path::agent, operation);
+  if (status == Status::ok) count(peer, Path::ring, operation);
   return status;
 }
 
@@ -236,7 +236,7 @@ Status Engine::issue_left(Peer& peer, RmaOp const& operation, RmaOp const& named
   Remainder const named_rest(named, left);
   if (held) {
     Status const status = issue_held(peer, named_rest.operation());
-    if (!failed(status)) count(peer, Path::agent, named_rest.operation());
+    if (!failed(status)) count(peer, Path::message, named_rest.operation());
     return status;
   }
   RmaOp awaited = named_rest.operation();
@@ -272,7 +272,7 @@ std::optional<Status> Engine::issue_local(Peer& peer, RmaOp const& operation, Rm
   bool const held = !footprint.target.empty();
   bool const across = reaches_across(peer, operation);
   std::vector<DataRange> left;
-  if (auto const status = issue_mail(peer, named, held, across, &left)) return status;
+  if (auto const status = issue_ring(peer, named, held, across, &left)) return status;
   if (!left.empty()) return issue_left(peer, operation, named, held, left);
   if (!moves_across(peer, operation)) return std::nullopt;
   return issue_across(peer, operation, held);

@@ -36,7 +36,7 @@ Status Engine::issue_held(Peer& peer, RmaOp const& operation) {
     wait_until(peer, [&] {
       std::lock_guard const held(channel.lock);
       if (peer.state().messages.suspended) return false;
-      issued = channel.agent_path.issue_ahead(peer, awaited);
+      issued = channel.message_protocol.issue_ahead(peer, awaited);
       channel.answer_itself();
       return true;
     });

@@ -14,7 +14,7 @@ void Engine::wait_for_room(Peer& peer) {
   Channel& channel = channel_of(peer);
   wait_until(peer, [&] {
     std::lock_guard const held(channel.lock);
-    return !channel.agent_path.is_full(peer);
+    return !channel.message_protocol.is_full(peer);
   });
 }
 
@@ -30,24 +30,24 @@ Issued Engine::issue_message(Peer& peer, RmaOp const& operation) {
   // start.
   TargetAccess const access = access_of(operation);
   Predecessors const before = predecessors_of(peer, operation.guarantees, access);
-  wait_for_rdma(peer, before.rdma, held);
+  wait_for_network(peer, before.network, held);
   if (!operation.is_update()) {
-    if (auto const issued = issue_rdma(peer, operation, before.message, held)) {
-      note_access(peer, operation.guarantees, access, Path::rdma, *issued);
-      channel.drive_rdma();
+    if (auto const issued = issue_network(peer, operation, before.message, held)) {
+      note_access(peer, operation.guarantees, access, Path::network, *issued);
+      channel.drive_network();
       return *issued;
     }
   }
-  std::uint64_t const messages = channel.agent_path.messages();
-  Issued const issued = channel.agent_path.issue(peer, operation, std::move(origin));
-  note_access(peer, operation.guarantees, access, Path::agent, issued);
+  std::uint64_t const messages = channel.message_protocol.messages();
+  Issued const issued = channel.message_protocol.issue(peer, operation, std::move(origin));
+  note_access(peer, operation.guarantees, access, Path::message, issued);
   if (!failed(issued.status)) {
-    count(peer, Path::agent, operation);
+    count(peer, Path::message, operation);
     ask_for_key(peer, operation);
   }
   MessageStream const& stream = peer.state().messages;
   bool const joined =
-      channel.agent_path.messages() == messages && stream.is_joining() && stream.unsent == nullptr;
+      channel.message_protocol.messages() == messages && stream.is_joining() && stream.unsent == nullptr;
   channel.drive_issuing(joined);
   return issued;
 }

@@ -80,7 +80,7 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
   wait_for_room(peer);
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
-  Issued const issued = channel.agent_path.acquire(peer, request);
+  Issued const issued = channel.message_protocol.acquire(peer, request);
   channel.drive();
   channel.leave();
   return issued;
@@ -88,16 +88,14 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
 
 std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
                                              bool with_next) {
-  bool const beside = peer.state().same_host && (state_->may_use(MPIX_ENGINE_PATH_DIRECT) ||
-                                                 state_->may_use(MPIX_ENGINE_PATH_CROSS_MEMORY));
-  bool const may_overtake = beside || state_->rdma_usable || peer.process() == process();
+  bool const may_overtake = peer.state().same_host || state_->network_usable || peer.process() == process();
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
   settle_locks();
   if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   std::optional<Issued> const issued =
-      channel.agent_path.acquire_in_stream(peer, request, context, with_next);
+      channel.message_protocol.acquire_in_stream(peer, request, context, with_next);
   if (!issued || failed(issued->status)) return issued;
   locking_at_ = issued->sequence;
   locking_.store(&peer, std::memory_order_relaxed);
@@ -120,7 +118,7 @@ void Engine::wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee
   std::unique_lock held(channel.lock);
   std::uint64_t const lock = stream.fence;
   if (stream.may_wait_for_lock()) {
-    if (!channel.agent_path.must_not_follow_lock(peer, target, guarantees)) return;
+    if (!channel.message_protocol.must_not_follow_lock(peer, target, guarantees)) return;
     held.unlock();
     wait_until(peer, [&] { return finished(peer, lock); });
   }
@@ -158,8 +156,8 @@ Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
   // UCX puts and gets have no position in the stream of messages.
-  wait_for_rdma(peer, peer.state().rdma().issued, held);
-  Issued const issued = channel.agent_path.release(peer, lock, owner, kind, context);
+  wait_for_network(peer, peer.state().network().issued, held);
+  Issued const issued = channel.message_protocol.release(peer, lock, owner, kind, context);
   channel.drive();
   channel.leave();
   return issued;

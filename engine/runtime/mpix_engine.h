@@ -373,8 +373,8 @@ MPIX_ENGINE_API int mpix_engine_unlock(mpix_engine_t* engine, mpix_engine_peer_t
 /** Numbers of operations and bytes of this process by path, indexed in the order of mpix_engine_path. The
  *  direct path is 0 unless it is counted. */
 struct mpix_engine_traffic {
-  uint64_t operations[4];
-  uint64_t bytes[4];
+  uint64_t operations[5];
+  uint64_t bytes[5];
   uint64_t messages_sent;     /**< requests to other agents */
   uint64_t messages_executed; /**< requests of others that this process executed */
 };

@@ -13,7 +13,7 @@ std::uint64_t Engine::newest(Peer const& peer) noexcept { return peer.newest(); 
 
 bool Engine::finished(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
-  return channel_of(peer).agent_path.await(peer, sequence);
+  return channel_of(peer).message_protocol.await(peer, sequence);
 }
 
 void Engine::wait_for_held_stores(Peer& peer) {
@@ -30,7 +30,7 @@ void Engine::wait_for_puts_to_self() {
   if (self == nullptr || self->newest() == 0) return;
   wait_until(*self, [&] {
     std::lock_guard const held(channel_of(*self).lock);
-    return AgentPath::finished(*self, self->state().messages.ordered);
+    return MessageProtocol::finished(*self, self->state().messages.ordered);
   });
 }
 
@@ -76,27 +76,27 @@ void Engine::complete(Peer& peer, std::uint64_t sequence) {
   if (last != 0 || sequence != 0) {
     wait_until(peer, [&] { return finished(peer, last); });
     std::unique_lock held(channel_of(peer).lock);
-    wait_for_rdma(peer, peer.state().rdma().issued, held);
+    wait_for_network(peer, peer.state().network().issued, held);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-bool Engine::finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t rdma) {
+bool Engine::finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network) {
   std::lock_guard const held(channel_of(peer).lock);
-  return AgentPath::finished_locally(peer, sequence) && peer.state().rdma().released(rdma);
+  return MessageProtocol::finished_locally(peer, sequence) && peer.state().network().released(network);
 }
 
 void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
   // Stores, loads and the kernel's copies are done when their call returns.
   if (sequence == 0) return;
   std::uint64_t const last = std::min(sequence, peer.newest());
-  std::uint64_t rdma = 0;
+  std::uint64_t network = 0;
   {
     std::lock_guard const held(channel_of(peer).lock);
-    channel_of(peer).agent_path.send_joined(peer);
-    rdma = peer.state().rdma().issued;
+    channel_of(peer).message_protocol.send_joined(peer);
+    network = peer.state().network().issued;
   }
-  wait_until(peer, [&] { return finished_locally(peer, last, rdma); });
+  wait_until(peer, [&] { return finished_locally(peer, last, network); });
 }
 
 void Engine::watch_issued(Peer& peer, std::uint64_t sequence, bool local, std::uint32_t context,
@@ -104,8 +104,8 @@ void Engine::watch_issued(Peer& peer, std::uint64_t sequence, bool local, std::u
   Watches::Operations issued{&peer, std::min(sequence, peer.newest()), 0, local, context};
   {
     std::lock_guard const held(channel_of(peer).lock);
-    channel_of(peer).agent_path.send_joined(peer);
-    issued.rdma = peer.state().rdma().issued;
+    channel_of(peer).message_protocol.send_joined(peer);
+    issued.network = peer.state().network().issued;
   }
   state_->watches.add(issued, completion);
 }
@@ -124,9 +124,9 @@ bool Engine::test(Peer& peer, std::uint64_t sequence) {
   Channel& channel = channel_of(peer);
   channel.poll_now();
   std::lock_guard const held(channel.lock);
-  bool const finished = channel.agent_path.await(peer, std::min(sequence, peer.newest()));
+  bool const finished = channel.message_protocol.await(peer, std::min(sequence, peer.newest()));
   channel.answer_itself();
-  return finished && RdmaPath::reached(peer, peer.state().rdma().issued);
+  return finished && NetworkProtocol::reached(peer, peer.state().network().issued);
 }
 
 void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
@@ -135,14 +135,14 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (sequence == 0) return;
   std::lock_guard const held(channel_of(peer).lock);
-  if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->fence = rdma->issued;
+  if (NetworkState* const network = peer.state().network_if_any()) network->fence = network->issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
-  if (AgentPath::finished(peer, last)) return;
+  if (MessageProtocol::finished(peer, last)) return;
   MessageStream& stream = peer.state().messages;
   stream.fence = std::max(stream.fence, last);
   if (peer.state().same_host) peer.hold_stores(last);
   Channel& channel = channel_of(peer);
-  channel.agent_path.send_joined(peer);
+  channel.message_protocol.send_joined(peer);
   channel.answer_itself();
 }
 

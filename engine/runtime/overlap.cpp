@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 
 /// Only if an operation can overtake messages.
 bool Engine::keeps_accesses(Peer& peer, Guarantee guarantees) const noexcept {
-  return has(guarantees, Guarantee::overlap_ordered) && (peer.state().same_host || state_->rdma_usable);
+  return has(guarantees, Guarantee::overlap_ordered) && (peer.state().same_host || state_->network_usable);
 }
 
 /// Waits for the messages that an operation by load and store, through the kernel or through the ring would
@@ -29,16 +29,16 @@ void Engine::wait_for_overlapping(Peer& peer, TargetAccess const& access) {
 /// channel's lock.
 Predecessors Engine::predecessors_of(Peer& peer, Guarantee guarantees, TargetAccess const& access) {
   MessageStream& stream = peer.state().messages;
-  RdmaState const& rdma = peer.state().rdma();
-  Predecessors before{stream.fence, rdma.fence};
+  NetworkState const& network = peer.state().network();
+  Predecessors before{stream.fence, network.fence};
   if (has(guarantees, Guarantee::ordered)) {
     before.message = std::max(before.message, stream.ordered);
-    before.rdma = std::max(before.rdma, rdma.newest_ordered);
+    before.network = std::max(before.network, network.newest_ordered);
   }
   if (keeps_accesses(peer, guarantees)) {
     if (stream.accesses == nullptr) stream.accesses = std::make_unique<RecentAccesses>();
     before.message = std::max(before.message, stream.accesses->newest_conflict(access));
-    before.rdma = std::max(before.rdma, rdma.accesses.newest_conflict(access));
+    before.network = std::max(before.network, network.accesses.newest_conflict(access));
   }
   return before;
 }
@@ -48,9 +48,9 @@ Predecessors Engine::predecessors_of(Peer& peer, Guarantee guarantees, TargetAcc
 void Engine::note_access(Peer& peer, Guarantee guarantees, TargetAccess const& access, Path path,
                          Issued const& issued) const noexcept {
   if (failed(issued.status) || !keeps_accesses(peer, guarantees)) return;
-  if (path == Path::rdma) {
-    RdmaState& rdma = *peer.state().rdma_if_any();
-    rdma.accesses.note(access, rdma.issued);
+  if (path == Path::network) {
+    NetworkState& network = *peer.state().network_if_any();
+    network.accesses.note(access, network.issued);
   } else {
     peer.state().messages.accesses->note(access, issued.sequence);
   }

@@ -25,11 +25,11 @@ constexpr auto words_kind = MPIX_ENGINE_PARAMETER_WORDS;
 
 constexpr mpix_engine_parameter table[] = {
     {"path", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
-     "Protocols that operations may use: a list of `direct`, `cross_memory`, `rdma`, `agent`, or `auto` "
-     "for all. Messages to the agent (`agent`) serve what the others cannot, whether listed or not. "
-     "Without `direct` and `cross_memory`, processes of the same host are treated like those of another "
-     "host."},
-    {"rdma", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
+     "Protocols that operations may use: a list of `direct`, `cross_memory`, `network`, `ring`, `message`, "
+     "or `auto` for all. Messages serve what the others cannot, whether listed or not. "
+     "Without `direct`, `cross_memory` and `ring`, processes of the same host are treated like those of "
+     "another host."},
+    {"network", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
      "Use of UCX put and get for registered memory of other hosts: `auto` where the network does them in "
      "hardware, `always` likewise, with one line if it does not, `never`. `emulated`, for tests: also where "
      "UCX "
@@ -82,7 +82,7 @@ constexpr mpix_engine_parameter table[] = {
      "Falling asleep and waking up takes about 10 microseconds of the core's time. A thread that "
      "computes on the same core waits meanwhile. 0: the agent does not poll."},
     // The time of a wake-up of the agent: a polling process occasionally pauses for that long.
-    {"mailbox_us", number_kind, FIELD(mailbox_us), 1, 1000, 20, 1, nullptr, "microseconds", 6,
+    {"ring_us", number_kind, FIELD(ring_us), 1, 1000, 20, 1, nullptr, "microseconds", 6,
      "How long an origin waits for a process of its host to poll its ring, which serves operations on "
      "memory that is not mapped, before it uses another protocol (docs/semantics.md, Protocols). After such "
      "a time-out it avoids the ring for some operations. 0: the ring is not used."},
@@ -141,39 +141,72 @@ struct PathName {
   unsigned bit;
 };
 constexpr PathName path_names[] = {
-    {"direct", MPIX_ENGINE_PATH_DIRECT},
-    {"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY},
-    {"rdma", MPIX_ENGINE_PATH_RDMA},
-    {"agent", MPIX_ENGINE_PATH_AGENT},
+    {"direct", MPIX_ENGINE_PATH_DIRECT},   {"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY},
+    {"network", MPIX_ENGINE_PATH_NETWORK}, {"ring", MPIX_ENGINE_PATH_RING},
+    {"message", MPIX_ENGINE_PATH_MESSAGE},
 };
 
-/// Independent of `rdma`, which clears the same bit whether it is set before or after.
-int set_paths(mpix_engine_config& config, std::string_view text, char* why, std::size_t bytes) {
-  if (text == "auto") return 0;
-  unsigned paths = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    std::string_view const word = rest.substr(0, rest.find(','));
-    rest.remove_prefix(word.size() == rest.size() ? word.size() : word.size() + 1);
-    unsigned bit = 0;
-    for (PathName const& path : path_names) bit |= path.name == word ? path.bit : 0U;
-    if (bit == 0)
-      return refuse(why, bytes, "path has \"%.*s\", which is none of direct, cross_memory, rdma, agent, auto",
-                    static_cast<int>(word.size()), word.data());
-    paths |= bit;
-  }
-  config.paths &= paths;
+struct FormerName {
+  std::string_view former;
+  std::string_view name;
+};
+constexpr FormerName former_parameters[] = {{"rdma", "network"}, {"mailbox_us", "ring_us"}};
+constexpr FormerName former_paths[] = {{"rdma", "network"}, {"agent", "ring,message"}};
+
+/// Returns 0 if the word names no path.
+unsigned path_of(std::string_view word) noexcept {
+  for (PathName const& path : path_names)
+    if (path.name == word) return path.bit;
   return 0;
 }
 
-int set_rdma(mpix_engine_config& config, std::string_view word, char* why, std::size_t bytes) {
+/// Returns the paths of a former name, or 0, and names the new ones in `why`.
+unsigned former_path_of(std::string_view word, char* why, std::size_t bytes) noexcept {
+  for (FormerName const& path : former_paths) {
+    if (path.former != word) continue;
+    std::snprintf(why, bytes, "path has \"%.*s\", whose name is now \"%.*s\"", static_cast<int>(word.size()),
+                  word.data(), static_cast<int>(path.name.size()), path.name.data());
+    return word == "rdma" ? path_of("network") : path_of("ring") | path_of("message");
+  }
+  return 0;
+}
+
+/// `agent` alone has always meant messages, even on the same host.
+unsigned without_lone_ring(unsigned paths) noexcept {
+  constexpr unsigned mapped = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY;
+  return (paths & mapped) != 0 ? paths : paths & ~unsigned{MPIX_ENGINE_PATH_RING};
+}
+
+/// Independent of `network`, which clears the same bit whether it is set before or after.
+int set_paths(mpix_engine_config& config, std::string_view text, char* why, std::size_t bytes) {
+  if (text == "auto") return 0;
+  unsigned paths = 0;
+  unsigned former = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    std::string_view const word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(word.size() == rest.size() ? word.size() : word.size() + 1);
+    unsigned const path = path_of(word);
+    unsigned const before = path == 0 ? former_path_of(word, why, bytes) : 0;
+    if ((path | before) == 0)
+      return refuse(why, bytes,
+                    "path has \"%.*s\", which is none of direct, cross_memory, network, ring, message, auto",
+                    static_cast<int>(word.size()), word.data());
+    paths |= path;
+    former |= before;
+  }
+  config.paths &= paths | without_lone_ring(paths | former);
+  return 0;
+}
+
+int set_network(mpix_engine_config& config, std::string_view word, char* why, std::size_t bytes) {
   if (word == "never") {
-    config.paths &= ~static_cast<unsigned>(MPIX_ENGINE_PATH_RDMA);
+    config.paths &= ~static_cast<unsigned>(MPIX_ENGINE_PATH_NETWORK);
   } else if (word == "always") {
-    config.rdma_expected = 1;
+    config.network_hardware_expected = 1;
   } else if (word == "emulated") {
-    config.rdma_without_hardware = 1;
+    config.network_without_hardware = 1;
   } else if (word != "auto") {
-    return refuse(why, bytes, "rdma is \"%.*s\"; expected auto, always, never or emulated",
+    return refuse(why, bytes, "network is \"%.*s\"; expected auto, always, never or emulated",
                   static_cast<int>(word.size()), word.data());
   }
   return 0;
@@ -184,6 +217,12 @@ int set_rdma(mpix_engine_config& config, std::string_view word, char* why, std::
 const mpix_engine_parameter* mpix_engine_parameters(std::size_t* count) {
   *count = std::size(table);
   return table;
+}
+
+const char* mpix_engine_former_name(const mpix_engine_parameter* parameter) {
+  for (FormerName const& one : former_parameters)
+    if (one.name == parameter->name) return one.former.data();
+  return nullptr;
 }
 
 int mpix_engine_set_number(mpix_engine_config* config, const mpix_engine_parameter* parameter,
@@ -202,10 +241,11 @@ int mpix_engine_set_number(mpix_engine_config* config, const mpix_engine_paramet
 int mpix_engine_set_text(mpix_engine_config* config, const mpix_engine_parameter* parameter, const char* text,
                          char* why, std::size_t bytes) {
   std::string_view const given = text;
+  *why = '\0';
   if (parameter->kind == MPIX_ENGINE_PARAMETER_WORDS) {
     std::string_view const name = parameter->name;
     if (name == "path") return set_paths(*config, given, why, bytes);
-    if (name == "rdma") return set_rdma(*config, given, why, bytes);
+    if (name == "network") return set_network(*config, given, why, bytes);
     if (name == "agent_cores") config->agent_cores = text;
     if (name == "interfaces" && given != "auto") config->interfaces = given == "all" ? nullptr : text;
     return 0;

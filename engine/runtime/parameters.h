@@ -36,6 +36,10 @@ struct mpix_engine_parameter {
 /** Returns the table, whose entries have static addresses. */
 MPIX_ENGINE_API const struct mpix_engine_parameter* mpix_engine_parameters(size_t* count);
 
+/** Returns the name that a parameter had in the release before, which a host still accepts for one release,
+ * with one line; NULL: the same. */
+MPIX_ENGINE_API const char* mpix_engine_former_name(const struct mpix_engine_parameter* parameter);
+
 /** Sets a numeric parameter. BAD_ARGUMENT: out of range; nothing is set, and `why`, a buffer of `bytes`
  * characters, names the parameter, the value and the range. Otherwise returns 0. */
 MPIX_ENGINE_API int mpix_engine_set_number(struct mpix_engine_config* config,
@@ -43,7 +47,8 @@ MPIX_ENGINE_API int mpix_engine_set_number(struct mpix_engine_config* config,
                                            char* why, size_t bytes);
 
 /** As above from a text, a decimal number if the parameter is numeric. The text must stay valid as long as
- * the engine. A host that defines "auto" for "interfaces" sets that field itself. */
+ * the engine. If the text has a former name of a value, `why` names the new one, and is else empty. A host
+ * that defines "auto" for "interfaces" sets that field itself. */
 MPIX_ENGINE_API int mpix_engine_set_text(struct mpix_engine_config* config,
                                          const struct mpix_engine_parameter* parameter, const char* text,
                                          char* why, size_t bytes);

@@ -16,7 +16,7 @@
 #include "engine/net/address.hpp"
 #include "engine/net/session.hpp"
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/rdma.hpp"
+#include "engine/proto/network.hpp"
 #include "engine/proto/registrations.hpp"
 #include "engine/runtime/channels.hpp"
 #include "engine/runtime/engine.hpp"
@@ -70,7 +70,7 @@ struct Engine::State {
   pid_t pid = own_process_id();
   HostIdentity identity;  ///< empty if no process may share memory with this one
   Credentials credentials;
-  bool rdma_usable = false;
+  bool network_usable = false;
   DeviceMemory device_memory;
   SegmentTable segments;
   LockTable locks;

@@ -16,12 +16,12 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
   Peer& peer = *operations.peer;
   Channel& channel = channel_of(peer);
   if (operations.local)
-    return AgentPath::finished_locally(peer, operations.sequence) &&
-           peer.state().rdma().released(operations.rdma);
+    return MessageProtocol::finished_locally(peer, operations.sequence) &&
+           peer.state().network().released(operations.network);
   try {
-    bool const finished = channel.agent_path.await(peer, operations.sequence);
+    bool const finished = channel.message_protocol.await(peer, operations.sequence);
     channel.answer_itself();
-    if (!finished || !RdmaPath::reached(peer, operations.rdma)) return false;
+    if (!finished || !NetworkProtocol::reached(peer, operations.network)) return false;
     *failure = peer.state().messages.errors.take(operations.context).first.status;
     return true;
   } catch (std::bad_alloc const&) {

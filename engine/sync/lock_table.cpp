@@ -72,13 +72,13 @@ std::size_t LockTable::OwnerHash::operator()(Owner const& owner) const noexcept 
 }
 
 void LockTable::answer(Request const& request, Status status) {
-  Mailbox& mailbox = *request.answers;
-  mailbox.answers_.push_back({request.owner.process, request.token, request.position, status});
-  mailbox.news_.store(true, std::memory_order_relaxed);
-  if (&mailbox != own_) mailbox.wake();
+  Answers& answers = *request.answers;
+  answers.answers_.push_back({request.owner.process, request.token, request.position, status});
+  answers.news_.store(true, std::memory_order_relaxed);
+  if (&answers != own_) answers.wake();
 }
 
-std::vector<LockTable::Answer> LockTable::take_answers(Mailbox& own) {
+std::vector<LockTable::Answer> LockTable::take_answers(Answers& own) {
   Visit const visit(*this, &own);
   own.news_.store(false, std::memory_order_relaxed);
   return std::exchange(own.answers_, {});
@@ -194,7 +194,7 @@ void LockTable::set_deadline(std::int64_t deadline) noexcept {
   (void)::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
 }
 
-void LockTable::admit_impatient(Mailbox& own) {
+void LockTable::admit_impatient(Answers& own) {
   Visit const visit(*this, &own);
   std::int64_t const now = Clock::now().time_since_epoch().count();
   std::int64_t next_deadline = no_deadline;
@@ -239,7 +239,7 @@ void LockTable::try_acquire(LockId lock, Request const& request) {
   serve(entry);
 }
 
-Status LockTable::release(LockId lock, Owner const& owner, Mailbox& own) {
+Status LockTable::release(LockId lock, Owner const& owner, Answers& own) {
   Visit const visit(*this, &own);
   auto const entry = queues_.find(lock);
   if (entry == queues_.end()) return Status::bad_argument;
@@ -253,14 +253,14 @@ Status LockTable::release(LockId lock, Owner const& owner, Mailbox& own) {
   return Status::ok;
 }
 
-Status LockTable::look(LockId lock, Mailbox& own) {
+Status LockTable::look(LockId lock, Answers& own) {
   Visit const visit(*this, &own);
   if (!exists(lock)) return Status::bad_argument;
   if (auto const entry = queues_.find(lock); entry != queues_.end()) serve(entry);
   return Status::ok;
 }
 
-void LockTable::forget(std::uint64_t process, Mailbox& own) {
+void LockTable::forget(std::uint64_t process, Answers& own) {
   Visit const visit(*this, &own);
   bool held_some = false;
   for (auto next = queues_.begin(); next != queues_.end() && members_.contains(process);) {
@@ -331,7 +331,7 @@ void LockTable::drop_ended(LockId lock) noexcept {
   });
 }
 
-void LockTable::look_at_holders(Mailbox& own) {
+void LockTable::look_at_holders(Answers& own) {
   if (!watches_.load(std::memory_order_relaxed)) return;
   Visit const visit(*this, &own);
   if (watch_.take_ended().empty()) return;

@@ -38,7 +38,7 @@ class LockTable {
     Status status;
   };
   /// The destination of answers to the requests that arrived on one channel.
-  class Mailbox {
+  class Answers {
    public:
     /// Whether there are answers to be taken, or look_at_holders() has something to do.
     bool has_news() const noexcept { return news_.load(std::memory_order_relaxed); }
@@ -64,7 +64,7 @@ class LockTable {
     LockTime time;   ///< LockRequest::time
     std::uint64_t token;
     std::uint64_t position;  ///< position of its stream that waits for the lock; 0: answer the origin
-    Mailbox* answers;
+    Answers* answers;
   };
 
   using Clock = std::chrono::steady_clock;
@@ -99,19 +99,19 @@ class LockTable {
   /// Never waits: Status::busy.
   void try_acquire(LockId lock, Request const& request);
   /// bad_argument: `owner` does not hold the lock by a grant of the agent.
-  Status release(LockId lock, Owner const& owner, Mailbox& own);
+  Status release(LockId lock, Owner const& owner, Answers& own);
   /// An owner that had acquired the lock without the agent has released it. bad_argument: the lock does not
   /// exist.
-  Status look(LockId lock, Mailbox& own);
+  Status look(LockId lock, Answers& own);
   /// Removes the grants and requests of a process that is gone.
-  void forget(std::uint64_t process, Mailbox& own);
+  void forget(std::uint64_t process, Answers& own);
   /// Whether the process holds a grant or waits.
   bool concerns(std::uint64_t process) const;
 
   /// Describes the holders of the locks and the waiting requests as text.
   void describe(BoundedText& text);
 
-  std::vector<Answer> take_answers(Mailbox& own);
+  std::vector<Answer> take_answers(Answers& own);
 
   /// Whether admit_impatient() may have something to do.
   bool is_patience_over() const noexcept {
@@ -119,12 +119,12 @@ class LockTable {
     return deadline != no_deadline && Clock::now().time_since_epoch().count() >= deadline;
   }
   /// Lets requests pass whose patience has ended.
-  void admit_impatient(Mailbox& own);
+  void admit_impatient(Answers& own);
   /// Becomes readable when the patience of a request ends.
   int timer_fd() const noexcept { return timer_.get(); }
 
   /// Detects the end of processes that have acquired locks without the agent and that requests wait for.
-  void look_at_holders(Mailbox& own);
+  void look_at_holders(Answers& own);
 
   /// As of ProcessWatch, for processes that are waited for.
   int fd() const noexcept { return watch_.fd(); }
@@ -153,10 +153,10 @@ class LockTable {
   };
   using Queues = std::unordered_map<LockId, Queue>;
 
-  /// Locks the table on behalf of a thread that will check the mailbox itself.
+  /// Locks the table on behalf of a thread that will check its answers itself.
   class Visit {
    public:
-    Visit(LockTable& table, Mailbox* own) : held_(table.mutex_), table_(table) { table_.own_ = own; }
+    Visit(LockTable& table, Answers* own) : held_(table.mutex_), table_(table) { table_.own_ = own; }
     ~Visit() { table_.own_ = nullptr; }
     Visit(Visit const&) = delete;
     Visit& operator=(Visit const&) = delete;
@@ -197,7 +197,7 @@ class LockTable {
   std::vector<bool> exists_;
   Queues queues_;
   std::unordered_map<std::uint64_t, std::size_t> members_;  ///< members of all queues, by process
-  Mailbox* own_ = nullptr;  ///< mailbox of the thread that has the table locked
+  Answers* own_ = nullptr;  ///< answers of the thread that has the table locked
   ProcessWatch watch_;      ///< by pid
   std::atomic<bool> watches_{false};
 };

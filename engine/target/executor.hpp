@@ -21,7 +21,7 @@
 #include "engine/memory/fault_guard.hpp"
 #include "engine/memory/segment_table.hpp"
 #include "engine/net/connections.hpp"
-#include "engine/net/mailbox.hpp"
+#include "engine/net/ring.hpp"
 #include "engine/net/session.hpp"
 #include "engine/net/transport.hpp"
 #include "engine/net/wire.hpp"
@@ -72,9 +72,9 @@ class Executor {
                   std::span<std::byte const> payload) noexcept;
 
   /// Any thread.
-  bool has_mail(Mailbox const& mailbox) const noexcept { return mail_.has_news(mailbox); }
+  bool ring_has_news(Ring const& ring) const noexcept { return ring_reader_.has_news(ring); }
   /// Executes the requests in the process's ring; returns their number.
-  int take_mail(Mailbox& mailbox) noexcept;
+  int take_from_ring(Ring& ring) noexcept;
 
   /// Executes requests that may be executed now and sends the answers: replies, and one acknowledgement per
   /// origin. Called after each progress of the transport, outside of UCX's callbacks.
@@ -222,10 +222,10 @@ class Executor {
   Status send_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
   Status reachable(wire::CheckedRequest const& request, bool write, FaultRange* accessed) const;
 
-  // mail.cpp: requests in the ring.
-  Status execute_mail(Mail const& mail, std::byte* answer) noexcept;
+  // ring.cpp: requests in the ring.
+  Status execute_entry(RingEntry const& entry, std::byte* answer) noexcept;
   Status execute_staged(StagedRequest& staged, Staging staging) noexcept;
-  Status execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept;
+  Status execute_entry(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept;
 
   // unsent_answers.cpp: how many answers an origin may leave with the transport.
   void bound_answers(Origin& origin) const;
@@ -268,7 +268,7 @@ class Executor {
   Connections& connections_;
   SegmentTable const& segments_;  ///< does not change while this channel is locked
   LockTable& locks_;
-  LockTable::Mailbox lock_answers_;
+  LockTable::Answers lock_answers_;
   Credentials const& credentials_;
   Settings settings_;
   std::size_t place_ = 0;
@@ -290,7 +290,7 @@ class Executor {
   std::list<Deferred> deferred_;  ///< in the order of arrival
   std::size_t kept_bytes_ = 0;    ///< Origin::kept_bytes of all
   NeighbourStripes neighbours_;
-  MailReader mail_;
+  RingReader ring_reader_;
   alignas(
       64) std::array<std::byte, StagedRequest::most_data> fetched_;  ///< before it is copied past the caches
   struct Holders {

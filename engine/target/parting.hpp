@@ -14,7 +14,7 @@
 #include "engine/base/log.hpp"
 #include "engine/net/connections.hpp"
 #include "engine/net/transport.hpp"
-#include "engine/proto/agent_path.hpp"
+#include "engine/proto/message.hpp"
 #include "engine/target/executor.hpp"
 
 namespace mpixrma::engine {
@@ -22,11 +22,11 @@ namespace mpixrma::engine {
 class Parting {
  public:
   /// `limit`: number of connections that this process, `process`, should have.
-  Parting(Transport& transport, Connections& connections, AgentPath& agent_path, Executor& executor,
-          std::uint64_t process, std::size_t limit, Log const& log)
+  Parting(Transport& transport, Connections& connections, MessageProtocol& message_protocol,
+          Executor& executor, std::uint64_t process, std::size_t limit, Log const& log)
       : transport_(transport),
         connections_(connections),
-        agent_path_(agent_path),
+        agent_path_(message_protocol),
         executor_(executor),
         process_(process),
         limit_(limit),
@@ -60,7 +60,7 @@ class Parting {
 
   Transport& transport_;
   Connections& connections_;
-  AgentPath& agent_path_;
+  MessageProtocol& agent_path_;
   Executor& executor_;
   std::uint64_t process_;
   std::size_t limit_;

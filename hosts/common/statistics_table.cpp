@@ -26,7 +26,8 @@ std::string destination() {
   return word == "0" ? "" : word;
 }
 
-constexpr char const* path_names[engine::path_count] = {"direct", "cross_memory", "rdma", "agent"};
+constexpr char const* path_names[engine::path_count] = {"direct", "cross_memory", "network", "ring",
+                                                        "message"};
 
 template <typename... Values>
 void add_line(std::string& table, char const* format, Values... values) {

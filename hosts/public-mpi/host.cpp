@@ -107,12 +107,15 @@ mpix_engine_t* make_engine() {
   configure(config);
   int rank = 0;
   PMPI_Comm_rank(host->communicators.world, &rank);
-  if (std::string const wrong = read_parameters(config); !wrong.empty()) {
+  std::string notes;
+  std::string const wrong = read_parameters(config, notes);
+  if (rank == 0) std::fputs(notes.c_str(), stderr);
+  if (!wrong.empty()) {
     mpix_host_refuse(wrong.c_str());
     if (rank == 0) std::fprintf(stderr, "MPIX_RMA: %s; the library's host does not start\n", wrong.c_str());
     return nullptr;
   }
-  if (rank != 0) config.rdma_expected = 0;  // one line for the job
+  if (rank != 0) config.network_hardware_expected = 0;  // one line for the job
   mpix_bootstrap const bootstrap = host->addresses.bootstrap();
   mpix_engine_t* engine = nullptr;
   int const status = mpix_engine_create(&config, &bootstrap, &engine);

@@ -26,15 +26,27 @@ char const* given(std::string_view name) {
 #endif
 }
 
+/// The value of the former name, if the parameter has one and it is set.
+char const* given_as_before(mpix_engine_parameter const& parameter, std::string& notes) {
+  char const* const former = mpix_engine_former_name(&parameter);
+  char const* const text = former != nullptr ? given(former) : nullptr;
+  if (text != nullptr)
+    notes += "MPIX_RMA: the parameter " + std::string(former) + " has the name " + parameter.name + " now\n";
+  return text;
+}
+
 }  // namespace
 
-std::string read_parameters(mpix_engine_config& config) {
+std::string read_parameters(mpix_engine_config& config, std::string& notes) {
   char why[256];
   std::size_t count = 0;
   mpix_engine_parameter const* const parameters = mpix_engine_parameters(&count);
   for (mpix_engine_parameter const& parameter : std::span(parameters, count)) {
-    char const* const text = given(parameter.name);
-    if (text != nullptr && mpix_engine_set_text(&config, &parameter, text, why, sizeof why) != 0) return why;
+    char const* const former = given_as_before(parameter, notes);
+    char const* const text = former != nullptr ? former : given(parameter.name);
+    if (text == nullptr) continue;
+    if (mpix_engine_set_text(&config, &parameter, text, why, sizeof why) != 0) return why;
+    if (*why != '\0') notes += "MPIX_RMA: " + std::string(why) + "\n";
   }
   return mpix_engine_check_config(&config, why, sizeof why) != 0 ? why : "";
 }

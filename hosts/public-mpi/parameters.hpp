@@ -8,7 +8,7 @@
 namespace mpixrma::host {
 
 /// Sets in `config` the values of the environment, whose strings stay valid. Returns an empty string, or the
-/// error of a value as one line without a period.
-std::string read_parameters(mpix_engine_config& config);
+/// error of a value as one line without a period. Adds to `notes` a line for each former name.
+std::string read_parameters(mpix_engine_config& config, std::string& notes);
 
 }  // namespace mpixrma::host

@@ -7,12 +7,13 @@ extern "C" {
 #endif
 
 /** The paths of an operation to its target; indices of the fields of MPIX_RMA_Path_statistics. */
-typedef MPIX_RMA_ENUM_(MPIX_RMA_Path) {
+typedef MPIX_RMA_ENUM_(MPIX_RMA_Path){
     MPIX_RMA_PATH_DIRECT = 0,       /**< loads and stores to mapped memory of the same host */
     MPIX_RMA_PATH_CROSS_MEMORY = 1, /**< process_vm_readv and process_vm_writev on the same host */
-    MPIX_RMA_PATH_RDMA = 2,         /**< UCX put and get */
-    MPIX_RMA_PATH_AGENT = 3,        /**< messages that the target's agent executes */
-    MPIX_RMA_PATHS = 4              /**< the number of them */
+    MPIX_RMA_PATH_NETWORK = 2,      /**< UCX put and get */
+    MPIX_RMA_PATH_RING = 3,         /**< requests in shared memory to a process of the same host that polls */
+    MPIX_RMA_PATH_MESSAGE = 4,      /**< messages that the target's agent executes */
+    MPIX_RMA_PATHS = 5              /**< the number of them */
 } MPIX_RMA_Path;
 
 /**

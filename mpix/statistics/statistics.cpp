@@ -19,8 +19,9 @@ namespace {
 static_assert(MPIX_RMA_PATHS == engine::path_count);
 static_assert(MPIX_RMA_PATH_DIRECT == static_cast<int>(engine::Path::direct) &&
               MPIX_RMA_PATH_CROSS_MEMORY == static_cast<int>(engine::Path::cross_memory) &&
-              MPIX_RMA_PATH_RDMA == static_cast<int>(engine::Path::rdma) &&
-              MPIX_RMA_PATH_AGENT == static_cast<int>(engine::Path::agent));
+              MPIX_RMA_PATH_NETWORK == static_cast<int>(engine::Path::network) &&
+              MPIX_RMA_PATH_RING == static_cast<int>(engine::Path::ring) &&
+              MPIX_RMA_PATH_MESSAGE == static_cast<int>(engine::Path::message));
 
 MPIX_RMA_Path_statistics shown(engine::Traffic const& traffic) {
   MPIX_RMA_Path_statistics statistics{};

@@ -54,10 +54,10 @@ DataEngine::DataEngine(Network const& network, engine::StripeTable& stripes, std
   bootstrap_.peer_address = [](void*, std::uint64_t, void const**, std::size_t*) { return -1; };
   mpix_engine_config config;
   mpix_engine_config_init(&config);
-  config.paths = MPIX_ENGINE_PATH_AGENT;
-  if (network.remote_keys != RemoteKeys::never) config.paths |= MPIX_ENGINE_PATH_RDMA;
-  config.rdma_without_hardware = network.remote_keys == RemoteKeys::emulated ? 1 : 0;
-  config.rdma_expected = network.remote_keys == RemoteKeys::always ? 1 : 0;
+  config.paths = MPIX_ENGINE_PATH_MESSAGE;
+  if (network.remote_keys != RemoteKeys::never) config.paths |= MPIX_ENGINE_PATH_NETWORK;
+  config.network_without_hardware = network.remote_keys == RemoteKeys::emulated ? 1 : 0;
+  config.network_hardware_expected = network.remote_keys == RemoteKeys::always ? 1 : 0;
   config.encrypt = network.encrypt ? 1 : 0;
   config.channels = 1;
   config.interfaces = interfaces_.c_str();

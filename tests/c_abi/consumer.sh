@@ -131,7 +131,11 @@ refused agent_linger_us -1 'is -1 microseconds; expected 0 to 1000000'
 refused join_size 512 'is 512 bytes; expected 1024 to 1048576, or 0'
 refused max_endpoints 0 'is 0; expected 1 to 16777216'
 refused channels 17 'is 17; expected 0 to 16'
-refused rdma sometimes 'is "sometimes"; expected auto, always, never or emulated'
+refused network sometimes 'is "sometimes"; expected auto, always, never or emulated'
+expect 'osc_mpix_rdma has the name osc_mpix_network now' env OMPI_MCA_osc_mpix_rdma=never
+expect 'osc_mpix_mailbox_us has the name osc_mpix_ring_us now' env OMPI_MCA_osc_mpix_mailbox_us=30
+expect 'osc_mpix_path has "agent", whose name is now "ring,message"' env OMPI_MCA_osc_mpix_path=agent
+refused mailbox_us 1001 'has the name osc_mpix_ring_us now'
 refused path direct,telepathy 'has "telepathy", which is none of'
 probe_argument=without-descriptors
 expect 'out of file descriptors'

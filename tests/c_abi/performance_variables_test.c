@@ -9,11 +9,11 @@
 
 enum { variables = 2 * MPIX_RMA_PATHS + 2, transfers = 12 };
 
-static const char* const names[variables] = {"osc_mpix_operations_direct", "osc_mpix_operations_cross_memory",
-                                             "osc_mpix_operations_rdma",   "osc_mpix_operations_agent",
-                                             "osc_mpix_bytes_direct",      "osc_mpix_bytes_cross_memory",
-                                             "osc_mpix_bytes_rdma",        "osc_mpix_bytes_agent",
-                                             "osc_mpix_messages_sent",     "osc_mpix_messages_executed"};
+static const char* const names[variables] = {
+    "osc_mpix_operations_direct",  "osc_mpix_operations_cross_memory", "osc_mpix_operations_network",
+    "osc_mpix_operations_ring",    "osc_mpix_operations_message",      "osc_mpix_bytes_direct",
+    "osc_mpix_bytes_cross_memory", "osc_mpix_bytes_network",           "osc_mpix_bytes_ring",
+    "osc_mpix_bytes_message",      "osc_mpix_messages_sent",           "osc_mpix_messages_executed"};
 
 static void expect(unsigned long long got, unsigned long long expected, const char* what) {
   if (got != expected) {

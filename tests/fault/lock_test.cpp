@@ -74,11 +74,12 @@ class LockFault : public ::testing::TestWithParam<Place> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Places, LockFault,
-                         ::testing::Values(Place{"same_host", 0xf & ~MPIX_ENGINE_PATH_RDMA, false},
-                                           Place{"agent", MPIX_ENGINE_PATH_AGENT, false},
-                                           Place{"other_host", 0xf & ~MPIX_ENGINE_PATH_RDMA, true}),
-                         [](auto const& instance) { return instance.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Places, LockFault,
+    ::testing::Values(Place{"same_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, false},
+                      Place{"message", MPIX_ENGINE_PATH_MESSAGE, false},
+                      Place{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true}),
+    [](auto const& instance) { return instance.param.name; });
 
 TEST_P(LockFault, what_a_killed_holder_had_goes_to_the_next_in_the_queue) {
   for (LockMode const mode : {LockMode::exclusive, LockMode::shared}) {

@@ -27,7 +27,7 @@ class Fault : public ::testing::TestWithParam<Place> {
  protected:
   static void configure(mpix_engine_config& config) {
     config.paths = GetParam().paths;
-    config.rdma_without_hardware = (config.paths & MPIX_ENGINE_PATH_RDMA) != 0 ? 1 : 0;
+    config.network_without_hardware = (config.paths & MPIX_ENGINE_PATH_NETWORK) != 0 ? 1 : 0;
     config.fragment_bytes = 4096;
     // Processes in different IPC namespaces are on different hosts for the engine.
     if (GetParam().other_hosts && ::unshare(CLONE_NEWIPC) != 0) ::_exit(0);
@@ -46,13 +46,14 @@ class Fault : public ::testing::TestWithParam<Place> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Places, Fault,
-                         ::testing::Values(Place{"same_host", 0xf & ~MPIX_ENGINE_PATH_RDMA, false},
-                                           Place{"agent", MPIX_ENGINE_PATH_AGENT, false},
-                                           Place{"rdma", MPIX_ENGINE_PATH_RDMA, false},
-                                           Place{"other_host", 0xf & ~MPIX_ENGINE_PATH_RDMA, true},
-                                           Place{"other_host_rdma", 0xf, true}),
-                         [](auto const& instance) { return instance.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Places, Fault,
+    ::testing::Values(Place{"same_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, false},
+                      Place{"message", MPIX_ENGINE_PATH_MESSAGE, false},
+                      Place{"network", MPIX_ENGINE_PATH_NETWORK, false},
+                      Place{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true},
+                      Place{"other_host_network", MPIX_ENGINE_PATH_ALL, true}),
+    [](auto const& instance) { return instance.param.name; });
 
 TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
   run_mortal(3, [](Rank& rank) {
@@ -120,7 +121,7 @@ TEST_P(Fault, large_transfers_under_way_to_a_killed_target_end) {
     ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, memory.data(), rank.shown(1, 0), 8)),
               Status::ok);
     // UCX puts, not messages, which take their place until the key is known.
-    if (std::string(GetParam().name) == "rdma") await_key(rank, 1, rank.shown(1, 0));
+    if (std::string(GetParam().name) == "network") await_key(rank, 1, rank.shown(1, 0));
     auto const target = static_cast<pid_t>(rank.shown(1, 1));
     rank.expect_death(1);
     ::kill(target, SIGSTOP);

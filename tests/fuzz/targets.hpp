@@ -14,7 +14,7 @@ bool wire(Input input);
 bool joined(Input input);
 bool layout(Input input);
 bool address(Input input);
-bool mail(Input input);
+bool ring(Input input);
 #if MPIX_HAVE_NAM
 bool messages(Input input);
 bool names(Input input);
@@ -27,7 +27,7 @@ struct Target {
 };
 inline constexpr Target targets[] = {
     {"wire", &wire},         {"joined", &joined}, {"layout", &layout},      {"address", &address},
-    {"mail", &mail},
+    {"ring", &ring},
 #if MPIX_HAVE_NAM
     {"messages", &messages}, {"names", &names},   {"operation", &operation}
 #endif

@@ -31,7 +31,7 @@ class JobEngine {
     mpix_engine_config config;
     mpix_engine_config_init(&config);
     config.interfaces = "lo";
-    config.rdma_without_hardware = rdma == Rdma::emulated ? 1 : 0;
+    config.network_without_hardware = rdma == Rdma::emulated ? 1 : 0;
     EXPECT_EQ(mpix_engine_create(&config, &bootstrap_, &engine_), 0);
   }
   ~JobEngine() { mpix_engine_destroy(engine_); }
@@ -48,7 +48,7 @@ class JobEngine {
   std::uint64_t remote_accesses() const {
     mpix_engine_traffic traffic{};
     mpix_engine_read_traffic(engine_, &traffic);
-    return traffic.operations[static_cast<int>(engine::Path::rdma)];
+    return traffic.operations[static_cast<int>(engine::Path::network)];
   }
 
   /// Until operations on the exposure go by UCX put and get: its owner makes the key when it is first asked
@@ -61,7 +61,7 @@ class JobEngine {
 
   /// Returns the number of the key of the peer's only segment; 0 if there is none.
   std::uint64_t key_number() const {
-    auto const& keys = engine::peer_of(peer_).state().rdma().keys;
+    auto const& keys = engine::peer_of(peer_).state().network().keys;
     return keys.empty() ? 0 : keys.begin()->second.number;
   }
 

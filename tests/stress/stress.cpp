@@ -44,8 +44,8 @@ constexpr char const* usage =
     "  --seed N     repeats a run's choices (default: a new one; printed)\n"
     "  --round N    operations of all ranks after which all memory is checked, freed and made anew (default\n"
     "               30000)\n"
-    "  --path NAME  fails unless a tenth of the operations has taken this path: cross_memory, rdma or "
-    "agent\n";
+    "  --path NAME  fails unless a tenth of the operations has taken this path: cross_memory, network, "
+    "ring or message\n";
 
 /// Returns the exit code to end with, or -1 to continue.
 int parse(int argc, char** argv, Options* options) {
@@ -121,14 +121,16 @@ Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::
 bool check_paths(int rank, std::uint64_t operations, std::string const& path) {
   using mpixrma::engine::Path;
   auto const taken = mpixrma::hosted_engine()->statistics().traffic;
-  std::uint64_t counts[] = {taken.operations_by(Path::cross_memory), taken.operations_by(Path::rdma),
-                            taken.operations_by(Path::agent)};
-  char const* const names[] = {"cross_memory", "rdma", "agent"};
-  MPI_Allreduce(MPI_IN_PLACE, counts, 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  std::uint64_t counts[] = {taken.operations_by(Path::cross_memory), taken.operations_by(Path::network),
+                            taken.operations_by(Path::ring), taken.operations_by(Path::message)};
+  constexpr int count = 4;
+  char const* const names[count] = {"cross_memory", "network", "ring", "message"};
+  MPI_Allreduce(MPI_IN_PLACE, counts, count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   bool found = path.empty();
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < count; ++i) {
     if (rank == 0)
-      std::printf("%s %llu%s", names[i], static_cast<unsigned long long>(counts[i]), i == 2 ? "\n" : ", ");
+      std::printf("%s %llu%s", names[i], static_cast<unsigned long long>(counts[i]),
+                  i == count - 1 ? "\n" : ", ");
     found = found || (path == names[i] && counts[i] >= operations / 10);
   }
   if (!found && rank == 0) std::fprintf(stderr, "too few operations took the path %s\n", path.c_str());

@@ -19,7 +19,7 @@ using test::run_job;
 struct PathCase {
   char const* name;
   unsigned paths;
-  int rdma_without_hardware;
+  int network_without_hardware;
   bool odd_ones_remote = false;
 };
 
@@ -27,20 +27,21 @@ class EnginePath : public ::testing::TestWithParam<PathCase> {
  protected:
   static void configure(mpix_engine_config& config, int rank) {
     config.paths = GetParam().paths;
-    config.rdma_without_hardware = GetParam().rdma_without_hardware;
+    config.network_without_hardware = GetParam().network_without_hardware;
     // Some processes treat their neighbours as processes of other hosts.
     bool const remote = GetParam().odd_ones_remote && rank % 2 == 1;
-    if (remote) config.paths = MPIX_ENGINE_PATH_AGENT;
+    if (remote) config.paths = MPIX_ENGINE_PATH_MESSAGE;
     config.fragment_bytes = 4096;  // operations of moderate size need several messages
     config.window_bytes = 16384;
   }
 };
 
 inline auto every_path() {
-  return ::testing::Values(PathCase{"automatic", 0xf, 0}, PathCase{"direct", MPIX_ENGINE_PATH_DIRECT, 0},
-                           PathCase{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0},
-                           PathCase{"agent", MPIX_ENGINE_PATH_AGENT, 0},
-                           PathCase{"rdma", MPIX_ENGINE_PATH_RDMA, 1}, PathCase{"mixed", 0xf, 0, true});
+  return ::testing::Values(
+      PathCase{"automatic", MPIX_ENGINE_PATH_ALL, 0}, PathCase{"direct", MPIX_ENGINE_PATH_DIRECT, 0},
+      PathCase{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0}, PathCase{"ring", MPIX_ENGINE_PATH_RING, 0},
+      PathCase{"message", MPIX_ENGINE_PATH_MESSAGE, 0}, PathCase{"network", MPIX_ENGINE_PATH_NETWORK, 1},
+      PathCase{"mixed", MPIX_ENGINE_PATH_ALL, 0, true});
 }
 inline std::string path_name(::testing::TestParamInfo<PathCase> const& instance) {
   return instance.param.name;
@@ -96,7 +97,7 @@ inline Status run(Engine& engine, Peer& peer, RmaOp operation) {
 /// first asked for one.
 inline void await_key(Rank& rank, int target, RemoteAddress address) {
   auto const by_key = [&] {
-    return rank.engine().traffic(Rank::process_of(target)).operations_by(Path::rdma);
+    return rank.engine().traffic(Rank::process_of(target)).operations_by(Path::network);
   };
   std::byte byte{};
   for (std::uint64_t const before = by_key(); by_key() == before;)

@@ -67,14 +67,14 @@ struct ChannelCase {
   char const* name;
   std::array<int, processes> channels;  ///< one per process
   unsigned paths;
-  int rdma_without_hardware;
+  int network_without_hardware;
 };
 
 class ChannelJob : public ::testing::TestWithParam<ChannelCase> {
  protected:
   static void configure(mpix_engine_config& config, int rank) {
     config.paths = GetParam().paths;
-    config.rdma_without_hardware = GetParam().rdma_without_hardware;
+    config.network_without_hardware = GetParam().network_without_hardware;
     config.channels = GetParam().channels.at(static_cast<std::size_t>(rank));
     config.fragment_bytes = 4096;
     config.window_bytes = 16384;
@@ -83,11 +83,11 @@ class ChannelJob : public ::testing::TestWithParam<ChannelCase> {
 
 INSTANTIATE_TEST_SUITE_P(
     Paths, ChannelJob,
-    ::testing::Values(ChannelCase{"one", {1, 1, 1, 1, 1}, MPIX_ENGINE_PATH_AGENT, 0},
-                      ChannelCase{"four", {4, 4, 4, 4, 4}, MPIX_ENGINE_PATH_AGENT, 0},
-                      ChannelCase{"different", {4, 1, 2, 3, 16}, MPIX_ENGINE_PATH_AGENT, 0},
+    ::testing::Values(ChannelCase{"one", {1, 1, 1, 1, 1}, MPIX_ENGINE_PATH_MESSAGE, 0},
+                      ChannelCase{"four", {4, 4, 4, 4, 4}, MPIX_ENGINE_PATH_MESSAGE, 0},
+                      ChannelCase{"different", {4, 1, 2, 3, 16}, MPIX_ENGINE_PATH_MESSAGE, 0},
                       ChannelCase{"four_direct", {4, 4, 4, 4, 4}, MPIX_ENGINE_PATH_DIRECT, 0},
-                      ChannelCase{"four_rdma", {4, 4, 4, 4, 4}, MPIX_ENGINE_PATH_RDMA, 1}),
+                      ChannelCase{"four_network", {4, 4, 4, 4, 4}, MPIX_ENGINE_PATH_NETWORK, 1}),
     [](auto const& instance) { return std::string(instance.param.name); });
 
 /// Runs `body(target, thread)` on a thread for each other process.

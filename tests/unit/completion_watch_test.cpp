@@ -66,7 +66,7 @@ TEST_P(CompletionWatch, tells_nothing_while_the_target_is_stopped) {
     rank.show(0, memory.data());
     rank.show(1, static_cast<std::uint64_t>(::getpid()));
     rank.barrier();
-    if (rank.rank() == 0 && std::string(GetParam().name) == "agent") {
+    if (rank.rank() == 0 && std::string(GetParam().name) == "message") {
       Engine& engine = rank.engine();
       Peer& peer = rank.peer(1);
       std::uint64_t value = 5;

@@ -31,7 +31,7 @@ class FewEndpoints : public ::testing::TestWithParam<Place> {
   }
   static void configure(mpix_engine_config& config) {
     config.paths = GetParam().paths;
-    config.rdma_without_hardware = 1;
+    config.network_without_hardware = 1;
     config.max_endpoints = limit;
     if (!GetParam().other_hosts) return;
     ASSERT_EQ(::unshare(CLONE_NEWIPC), 0);
@@ -69,7 +69,7 @@ void exchange(Rank& rank, Peer& peer, Shared* there, std::uint64_t number) {
 TEST_P(FewEndpoints, RandomTrafficGetsThrough) {
   unsigned const first = seed();
   constexpr int processes = 8;
-  int const operations = (GetParam().paths == MPIX_ENGINE_PATH_AGENT ? 400 : 100) / test::slowness;
+  int const operations = (GetParam().paths == MPIX_ENGINE_PATH_MESSAGE ? 400 : 100) / test::slowness;
   run_job(processes, configure, [&](Rank& rank) {
     void* memory = nullptr;
     ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
@@ -219,7 +219,7 @@ TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
     std::uint64_t all = 0;
     for (int r = 0; r < processes; ++r) all += rank.shown(r, 2);
     EXPECT_EQ(all, static_cast<std::uint64_t>(processes) * static_cast<std::uint64_t>(rounds));
-    EXPECT_TRUE(GetParam().paths != MPIX_ENGINE_PATH_AGENT || in_stream > rounds / 2) << in_stream;
+    EXPECT_TRUE(GetParam().paths != MPIX_ENGINE_PATH_MESSAGE || in_stream > rounds / 2) << in_stream;
     rank.barrier();
   });
 }
@@ -244,10 +244,10 @@ TEST_P(FewEndpoints, MemoryIsFreedWhateverConnectionsHaveSeenOfIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
-                         ::testing::Values(Place{"neighbours", false, MPIX_ENGINE_PATH_AGENT},
-                                           Place{"hosts", true, MPIX_ENGINE_PATH_AGENT},
-                                           Place{"hosts_rdma", true,
-                                                 MPIX_ENGINE_PATH_AGENT | MPIX_ENGINE_PATH_RDMA}),
+                         ::testing::Values(Place{"neighbours", false, MPIX_ENGINE_PATH_MESSAGE},
+                                           Place{"hosts", true, MPIX_ENGINE_PATH_MESSAGE},
+                                           Place{"hosts_network", true,
+                                                 MPIX_ENGINE_PATH_MESSAGE | MPIX_ENGINE_PATH_NETWORK}),
                          [](auto const& instance) { return std::string(instance.param.name); });
 
 /// Each process starts when the previous one has ended. The thread that drove the engine at that time has
@@ -255,7 +255,7 @@ INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
 TEST(LastEndpoint, LeavesTheDoorOpen) {
   constexpr int processes = 7;
   auto const by_tcp = [](mpix_engine_config& config) {
-    config.paths = MPIX_ENGINE_PATH_AGENT;
+    config.paths = MPIX_ENGINE_PATH_MESSAGE;
     ::setenv("UCX_TLS", "tcp,self", 1);
   };
   run_job(

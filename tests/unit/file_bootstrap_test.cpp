@@ -195,7 +195,7 @@ TEST(FileBootstrap, a_child_does_not_withdraw_its_parents_address) {
 
 /// Runs C programs that find each other through the directory.
 class RunPrograms : public ::testing::TestWithParam<char const*> {};
-INSTANTIATE_TEST_SUITE_P(Paths, RunPrograms, ::testing::Values("0xf", "0x1", "0x2", "0x8"));
+INSTANTIATE_TEST_SUITE_P(Paths, RunPrograms, ::testing::Values("0x1f", "0x1", "0x2", "0x10"));
 
 TEST_P(RunPrograms, work_with_each_other) {
   constexpr int count = 4;

@@ -23,7 +23,7 @@ enum : int { word_slot, stage_slot };
 constexpr std::uint64_t value = 77;
 
 void configure(mpix_engine_config& config, int rank) {
-  config.paths = MPIX_ENGINE_PATH_AGENT;
+  config.paths = MPIX_ENGINE_PATH_MESSAGE;
   // Log lines about dropped messages are expected.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (rank == victim) ::dup2(nowhere, STDERR_FILENO);

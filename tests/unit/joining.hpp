@@ -19,7 +19,7 @@ class Joining : public ::testing::TestWithParam<JoinCase> {
   static bool joins() { return GetParam().bytes != MPIX_ENGINE_NEVER_JOIN; }
   /// As between hosts: messages for all operations, at all ranks or for those of rank 0.
   static void messages(mpix_engine_config& config) {
-    config.paths = MPIX_ENGINE_PATH_AGENT;
+    config.paths = MPIX_ENGINE_PATH_MESSAGE;
     config.join_bytes = GetParam().bytes;
   }
   static void configure(mpix_engine_config& config, int rank) {

@@ -44,9 +44,9 @@ void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
   EXPECT_EQ(rank.engine().conceal(id), Status::ok);
 }
 
-// RDMA registers memory with the network, which allocates its pages, so that path is excluded.
+// The network protocol registers memory, which allocates its pages, so that path is excluded.
 TEST_P(LargeMemoryPaths, ExposesSharedAndFileMappingsWithoutMakingPages) {
-  if (GetParam().paths == MPIX_ENGINE_PATH_RDMA) GTEST_SKIP() << "memory is registered with the network";
+  if (GetParam().paths == MPIX_ENGINE_PATH_NETWORK) GTEST_SKIP() << "memory is registered with the network";
   for (std::size_t const bytes : {std::size_t{4} << 20, std::size_t{2000} << 20}) {
     run_job(2, configure, [=](Rank& rank) {
       int const file = ::memfd_create("large-memory-test", MFD_CLOEXEC);

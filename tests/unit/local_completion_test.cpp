@@ -44,7 +44,7 @@ TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
       RemoteAddress const there = rank.shown(1, 0);
       ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::put, origin.data(), there, 8)), Status::ok);
       // UCX puts, not messages, which take their place until the key is known.
-      if (std::string(GetParam().name) == "rdma") await_key(rank, 1, there);
+      if (std::string(GetParam().name) == "network") await_key(rank, 1, there);
       auto const target = static_cast<pid_t>(rank.shown(1, 1));
       test::stop(target);
       std::deque<Waiter> waiters;
@@ -64,7 +64,7 @@ TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
       std::fill(origin.begin(), origin.end(), std::uint8_t{0xee});
       auto const executed = std::count_if(waiters.begin(), waiters.end(),
                                           [](Waiter const& waiter) { return waiter.complete.load(); });
-      if (std::string(GetParam().name) == "agent") {
+      if (std::string(GetParam().name) == "message") {
         EXPECT_EQ(executed, 0) << "by whom?";
         EXPECT_FALSE(rank.engine().test(peer, newest));
       }

@@ -5,7 +5,7 @@
 #include "datatype/handle_cache.hpp"
 #include "engine/memory/range_index.hpp"
 #include "engine/memory/range_slot.hpp"
-#include "engine/net/mailbox.hpp"
+#include "engine/net/ring.hpp"
 #include "engine/op/kernel/update_modes.hpp"
 #include "engine/origin/mapped_segment.hpp"
 #include "engine/origin/message_mark.hpp"
@@ -195,12 +195,12 @@ struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
 /// Two origins and an occasionally polling target hand a slot to each other. Relacy reports unordered
 /// accesses to the content.
 template <template <typename> class Atomic>
-struct MailSlotModel : rl::test_suite<MailSlotModel<Atomic>, 3> {
+struct RingSlotModel : rl::test_suite<RingSlotModel<Atomic>, 3> {
   struct Content {
     rl::var<int> value;
   };
-  BasicMailClaim<Atomic> claim;
-  BasicMailSlot<Atomic, Content> slot;
+  BasicRingClaim<Atomic> claim;
+  BasicRingSlot<Atomic, Content> slot;
 
   void ask(int question) {
     if (!claim.try_claim(static_cast<std::uint32_t>(question))) return;
@@ -226,20 +226,20 @@ struct MailSlotModel : rl::test_suite<MailSlotModel<Atomic>, 3> {
 /// An origin ends with a request in flight, and two others detect that while the target may be executing it.
 template <template <typename> class Atomic>
 struct InheritedSlotModel : rl::test_suite<InheritedSlotModel<Atomic>, 4> {
-  MailSlotModel<Atomic> mail;
+  RingSlotModel<Atomic> entry;
   Atomic<int> ended;
 
   void before() { ended.store(0, std::memory_order_relaxed); }
   void post(std::uint32_t owner) {
-    if (!mail.claim.try_claim(owner)) return;
-    mail.slot.content().value($) = static_cast<int>(owner);
-    mail.slot.post();
+    if (!entry.claim.try_claim(owner)) return;
+    entry.slot.content().value($) = static_cast<int>(owner);
+    entry.slot.post();
   }
   void inherit(std::uint32_t owner) {
     while (ended.load(std::memory_order_acquire) == 0) rl::yield(1, $);
-    if (mail.claim.owner() == 1 && mail.claim.try_inherit(1, owner)) {
-      while (!mail.slot.is_in_hand()) rl::yield(1, $);
-      mail.claim.free();
+    if (entry.claim.owner() == 1 && entry.claim.try_inherit(1, owner)) {
+      while (!entry.slot.is_in_hand()) rl::yield(1, $);
+      entry.claim.free();
     }
     post(owner);
   }
@@ -250,7 +250,7 @@ struct InheritedSlotModel : rl::test_suite<InheritedSlotModel<Atomic>, 4> {
     } else if (index < 3) {
       inherit(index + 1);
     } else {
-      mail.answer();
+      entry.answer();
     }
   }
 };
@@ -378,11 +378,11 @@ TEST(LockFreeModel, a_lock_excludes_and_forgets_nobody_who_waits) {
   expect_that_order_matters<SharedLockModel>();
 }
 
-TEST(LockFreeModel, a_request_in_a_mailbox_is_answered_or_taken_back) {
-  expect_that_order_matters<MailSlotModel>();
+TEST(LockFreeModel, a_request_in_a_ring_is_answered_or_taken_back) {
+  expect_that_order_matters<RingSlotModel>();
 }
 
-TEST(LockFreeModel, what_is_left_in_a_mailbox_is_inherited_once) {
+TEST(LockFreeModel, what_is_left_in_a_ring_is_inherited_once) {
   expect_that_order_matters<InheritedSlotModel>();
 }
 

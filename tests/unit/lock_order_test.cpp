@@ -40,7 +40,7 @@ struct Target {
   std::unique_ptr<SharedLocks> words = std::make_unique<SharedLocks>();
   std::unique_ptr<LockClock> clock = std::make_unique<LockClock>();
   LockTable table;
-  LockTable::Mailbox answers;
+  LockTable::Answers answers;
 };
 using Targets = std::vector<std::unique_ptr<Target>>;
 

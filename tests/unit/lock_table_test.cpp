@@ -44,7 +44,7 @@ struct Case {
   }
 
   LockTable table;
-  LockTable::Mailbox answers;
+  LockTable::Answers answers;
   std::uint64_t token = 0;
 };
 

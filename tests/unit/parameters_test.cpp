@@ -85,7 +85,7 @@ TEST(Parameters, ZeroStandsForNever) {
   EXPECT_EQ(set("join_size", "0").config.join_bytes, MPIX_ENGINE_NEVER_JOIN);
   EXPECT_EQ(set("idle_memory", "0").config.idle_memory_bytes, MPIX_ENGINE_KEEP_NOTHING);
   EXPECT_EQ(set("agent_linger_us", "0").config.agent_linger_us, -1);
-  EXPECT_EQ(set("mailbox_us", "0").config.mailbox_us, -1);
+  EXPECT_EQ(set("ring_us", "0").config.ring_us, -1);
   EXPECT_EQ(set("channels", "0").config.channels, 0);
 }
 
@@ -93,18 +93,43 @@ TEST(Parameters, RefusalNamesParameterValueAndRange) {
   EXPECT_EQ(set("join_size", "512").why, "join_size is 512 bytes; expected 1024 to 1048576, or 0");
   EXPECT_EQ(set("channels", "17").why, "channels is 17; expected 0 to 16");
   EXPECT_EQ(set("path", "direct,far").why,
-            "path has \"far\", which is none of direct, cross_memory, rdma, agent, auto");
-  EXPECT_EQ(set("rdma", "maybe").why, "rdma is \"maybe\"; expected auto, always, never or emulated");
+            "path has \"far\", which is none of direct, cross_memory, network, ring, message, auto");
+  EXPECT_EQ(set("network", "maybe").why, "network is \"maybe\"; expected auto, always, never or emulated");
 }
 
 TEST(Parameters, WordsSetPaths) {
-  EXPECT_EQ(set("path", "direct,agent").config.paths,
-            static_cast<unsigned>(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_AGENT));
-  EXPECT_EQ(set("rdma", "never").config.paths & MPIX_ENGINE_PATH_RDMA, 0U);
-  EXPECT_EQ(set("rdma", "always").config.rdma_without_hardware, 0);
-  EXPECT_EQ(set("rdma", "always").config.rdma_expected, 1);
-  EXPECT_EQ(set("rdma", "emulated").config.rdma_without_hardware, 1);
+  EXPECT_EQ(set("path", "direct,message").config.paths,
+            static_cast<unsigned>(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_MESSAGE));
+  EXPECT_EQ(set("path", "cross_memory,ring").config.paths,
+            static_cast<unsigned>(MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_RING));
+  EXPECT_EQ(set("path", "ring").config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_RING));
+  EXPECT_EQ(set("path", "auto").config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_ALL));
+  EXPECT_EQ(set("network", "never").config.paths & MPIX_ENGINE_PATH_NETWORK, 0U);
+  EXPECT_EQ(set("network", "always").config.network_without_hardware, 0);
+  EXPECT_EQ(set("network", "always").config.network_hardware_expected, 1);
+  EXPECT_EQ(set("network", "emulated").config.network_without_hardware, 1);
   EXPECT_STREQ(set("agent_cores", "0,2-3").config.agent_cores, "0,2-3");
+}
+
+TEST(Parameters, FormerValuesAreTakenWithTheNewName) {
+  Outcome const agent = set("path", "agent");
+  EXPECT_EQ(agent.status, 0);
+  EXPECT_EQ(agent.config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_MESSAGE));
+  EXPECT_EQ(agent.why, "path has \"agent\", whose name is now \"ring,message\"");
+  EXPECT_EQ(
+      set("path", "agent,direct").config.paths,
+      static_cast<unsigned>(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_RING | MPIX_ENGINE_PATH_MESSAGE));
+  Outcome const rdma = set("path", "direct,rdma");
+  EXPECT_EQ(rdma.config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_NETWORK));
+  EXPECT_EQ(rdma.why, "path has \"rdma\", whose name is now \"network\"");
+  EXPECT_EQ(set("path", "direct,message").why, "");
+  EXPECT_NE(set("path", "agent,far").status, 0);
+}
+
+TEST(Parameters, FormerNamesAreThoseOfTheReleaseBefore) {
+  EXPECT_STREQ(mpix_engine_former_name(&named("network")), "rdma");
+  EXPECT_STREQ(mpix_engine_former_name(&named("ring_us")), "mailbox_us");
+  EXPECT_EQ(mpix_engine_former_name(&named("path")), nullptr);
 }
 
 TEST(Parameters, PairsThatDoNotFitAreRefused) {

@@ -89,7 +89,7 @@ class TwoCores : public ::testing::Test {
 
 TEST_F(TwoCores, TheAgentLeavesTheCoreOfItsProcess) {
   auto const configure = [](mpix_engine_config& config) {
-    config.paths = MPIX_ENGINE_PATH_AGENT;
+    config.paths = MPIX_ENGINE_PATH_MESSAGE;
     bind(0);  // both processes: core 1 is unused
   };
   test::run_job(2, configure, [](test::Rank& rank) {
@@ -100,7 +100,7 @@ TEST_F(TwoCores, TheAgentLeavesTheCoreOfItsProcess) {
 
 TEST_F(TwoCores, TheAgentStaysWhereEveryCoreIsTaken) {
   auto const configure = [](mpix_engine_config& config, int rank) {
-    config.paths = MPIX_ENGINE_PATH_AGENT;
+    config.paths = MPIX_ENGINE_PATH_MESSAGE;
     bind(static_cast<unsigned>(rank));
   };
   test::run_job(2, configure, [](test::Rank& rank) {
@@ -111,7 +111,7 @@ TEST_F(TwoCores, TheAgentStaysWhereEveryCoreIsTaken) {
 
 TEST_F(TwoCores, TheAgentRunsWhereItIsTold) {
   auto const configure = [](mpix_engine_config& config, int rank) {
-    config.paths = MPIX_ENGINE_PATH_AGENT;
+    config.paths = MPIX_ENGINE_PATH_MESSAGE;
     config.agent_cores = rank == 0 ? "bound" : "0-1";
     bind(0);
   };

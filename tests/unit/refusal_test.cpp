@@ -42,7 +42,7 @@ namespace {
 
 constexpr std::size_t words = 50000;  // several chunks of the kernel's path
 
-void without_mail(mpix_engine_config& config) { config.mailbox_us = -1; }
+void without_ring(mpix_engine_config& config) { config.ring_us = -1; }
 
 /// Adds one to each word, or to every second one.
 RmaOp sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t step, Guarantee guarantees) {
@@ -61,7 +61,7 @@ void expect_updates_once(Guarantee guarantees, int updates) {
   for (std::size_t const step : {1, 2}) {
     for (int const calls : {0, 1, 3, 50}) {
       SCOPED_TRACE(testing::Message() << "step " << step << ", calls " << calls);
-      test::run_job(2, without_mail, [=](Rank& rank) {
+      test::run_job(2, without_ring, [=](Rank& rank) {
         std::vector<std::int64_t> memory(2 * words);
         std::iota(memory.begin(), memory.end(), 1);
         rank.show(0, memory.data());
@@ -101,7 +101,7 @@ TEST(Refusal, FinishesAtomicUpdateByMessages) { expect_updates_once(Guarantee::a
 TEST(Refusal, CountsWhatShortCallHasMoved) {
   for (Guarantee const guarantees : {Guarantee::none, Guarantee::atomic}) {
     for (std::size_t const bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{40000}}) {
-      test::run_job(2, without_mail, [=](Rank& rank) {
+      test::run_job(2, without_ring, [=](Rank& rank) {
         std::vector<std::int64_t> memory(words, 5);
         rank.show(0, memory.data());
         rank.barrier();
@@ -123,7 +123,7 @@ TEST(Refusal, CountsWhatShortCallHasMoved) {
 
 /// It stops within an element: the other half cannot be told from a value, and the update is not repeated.
 TEST(Refusal, ReportsElementThatIsHalfWritten) {
-  test::run_job(2, without_mail, [](Rank& rank) {
+  test::run_job(2, without_ring, [](Rank& rank) {
     std::vector<std::int64_t> memory(words, 5);
     rank.show(0, memory.data());
     rank.barrier();
@@ -150,7 +150,7 @@ TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
   constexpr std::size_t fragment = 256;
   constexpr std::size_t most = 70000;  // messages
   auto const configure = [](mpix_engine_config& config) {
-    without_mail(config);
+    without_ring(config);
     config.fragment_bytes = fragment;
     config.window_bytes = 16384;
   };
@@ -188,7 +188,7 @@ TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
   constexpr std::size_t large = 20000;  // several messages, which request the stripes first
   constexpr std::size_t long_way = 200000;
   auto const configure = [](mpix_engine_config& config) {
-    without_mail(config);
+    without_ring(config);
     config.fragment_bytes = 4096;
     config.window_bytes = 16384;
   };
@@ -254,7 +254,7 @@ TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
 /// The rest of an atomic put is sent while the stripes are held. Repeating the whole put would expose a
 /// partial state.
 TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
-  test::run_job(2, without_mail, [](Rank& rank) {
+  test::run_job(2, without_ring, [](Rank& rank) {
     std::vector<std::int64_t> memory(128 * 1024);
     rank.show(0, memory.data());
     rank.barrier();
@@ -270,7 +270,7 @@ TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
       permitted = 1;
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
       std::uint64_t const sent =
-          rank.engine().statistics().traffic.bytes[static_cast<std::size_t>(Path::agent)];
+          rank.engine().statistics().traffic.bytes[static_cast<std::size_t>(Path::message)];
       EXPECT_GT(sent, 0u);
       EXPECT_LT(sent, put.target_layout.size());
     }

@@ -24,7 +24,7 @@ bool put_arrives(unsigned paths) {
       ranks,
       [=](mpix_engine_config& config) {
         config.paths = paths;
-        config.rdma_without_hardware = 1;
+        config.network_without_hardware = 1;
       },
       [=](Rank& rank) {
         std::uint64_t volatile word = pattern;
@@ -44,12 +44,13 @@ bool put_arrives(unsigned paths) {
   return result;
 }
 
-TEST(RemoteMemory, is_not_there_without_the_rdma_path) {
-  EXPECT_FALSE(put_arrives(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_AGENT));
+TEST(RemoteMemory, is_not_there_without_the_network_protocol) {
+  EXPECT_FALSE(
+      put_arrives(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_MESSAGE));
 }
 
 /// Shows that the test above would detect an arriving put.
-TEST(RemoteMemory, is_there_with_the_rdma_path) { EXPECT_TRUE(put_arrives(MPIX_ENGINE_PATH_RDMA)); }
+TEST(RemoteMemory, is_there_with_the_network_protocol) { EXPECT_TRUE(put_arrives(MPIX_ENGINE_PATH_NETWORK)); }
 
 }  // namespace
 }  // namespace mpixrma::test

@@ -69,7 +69,7 @@ void operate(Rank& rank, std::int64_t round) {
 TEST(ScarceMemory, LosesNoAnswer) {
   constexpr int shortages = 5;
   auto const by_messages = [](mpix_engine_config& config) {
-    config.paths = MPIX_ENGINE_PATH_AGENT;
+    config.paths = MPIX_ENGINE_PATH_MESSAGE;
     config.join_bytes = message_bytes;
   };
   test::run_job(2, by_messages, [=](Rank& rank) {

@@ -210,10 +210,10 @@ TEST(SealedEngine, RefusesWhatItCannotEncrypt) {
   mpix_engine_config_init(&config);
   config.encrypt = 1;
   mpix_engine_t* engine = nullptr;
-  config.paths = MPIX_ENGINE_PATH_AGENT;
+  config.paths = MPIX_ENGINE_PATH_MESSAGE;
   EXPECT_EQ(mpix_engine_create(&config, &job, &engine), MPIX_ENGINE_BAD_ARGUMENT);
   config.exposed_only = 1;
-  config.paths |= MPIX_ENGINE_PATH_RDMA;
+  config.paths |= MPIX_ENGINE_PATH_NETWORK;
   EXPECT_EQ(mpix_engine_create(&config, &job, &engine), MPIX_ENGINE_BAD_ARGUMENT);
 }
 

@@ -175,7 +175,8 @@ TEST_P(ShortLived, PeersLeaveNothingBehind) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, ShortLived,
-                         ::testing::Values(0xfu, static_cast<unsigned>(MPIX_ENGINE_PATH_AGENT)));
+                         ::testing::Values(static_cast<unsigned>(MPIX_ENGINE_PATH_ALL),
+                                           static_cast<unsigned>(MPIX_ENGINE_PATH_MESSAGE)));
 
 }  // namespace
 }  // namespace mpixrma::engine

@@ -39,9 +39,9 @@ extern "C" __attribute__((visibility("default"))) ucs_status_t ucp_mem_unmap(ucp
 namespace mpixrma::engine {
 namespace {
 
-void only_rdma(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_RDMA;
-  config.rdma_without_hardware = 1;
+void only_network(mpix_engine_config& config) {
+  config.paths = MPIX_ENGINE_PATH_NETWORK;
+  config.network_without_hardware = 1;
 }
 
 constexpr std::size_t words = 1000;
@@ -66,7 +66,7 @@ constexpr int ended = 12;
 
 /// Rank 1 owns memory; origins 0 and 2 use it while the registration that they have asked for is held up.
 TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
-  run_job(3, only_rdma, [](Rank& rank) {
+  run_job(3, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(words);
     std::vector<std::int64_t> other(words);
     ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
@@ -80,7 +80,7 @@ TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
       EXPECT_TRUE(rank.was_told(1, held, 1)) << "nobody has asked for a key";
       use(rank, 1, rank.shown(1, 0) + place, 7);  // while it is certainly held up
       use(rank, 1, rank.shown(1, 1) + place, 9);
-      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::rdma), 0u);
+      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::network), 0u);
       rank.tell(used, 1);
       EXPECT_TRUE(rank.was_told(1, ended, 1));
       await_key(rank, 1, rank.shown(1, 0));
@@ -105,7 +105,7 @@ TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
 
 /// The same by the name of an exposure, whose key comes about later.
 TEST(SlowRegistration, OriginsOfExposureUseMessagesMeanwhile) {
-  run_job(2, only_rdma, [](Rank& rank) {
+  run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(words);
     if (rank.rank() == 1) {
       ExposureId id{};
@@ -120,7 +120,7 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesMeanwhile) {
       transfer.exposed.target = static_cast<ExposureId>(rank.shown(1, 0));
       ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
     };
-    auto const by_key = [&] { return rank.engine().statistics().traffic.operations_by(Path::rdma); };
+    auto const by_key = [&] { return rank.engine().statistics().traffic.operations_by(Path::network); };
     if (rank.rank() == 0) {
       put();
       EXPECT_TRUE(rank.was_told(1, held, 1)) << "nobody has asked for a key";
@@ -148,7 +148,7 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesMeanwhile) {
 
 /// Rank 1 ends a registration, and that is held up at `latch`; the others go on, and the end waits.
 void end_slowly(test::Latch& latch) {
-  run_job(3, only_rdma, [&latch](Rank& rank) {
+  run_job(3, only_network, [&latch](Rank& rank) {
     std::vector<std::int64_t> memory(words);
     std::vector<std::int64_t> other(words);
     ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
@@ -194,7 +194,7 @@ TEST(SlowRegistration, EndOfRegistrationDelaysNobodyElse) { end_slowly(unmapping
 
 /// A registration that waits for its turn is not made any more when its memory is withdrawn.
 TEST(SlowRegistration, QueuedRegistrationIsWithdrawn) {
-  run_job(2, only_rdma, [](Rank& rank) {
+  run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> first(words);
     std::vector<std::int64_t> second(words);
     ASSERT_EQ(rank.engine().attach(first.data(), words * 8), Status::ok);

@@ -20,9 +20,9 @@ INSTANTIATE_TEST_SUITE_P(
     Paths, EngineStatistics,
     ::testing::Values(
         ExpectedPaths{{"direct", MPIX_ENGINE_PATH_DIRECT, 0}, Path::direct, Path::direct},
-        ExpectedPaths{{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0}, Path::cross_memory, Path::agent},
-        ExpectedPaths{{"rdma", MPIX_ENGINE_PATH_RDMA, 1}, Path::rdma, Path::agent},
-        ExpectedPaths{{"agent", MPIX_ENGINE_PATH_AGENT, 0}, Path::agent, Path::agent}),
+        ExpectedPaths{{"cross_memory", MPIX_ENGINE_PATH_CROSS_MEMORY, 0}, Path::cross_memory, Path::message},
+        ExpectedPaths{{"network", MPIX_ENGINE_PATH_NETWORK, 1}, Path::network, Path::message},
+        ExpectedPaths{{"message", MPIX_ENGINE_PATH_MESSAGE, 0}, Path::message, Path::message}),
     [](auto const& instance) { return std::string(instance.param.paths.name); });
 
 constexpr std::uint64_t puts = 30;
@@ -62,7 +62,7 @@ void expect(Traffic& traffic, ExpectedPaths const& expected, bool direct_counts)
 void check(ExpectedPaths const& expected, bool direct_counts) {
   auto const configure = [&](mpix_engine_config& config) {
     config.paths = expected.paths.paths;
-    config.rdma_without_hardware = expected.paths.rdma_without_hardware;
+    config.network_without_hardware = expected.paths.network_without_hardware;
     config.count_direct = direct_counts ? 1 : 0;
   };
   run_job(3, configure, [&](Rank& rank) {
@@ -70,7 +70,7 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
     if (rank.rank() == 0) {
       Traffic wanted[3];
       for (int target = 1; target < 3; ++target) {
-        if (expected.transfers == Path::rdma) await_key(rank, target, rank.shown(target, 0));
+        if (expected.transfers == Path::network) await_key(rank, target, rank.shown(target, 0));
         wanted[target] = rank.engine().traffic(Rank::process_of(target));
       }
       operate(rank, 1);
@@ -127,7 +127,7 @@ TEST(EngineStatistic, count_an_operation_and_its_notification_once) {
       }
       Traffic const found = rank.engine().traffic(Rank::process_of(1));
       EXPECT_EQ(found.operations_by(Path::direct), 1u);
-      EXPECT_EQ(found.operations_by(Path::cross_memory) + found.operations_by(Path::agent), 1u);
+      EXPECT_EQ(found.operations_by(Path::cross_memory) + found.operations_by(Path::message), 1u);
     }
     rank.barrier();
     if (rank.rank() == 1) {

@@ -33,7 +33,7 @@ constexpr std::size_t untouched_from = 256;  ///< index of the first word that m
 constexpr std::uint64_t pattern_word = 0x5eed;
 
 void only_messages(mpix_engine_config& config, int rank) {
-  config.paths = MPIX_ENGINE_PATH_AGENT;
+  config.paths = MPIX_ENGINE_PATH_MESSAGE;
   // Many log lines about dropped messages are expected.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (rank != stranger) ::dup2(nowhere, STDERR_FILENO);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/proto/agent_path.hpp"
+#include "engine/proto/message.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/slowness.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t context = 7;
 
 void messages_only(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_AGENT;
+  config.paths = MPIX_ENGINE_PATH_MESSAGE;
   config.fragment_bytes = 4096;
   config.window_bytes = 16384;
 }

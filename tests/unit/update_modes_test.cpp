@@ -323,7 +323,7 @@ TEST(UpdateModesOfPaths, cross_memory_serves_integers_until_single_elements_are_
       ASSERT_EQ(run(rank.engine(), rank.peer(1), add_of(ones.data(), 1, rank.shown(1, 2) + 80)), Status::ok);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
       EXPECT_EQ(through(Path::cross_memory), 1u);
-      EXPECT_EQ(through(Path::agent), 2u);
+      EXPECT_EQ(through(Path::message), 2u);
     }
     rank.barrier();
     auto const* const sums = reinterpret_cast<std::int64_t const*>(buffers.kind(2));

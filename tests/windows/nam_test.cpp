@@ -118,11 +118,11 @@ bool have_keys() {
     char const* const given = std::getenv(name);
     return given != nullptr && std::string_view(given) == "emulated";
   };
-  return is_emulated("MPIX_NAMD_RDMA") && is_emulated("OMPI_MCA_osc_mpix_rdma");
+  return is_emulated("MPIX_NAMD_RDMA") && is_emulated("OMPI_MCA_osc_mpix_network");
 }
 
 TEST_F(NamTest, ucx_puts_and_gets_where_both_sides_want_it) {
-  PerformanceVariable const operations("osc_mpix_operations_rdma", MPI_T_PVAR_CLASS_COUNTER);
+  PerformanceVariable const operations("osc_mpix_operations_network", MPI_T_PVAR_CLASS_COUNTER);
   MPI_Win window = make(8 * size_, 8);
   long const value = 100 + rank_;
   bool const by_key = have_keys() && is_remote(rank_, next_);

@@ -157,7 +157,7 @@ Case const cases[] = {
          ARMCI_Fence(1);
        });
      },
-     "agent"},
+     "message"},
     {"barrier after a refused accumulate",
      "ARMCI_Barrier: an accumulate of 8 bytes at 0xdead0000 of process 1 failed: the target memory is not "
      "mapped",
@@ -168,7 +168,7 @@ Case const cases[] = {
          ARMCI_Barrier();
        });
      },
-     "agent"},
+     "message"},
     {"local copy", "ARMCI_Copy: size -1 is negative", true,
      [] { return none([] { ARMCI_Copy(&value, &stride, -1); }); }},
     {"null handle", "ARMCI_INIT_HANDLE: the handle is null", true,

@@ -39,8 +39,8 @@ int path_to(bool neighbour) {
   std::string const paths = parameter("path", "auto");
   if (neighbour && (paths == "auto" || paths == "direct")) return MPIX_RMA_PATH_DIRECT;
   if (neighbour && paths == "cross_memory") return MPIX_RMA_PATH_CROSS_MEMORY;
-  bool const rdma = parameter("rdma", "auto") == "emulated" && (paths == "auto" || paths == "rdma");
-  return rdma ? MPIX_RMA_PATH_RDMA : MPIX_RMA_PATH_AGENT;
+  bool const network = parameter("network", "auto") == "emulated" && (paths == "auto" || paths == "network");
+  return network ? MPIX_RMA_PATH_NETWORK : MPIX_RMA_PATH_MESSAGE;
 }
 
 MPIX_RMA_Path_statistics statistics_of(int rank, MPI_Comm comm = MPI_COMM_WORLD) {
@@ -53,7 +53,7 @@ MPIX_RMA_Path_statistics statistics_of(int rank, MPI_Comm comm = MPI_COMM_WORLD)
 /// for.
 void await_key(int rank, char* target) {
   char byte = 0;
-  auto const by_key = [=] { return statistics_of(rank).operations[MPIX_RMA_PATH_RDMA]; };
+  auto const by_key = [=] { return statistics_of(rank).operations[MPIX_RMA_PATH_NETWORK]; };
   for (MPI_Count const before = by_key(); by_key() == before;)
     ASSERT_EQ(transfer(MPIX_RMA_GET, &byte, 1, MPI_CHAR, rank, target, MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
 }
@@ -81,7 +81,7 @@ void expect_growth(MPIX_RMA_Path_statistics const& before, MPIX_RMA_Path_statist
 
 /// The paths on which the agent executes an operation: UCX does not compute and is not used for many small
 /// pieces, and an update that must be one instruction of a processor does not go through the kernel.
-enum class Served { everywhere, not_by_rdma, directly };
+enum class Served { everywhere, not_by_network, directly };
 
 /// One use of the library: the effect of a call on the counts.
 struct Use {
@@ -135,11 +135,11 @@ Use const uses[] = {
        EXPECT_EQ(transfer(MPIX_RMA_GET, doubles, 8, MPI_DOUBLE, rank, target, MPIX_RMA_ATTR_BLOCKING),
                  MPI_SUCCESS);
      }},
-    {"accumulate", 64, Served::not_by_rdma,
+    {"accumulate", 64, Served::not_by_network,
      [](int rank, char* target) {
        EXPECT_EQ(transfer(MPIX_RMA_ACCUMULATE, doubles, 8, MPI_DOUBLE, rank, target), MPI_SUCCESS);
      }},
-    {"strided put", 12, Served::not_by_rdma, &put_strided},
+    {"strided put", 12, Served::not_by_network, &put_strided},
     {"put with a request", 64, Served::everywhere, &put_with_request},
     {"fetch and add", 8, Served::directly, &fetch_and_add},
     {"nothing", 0, Served::everywhere,
@@ -151,9 +151,9 @@ Use const uses[] = {
 int path_of(Use const& use, bool neighbour) {
   int const path = path_to(neighbour);
   bool const suits = use.served == Served::everywhere ||
-                     (use.served == Served::not_by_rdma && path != MPIX_RMA_PATH_RDMA) ||
+                     (use.served == Served::not_by_network && path != MPIX_RMA_PATH_NETWORK) ||
                      path == MPIX_RMA_PATH_DIRECT;
-  return suits ? path : MPIX_RMA_PATH_AGENT;
+  return suits ? path : MPIX_RMA_PATH_MESSAGE;
 }
 
 TEST(Statistics, count_every_operation_once) {
@@ -162,7 +162,7 @@ TEST(Statistics, count_every_operation_once) {
   std::vector<int> const near = neighbours();
   for (int rank = 0; rank < memory.size(); ++rank) {
     bool const neighbour = near[static_cast<std::size_t>(rank)] != 0;
-    if (path_to(neighbour) == MPIX_RMA_PATH_RDMA) await_key(rank, memory.at(rank, Memory::allocated));
+    if (path_to(neighbour) == MPIX_RMA_PATH_NETWORK) await_key(rank, memory.at(rank, Memory::allocated));
     for (Use const& use : uses) {
       auto const before = statistics_of(rank);
       for (int i = 0; i < repetitions; ++i) use.call(rank, memory.at(rank, Memory::allocated, 64));
@@ -228,8 +228,8 @@ TEST(Statistics, messages_that_were_sent_are_those_that_were_executed) {
   MPI_Alltoall(sent.data(), 1, MPI_COUNT, arrived.data(), 1, MPI_COUNT, world);
   for (int rank = 0; rank < memory.size(); ++rank)
     EXPECT_EQ(statistics_of(rank).messages_executed, arrived[static_cast<std::size_t>(rank)]) << rank;
-  bool const agent_only = parameter("path", "auto") == "agent";
-  if (agent_only) {
+  bool const only_messages = parameter("path", "auto") == "message";
+  if (only_messages) {
     EXPECT_GE(sent[0], 4);
   }
   MPI_Barrier(world);

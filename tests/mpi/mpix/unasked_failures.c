@@ -1,5 +1,5 @@
-/* Operations that fail at the target and whose errors the program does not ask for. Rank 0 issues them; the argument says
- * how. Started with two ranks and osc_mpix_path=agent, where failures come after the call. */
+/* Operations that fail at the target and whose errors the program does not ask for. Rank 0 issues them; the
+ * argument says how. Started with two ranks and osc_mpix_path=message, where failures come after the call. */
 #define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <stdio.h>

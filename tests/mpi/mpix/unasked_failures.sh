@@ -18,7 +18,7 @@ run() {
   status=0
   $mpirun -np 2 "$program" "$1" > "$log" 2>&1 || status=$?
 }
-export MPIX_PATH=agent OMPI_MCA_osc_mpix_path=agent
+export MPIX_PATH=message OMPI_MCA_osc_mpix_path=message
 
 told="MPI_Finalize: 3 operations failed without being reported; the first:"
 operation="an accumulate of 24 bytes at address 0x[0-9a-f]*"

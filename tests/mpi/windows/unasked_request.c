@@ -1,5 +1,6 @@
-/* A get on a window that fails at the target, of a program without MPIX: its request outlives the window, and is then waited
- * for or, with the argument "free", freed. Started with two ranks and osc_mpix_path=agent. */
+/* A get on a window that fails at the target, of a program without MPIX: its request outlives the window, and
+ * is then waited for or, with the argument "free", freed. Started with two ranks and osc_mpix_path=message.
+ */
 #define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <stdio.h>

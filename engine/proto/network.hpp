@@ -12,8 +12,8 @@
 #include "engine/net/ucx_context.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/op/operation.hpp"
+#include "engine/origin/network_state.hpp"
 #include "engine/origin/peer.hpp"
-#include "engine/origin/rdma_state.hpp"
 
 namespace mpixrma::engine {
 
@@ -21,7 +21,7 @@ namespace mpixrma::engine {
 /// without the target's processor. `interfaces`: as in mpix_engine_config.
 bool hardware_rdma_present(char const* interfaces, Log const& log);
 
-class RdmaPath {
+class NetworkProtocol {
  public:
   /// Whether this path is worthwhile for the transfer if the memory is registered.
   static bool suits(RmaOp const& transfer) noexcept;

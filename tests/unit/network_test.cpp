@@ -8,16 +8,16 @@
 #include <thread>
 #include <vector>
 
-#include "engine/proto/rdma.hpp"
+#include "engine/proto/network.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/stopped.hpp"
 
 namespace mpixrma::engine {
 namespace {
 
-void only_rdma(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_RDMA;
-  config.rdma_without_hardware = 1;
+void only_network(mpix_engine_config& config) {
+  config.paths = MPIX_ENGINE_PATH_NETWORK;
+  config.network_without_hardware = 1;
 }
 
 /// Issues an operation that is not waited for individually.
@@ -30,7 +30,7 @@ void complete_all(Rank& rank) { rank.engine().complete(rank.peer(1), UINT64_MAX)
 
 /// Repeats a get and a put of the same memory, with `between` in between; the get must come first.
 void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
-  run_job(2, only_rdma, [=](Rank& rank) {
+  run_job(2, only_network, [=](Rank& rank) {
     constexpr std::size_t words = 8192;
     std::vector<std::int64_t> memory(words, 0);
     ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
@@ -48,22 +48,22 @@ void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
         complete_all(rank);
         ASSERT_EQ(std::count(got.begin(), got.end(), round - 1), static_cast<std::ptrdiff_t>(words));
       }
-      EXPECT_GE(rank.engine().statistics().traffic.operations_by(Path::rdma), 120u);
+      EXPECT_GE(rank.engine().statistics().traffic.operations_by(Path::network), 120u);
     }
     rank.barrier();
   });
 }
 
-TEST(Rdma, ordered_get_is_not_overtaken_by_an_ordered_put) {
+TEST(Network, ordered_get_is_not_overtaken_by_an_ordered_put) {
   get_then_put(Guarantee::ordered, [](Rank&) {});
 }
 
-TEST(Rdma, fence_holds_for_gets_too) {
+TEST(Network, fence_holds_for_gets_too) {
   get_then_put(Guarantee::none, [](Rank& rank) { rank.engine().fence(rank.peer(1), UINT64_MAX); });
 }
 
-TEST(Rdma, complete_covers_what_the_thread_has_put_while_another_thread_completes) {
-  run_job(2, only_rdma, [](Rank& rank) {
+TEST(Network, complete_covers_what_the_thread_has_put_while_another_thread_completes) {
+  run_job(2, only_network, [](Rank& rank) {
     constexpr std::size_t words = 4096;
     std::vector<std::int64_t> memory(2 * words, 0);
     ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
@@ -92,8 +92,8 @@ TEST(Rdma, complete_covers_what_the_thread_has_put_while_another_thread_complete
   });
 }
 
-TEST(Rdma, many_requests_for_remote_completion_share_flushes) {
-  run_job(2, only_rdma, [](Rank& rank) {
+TEST(Network, many_requests_for_remote_completion_share_flushes) {
+  run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);
     ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
     rank.show(0, memory.data());
@@ -127,8 +127,8 @@ TEST(Rdma, many_requests_for_remote_completion_share_flushes) {
   });
 }
 
-TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) {
-  run_job(2, only_rdma, [](Rank& rank) {
+TEST(Network, an_unregistered_address_is_asked_for_once_until_the_segments_change) {
+  run_job(2, only_network, [](Rank& rank) {
     constexpr std::uint64_t puts = 200;
     std::vector<std::int64_t> memory(100, 0);
     rank.show(0, memory.data());
@@ -152,9 +152,9 @@ TEST(Rdma, an_unregistered_address_is_asked_for_once_until_the_segments_change) 
     // The agent's answers show that the segments have changed, and later that there is a key.
     if (rank.rank() == 0) {
       await_key(rank, 1, rank.shown(1, 0));
-      std::uint64_t const before = rank.engine().statistics().traffic.operations_by(Path::rdma);
+      std::uint64_t const before = rank.engine().statistics().traffic.operations_by(Path::network);
       put_all(2);
-      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::rdma), before + puts);
+      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::network), before + puts);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -169,7 +169,7 @@ enum class Named { address, exposure };
 
 /// The target is stopped after its first contact, by an operation on other memory: it answers nothing.
 void put_to_stopped_target(Named named) {
-  run_job(2, only_rdma, [named](Rank& rank) {
+  run_job(2, only_network, [named](Rank& rank) {
     constexpr std::size_t puts = 100;
     std::vector<std::int64_t> memory(puts, 0);
     std::int64_t contact = 0;
@@ -209,7 +209,7 @@ void put_to_stopped_target(Named named) {
         rank.engine().wait_until([&] { return waiter.complete.load(); });
         EXPECT_EQ(waiter.status, Status::ok);
       }
-      auto const by_key = [&] { return rank.engine().statistics().traffic.operations_by(Path::rdma); };
+      auto const by_key = [&] { return rank.engine().statistics().traffic.operations_by(Path::network); };
       EXPECT_EQ(by_key(), 0u);
       rank.show(4, rank.engine().statistics().traffic.messages_sent);
       // The answer, or the next one, brings the key.
@@ -227,14 +227,16 @@ void put_to_stopped_target(Named named) {
   });
 }
 
-TEST(Rdma, PutsWithoutAKeyDoNotWaitForStoppedTarget) { put_to_stopped_target(Named::address); }
+TEST(Network, PutsWithoutAKeyDoNotWaitForStoppedTarget) { put_to_stopped_target(Named::address); }
 
-TEST(Rdma, PutsToAnExposureWithoutAKeyDoNotWaitForStoppedTarget) { put_to_stopped_target(Named::exposure); }
+TEST(Network, PutsToAnExposureWithoutAKeyDoNotWaitForStoppedTarget) {
+  put_to_stopped_target(Named::exposure);
+}
 
 /// Puts change from messages to UCX while the key arrives; the memory is registered anew in each round.
 void put_while_key_arrives(Guarantee guarantees) {
   auto const many_messages = [](mpix_engine_config& config) {
-    only_rdma(config);
+    only_network(config);
     config.fragment_bytes = 4096;  // messages still wait for credit when the key has arrived
     config.window_bytes = 16384;
   };
@@ -251,11 +253,11 @@ void put_while_key_arrives(Guarantee guarantees) {
       rank.barrier();
       if (rank.rank() == 0) {
         auto const traffic = [&] { return rank.engine().statistics().traffic; };
-        std::uint64_t const before = traffic().operations_by(Path::rdma);
-        std::uint64_t const messages_before = traffic().operations_by(Path::agent);
+        std::uint64_t const before = traffic().operations_by(Path::network);
+        std::uint64_t const messages_before = traffic().operations_by(Path::message);
         std::deque<std::vector<std::int64_t>> sent;
         std::int64_t value = 0;
-        while (traffic().operations_by(Path::rdma) < before + 3) {
+        while (traffic().operations_by(Path::network) < before + 3) {
           if (sent.size() == 64) {
             complete_all(rank);
             sent.clear();
@@ -268,7 +270,7 @@ void put_while_key_arrives(Guarantee guarantees) {
         complete_all(rank);
         ASSERT_EQ(std::count(found.begin(), found.end(), value), static_cast<std::ptrdiff_t>(words))
             << "round " << round;
-        by_message += traffic().operations_by(Path::agent) - messages_before;
+        by_message += traffic().operations_by(Path::message) - messages_before;
         rank.show(1, static_cast<std::uint64_t>(value));
       }
       rank.barrier();
@@ -286,25 +288,25 @@ void put_while_key_arrives(Guarantee guarantees) {
   });
 }
 
-TEST(Rdma, OrderedPutsKeepTheirOrderWhileTheKeyArrives) { put_while_key_arrives(Guarantee::ordered); }
+TEST(Network, OrderedPutsKeepTheirOrderWhileTheKeyArrives) { put_while_key_arrives(Guarantee::ordered); }
 
-TEST(Rdma, OverlappingPutsKeepTheirOrderWhileTheKeyArrives) {
+TEST(Network, OverlappingPutsKeepTheirOrderWhileTheKeyArrives) {
   put_while_key_arrives(Guarantee::overlap_ordered);
 }
 
 /// Captures the engine's output from before the body of a test.
 void expect_hardware(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_RDMA;
-  config.rdma_expected = 1;
+  config.paths = MPIX_ENGINE_PATH_NETWORK;
+  config.network_hardware_expected = 1;
   ::testing::internal::CaptureStderr();
 }
 
 /// Registered memory that is protected later: UCX's emulation would end the target's process.
-TEST(Rdma, ExpectationOfHardwareDoesNotAcceptEmulation) {
+TEST(Network, ExpectationOfHardwareDoesNotAcceptEmulation) {
   if (hardware_rdma_present(nullptr, common_log)) GTEST_SKIP() << "the network puts and gets in hardware";
   run_job(2, expect_hardware, [](Rank& rank) {
     std::string const written = ::testing::internal::GetCapturedStderr();
-    EXPECT_NE(written.find("rdma=always has no effect"), std::string::npos) << written;
+    EXPECT_NE(written.find("network=always has no effect"), std::string::npos) << written;
     constexpr std::size_t bytes = 4096;
     void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_EQ(rank.engine().attach(memory, bytes), Status::ok);
@@ -322,15 +324,15 @@ TEST(Rdma, ExpectationOfHardwareDoesNotAcceptEmulation) {
     rank.barrier();
     if (rank.rank() == 0) {
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::bad_address);
-      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::rdma), 0u);
+      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::network), 0u);
     }
     rank.barrier();
     ::munmap(memory, bytes);
   });
 }
 
-TEST(Rdma, memory_is_taken_back_from_under_running_transfers) {
-  run_job(2, only_rdma, [](Rank& rank) {
+TEST(Network, memory_is_taken_back_from_under_running_transfers) {
+  run_job(2, only_network, [](Rank& rank) {
     constexpr std::size_t bytes = 1 << 20;
     std::vector<char> memory(bytes);
     rank.show(0, memory.data());

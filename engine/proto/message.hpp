@@ -19,14 +19,14 @@
 #include "engine/net/transport.hpp"
 #include "engine/op/operation.hpp"
 #include "engine/origin/fragment.hpp"
+#include "engine/origin/network_state.hpp"
 #include "engine/origin/outstanding.hpp"
 #include "engine/origin/peer.hpp"
-#include "engine/origin/rdma_state.hpp"
 #include "engine/sync/lock_table.hpp"
 
 namespace mpixrma::engine {
 
-class AgentPath {
+class MessageProtocol {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
@@ -42,8 +42,8 @@ class AgentPath {
   /// Called when the owner of a segment revokes it, until it returns true.
   using RevokeHandler = std::function<bool(Peer&, std::uint64_t number, RemoteAddress base)>;
 
-  AgentPath(Transport& transport, Connections& connections, Credentials const& credentials,
-            Settings const& settings, LockTable& locks, Log const& log)
+  MessageProtocol(Transport& transport, Connections& connections, Credentials const& credentials,
+                  Settings const& settings, LockTable& locks, Log const& log)
       : transport_(transport),
         connections_(connections),
         credentials_(credentials),

@@ -7,16 +7,16 @@
 #include <random>
 #include <vector>
 
-#include "engine/net/mailbox.hpp"
+#include "engine/net/ring.hpp"
 #include "engine/origin/peer_state.hpp"
-#include "tests/support/mailbox_target.hpp"
 #include "tests/support/random_layout.hpp"
+#include "tests/support/ring_target.hpp"
 
 namespace mpixrma::engine {
 namespace {
 
 using test::at;
-using test::MailboxTarget;
+using test::RingTarget;
 using test::Ways;
 using test::with_target;
 
@@ -147,7 +147,7 @@ void look_now_and_then(Engine& engine) {
 }
 
 void without_kernel(mpix_engine_config& config) {
-  config.paths = MPIX_ENGINE_PATH_AGENT | MPIX_ENGINE_PATH_DIRECT;
+  config.paths = MPIX_ENGINE_PATH_RING | MPIX_ENGINE_PATH_DIRECT;
 }
 
 struct Case {
@@ -156,16 +156,16 @@ struct Case {
   bool always_looks;
 };
 
-class StagedMail : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Targets, StagedMail,
+class StagedRing : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Targets, StagedRing,
                          ::testing::Values(Case{"looks", true, true},
                                            Case{"looks_without_kernel", false, true},
                                            Case{"stops", true, false},
                                            Case{"stops_without_kernel", false, false}),
                          [](auto const& instance) { return std::string(instance.param.name); });
 
-MailboxTarget target_of(Case const& test_case) {
-  MailboxTarget target{.words = many_words, .ways = Ways::any};
+RingTarget target_of(Case const& test_case) {
+  RingTarget target{.words = many_words, .ways = Ways::any};
   if (!test_case.always_looks) target.look = look_now_and_then;
   return target;
 }
@@ -177,7 +177,7 @@ auto configuration_of(Case const& test_case) {
   };
 }
 
-TEST_P(StagedMail, agrees_with_a_model) {
+TEST_P(StagedRing, agrees_with_a_model) {
   std::uint64_t const seed = test::seed();
   with_target(
       1, configuration_of(GetParam()),
@@ -186,13 +186,13 @@ TEST_P(StagedMail, agrees_with_a_model) {
         for (int i = 0; i < 300 / test::slowness && !::testing::Test::HasFailure(); ++i) model.operate();
         model.compare();
         auto const traffic = rank.engine().traffic(Rank::process_of(1));
-        EXPECT_TRUE(!GetParam().always_looks || traffic.operations_by(Path::agent) != 0);
+        EXPECT_TRUE(!GetParam().always_looks || traffic.operations_by(Path::ring) != 0);
       },
       [](std::int64_t const*) {}, target_of(GetParam()));
 }
 
 /// Each element of each origin's arrays is added exactly once.
-TEST_P(StagedMail, no_update_of_several_origins_is_lost) {
+TEST_P(StagedRing, no_update_of_several_origins_is_lost) {
   constexpr int origins = 3;
   constexpr int updates = 60;
   constexpr int elements = 3000;
@@ -216,7 +216,7 @@ TEST_P(StagedMail, no_update_of_several_origins_is_lost) {
 }
 
 /// An unmapped address is detected in any fragment.
-TEST_P(StagedMail, refuses_wrong_addresses) {
+TEST_P(StagedRing, refuses_wrong_addresses) {
   with_target(
       1, configuration_of(GetParam()),
       [](Rank& rank, Peer& peer, std::int64_t* there) {
@@ -238,7 +238,7 @@ TEST_P(StagedMail, refuses_wrong_addresses) {
 }
 
 /// More dimensions than requests describe.
-TEST_P(StagedMail, leaves_what_it_cannot_describe_to_others) {
+TEST_P(StagedRing, leaves_what_it_cannot_describe_to_others) {
   with_target(
       1, configuration_of(GetParam()),
       [](Rank& rank, Peer& peer, std::int64_t* there) {
@@ -295,11 +295,11 @@ TEST(StagedRequest, is_not_believed) {
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         std::int64_t value = 0;
         ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, &value, at(there, 0), 8)), Status::ok);
-        Mailbox& mailbox = peer.state().segments->mailbox();
+        Ring& ring = peer.state().segments->ring();
         for (std::size_t i = 0; i <= std::size(spoils); ++i) {
-          MailSlot* const slot = mailbox.claim(i, ::getpid());
+          RingSlot* const slot = ring.claim(i, ::getpid());
           ASSERT_NE(slot, nullptr);
-          StagedRequest& staged = mailbox.staged_of(*slot);
+          StagedRequest& staged = ring.staged_of(*slot);
           staged.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
           staged.header.sequence = 1;
           staged.header.address = at(there, 0);
@@ -308,12 +308,12 @@ TEST(StagedRequest, is_not_believed) {
           bool const spoilt = i < std::size(spoils);
           if (spoilt) spoils[i](staged);
           slot->content().staging = i % 2 == 0 ? Staging::cached : Staging::past_caches;
-          mailbox.post(*slot);
+          ring.post(*slot);
           while (!slot->is_answered()) rank.engine().progress();
           EXPECT_EQ(slot->content().status,
                     static_cast<std::uint8_t>(spoilt ? Status::malformed : Status::ok))
               << i;
-          mailbox.free(*slot);
+          ring.free(*slot);
           ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, &value, at(there, 0), 8)), Status::ok);
           EXPECT_EQ(value, spoilt ? 0 : 0x0101010101010101) << i;
         }

@@ -15,7 +15,7 @@
 namespace mpixrma::engine {
 
 /// The two processes of an operation, and its conditions.
-struct MailRoute {
+struct RingRoute {
   std::uint64_t origin;  ///< process
   Peer& peer;
   bool held;                          ///< the caller holds the stripes that the guarantees require
@@ -28,6 +28,6 @@ struct MailRoute {
 /// Returns nullopt if the operation is unsuitable, or the target has not polled for `patience`; if it stopped
 /// polling in the middle, `left` receives the remaining ranges. Returns bad_origin if the memory of a put or
 /// get is not mapped, or else the target's status.
-std::optional<Status> deliver(RmaOp const& operation, MailRoute const& route, std::vector<DataRange>* left);
+std::optional<Status> deliver(RmaOp const& operation, RingRoute const& route, std::vector<DataRange>* left);
 
 }  // namespace mpixrma::engine

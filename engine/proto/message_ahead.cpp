@@ -1,12 +1,12 @@
-/// AgentPath: operations that are sent ahead of others.
+/// MessageProtocol: operations that are sent ahead of others.
 #include <vector>
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/agent_path.hpp"
+#include "engine/proto/message.hpp"
 
 namespace mpixrma::engine {
 
-Issued AgentPath::issue_ahead(Peer& peer, RmaOp const& operation) {
+Issued MessageProtocol::issue_ahead(Peer& peer, RmaOp const& operation) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
@@ -27,7 +27,7 @@ Issued AgentPath::issue_ahead(Peer& peer, RmaOp const& operation) {
 }
 
 /// Unsent messages keep their positions before those of the entry.
-void AgentPath::send_all(Outstanding& entry) {
+void MessageProtocol::send_all(Outstanding& entry) {
   Peer& peer = *entry.peer;
   MessageStream& stream = peer.state().messages;
   if (stream.is_joining()) send_joined(peer);
@@ -52,7 +52,7 @@ void AgentPath::send_all(Outstanding& entry) {
   stream.sent_quiet = quiet;
 }
 
-std::uint64_t AgentPath::newest_ahead(Peer const& peer) const noexcept {
+std::uint64_t MessageProtocol::newest_ahead(Peer const& peer) const noexcept {
   for (auto const& [known, newest] : ahead_) {
     if (known == &peer) return newest;
   }

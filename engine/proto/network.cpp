@@ -1,4 +1,4 @@
-#include "engine/proto/rdma.hpp"
+#include "engine/proto/network.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -23,7 +23,7 @@ RemoteAddress begin_of(RmaOp const& transfer) noexcept {
 }
 
 /// Returns the key for the range, or nullptr.
-RemoteKey* find_key(RdmaState& state, RemoteAddress begin, std::size_t bytes) noexcept {
+RemoteKey* find_key(NetworkState& state, RemoteAddress begin, std::size_t bytes) noexcept {
   auto const next = state.keys.upper_bound(begin);
   if (next == state.keys.begin()) return nullptr;
   auto& [base, key] = *std::prev(next);
@@ -32,12 +32,12 @@ RemoteKey* find_key(RdmaState& state, RemoteAddress begin, std::size_t bytes) no
 
 }  // namespace
 
-RdmaState const& RdmaState::none() noexcept {
-  static RdmaState const empty;
+NetworkState const& NetworkState::none() noexcept {
+  static NetworkState const empty;
   return empty;
 }
 
-bool RdmaPath::suits(RmaOp const& transfer) noexcept {
+bool NetworkProtocol::suits(RmaOp const& transfer) noexcept {
   // Locking and counting are done by the target's agent.
   if (notifies(transfer)) return false;
   if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
@@ -49,19 +49,19 @@ bool RdmaPath::suits(RmaOp const& transfer) noexcept {
   return long_runs(transfer.target_layout) && long_runs(transfer.origin_layout);
 }
 
-RemoteKey* RdmaPath::find_key(Peer& peer, RmaOp const& transfer) noexcept {
-  RdmaState* const state = peer.state().rdma_if_any();
+RemoteKey* NetworkProtocol::find_key(Peer& peer, RmaOp const& transfer) noexcept {
+  NetworkState* const state = peer.state().network_if_any();
   if (state == nullptr) return nullptr;
   Extent const extent = transfer.target_layout.extent();
   return engine::find_key(*state, begin_of(transfer), static_cast<std::size_t>(extent.end - extent.begin));
 }
 
-std::optional<KeyQuestion> RdmaPath::open_question(Peer& peer, RmaOp const& transfer) noexcept {
+std::optional<KeyQuestion> NetworkProtocol::open_question(Peer& peer, RmaOp const& transfer) noexcept {
   if (!suits(transfer)) return std::nullopt;
   ExposureId const exposure = transfer.exposed.target;
   RemoteAddress begin = begin_of(transfer);
   KeyQuestion const question{exposure == ExposureId::none ? begin : 0, exposure};
-  RdmaState* const state = peer.state().rdma_if_any();
+  NetworkState* const state = peer.state().network_if_any();
   if (state == nullptr) return question;
   if (state->question != 0 || state->asked == question) return std::nullopt;
   if (exposure != ExposureId::none) {
@@ -75,15 +75,15 @@ std::optional<KeyQuestion> RdmaPath::open_question(Peer& peer, RmaOp const& tran
   return answered ? std::nullopt : std::optional(question);
 }
 
-RemoteExposure* RdmaPath::find_exposure(Peer& peer, RmaOp const& transfer) noexcept {
-  RdmaState* const state = peer.state().rdma_if_any();
+RemoteExposure* NetworkProtocol::find_exposure(Peer& peer, RmaOp const& transfer) noexcept {
+  NetworkState* const state = peer.state().network_if_any();
   if (state == nullptr) return nullptr;
   auto const found = state->exposures.find(transfer.exposed.target);
   return found != state->exposures.end() ? &found->second : nullptr;
 }
 
-void RdmaPath::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key) {
-  RdmaState& state = peer.state().make_rdma();
+void NetworkProtocol::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key) {
+  NetworkState& state = peer.state().make_network();
   if (answer.exposure != 0 && !state.revoked.contains(answer.exposure)) {
     Exposure const exposure{answer.exposed_base, answer.exposed_length, static_cast<Rights>(answer.rights)};
     RemoteExposure& known =
@@ -112,9 +112,9 @@ void RdmaPath::learn(Peer& peer, wire::SegmentReply const& answer, std::span<std
   state.keys.emplace(answer.base, made);
 }
 
-bool RdmaPath::revoke(Peer& peer, std::uint64_t number, RemoteAddress base) {
-  if (peer.state().rdma_if_any() == nullptr) return true;
-  RdmaState& state = peer.state().make_rdma();
+bool NetworkProtocol::revoke(Peer& peer, std::uint64_t number, RemoteAddress base) {
+  if (peer.state().network_if_any() == nullptr) return true;
+  NetworkState& state = peer.state().make_network();
   if (auto const known = state.keys.find(base); known != state.keys.end() && known->second.number == number) {
     state.revoked.emplace(number, known->second);
     state.keys.erase(known);
@@ -131,8 +131,8 @@ bool RdmaPath::revoke(Peer& peer, std::uint64_t number, RemoteAddress base) {
   return true;
 }
 
-void RdmaPath::forget_all(Peer& peer) noexcept {
-  RdmaState* const state = peer.state().rdma_if_any();
+void NetworkProtocol::forget_all(Peer& peer) noexcept {
+  NetworkState* const state = peer.state().network_if_any();
   if (state == nullptr) return;
   for (auto const& [base, key] : state->keys) ucp_rkey_destroy(key.key);
   for (auto const& [number, key] : state->revoked) {
@@ -145,7 +145,7 @@ void RdmaPath::forget_all(Peer& peer) noexcept {
 }
 
 /// An operation until UCX has completed all its parts and, if required, a flush has ended.
-struct RdmaOperation {
+struct NetworkOperation {
   Peer* peer;
   Completion* completion;
   std::uint32_t context;
@@ -169,7 +169,7 @@ ucp_request_param_t callback_of(ucp_send_nbx_callback_t callback, void* argument
   return param;
 }
 
-void tell(RdmaOperation& operation) {
+void tell(NetworkOperation& operation) {
   if (std::exchange(operation.told, true)) return;
   if (operation.completion != nullptr) {
     operation.completion->done(*operation.completion, operation.status, operation.bytes);
@@ -180,26 +180,26 @@ void tell(RdmaOperation& operation) {
 }
 
 /// Ends the operation if all its parts are done.
-void settle(RdmaOperation& operation) {
+void settle(NetworkOperation& operation) {
   if (operation.parts != 0) return;
-  RdmaState& state = operation.peer->state().make_rdma();
+  NetworkState& state = operation.peer->state().make_network();
   state.pending.erase(operation.number);
   if (!operation.flushed && !failed(operation.status)) return;
   state.awaiting_flush.erase(operation.number);
-  std::unique_ptr<RdmaOperation> const owned(&operation);
-  if (operation.peer->state().location.same_machine) --operation.peer->state().unannounced_rdma->count;
+  std::unique_ptr<NetworkOperation> const owned(&operation);
+  if (operation.peer->state().location.same_machine) --operation.peer->state().unannounced_transfers->count;
   tell(operation);
 }
 
 void on_part_done(void* request, ucs_status_t status, void* argument) {
   ucp_request_free(request);
-  auto& operation = *static_cast<RdmaOperation*>(argument);
+  auto& operation = *static_cast<NetworkOperation*>(argument);
   if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
   --operation.parts;
   settle(operation);
 }
 
-Status post(RdmaOperation& operation, OpKind direction, std::byte* local, std::size_t bytes,
+Status post(NetworkOperation& operation, OpKind direction, std::byte* local, std::size_t bytes,
             RemoteAddress remote, ucp_rkey_h key) {
   ucp_request_param_t const param = callback_of(&on_part_done, &operation);
   ucp_ep_h const endpoint = operation.peer->state().messages.endpoint;
@@ -212,7 +212,7 @@ Status post(RdmaOperation& operation, OpKind direction, std::byte* local, std::s
 }
 
 /// Posts a put or get for each run that is contiguous on both sides.
-void post_runs(RdmaOperation& operation, RmaOp const& transfer, ucp_rkey_h key) {
+void post_runs(NetworkOperation& operation, RmaOp const& transfer, ucp_rkey_h key) {
   LayoutCursor here(transfer.origin_layout);
   LayoutCursor there(transfer.target_layout);
   Segment a{0, 0};
@@ -246,7 +246,7 @@ OperationKind kind_of(RmaOp const& transfer) noexcept {
 }
 
 void end_flush(Flush const& flush, ucs_status_t status) {
-  RdmaState& state = flush.peer->state().make_rdma();
+  NetworkState& state = flush.peer->state().make_network();
   state.flushing = false;
   state.flushed = flush.covers;
   for (auto it = state.unflushed.begin(); it != state.unflushed.end();) {
@@ -255,7 +255,7 @@ void end_flush(Flush const& flush, ucs_status_t status) {
     it = it->second <= flush.covers ? state.unflushed.erase(it) : std::next(it);
   }
   while (!state.awaiting_flush.empty() && state.awaiting_flush.begin()->first <= flush.covers) {
-    RdmaOperation& operation = *state.awaiting_flush.begin()->second;
+    NetworkOperation& operation = *state.awaiting_flush.begin()->second;
     state.awaiting_flush.erase(state.awaiting_flush.begin());
     operation.flushed = true;
     if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
@@ -266,7 +266,7 @@ void end_flush(Flush const& flush, ucs_status_t status) {
 
 /// At most one flush per endpoint, because UCX counts flushes in few bits.
 void start_flush(Peer& peer) {
-  RdmaState& state = peer.state().make_rdma();
+  NetworkState& state = peer.state().make_network();
   if (state.flushing) return;
   state.flushing = true;
   auto flush = std::make_unique<Flush>(Flush{&peer, state.issued});
@@ -287,8 +287,8 @@ void start_flush(Peer& peer) {
 
 }  // namespace
 
-Issued RdmaPath::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key) {
-  RdmaState& state = peer.state().make_rdma();
+Issued NetworkProtocol::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key) {
+  NetworkState& state = peer.state().make_network();
   std::uint64_t const number = ++state.issued;
   key.newest_use = number;
   bool const put = transfer.kind == OpKind::put;
@@ -296,19 +296,19 @@ Issued RdmaPath::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key) {
       put && transfer.completion != nullptr && has(transfer.guarantees, Guarantee::remote_completion);
   if (has(transfer.guarantees, Guarantee::ordered)) state.newest_ordered = number;
   std::size_t const bytes = transfer.target_layout.size();
-  auto owned = std::make_unique<RdmaOperation>(
-      RdmaOperation{&peer,
-                    transfer.completion,
-                    transfer.context,
-                    number,
-                    bytes,
-                    1,
-                    !remote,
-                    Status::ok,
-                    false,
-                    kind_of(transfer),
-                    {transfer.target, bytes, transfer.target_layout.is_contiguous(), ExposureId::none}});
-  RdmaOperation& operation = *owned;
+  auto owned = std::make_unique<NetworkOperation>(
+      NetworkOperation{&peer,
+                       transfer.completion,
+                       transfer.context,
+                       number,
+                       bytes,
+                       1,
+                       !remote,
+                       Status::ok,
+                       false,
+                       kind_of(transfer),
+                       {transfer.target, bytes, transfer.target_layout.is_contiguous(), ExposureId::none}});
+  NetworkOperation& operation = *owned;
   state.pending.emplace(number, &operation);
   post_runs(operation, transfer, key.key);
   --operation.parts;
@@ -322,7 +322,7 @@ Issued RdmaPath::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key) {
   if (ended) state.pending.erase(number);
   if (ended && (operation.flushed || failed(operation.status))) return {operation.status, true, sequence};
   (void)owned.release();  // settle() frees it
-  if (peer.state().location.same_machine) ++peer.state().unannounced_rdma->count;
+  if (peer.state().location.same_machine) ++peer.state().unannounced_transfers->count;
   if (remote) {
     state.awaiting_flush.emplace(number, &operation);
     start_flush(peer);
@@ -330,15 +330,15 @@ Issued RdmaPath::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key) {
   return {Status::ok, false, sequence};
 }
 
-void RdmaPath::lose(Peer& peer) {
-  if (peer.state().rdma_if_any() == nullptr) return;
-  RdmaState& state = peer.state().make_rdma();
+void NetworkProtocol::lose(Peer& peer) {
+  if (peer.state().network_if_any() == nullptr) return;
+  NetworkState& state = peer.state().make_network();
   for (auto const& [number, operation] : state.pending) {
     operation->status = Status::transport;
     tell(*operation);
   }
   while (!state.awaiting_flush.empty()) {
-    RdmaOperation& operation = *state.awaiting_flush.begin()->second;
+    NetworkOperation& operation = *state.awaiting_flush.begin()->second;
     state.awaiting_flush.erase(state.awaiting_flush.begin());
     operation.status = Status::transport;
     operation.flushed = true;
@@ -350,8 +350,8 @@ void RdmaPath::lose(Peer& peer) {
   state.exposures.clear();
 }
 
-bool RdmaPath::reached(Peer& peer, std::uint64_t number) {
-  RdmaState const& state = peer.state().rdma();
+bool NetworkProtocol::reached(Peer& peer, std::uint64_t number) {
+  NetworkState const& state = peer.state().network();
   if (peer.state().messages.broken) return true;
   if (state.needs_flush(number)) start_flush(peer);
   return state.reached(number);

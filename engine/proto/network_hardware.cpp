@@ -6,7 +6,7 @@
 
 #include "engine/net/network_devices.hpp"
 #include "engine/net/ucx_context.hpp"
-#include "engine/proto/rdma.hpp"
+#include "engine/proto/network.hpp"
 
 namespace mpixrma::engine {
 

@@ -65,17 +65,17 @@ class Gaps {
   std::uint32_t version_ = 0;
 };
 
-struct RdmaOperation;
+struct NetworkOperation;
 
 /// Unfinished UCX put and get operations to processes of this machine. Over shared memory UCX may complete
 /// them only when polled. One counter per channel, under its lock.
-struct UnannouncedRdma {
+struct UnannouncedTransfers {
   std::size_t count = 0;
 };
 
 /// Operations are numbered from 1 in issue order. A get has ended when UCX completes it; a put has ended when
 /// UCX has released its buffer and a flush that was started later has ended.
-struct RdmaState {
+struct NetworkState {
   std::map<RemoteAddress, RemoteKey> keys;  ///< by base of the segment; segments do not overlap
   std::map<ExposureId, RemoteExposure> exposures;
   /// Keys and exposures by number, dropped as soon as no operation uses them. An exposure has no key.
@@ -90,12 +90,12 @@ struct RdmaState {
   std::uint64_t flushed = 0;         ///< puts up to here are in the target's memory
   std::uint64_t fence = 0;           ///< a fence: these operations must end before any operation issued later
   bool flushing = false;             ///< a flush of the endpoint is in progress
-  std::map<std::uint64_t, RdmaOperation*> pending;  ///< operations that UCX has not completed
-  std::map<std::uint64_t, RdmaOperation*> awaiting_flush;  ///< puts whose completion waits for a flush
-  std::map<std::uint32_t, std::uint64_t> unflushed;        ///< by context: its newest unflushed put
+  std::map<std::uint64_t, NetworkOperation*> pending;         ///< operations that UCX has not completed
+  std::map<std::uint64_t, NetworkOperation*> awaiting_flush;  ///< puts whose completion waits for a flush
+  std::map<std::uint32_t, std::uint64_t> unflushed;           ///< by context: its newest unflushed put
 
   /// The state of a peer to which no operation was ever issued.
-  static RdmaState const& none() noexcept;
+  static NetworkState const& none() noexcept;
 
   /// Handles the version in a reply of the peer. If it has changed, keys may exist that did not.
   void see_version(std::uint32_t version) {

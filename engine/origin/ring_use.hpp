@@ -8,7 +8,7 @@
 namespace mpixrma::engine {
 
 /// Relaxed throughout, for concurrent threads: a lost update costs one attempt.
-class MailUse {
+class RingUse {
  public:
   /// Called for every suitable operation.
   bool permits() noexcept {

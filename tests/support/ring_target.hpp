@@ -14,21 +14,21 @@ namespace mpixrma::test {
 inline constexpr int words = 64;
 
 /// Disables the timeout for an unanswered request.
-inline void patient(mpix_engine_config& config) { config.mailbox_us = 60'000'000; }
+inline void patient(mpix_engine_config& config) { config.ring_us = 60'000'000; }
 
 /// Whether operations may take another path than the ring.
-enum class Ways : std::uint8_t { mail_only, mail_and_messages, any };
+enum class Ways : std::uint8_t { ring_only, ring_and_messages, any };
 
-struct MailboxTarget {
+struct RingTarget {
   int words = test::words;
-  Ways ways = Ways::mail_only;
+  Ways ways = Ways::ring_only;
   std::function<void(engine::Engine&)> look = [](engine::Engine& engine) { engine.progress(); };
 };
 
 /// Calls `body` in the origins while the last process polls its ring, and then `check` in the last process.
 inline void with_target(int origins, Configure const& configure,
                         std::function<void(Rank&, engine::Peer&, std::int64_t*)> body,
-                        std::function<void(std::int64_t const*)> check, MailboxTarget const& options = {}) {
+                        std::function<void(std::int64_t const*)> check, RingTarget const& options = {}) {
   run_job(origins + 1, configure, [&](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(static_cast<std::size_t>(options.words));
     int const target = origins;
@@ -40,15 +40,16 @@ inline void with_target(int origins, Configure const& configure,
       }
       check(memory.get());
       if (options.ways == Ways::any) return;
-      bool const messages = options.ways == Ways::mail_and_messages;
+      bool const messages = options.ways == Ways::ring_and_messages;
       EXPECT_EQ(rank.engine().statistics().traffic.messages_executed != 0, messages);
     } else {
       auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
       body(rank, rank.peer(target), there);
       auto const traffic = rank.engine().traffic(Rank::process_of(target));
       bool const only = traffic.operations_by(engine::Path::cross_memory) == 0 &&
-                        traffic.operations_by(engine::Path::agent) != 0;
+                        traffic.operations_by(engine::Path::ring) != 0;
       EXPECT_TRUE(only || options.ways == Ways::any);
+      EXPECT_EQ(traffic.operations_by(engine::Path::message) != 0 && options.ways == Ways::ring_only, false);
       rank.tell(1, 1);
     }
   });

@@ -37,7 +37,7 @@ class Victim {
         !failed(segments_.attach(memory_.get(), memory_bytes, &replaced_)) &&
         !failed(segments_.expose({base + exposed_begin, exposed_bytes, Rights::all}, &exposure_)) &&
         !failed(segments_.expose({base + exposed_begin, exposed_bytes, Rights::read}, &read_only_));
-    require(made, "no process to send mail to");
+    require(made, "no process to send a request to");
     locks_.open(segments_.control().shared, segments_.control().lock_clock);
   }
 
@@ -45,14 +45,14 @@ class Victim {
   template <typename Fill>
   Status send(Fill fill) {
     std::memset(memory_.get(), static_cast<int>(untouched), memory_bytes);
-    Mailbox& mailbox = segments_.control().mailbox;
-    MailSlot* const slot = mailbox.claim(0, ::getpid());
+    Ring& ring = segments_.control().ring;
+    RingSlot* const slot = ring.claim(0, ::getpid());
     require(slot != nullptr, "a slot that was not given back");
-    fill(slot->content(), mailbox.staged_of(*slot));
-    mailbox.post(*slot);
-    require(executor_.take_mail(mailbox) == 1 && slot->is_answered(), "mail without an answer");
+    fill(slot->content(), ring.staged_of(*slot));
+    ring.post(*slot);
+    require(executor_.take_from_ring(ring) == 1 && slot->is_answered(), "request without an answer");
     auto const status = static_cast<Status>(slot->content().status);
-    mailbox.free(*slot);
+    ring.free(*slot);
     return status;
   }
   /// Checks that [begin, end) of the memory is unchanged.
@@ -106,21 +106,21 @@ void fill_staged(StagedRequest& staged, Reader& reader, unsigned mode, std::uint
 
 }  // namespace
 
-bool mail(Input input) {
+bool ring(Input input) {
   static Victim victim;
   Reader reader(input);
   unsigned const mode = reader.byte();
   bool const read_only = (mode & read_only_bit) != 0;
   std::uint64_t const exposure = victim.exposure(read_only);
-  Status const status = victim.send([&](Mail& mail, StagedRequest& staged) {
-    mail = Mail{};
+  Status const status = victim.send([&](RingEntry& entry, StagedRequest& staged) {
+    entry = RingEntry{};
     if ((mode & staged_bit) != 0) {
-      mail.staging = (mode & past_caches_bit) != 0 ? Staging::past_caches : Staging::cached;
+      entry.staging = (mode & past_caches_bit) != 0 ? Staging::past_caches : Staging::cached;
       return fill_staged(staged, reader, mode, exposure);
     }
-    fill_front(mail, reader);
-    mail.staging = Staging::none;
-    if ((mode & foreign_bit) == 0) mail.exposure = exposure;
+    fill_front(entry, reader);
+    entry.staging = Staging::none;
+    if ((mode & foreign_bit) == 0) entry.exposure = exposure;
   });
   require(status < Status::count_, "an answer that is no status");
   victim.require_untouched(0, exposed_begin);

@@ -1,4 +1,4 @@
-#include "engine/proto/mail.hpp"
+#include "engine/proto/ring.hpp"
 
 #include <sched.h>
 
@@ -9,7 +9,7 @@
 #include "engine/base/backoff.hpp"
 #include "engine/base/liveness.hpp"
 #include "engine/memory/probe.hpp"
-#include "engine/net/mailbox.hpp"
+#include "engine/net/ring.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/origin/message_operation.hpp"
 #include "engine/origin/peer_state.hpp"
@@ -23,11 +23,11 @@ namespace {
 bool suits(RmaOp const& operation) noexcept {
   std::size_t const copies = std::max(operation.operands(), 1u);
   return operation.target_layout.is_contiguous() && operation.scale == nullptr &&
-         operation.target_layout.block * copies <= Mail::most_data;
+         operation.target_layout.block * copies <= RingEntry::most_data;
 }
 
 /// Whether staging the operation is worthwhile, compared with the other protocols.
-bool suits_staging(RmaOp const& operation, MailRoute const& route) noexcept {
+bool suits_staging(RmaOp const& operation, RingRoute const& route) noexcept {
   // The stripes are held until the last part of an update is executed: whatever is left must not ask for
   // them.
   if (operation.is_update()) return !route.held || route.across;
@@ -44,42 +44,42 @@ bool origin_is_there(RmaOp const& operation, DataRange range) noexcept {
   return accessible(operation.origin + range.offset, range.bytes, operation.is_get());
 }
 
-void write(Mail& mail, RmaOp const& operation) noexcept {
+void write(RingEntry& entry, RmaOp const& operation) noexcept {
   bool const update = operation.is_update();
-  mail.kind = static_cast<std::uint8_t>(request_kind_of(operation));
-  mail.element_type = update ? static_cast<std::uint8_t>(operation.type) : 0;
-  mail.operation = update ? static_cast<std::uint8_t>(operation.reduce_op) : 0;
+  entry.kind = static_cast<std::uint8_t>(request_kind_of(operation));
+  entry.element_type = update ? static_cast<std::uint8_t>(operation.type) : 0;
+  entry.operation = update ? static_cast<std::uint8_t>(operation.reduce_op) : 0;
   unsigned const operands = operation.operands();
-  mail.data_bytes = static_cast<std::uint16_t>(operands * mail.bytes);
-  if (operands > 0) pack(mail.data, operation.origin, operation.origin_layout, 0, mail.bytes);
-  if (operands > 1) pack(mail.data + mail.bytes, operation.operand2, operation.origin_layout, 0, mail.bytes);
+  entry.data_bytes = static_cast<std::uint16_t>(operands * entry.bytes);
+  if (operands > 0) pack(entry.data, operation.origin, operation.origin_layout, 0, entry.bytes);
+  if (operands > 1)
+    pack(entry.data + entry.bytes, operation.operand2, operation.origin_layout, 0, entry.bytes);
 }
 
 /// Reads the fetched data: as much as was requested, regardless of the sizes in the answer.
-void read(Mail const& mail, RmaOp const& operation) noexcept {
+void read(RingEntry const& entry, RmaOp const& operation) noexcept {
   if (operation.fetches())
-    unpack(operation.sink(), operation.sink_layout(), 0, mail.data, operation.target_layout.block);
+    unpack(operation.sink(), operation.sink_layout(), 0, entry.data, operation.target_layout.block);
 }
 
-Status status_of(Mail const& mail) noexcept {
-  bool const known = mail.status < static_cast<unsigned>(Status::count_);
-  return known ? static_cast<Status>(mail.status) : Status::malformed;
+Status status_of(RingEntry const& entry) noexcept {
+  bool const known = entry.status < static_cast<unsigned>(Status::count_);
+  return known ? static_cast<Status>(entry.status) : Status::malformed;
 }
 
 /// Returns nullptr if all slots that this process tries are in use.
-MailSlot* claim(MailRoute const& route) {
+RingSlot* claim(RingRoute const& route) {
   RemoteSegments& target = *route.peer.state().segments;
-  if (MailSlot* const slot = target.mailbox().claim(route.origin, own_process)) return slot;
-  if (target.mailbox_use().note_full())
-    target.mailbox().free_of_ended(route.origin, own_process,
-                                   [](pid_t pid) { return process_is_alive(pid); });
+  if (RingSlot* const slot = target.ring().claim(route.origin, own_process)) return slot;
+  if (target.ring_use().note_full())
+    target.ring().free_of_ended(route.origin, own_process, [](pid_t pid) { return process_is_alive(pid); });
   return nullptr;
 }
 
 enum class Outcome : std::uint8_t { answered, unseen, lost };
 
 /// Waits until the slot is answered, or no thread has taken it for the route's patience.
-Outcome wait(MailSlot& slot, MailRoute const& route) {
+Outcome wait(RingSlot& slot, RingRoute const& route) {
   constexpr unsigned looks_per_time = 16;
   constexpr unsigned patient_looks = 4096;
   std::chrono::steady_clock::time_point end;
@@ -101,35 +101,35 @@ Outcome wait(MailSlot& slot, MailRoute const& route) {
   return Outcome::answered;
 }
 
-std::optional<Status> deliver_small(RmaOp const& operation, MailRoute const& route) {
+std::optional<Status> deliver_small(RmaOp const& operation, RingRoute const& route) {
   RemoteSegments& target = *route.peer.state().segments;
-  Mailbox& mailbox = target.mailbox();
+  Ring& ring = target.ring();
   std::size_t const bytes = operation.target_layout.block;
   if (!origin_is_there(operation, {0, bytes})) return Status::bad_origin;
-  MailSlot* const slot = claim(route);
+  RingSlot* const slot = claim(route);
   if (slot == nullptr) return std::nullopt;
-  Mail& mail = slot->content();
-  mail.staging = Staging::none;
-  mail.address = operation.target;
-  mail.exposure = static_cast<std::uint64_t>(operation.exposed.target);
-  mail.bytes = static_cast<std::uint16_t>(bytes);
-  mail.flags = flags_for_execution(operation, route.held);
-  write(mail, operation);
-  mailbox.post(*slot);
+  RingEntry& entry = slot->content();
+  entry.staging = Staging::none;
+  entry.address = operation.target;
+  entry.exposure = static_cast<std::uint64_t>(operation.exposed.target);
+  entry.bytes = static_cast<std::uint16_t>(bytes);
+  entry.flags = flags_for_execution(operation, route.held);
+  write(entry, operation);
+  ring.post(*slot);
   Outcome const outcome = wait(*slot, route);
   if (outcome == Outcome::lost) return Status::transport;
   bool const answered = outcome == Outcome::answered;
-  Status const status = answered ? status_of(mail) : Status::busy;
-  if (!failed(status)) read(mail, operation);
-  mailbox.free(*slot);
-  answered ? target.mailbox_use().note_answered() : target.mailbox_use().note_unseen();
+  Status const status = answered ? status_of(entry) : Status::busy;
+  if (!failed(status)) read(entry, operation);
+  ring.free(*slot);
+  answered ? target.ring_use().note_answered() : target.ring_use().note_unseen();
   return status == Status::busy ? std::nullopt : std::optional(status);
 }
 
 /// An operation in fragments, of which several are in flight at once.
 class StagedDelivery {
  public:
-  StagedDelivery(RmaOp const& operation, MailRoute const& route)
+  StagedDelivery(RmaOp const& operation, RingRoute const& route)
       : operation_(operation),
         message_(message_of(operation)),
         route_(route),
@@ -155,7 +155,7 @@ class StagedDelivery {
   static constexpr std::size_t depth = 4;
   static constexpr std::size_t least_bytes = 4 * 1024;
   struct UnderWay {
-    MailSlot* slot;
+    RingSlot* slot;
     DataRange range;
   };
 
@@ -192,11 +192,11 @@ class StagedDelivery {
       Fragment const fragment = fragment_at(message_.target, message_.total, sent_, limits());
       DataRange const range{fragment.offset, fragment.bytes};
       if (!origin_is_there(operation_, range)) return fail(Status::bad_origin);
-      MailSlot* const slot = claim(route_);
+      RingSlot* const slot = claim(route_);
       if (slot == nullptr) return;
-      stage(target_.mailbox().staged_of(*slot), fragment);
+      stage(target_.ring().staged_of(*slot), fragment);
       slot->content().staging = staging_;
-      target_.mailbox().post(*slot);
+      target_.ring().post(*slot);
       under_way_[(first_ + used_++) % depth] = {slot, range};
       sent_ += fragment.bytes;
     }
@@ -221,17 +221,17 @@ class StagedDelivery {
     switch (outcome) {
       case Outcome::lost: return fail(Status::transport);  // the slot is lost too
       case Outcome::unseen:
-        if (!unseen_) target_.mailbox_use().note_unseen();
+        if (!unseen_) target_.ring_use().note_unseen();
         unseen_ = stopped_ = true;
         left->push_back(oldest.range);
         break;
       case Outcome::answered: take_answer(oldest, left);
     }
-    target_.mailbox().free(*oldest.slot);
+    target_.ring().free(*oldest.slot);
   }
 
   void take_answer(UnderWay const& answered, std::vector<DataRange>* left) {
-    if (!unseen_) target_.mailbox_use().note_answered();
+    if (!unseen_) target_.ring_use().note_answered();
     Status const status = status_of(answered.slot->content());
     if (status == Status::busy) {
       stopped_ = true;
@@ -241,7 +241,7 @@ class StagedDelivery {
     if (failed(status)) return fail(status);
     executed_ += answered.range.bytes;
     if (message_.sink == nullptr) return;
-    StagedRequest const& staged = target_.mailbox().staged_of(*answered.slot);
+    StagedRequest const& staged = target_.ring().staged_of(*answered.slot);
     unpack(message_.sink, message_.sink_layout, answered.range.offset, staged.fetched, answered.range.bytes);
   }
 
@@ -252,7 +252,7 @@ class StagedDelivery {
 
   RmaOp const& operation_;
   MessageOperation message_;
-  MailRoute const& route_;
+  RingRoute const& route_;
   RemoteSegments& target_;
   Staging staging_ = Staging::cached;
   std::unique_ptr<std::byte[]> packed_;  ///< payload to be copied past the caches; else null
@@ -268,12 +268,12 @@ class StagedDelivery {
 
 }  // namespace
 
-std::optional<Status> deliver(RmaOp const& operation, MailRoute const& route, std::vector<DataRange>* left) {
+std::optional<Status> deliver(RmaOp const& operation, RingRoute const& route, std::vector<DataRange>* left) {
   bool const small = suits(operation);
   // Messages cannot describe more dimensions.
   bool const described = operation.target_layout.dims.size() <= max_dimensions;
   if (!small && !(described && suits_staging(operation, route))) return std::nullopt;
-  if (!route.peer.state().segments->mailbox_use().permits()) return std::nullopt;
+  if (!route.peer.state().segments->ring_use().permits()) return std::nullopt;
   if (small) return deliver_small(operation, route);
   return StagedDelivery(operation, route).run(left);
 }

@@ -1,11 +1,11 @@
-/// AgentPath: the processing of replies and completion of operations.
+/// MessageProtocol: the processing of replies and completion of operations.
 #include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "engine/net/joined.hpp"
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/agent_path.hpp"
+#include "engine/proto/message.hpp"
 
 namespace mpixrma::engine {
 
@@ -21,8 +21,8 @@ LateError late_error_of(Outstanding const& entry) noexcept {
 
 }  // namespace
 
-void AgentPath::on_message(wire::MessageClass kind, std::span<std::byte const> bytes,
-                           std::span<std::byte const> payload) noexcept {
+void MessageProtocol::on_message(wire::MessageClass kind, std::span<std::byte const> bytes,
+                                 std::span<std::byte const> payload) noexcept {
   bool const joined = kind == wire::MessageClass::replies;
   try {
     joined ? take_joined(bytes, payload) : take(bytes, payload);
@@ -36,7 +36,7 @@ void AgentPath::on_message(wire::MessageClass kind, std::span<std::byte const> b
   }
 }
 
-void AgentPath::take(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
+void MessageProtocol::take(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
   wire::ReplyHeader header{};
   if (char const* const fault = wire::check(bytes, payload, &header)) return drops_.note(fault);
   auto const found = sessions_.find(header.session);
@@ -47,7 +47,7 @@ void AgentPath::take(std::span<std::byte const> bytes, std::span<std::byte const
 }
 
 /// Each reply is handled as if it had come alone; completed operations are finished after all replies.
-void AgentPath::take_joined(std::span<std::byte const> bytes, std::span<std::byte const> records) {
+void MessageProtocol::take_joined(std::span<std::byte const> bytes, std::span<std::byte const> records) {
   wire::JoinedHeader joined{};
   if (char const* const fault = wire::check(bytes, &joined)) return drops_.note(fault);
   auto const found = sessions_.find(joined.session);
@@ -67,8 +67,8 @@ void AgentPath::take_joined(std::span<std::byte const> bytes, std::span<std::byt
 }
 
 /// Returns the error of the reply, or nullptr.
-char const* AgentPath::take_reply(Peer& peer, wire::ReplyHeader const& header,
-                                  std::span<std::byte const> payload) {
+char const* MessageProtocol::take_reply(Peer& peer, wire::ReplyHeader const& header,
+                                        std::span<std::byte const> payload) {
   MessageStream& stream = peer.state().messages;
   if ((header.executed > stream.newest_sent && header.executed > newest_ahead(peer)) ||
       header.done > stream.sent)
@@ -79,7 +79,8 @@ char const* AgentPath::take_reply(Peer& peer, wire::ReplyHeader const& header,
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
     stream.executed.store(header.executed, std::memory_order_release);
   }
-  if (RdmaState* const rdma = peer.state().rdma_if_any()) rdma->see_version(header.segments_version);
+  if (NetworkState* const network = peer.state().network_if_any())
+    network->see_version(header.segments_version);
   switch (static_cast<wire::ReplyKind>(header.kind)) {
     case wire::ReplyKind::data:
     case wire::ReplyKind::segment:
@@ -101,8 +102,8 @@ char const* AgentPath::take_reply(Peer& peer, wire::ReplyHeader const& header,
   return nullptr;
 }
 
-void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
-                          std::span<std::byte const> payload) {
+void MessageProtocol::take_data(Outstanding& entry, wire::ReplyHeader const& header,
+                                std::span<std::byte const> payload) {
   if (entry.is_a(wire::RequestKind::find_segment)) return take_answer(entry, payload);
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
@@ -112,7 +113,7 @@ void AgentPath::take_data(Outstanding& entry, wire::ReplyHeader const& header,
   entry.answered += payload.size();
 }
 
-void AgentPath::take_answer(Outstanding& entry, std::span<std::byte const> payload) {
+void MessageProtocol::take_answer(Outstanding& entry, std::span<std::byte const> payload) {
   entry.executed = true;
   wire::SegmentReply answer{};
   if (payload.size() >= sizeof answer) std::memcpy(&answer, payload.data(), sizeof answer);
@@ -125,7 +126,7 @@ void AgentPath::take_answer(Outstanding& entry, std::span<std::byte const> paylo
 
 /// The target holds the stripes of an atomic operation, or could not acquire them while this process holds
 /// its own: then these are released until the next attempt.
-void AgentPath::take_grant(Peer& peer, wire::ReplyHeader const& header) {
+void MessageProtocol::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   Outstanding* const entry = pool_.find(header.token);
   bool const awaited = entry != nullptr && entry->peer == &peer && entry->operation.until_executed;
   bool const granted = header.kind == static_cast<std::uint8_t>(wire::ReplyKind::granted);
@@ -141,7 +142,7 @@ void AgentPath::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   }
 }
 
-void AgentPath::retry_refused() {
+void MessageProtocol::retry_refused() {
   std::vector<Peer*> stalled;
   stalled.swap(stalled_);
   for (Peer* const peer : stalled) settle(*peer);
@@ -159,7 +160,7 @@ void AgentPath::retry_refused() {
 }
 
 /// Resends the rejected message at its old position of the stream.
-void AgentPath::send_again(Outstanding& entry) {
+void MessageProtocol::send_again(Outstanding& entry) {
   if (entry.lock == LockState::asked) return send_lock(entry);
   MessageOperation const& operation = entry.operation;
   Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
@@ -167,8 +168,8 @@ void AgentPath::send_again(Outstanding& entry) {
 }
 
 /// `offset` of a failure is the number of bytes that will not be answered with data.
-void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header,
-                             std::span<std::byte const> payload) {
+void MessageProtocol::take_failure(Peer& peer, wire::ReplyHeader const& header,
+                                   std::span<std::byte const> payload) {
   auto const status = static_cast<Status>(header.status);
   if (header.token != 0) {
     Outstanding* const entry = pool_.find(header.token);
@@ -183,7 +184,7 @@ void AgentPath::take_failure(Peer& peer, wire::ReplyHeader const& header,
 }
 
 /// Answers the owners of revoked segments once the keys are no longer in use.
-void AgentPath::answer_revocations() {
+void MessageProtocol::answer_revocations() {
   std::vector<Revocation> asked;
   asked.swap(revocations_);
   for (Revocation const& revocation : asked) {
@@ -198,7 +199,7 @@ void AgentPath::answer_revocations() {
   }
 }
 
-void AgentPath::answer_revocation(Peer& peer, std::uint64_t number) {
+void MessageProtocol::answer_revocation(Peer& peer, std::uint64_t number) {
   if (!connect(peer) || peer.state().messages.broken) return;
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::forgotten);
@@ -207,7 +208,7 @@ void AgentPath::answer_revocation(Peer& peer, std::uint64_t number) {
 }
 
 /// Finishes the operations that the newest reply has completed, and uses the additional credit.
-void AgentPath::settle(Peer& peer) {
+void MessageProtocol::settle(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   advance(peer);
   // Nothing is in flight any more whose answer would send the batch.
@@ -225,7 +226,7 @@ void AgentPath::settle(Peer& peer) {
     peer.allow_stores(held);
 }
 
-void AgentPath::settle_acquiring() {
+void MessageProtocol::settle_acquiring() {
   for (Outstanding* entry = acquiring_.front(); entry != nullptr;) {
     Outstanding* const next = entry->next;
     if (is_finished(*entry, 0)) finish(*entry);
@@ -233,7 +234,7 @@ void AgentPath::settle_acquiring() {
   }
 }
 
-bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept {
+bool MessageProtocol::is_finished(Outstanding const& entry, std::uint64_t executed) const noexcept {
   if (!entry.sent_completely() || entry.sends_in_flight != 0) return false;
   if (failed(entry.status) && entry.status == Status::transport) return true;
   if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
@@ -244,16 +245,16 @@ bool AgentPath::is_finished(Outstanding const& entry, std::uint64_t executed) co
   return !entry.operation.until_executed || executed >= entry.last_sequence;
 }
 
-void AgentPath::finish(Outstanding& entry) noexcept {
+void MessageProtocol::finish(Outstanding& entry) noexcept {
   Peer& peer = *entry.peer;
   entry.list->remove(entry);
   if (entry.is_a(wire::RequestKind::find_segment)) {
-    RdmaState* const rdma = peer.state().rdma_if_any();
-    if (rdma == nullptr || rdma->question != entry.token) {
+    NetworkState* const network = peer.state().network_if_any();
+    if (network == nullptr || network->question != entry.token) {
       entry.live = false;  // the caller reads the answer and releases it
       return;
     }
-    rdma->question = 0;
+    network->question = 0;
     return pool_.release(entry);
   }
   Completion* const completion = entry.operation.completion;
@@ -269,7 +270,7 @@ void AgentPath::finish(Outstanding& entry) noexcept {
   }
 }
 
-bool AgentPath::finished(Peer& peer, std::uint64_t sequence) noexcept {
+bool MessageProtocol::finished(Peer& peer, std::uint64_t sequence) noexcept {
   MessageStream const& stream = peer.state().messages;
   if (stream.broken) return true;
   if (stream.executed.load(std::memory_order_acquire) < sequence) return false;
@@ -277,7 +278,7 @@ bool AgentPath::finished(Peer& peer, std::uint64_t sequence) noexcept {
   return oldest == nullptr || oldest->last_sequence > sequence;
 }
 
-bool AgentPath::await(Peer& peer, std::uint64_t sequence) {
+bool MessageProtocol::await(Peer& peer, std::uint64_t sequence) {
   if (finished(peer, sequence)) return true;
   MessageStream const& stream = peer.state().messages;
   bool const told = sequence <= stream.newest_told(peer.newest());
@@ -290,7 +291,7 @@ bool AgentPath::await(Peer& peer, std::uint64_t sequence) {
   return false;
 }
 
-bool AgentPath::finished_locally(Peer& peer, std::uint64_t sequence) noexcept {
+bool MessageProtocol::finished_locally(Peer& peer, std::uint64_t sequence) noexcept {
   MessageStream const& stream = peer.state().messages;
   if (stream.broken) return stream.unfinished.front() == nullptr;
   // Starts with the newest one, which is the most likely to be outstanding.

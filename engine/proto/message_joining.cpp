@@ -1,15 +1,15 @@
-/// AgentPath: batches of small requests to one peer.
+/// MessageProtocol: batches of small requests to one peer.
 #include <algorithm>
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/agent_path.hpp"
+#include "engine/proto/message.hpp"
 
 namespace mpixrma::engine {
 
 /// Whether the request joins a batch: behind messages in flight whose acknowledgement is certain to arrive,
 /// or behind a lock request that has not been sent.
-bool AgentPath::joins(Peer& peer, MessageOperation const& operation,
-                      std::size_t payload_bytes) const noexcept {
+bool MessageProtocol::joins(Peer& peer, MessageOperation const& operation,
+                            std::size_t payload_bytes) const noexcept {
   using Writer = wire::JoinedWriter<wire::RequestHeader>;
   bool const small = payload_bytes + Writer::most_overhead <= settings_.joined_bytes / 2;
   if (operation.travels_alone || !small || operation.total > settings_.joined_bytes / 2) return false;
@@ -18,7 +18,7 @@ bool AgentPath::joins(Peer& peer, MessageOperation const& operation,
 }
 
 /// Adds the request to the current batch; returns the location for its payload.
-std::byte* AgentPath::join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {
+std::byte* MessageProtocol::join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {
   MessageStream& stream = peer.state().messages;
   header.session = stream.session;
   if (!stream.is_joining()) begin_joined(peer);
@@ -35,7 +35,7 @@ std::byte* AgentPath::join(Peer& peer, wire::RequestHeader& header, std::size_t 
   return out;
 }
 
-void AgentPath::begin_joined(Peer& peer) {
+void MessageProtocol::begin_joined(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   if (stream.joined == nullptr) stream.joined = std::make_unique<JoinedRequests>();
   joining_.reserve(joining_.size() + 1);
@@ -48,13 +48,13 @@ void AgentPath::begin_joined(Peer& peer) {
 }
 
 /// Starts over without a batch.
-void AgentPath::forget_joined(Peer& peer) noexcept {
+void MessageProtocol::forget_joined(Peer& peer) noexcept {
   peer.state().messages.joined->message = nullptr;
   std::erase(joining_, &peer);
   is_joining_.store(!joining_.empty(), std::memory_order_relaxed);
 }
 
-void AgentPath::send_joined(Peer& peer) {
+void MessageProtocol::send_joined(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   if (!stream.is_joining()) return;
   Message& message = *stream.joined->message;

@@ -15,15 +15,15 @@ constexpr unsigned permitted_flags = wire::flag_atomic | wire::flag_fetch | wire
                                      wire::flag_registered | wire::flag_elements | wire::flag_scale;
 
 /// Returns the header of a message with the same request.
-wire::RequestHeader header_of(Mail const& mail) noexcept {
-  auto header = wire::begin_header<wire::RequestHeader>(static_cast<wire::RequestKind>(mail.kind));
-  header.element_type = mail.element_type;
-  header.operation = mail.operation;
-  header.flags = mail.flags;
+wire::RequestHeader header_of(RingEntry const& entry) noexcept {
+  auto header = wire::begin_header<wire::RequestHeader>(static_cast<wire::RequestKind>(entry.kind));
+  header.element_type = entry.element_type;
+  header.operation = entry.operation;
+  header.flags = entry.flags;
   header.sequence = 1;
-  header.address = mail.address;
-  header.exposure = mail.exposure;
-  header.block = header.bytes = header.total = mail.bytes;
+  header.address = entry.address;
+  header.exposure = entry.exposure;
+  header.block = header.bytes = header.total = entry.bytes;
   return header;
 }
 
@@ -41,23 +41,23 @@ void fetch_all(std::span<std::byte const> memory) noexcept {
 
 }  // namespace
 
-int Executor::take_mail(Mailbox& mailbox) noexcept {
-  return mail_.take(mailbox, [this](Mail& mail, StagedRequest& staged) {
-    Mail const request = mail;  // a copy, so that later writes of its origin have no effect
-    Status const status = request.staging == Staging::none ? execute_mail(request, mail.data)
+int Executor::take_from_ring(Ring& ring) noexcept {
+  return ring_reader_.take(ring, [this](RingEntry& entry, StagedRequest& staged) {
+    RingEntry const request = entry;  // a copy, so that later writes of its origin have no effect
+    Status const status = request.staging == Staging::none ? execute_entry(request, entry.data)
                                                            : execute_staged(staged, request.staging);
-    mail.status = static_cast<std::uint8_t>(status);
+    entry.status = static_cast<std::uint8_t>(status);
   });
 }
 
-Status Executor::execute_mail(Mail const& mail, std::byte* answer) noexcept {
-  wire::RequestHeader const header = header_of(mail);
+Status Executor::execute_entry(RingEntry const& entry, std::byte* answer) noexcept {
+  wire::RequestHeader const header = header_of(entry);
   wire::CheckedRequest request{};
   char const* fault = "malformed ring request";
-  if (mail.bytes <= Mail::most_data && mail.data_bytes <= Mail::most_data)
-    fault = wire::check(std::as_bytes(std::span(&header, 1)), std::span(mail.data).first(mail.data_bytes),
+  if (entry.bytes <= RingEntry::most_data && entry.data_bytes <= RingEntry::most_data)
+    fault = wire::check(std::as_bytes(std::span(&header, 1)), std::span(entry.data).first(entry.data_bytes),
                         &request);
-  return execute_mail(request, fault, answer);
+  return execute_entry(request, fault, answer);
 }
 
 Status Executor::execute_staged(StagedRequest& staged, Staging staging) noexcept {
@@ -72,14 +72,14 @@ Status Executor::execute_staged(StagedRequest& staged, Staging staging) noexcept
   }
   if (fault == nullptr && request.header.bytes > StagedRequest::most_data) fault = "oversized ring request";
   bool const fetches = fault == nullptr && wire::is_fetching(request.header);
-  if (!fetches || staging != Staging::past_caches) return execute_mail(request, fault, staged.fetched);
-  Status const status = execute_mail(request, fault, fetched_.data());
+  if (!fetches || staging != Staging::past_caches) return execute_entry(request, fault, staged.fetched);
+  Status const status = execute_entry(request, fault, fetched_.data());
   if (!failed(status)) copy_past_caches(staged.fetched, fetched_.data(), request.header.bytes);
   return status;
 }
 
 /// busy: the stripes are not free. `fault`: the error that the check of the request has found.
-Status Executor::execute_mail(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept {
+Status Executor::execute_entry(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept {
   if (fault == nullptr && !is_plain(request.header)) fault = "malformed ring request";
   if (fault != nullptr) {
     drops_.note(fault);

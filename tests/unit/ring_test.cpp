@@ -1,5 +1,5 @@
 // Small operations on memory that is not mapped, through the ring of a process that polls it.
-#include "engine/net/mailbox.hpp"
+#include "engine/net/ring.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 #include "engine/origin/peer_state.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/exposed.hpp"
-#include "tests/support/mailbox_target.hpp"
+#include "tests/support/ring_target.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -25,7 +25,7 @@ using test::patient;
 using test::with_target;
 using test::words;
 
-TEST(Mailbox, operations_of_every_kind_move_the_values) {
+TEST(Ring, operations_of_every_kind_move_the_values) {
   with_target(
       1, patient,
       [](Rank& rank, Peer& peer, std::int64_t* there) {
@@ -77,7 +77,7 @@ TEST(Mailbox, operations_of_every_kind_move_the_values) {
       });
 }
 
-TEST(Mailbox, no_update_of_several_origins_is_lost) {
+TEST(Ring, no_update_of_several_origins_is_lost) {
   constexpr int origins = 3;
   constexpr int updates = 3000;
   with_target(
@@ -104,7 +104,7 @@ TEST(Mailbox, no_update_of_several_origins_is_lost) {
       });
 }
 
-TEST(Mailbox, wrong_addresses_are_refused_on_both_sides) {
+TEST(Ring, wrong_addresses_are_refused_on_both_sides) {
   auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   void* const hole = ::mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   with_target(
@@ -133,7 +133,7 @@ TEST(Mailbox, wrong_addresses_are_refused_on_both_sides) {
 
 /// The update of a single element switches the mode of its own memory, and not that of the memory at the
 /// address equal to its offset in an exposure.
-TEST(Mailbox, single_elements_switch_their_own_memory_only) {
+TEST(Ring, single_elements_switch_their_own_memory_only) {
   run_job(2, patient, [](Rank& rank) {
     Exposed const memory(rank, false, Rights::all);
     rank.show(1, memory.at(8));
@@ -157,8 +157,8 @@ TEST(Mailbox, single_elements_switch_their_own_memory_only) {
 }
 
 /// Without polling, the operations take another path.
-TEST(Mailbox, is_done_without_where_nobody_looks) {
-  auto const soon = [](mpix_engine_config& config) { config.mailbox_us = 1; };
+TEST(Ring, is_done_without_where_nobody_looks) {
+  auto const soon = [](mpix_engine_config& config) { config.ring_us = 1; };
   run_job(2, soon, [](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(words);
     rank.show(0, memory.get());
@@ -186,7 +186,7 @@ TEST(Mailbox, is_done_without_where_nobody_looks) {
 }
 
 /// Two processes that send requests to each other and poll only while they wait.
-TEST(Mailbox, processes_that_wait_for_each_other_serve_each_other) {
+TEST(Ring, processes_that_wait_for_each_other_serve_each_other) {
   constexpr int updates = 3000;
   run_job(2, patient, [](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(words);
@@ -207,12 +207,12 @@ TEST(Mailbox, processes_that_wait_for_each_other_serve_each_other) {
 }
 
 /// Operations take effect in issue order even if only some of them fit into the ring.
-TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
+TEST(Ring, nothing_overtakes_the_messages_before_it) {
   with_target(
       1,
       [](mpix_engine_config& config) {
         patient(config);
-        config.paths = MPIX_ENGINE_PATH_AGENT | MPIX_ENGINE_PATH_DIRECT;
+        config.paths = MPIX_ENGINE_PATH_RING | MPIX_ENGINE_PATH_DIRECT;
       },
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         unsigned const seed = std::random_device{}();
@@ -240,11 +240,11 @@ TEST(Mailbox, nothing_overtakes_the_messages_before_it) {
         rank.engine().complete(peer, last);
       },
       [](std::int64_t const* memory) { EXPECT_EQ(memory[0], 2000); },
-      {.ways = test::Ways::mail_and_messages});
+      {.ways = test::Ways::ring_and_messages});
 }
 
 /// Parameter: words of an operation, which fits into a slot or is staged.
-class MailboxOfDead : public ::testing::TestWithParam<int> {
+class RingOfDead : public ::testing::TestWithParam<int> {
  protected:
   /// Adds 1 to all words of the target's memory.
   static Status update(Rank& rank, int target) {
@@ -256,26 +256,22 @@ class MailboxOfDead : public ::testing::TestWithParam<int> {
     return run(rank.engine(), rank.peer(target), update);
   }
   /// Returns the ring after its first use.
-  static Mailbox& mailbox_of(Rank& rank, int process) {
-    return rank.peer(process).state().segments->mailbox();
-  }
-  static MailSlot* claim(Mailbox& mailbox, Rank& rank) {
-    return mailbox.claim(rank.engine().process(), ::getpid());
-  }
+  static Ring& ring_of(Rank& rank, int process) { return rank.peer(process).state().segments->ring(); }
+  static RingSlot* claim(Ring& ring, Rank& rank) { return ring.claim(rank.engine().process(), ::getpid()); }
   /// Occupies all slots that the process tries; some of them are posted.
-  static void leave_requests(Rank& rank, Mailbox& mailbox) {
+  static void leave_requests(Rank& rank, Ring& ring) {
     bool posts = false;
-    while (MailSlot* const slot = claim(mailbox, rank)) {
-      if (posts) mailbox.post(*slot);
+    while (RingSlot* const slot = claim(ring, rank)) {
+      if (posts) ring.post(*slot);
       posts = !posts;
     }
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Words, MailboxOfDead, ::testing::Values(1, 20000));
+INSTANTIATE_TEST_SUITE_P(Words, RingOfDead, ::testing::Values(1, 20000));
 
 /// An origin whose request will never be answered detects that.
-TEST_P(MailboxOfDead, does_not_keep_those_waiting_who_ask) {
+TEST_P(RingOfDead, does_not_keep_those_waiting_who_ask) {
   run_job(
       2, patient,
       [](Rank& rank) {
@@ -296,7 +292,7 @@ TEST_P(MailboxOfDead, does_not_keep_those_waiting_who_ask) {
 }
 
 /// Origins that have ended with requests in the ring leave their slots to others.
-TEST_P(MailboxOfDead, has_room_for_those_who_come_after) {
+TEST_P(RingOfDead, has_room_for_those_who_come_after) {
   constexpr int dying = 0;
   constexpr int surviving = 1;
   constexpr int target = 2;
@@ -309,7 +305,7 @@ TEST_P(MailboxOfDead, has_room_for_those_who_come_after) {
         rank.barrier();
         if (rank.rank() == dying) {
           EXPECT_EQ(update(rank, target), Status::ok);
-          leave_requests(rank, mailbox_of(rank, target));
+          leave_requests(rank, ring_of(rank, target));
           rank.die();
         }
         auto const ending = static_cast<pid_t>(rank.shown(dying, 1));
@@ -319,33 +315,33 @@ TEST_P(MailboxOfDead, has_room_for_those_who_come_after) {
         }
         while (process_is_alive(ending)) ::usleep(1000);
         EXPECT_EQ(update(rank, target), Status::ok);
-        Mailbox& mailbox = mailbox_of(rank, target);
-        MailSlot* const own = claim(mailbox, rank);  // the dead origin holds the others
+        Ring& ring = ring_of(rank, target);
+        RingSlot* const own = claim(ring, rank);  // the dead origin holds the others
         ASSERT_NE(own, nullptr);
         for (int i = 0; i < 200; ++i) EXPECT_EQ(update(rank, target), Status::ok);
-        for (int i = 0; i < 3; ++i) EXPECT_NE(claim(mailbox, rank), nullptr) << i;
+        for (int i = 0; i < 3; ++i) EXPECT_NE(claim(ring, rank), nullptr) << i;
         rank.tell(2, 1);
       },
       test::JobKind::mortal);
 }
 
 /// Arbitrary data that other processes write into a ring does no harm.
-TEST(Mailbox, is_not_believed) {
+TEST(Ring, is_not_believed) {
   std::mt19937 random(20081);
-  auto const mailbox = std::make_unique<Mailbox>();
-  MailReader reader;
+  auto const ring = std::make_unique<Ring>();
+  RingReader reader;
   int executed = 0;
-  constexpr std::size_t before_staged = sizeof(Mailbox) - Mailbox::slots * sizeof(StagedRequest);
+  constexpr std::size_t before_staged = sizeof(Ring) - Ring::slots * sizeof(StagedRequest);
   for (int round = 0; round < 1000; ++round) {
     for (std::size_t i = 0; i < before_staged / 4; ++i) {
       auto const noise = static_cast<std::uint32_t>(random() % 3 == 0 ? random() : random() % 6);
-      std::memcpy(reinterpret_cast<std::byte*>(mailbox.get()) + 4 * i, &noise, 4);
+      std::memcpy(reinterpret_cast<std::byte*>(ring.get()) + 4 * i, &noise, 4);
     }
-    if (reader.has_news(*mailbox))
-      executed += reader.take(*mailbox, [](Mail& mail, StagedRequest&) { mail.status = 0; });
+    if (reader.has_news(*ring))
+      executed += reader.take(*ring, [](RingEntry& entry, StagedRequest&) { entry.status = 0; });
   }
   EXPECT_GT(executed, 0);
-  EXPECT_LE(executed, 1000 * static_cast<int>(Mailbox::slots + 1));
+  EXPECT_LE(executed, 1000 * static_cast<int>(Ring::slots + 1));
 }
 
 }  // namespace

@@ -1,28 +1,28 @@
-/// AgentPath: opening and closing the connection to a peer.
+/// MessageProtocol: opening and closing the connection to a peer.
 #include <algorithm>
 #include <cstring>
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/agent_path.hpp"
-#include "engine/proto/rdma.hpp"
+#include "engine/proto/message.hpp"
+#include "engine/proto/network.hpp"
 
 namespace mpixrma::engine {
 
-void AgentPath::add_peer(Peer& peer) {
+void MessageProtocol::add_peer(Peer& peer) {
   peers_.emplace(peer.process(), &peer);
   Connections::Connection const* const connection = connections_.find(peer.process());
   peer.state().messages.suspended = connection != nullptr && connection->asked != 0;
 }
 
-bool AgentPath::remove_peer(Peer& peer) {
+bool MessageProtocol::remove_peer(Peer& peer) {
   settle_due();
   PeerState& state = peer.state();
   if (!state.messages.broken || state.messages.unfinished.front() != nullptr) return false;
-  if (!state.rdma().pending.empty() || state.rdma().flushing) return false;
+  if (!state.network().pending.empty() || state.network().flushing) return false;
   for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
     if (entry->peer == &peer) return false;
   }
-  RdmaPath::forget_all(peer);
+  NetworkProtocol::forget_all(peer);
   std::erase_if(sessions_, [&](auto const& session) { return session.second == &peer; });
   std::erase(stalled_, &peer);
   std::erase_if(ahead_, [&](auto const& known) { return known.first == &peer; });
@@ -32,7 +32,7 @@ bool AgentPath::remove_peer(Peer& peer) {
 }
 
 /// While the stream is suspended, operations wait; resume() calls this function again.
-bool AgentPath::connect(Peer& peer) {
+bool MessageProtocol::connect(Peer& peer) {
   PeerState& state = peer.state();
   if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
   if (state.messages.broken) return false;
@@ -48,7 +48,7 @@ bool AgentPath::connect(Peer& peer) {
 
 /// Sends the handshake, which proves knowledge of the peer's secret and contains the address for answers. A
 /// reopened connection continues the previous session.
-bool AgentPath::introduce(Peer& peer) {
+bool MessageProtocol::introduce(Peer& peer) {
   PeerState& state = peer.state();
   SessionOpening const opening{credentials_.process, credentials_.incarnation, peer.process(),
                                ++introductions_, credentials_.nonce};
@@ -69,7 +69,7 @@ bool AgentPath::introduce(Peer& peer) {
   return !failed(send(peer, header, message, payload.size()));
 }
 
-Peer* AgentPath::lose(Connections::Loss const& loss) {
+Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   Peer* const known = peer_of(loss.process);
   if (known == nullptr) return nullptr;
   Peer& peer = *known;
@@ -104,22 +104,22 @@ Peer* AgentPath::lose(Connections::Loss const& loss) {
   return &peer;
 }
 
-Peer* AgentPath::peer_of(std::uint64_t process) const noexcept {
+Peer* MessageProtocol::peer_of(std::uint64_t process) const noexcept {
   auto const found = peers_.find(process);
   return found != peers_.end() ? found->second : nullptr;
 }
 
-std::optional<std::uint64_t> AgentPath::process_of(std::uint64_t session) const noexcept {
+std::optional<std::uint64_t> MessageProtocol::process_of(std::uint64_t session) const noexcept {
   auto const found = sessions_.find(session);
   return found != sessions_.end() ? std::optional(found->second->process()) : std::nullopt;
 }
 
-std::uint64_t AgentPath::session_with(std::uint64_t process) const noexcept {
+std::uint64_t MessageProtocol::session_with(std::uint64_t process) const noexcept {
   Peer* const peer = peer_of(process);
   return peer != nullptr ? peer->state().messages.session : 0;
 }
 
-bool AgentPath::is_idle(std::uint64_t process) const noexcept {
+bool MessageProtocol::is_idle(std::uint64_t process) const noexcept {
   Peer* const peer = peer_of(process);
   if (peer == nullptr) return true;
   MessageStream const& stream = peer->state().messages;
@@ -133,28 +133,28 @@ bool AgentPath::is_idle(std::uint64_t process) const noexcept {
   bool const told = stream.executed.load(std::memory_order_relaxed) >= stream.newest_told(peer->newest()) &&
                     !stream.may_wait_for_lock();
   bool const sent = stream.unfinished.front() == nullptr && !stream.is_joining();
-  return sent && told && !revoking && peer->state().rdma().is_idle();
+  return sent && told && !revoking && peer->state().network().is_idle();
 }
 
-std::uint64_t AgentPath::last_use(std::uint64_t process) const noexcept {
+std::uint64_t MessageProtocol::last_use(std::uint64_t process) const noexcept {
   Peer* const peer = peer_of(process);
   return peer != nullptr ? peer->state().messages.last_use : 0;
 }
 
-void AgentPath::suspend(std::uint64_t process) noexcept {
+void MessageProtocol::suspend(std::uint64_t process) noexcept {
   if (Peer* const peer = peer_of(process)) peer->state().messages.suspended = true;
 }
 
-void AgentPath::part(std::uint64_t process) noexcept {
+void MessageProtocol::part(std::uint64_t process) noexcept {
   Peer* const peer = peer_of(process);
   if (peer == nullptr) return;
-  RdmaPath::forget_all(*peer);
+  NetworkProtocol::forget_all(*peer);
   peer->state().messages.endpoint = nullptr;
   std::erase_if(revocations_, [&](Revocation const& asked) { return asked.peer == peer; });
 }
 
 /// Sends the operations issued meanwhile, over a new connection if the last one is closed.
-void AgentPath::resume(std::uint64_t process) {
+void MessageProtocol::resume(std::uint64_t process) {
   Peer* const peer = peer_of(process);
   if (peer == nullptr) return;
   MessageStream& stream = peer->state().messages;

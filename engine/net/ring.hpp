@@ -23,7 +23,7 @@ enum class Staging : std::uint16_t {
 };
 
 /// A request on contiguous memory of the target, with the fields of wire::RequestHeader. Answered in place.
-struct Mail {
+struct RingEntry {
   static constexpr std::size_t most_data = 88;
 
   std::uint8_t kind;
@@ -57,7 +57,7 @@ struct StagedRequest {
 /// The owner of a slot. Separate from the slot, so that a cache line that the target polls is written only
 /// once per request.
 template <template <typename> class Atomic>
-class alignas(64) BasicMailClaim {
+class alignas(64) BasicRingClaim {
  public:
   /// `owner` is a nonzero number of the process.
   bool try_claim(std::uint32_t owner) noexcept { return try_inherit(0, owner); }
@@ -82,7 +82,7 @@ class alignas(64) BasicMailClaim {
 ///
 /// Like engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
 template <template <typename> class Atomic, typename Content>
-class alignas(64) BasicMailSlot {
+class alignas(64) BasicRingSlot {
  public:
   // For the origin that has claimed the slot.
   void post() noexcept { give(State::posted); }
@@ -123,18 +123,18 @@ class alignas(64) BasicMailSlot {
   Content content_;
 };
 
-using MailClaim = BasicMailClaim<std::atomic>;
-using MailSlot = BasicMailSlot<std::atomic, Mail>;
-static_assert(sizeof(MailSlot) == 128);
+using RingClaim = BasicRingClaim<std::atomic>;
+using RingSlot = BasicRingSlot<std::atomic, RingEntry>;
+static_assert(sizeof(RingSlot) == 128);
 
 /// The ring of one process. Zero-initialised memory is an empty ring. Other origins take over the slots of an
 /// origin that has ended.
-class Mailbox {
+class Ring {
  public:
   static constexpr std::size_t slots = 32;
 
   /// Returns nullptr if the slots that the process tries are in use. `pid` is its own.
-  MailSlot* claim(std::uint64_t process, pid_t pid) noexcept {
+  RingSlot* claim(std::uint64_t process, pid_t pid) noexcept {
     __builtin_prefetch(&posts_, 1);
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
       std::size_t const number = (process + attempt) % slots;
@@ -148,13 +148,13 @@ class Mailbox {
     }
     return nullptr;
   }
-  void free(MailSlot const& slot) noexcept { claims_[number_of(slot)].free(); }
+  void free(RingSlot const& slot) noexcept { claims_[number_of(slot)].free(); }
   /// Frees those slots that the process tries whose owners have ended, according to is_alive(pid).
   template <typename IsAlive>
   void free_of_ended(std::uint64_t process, pid_t pid, IsAlive is_alive) noexcept {
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
       std::size_t const number = (process + attempt) % slots;
-      MailClaim& claim = claims_[number];
+      RingClaim& claim = claims_[number];
       std::uint32_t const owner = claim.owner();
       if (owner == 0 || is_alive(static_cast<pid_t>(owner))) continue;
       if (!claim.try_inherit(owner, static_cast<std::uint32_t>(pid))) continue;
@@ -168,51 +168,51 @@ class Mailbox {
       }
     }
   }
-  StagedRequest& staged_of(MailSlot const& slot) noexcept { return staged_[number_of(slot)]; }
-  void post(MailSlot& slot) noexcept {
+  StagedRequest& staged_of(RingSlot const& slot) noexcept { return staged_[number_of(slot)]; }
+  void post(RingSlot& slot) noexcept {
     slot.post();
     // Release: a thread that reads the new number finds the slot posted.
     posts_.fetch_add(1, std::memory_order_release);
   }
 
  private:
-  friend class MailReader;
+  friend class RingReader;
   static constexpr std::size_t attempts = 4;
   // A processor may prefetch the neighbour of a missing cache line.
   static constexpr std::size_t lines_apart = 128;
 
-  std::size_t number_of(MailSlot const& slot) const noexcept {
+  std::size_t number_of(RingSlot const& slot) const noexcept {
     return static_cast<std::size_t>(&slot - slots_.data());
   }
 
-  std::array<MailClaim, slots> claims_;
+  std::array<RingClaim, slots> claims_;
   alignas(lines_apart) std::atomic<std::uint32_t> posts_{0};  ///< number of posts so far
-  alignas(lines_apart) std::array<MailSlot, slots> slots_;
+  alignas(lines_apart) std::array<RingSlot, slots> slots_;
   alignas(4096) std::array<StagedRequest, slots> staged_;
 };
 
 /// A thread of the target that polls the ring. Several may poll concurrently, each with its own reader.
-class MailReader {
+class RingReader {
  public:
   /// Whether there may be requests; any thread. Relaxed: a late observation only delays the request.
-  bool has_news(Mailbox const& mailbox) const noexcept {
+  bool has_news(Ring const& ring) const noexcept {
     // The origin is usually the same as before, so its slot is checked first.
-    return mailbox.slots_[last_.load(std::memory_order_relaxed)].is_posted() ||
-           news(mailbox.posts_.load(std::memory_order_relaxed)) > 0;
+    return ring.slots_[last_.load(std::memory_order_relaxed)].is_posted() ||
+           news(ring.posts_.load(std::memory_order_relaxed)) > 0;
   }
 
-  /// Calls execute(mail, staged) for each pending request. Returns their number. One thread at a time.
+  /// Calls execute(entry, staged) for each pending request. Returns their number. One thread at a time.
   template <typename Execute>
-  int take(Mailbox& mailbox, Execute execute) noexcept {
-    int taken = take_one(mailbox, last_.load(std::memory_order_relaxed), execute);
+  int take(Ring& ring, Execute execute) noexcept {
+    int taken = take_one(ring, last_.load(std::memory_order_relaxed), execute);
     std::uint32_t const seen = seen_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(taken);
     seen_.store(seen, std::memory_order_relaxed);
     // Acquire: pairs with post().
-    std::uint32_t const posts = mailbox.posts_.load(std::memory_order_acquire);
+    std::uint32_t const posts = ring.posts_.load(std::memory_order_acquire);
     if (news(posts) <= 0) return taken;
     seen_.store(posts, std::memory_order_relaxed);
-    for (std::size_t i = 0; i < Mailbox::slots; ++i) {
-      if (take_one(mailbox, i, execute) == 0) continue;
+    for (std::size_t i = 0; i < Ring::slots; ++i) {
+      if (take_one(ring, i, execute) == 0) continue;
       last_.store(i, std::memory_order_relaxed);
       ++taken;
     }
@@ -226,10 +226,10 @@ class MailReader {
   }
 
   template <typename Execute>
-  static int take_one(Mailbox& mailbox, std::size_t number, Execute& execute) noexcept {
-    MailSlot& slot = mailbox.slots_[number];
+  static int take_one(Ring& ring, std::size_t number, Execute& execute) noexcept {
+    RingSlot& slot = ring.slots_[number];
     if (!slot.is_posted() || !slot.try_take()) return 0;
-    execute(slot.content(), mailbox.staged_[number]);
+    execute(slot.content(), ring.staged_[number]);
     slot.answer();
     return 1;
   }

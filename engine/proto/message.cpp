@@ -1,4 +1,4 @@
-#include "engine/proto/agent_path.hpp"
+#include "engine/proto/message.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -25,12 +25,12 @@ wire::RequestFlag element_flag(wire::RequestHeader const& header) noexcept {
 
 }  // namespace
 
-Status AgentPath::reach(Peer& peer) {
+Status MessageProtocol::reach(Peer& peer) {
   if (!connect(peer)) return descriptors_run_short() ? Status::no_descriptors : Status::unreachable;
   return peer.state().messages.broken ? Status::unreachable : Status::ok;
 }
 
-Issued AgentPath::issue(Peer& peer, RmaOp const& operation, StripeHold hold) {
+Issued MessageProtocol::issue(Peer& peer, RmaOp const& operation, StripeHold hold) {
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.notify_exposure = static_cast<std::uint64_t>(operation.exposed.notify);
@@ -41,8 +41,8 @@ Issued AgentPath::issue(Peer& peer, RmaOp const& operation, StripeHold hold) {
   return start_message(peer, message, operation.guarantees, std::move(hold));
 }
 
-Issued AgentPath::start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
-                                StripeHold hold) {
+Issued MessageProtocol::start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+                                      StripeHold hold) {
   MessageStream& stream = peer.state().messages;
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   bool const atomic = has(guarantees, Guarantee::atomic);
@@ -92,8 +92,8 @@ Issued AgentPath::start_message(Peer& peer, MessageOperation& operation, Guarant
 
 /// Reserves the next `messages` positions of the stream, ordered after the operation's predecessors; returns
 /// the last one.
-std::uint64_t AgentPath::take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
-                                        std::uint64_t messages) {
+std::uint64_t MessageProtocol::take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+                                              std::uint64_t messages) {
   MessageStream& stream = peer.state().messages;
   bool const ordered = has(guarantees, Guarantee::ordered);
   // Ordering among messages costs nothing, so operations with overlap_ordered follow all ordered operations.
@@ -106,7 +106,7 @@ std::uint64_t AgentPath::take_positions(Peer& peer, MessageOperation& operation,
 }
 
 /// Whether the operation needs no tracking once its only message is passed to UCX.
-bool AgentPath::may_be_sent_at_once(Peer& peer, MessageOperation const& operation) const {
+bool MessageProtocol::may_be_sent_at_once(Peer& peer, MessageOperation const& operation) const {
   MessageStream const& stream = peer.state().messages;
   bool const awaited =
       operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
@@ -115,7 +115,7 @@ bool AgentPath::may_be_sent_at_once(Peer& peer, MessageOperation const& operatio
 }
 
 /// Copies the parts of the operation that must outlive the caller's arrays.
-Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation) {
+Outstanding& MessageProtocol::remember(Peer& peer, MessageOperation const& operation) {
   Outstanding& entry = pool_.take();
   entry.operation = operation;
   entry.target_layout = OwnedLayout(operation.target);
@@ -134,13 +134,13 @@ Outstanding& AgentPath::remember(Peer& peer, MessageOperation const& operation) 
   return entry;
 }
 
-FragmentLimits AgentPath::limits_for(MessageOperation const& operation) const noexcept {
+FragmentLimits MessageProtocol::limits_for(MessageOperation const& operation) const noexcept {
   std::size_t const bytes =
       operation.source2 != nullptr ? settings_.fragment_bytes / 2 : settings_.fragment_bytes;
   return {bytes, max_described_segments, operation.element_bytes()};
 }
 
-bool AgentPath::window_open(Peer& peer) noexcept {
+bool MessageProtocol::window_open(Peer& peer) noexcept {
   MessageStream const& stream = peer.state().messages;
   if (stream.suspended) return false;
   // Permits one message beyond the credit, so that a large message always gets through.
@@ -149,14 +149,14 @@ bool AgentPath::window_open(Peer& peer) noexcept {
          (stream.sent == stream.done || stream.sent - stream.done < stream.window);
 }
 
-bool AgentPath::is_full(Peer& peer) const noexcept {
+bool MessageProtocol::is_full(Peer& peer) const noexcept {
   MessageStream const& stream = peer.state().messages;
   if (stream.broken) return false;
   return stream.queued_bytes >= settings_.target_bytes ||
          queued_bytes_ + transport_.unsent_bytes() >= settings_.process_bytes;
 }
 
-void AgentPath::advance(Peer& peer) {
+void MessageProtocol::advance(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   while (stream.unsent != nullptr && !stream.broken) {
     Outstanding& entry = *stream.unsent;
@@ -197,7 +197,7 @@ void AgentPath::advance(Peer& peer) {
 /// An operation of this process on itself holds the stripes of both sides from its first message on, and
 /// earlier messages may wait for these stripes. So its predecessors must be executed first, and for an
 /// operation of several messages all earlier ones, because they would also exhaust the credit.
-bool AgentPath::may_start(Outstanding const& entry) const noexcept {
+bool MessageProtocol::may_start(Outstanding const& entry) const noexcept {
   bool const on_itself = entry.peer->process() == credentials_.process;
   if (entry.started() || !on_itself || (entry.operation.header.flags & wire::flag_held) == 0) return true;
   bool const several = entry.first_sequence != entry.last_sequence;
@@ -206,13 +206,14 @@ bool AgentPath::may_start(Outstanding const& entry) const noexcept {
 }
 
 /// Afterwards the operation waits for answers only.
-void AgentPath::note_sent(Outstanding& entry) noexcept {
+void MessageProtocol::note_sent(Outstanding& entry) noexcept {
   entry.peer->state().messages.queued_bytes -= entry.queued_bytes;
   queued_bytes_ -= entry.queued_bytes;
   entry.queued_bytes = 0;
 }
 
-Status AgentPath::send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes) {
+Status MessageProtocol::send(Peer& peer, wire::RequestHeader& header, Message& message,
+                             std::size_t payload_bytes) {
   MessageStream& stream = peer.state().messages;
   // Flush the batch first to preserve issue order.
   if (stream.is_joining()) send_joined(peer);
@@ -229,13 +230,14 @@ Status AgentPath::send(Peer& peer, wire::RequestHeader& header, Message& message
 }
 
 /// Charges the cost of the request to the credit.
-void AgentPath::charge(Peer& peer, wire::RequestHeader const& header, std::size_t payload_bytes) noexcept {
+void MessageProtocol::charge(Peer& peer, wire::RequestHeader const& header,
+                             std::size_t payload_bytes) noexcept {
   peer.state().messages.sent += wire::cost_of(header, payload_bytes);
   peer.state().traffic.add_message();
 }
 
-Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
-                                std::uint64_t sequence, Outstanding* entry) {
+Status MessageProtocol::send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
+                                      std::uint64_t sequence, Outstanding* entry) {
   Layout const described = described_by(operation, fragment);
   wire::RequestHeader header = header_of(operation, fragment, described);
   header.sequence = sequence;
@@ -265,7 +267,7 @@ Status AgentPath::send_fragment(Peer& peer, MessageOperation const& operation, F
 }
 
 /// Requests the stripes of the operation from the target. It is the first message of the operation.
-void AgentPath::send_lock(Outstanding& entry) {
+void MessageProtocol::send_lock(Outstanding& entry) {
   wire::RequestHeader header = entry.operation.header;
   header.kind = static_cast<std::uint8_t>(wire::RequestKind::lock);
   header.flags &= wire::flag_no_wait;
@@ -278,7 +280,7 @@ void AgentPath::send_lock(Outstanding& entry) {
   (void)send(*entry.peer, header, transport_.message(), 0);
 }
 
-Outstanding& AgentPath::queue_question(Peer& peer, KeyQuestion const& question) {
+Outstanding& MessageProtocol::queue_question(Peer& peer, KeyQuestion const& question) {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment);
   operation.header.address = question.address;
@@ -286,19 +288,19 @@ Outstanding& AgentPath::queue_question(Peer& peer, KeyQuestion const& question) 
   return queue(peer, operation);
 }
 
-Outstanding* AgentPath::find_segment(Peer& peer, RemoteAddress address) {
+Outstanding* MessageProtocol::find_segment(Peer& peer, RemoteAddress address) {
   if (!connect(peer)) return nullptr;
   Outstanding& entry = queue_question(peer, {address, ExposureId::none});
   advance(peer);
   return &entry;
 }
 
-void AgentPath::ask_for_key(Peer& peer, KeyQuestion const& question) {
+void MessageProtocol::ask_for_key(Peer& peer, KeyQuestion const& question) {
   MessageStream const& stream = peer.state().messages;
   // Queued behind the lock, it would delay answers to the peer.
   bool const at_once = stream.unsent == nullptr && window_open(peer);
   if ((stream.may_wait_for_lock() && !at_once) || failed(reach(peer))) return;
-  RdmaState& state = peer.state().make_rdma();
+  NetworkState& state = peer.state().make_network();
   state.asked = question;
   // Before sending, because a process answers itself within the send.
   state.question = queue_question(peer, question).token;
@@ -306,7 +308,7 @@ void AgentPath::ask_for_key(Peer& peer, KeyQuestion const& question) {
 }
 
 /// Queues one message without data, behind those that are not sent yet.
-Outstanding& AgentPath::queue(Peer& peer, MessageOperation const& operation) {
+Outstanding& MessageProtocol::queue(Peer& peer, MessageOperation const& operation) {
   Outstanding& entry = remember(peer, operation);
   entry.first_sequence = entry.next_sequence = entry.last_sequence = peer.reserve(1);
   MessageStream& stream = peer.state().messages;
@@ -315,7 +317,7 @@ Outstanding& AgentPath::queue(Peer& peer, MessageOperation const& operation) {
   return entry;
 }
 
-void AgentPath::settle_due() {
+void MessageProtocol::settle_due() {
   if (!revocations_.empty()) answer_revocations();
   if (!refused_.empty() || !stalled_.empty()) retry_refused();
   while (!due_.empty()) {

@@ -1,6 +1,6 @@
-/// AgentPath: locks of a peer, which its agent grants.
+/// MessageProtocol: locks of a peer, which its agent grants.
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/agent_path.hpp"
+#include "engine/proto/message.hpp"
 
 namespace mpixrma::engine {
 
@@ -13,8 +13,8 @@ bool is_quiet(MessageOperation const& operation) noexcept {
 }  // namespace
 
 /// Its execution is not waited for: a grant is reported separately, and the next holder follows the release.
-MessageOperation AgentPath::lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
-                                         std::uint32_t owner) const noexcept {
+MessageOperation MessageProtocol::lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
+                                               std::uint32_t owner) const noexcept {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(kind);
   operation.header.address = lock;
@@ -26,7 +26,7 @@ MessageOperation AgentPath::lock_message(Peer const& peer, wire::RequestKind kin
   return operation;
 }
 
-Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
+Issued MessageProtocol::acquire(Peer& peer, LockRequest const& request) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   MessageOperation operation = lock_message(peer, wire::RequestKind::acquire, request.lock, request.owner);
   operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
@@ -38,8 +38,8 @@ Issued AgentPath::acquire(Peer& peer, LockRequest const& request) {
   return {Status::ok, false, sequence};
 }
 
-std::optional<Issued> AgentPath::acquire_in_stream(Peer& peer, LockRequest const& request,
-                                                   std::uint32_t context, bool with_next) {
+std::optional<Issued> MessageProtocol::acquire_in_stream(Peer& peer, LockRequest const& request,
+                                                         std::uint32_t context, bool with_next) {
   if (Status const status = reach(peer); failed(status)) return Issued{status, true, 0};
   MessageStream& stream = peer.state().messages;
   if (stream.unsent != nullptr || !window_open(peer)) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<Issued> AgentPath::acquire_in_stream(Peer& peer, LockRequest const
   return Issued{send_fragment(peer, operation, Fragment{}, sequence, nullptr), false, sequence};
 }
 
-bool AgentPath::must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const {
+bool MessageProtocol::must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const {
   MessageStream const& stream = peer.state().messages;
   if (!stream.may_wait_for_lock() || stream.broken) return false;
   // One message must describe it, possibly with two operands.
@@ -64,8 +64,8 @@ bool AgentPath::must_not_follow_lock(Peer& peer, Layout const& target, Guarantee
   return !small || has(guarantees, Guarantee::atomic) || stream.unsent != nullptr || !window_open(peer);
 }
 
-Issued AgentPath::release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
-                          std::uint32_t context) {
+Issued MessageProtocol::release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
+                                std::uint32_t context) {
   if (Status const status = reach(peer); failed(status)) return {status, true, 0};
   MessageOperation operation = lock_message(peer, wire::RequestKind::release, lock, owner);
   operation.header.operation = static_cast<std::uint8_t>(kind);
