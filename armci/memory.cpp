@@ -28,7 +28,7 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
   // Collective even if it fails: a wrong argument at one process is an error at all of them.
-  int const code = PMPIX_RMA_Allocate(bytes, MPI_INFO_NULL, comm, bases);
+  int const code = PMPIX_RMA_Allocate(bytes, MPI_INFO_NULL, comm, nullptr, bases);
   if (bases == nullptr) fail(call, "the pointer array is null");
   if (bytes < 0) fail(call, "size %ld is negative", bytes);
   if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with wrong arguments");
@@ -54,7 +54,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
 }
 
 void free_all_memory() {
-  for (void* const base : allocations) (void)MPIX_RMA_Free_local(base);
+  for (void* const base : allocations) (void)mpixrma::engine_of_process().free(base);
   allocations.clear();
   modes = AccessModes{};
 }

@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   void* bases[2];
-  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, bases);
+  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, nullptr, bases);
   MPIX_RMA_Set_num_notify(world, 1);
   std::vector<char> heap(4096);
   auto heap_address = reinterpret_cast<std::uintptr_t>(heap.data());

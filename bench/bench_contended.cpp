@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   void* bases[2] = {nullptr, nullptr};
   MPI_Win window = MPI_WIN_NULL;
   if (mpix) {
-    MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, bases);
+    MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, nullptr, bases);
   } else {
     MPI_Win_allocate(64, 1, MPI_INFO_NULL, world, &bases[bench::rank()], &window);
     MPI_Win_lock_all(0, window);

@@ -145,7 +145,7 @@ long fetched = 0;
 
 void count_mpix(int target) {
   std::vector<void*> bases(static_cast<std::size_t>(target) + 1);
-  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, bases.data());
+  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, nullptr, bases.data());
   void* const base = bases[static_cast<std::size_t>(target)];
   auto const address = reinterpret_cast<MPI_Aint>(base);
   MPIX_RMA_Attributes blocking{MPIX_RMA_ATTR_BLOCKING, MPI_OP_NULL, nullptr, 0};

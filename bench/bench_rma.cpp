@@ -202,7 +202,7 @@ int main(int argc, char** argv) {
   std::vector<char> heap(bench::aside + max_bytes);
   if (kind == "mpix") {
     void* bases[2];
-    MPIX_RMA_Allocate(bench::aside + max_bytes, MPI_INFO_NULL, world, bases);
+    MPIX_RMA_Allocate(bench::aside + max_bytes, MPI_INFO_NULL, world, nullptr, bases);
     measure_all<Mpix>(implementation, "allocated", static_cast<char*>(bases[1]) + bench::aside, options);
     measure_request(implementation, static_cast<char*>(bases[1]) + bench::aside);
     measure_all<Mpix>(implementation, "heap", address_of_target(heap.data() + bench::aside), options);

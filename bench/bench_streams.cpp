@@ -21,7 +21,7 @@ struct Mpix {
   static inline char* target = nullptr;
   static void open() {
     void* bases[2];
-    MPIX_RMA_Allocate(max_bytes, MPI_INFO_NULL, world, bases);
+    MPIX_RMA_Allocate(max_bytes, MPI_INFO_NULL, world, nullptr, bases);
     mine = bases[bench::rank()];
     target = static_cast<char*>(bases[1 - bench::rank()]);
     std::memset(mine, 0, max_bytes);

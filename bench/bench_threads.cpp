@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   }
   constexpr MPI_Aint bytes = 1 << 16;
   void* bases[1 + most_threads];
-  MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, world, bases);
+  MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, world, nullptr, bases);
   std::vector<char> heap(bytes);
   std::vector<char*> heaps(1 + most_threads);
   char* const mine = heap.data();

@@ -27,7 +27,7 @@ program fortran_halo_exchange
 
   ! Two grids, for the old and the new values, and the samples.
   allocate(bases(0:size - 1))
-  call MPIX_RMA_Allocate(int(8 * (2 * cells + sampled * n), MPI_ADDRESS_KIND), MPI_INFO_NULL, line, bases)
+  call MPIX_RMA_Allocate(int(8 * (2 * cells + sampled * n), MPI_ADDRESS_KIND), MPI_INFO_NULL, line, bases=bases)
   call c_f_pointer(MPIX_RMA_Pointer(bases(rank)), grids, [n + 2, n + 2, 2])
   call c_f_pointer(MPIX_RMA_Pointer(bases(rank) + 8 * 2 * cells), samples, [sampled, n])
   grids = 0

@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 
     /* Two grids per process, for the old and the new values. */
     double **bases = malloc(sizeof(double *) * (size_t) size);
-    MPIX_RMA_Allocate(2 * cells * (MPI_Aint) sizeof(double), MPI_INFO_NULL, grid, (void **) bases);
+    MPIX_RMA_Allocate(2 * cells * (MPI_Aint) sizeof(double), MPI_INFO_NULL, grid, NULL, (void **) bases);
     double *mine = bases[rank];
     memset(mine, 0, 2 * cells * sizeof(double));
     for (int i = 0; i < n; ++i) {

@@ -65,7 +65,7 @@ static inline int64_t **words_allocate(int64_t count)
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);
     int64_t **bases = calloc((size_t) size, sizeof(*bases));
-    MPIX_RMA_Allocate(count * (MPI_Aint) sizeof(int64_t), MPI_INFO_NULL, world, (void **) bases);
+    MPIX_RMA_Allocate(count * (MPI_Aint) sizeof(int64_t), MPI_INFO_NULL, world, NULL, (void **) bases);
     for (int64_t i = 0; i < count; ++i) {
         bases[rank][i] = 0;
     }

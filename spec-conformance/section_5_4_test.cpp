@@ -70,12 +70,12 @@ TEST_F(X54, X54_02_memory_is_allocated_alone_or_together_and_registered) {
     EXPECT_EQ(rma_query(comm, rank_, address, &flag, nullptr, nullptr), MPI_SUCCESS);
     return flag == 1;
   };
-  ASSERT_EQ(rma_deregister(heap.data()), MPI_SUCCESS);
+  ASSERT_EQ(rma_deregister(heap.data(), 100), MPI_SUCCESS);
   EXPECT_TRUE(is_known(heap.data() + 55));
   EXPECT_FALSE(is_known(heap.data() + 60));
-  ASSERT_EQ(rma_deregister(heap.data() + 50), MPI_SUCCESS);
+  ASSERT_EQ(rma_deregister(heap.data() + 50, 10), MPI_SUCCESS);
   EXPECT_FALSE(is_known(heap.data() + 55));
-  EXPECT_EQ(class_of(rma_deregister(heap.data())), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_deregister(heap.data(), 100)), MPI_ERR_ARG);
 }
 
 TEST_F(X54, X54_03_any_virtual_memory_can_be_communicated_from_and_to) {

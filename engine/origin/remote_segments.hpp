@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -43,6 +44,17 @@ class RemoteSegments {
     std::uint64_t generation = 0;
   };
   bool find(RemoteAddress address, Found* out);
+
+  /// Calls `use` with the range of each live segment, in no order.
+  template <typename Use>
+  void list(Use const& use) const {
+    // Acquire: as in scan().
+    std::uint32_t const end = std::min(tables_->segment_end.load(std::memory_order_acquire), max_segments);
+    PublishedRange range;
+    for (std::uint32_t slot = 0; slot < end; ++slot) {
+      if (tables_->segments[slot].read(&range)) use(range);
+    }
+  }
 
   /// Reads an exposure of the peer; false if it does not exist.
   bool find(ExposureId id, Exposure* out) const noexcept;

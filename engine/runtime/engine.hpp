@@ -38,17 +38,22 @@ namespace mpixrma::engine {
 struct TargetAccess;
 struct Predecessors;
 struct Footprint;
+struct IssuedTo;
 struct MemoryRights;
 struct OwnSegment;
 struct ExposedView;
 struct UnusedNames;
 enum class Rights : std::uint32_t;
 namespace wire {
+struct SegmentReply;
 enum class ReleaseKind : std::uint8_t;
 }
 
 /// Returns a text such as "a put" or "an accumulate".
 MPIX_ENGINE_API char const* name_of(OperationKind kind) noexcept;
+
+/// The access of peers to registered memory.
+enum class PeerAccess : std::uint8_t { as_permitted, read, write };
 
 /// Memory that peers can access as a segment.
 struct SegmentInfo {
@@ -109,6 +114,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Makes every message up to `sequence`, and every store made so far, visible at the target before any
   /// operation issued later. Does not wait; a later store may have to.
   void fence(Peer& peer, std::uint64_t sequence) noexcept;
+  /// The same for several peers, and for operations to every peer: those issued later become visible after what
+  /// was issued `before` to all of these. An operation to another peer may have to wait.
+  void fence(std::span<IssuedTo const> before) noexcept;
 
   /// Returns the stripes that `footprint` requires of this process and of a peer with accessible stripes; not
   /// acquired yet.
@@ -169,8 +177,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Registers memory for the fastest possible access. Registrations may overlap; those of user memory then
   /// form one segment. Registrations of memory from allocate() must stay within one allocation and have no
   /// effect. bad_argument: empty, or beyond the end of an allocation; bad_address: not mapped, or not
-  /// readable; device_memory. Allocates no pages.
-  Status attach(void* base, std::size_t bytes);
+  /// readable; not_writable: `access` is write, and the memory is not; device_memory. Allocates no pages.
+  Status attach(void* base, std::size_t bytes, PeerAccess access = PeerAccess::as_permitted);
   /// Ends the newest registration of `bytes` bytes at `base`, of any length if 0. Returns when no peer can
   /// access the memory through it any more. bad_argument: not registered.
   Status detach(void* base, std::size_t bytes = 0);
@@ -201,6 +209,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Returns the segment of `peer` that contains `address`; bad_address if there is none. May query the
   /// peer's agent.
   Status find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info);
+  /// Returns the segments of `peer` by address. Those that come and go meanwhile may be missing. Asks the peer's
+  /// agent for one after the other if they are not accessible.
+  Status list_segments(Peer& peer, std::vector<SegmentInfo>* out);
 
   /// Creates `count` free locks of this process, with consecutive numbers from `*first` on. Local.
   /// bad_argument: `count` is 0; out_of_memory: too many.
@@ -323,7 +334,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
   Status try_to_allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status look_at(void const* base, std::size_t bytes, MemoryRights* found) const;
-  Status attach(void* base, std::size_t bytes, MemoryRights* found);
+  Status attach(void* base, std::size_t bytes, PeerAccess access, MemoryRights* found);
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused);
   bool direct_piecewise(Peer& peer, RmaOp const& operation, Status* refused);
   void count(Peer& peer, Path path, RmaOp const& operation) noexcept;
@@ -359,6 +370,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   template <typename Predicate>
   static void drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done);
   void ask_for_key(Peer& peer, RmaOp const& operation) noexcept;
+  bool is_complete(Peer& peer, std::uint64_t sequence);
+  void wait_for_joint_fence(Peer const* next);
+  Status ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer);
   Status start_detach(void const* base, std::size_t bytes, Concealed* left);
   void revoke(std::vector<OwnSegment> const& segments);
   void revoke(std::uint64_t number, RemoteAddress base);

@@ -83,7 +83,20 @@ void Engine::ask_for_key(Peer& peer, RmaOp const& operation) noexcept try {
                     static_cast<unsigned long long>(peer.process()));
 }
 
-/// Queries the peer's agent if its segments are not accessible, and waits for the answer.
+/// Asks the peer's agent, and waits for the answer.
+Status Engine::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer) {
+  std::unique_lock held(channel_of(peer).lock);
+  MessageProtocol& path = channel_of(peer).message_protocol;
+  Outstanding* const question = path.find_segment(peer, address);
+  if (question == nullptr) return Status::unreachable;
+  drive_until(peer, held, [&] { return !question->live; });
+  std::optional<wire::SegmentReply> const found = question->segment;
+  path.release(*question);
+  if (!found) return Status::transport;
+  *answer = *found;
+  return Status::ok;
+}
+
 Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
   if (peer.state().same_host) {
     RemoteSegments::Found found;
@@ -91,17 +104,28 @@ Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info
     *info = {found.base, found.length};
     return Status::ok;
   }
-  std::unique_lock held(channel_of(peer).lock);
-  MessageProtocol& path = channel_of(peer).message_protocol;
-  Outstanding* const question = path.find_segment(peer, address);
-  if (question == nullptr) return Status::unreachable;
-  drive_until(peer, held, [&] { return !question->live; });
-  std::optional<wire::SegmentReply> const answer = question->segment;
-  path.release(*question);
-  if (!answer) return Status::transport;
-  if (answer->is_gap != 0) return Status::bad_address;
-  *info = {answer->base, answer->length};
+  wire::SegmentReply answer{};
+  if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
+  if (answer.is_gap != 0) return Status::bad_address;
+  *info = {answer.base, answer.length};
   return Status::ok;
+}
+
+Status Engine::list_segments(Peer& peer, std::vector<SegmentInfo>* out) {
+  if (peer.state().same_host) {
+    peer.state().segments->list([out](PublishedRange const& range) { out->push_back({range.base, range.length}); });
+    std::ranges::sort(*out, {}, &SegmentInfo::base);
+    return Status::ok;
+  }
+  // The answer for an address between segments has the range up to the next one.
+  for (RemoteAddress address = 0;;) {
+    wire::SegmentReply answer{};
+    if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
+    if (answer.is_gap == 0) out->push_back({answer.base, answer.length});
+    RemoteAddress const next = answer.base + answer.length;
+    if (next <= address) return Status::ok;  // the end of the address space
+    address = next;
+  }
 }
 
 }  // namespace mpixrma::engine

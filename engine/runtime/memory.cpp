@@ -119,10 +119,11 @@ Status Engine::look_at(void const* base, std::size_t bytes, MemoryRights* found)
   return found->readable ? Status::ok : Status::bad_address;
 }
 
-Status Engine::attach(void* base, std::size_t bytes, MemoryRights* found) {
+Status Engine::attach(void* base, std::size_t bytes, PeerAccess access, MemoryRights* found) {
   if (base == nullptr || bytes == 0) return Status::bad_argument;
   if (state_->device_memory.holds(base, bytes, false)) return Status::device_memory;
   if (Status const status = look_at(base, bytes, found); failed(status)) return status;
+  if (access == PeerAccess::write && !found->writable) return Status::not_writable;
   std::lock_guard const held(state_->channels);
   std::vector<OwnSegment> replaced;
   Status const status = state_->segments.attach(base, bytes, &replaced);
@@ -130,9 +131,9 @@ Status Engine::attach(void* base, std::size_t bytes, MemoryRights* found) {
   return status;
 }
 
-Status Engine::attach(void* base, std::size_t bytes) {
+Status Engine::attach(void* base, std::size_t bytes, PeerAccess access) {
   MemoryRights found;
-  return attach(base, bytes, &found);
+  return attach(base, bytes, access, &found);
 }
 
 /// With all channels locked.
@@ -184,7 +185,7 @@ Status Engine::free(void* base) {
 Status Engine::expose(void* base, std::size_t bytes, Rights rights, ExposureId* id) {
   if (rights == Rights::none || !includes(Rights::all, rights)) return Status::bad_argument;
   MemoryRights found;
-  if (Status const status = attach(base, bytes, &found); failed(status)) return status;
+  if (Status const status = attach(base, bytes, PeerAccess::as_permitted, &found); failed(status)) return status;
   if (!found.writable) rights = without_writing(rights);
   Status status = Status::ok;
   {

@@ -15,7 +15,9 @@ extern "C" {
  *                      system has them; mpix_lazy_memory: "true" for pages that are allocated at first touch.
  *                      Other keys are ignored
  * @param communicator  the communicator
- * @param bases         array of communicator-size pointers: receives every rank's base address
+ * @param base          receives the caller's own base address; may be NULL if `bases` is not
+ * @param bases         array of communicator-size pointers: receives every rank's base address; may be NULL if
+ *                      `base` is not
  *
  * Collective. Memory is aligned to 64 bytes, from 256 KiB on to a page. Its content is undefined. From 256
  * KiB on this call allocates the pages: if the machine or the cgroup lacks memory, the call fails with
@@ -25,18 +27,18 @@ extern "C" {
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG; MPI_ERR_INFO_VALUE; MPI_ERR_NO_MEM. A failure of one rank
  * is returned by all, and nothing stays allocated.
  */
-MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void *bases[]);
+MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void **base,
+                                   void *bases[]);
 
 /**
  * Frees memory from MPIX_RMA_Allocate (5.4).
  *
- * @param base          the caller's own base, NULL if its size was 0; memory from MPIX_RMA_Allocate_local of
- *                      this process is also accepted
+ * @param base          the caller's own base, NULL if its size was 0
  * @param communicator  the same communicator; its operations are completed first
  *
  * Collective. On return no process accesses the memory any more.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (not such memory); the address or transport class of a
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (not such memory, as MPIX_RMA_Allocate_local's); the address or transport class of a
  *         failed operation that was not reported before: the memory is freed nevertheless. The same on all
  *         ranks.
  */
@@ -58,12 +60,11 @@ MPIX_RMA_API int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void **ba
 /**
  * Frees memory from MPIX_RMA_Allocate_local (5.4).
  *
- * @param base  its address; the caller's own base from MPIX_RMA_Allocate is also accepted. Operations on it
- *              must be complete
+ * @param base  its address. Operations on it must be complete
  *
  * Local; on return no process accesses the memory any more. Registrations in it have ended too.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG (not such memory).
+ * @return MPI_SUCCESS; MPI_ERR_ARG (not such memory, as MPIX_RMA_Allocate's).
  */
 MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
 
@@ -73,26 +74,31 @@ MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
  * @param base  first byte
  * @param size  bytes, positive. The range must stay mapped until MPIX_RMA_Deregister. It may overlap other
  *              registered memory, and may lie in memory from MPIX_RMA_Allocate or MPIX_RMA_Allocate_local,
- * then within one allocation
+ *              then within one allocation
+ * @param info  MPI_INFO_NULL, or an info object with the key mpix_access: "read" if peers only read the memory,
+ *              which the caller then need not be able to write; "readwrite" if they also write it. Without it
+ *              peers may do what the memory permits. Other keys are ignored
  *
  * Local. Registrations are counted: memory is communicatable as long as one of them, or an allocation, holds
  * it.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG (null, empty, or beyond the end of an allocation); the address class
- *         (memory that is not fully mapped, or device memory of CUDA or ROCm); MPI_ERR_NO_MEM.
+ *         (memory that is not fully mapped, not writable with "readwrite", or device memory of CUDA or ROCm);
+ *         MPI_ERR_INFO_VALUE; MPI_ERR_NO_MEM.
  */
-MPIX_RMA_API int MPIX_RMA_Register(const void *base, MPI_Aint size);
+MPIX_RMA_API int MPIX_RMA_Register(const void *base, MPI_Aint size, MPI_Info info);
 
 /**
- * Ends the most recent registration with this base by MPIX_RMA_Register (5.4).
+ * Ends the most recent registration with this base and size by MPIX_RMA_Register (5.4).
  *
  * @param base  as given there
+ * @param size  as given there, bytes
  *
  * Local; on return no process uses the registration any more.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG (not registered).
+ * @return MPI_SUCCESS; MPI_ERR_ARG (not registered, or size not positive).
  */
-MPIX_RMA_API int MPIX_RMA_Deregister(const void *base);
+MPIX_RMA_API int MPIX_RMA_Deregister(const void *base, MPI_Aint size);
 
 /**
  * Determines whether an address of a rank is communicatable, and in which segment it lies (5.4).
@@ -101,8 +107,7 @@ MPIX_RMA_API int MPIX_RMA_Deregister(const void *base);
  * @param target_rank   rank in it, this process included
  * @param target_addr   virtual address in that process
  * @param flag          receives 1 if it is communicatable, else 0
- * @param base          receives the first address of the segment, which is an allocation, or registrations
- * that overlap; may be NULL
+ * @param base          receives the first address of the segment (MPIX_RMA_Segment); may be NULL
  * @param size          receives the length of the segment in bytes, from its base; may be NULL
  *
  * Local; may have to query the target's agent. The answer can be outdated by the time it arrives.
@@ -111,6 +116,31 @@ MPIX_RMA_API int MPIX_RMA_Deregister(const void *base);
  */
 MPIX_RMA_API int MPIX_RMA_Query(MPI_Comm communicator, int target_rank, const void *target_addr, int *flag,
                                 void **base, MPI_Aint *size);
+
+/** A contiguous range of a rank's communicatable memory: an allocation, or registrations that overlap. */
+typedef struct MPIX_RMA_Segment {
+    void *base;    /**< its first address in that process */
+    MPI_Aint size; /**< bytes */
+} MPIX_RMA_Segment;
+
+/**
+ * Returns the segments of a rank in the order of their addresses (5.4): its allocations and registrations, and
+ * the memory of its windows. An addition to the proposal.
+ *
+ * @param communicator  the communicator
+ * @param target_rank   rank in it, this process included
+ * @param max           elements of `segments`, not negative
+ * @param segments      receives the first `max` segments; may be NULL if `max` is 0
+ * @param count         receives the number of the rank's segments, which may exceed `max`
+ *
+ * Local. Takes a few nanoseconds for each segment of a rank of the same host, and a round trip to the agent of a
+ * rank of another. The answer can be outdated by the time it arrives.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_COUNT (negative); MPI_ERR_ARG (a null pointer);
+ *         MPI_ERR_NO_MEM; the transport class.
+ */
+MPIX_RMA_API int MPIX_RMA_Segments(MPI_Comm communicator, int target_rank, int max, MPIX_RMA_Segment segments[],
+                                   int *count);
 
 #ifdef __cplusplus
 }

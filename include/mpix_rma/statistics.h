@@ -1,4 +1,4 @@
-/** Counters of the paths that operations take. Included by mpix_rma.h. */
+/** Counters of the protocols that operations take. Included by mpix_rma.h. */
 #ifndef MPIX_RMA_STATISTICS_H
 #define MPIX_RMA_STATISTICS_H
 
@@ -6,53 +6,54 @@
 extern "C" {
 #endif
 
-/** The paths of an operation to its target; indices of the fields of MPIX_RMA_Path_statistics. */
-typedef MPIX_RMA_ENUM_(MPIX_RMA_Path){
-    MPIX_RMA_PATH_DIRECT = 0,       /**< loads and stores to mapped memory of the same host */
-    MPIX_RMA_PATH_CROSS_MEMORY = 1, /**< process_vm_readv and process_vm_writev on the same host */
-    MPIX_RMA_PATH_NETWORK = 2,      /**< UCX put and get */
-    MPIX_RMA_PATH_RING = 3,         /**< requests in shared memory to a process of the same host that polls */
-    MPIX_RMA_PATH_MESSAGE = 4,      /**< messages that the target's agent executes */
-    MPIX_RMA_PATHS = 5              /**< the number of them */
-} MPIX_RMA_Path;
+/** The protocols by which an operation reaches its target. Further ones may follow. */
+typedef MPIX_RMA_ENUM_(MPIX_RMA_Protocol) {
+    MPIX_RMA_PROTOCOL_DIRECT = 1,       /**< loads and stores to mapped memory of the same host */
+    MPIX_RMA_PROTOCOL_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev on the same host */
+    MPIX_RMA_PROTOCOL_NETWORK = 3,      /**< UCX put and get */
+    MPIX_RMA_PROTOCOL_RING = 4,         /**< requests in shared memory to a process of the same host that polls */
+    MPIX_RMA_PROTOCOL_MESSAGE = 5,      /**< messages that the target's agent executes */
+    MPIX_RMA_PROTOCOL_ALL = 0           /**< the sum over all of them */
+} MPIX_RMA_Protocol;
+
+/** The counters of MPIX_RMA_Statistics. Further ones may follow. */
+typedef MPIX_RMA_ENUM_(MPIX_RMA_Statistic) {
+    MPIX_RMA_STATISTIC_OPERATIONS = 1,        /**< operations, of one protocol or all */
+    MPIX_RMA_STATISTIC_BYTES = 2,             /**< bytes of their data at the target, of one protocol or all */
+    MPIX_RMA_STATISTIC_MESSAGES_SENT = 3,     /**< requests to the agent there, an operation's or the library's own */
+    MPIX_RMA_STATISTIC_MESSAGES_EXECUTED = 4, /**< requests from there that this process has executed */
+    MPIX_RMA_STATISTIC_COUNTED = 5            /**< 1 if operations of the protocol are counted, of all if all are;
+                                                   otherwise 0 */
+} MPIX_RMA_Statistic;
 
 /**
- * Numbers of operations of this process and of bytes that they moved, by path, and numbers of messages in
- * both directions. All counters start at 0 in MPI_Init and only grow.
+ * Returns a counter of this process's communication with a rank. All counters start at 0 in MPI_Init and only
+ * grow. An addition to the proposal.
  *
  * One call of a transfer or read-modify-write counts as one operation, however it is executed; its bytes are
  * those of its data at the target. Operations without data, and those that the call itself rejected, are not
  * counted. The increment of a notification counter belongs to its operation and is not counted separately.
- */
-typedef struct MPIX_RMA_Path_statistics {
-    MPI_Count operations[MPIX_RMA_PATHS]; /**< operations, by MPIX_RMA_Path */
-    MPI_Count bytes[MPIX_RMA_PATHS];      /**< bytes of their data, by MPIX_RMA_Path */
-    MPI_Count messages_sent;     /**< requests to the agent there, an operation's or the library's own */
-    MPI_Count messages_executed; /**< requests from there that this process has executed */
-    int direct_counted;          /**< 0: those by MPIX_RMA_PATH_DIRECT are in none of the counts */
-} MPIX_RMA_Path_statistics;
-
-/**
- * Returns the counters of this process's communication with a rank, by path.
  *
  * @param communicator  the communicator; it only identifies the ranks: operations with the process
  *                      of a rank count through any communicator
  * @param target_rank   rank in it (of the remote group for an intercommunicator), MPIX_ALL_RANKS for the sum
  *                      over its ranks, or MPI_PROC_NULL, whose counters are 0
- * @param statistics    receives the counts
+ * @param which         the counter
+ * @param protocol      the protocol, or MPIX_RMA_PROTOCOL_ALL. Not significant for the numbers of messages
+ * @param value         receives the count
  *
  * Local; any thread, any time: concurrent operations of other threads may or may not be included. An
  * operation is counted when it is issued, and a message when it is handed to UCX.
  *
  * Loads and stores are not counted by default, because counting would take longer than the accesses: then
- * direct_counted and the counters of MPIX_RMA_PATH_DIRECT are 0. With the MCA parameter osc_mpix_statistics
- * set to 1, or the environment variable MPIX_RMA_STATISTICS (docs/debugging.md), which also prints the
- * counters in MPI_Finalize, every operation takes a slower path that counts it.
+ * MPIX_RMA_STATISTIC_COUNTED and the counters of MPIX_RMA_PROTOCOL_DIRECT are 0. With the MCA parameter
+ * osc_mpix_statistics set to 1, or the environment variable MPIX_RMA_STATISTICS (docs/debugging.md), which also
+ * prints the counters in MPI_Finalize, every operation takes a slower way that counts it.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_ARG (null pointer).
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_ARG (null pointer, no such counter or protocol).
  */
-MPIX_RMA_API int MPIX_RMA_Statistics(MPI_Comm communicator, int target_rank,
-                                     MPIX_RMA_Path_statistics *statistics);
+MPIX_RMA_API int MPIX_RMA_Statistics(MPI_Comm communicator, int target_rank, MPIX_RMA_Statistic which,
+                                     MPIX_RMA_Protocol protocol, MPI_Count *value);
 
 #ifdef __cplusplus
 }

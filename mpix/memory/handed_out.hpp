@@ -1,25 +1,30 @@
-/// The allocations of MPIX_RMA_Allocate and MPIX_RMA_Allocate_local, which only their counterparts may free.
+/// The allocations of MPIX_RMA_Allocate and of MPIX_RMA_Allocate_local: each is freed by its counterpart alone.
 /// The engine also allocates memory of windows, of MPI_Alloc_mem and of notification counters.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace mpixrma {
+
+/// The call that has allocated memory.
+enum class Allocator : std::uint8_t { none, collective, local };
 
 class HandedOut {
  public:
   /// Returns false if there is no memory to record the allocation.
-  bool add(void* base) noexcept try {
+  bool add(void* base, Allocator allocator) noexcept try {
     std::lock_guard const held(lock_);
-    bases_.insert(base);
+    bases_.insert_or_assign(base, allocator);
     return true;
   } catch (...) {
     return false;
   }
-  bool contains(void* base) {
+  Allocator allocator_of(void* base) {
     std::lock_guard const held(lock_);
-    return bases_.contains(base);
+    auto const found = bases_.find(base);
+    return found != bases_.end() ? found->second : Allocator::none;
   }
   /// Returns false if `base` is not recorded. Only one of several concurrent callers gets true.
   bool remove(void* base) {
@@ -29,7 +34,7 @@ class HandedOut {
 
  private:
   std::mutex lock_;
-  std::unordered_set<void*> bases_;
+  std::unordered_map<void*, Allocator> bases_;
 };
 
 }  // namespace mpixrma

@@ -1,4 +1,5 @@
 /// Communicatable memory: allocation and registration (5.4 of the proposal).
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +23,7 @@ MPIX_PROFILED(MPIX_RMA_Deregister)
 MPIX_PROFILED(MPIX_RMA_Allocate)
 MPIX_PROFILED(MPIX_RMA_Free)
 MPIX_PROFILED(MPIX_RMA_Query)
+MPIX_PROFILED(MPIX_RMA_Segments)
 
 namespace mpixrma {
 
@@ -54,6 +56,20 @@ Failure read_switch(MPI_Info info, char const* key, bool* wish) {
   return failure(MPI_ERR_INFO_VALUE, "%s \"%.40s\" is neither true nor false", key, value);
 }
 
+/// Reads the info keys of a registration.
+Failure read_access(MPI_Info info, engine::PeerAccess* access) {
+  if (info == MPI_INFO_NULL) return {};
+  char value[MPI_MAX_INFO_VAL + 1];
+  int found = 0;
+  MPI_Info_get(info, "mpix_access", MPI_MAX_INFO_VAL, value, &found);
+  if (found == 0) return {};
+  bool const writes = std::strcmp(value, "readwrite") == 0;
+  if (!writes && std::strcmp(value, "read") != 0)
+    return failure(MPI_ERR_INFO_VALUE, "mpix_access \"%.40s\" is neither read nor readwrite", value);
+  *access = writes ? engine::PeerAccess::write : engine::PeerAccess::read;
+  return {};
+}
+
 /// Reads the info keys of an allocation.
 Failure read_hints(MPI_Info info, engine::AllocationHints* hints) {
   if (info == MPI_INFO_NULL) return {};
@@ -74,14 +90,27 @@ Failure read_hints(MPI_Info info, engine::AllocationHints* hints) {
   return read_switch(info, "mpix_lazy_memory", &hints->lazy);
 }
 
+/// Why `base` cannot be freed by the counterpart of `allocator`; nothing if it can.
+Failure wrong_to_free(void* base, Allocator allocator) {
+  Allocator const found = handed_out.allocator_of(base);
+  if (found == allocator) return {};
+  switch (found) {
+    case Allocator::collective:
+      return failure(MPI_ERR_ARG, "base %p is from MPIX_RMA_Allocate, MPIX_RMA_Free frees it", base);
+    case Allocator::local:
+      return failure(MPI_ERR_ARG, "base %p is from MPIX_RMA_Allocate_local, MPIX_RMA_Free_local frees it", base);
+    default: return failure(MPI_ERR_ARG, not_allocated, base);
+  }
+}
+
 /// Allocates `size` bytes; none if `size` is 0.
-Failure allocate(MPI_Aint size, MPI_Info info, void** base) {
+Failure allocate(MPI_Aint size, MPI_Info info, Allocator allocator, void** base) {
   engine::AllocationHints hints;
   if (size < 0) return failure(MPI_ERR_ARG, "size %lld is negative", static_cast<long long>(size));
   if (Failure wrong = read_hints(info, &hints)) return wrong;
   if (size == 0) return {};
   Status status = engine_of_process().allocate(static_cast<std::size_t>(size), hints, base);
-  if (!engine::failed(status) && !handed_out.add(*base)) {
+  if (!engine::failed(status) && !handed_out.add(*base, allocator)) {
     (void)engine_of_process().free(*base);
     status = Status::out_of_memory;
   }
@@ -108,7 +137,7 @@ int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) try {
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
   if (size == 0) return raise(site, MPI_ERR_ARG, "size is 0");
-  Failure const failed = allocate(size, info, base);
+  Failure const failed = allocate(size, info, Allocator::local, base);
   return failed ? raise(site, failed) : MPI_SUCCESS;
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
@@ -118,26 +147,31 @@ int MPIX_RMA_Free_local(void* base) try {
   using namespace mpixrma;
   Site const site{"MPIX_RMA_Free_local"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
+  if (Failure const wrong = wrong_to_free(base, Allocator::local)) return raise(site, wrong);
   Status const status = free_handed_out(base);
   return engine::failed(status) ? raise(site, class_of(status), not_allocated, base) : MPI_SUCCESS;
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Register(void const* base, MPI_Aint size) try {
+int MPIX_RMA_Register(void const* base, MPI_Aint size, MPI_Info info) try {
   using namespace mpixrma;
   Site const site{"MPIX_RMA_Register"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   auto const bytes = static_cast<long long>(size);
   if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
   if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
+  auto access = engine::PeerAccess::as_permitted;
+  if (Failure const wrong = read_access(info, &access)) return raise(site, wrong);
   switch (Status const status =
-              engine_of_process().attach(const_cast<void*>(base), static_cast<std::size_t>(size))) {
+              engine_of_process().attach(const_cast<void*>(base), static_cast<std::size_t>(size), access)) {
     case Status::ok: return MPI_SUCCESS;
     case Status::bad_argument:
       return raise(site, MPI_ERR_ARG, "%lld bytes at %p extend beyond the end of an allocation", bytes, base);
     case Status::bad_address:
       return raise(site, class_of(status), "%lld bytes at %p are not all mapped", bytes, base);
+    case Status::not_writable:
+      return raise(site, class_of(status), "%lld bytes at %p are not all writable", bytes, base);
     default:
       return raise(site, class_of(status), "%lld bytes at %p: %s", bytes, base, engine::to_string(status));
   }
@@ -145,18 +179,20 @@ int MPIX_RMA_Register(void const* base, MPI_Aint size) try {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Deregister(void const* base) try {
+int MPIX_RMA_Deregister(void const* base, MPI_Aint size) try {
   using namespace mpixrma;
   Site const site{"MPIX_RMA_Deregister"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
-  Status const status = engine_of_process().detach(const_cast<void*>(base));
+  auto const bytes = static_cast<long long>(size);
+  if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
+  Status const status = engine_of_process().detach(const_cast<void*>(base), static_cast<std::size_t>(size));
   if (!engine::failed(status)) return MPI_SUCCESS;
-  return raise(site, class_of(status), "base %p is not registered", base);
+  return raise(site, class_of(status), "%lld bytes at %p are not registered", bytes, base);
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void* bases[]) try {
+int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void** base, void* bases[]) try {
   using namespace mpixrma;
   Communicator* const state = Communicator::find(communicator);
   char const* const call = "MPIX_RMA_Allocate";
@@ -167,16 +203,18 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void*
   Site const site{call, state->handle()};
   if (is_intercommunicator(site.comm))
     return raise(site, MPI_ERR_COMM, "communicator is an intercommunicator");
-  void* base = nullptr;
-  Failure const own = bases == nullptr ? failure(MPI_ERR_ARG, "bases is a null pointer")
-                                       : mpixrma::allocate(size, info, &base);
-  std::vector<std::intptr_t> const all = exchange_bases(site.comm, base, own.error_class);
+  void* own = nullptr;
+  Failure const failed = base == nullptr && bases == nullptr
+                             ? failure(MPI_ERR_ARG, "base and bases are null pointers")
+                             : mpixrma::allocate(size, info, Allocator::collective, &own);
+  std::vector<std::intptr_t> const all = exchange_bases(site.comm, own, failed.error_class);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] >= 0) continue;
-    if (base != nullptr) (void)free_handed_out(base);
-    return raise_agreed(site, own, verdict_of(static_cast<int>(-all[i]), static_cast<int>(i)));
+    if (own != nullptr) (void)free_handed_out(own);
+    return raise_agreed(site, failed, verdict_of(static_cast<int>(-all[i]), static_cast<int>(i)));
   }
-  for (std::size_t i = 0; i < all.size(); ++i) bases[i] = reinterpret_cast<void*>(all[i]);
+  if (base != nullptr) *base = own;
+  for (std::size_t i = 0; bases != nullptr && i < all.size(); ++i) bases[i] = reinterpret_cast<void*>(all[i]);
   return MPI_SUCCESS;
 } catch (...) {
   return mpixrma::raise_exception(&communicator);
@@ -191,8 +229,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm communicator) try {
                                    [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
   // Checked before anything changes, so that all processes can repeat the call with the right base.
-  bool const right = base == nullptr || handed_out.contains(base);
-  Failure failed = right ? Failure{} : failure(MPI_ERR_ARG, not_allocated, base);
+  Failure failed = base != nullptr ? wrong_to_free(base, Allocator::collective) : Failure{};
   int const refused = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
   if (refused != MPI_SUCCESS) return refused;
   LateFailure late;
@@ -206,6 +243,29 @@ int MPIX_RMA_Free(void* base, MPI_Comm communicator) try {
   Verdict const verdict = agree_on_class(site.comm, failed.error_class);
   engine_of_process().drop_stale_mappings();
   return raise_agreed(site, failed, verdict);
+} catch (...) {
+  return mpixrma::raise_exception(&communicator);
+}
+
+int MPIX_RMA_Segments(MPI_Comm communicator, int target_rank, int max, MPIX_RMA_Segment segments[],
+                      int* count) try {
+  using namespace mpixrma;
+  Communicator* const state = Communicator::find(communicator);
+  if (state == nullptr) return raise_unusable("MPIX_RMA_Segments", &communicator);
+  Site const site{"MPIX_RMA_Segments", state->handle()};
+  if (target_rank < 0 || target_rank >= state->size()) return raise_rank(site, target_rank, state->size());
+  if (max < 0) return raise(site, MPI_ERR_COUNT, "max %d is negative", max);
+  if (segments == nullptr && max != 0) return raise(site, MPI_ERR_ARG, "segments is a null pointer");
+  if (count == nullptr) return raise(site, MPI_ERR_ARG, "count is a null pointer");
+  Target* const target = state->target(target_rank);
+  if (target == nullptr) return raise(site, failure(Status::unreachable, {target_rank}));
+  std::vector<engine::SegmentInfo> found;
+  Status const status = engine_of_process().list_segments(*target->peer, &found);
+  if (engine::failed(status)) return raise(site, failure(status, {target_rank}));
+  *count = static_cast<int>(found.size());
+  for (std::size_t i = 0; i < std::min(found.size(), static_cast<std::size_t>(max)); ++i)
+    segments[i] = {reinterpret_cast<void*>(found[i].base), static_cast<MPI_Aint>(found[i].length)};
+  return MPI_SUCCESS;
 } catch (...) {
   return mpixrma::raise_exception(&communicator);
 }

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
   void** bases = malloc(sizeof(void*) * (size_t)size);
-  REQUIRE(MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, bases) == MPI_SUCCESS);
+  REQUIRE(MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, NULL, bases) == MPI_SUCCESS);
   int next = (rank + 1) % size;
   int value = 10 + rank;
   MPI_Request request;

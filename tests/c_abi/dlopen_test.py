@@ -29,7 +29,7 @@ library.MPI_Comm_size(world, ctypes.byref(size))
 following = (rank.value + 1) % size.value
 
 bases = (ctypes.c_void_p * size.value)()
-check(library.MPIX_RMA_Allocate(ctypes.c_ssize_t(8), info_null, world, bases), "MPIX_RMA_Allocate")
+check(library.MPIX_RMA_Allocate(ctypes.c_ssize_t(8), info_null, world, None, bases), "MPIX_RMA_Allocate")
 for value in range(100):
     for operation, data in ((put, ctypes.c_long(1000 * rank.value + value)), (get, ctypes.c_long(-1))):
         check(library.MPIX_RMA_xfer(operation, ctypes.byref(data), 1, long_type, following,

@@ -18,9 +18,9 @@ int MPIX_RMA_Complete(MPI_Comm* comm, int rank) {
   return PMPIX_RMA_Complete(comm, rank);
 }
 
-int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm comm, void* bases[]) {
+int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm comm, void** base, void* bases[]) {
   ++allocations_seen;
-  return PMPIX_RMA_Allocate(size, info, comm, bases);
+  return PMPIX_RMA_Allocate(size, info, comm, base, bases);
 }
 
 int main(int argc, char** argv) {
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
   void* bases[64];
-  failed |= MPI_SUCCESS != MPIX_RMA_Allocate(sizeof(long), MPI_INFO_NULL, world, bases);
+  failed |= MPI_SUCCESS != MPIX_RMA_Allocate(sizeof(long), MPI_INFO_NULL, world, NULL, bases);
   for (long i = 1; i <= 10; ++i) {
     failed |= MPI_SUCCESS != MPIX_RMA_xfer(MPIX_RMA_PUT, &i, 1, MPI_LONG, (rank + 1) % size, bases[(rank + 1) % size],
                                            1, MPI_LONG, NULL, &world, NULL);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { variables = 2 * MPIX_RMA_PATHS + 2, transfers = 12 };
+enum { protocols = 5, variables = 2 * protocols + 2, transfers = 12 };
 
 static const char* const names[variables] = {
     "osc_mpix_operations_direct",  "osc_mpix_operations_cross_memory", "osc_mpix_operations_network",
@@ -50,10 +50,20 @@ static void find_variables(int indices[variables]) {
   expect((unsigned long long)found, variables, "variables found");
 }
 
-static unsigned long long count_of(const MPIX_RMA_Path_statistics* now, int variable) {
-  if (variable < MPIX_RMA_PATHS) return (unsigned long long)now->operations[variable];
-  if (variable < 2 * MPIX_RMA_PATHS) return (unsigned long long)now->bytes[variable - MPIX_RMA_PATHS];
-  return (unsigned long long)(variable == 2 * MPIX_RMA_PATHS ? now->messages_sent : now->messages_executed);
+/* The counter of MPIX_RMA_Statistics that a variable shows. */
+static MPI_Count count_of(int variable) {
+  MPIX_RMA_Statistic which = MPIX_RMA_STATISTIC_MESSAGES_SENT;
+  if (variable < protocols) {
+    which = MPIX_RMA_STATISTIC_OPERATIONS;
+  } else if (variable < 2 * protocols) {
+    which = MPIX_RMA_STATISTIC_BYTES;
+  } else if (variable > 2 * protocols) {
+    which = MPIX_RMA_STATISTIC_MESSAGES_EXECUTED;
+  }
+  MPI_Count count = 0;
+  const MPIX_RMA_Protocol protocol = (MPIX_RMA_Protocol)(MPIX_RMA_PROTOCOL_DIRECT + variable % protocols);
+  expect(MPIX_RMA_Statistics(MPI_COMM_WORLD, MPIX_ALL_RANKS, which, protocol, &count), MPI_SUCCESS, "statistics");
+  return count;
 }
 
 int main(int argc, char** argv) {
@@ -61,15 +71,15 @@ int main(int argc, char** argv) {
   MPI_Comm world = MPI_COMM_WORLD;
   MPI_T_pvar_session session;
   MPI_T_pvar_handle handles[variables];
-  MPIX_RMA_Path_statistics before, after;
+  MPI_Count before[variables], after[variables];
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
   find_variables(indices);
   void* bases[64];
-  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, bases);
-  expect(MPIX_RMA_Statistics(world, MPIX_ALL_RANKS, &before), MPI_SUCCESS, "statistics");
+  MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, NULL, bases);
+  for (int i = 0; i < variables; ++i) before[i] = count_of(i);
   MPI_T_pvar_session_create(&session);
   for (int i = 0; i < variables; ++i) {
     int count = 0;
@@ -85,15 +95,15 @@ int main(int argc, char** argv) {
   }
   MPIX_RMA_Complete(&world, next);
   MPI_Barrier(world);
-  expect(MPIX_RMA_Statistics(world, MPIX_ALL_RANKS, &after), MPI_SUCCESS, "statistics");
+  for (int i = 0; i < variables; ++i) after[i] = count_of(i);
   unsigned long long operations = 0, bytes = 0;
   for (int i = 0; i < variables; ++i) {
     unsigned long long read = 0;
     expect(MPI_T_pvar_read(session, handles[i], &read), MPI_SUCCESS, names[i]);
-    expect(read, count_of(&after, i) - count_of(&before, i), names[i]);
-    if (i < MPIX_RMA_PATHS) {
+    expect(read, (unsigned long long)(after[i] - before[i]), names[i]);
+    if (i < protocols) {
       operations += read;
-    } else if (i < 2 * MPIX_RMA_PATHS) {
+    } else if (i < 2 * protocols) {
       bytes += read;
     }
     MPI_T_pvar_handle_free(session, &handles[i]);

@@ -35,7 +35,7 @@ static void operate(int rank) {
   MPI_Comm world = MPI_COMM_WORLD;
   void* bases[2];
   double values[2] = {1, 2};
-  MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, bases);
+  MPIX_RMA_Allocate(64, MPI_INFO_NULL, world, NULL, bases);
   if (rank == 0) {
     for (int i = 0; i < 2; ++i)
       MPIX_RMA_xfer(MPIX_RMA_GET, values, 2, MPI_DOUBLE, 0, bases[0], 2, MPI_DOUBLE, NULL, &world, NULL);

@@ -89,7 +89,7 @@ class Meeting {
   /// Frees the memory, without communicators.
   void end() {
     note(rma_free_local(allocated_) == MPI_SUCCESS);
-    note(rma_deregister(registered_.data()) == MPI_SUCCESS);
+    note(rma_deregister(registered_.data(), bytes()) == MPI_SUCCESS);
   }
 
   int others() const { return others_; }

@@ -22,7 +22,7 @@ program f08_test
   right = mod(rank + 1, size)
   left = mod(rank + size - 1, size)
   allocate(bases(0:size - 1))
-  call MPIX_RMA_Allocate(int(8 * n, address_kind), MPI_INFO_NULL, comm, bases, ierror)
+  call MPIX_RMA_Allocate(int(8 * n, address_kind), MPI_INFO_NULL, comm, bases=bases, ierror=ierror)
   call expect(ierror == MPI_SUCCESS, "allocate")
   call c_f_pointer(MPIX_RMA_Pointer(bases(rank)), mine, [n])
 
@@ -384,35 +384,45 @@ contains
     double precision, asynchronous, target :: plain(100)
     double precision, asynchronous :: from(2)
     integer(address_kind) :: own, theirs, base, length, local
-    type(MPIX_RMA_Path_statistics) :: statistics
+    integer(MPI_COUNT_KIND) :: operations, counted
+    type(MPIX_RMA_Segment) :: segments(100)
+    integer :: segments_found
     integer :: class
     logical :: flag
     plain = 0
     from = [4d0, 5d0] + rank
-    call MPIX_RMA_Register(plain, 800_address_kind, ierror)
+    call MPIX_RMA_Register(plain, 800_address_kind, MPI_INFO_NULL, ierror)
     call expect(ierror == MPI_SUCCESS, "register")
-    call MPIX_RMA_Register(plain(1:100:2), 400_address_kind, ierror)
+    call MPIX_RMA_Register(plain(1:100:2), 400_address_kind, MPI_INFO_NULL, ierror)
     call MPI_Error_class(ierror, class)
     call expect(class == MPI_ERR_BUFFER, "register a section")
     call MPI_Get_address(plain, own)
     call MPI_Sendrecv(own, 1, MPI_AINT, left, 0, theirs, 1, MPI_AINT, right, 0, comm, MPI_STATUS_IGNORE)
     call MPIX_RMA_Query(comm, right, theirs + 80, flag, base, length)
     call expect(flag .and. base == theirs .and. length == 800, "query")
+    segments_found = 0
+    call MPIX_RMA_Segments(comm, right, 100, segments, segments_found, ierror)
+    call expect(ierror == MPI_SUCCESS .and. segments_found >= 2, "number of segments")
+    call expect(any(segments(1:min(segments_found, 100))%base == theirs .and. &
+                    segments(1:min(segments_found, 100))%size == 800), "segments")
     call MPIX_RMA_Query(comm, right, 16_address_kind, flag)
     call expect(.not. flag, "query of nothing")
     call MPIX_RMA_xfer(MPIX_RMA_PUT, from, 2, MPI_DOUBLE_PRECISION, right, theirs, 2, MPI_DOUBLE_PRECISION, communicator=comm)
     call finish
     call expect(all(plain(1:3) == [4d0 + left, 5d0 + left, 0d0]), "put to an array")
     call MPI_Barrier(comm)
-    call MPIX_RMA_Deregister(plain, ierror)
+    call MPIX_RMA_Deregister(plain, 800_address_kind, ierror)
     call expect(ierror == MPI_SUCCESS, "deregister")
     call MPIX_RMA_Allocate_local(1000_address_kind, MPI_INFO_NULL, local, ierror)
     call expect(ierror == MPI_SUCCESS .and. local /= 0, "allocate locally")
     call MPIX_RMA_Free_local(local, ierror)
     call expect(ierror == MPI_SUCCESS, "free locally")
-    call MPIX_RMA_Statistics(comm, right, statistics, ierror)
-    call expect(ierror == MPI_SUCCESS .and. all(statistics%operations >= 0), "statistics")
-    call expect(statistics%direct_counted == 0 .or. statistics%direct_counted == 1, "statistics: direct")
+    operations = -1
+    counted = -1
+    call MPIX_RMA_Statistics(comm, right, MPIX_RMA_STATISTIC_OPERATIONS, MPIX_RMA_PROTOCOL_ALL, operations, ierror)
+    call expect(ierror == MPI_SUCCESS .and. operations >= 0, "statistics")
+    call MPIX_RMA_Statistics(comm, right, MPIX_RMA_STATISTIC_COUNTED, MPIX_RMA_PROTOCOL_DIRECT, counted)
+    call expect(counted == 0 .or. counted == 1, "statistics: direct")
   end subroutine memory
 
   subroutine errors

@@ -25,7 +25,8 @@
         mine(i) = -i
         sent(i) = 1000 * rank + i
       end do
-      call MPIX_RMA_Register(mine, int(4 * n, MPI_ADDRESS_KIND), ierror)
+      call MPIX_RMA_Register(mine, int(4 * n, MPI_ADDRESS_KIND),          &
+     &  MPI_INFO_NULL, ierror)
       if (ierror .ne. MPI_SUCCESS) wrong = wrong + 1
       call MPI_Get_address(mine, base, ierror)
       call MPI_Allgather(base, 1, MPI_AINT, addresses, 1, MPI_AINT,     &
@@ -75,7 +76,8 @@
       end do
       call MPI_Barrier(comm, ierror)
 
-      call MPIX_RMA_Deregister(mine, ierror)
+      call MPIX_RMA_Deregister(mine, int(4 * n, MPI_ADDRESS_KIND),        &
+     &  ierror)
       if (ierror .ne. MPI_SUCCESS) wrong = wrong + 1
       call MPI_Allreduce(MPI_IN_PLACE, wrong, 1, MPI_INTEGER, MPI_SUM,  &
      &  MPI_COMM_WORLD, ierror)

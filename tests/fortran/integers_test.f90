@@ -20,7 +20,7 @@ program integers_test
   right = mod(rank + 1, size)
   left = mod(rank + size - 1, size)
   allocate(bases(0:size - 1))
-  call MPIX_RMA_Allocate(int(4 * n, address_kind), MPI_INFO_NULL, comm, bases, ierror)
+  call MPIX_RMA_Allocate(int(4 * n, address_kind), MPI_INFO_NULL, comm, bases=bases, ierror=ierror)
   call expect(ierror == MPI_SUCCESS, "allocate")
   call c_f_pointer(MPIX_RMA_Pointer(bases(rank)), mine, [n])
 

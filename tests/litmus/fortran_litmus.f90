@@ -30,7 +30,7 @@ program fortran_litmus
   call MPI_Comm_dup(MPI_COMM_WORLD, ordered)
   call MPI_Comm_set_attr(ordered, MPIX_RMA_KEY_ORDERING(), MPIX_RMA_ON)
   allocate(bases(0:1))
-  call MPIX_RMA_Allocate(int(4 * distance, address_kind), MPI_INFO_NULL, plain, bases)
+  call MPIX_RMA_Allocate(int(4 * distance, address_kind), MPI_INFO_NULL, plain, bases=bases)
   call c_f_pointer(MPIX_RMA_Pointer(bases(rank)), mine, [4 * distance / 8])
 
   wrong = 0

@@ -29,7 +29,7 @@ class Arena {
       mpixrma::test::rma_free_local(memory_);
       return;
     }
-    if (kind_ == 1) mpixrma::test::rma_deregister(memory_);
+    if (kind_ == 1) mpixrma::test::rma_deregister(memory_, static_cast<MPI_Aint>(bytes_));
     ::operator delete (memory_, std::align_val_t{alignment});
   }
   Arena(Arena const&) = delete;

@@ -13,7 +13,7 @@ namespace mpixrma::stress {
 
 class Memory {
  public:
-  Memory(std::size_t bytes, MPI_Comm comm) : comm_(comm) {
+  Memory(std::size_t bytes, MPI_Comm comm) : comm_(comm), bytes_(static_cast<MPI_Aint>(bytes)) {
     int size = 0;
     int rank = 0;
     MPI_Comm_size(comm_, &size);
@@ -34,7 +34,7 @@ class Memory {
     }
   }
   ~Memory() {
-    mpixrma::test::rma_deregister(own_[1]);
+    mpixrma::test::rma_deregister(own_[1], bytes_);
     mpixrma::test::rma_free(own_[0], comm_);
     std::free(own_[1]);
     std::free(own_[2]);
@@ -47,6 +47,7 @@ class Memory {
 
  private:
   MPI_Comm comm_;
+  MPI_Aint bytes_;
   std::byte* own_[Places::kinds] = {};
   Places places_;
 };

@@ -131,7 +131,7 @@ void Origin::use_passing_memory() {
   if (allocated) {
     require(mpixrma::test::rma_free_local(memory), "free");
   } else {
-    require(mpixrma::test::rma_deregister(memory), "deregister");
+    require(mpixrma::test::rma_deregister(memory, static_cast<MPI_Aint>(bytes)), "deregister");
     std::free(memory);
   }
 }

@@ -15,15 +15,20 @@
 namespace mpixrma::test {
 
 inline int rma_allocate(MPI_Aint bytes, MPI_Info info, MPI_Comm comm, void** bases) {
-  return MPIX_RMA_Allocate(bytes, info, comm, bases);
+  return MPIX_RMA_Allocate(bytes, info, comm, nullptr, bases);
+}
+inline int rma_allocate(MPI_Aint bytes, MPI_Info info, MPI_Comm comm, void** base, void** bases) {
+  return MPIX_RMA_Allocate(bytes, info, comm, base, bases);
 }
 inline int rma_allocate_local(MPI_Aint bytes, MPI_Info info, void** base) {
   return MPIX_RMA_Allocate_local(bytes, info, base);
 }
 inline int rma_free(void* base, MPI_Comm comm) { return MPIX_RMA_Free(base, comm); }
 inline int rma_free_local(void* base) { return MPIX_RMA_Free_local(base); }
-inline int rma_register(void* base, MPI_Aint bytes) { return MPIX_RMA_Register(base, bytes); }
-inline int rma_deregister(void* base) { return MPIX_RMA_Deregister(base); }
+inline int rma_register(void const* base, MPI_Aint bytes, MPI_Info info = MPI_INFO_NULL) {
+  return MPIX_RMA_Register(base, bytes, info);
+}
+inline int rma_deregister(void* base, MPI_Aint bytes) { return MPIX_RMA_Deregister(base, bytes); }
 inline int rma_query(MPI_Comm comm, int rank, void* address, int* flag, void** base, MPI_Aint* size) {
   return MPIX_RMA_Query(comm, rank, address, flag, base, size);
 }
@@ -71,15 +76,16 @@ class CommunicatableMemory {
 /// Registers memory for a scope.
 class Registration {
  public:
-  Registration(void* base, MPI_Aint bytes) : base_(base) {
+  Registration(void* base, MPI_Aint bytes) : base_(base), bytes_(bytes) {
     require(rma_register(base, bytes), "MPIX_RMA_Register");
   }
-  ~Registration() { rma_deregister(base_); }
+  ~Registration() { rma_deregister(base_, bytes_); }
   Registration(Registration const&) = delete;
   Registration& operator=(Registration const&) = delete;
 
  private:
   void* base_;
+  MPI_Aint bytes_;
 };
 
 /// Whether the address of a rank is communicatable.

@@ -47,7 +47,7 @@ class Memory {
   ~Memory() {
     MPI_Barrier(comm_);
     EXPECT_EQ(rma_free(allocated_, comm_), MPI_SUCCESS);
-    EXPECT_EQ(rma_deregister(registered_.data()), MPI_SUCCESS);
+    EXPECT_EQ(rma_deregister(registered_.data(), static_cast<MPI_Aint>(registered_.size())), MPI_SUCCESS);
   }
   Memory(Memory const&) = delete;
   Memory& operator=(Memory const&) = delete;

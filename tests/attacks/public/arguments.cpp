@@ -160,8 +160,8 @@ TEST_F(ArgumentAttacks, RegistrationsOfStrangeRangesAreRefusedOrWork) {
   EXPECT_NE(rma_register(memory_.own(2), MPI_Aint{1} << 62), MPI_SUCCESS);
   EXPECT_NE(rma_register(memory_.own(2), LLONG_MIN), MPI_SUCCESS);
   EXPECT_NE(rma_register(memory_.own(0), MPI_Aint{1} << 40), MPI_SUCCESS);
-  EXPECT_NE(rma_deregister(nullptr), MPI_SUCCESS);
-  EXPECT_NE(rma_deregister(memory_.own(2) + 1), MPI_SUCCESS);
+  EXPECT_NE(rma_deregister(nullptr, 8), MPI_SUCCESS);
+  EXPECT_NE(rma_deregister(memory_.own(2) + 1, 8), MPI_SUCCESS);
   EXPECT_NE(rma_free_local(nullptr), MPI_SUCCESS);
   EXPECT_NE(rma_free_local(memory_.own(2)), MPI_SUCCESS);
   EXPECT_NE(rma_free_local(memory_.own(0) + 8), MPI_SUCCESS);
@@ -212,8 +212,9 @@ TEST_F(ArgumentAttacks, HandlesThatAreNoneGiveErrors) {
     EXPECT_EQ(class_of(MPIX_RMA_Fence(&comm, 0)), MPI_ERR_COMM);
     int flag = 0;
     EXPECT_EQ(class_of(rma_query(comm, 0, there, &flag, nullptr, nullptr)), MPI_ERR_COMM);
-    MPIX_RMA_Path_statistics statistics;
-    EXPECT_EQ(class_of(MPIX_RMA_Statistics(comm, 0, &statistics)), MPI_ERR_COMM);
+    MPI_Count bytes = 0;
+    EXPECT_EQ(class_of(MPIX_RMA_Statistics(comm, 0, MPIX_RMA_STATISTIC_BYTES, MPIX_RMA_PROTOCOL_ALL, &bytes)),
+              MPI_ERR_COMM);
     MPI_Request request = reinterpret_cast<MPI_Request>(garbage);
     EXPECT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right(), there, 0, &request), MPI_SUCCESS);
     EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);

@@ -96,7 +96,7 @@ class CallbackAttacks : public ::testing::Test {
     (void)MPIX_RMA_Fence(&comm, 77);
     int flag = 0;
     (void)rma_query(comm, 77, bad, &flag, nullptr, nullptr);
-    (void)MPIX_RMA_Statistics(comm, 0, nullptr);
+    (void)MPIX_RMA_Statistics(comm, 0, MPIX_RMA_STATISTIC_BYTES, MPIX_RMA_PROTOCOL_ALL, nullptr);
     (void)MPI_Comm_set_attr(comm, MPIX_RMA_KEY_NOTIFY, reinterpret_cast<void*>(-1));
   }
 

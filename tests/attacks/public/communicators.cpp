@@ -73,8 +73,9 @@ TEST_F(CommunicatorAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
         int flag = 0;
         wrong += rma_query(shared, right, memory.at(right, 0), &flag, nullptr, nullptr) != MPI_SUCCESS ||
                  flag != 1;
-        MPIX_RMA_Path_statistics statistics;
-        wrong += MPIX_RMA_Statistics(shared, MPIX_ALL_RANKS, &statistics) != MPI_SUCCESS;
+        MPI_Count bytes = 0;
+        wrong += MPIX_RMA_Statistics(shared, MPIX_ALL_RANKS, MPIX_RMA_STATISTIC_BYTES, MPIX_RMA_PROTOCOL_ALL,
+                                     &bytes) != MPI_SUCCESS;
       }
     }
   };

@@ -41,6 +41,8 @@ struct Range {
   std::uintptr_t end;
 };
 
+MPI_Aint bytes_of(Range range) { return static_cast<MPI_Aint>(range.end - range.begin); }
+
 /// Returns the part of the union of overlapping ranges that contains `address`, or an empty range.
 Range segment_of(std::vector<Range> ranges, std::uintptr_t address) {
   std::sort(ranges.begin(), ranges.end(), [](Range a, Range b) { return a.begin < b.begin; });
@@ -70,11 +72,9 @@ TEST_F(MemoryAttacks, OverlappingRegistrationsAreAsTheModelSays) {
       ASSERT_EQ(rma_register(arena.data() + begin, static_cast<MPI_Aint>(length)), MPI_SUCCESS);
       registered.push_back({base + begin, base + begin + length});
     } else if (!registered.empty()) {
-      std::uintptr_t const which = registered[random() % registered.size()].begin;
-      ASSERT_EQ(rma_deregister(reinterpret_cast<void*>(which)), MPI_SUCCESS);
-      auto const newest =
-          std::find_if(registered.rbegin(), registered.rend(), [&](Range r) { return r.begin == which; });
-      registered.erase(std::next(newest).base());
+      auto const chosen = registered.begin() + static_cast<std::ptrdiff_t>(random() % registered.size());
+      ASSERT_EQ(rma_deregister(reinterpret_cast<void*>(chosen->begin), bytes_of(*chosen)), MPI_SUCCESS);
+      registered.erase(chosen);
     }
     for (int i = 0; i < 10; ++i) {
       std::uintptr_t const address = base + random() % bytes;
@@ -93,7 +93,7 @@ TEST_F(MemoryAttacks, OverlappingRegistrationsAreAsTheModelSays) {
     }
   }
   for (Range const& range : registered)
-    EXPECT_EQ(rma_deregister(reinterpret_cast<void*>(range.begin)), MPI_SUCCESS);
+    EXPECT_EQ(rma_deregister(reinterpret_cast<void*>(range.begin), bytes_of(range)), MPI_SUCCESS);
 }
 
 TEST_F(MemoryAttacks, MemoryOfWindowsIsNotFreed) {
@@ -176,7 +176,7 @@ TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
           ASSERT_EQ(rma_free_local(base), MPI_SUCCESS);
         }
         if (kind[slot] == 1) {
-          ASSERT_EQ(rma_deregister(base), MPI_SUCCESS);
+          ASSERT_EQ(rma_deregister(base, bytes), MPI_SUCCESS);
         }
         if (kind[slot] != 0) ReservedAddresses::unmap(base, bytes);
       } else {
@@ -200,7 +200,7 @@ TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
         EXPECT_EQ(rma_free_local(mine[slot]), MPI_SUCCESS);
       }
       if (kind[slot] == 1) {
-        EXPECT_EQ(rma_deregister(mine[slot]), MPI_SUCCESS);
+        EXPECT_EQ(rma_deregister(mine[slot], bytes), MPI_SUCCESS);
       }
     }
   } else {
@@ -309,7 +309,7 @@ TEST_F(MemoryAttacks, ProtectionsMayChangeWhileOthersOperate) {
   EXPECT_EQ(back, value);
   MPI_Barrier(world);
   if (registers) {
-    EXPECT_EQ(rma_deregister(mine), MPI_SUCCESS);
+    EXPECT_EQ(rma_deregister(mine, bytes), MPI_SUCCESS);
   }
   munmap(mine, bytes);
 }

@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     double values[n] = {1, 2, 3, 4};
     void **bases = malloc(sizeof *bases * (size_t) size);
     MPI_Comm all = MPI_COMM_WORLD;
-    MPIX_RMA_Allocate(4096, MPI_INFO_NULL, all, bases);
+    MPIX_RMA_Allocate(4096, MPI_INFO_NULL, all, NULL, bases);
     void *remote_address = bases[rank];
     {
         /* snippet 1 */

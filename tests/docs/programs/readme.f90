@@ -18,7 +18,7 @@ program readme
   call MPI_Comm_size(comm, size)
   rank = mod(self + 1, size)
   allocate(bases(0:size - 1))
-  call MPIX_RMA_Allocate(int(8 * count, MPI_ADDRESS_KIND), MPI_INFO_NULL, comm, bases)
+  call MPIX_RMA_Allocate(int(8 * count, MPI_ADDRESS_KIND), MPI_INFO_NULL, comm, bases=bases)
   call c_f_pointer(MPIX_RMA_Pointer(bases(self)), mine, [count])
   remote_address = bases(rank)
   a = reshape([(dble(i), i = 1, n * columns)], [n, columns])

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     MPIX_RMA_Set_num_notify(comm, 1);
     void **bases = malloc(2 * sizeof *bases * (size_t) size);
     void **others = bases + size;
-    MPIX_RMA_Allocate(sizeof data, MPI_INFO_NULL, comm, bases);
+    MPIX_RMA_Allocate(sizeof data, MPI_INFO_NULL, comm, NULL, bases);
     void *mine = unregistered;
     MPI_Allgather(&mine, sizeof mine, MPI_BYTE, others, sizeof mine, MPI_BYTE, comm);
     double *place[parts];

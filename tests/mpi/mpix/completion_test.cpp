@@ -1,5 +1,8 @@
 /// Completion at the origin, completion by request, versions and error classes.
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "tests/support/mpix_fixture.hpp"
@@ -80,10 +83,57 @@ TEST_F(Completions, FetchedDataAreThereAfterLocalCompletion) {
   }
 }
 
-TEST_F(Completions, ReportFailuresAndBadArguments) {
+/// Each thread puts and says so; another one completes, and the target's memory has all of it.
+TEST_F(Completions, CoverCallsOfOtherThreadsThatHappenBefore) {
+  constexpr int threads = 3;
+  constexpr int rounds = 50;
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (long round = 1; round <= rounds; ++round) {
+      std::atomic<int> issued{0};
+      std::vector<std::jthread> origins;
+      for (int thread = 0; thread < threads; ++thread) {
+        origins.emplace_back([&, thread] {
+          std::vector<long> const values(100 << thread, 1000 * kind + round);
+          EXPECT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(values.data()), static_cast<int>(values.size()), MPI_LONG,
+                             next(), there(kind) + 8192 * thread),
+                    MPI_SUCCESS);
+          issued.fetch_add(1, std::memory_order_release);
+          while (issued.load(std::memory_order_acquire) <= threads) std::this_thread::yield();  // keeps the buffer
+        });
+      }
+      while (issued.load(std::memory_order_acquire) < threads) std::this_thread::yield();
+      EXPECT_EQ(MPIX_RMA_Complete(&world, round % 2 == 0 ? next() : MPIX_ALL_RANKS), MPI_SUCCESS);
+      issued.fetch_add(1, std::memory_order_release);
+      origins.clear();
+      MPI_Barrier(world);
+      for (int thread = 0; thread < threads; ++thread) {
+        auto const* const own = reinterpret_cast<long const*>(memory_.own(kind) + 8192 * thread);
+        ASSERT_EQ(std::count(own, own + (100 << thread), 1000 * kind + round), 100 << thread);
+      }
+      MPI_Barrier(world);
+    }
+  }
+}
+
+TEST_F(Completions, ReportFailures) {
   ErrorsReturn const returned(world);
   int address_class = 0;
   ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class), MPI_SUCCESS);
+  long value = 1;
+  int const issued =
+      class_of(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next(), reinterpret_cast<char*>(std::uintptr_t{4096})));
+  MPI_Request request = MPI_REQUEST_NULL;
+  ASSERT_EQ(MPIX_RMA_Icomplete(world, next(), &request), MPI_SUCCESS);
+  int const completed = class_of(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  // By the call on one host, by the request where the operation is a message.
+  EXPECT_EQ(issued == MPI_SUCCESS ? completed : issued, address_class);
+  EXPECT_EQ(issued == MPI_SUCCESS ? issued : completed, MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
+}
+
+TEST_F(Completions, RefuseBadArguments) {
+  ErrorsReturn const returned(world);
+  int address_class = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   EXPECT_EQ(class_of(MPIX_RMA_Icomplete(world, 0, nullptr)), MPI_ERR_REQUEST);
   EXPECT_EQ(class_of(MPIX_RMA_Icomplete(world, memory_.size(), &request)), MPI_ERR_RANK);

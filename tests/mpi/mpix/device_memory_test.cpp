@@ -143,7 +143,7 @@ TEST_F(DeviceOrigin, cannot_be_registered) {
   EXPECT_EQ(flag, 0);
   std::array<long, 8> host{};
   EXPECT_EQ(rma_register(host.data(), sizeof host), MPI_SUCCESS);
-  EXPECT_EQ(rma_deregister(host.data()), MPI_SUCCESS);
+  EXPECT_EQ(rma_deregister(host.data(), sizeof host), MPI_SUCCESS);
 }
 
 }  // namespace

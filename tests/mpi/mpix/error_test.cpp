@@ -303,7 +303,11 @@ TEST_F(Errors, memory_calls_refuse_what_is_not_theirs) {
   int local = 0;
   void* base = nullptr;
   EXPECT_EQ(class_of(rma_free_local(&local)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(rma_deregister(&local)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_deregister(&local, sizeof local)), MPI_ERR_ARG);
+  EXPECT_EQ(rma_register(&local, sizeof local), MPI_SUCCESS);
+  EXPECT_EQ(class_of(rma_deregister(&local, sizeof local - 1)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_deregister(&local, 0)), MPI_ERR_ARG);
+  EXPECT_EQ(rma_deregister(&local, sizeof local), MPI_SUCCESS);
   EXPECT_EQ(class_of(rma_allocate_local(0, MPI_INFO_NULL, &base)), MPI_ERR_ARG);
   EXPECT_EQ(class_of(rma_allocate_local(-5, MPI_INFO_NULL, &base)), MPI_ERR_ARG);
   EXPECT_EQ(class_of(rma_register(nullptr, 8)), MPI_ERR_ARG);

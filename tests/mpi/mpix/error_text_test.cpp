@@ -80,7 +80,7 @@ TEST_F(ErrorTexts, calls_without_a_communicator_say_as_much) {
          {"16 bytes at 0x", "beyond the end"});
   char where[32];
   std::snprintf(where, sizeof where, "base %p", static_cast<void*>(&local));
-  expect(rma_deregister(&local), MPI_ERR_ARG, {where, "not registered"});
+  expect(rma_deregister(&local, sizeof local), MPI_ERR_ARG, {"4 bytes at 0x", "not registered"});
   expect(rma_free_local(&local), MPI_ERR_ARG, {where, "MPIX_RMA_Free_local: "});
   MPI_Request request = MPI_REQUEST_NULL;
   expect(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(9)), MPI_ERR_ARG,

@@ -37,41 +37,52 @@ std::vector<int> neighbours() {
 /// Returns the path of transfers to allocated memory.
 int path_to(bool neighbour) {
   std::string const paths = parameter("path", "auto");
-  if (neighbour && (paths == "auto" || paths == "direct")) return MPIX_RMA_PATH_DIRECT;
-  if (neighbour && paths == "cross_memory") return MPIX_RMA_PATH_CROSS_MEMORY;
+  if (neighbour && (paths == "auto" || paths == "direct")) return MPIX_RMA_PROTOCOL_DIRECT;
+  if (neighbour && paths == "cross_memory") return MPIX_RMA_PROTOCOL_CROSS_MEMORY;
   bool const network = parameter("network", "auto") == "emulated" && (paths == "auto" || paths == "network");
-  return network ? MPIX_RMA_PATH_NETWORK : MPIX_RMA_PATH_MESSAGE;
+  return network ? MPIX_RMA_PROTOCOL_NETWORK : MPIX_RMA_PROTOCOL_MESSAGE;
 }
 
-MPIX_RMA_Path_statistics statistics_of(int rank, MPI_Comm comm = MPI_COMM_WORLD) {
-  MPIX_RMA_Path_statistics statistics{};
-  EXPECT_EQ(MPIX_RMA_Statistics(comm, rank, &statistics), MPI_SUCCESS);
-  return statistics;
+constexpr int protocols = 5;
+
+MPI_Count statistic(int rank, MPIX_RMA_Statistic which, int protocol = MPIX_RMA_PROTOCOL_ALL, MPI_Comm comm = world) {
+  MPI_Count value = -1;
+  EXPECT_EQ(MPIX_RMA_Statistics(comm, rank, which, static_cast<MPIX_RMA_Protocol>(protocol), &value), MPI_SUCCESS);
+  return value;
+}
+
+/// The counters of one rank or of all; those of a protocol at its number.
+struct Counts {
+  MPI_Count operations[protocols + 1] = {};
+  MPI_Count bytes[protocols + 1] = {};
+
+  void add(int protocol, MPI_Count number, MPI_Count each) {
+    if (protocol == MPIX_RMA_PROTOCOL_DIRECT && !direct_is_counted()) return;
+    operations[protocol] += number;
+    bytes[protocol] += number * each;
+  }
+};
+
+Counts counts_of(int rank, MPI_Comm comm = world) {
+  Counts counts;
+  for (int protocol = 1; protocol <= protocols; ++protocol) {
+    counts.operations[protocol] = statistic(rank, MPIX_RMA_STATISTIC_OPERATIONS, protocol, comm);
+    counts.bytes[protocol] = statistic(rank, MPIX_RMA_STATISTIC_BYTES, protocol, comm);
+  }
+  return counts;
 }
 
 /// Until transfers of memory of `rank` go by UCX put and get: its owner makes the key when it is first asked
 /// for.
 void await_key(int rank, char* target) {
   char byte = 0;
-  auto const by_key = [=] { return statistics_of(rank).operations[MPIX_RMA_PATH_NETWORK]; };
+  auto const by_key = [=] { return statistic(rank, MPIX_RMA_STATISTIC_OPERATIONS, MPIX_RMA_PROTOCOL_NETWORK); };
   for (MPI_Count const before = by_key(); by_key() == before;)
     ASSERT_EQ(transfer(MPIX_RMA_GET, &byte, 1, MPI_CHAR, rank, target, MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
 }
 
-struct Counts {
-  MPI_Count operations[MPIX_RMA_PATHS] = {};
-  MPI_Count bytes[MPIX_RMA_PATHS] = {};
-
-  void add(int path, MPI_Count number, MPI_Count each) {
-    if (path == MPIX_RMA_PATH_DIRECT && !direct_is_counted()) return;
-    operations[path] += number;
-    bytes[path] += number * each;
-  }
-};
-
-void expect_growth(MPIX_RMA_Path_statistics const& before, MPIX_RMA_Path_statistics const& after,
-                   Counts const& growth, int rank) {
-  for (int path = 0; path < MPIX_RMA_PATHS; ++path) {
+void expect_growth(Counts const& before, Counts const& after, Counts const& growth, int rank) {
+  for (int path = 1; path <= protocols; ++path) {
     EXPECT_EQ(after.operations[path] - before.operations[path], growth.operations[path])
         << "rank " << rank << " path " << path;
     EXPECT_EQ(after.bytes[path] - before.bytes[path], growth.bytes[path])
@@ -151,9 +162,9 @@ Use const uses[] = {
 int path_of(Use const& use, bool neighbour) {
   int const path = path_to(neighbour);
   bool const suits = use.served == Served::everywhere ||
-                     (use.served == Served::not_by_network && path != MPIX_RMA_PATH_NETWORK) ||
-                     path == MPIX_RMA_PATH_DIRECT;
-  return suits ? path : MPIX_RMA_PATH_MESSAGE;
+                     (use.served == Served::not_by_network && path != MPIX_RMA_PROTOCOL_NETWORK) ||
+                     path == MPIX_RMA_PROTOCOL_DIRECT;
+  return suits ? path : MPIX_RMA_PROTOCOL_MESSAGE;
 }
 
 TEST(Statistics, count_every_operation_once) {
@@ -162,21 +173,21 @@ TEST(Statistics, count_every_operation_once) {
   std::vector<int> const near = neighbours();
   for (int rank = 0; rank < memory.size(); ++rank) {
     bool const neighbour = near[static_cast<std::size_t>(rank)] != 0;
-    if (path_to(neighbour) == MPIX_RMA_PATH_NETWORK) await_key(rank, memory.at(rank, Memory::allocated));
+    if (path_to(neighbour) == MPIX_RMA_PROTOCOL_NETWORK) await_key(rank, memory.at(rank, Memory::allocated));
     for (Use const& use : uses) {
-      auto const before = statistics_of(rank);
+      auto const before = counts_of(rank);
       for (int i = 0; i < repetitions; ++i) use.call(rank, memory.at(rank, Memory::allocated, 64));
       Counts growth;
       if (use.bytes != 0) growth.add(path_of(use, neighbour), repetitions, use.bytes);
       SCOPED_TRACE(use.name);
-      expect_growth(before, statistics_of(rank), growth, rank);
+      expect_growth(before, counts_of(rank), growth, rank);
     }
-    auto const before = statistics_of(rank);
+    auto const before = counts_of(rank);
     put_planned(rank, memory.at(rank, Memory::allocated, 128));
     Counts growth;
     growth.add(path_to(neighbour), 4, 16);
     SCOPED_TRACE("planned puts");
-    expect_growth(before, statistics_of(rank), growth, rank);
+    expect_growth(before, counts_of(rank), growth, rank);
   }
   MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
 }
@@ -188,26 +199,29 @@ TEST(Statistics, sum_over_the_ranks_of_any_communicator) {
   for (int rank = 0; rank < memory.size(); ++rank)
     transfer(MPIX_RMA_GET, doubles, 8, MPI_DOUBLE, rank, memory.at(rank, Memory::plain),
              MPIX_RMA_ATTR_BLOCKING);
-  MPIX_RMA_Path_statistics sum{};
+  Counts sum;
   for (int rank = 0; rank < memory.size(); ++rank) {
-    auto const one = statistics_of(rank);
-    auto const same = statistics_of(memory.size() - 1 - rank, reversed);
-    for (int path = 0; path < MPIX_RMA_PATHS; ++path) {
+    auto const one = counts_of(rank);
+    auto const same = counts_of(memory.size() - 1 - rank, reversed);
+    for (int path = 1; path <= protocols; ++path) {
       EXPECT_EQ(one.operations[path], same.operations[path]);
       EXPECT_EQ(one.bytes[path], same.bytes[path]);
       sum.operations[path] += one.operations[path];
       sum.bytes[path] += one.bytes[path];
     }
   }
-  auto const all = statistics_of(MPIX_ALL_RANKS, reversed);
+  auto const all = counts_of(MPIX_ALL_RANKS, reversed);
   MPI_Count operations = 0;
-  for (int path = 0; path < MPIX_RMA_PATHS; ++path) {
+  for (int path = 1; path <= protocols; ++path) {
     EXPECT_EQ(all.operations[path], sum.operations[path]);
     EXPECT_EQ(all.bytes[path], sum.bytes[path]);
     operations += all.operations[path];
   }
   EXPECT_GE(operations, 1);
-  EXPECT_EQ(all.direct_counted, direct_is_counted() ? 1 : 0);
+  EXPECT_EQ(statistic(MPIX_ALL_RANKS, MPIX_RMA_STATISTIC_OPERATIONS, MPIX_RMA_PROTOCOL_ALL, reversed), operations);
+  for (int path : {MPIX_RMA_PROTOCOL_ALL, MPIX_RMA_PROTOCOL_DIRECT})
+    EXPECT_EQ(statistic(0, MPIX_RMA_STATISTIC_COUNTED, path), direct_is_counted() ? 1 : 0);
+  EXPECT_EQ(statistic(0, MPIX_RMA_STATISTIC_COUNTED, MPIX_RMA_PROTOCOL_MESSAGE), 1);
   MPI_Comm_free(&reversed);
 }
 
@@ -224,10 +238,10 @@ TEST(Statistics, messages_that_were_sent_are_those_that_were_executed) {
   std::vector<MPI_Count> sent(ranks);
   std::vector<MPI_Count> arrived(ranks);
   for (int rank = 0; rank < memory.size(); ++rank)
-    sent[static_cast<std::size_t>(rank)] = statistics_of(rank).messages_sent;
+    sent[static_cast<std::size_t>(rank)] = statistic(rank, MPIX_RMA_STATISTIC_MESSAGES_SENT);
   MPI_Alltoall(sent.data(), 1, MPI_COUNT, arrived.data(), 1, MPI_COUNT, world);
   for (int rank = 0; rank < memory.size(); ++rank)
-    EXPECT_EQ(statistics_of(rank).messages_executed, arrived[static_cast<std::size_t>(rank)]) << rank;
+    EXPECT_EQ(statistic(rank, MPIX_RMA_STATISTIC_MESSAGES_EXECUTED), arrived[static_cast<std::size_t>(rank)]) << rank;
   bool const only_messages = parameter("path", "auto") == "message";
   if (only_messages) {
     EXPECT_GE(sent[0], 4);
@@ -239,22 +253,27 @@ TEST(Statistics, wrong_arguments_are_errors_that_change_nothing) {
   ErrorsReturn const errors(world);
   int size = 0;
   MPI_Comm_size(world, &size);
-  MPIX_RMA_Path_statistics statistics{};
-  statistics.messages_sent = 77;
-  auto const error_class = [](int code) {
-    int result = 0;
-    MPI_Error_class(code, &result);
-    return result;
+  MPI_Count value = 77;
+  auto const error_class = [&](MPI_Comm comm, int rank, int which, int protocol, MPI_Count* result) {
+    int found = 0;
+    MPI_Error_class(MPIX_RMA_Statistics(comm, rank, static_cast<MPIX_RMA_Statistic>(which),
+                                        static_cast<MPIX_RMA_Protocol>(protocol), result),
+                    &found);
+    return found;
   };
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(world, size, &statistics)), MPI_ERR_RANK);
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(world, -7, &statistics)), MPI_ERR_RANK);
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(world, 0, nullptr)), MPI_ERR_ARG);
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(MPI_COMM_NULL, 0, &statistics)), MPI_ERR_COMM);
-  MPI_Comm none = MPI_COMM_NULL;
-  EXPECT_EQ(error_class(MPIX_RMA_Statistics(none, 0, &statistics)), MPI_ERR_COMM);
-  EXPECT_EQ(statistics.messages_sent, 77);
-  EXPECT_EQ(MPIX_RMA_Statistics(world, MPI_PROC_NULL, &statistics), MPI_SUCCESS);
-  EXPECT_EQ(statistics.messages_sent, 0);
+  constexpr int sent = MPIX_RMA_STATISTIC_MESSAGES_SENT;
+  constexpr int bytes = MPIX_RMA_STATISTIC_BYTES;
+  EXPECT_EQ(error_class(world, size, sent, 0, &value), MPI_ERR_RANK);
+  EXPECT_EQ(error_class(world, -7, sent, 0, &value), MPI_ERR_RANK);
+  EXPECT_EQ(error_class(world, 0, sent, 0, nullptr), MPI_ERR_ARG);
+  EXPECT_EQ(error_class(world, 0, 0, 0, &value), MPI_ERR_ARG);
+  EXPECT_EQ(error_class(world, 0, MPIX_RMA_STATISTIC_COUNTED + 1, 0, &value), MPI_ERR_ARG);
+  EXPECT_EQ(error_class(world, 0, bytes, protocols + 1, &value), MPI_ERR_ARG);
+  EXPECT_EQ(error_class(world, 0, bytes, -1, &value), MPI_ERR_ARG);
+  EXPECT_EQ(error_class(MPI_COMM_NULL, 0, sent, 0, &value), MPI_ERR_COMM);
+  EXPECT_EQ(value, 77);
+  EXPECT_EQ(error_class(world, MPI_PROC_NULL, sent, 99, &value), MPI_SUCCESS);
+  EXPECT_EQ(value, 0);
 }
 
 }  // namespace

@@ -1,0 +1,126 @@
+/// Communicatable memory: the calls that allocate, register and list it.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "tests/support/mpix_fixture.hpp"
+
+namespace mpixrma::test {
+namespace {
+
+class CommunicatableMemoryCalls : public ::testing::Test {
+ protected:
+  ErrorsReturn returned_{MPI_COMM_WORLD};
+  Memory memory_{256};
+};
+
+TEST_F(CommunicatableMemoryCalls, FreeByTheCounterpartOfTheAllocation) {
+  void* local = nullptr;
+  ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &local), MPI_SUCCESS);
+  // One rank's wrong base fails the call at all ranks, and nothing is freed.
+  void* const base = memory_.own(Memory::allocated);
+  EXPECT_EQ(class_of(rma_free(memory_.rank() == 0 ? local : base, world)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(rma_free_local(base)), MPI_ERR_ARG);
+  EXPECT_TRUE(is_communicatable(world, memory_.rank(), base));
+  EXPECT_TRUE(is_communicatable(world, memory_.rank(), local));
+  EXPECT_EQ(rma_free_local(local), MPI_SUCCESS);
+}
+
+TEST_F(CommunicatableMemoryCalls, RegisterForWritingOnlyWritableMemory) {
+  constexpr MPI_Aint bytes = 8192;
+  void* const constant = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto const register_for = [&](char const* access) {
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpix_access", access);
+    int const code = rma_register(constant, bytes, info);
+    MPI_Info_free(&info);
+    return class_of(code);
+  };
+  int address_class = 0;
+  MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class);
+  EXPECT_EQ(register_for("readwrite"), address_class);
+  EXPECT_FALSE(is_communicatable(world, memory_.rank(), constant));
+  EXPECT_EQ(register_for("write"), MPI_ERR_INFO_VALUE);
+  EXPECT_EQ(register_for("read"), MPI_SUCCESS);
+  EXPECT_TRUE(is_communicatable(world, memory_.rank(), constant));
+  EXPECT_EQ(rma_deregister(constant, bytes), MPI_SUCCESS);
+  munmap(constant, bytes);
+}
+
+TEST_F(CommunicatableMemoryCalls, ReturnTheOwnBaseAloneOrAll) {
+  void* base = nullptr;
+  ASSERT_EQ(rma_allocate(64, MPI_INFO_NULL, world, &base, nullptr), MPI_SUCCESS);
+  EXPECT_TRUE(is_communicatable(world, memory_.rank(), base));
+  EXPECT_EQ(rma_free(base, world), MPI_SUCCESS);
+  std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
+  ASSERT_EQ(rma_allocate(64, MPI_INFO_NULL, world, &base, bases.data()), MPI_SUCCESS);
+  EXPECT_EQ(base, bases[static_cast<std::size_t>(memory_.rank())]);
+  EXPECT_EQ(rma_free(base, world), MPI_SUCCESS);
+  EXPECT_EQ(class_of(rma_allocate(64, MPI_INFO_NULL, world, nullptr, nullptr)), MPI_ERR_ARG);
+}
+
+/// The segments of a rank; checks that a shorter array receives the first ones.
+std::vector<MPIX_RMA_Segment> segments_of(int rank) {
+  int count = -1;
+  EXPECT_EQ(MPIX_RMA_Segments(world, rank, 0, nullptr, &count), MPI_SUCCESS);
+  std::vector<MPIX_RMA_Segment> all(static_cast<std::size_t>(count));
+  int again = -1;
+  EXPECT_EQ(MPIX_RMA_Segments(world, rank, count, all.data(), &again), MPI_SUCCESS);
+  EXPECT_EQ(again, count);
+  MPIX_RMA_Segment first{};
+  EXPECT_EQ(MPIX_RMA_Segments(world, rank, 1, &first, &again), MPI_SUCCESS);
+  EXPECT_EQ(again, count);
+  EXPECT_EQ(first.base, all.front().base);
+  EXPECT_EQ(first.size, all.front().size);
+  return all;
+}
+
+TEST_F(CommunicatableMemoryCalls, ListTheSegmentsOfARank) {
+  constexpr std::size_t pieces = 1000;
+  constexpr std::size_t distance = 64;
+  std::vector<char> heap(pieces * distance);
+  for (std::size_t i = 0; i < pieces; ++i)
+    ASSERT_EQ(rma_register(&heap[i * distance], static_cast<MPI_Aint>(8 + i % 32)), MPI_SUCCESS);
+  auto const own = reinterpret_cast<std::intptr_t>(heap.data());
+  std::vector<std::intptr_t> all(static_cast<std::size_t>(memory_.size()));
+  MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, world);
+  int const next = (memory_.rank() + 1) % memory_.size();
+  auto const segments = segments_of(next);
+  auto const address = [](MPIX_RMA_Segment const& segment) { return reinterpret_cast<std::intptr_t>(segment.base); };
+  for (std::size_t i = 1; i < segments.size(); ++i)
+    ASSERT_LE(address(segments[i - 1]) + segments[i - 1].size, address(segments[i]));
+  auto const find = [&](std::intptr_t base) { return std::ranges::lower_bound(segments, base, {}, address); };
+  auto const base = all[static_cast<std::size_t>(next)];
+  auto found = find(base);
+  for (std::size_t i = 0; i < pieces; ++i, ++found) {
+    ASSERT_NE(found, segments.end());
+    ASSERT_EQ(address(*found), base + static_cast<std::intptr_t>(i * distance));
+    ASSERT_EQ(found->size, static_cast<MPI_Aint>(8 + i % 32));
+  }
+  auto const allocated = find(reinterpret_cast<std::intptr_t>(memory_.at(next, Memory::allocated)));
+  ASSERT_NE(allocated, segments.end());
+  EXPECT_EQ(allocated->base, memory_.at(next, Memory::allocated));
+  EXPECT_GE(allocated->size, 256);
+  MPI_Barrier(world);
+  for (std::size_t i = 0; i < pieces; ++i)
+    ASSERT_EQ(rma_deregister(&heap[i * distance], static_cast<MPI_Aint>(8 + i % 32)), MPI_SUCCESS);
+  MPI_Barrier(world);
+  EXPECT_LE(segments_of(next).size() + pieces, segments.size());
+}
+
+TEST_F(CommunicatableMemoryCalls, RefuseWrongArgumentsOfSegments) {
+  int count = 77;
+  MPIX_RMA_Segment segment{};
+  EXPECT_EQ(class_of(MPIX_RMA_Segments(world, memory_.size(), 1, &segment, &count)), MPI_ERR_RANK);
+  EXPECT_EQ(class_of(MPIX_RMA_Segments(world, 0, -1, &segment, &count)), MPI_ERR_COUNT);
+  EXPECT_EQ(class_of(MPIX_RMA_Segments(world, 0, 1, nullptr, &count)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPIX_RMA_Segments(world, 0, 1, &segment, nullptr)), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPIX_RMA_Segments(MPI_COMM_NULL, 0, 1, &segment, &count)), MPI_ERR_COMM);
+  EXPECT_EQ(count, 77);
+}
+
+}  // namespace
+}  // namespace mpixrma::test
