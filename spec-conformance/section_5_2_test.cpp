@@ -150,5 +150,51 @@ TEST_F(X52, X52_06_what_is_before_a_fence_is_visible_before_what_is_after) {
 
 TEST_F(X52, X52_07_a_fence_of_all_ranks_orders_each_of_them) { flags_follow_data(memory_, MPIX_ALL_RANKS); }
 
+/// Rank 0 puts data to the last rank and, behind a fence of all ranks, a flag to the one before. That one gets
+/// the data when it sees the flag.
+TEST_F(X52, X52_07_a_fence_of_all_ranks_orders_different_ranks) {
+  if (size_ < 3) GTEST_SKIP() << "three ranks are needed";
+  constexpr std::int64_t rounds = 200;
+  constexpr int count = 500;
+  int const holder = size_ - 1;
+  int const reader = size_ - 2;
+  int stale = 0;
+  fill(0);
+  for (int kinds = 0; kinds < Memory::kinds * Memory::kinds; ++kinds) {
+    int const data_kind = kinds % Memory::kinds;
+    int const flag_kind = kinds / Memory::kinds;
+    MPI_Barrier(world);
+    for (std::int64_t round = 1; round <= rounds; ++round) {
+      std::int64_t const stamp = kinds * rounds + round;
+      if (rank_ == 0) {
+        std::vector<std::int64_t> const data(count, stamp);
+        ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<std::int64_t*>(data.data()), count, MPI_INT64_T, holder,
+                           memory_.at(holder, data_kind, 64)),
+                  MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Fence(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+        ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<std::int64_t*>(&stamp), 1, MPI_INT64_T, reader,
+                           memory_.at(reader, flag_kind), MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_BLOCKING),
+                  MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+      }
+      if (rank_ == reader) {
+        auto const* const flag = reinterpret_cast<std::int64_t volatile*>(memory_.own(flag_kind));
+        for (double const start = MPI_Wtime(); *flag < stamp && MPI_Wtime() - start < 30;) {
+          int progressed = 0;
+          MPI_Iprobe(MPI_ANY_SOURCE, 99, world, &progressed, MPI_STATUS_IGNORE);
+        }
+        std::atomic_thread_fence(std::memory_order_acquire);
+        std::int64_t last = 0;
+        ASSERT_EQ(transfer(MPIX_RMA_GET, &last, 1, MPI_INT64_T, holder,
+                           memory_.at(holder, data_kind, 64 + 8 * (count - 1)), MPIX_RMA_ATTR_BLOCKING),
+                  MPI_SUCCESS);
+        stale += last < stamp ? 1 : 0;
+      }
+    }
+  }
+  MPI_Barrier(world);
+  EXPECT_EQ(stale, 0);
+}
+
 }  // namespace
 }  // namespace mpixrma::test

@@ -111,10 +111,14 @@ class Peer : public mpix_engine_peer {
 
   /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
   void hold_stores(std::uint64_t sequence) noexcept { held_stores_.raise(sequence); }
+  /// For hold_stores(): stores must not overtake messages to other peers either.
+  static constexpr std::uint64_t held_jointly = UINT64_MAX - 2;
+  /// Replaces `held_jointly` by a position, or 0.
+  void hold_only(std::uint64_t sequence) noexcept { held_stores_.replace(held_jointly, sequence); }
   std::uint64_t stores_held_by() const noexcept { return held_stores_.get(); }
   /// Undoes hold_stores(sequence) unless a later call has replaced it.
   void allow_stores(std::uint64_t sequence) noexcept {
-    if (sequence < remote_) held_stores_.clear(sequence);
+    if (sequence < held_jointly) held_stores_.clear(sequence);
   }
 
   /// Marks the process as permanently unreachable. Its memory may still be mapped, but reach() fails from

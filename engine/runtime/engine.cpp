@@ -174,6 +174,7 @@ Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const>
   }
   Peer* const entry = peers.emplace(process, std::move(made)).first->second.get();
   if (own) self.store(entry, std::memory_order_release);
+  if (joint_fence.is_pending()) entry->hold_stores(Peer::held_jointly);
   return entry;
 }
 

@@ -310,6 +310,8 @@ bool is_sound(RmaOp const& operation) noexcept {
 
 Issued Engine::issue(Peer& peer, RmaOp const& operation) {
   if (peer.is_lost()) return {Status::unreachable, true, 0};
+  if (state_->joint_fence.is_pending()) [[unlikely]]
+    wait_for_joint_fence(&peer);
   if (operation.target_layout.size() == 0)
     return notify(peer, operation);  // regardless of the operation on elements
   if (!is_sound(operation)) return {Status::bad_argument, true, 0};

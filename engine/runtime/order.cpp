@@ -17,6 +17,7 @@ bool Engine::finished(Peer& peer, std::uint64_t sequence) {
 }
 
 void Engine::wait_for_held_stores(Peer& peer) {
+  while (peer.stores_held_by() == Peer::held_jointly) wait_for_joint_fence(nullptr);
   std::uint64_t const held = peer.stores_held_by();
   if (held == 0 || peer.is_lost()) return;
   wait_until(peer, [&] { return finished(peer, held); });

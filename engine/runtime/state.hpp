@@ -21,6 +21,7 @@
 #include "engine/runtime/channels.hpp"
 #include "engine/runtime/engine.hpp"
 #include "engine/runtime/inspection.hpp"
+#include "engine/runtime/joint_fence.hpp"
 #include "engine/runtime/watches.hpp"
 #include "engine/sync/lock_table.hpp"
 
@@ -49,6 +50,7 @@ struct Engine::State {
   Peer* make_peer(std::uint64_t process, std::span<std::byte const> published);
   using LostPeers = std::vector<std::unique_ptr<Peer>>;
   LostPeers take_lost();
+  void end_joint_fence();
   bool forget(Peer& peer, LostPeers* taken);
   bool may_put_and_get() const;
   Status give_keys();
@@ -84,6 +86,7 @@ struct Engine::State {
 
   std::mutex peers_lock;
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;
+  JointFence joint_fence;
   std::vector<Peer*> unused;         ///< peers without users
   std::uint64_t losses = 0;          ///< number of lost connections at the last check of unused peers
   Traffic traffic_of_forgotten;      ///< traffic with removed peers

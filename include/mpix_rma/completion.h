@@ -58,11 +58,14 @@ MPIX_RMA_API int MPIX_RMA_Icomplete_local(MPI_Comm communicator, int target_rank
  * Orders every operation issued before through *communicator to `target_rank` before every operation to that
  * rank that is issued later (5.2): the effects of the former are visible at the target before those of the
  * latter, and a later GET reads memory in which every earlier PUT and ACCUMULATE is visible to all processes.
+ * With MPIX_ALL_RANKS it orders the operations issued before to any rank of the communicator before those issued
+ * later to any rank.
  *
  * @param communicator  address of the communicator
- * @param target_rank   rank in it, MPIX_ALL_RANKS for each of its ranks, or MPI_PROC_NULL for none
+ * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
- * Local; does not wait. A later operation on a faster path than an earlier one has to wait for it. Covers
+ * Local; does not wait. A later operation by a faster protocol than an earlier one, or with MPIX_ALL_RANKS to
+ * another rank, has to wait for it. Covers
  * earlier operations of other threads if the program has synchronised with them.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class (the rank cannot be reached).

@@ -1,3 +1,4 @@
+#include "engine/runtime/joint_fence.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 #include <atomic>
@@ -112,10 +113,12 @@ engine::Status complete_all(Communicator& communicator, LateFailure* failed) {
 
 void fence(Target& target) noexcept { engine_of_process().fence(*target.peer, target.outstanding.get()); }
 
-void fence_all(Communicator& communicator) noexcept {
-  communicator.for_each_target([](Target& target) {
-    if (target.outstanding.is_set()) fence(target);
+void fence_all(Communicator& communicator) {
+  std::vector<engine::IssuedTo> before;
+  communicator.for_each_target([&](Target& target) {
+    if (target.outstanding.is_set()) before.push_back({target.peer, target.outstanding.get()});
   });
+  engine_of_process().fence(before);
   // The stores to all of the others, as in Engine::fence.
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }

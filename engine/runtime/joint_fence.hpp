@@ -1,0 +1,48 @@
+/// A fence over several peers: operations to each of them follow the earlier messages to all of the others.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mpixrma::engine {
+
+class Peer;
+
+/// Operations to a peer, up to a position of its stream.
+struct IssuedTo {
+  Peer* peer;
+  std::uint64_t sequence;
+  bool operator==(IssuedTo const&) const = default;
+};
+
+/// The messages that later operations to other peers wait for. Changed under the lock of the engine's peers.
+class JointFence {
+ public:
+  /// Acquire: pairs with the release in remove().
+  bool is_pending() const noexcept { return pending_.load(std::memory_order_acquire); }
+
+  void add(std::span<IssuedTo const> unfinished) {
+    unfinished_.insert(unfinished_.end(), unfinished.begin(), unfinished.end());
+    pending_.store(true, std::memory_order_relaxed);
+  }
+  std::vector<IssuedTo> const& unfinished() const noexcept { return unfinished_; }
+
+  /// Returns false if another thread has removed it.
+  bool remove(IssuedTo const& finished) noexcept {
+    auto const found = std::ranges::find(unfinished_, finished);
+    if (found == unfinished_.end()) return false;
+    unfinished_.erase(found);
+    // Release: a thread that finds nothing pending sees the effects of the messages.
+    if (unfinished_.empty()) pending_.store(false, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  std::atomic<bool> pending_{false};
+  std::vector<IssuedTo> unfinished_;
+};
+
+}  // namespace mpixrma::engine
