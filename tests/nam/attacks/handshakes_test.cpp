@@ -1,0 +1,213 @@
+/// Attacks on the handshake of connections over TCP, and on what follows it, with and without the secret of a
+/// user.
+#include <sys/inotify.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "tests/nam/attacks/network.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+TEST_F(Network, HandshakesThatAreNoneEndTheConnection) {
+  start();
+  std::string const key = to_text(KeyPair::make().public_key);
+  std::string const zero = to_text(PublicKey{});
+  PublicKey one{};
+  one[0] = 1;
+  for (Json const& hello :
+       {Json{{"op", "hello"}}, Json{{"op", "hello"}, {"version", 1}, {"ephemeral", key}},
+        Json{{"op", "hello"}, {"version", 3}, {"ephemeral", key}},
+        Json{{"op", "hello"}, {"version", -2}, {"ephemeral", key}}, Json{{"op", "hello"}, {"version", 2}},
+        Json{{"op", "hello"}, {"version", 2}, {"ephemeral", 7}},
+        Json{{"op", "hello"}, {"version", 2}, {"ephemeral", zero}},
+        Json{{"op", "hello"}, {"version", 2}, {"ephemeral", to_text(one)}},
+        Json{{"op", "hello"}, {"version", 2}, {"ephemeral", key}, {"expected", "x"}}, Json{{"op", "list"}},
+        Json{{"op", "prove"}, {"user", "root"}, {"proof", ""}}, Json::array({1, 2}),
+        Json{{"op", Json::object()}}}) {
+    Channel const channel = connection();
+    send_all(channel.socket(), message(hello));
+    EXPECT_TRUE(is_closed(channel.socket())) << hello;
+  }
+  for (Bytes const& raw : {message("", 4097), message("", 0xffffffff), message("{}", 2, 1), Bytes(64),
+                           message(std::string(4000, '['), 4000), message("{\"op\":\"\xff\"}", 10)}) {
+    Channel const channel = connection();
+    send_all(channel.socket(), raw);
+    EXPECT_TRUE(is_closed(channel.socket()));
+  }
+  EXPECT_TRUE(server_.answers());
+}
+
+/// Records out of order, before and after the user is authenticated.
+TEST_F(Network, RecordsThatAreNotTheNextOnesEndTheConnection) {
+  start();
+  auto const length = [](std::uint32_t value) {
+    Bytes bytes(4 + 64);
+    std::memcpy(bytes.data(), &value, sizeof value);
+    return bytes;
+  };
+  using Attack = std::function<Bytes(Peer&)>;
+  std::vector<std::pair<char const*, Attack>> const attacks{
+      {"zeros", [](Peer&) { return Bytes(4096); }},
+      {"an unencrypted request",
+       [](Peer&) {
+         return message(Json{{"op", "list"}, {"pad", std::string(64, ' ')}});
+       }},
+      {"no length", [&](Peer&) { return length(0); }},
+      {"an empty record", [&](Peer&) { return length(17); }},
+      {"a long record", [&](Peer&) { return length(16384 + 18); }},
+      {"the longest record", [&](Peer&) { return length(0xffffffff); }},
+      {"a record twice",
+       [](Peer& peer) {
+         Bytes const once = peer.sealed(message(Json{{"op", "names"}}));
+         Bytes twice = once;
+         twice.insert(twice.end(), once.begin(), once.end());
+         return twice;
+       }},
+      {"records in another order",
+       [](Peer& peer) {
+         Bytes const first = peer.sealed(message(Json{{"op", "names"}}));
+         Bytes second = peer.sealed(message(Json{{"op", "names"}}));
+         second.insert(second.end(), first.begin(), first.end());
+         return second;
+       }},
+      {"a record is missing",
+       [](Peer& peer) {
+         (void)peer.sealed(message(Json{{"op", "names"}}));
+         return peer.sealed(message(Json{{"op", "names"}}));
+       }},
+      {"another session's record",
+       [this](Peer&) {
+         Peer other = begin();
+         (void)other.sealed(message(proof(other)));
+         return other.sealed(message(Json{{"op", "names"}}));
+       }},
+  };
+  for (auto const& [what, attack] : attacks) {
+    for (bool const known : {false, true}) {
+      Peer peer = begin();
+      Bytes first = known ? peer.sealed(message(proof(peer))) : Bytes();
+      send_all(peer.socket, first);
+      if (known) {
+        pollfd entry{peer.socket.get(), POLLIN, 0};
+        ASSERT_EQ(::poll(&entry, 1, 20000), 1);
+      }
+      Bytes bytes = attack(peer);
+      // A new stream begins with 24 bytes, which may have any value.
+      if (!known && bytes.size() < 4096) bytes.insert(bytes.begin(), 24, std::byte{1});
+      send_all(peer.socket, bytes);
+      EXPECT_TRUE(is_closed(peer.socket)) << what << (known ? " of a user" : "");
+    }
+  }
+  EXPECT_TRUE(server_.answers());
+}
+
+TEST_F(Network, ProofsThatAreNotThisUsersAdmitNobody) {
+  start();
+  auto const answer_to = [&](std::function<Json(Peer const&)> const& made) {
+    Peer peer = begin();
+    Json const request = made(peer);
+    Channel channel(std::move(peer.socket), {});
+    channel.protect(std::move(peer.stream));
+    channel.post(request);
+    auto const answer = await_message(channel);
+    if (!answer) return std::string("nothing");
+    if (!answer->head.contains("error")) return std::string("admitted");
+    // Neither a second proof nor a request is accepted afterwards.
+    channel.post(proof(peer));
+    auto const second = await_message(channel);
+    return second && !second->head.contains("error") ? std::string("admitted")
+                                                     : answer->head.at("error").get<std::string>();
+  };
+  EXPECT_EQ(answer_to([&](Peer const& peer) { return proof(peer, Prover::server); }), "denied");
+  EXPECT_EQ(answer_to([&](Peer const& peer) { return proof(peer, Prover::client, "root"); }), "denied");
+  EXPECT_EQ(answer_to([&](Peer const& peer) { return proof(peer, Prover::client, "0"); }), "denied");
+  EXPECT_EQ(answer_to([&](Peer const& peer) { return proof(peer, Prover::client, "64002"); }), "denied");
+  EXPECT_EQ(answer_to([&](Peer const& peer) { return proof(peer, Prover::client, "../../etc/passwd"); }),
+            "denied");
+  EXPECT_EQ(answer_to([&](Peer const&) { return proof(begin()); }), "denied") << "another session's proof";
+  EXPECT_EQ(answer_to([](Peer const&) { return Json{{"op", "list"}}; }), "malformed");
+  EXPECT_EQ(answer_to([](Peer const&) { return Json{{"op", "hello"}, {"version", 2}}; }), "malformed");
+}
+
+TEST_F(Network, SecretsOfUsersLastBeyondARestart) {
+  start();
+  server_.stop();
+  server_.start({"--size", "256M", "--listen", "127.0.0.1:0"});
+  address_ = server_.grant(4096).address;
+  address_.unix_path.clear();
+  auto const [channel, answer] = authenticated();
+  EXPECT_EQ(answer.value("user", ""), "nobody") << answer;
+}
+
+/// Which may be on the network, and slow. Other processes of the system read the file now and then.
+TEST_F(Network, FailedProofsCauseNoQueryOfTheUserDatabase) {
+  start();
+  FileDescriptor const watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (::inotify_add_watch(watch.get(), "/etc/passwd", IN_OPEN) < 0) GTEST_SKIP() << "has no /etc/passwd";
+  constexpr int attempts = 50;
+  int read = 0;
+  for (int i = 0; i < attempts; ++i) {
+    Peer peer = begin();
+    Channel channel(std::move(peer.socket), {});
+    channel.protect(std::move(peer.stream));
+    channel.post(proof(peer, Prover::client, "user" + std::to_string(i)));
+    auto const answer = await_message(channel);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->head.value("error", ""), "denied");
+    char events[4096];
+    if (::read(watch.get(), events, sizeof events) > 0) ++read;
+  }
+  EXPECT_LT(read, attempts / 2);
+}
+
+TEST_F(Network, FailedProofEndsTheConnection) {
+  start();
+  Peer peer = begin();
+  Channel channel(std::move(peer.socket), {});
+  channel.protect(std::move(peer.stream));
+  channel.post(proof(peer, Prover::server));
+  auto const answer = await_message(channel);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->head.value("error", ""), "denied");
+  ClientHandshake const handshake;
+  channel.post(handshake.hello(std::nullopt));
+  EXPECT_FALSE(await_message(channel)) << "a second handshake";
+  EXPECT_TRUE(is_closed(channel.socket()));
+}
+
+/// Sends all data of a client a second time.
+TEST_F(Network, ReplayedSessionAdmitsNobody) {
+  start();
+  Bytes recorded;
+  std::mutex lock;
+  {
+    Eavesdropper between(address_, [&](bool from_client, std::vector<char>& bytes) {
+      std::lock_guard const held(lock);
+      auto const* const begin = reinterpret_cast<std::byte const*>(bytes.data());
+      if (from_client) recorded.insert(recorded.end(), begin, begin + bytes.size());
+    });
+    tell_secret(between.address(), secret_);
+    ::setenv("MPIX_NAM_USER", "nobody", 1);
+    EXPECT_TRUE(Client(between.address()).request({{"op", "names"}}).contains("names"));
+    ::unsetenv("MPIX_NAM_USER");
+  }
+  Channel channel = connection();
+  send_all(channel.socket(), recorded);
+  Bytes answer;
+  char bytes[4096];
+  for (ssize_t got = 1; got != 0;) {
+    pollfd entry{channel.descriptor(), POLLIN, 0};
+    ASSERT_EQ(::poll(&entry, 1, 20000), 1);
+    got = ::recv(channel.descriptor(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got < 0) break;
+    answer.insert(answer.end(), reinterpret_cast<std::byte*>(bytes),
+                  reinterpret_cast<std::byte*>(bytes) + got);
+  }
+  EXPECT_LT(answer.size(), 700u) << "the answer to the hello, and an error";
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
