@@ -25,6 +25,9 @@ std::size_t room_for(Standing standing, std::size_t limit) {
   }
 }
 
+/// Returns how many places all owners together may have: a user becomes one by a grant to himself.
+std::size_t most_of_owners(std::size_t limit) { return std::max<std::size_t>(limit - limit / 4, 1); }
+
 /// Returns how many places one peer may have. Ranks of a job on one host connect at the same time.
 std::size_t share_of(Standing standing, std::size_t limit) {
   switch (standing) {
@@ -60,6 +63,7 @@ void Admission::add(Applicant const& holder) {
   Peer& peer = peers_[holder.peer];
   ++peer.connections;
   ++all_;
+  if (holder.standing == Standing::owner) ++owners_;
   if (holder.standing != Standing::unauthenticated) return;
   if (!peer.unauthenticated.empty()) ranking_.erase(rank_of(peer));
   peer.unauthenticated.insert(holder.connection);
@@ -71,6 +75,7 @@ void Admission::remove(Applicant const& holder) noexcept {
   auto const found = peers_.find(holder.peer);
   Peer& peer = found->second;
   --all_;
+  if (holder.standing == Standing::owner) --owners_;
   if (holder.standing == Standing::unauthenticated) {
     --unauthenticated_;
     auto rank = ranking_.extract(rank_of(peer));
@@ -96,6 +101,8 @@ void Admission::make_room(Applicant const& applicant) {
           applicant.peer + " has as many connections to the server as it may have: " + std::to_string(share));
     return evict_oldest(applicant.peer);
   }
+  if (applicant.standing == Standing::owner && owners_ >= most_of_owners(limit_))
+    throw Error(ErrorCode::quota, "owners of grants have as many connections to the server as they may have");
   bool const is_full = all_ >= room_for(applicant.standing, limit_) ||
                        (!is_known && unauthenticated_ >= std::max<std::size_t>(limit_ / 2, 1));
   if (!is_full) return;

@@ -53,8 +53,8 @@ class Admission {
   std::size_t limit() const noexcept { return limit_; }
   std::size_t count() const noexcept { return all_; }
 
-  /// Throws Error(quota) if a user has his share already, or connections of users take all room for the
-  /// standing. Gives back `former`, the previous place of the connection.
+  /// Throws Error(quota) if a user has his share already, owners together have theirs, or connections of
+  /// users take all room for the standing. Gives back `former`, the previous place of the connection.
   Place admit(Applicant applicant, Place former);
   Place admit(Applicant applicant) { return admit(std::move(applicant), Place()); }
 
@@ -80,6 +80,7 @@ class Admission {
   std::function<void(std::uint64_t)> evict_;
   std::size_t all_ = 0;
   std::size_t unauthenticated_ = 0;
+  std::size_t owners_ = 0;  ///< connections of owners
   Peers peers_;
   Ranking ranking_;  ///< of peers with unauthenticated connections
 };

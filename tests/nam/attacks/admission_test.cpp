@@ -70,6 +70,18 @@ TEST_F(Places, UnauthenticatedConnectionsLeaveTheirPlacesToUsers) {
   EXPECT_EQ(refusal([&] { admit("user y", Standing::owner); }), std::nullopt);
 }
 
+TEST_F(Places, OwnersLeavePlacesToOtherUsers) {
+  for (std::size_t i = 0; i < 32; ++i) admit("user 1", Standing::owner);
+  EXPECT_EQ(refusal([&] { admit("user 1", Standing::owner); }), ErrorCode::quota);
+  for (std::size_t i = 0; i < 16; ++i) admit("user 2", Standing::owner);
+  EXPECT_EQ(refusal([&] { admit("user 2", Standing::owner); }), ErrorCode::quota);
+  EXPECT_EQ(refusal([&] { admit("user 3", Standing::owner); }), ErrorCode::quota);
+  for (std::size_t i = 0; i < 8; ++i)
+    EXPECT_EQ(refusal([&] { admit("user 4", Standing::user); }), std::nullopt);
+  held_.clear();
+  EXPECT_EQ(refusal([&] { admit("user 2", Standing::owner); }), std::nullopt);
+}
+
 TEST_F(Places, AuthenticationGivesThePlaceOfTheHostBack) {
   fill("host a", 15);
   std::uint64_t const connection = admit("host a");
