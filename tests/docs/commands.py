@@ -93,17 +93,22 @@ class Script:
         self.lines[block.line + len(block.text)] += self.one_line(fixtures.CHECKS.get(key, []))
 
     def add_program(self, block):
-        """Behind the last snippet of a language."""
-        file, commands = fixtures.PROGRAMS[self.document, block.language]
-        text = (self.source / "tests" / "docs" / "programs" / file).read_text()
+        """Behind the last snippet of a language. Each snippet has its place in one of the programs."""
         snippets = [found.text for found in self.blocks if found.language == block.language and not found.reason]
-        for number, snippet in enumerate(snippets, 1):
-            text, count = re.subn(rf"^( *)(?:/\*|//|!|#) snippet {number}(?: \*/)?$", lambda indent: "\n".join(indent[1] + line for line in snippet),
-                                  text, flags=re.MULTILINE)
+        places = [0] * len(snippets)
+        all_commands = []
+        for file, commands in fixtures.PROGRAMS[self.document, block.language]:
+            text = (self.source / "tests" / "docs" / "programs" / file).read_text()
+            for number, snippet in enumerate(snippets, 1):
+                text, count = re.subn(rf"^( *)(?:/\*|//|!|#) snippet {number}(?: \*/)?$",
+                                      lambda indent: "\n".join(indent[1] + line for line in snippet), text, flags=re.MULTILINE)
+                places[number - 1] += count
+            pathlib.Path(self.values["WORK"], file).write_text(text)
+            all_commands += commands
+        self.lines[block.line + len(block.text)] += self.one_line(all_commands)
+        for number, count in enumerate(places, 1):
             if count != 1:
-                sys.exit(f"tests/docs/programs/{file}: {count} places for snippet {number} of {self.document}")
-        pathlib.Path(self.values["WORK"], file).write_text(text)
-        self.lines[block.line + len(block.text)] += self.one_line(commands)
+                sys.exit(f"tests/docs/programs: {count} places for snippet {number} of {self.document}")
 
     def one_line(self, commands):
         return "; ".join(self.substituted(command) for command in commands)

@@ -26,14 +26,20 @@ CHECKS = {
         "! ldd program | grep libmpi.so > /dev/null || mpirun -np 2 ./program"],
 }
 
-# Programs around a document's snippets in a language: (document, language): (file, commands). The program has lines
+# Programs around a document's snippets in a language: (document, language): [(file, commands)]. The programs have lines
 # `snippet N`, for which the Nth block of that language stands.
 PROGRAMS = {
-    ("README.md", "c"): ("readme.c", ["cc -Wall readme.c $(pkg-config --cflags --libs mpix-rma) -o readme", "mpirun -np 2 ./readme"]),
-    ("README.md", "fortran"): ("readme.f90", [
-        "mpifort readme.f90 $(pkg-config --cflags --libs mpix-rma-fortran) -o readme_f", "mpirun -np 2 ./readme_f"]),
-    ("docs/semantics.md", "c"): ("semantics.c", ["cc -Wall semantics.c $(pkg-config --cflags --libs mpix-rma) -o semantics",
-                                                 "mpirun -np 2 ./semantics"]),
-    ("docs/nam.md", "c"): ("nam.c", ["cc -Wall nam.c $(pkg-config --cflags --libs mpix-rma) -o nam", "mpirun -np 1 ./nam"]),
-    ("docs/nam.md", "python"): ("nam.py", ["mpirun -np 2 --mca osc mpix python3 nam.py \"$(mpix-nam lookup field)\""]),
+    ("README.md", "c"): [
+        ("readme.c", ["cc -Wall readme.c $(pkg-config --cflags --libs mpix-rma) -o readme",
+                      "mpirun -np 2 ./readme | sort > out; printf 'rank 0 has 1\\nrank 1 has 0\\n' | diff - out"]),
+        ("readme_window.c", ["cc -Wall readme_window.c $(pkg-config --cflags --libs mpix-rma) -o readme_window",
+                             "mpirun -np 2 ./readme_window"]),
+        ("readme_attributes.c", ["cc -Wall readme_attributes.c $(pkg-config --cflags --libs mpix-rma) -o readme_attributes",
+                                 "mpirun -np 2 ./readme_attributes"])],
+    ("README.md", "fortran"): [("readme.f90", [
+        "mpifort readme.f90 $(pkg-config --cflags --libs mpix-rma-fortran) -o readme_f", "mpirun -np 2 ./readme_f"])],
+    ("docs/semantics.md", "c"): [("semantics.c", ["cc -Wall semantics.c $(pkg-config --cflags --libs mpix-rma) -o semantics",
+                                                  "mpirun -np 2 ./semantics"])],
+    ("docs/nam.md", "c"): [("nam.c", ["cc -Wall nam.c $(pkg-config --cflags --libs mpix-rma) -o nam", "mpirun -np 1 ./nam"])],
+    ("docs/nam.md", "python"): [("nam.py", ["mpirun -np 2 --mca osc mpix python3 nam.py \"$(mpix-nam lookup field)\""])],
 }
