@@ -11,10 +11,12 @@
 namespace mpixrma::nam {
 namespace {
 
-class KilledClients : public ::testing::Test {
+class KilledClients : public ::testing::TestWithParam<char const*> {
  protected:
   void SetUp() override {
-    server_.start({"--size", "64M", "--listen", "none", "--interfaces", "lo"});
+    TestServer::Arguments arguments{"--size", "64M", "--listen", "none", "--interfaces", "lo"};
+    if (GetParam() == std::string("encrypted")) arguments.emplace_back("--encrypt");
+    server_.start(arguments);
     grant_ = server_.grant(16u << 20);
     process_ = server_.data_process(grant_);
     ::setenv("UCX_TLS", "tcp", 1);
@@ -40,7 +42,10 @@ class KilledClients : public ::testing::Test {
   pid_t process_ = 0;
 };
 
-TEST_F(KilledClients, EndNoDataProcess) {
+INSTANTIATE_TEST_SUITE_P(Network, KilledClients, ::testing::Values("plain", "encrypted"),
+                         [](auto const& network) { return network.param; });
+
+TEST_P(KilledClients, EndNoDataProcess) {
   std::mt19937_64 random(test::seed());
   constexpr int rounds = 60;
   Session session = Session::open(grant_);
