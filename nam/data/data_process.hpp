@@ -183,6 +183,7 @@ class DataProcess {
   // processes.cpp: processes that map a window.
   void processes(SessionId id, Json const& request);
   bool is_mapped(Piece const& piece) const;
+  static void check_takes_descriptors(Session const& session);
 
   // durability.cpp: the storage file.
   void load_windows();

@@ -24,12 +24,20 @@ bool DataProcess::is_mapped(Piece const& piece) const {
                      [this](SessionId id) { return sessions_.at(id).has_mapped; });
 }
 
+/// Descriptors that nobody has received count against a limit of this process's user, which processes of
+/// other grants may have as well. So a client gets no more before it has read what it got.
+void DataProcess::check_takes_descriptors(Session const& session) {
+  if (session.is_local && session.connection->has_unread())
+    throw Error(ErrorCode::quota, "read the answers to earlier requests before you ask for descriptors");
+}
+
 /// The answer has a descriptor (pidfd) for each process that it describes, in the same order. This process
 /// may not signal others: the client does, with the rights of its own user.
 void DataProcess::processes(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   if (!session.is_owner)
     throw Error(ErrorCode::denied, "only the owner of a grant may list the processes that map its windows");
+  check_takes_descriptors(session);
   give_back_concealed();
   auto const window = field<std::string>(request, "window");
   bool is_reserved = false;

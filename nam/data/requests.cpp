@@ -297,6 +297,7 @@ void DataProcess::map(SessionId id) {
   Session& session = sessions_.at(id);
   if (!session.is_owner) throw Error(ErrorCode::denied, "only the owner of a grant maps its memory");
   if (!session.is_local) throw Error(ErrorCode::unsupported, "memory is mapped on the server's host only");
+  check_takes_descriptors(session);
   session.has_mapped = true;
   std::vector<FileDescriptor> memory;
   // Opened separately, so that the control process can find out whether the memory is still in use.

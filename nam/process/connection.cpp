@@ -1,6 +1,8 @@
 #include "nam/process/connection.hpp"
 
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 #include <utility>
 
@@ -38,6 +40,11 @@ FileDescriptor Connection::release() {
   closed_ = true;
   loop_.forget(channel_.descriptor());
   return channel_.release();
+}
+
+bool Connection::has_unread() const noexcept {
+  int unread = 0;
+  return ::ioctl(channel_.descriptor(), SIOCOUTQ, &unread) == 0 && unread != 0;
 }
 
 void Connection::serve_in_turn(std::string user) {

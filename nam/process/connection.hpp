@@ -49,6 +49,8 @@ class Connection {
   /// Closes the connection at once.
   void close();
   bool has_output() const noexcept { return channel_.has_output(); }
+  /// Whether the peer, on this host, has not read all that was sent to it.
+  bool has_unread() const noexcept;
   /// Whether everything that came is taken in and everything posted is sent.
   bool is_quiet() const noexcept { return !channel_.has_input() && !channel_.has_output(); }
   int descriptor() const noexcept { return channel_.descriptor(); }

@@ -133,6 +133,36 @@ TEST(Descriptors, InterruptedWaitsEndWithTheOuterOne) {
   }));
 }
 
+/// Descriptors in flight are bounded for all processes of a user.
+TEST(Descriptors, SessionThatReadsNoAnswersGetsThemOnce) {
+  TestServer server;
+  server.start();
+  Locator const grant = server.grant(1u << 20);
+  Channel session(connect_unix(server.address().unix_path), {.descriptors = 2});
+  session.post({{"op", "open"}, {"grant", grant.grant}, {"version", protocol_version}});
+  ASSERT_TRUE(await_message(session));
+  Session other = Session::open(grant);
+  WindowInfo const window = other.allocate({100}, {1});
+  for (int i = 0; i < 50; ++i) session.post({{"op", "map"}});
+  session.post({{"op", "processes"}, {"window", window.id}});
+  ASSERT_TRUE(session.flush());
+  // Sessions of a user take turns: the requests above have been served then.
+  for (int i = 0; i < 60; ++i) (void)other.usage();
+  auto const first = await_message(session);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->descriptors.size(), 2u);
+  for (int i = 0; i < 50; ++i) {
+    auto const refused = await_message(session);
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->head.value("error", ""), "quota") << i;
+    EXPECT_TRUE(refused->descriptors.empty());
+  }
+  session.post({{"op", "map"}});
+  auto const again = await_message(session);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->descriptors.size(), 2u);
+}
+
 TEST(Descriptors, RefusingListenerAcceptsNone) {
   constexpr int pass_rights = 83;  // SO_PASSRIGHTS
   FileDescriptor const probe(::socket(AF_UNIX, SOCK_STREAM, 0));
