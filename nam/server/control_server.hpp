@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -154,6 +155,7 @@ class ControlServer {
   // names.cpp
   /// The state of a search for a page of names.
   struct NameSearch {
+    ClientId client = 0;
     std::optional<uid_t> owner;  ///< the owner of the names; nothing: all users
     NameKey after;
     std::optional<uid_t> named_owner;  ///< the user with `owner_name`
@@ -167,8 +169,8 @@ class ControlServer {
   std::optional<uid_t> name_owner(ClientId id, Json const& request) const;
   Catalog::FoundName visible_name(ClientId id, Json const& request);
   enum class SearchResult { some, page, all };
-  bool continue_search(ClientId id, NameSearch& search);
-  SearchResult search_names(ClientId id, NameSearch& search);
+  bool continue_search(NameSearch& search);
+  SearchResult search_names(NameSearch& search);
   void continue_searches();
 
   Identity const& identity(ClientId id) const { return *clients_.at(id).identity; }
@@ -200,8 +202,8 @@ class ControlServer {
   std::map<std::string, Live> grants_;
   std::vector<std::unique_ptr<DataLink>> ending_;
   std::vector<Revocation> revocations_;
-  std::map<ClientId, NameSearch> searches_;
-  ClientId newest_search_ = 0;
+  std::map<uid_t, std::deque<NameSearch>> searches_;           ///< of each user; none is empty
+  uid_t last_searcher_ = 0;                                    ///< the user who had the last turn
   std::multimap<Retry::Clock::time_point, Refusal> refusals_;  ///< by the time when they are due
   int refusal_timer_ = -1;
   int search_timer_ = -1;

@@ -61,21 +61,22 @@ Json ControlServer::names(ClientId id, Json const& request) {
   search.after = {all ? field_or<uid_t>(request, "after_owner", 0) : *owner,
                   field_or<std::string>(request, "after", "")};
   clients_.at(id).connection->pause();
-  searches_.emplace(id, std::move(search));
+  search.client = id;
+  searches_[identity(id).uid].push_back(std::move(search));
   if (search_timer_ < 0) search_timer_ = loop_.add_timer([this] { continue_searches(); });
   EventLoop::start_timer(search_timer_, search_pause);
   return nullptr;
 }
 
 /// Continues the search with some names. Returns true when it has answered.
-bool ControlServer::continue_search(ClientId id, NameSearch& search) {
-  auto const client = clients_.find(id);
+bool ControlServer::continue_search(NameSearch& search) {
+  auto const client = clients_.find(search.client);
   if (client == clients_.end()) return true;
   Connection& connection = *client->second.connection;
   auto const end = Retry::Clock::now() + longest_step;
   try {
-    SearchResult result = search_names(id, search);
-    for (; result == SearchResult::some; result = search_names(id, search)) {
+    SearchResult result = search_names(search);
+    for (; result == SearchResult::some; result = search_names(search)) {
       if (Retry::Clock::now() >= end) return false;
     }
     connection.post({{"names", search.found}, {"more", result == SearchResult::page}});
@@ -86,11 +87,11 @@ bool ControlServer::continue_search(ClientId id, NameSearch& search) {
   return true;
 }
 
-ControlServer::SearchResult ControlServer::search_names(ClientId id, NameSearch& search) {
+ControlServer::SearchResult ControlServer::search_names(NameSearch& search) {
   auto const names = catalog_.names(search.owner, search.after, names_in_query);
   for (Catalog::FoundName const& each : names) {
     search.after = each.key;
-    if (!is_visible(id, each.window)) continue;
+    if (!is_visible(search.client, each.window)) continue;
     // Names of one user follow each other, and the user database may be slow.
     if (std::exchange(search.named_owner, each.key.owner) != each.key.owner)
       search.owner_name = user_name(each.key.owner);
@@ -104,15 +105,16 @@ ControlServer::SearchResult ControlServer::search_names(ClientId id, NameSearch&
 }
 
 /// Makes one step of one search at a time, so that others are served in between, however many names there are
-/// that the searching user may not see.
+/// that the searching user may not see. Users take turns, whatever number of searches each of them has.
 void ControlServer::continue_searches() {
-  auto next = searches_.upper_bound(newest_search_);
+  auto next = searches_.upper_bound(last_searcher_);
   if (next == searches_.end()) next = searches_.begin();
   if (next == searches_.end()) return;
-  newest_search_ = next->first;
-  NameSearch search = std::move(next->second);
-  searches_.erase(next);
-  if (!continue_search(newest_search_, search)) searches_.emplace(newest_search_, std::move(search));
+  last_searcher_ = next->first;
+  NameSearch search = std::move(next->second.front());
+  next->second.pop_front();
+  if (next->second.empty()) searches_.erase(next);
+  if (!continue_search(search)) searches_[last_searcher_].push_back(std::move(search));
   if (!searches_.empty()) EventLoop::start_timer(search_timer_, search_pause);
 }
 

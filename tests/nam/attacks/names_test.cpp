@@ -9,8 +9,8 @@
 #include "nam/protocol/text.hpp"
 #include "nam/protocol/version.hpp"
 #include "nam/server/catalog.hpp"
+#include "tests/nam/attacks/guest.hpp"
 #include "tests/nam/attacks/tool.hpp"
-#include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
@@ -25,6 +25,19 @@ class Names : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     server.start(arguments);
     server.admit_all_users();
+  }
+  /// Starts the server with names that only root may see.
+  void start_with_names(int count) {
+    start({"--storage", "file"});
+    WindowInfo const window = make_persistent(server.grant(1u << 20), 100, 1);
+    server.stop();
+    {
+      Catalog catalog(server.state / "catalog.sqlite");
+      catalog.together([&] {
+        for (int i = 0; i < count; ++i) catalog.publish({0, "name " + std::to_string(i)}, window.id);
+      });
+    }
+    start({"--storage", "file"});
   }
   Json publish(std::string const& name, std::string const& port) const {
     return server.ask({{"op", "publish"}, {"name", name}, {"port", port}});
@@ -160,17 +173,7 @@ TEST_F(Names, AreEscapedByTheTool) {
 TEST_F(Names, OfOthersDoNotStopTheServer) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   constexpr int names = 4000;
-  start({"--storage", "file"});
-  Locator const grant = server.grant(1u << 20);
-  WindowInfo const window = make_persistent(grant, 100, 1);
-  server.stop();
-  {
-    Catalog catalog(server.state / "catalog.sqlite");
-    catalog.together([&] {
-      for (int i = 0; i < names; ++i) catalog.publish({0, "name " + std::to_string(i)}, window.id);
-    });
-  }
-  start({"--storage", "file"});
+  start_with_names(names);
   EXPECT_TRUE(as_user(stranger, [&] { return served_during({{"op", "names"}, {"all", true}}) >= 3; }));
   Json page = server.ask({{"op", "names"}});
   std::size_t found = 0;
@@ -182,6 +185,31 @@ TEST_F(Names, OfOthersDoNotStopTheServer) {
   EXPECT_EQ(found, std::size_t{names});
   std::string const listed = tool("names");
   EXPECT_EQ(std::count(listed.begin(), listed.end(), '\n'), names + 1);
+}
+
+/// Each search looks at all names.
+TEST_F(Names, SearchesOfAUserDelayThoseOfOthersAsOne) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  constexpr int many = 10;
+  start_with_names(4000);
+  Json const search{{"op", "names"}, {"all", true}, {"version", protocol_version}};
+  UserProcess const greedy(stranger, stranger, [&](UserProcess::Wait const& wait) {
+    std::vector<Channel> searches;
+    for (int i = 0; i < many; ++i) {
+      searches.emplace_back(connect_unix(server.address().unix_path), ChannelLimits{}).post(search);
+      if (!searches.back().flush()) return false;
+    }
+    wait();
+    auto const answered = std::count_if(searches.begin(), searches.end(), [](Channel const& each) {
+      pollfd entry{each.descriptor(), POLLIN, 0};
+      return ::poll(&entry, 1, 0) != 0;
+    });
+    EXPECT_LT(answered, many / 2);
+    return answered < many / 2;
+  });
+  greedy.await();
+  EXPECT_TRUE(as_user(owner, [&] { return server.ask(search).at("names").empty(); }));
+  greedy.go_on();
 }
 
 /// Returns parts so long that few fit.
