@@ -222,6 +222,21 @@ void ControlServer::drop_ended() {
   if (is_ending_ && ending_.empty()) loop_.stop();
 }
 
+/// A user who makes and ends grants in a loop does not fill the log.
+void ControlServer::log_of_grant(Grant const& grant, std::string const& text) {
+  auto const omitted = grant_lines_.take(user_name(grant.owner), Budgets::Clock::now());
+  if (!omitted) return;
+  std::string const others = std::to_string(*omitted) + " lines about grants of this user were omitted";
+  log(Severity::info, *omitted == 0 ? text : text + " (" + others + ")");
+}
+
+/// Called once a second.
+void ControlServer::log_omitted_lines() {
+  for (Budgets::Refused const& each : grant_lines_.take_refused(Budgets::Clock::now()))
+    log(Severity::info,
+        std::to_string(each.count) + " lines about grants of " + each.source + " were omitted");
+}
+
 /// Called once a second.
 void ControlServer::tick() {
   if (is_ending_ && ++seconds_ending_ > longest_end) return loop_.stop();
@@ -237,6 +252,7 @@ void ControlServer::tick() {
   drop_ended();
   remove_lost_windows();
   audit_.tell_omitted();
+  log_omitted_lines();
   (void)reserve_.take();
 }
 

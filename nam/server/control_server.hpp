@@ -96,6 +96,8 @@ class ControlServer {
   void reread_options();
   void end();
   void drop_ended();
+  void log_of_grant(Grant const& grant, std::string const& text);
+  void log_omitted_lines();
   void tick();
 
   // acts.cpp
@@ -197,6 +199,7 @@ class ControlServer {
   Shares kept_answers_;  ///< bytes of messages to and from users; administrators may have all
   IdentityCache identities_;
   Retry shortage_log_;
+  Budgets grant_lines_{2, 20};  ///< of the log, about the grants of each user
   std::map<ClientId, Client> clients_;
   ClientId next_client_ = 1;
   std::map<std::string, Live> grants_;

@@ -148,8 +148,8 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
 void ControlServer::on_grant_ready(std::string const& id) {
   auto const found = grants_.find(id);
   if (found == grants_.end()) return;
-  log(Severity::info, "grant " + id + " of " + format_bytes(found->second.grant.bytes) + " for " +
-                          user_name(found->second.grant.owner));
+  Grant const& grant = found->second.grant;
+  log_of_grant(grant, "grant " + id + " of " + format_bytes(grant.bytes) + " for " + user_name(grant.owner));
   auto const client = clients_.find(std::exchange(found->second.asked_by, 0));
   if (client == clients_.end()) return;
   client->second.connection->post(describe(found->second));
@@ -176,8 +176,8 @@ void ControlServer::end_grant(std::string const& id) {
   if (found->second.file) found->second.file->remove();
   found->second.link->end(false);
   ending_.push_back(std::move(found->second.link));
+  log_of_grant(found->second.grant, "grant " + id + " has ended");
   grants_.erase(found);
-  log(Severity::info, "grant " + id + " has ended");
 }
 
 void ControlServer::end_expired() {

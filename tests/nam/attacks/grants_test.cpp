@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -214,6 +216,39 @@ TEST_F(OwnGrants, AreExtendedByThoseWhoMayMakeThem) {
   }));
   EXPECT_GT(server_.ask({{"op", "extend"}, {"grant", given.grant}, {"seconds", 5000}}).at("expires_in"),
             4000);
+}
+
+/// Lines of a server's log about grants, and how many of them it has omitted.
+struct GrantLines {
+  int written = 0;
+  int omitted = 0;
+
+  explicit GrantLines(std::filesystem::path const& log) {
+    std::regex const about_grant("grant [0-9a-f]+ (of .* for |has ended)");
+    std::regex const others("([0-9]+) lines about grants of ");
+    std::ifstream file(log);
+    for (std::string line; std::getline(file, line);) {
+      std::smatch found;
+      if (std::regex_search(line, about_grant)) ++written;
+      if (std::regex_search(line, found, others)) omitted += std::stoi(found[1]);
+    }
+  }
+};
+
+TEST_F(OwnGrants, DoNotFillTheLog) {
+  constexpr int rounds = 60;
+  constexpr int at_once = 20;
+  constexpr int a_second = 2;
+  auto const begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(as_user(user, [&] {
+    for (int i = 0; i < rounds; ++i) server_.ask(revoke(server_.grant(1u << 20)));
+    return true;
+  }));
+  auto const log = server_.directory() / "log";
+  EXPECT_TRUE(eventually([&] { return GrantLines(log).written + GrantLines(log).omitted == 2 * rounds; }));
+  auto const span = std::chrono::steady_clock::now() - begin;
+  int const seconds = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(span).count());
+  EXPECT_LE(GrantLines(log).written, at_once + a_second * seconds);
 }
 
 }  // namespace
