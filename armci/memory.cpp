@@ -11,7 +11,7 @@
 namespace armci {
 
 namespace {
-std::set<void*> allocations;  ///< allocations of this process
+std::set<void*> allocations;  ///< not yet freed, of this process
 
 // Calls that are not collective bypass MPI's error handlers, because they have return values of their own.
 int class_of(int code) {

@@ -5,9 +5,11 @@
 #   All C++ sources of TARGET as one, or BATCH of them at a time.
 # mpix_unity_by_folder(TARGET)
 #   The C++ sources of each folder as one. In the directory that has made TARGET.
+# mpix_unity_tests(DIRECTORY)
+#   Every test program of DIRECTORY and below from one source, or some of them. Call it when all targets exist.
 # mpix_unity_test(TARGET)
-#   A test program, compiled as one. A name at the beginning of one test is a local variable in the next: a build without
-#   unity finds what hides a name of the same source.
+#   One of these. A name at the beginning of one test is a local variable in the next: a build without unity finds what
+#   hides a name of the same source.
 function(mpix_unity target)
   if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
     return()
@@ -44,4 +46,19 @@ function(mpix_unity_test target)
   if(together)
     target_link_libraries(${target} PRIVATE mpix_fewer_warnings)  # behind mpix_warnings
   endif()
+endfunction()
+
+# Those with more than one source.
+function(mpix_unity_tests directory)
+  mpix_targets_below(${directory} targets)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources INCLUDE REGEX "\\.cpp$")
+    list(LENGTH sources count)
+    get_target_property(chosen ${target} UNITY_BUILD)
+    if(type MATCHES "EXECUTABLE|OBJECT_LIBRARY|STATIC_LIBRARY" AND count GREATER 1 AND chosen STREQUAL "chosen-NOTFOUND")
+      mpix_unity_test(${target})
+    endif()
+  endforeach()
 endfunction()

@@ -28,7 +28,7 @@ std::vector<std::byte> damaged(Reader& reader) {
     std::size_t const at = (reader.byte() * std::size_t{256} + reader.byte()) % bytes.size();
     bytes[at] = static_cast<std::byte>(reader.byte());
   }
-  bytes.resize(bytes.size() - reader.byte() % bytes.size());
+  bytes.erase(bytes.end() - static_cast<std::ptrdiff_t>(reader.byte() % bytes.size()), bytes.end());
   return bytes;
 }
 

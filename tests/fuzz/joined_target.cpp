@@ -12,7 +12,7 @@ namespace {
 
 using namespace mpixrma::engine;
 
-constexpr unsigned reply_bit = 1;
+constexpr unsigned joined_replies_bit = 1;
 constexpr std::uint64_t session = 0x5e55104;
 
 /// Reads all records, and returns whether they end with the message.
@@ -53,7 +53,7 @@ bool joined(Input input) {
   auto const records = std::make_unique<std::byte[]>(rest.size());  // aligned, as received ones
   if (!rest.empty()) std::memcpy(records.get(), rest.data(), rest.size());
   Input const given(records.get(), rest.size());
-  return (mode & reply_bit) != 0 ? read_records<wire::ReplyHeader>(given)
+  return (mode & joined_replies_bit) != 0 ? read_records<wire::ReplyHeader>(given)
                                  : read_records<wire::RequestHeader>(given);
 }
 

@@ -18,7 +18,7 @@ using namespace mpixrma::engine;
 // The first byte of an input. Without `foreign`, fields that no input could guess or keep are corrected:
 // magic, version, the position in a stream, and the id of the exposure.
 constexpr unsigned staged_bit = 1;
-constexpr unsigned foreign_bit = 2;
+constexpr unsigned foreign_ring_bit = 2;
 constexpr unsigned read_only_bit = 4;
 constexpr unsigned past_caches_bit = 8;
 
@@ -90,7 +90,7 @@ void fill_staged(StagedRequest& staged, Reader& reader, unsigned mode, std::uint
   fill_front(staged.header, reader);
   Input const payload = reader.rest();
   staged.payload_bytes = payload.size();
-  if ((mode & foreign_bit) != 0) {
+  if ((mode & foreign_ring_bit) != 0) {
     fill_front(staged.payload_bytes, reader);
   } else {
     staged.header.magic = wire::magic;
@@ -120,12 +120,12 @@ bool ring(Input input) {
     }
     fill_front(entry, reader);
     entry.staging = Staging::none;
-    if ((mode & foreign_bit) == 0) entry.exposure = exposure;
+    if ((mode & foreign_ring_bit) == 0) entry.exposure = exposure;
   });
   require(status < Status::count_, "an answer that is no status");
   victim.require_untouched(0, exposed_begin);
   victim.require_untouched(exposed_begin + exposed_bytes, memory_bytes);
-  bool const foreign = (mode & foreign_bit) != 0;
+  bool const foreign = (mode & foreign_ring_bit) != 0;
   if (read_only && !foreign) victim.require_untouched(exposed_begin, exposed_begin + exposed_bytes);
   return status == Status::ok;
 }

@@ -14,6 +14,9 @@ namespace mpixrma::test {
 inline int me() { return armci_msg_me(); }
 inline int size() { return armci_msg_nproc(); }
 
+/// An address of no memory.
+inline void* const nowhere = reinterpret_cast<void*>(0xdead0000);
+
 /// Remote memory that all processes free at the end of the scope.
 class Remote {
  public:

@@ -3,13 +3,11 @@
 #include <functional>
 
 #include "include/mpix_rma.h"
+#include "tests/windows/put_longs.hpp"
 #include "tests/windows/support.hpp"
 
 namespace mpixrma::test {
 namespace {
-
-constexpr int longs = 16384;  // beyond what travels as one message
-constexpr MPI_Aint bytes = longs * static_cast<MPI_Aint>(sizeof(long));
 
 class Iflush : public FlavourTest {
  protected:
@@ -20,12 +18,8 @@ class Iflush : public FlavourTest {
 };
 MPIX_ON_EACH_FLAVOUR(Iflush);
 
-int put(long const* values, int count, int rank, MPI_Aint at, Window const& window) {
-  return MPI_Put(values, count, MPI_LONG, rank, at, count, MPI_LONG, window);
-}
-
 TEST_P(Iflush, E_10_request_is_complete_when_the_target_has_the_data) {
-  Window const window(GetParam(), bytes);
+  Window const window(GetParam(), bytes_of_longs);
   std::vector<long> values(longs);
   MPI_Win_lock_all(0, window);
   for (int round = 0; round < 6; ++round) {
@@ -69,7 +63,7 @@ TEST_P(Iflush, E_11_covers_each_target) {
 }
 
 TEST_P(Iflush, E_12_local_one_frees_the_buffers) {
-  Window const window(GetParam(), bytes);
+  Window const window(GetParam(), bytes_of_longs);
   std::vector<long> values(longs);
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
   for (int round = 0; round < 6; ++round) {
@@ -89,7 +83,7 @@ TEST_P(Iflush, E_12_local_one_frees_the_buffers) {
 
 TEST_P(Iflush, E_13_several_are_under_way_at_once) {
   constexpr int rounds = 16;
-  Window const window(GetParam(), bytes);
+  Window const window(GetParam(), bytes_of_longs);
   std::vector<long> read(rounds, -1);
   std::vector<long> added(rounds, 1);
   std::vector<MPI_Request> requests(2 * rounds, MPI_REQUEST_NULL);
@@ -109,7 +103,7 @@ TEST_P(Iflush, E_14_requests_may_outlive_the_epoch_and_the_window) {
   std::vector<long> const values(longs, 3 + rank_);
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   {
-    Window const window(GetParam(), bytes);
+    Window const window(GetParam(), bytes_of_longs);
     MPI_Win_lock_all(0, window);
     put(values.data(), longs, next_, window.at(next_, 0), window);
     EXPECT_EQ(MPIX_Win_iflush(next_, window, &requests[0]), MPI_SUCCESS);

@@ -2,27 +2,21 @@
 #include <algorithm>
 
 #include "include/mpix_rma.h"
+#include "tests/windows/put_longs.hpp"
 #include "tests/windows/support.hpp"
 
 namespace mpixrma::test {
 namespace {
-
-constexpr int longs = 16384;  // beyond what travels as one message, and on one host through the kernel
-constexpr MPI_Aint bytes = longs * static_cast<MPI_Aint>(sizeof(long));
 
 class Order : public FlavourTest {};
 MPIX_ON_EACH_FLAVOUR(Order);
 class Flush : public FlavourTest {};
 MPIX_ON_EACH_FLAVOUR(Flush);
 
-int put(long const* values, int count, int rank, MPI_Aint at, Window const& window) {
-  return MPI_Put(values, count, MPI_LONG, rank, at, count, MPI_LONG, window);
-}
-
 TEST_P(Order, E_01_puts_of_all_sizes_take_effect_one_after_the_other) {
   constexpr int rounds = 24;
   int const counts[] = {1, longs, 3, 700, 1, longs / 2};
-  Window const window(GetParam(), bytes);
+  Window const window(GetParam(), bytes_of_longs);
   std::vector<std::vector<long>> sources;  // in use until they are complete
   std::vector<long> expected(longs, 0);
   MPI_Win_lock_all(0, window);
@@ -40,7 +34,7 @@ TEST_P(Order, E_01_puts_of_all_sizes_take_effect_one_after_the_other) {
 
 TEST_P(Order, E_02_a_get_reads_what_was_put_before_and_not_what_is_put_later) {
   constexpr int rounds = 20;
-  Window const window(GetParam(), bytes);
+  Window const window(GetParam(), bytes_of_longs);
   std::vector<long> const values = [] {
     std::vector<long> made(2 * rounds);
     std::iota(made.begin(), made.end(), 1);
@@ -71,7 +65,7 @@ TEST_P(Order, E_02_a_get_reads_what_was_put_before_and_not_what_is_put_later) {
 /// A notified operation takes another path than others if a rank's own memory is not allocated by the
 /// library.
 TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirPlace) {
-  Window const window(GetParam(), bytes);
+  Window const window(GetParam(), bytes_of_longs);
   ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
   MPI_Win_lock_all(0, window);
   int wrong = 0;
@@ -98,14 +92,14 @@ TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirPlace) {
 /// A process that sees the flag also sees the data that were put before it, without a flush.
 TEST_P(Order, E_03_a_flag_comes_after_the_data) {
   constexpr int rounds = 6;
-  Window const window(GetParam(), bytes + 64);
+  Window const window(GetParam(), bytes_of_longs + 64);
   MPI_Win_lock_all(0, window);
   std::vector<long> data(longs);
   for (long round = 1; round <= rounds; ++round) {
     std::fill(data.begin(), data.end(), 100 * round + rank_);
     put(data.data(), longs, next_, window.at(next_, 0), window);
     MPIX_Win_order(next_, window);
-    MPI_Accumulate(&round, 1, MPI_LONG, next_, window.at(next_, bytes), 1, MPI_LONG, MPI_REPLACE, window);
+    MPI_Accumulate(&round, 1, MPI_LONG, next_, window.at(next_, bytes_of_longs), 1, MPI_LONG, MPI_REPLACE, window);
     long const* const flag = window.base<long>() + longs;
     while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != round) {
       MPI_Win_flush_local(next_, window);
@@ -119,7 +113,7 @@ TEST_P(Order, E_03_a_flag_comes_after_the_data) {
 }
 
 TEST_P(Order, E_04_notified_operations_are_ordered_with_others) {
-  Window const window(GetParam(), bytes);
+  Window const window(GetParam(), bytes_of_longs);
   ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
   std::vector<long> const old(longs, 1);
   std::vector<long> const fresh(longs, 2 + rank_);
@@ -138,7 +132,7 @@ TEST_P(Order, E_04_notified_operations_are_ordered_with_others) {
 }
 
 TEST_P(Flush, E_20_of_several_windows_completes_all) {
-  Window const first(GetParam(), bytes);
+  Window const first(GetParam(), bytes_of_longs);
   Window const second(GetParam(), 64);
   std::vector<long> values(longs, 7 + rank_);
   long read = -1;

@@ -131,31 +131,31 @@ bool is_defined(MPI_Op op, Kind const& kind) {
   return bits || kind.elements != Kind::Elements::bytes;
 }
 
-enum class Call { accumulate, get_accumulate, fetch_and_op, accumulate_one, count_ };
+enum class UpdateCall { accumulate, get_accumulate, fetch_and_op, accumulate_one, count_ };
 
 class AllTypes : public FlavourTest {
  protected:
-  int call(Window& window, Call which, Kind const& kind, MPI_Op op, Buffer const& origin, Buffer& result,
+  int call(Window& window, UpdateCall which, Kind const& kind, MPI_Op op, Buffer const& origin, Buffer& result,
            MPI_Aint at) {
     int const count = count_of(which);
     bool const reads = op != MPI_NO_OP;
     switch (which) {
-      case Call::get_accumulate:
+      case UpdateCall::get_accumulate:
         return MPI_Get_accumulate(reads ? origin.data() : nullptr, reads ? count : 0, kind.type,
                                   result.data(), count, kind.type, next_, at, count, kind.type, op, window);
-      case Call::fetch_and_op:
+      case UpdateCall::fetch_and_op:
         return MPI_Fetch_and_op(reads ? origin.data() : nullptr, result.data(), kind.type, next_, at, op,
                                 window);
       default:
         return MPI_Accumulate(origin.data(), count, kind.type, next_, at, count, kind.type, op, window);
     }
   }
-  static int count_of(Call call) {
-    return call == Call::accumulate || call == Call::get_accumulate ? most : 1;
+  static int count_of(UpdateCall call) {
+    return call == UpdateCall::accumulate || call == UpdateCall::get_accumulate ? most : 1;
   }
 
   /// One call on aligned or misaligned memory.
-  void check(Window& window, Call which, Kind const& kind, MPI_Op op, int offset) {
+  void check(Window& window, UpdateCall which, Kind const& kind, MPI_Op op, int offset) {
     int const count = count_of(which);
     Buffer before;
     Buffer origin;
@@ -176,14 +176,14 @@ class AllTypes : public FlavourTest {
     MPI_Get(after.data(), count, kind.type, next_, at, count, kind.type, window);
     EXPECT_EQ(MPI_Win_flush(next_, window), MPI_SUCCESS);
     EXPECT_TRUE(alike(kind, after, expected, count));
-    if (which == Call::get_accumulate || which == Call::fetch_and_op)
+    if (which == UpdateCall::get_accumulate || which == UpdateCall::fetch_and_op)
       EXPECT_TRUE(alike(kind, result, before, count));
   }
 
   void check_calls(Window& window, Kind const& kind, MPI_Op op) {
-    for (int which = 0; which < static_cast<int>(Call::count_); ++which) {
-      auto const call = static_cast<Call>(which);
-      if (op == MPI_NO_OP && call != Call::get_accumulate && call != Call::fetch_and_op) continue;
+    for (int which = 0; which < static_cast<int>(UpdateCall::count_); ++which) {
+      auto const call = static_cast<UpdateCall>(which);
+      if (op == MPI_NO_OP && call != UpdateCall::get_accumulate && call != UpdateCall::fetch_and_op) continue;
       for (int const offset : {0, 3}) {
         SCOPED_TRACE("call " + std::to_string(which) + ", offset " + std::to_string(offset));
         check(window, call, kind, op, offset);

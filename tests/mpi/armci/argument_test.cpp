@@ -11,10 +11,9 @@
 namespace {
 
 using mpixrma::test::me;
+using mpixrma::test::nowhere;
 using mpixrma::test::Remote;
 using mpixrma::test::size;
-
-void* const nowhere = reinterpret_cast<void*>(0xdead0000);
 
 /// Returns the text that `call` writes to stderr; its return value goes to `*code`.
 template <typename Call>

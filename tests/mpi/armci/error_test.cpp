@@ -13,11 +13,11 @@
 namespace {
 
 using mpixrma::test::me;
+using mpixrma::test::nowhere;
 using mpixrma::test::Remote;
 using mpixrma::test::size;
 
 constexpr int bytes = 1 << 20;
-void* const nowhere = reinterpret_cast<void*>(0xdead0000);
 
 /// Fixture: memory of the next process, and a buffer for its contents.
 struct Errors : testing::Test {

@@ -15,9 +15,8 @@
 namespace {
 
 using mpixrma::test::me;
+using mpixrma::test::nowhere;
 using mpixrma::test::size;
-
-void* const nowhere = reinterpret_cast<void*>(0xdead0000);
 
 /// Expects the error "not initialized" of every call that has an error code.
 void expect_not_running() {

@@ -11,11 +11,11 @@ namespace {
 
 MPI_Comm handled_comm = MPI_COMM_NULL;
 int handled_code = MPI_SUCCESS;
-int handler_calls = 0;
-void note_error(MPI_Comm* comm, int* code, ...) {
+int request_handler_calls = 0;
+void note_request_error(MPI_Comm* comm, int* code, ...) {
   handled_comm = *comm;
   handled_code = *code;
-  ++handler_calls;
+  ++request_handler_calls;
 }
 
 /// Resident memory of this process in KiB.
@@ -81,10 +81,10 @@ TEST_F(Requests, a_late_error_reaches_the_handler_of_the_communicator) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  MPI_Comm_create_errhandler(&note_error, &handler);
+  MPI_Comm_create_errhandler(&note_request_error, &handler);
   MPI_Comm_set_errhandler(comm, handler);
   for (bool const persistent : {false, true}) {
-    handler_calls = 0;
+    request_handler_calls = 0;
     MPI_Request request = MPI_REQUEST_NULL;
     if (persistent) {
       ASSERT_EQ(MPIX_Req_set_attr(&request, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON), MPI_SUCCESS);
@@ -93,7 +93,7 @@ TEST_F(Requests, a_late_error_reaches_the_handler_of_the_communicator) {
                                  1, MPI_DOUBLE, &request, &comm);
     if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
     EXPECT_NE(code, MPI_SUCCESS);
-    EXPECT_EQ(handler_calls, 1);
+    EXPECT_EQ(request_handler_calls, 1);
     EXPECT_EQ(handled_comm, comm);
     EXPECT_EQ(handled_code, code);
     if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);

@@ -9,13 +9,11 @@
 
 #include "nam/server/database.hpp"
 #include "tests/nam/attacks/tool.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
-
-constexpr uid_t owner = 64001;
-constexpr uid_t stranger = 64002;
 
 class Acts : public ::testing::Test {
  protected:

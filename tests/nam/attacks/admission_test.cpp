@@ -152,8 +152,9 @@ TEST_F(SilentHosts, KeepNobodyFromLoggingIn) {
     std::vector<FileDescriptor> const attack = silent(500);
     EXPECT_EQ(refusal([&] { EXPECT_TRUE(is_admin_over_tcp()); }), std::nullopt);
     EXPECT_TRUE(server_.ask({{"op", "usage"}}).contains("capacity"));
-    if (is_root())
+    if (is_root()) {
       EXPECT_TRUE(as_user(64002, [&] { return server_.ask({{"op", "names"}}).contains("names"); }));
+    }
     expect_pattern(make_persistent(grant_, 100, 1).port, 100, 1);
   }
 }

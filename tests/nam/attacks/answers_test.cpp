@@ -11,13 +11,12 @@
 #include "nam/protocol/version.hpp"
 #include "tests/nam/attacks/attack.hpp"
 #include "tests/nam/attacks/server_resources.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
 
-constexpr uid_t attacker = 64001;
-constexpr uid_t user = 64002;
 constexpr std::size_t share = 16u << 20;  ///< of a user, in answers that wait
 
 class Answers : public ::testing::Test {
@@ -69,7 +68,7 @@ TEST_F(Answers, UnreadAnswersTakeBoundedMemory) {
     return is_bounded ? asked : nullptr;
   });
   EXPECT_LT(resident_bytes(control), before + share + (24u << 20));
-  EXPECT_TRUE(as_user(user, [&] { return server.ask({{"op", "usage"}}).contains("capacity"); }));
+  EXPECT_TRUE(as_user(harmless, [&] { return server.ask({{"op", "usage"}}).contains("capacity"); }));
 }
 
 /// The share of a user is not used up by answers that are read.

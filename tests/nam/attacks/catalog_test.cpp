@@ -12,12 +12,12 @@
 #include "nam/server/database.hpp"
 #include "nam/server/exit_codes.hpp"
 #include "tests/nam/attacks/small_disk.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
 
-constexpr uid_t attacker = 64001;
 constexpr std::size_t disk_bytes = 48u << 20;
 
 class Catalogs : public ::testing::Test {

@@ -3,12 +3,12 @@
 #include <future>
 
 #include "tests/nam/attacks/tool.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
 
-constexpr uid_t owner = 64001;
 constexpr uid_t slurm = 64002;  ///< an administrator who is not root
 
 /// A process of a user that maps a window, until it is told to end.

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
 
-constexpr uid_t user = 64003;
 constexpr std::uint64_t own_bytes = 16u << 20;  ///< that a user may grant to himself
 
 TEST(Grants, ReserveTheirMemory) {
@@ -62,7 +62,7 @@ class OwnGrants : public ::testing::Test {
 };
 
 TEST_F(OwnGrants, AreLimitedInNumber) {
-  EXPECT_TRUE(as_user(user, [&] {
+  EXPECT_TRUE(as_user(harmless, [&] {
     std::vector<Locator> grants;
     for (int i = 0; i < 5; ++i) grants.push_back(server_.grant(4096));
     bool const limited = refusal([&] { server_.grant(4096); }) == ErrorCode::quota;
@@ -70,12 +70,12 @@ TEST_F(OwnGrants, AreLimitedInNumber) {
     return limited && eventually([&] { return !refusal([&] { server_.grant(4096); }); });
   }));
   // An administrator grants more.
-  EXPECT_EQ(refusal([&] { server_.grant(4096, {{"owner", std::to_string(user)}}); }), std::nullopt);
+  EXPECT_EQ(refusal([&] { server_.grant(4096, {{"owner", std::to_string(harmless)}}); }), std::nullopt);
 }
 
 /// A process that still maps the memory of a grant that has ended keeps none of its pages.
 TEST_F(OwnGrants, GiveMemoryBackThoughItIsMapped) {
-  EXPECT_TRUE(as_user(user, [&] {
+  EXPECT_TRUE(as_user(harmless, [&] {
     Locator const grant = server_.grant(8u << 20);
     Session session = Session::open(grant);
     GrantMapping const memory = session.map();
@@ -93,7 +93,7 @@ TEST_F(OwnGrants, GiveMemoryBackThoughItIsMapped) {
 
 /// Memory that such a process uses again counts for its user, as long as the server can see it.
 TEST_F(OwnGrants, CountMemoryThatIsUsedAfterTheirEnd) {
-  EXPECT_TRUE(as_user(user, [&] {
+  EXPECT_TRUE(as_user(harmless, [&] {
     Locator const grant = server_.grant(16u << 20);
     Session session = Session::open(grant);
     GrantMapping const memory = session.map();
@@ -126,7 +126,7 @@ void pass_memory(Locator const& grant, int life) {
 
 /// The memory is used by a process that the server does not know.
 TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
-  EXPECT_TRUE(as_user(user, [&] {
+  EXPECT_TRUE(as_user(harmless, [&] {
     Locator const grant = server_.grant(own_bytes);
     int life[2] = {-1, -1};
     if (::pipe2(life, O_CLOEXEC) != 0) return false;
@@ -206,8 +206,8 @@ TEST(HugeGrants, TakeWholePagesAndCountUntilTheseAreFree) {
 }
 
 TEST_F(OwnGrants, AreExtendedByThoseWhoMayMakeThem) {
-  Locator const given = server_.grant(1u << 20, {{"owner", std::to_string(user)}, {"seconds", 1000}});
-  EXPECT_TRUE(as_user(user, [&] {
+  Locator const given = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}, {"seconds", 1000}});
+  EXPECT_TRUE(as_user(harmless, [&] {
     Locator const own = server_.grant(1u << 20, {{"seconds", 1000}});
     Json const extend{{"op", "extend"}, {"grant", own.grant}, {"seconds", 5000}};
     Json const extend_given{{"op", "extend"}, {"grant", given.grant}};

@@ -2,15 +2,13 @@
 #include <cstring>
 
 #include "tests/nam/attacks/guest.hpp"
+#include "tests/nam/attacks/users.hpp"
 
 namespace mpixrma::nam {
 namespace {
 
-constexpr uid_t owner = 64011;
 constexpr gid_t group = 64012;
 constexpr uid_t member = 64013;  ///< of the group
-constexpr uid_t stranger = 64014;
-constexpr std::size_t window_bytes = 4096;
 
 using engine::Segment;
 using Kind = OperationRequest::Kind;

@@ -18,12 +18,12 @@
 #include "nam/server/spawner_link.hpp"
 #include "tests/nam/attacks/attack.hpp"
 #include "tests/nam/attacks/server_resources.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
 
-constexpr uid_t owner = 64001;
 constexpr uid_t guest = 64002;
 constexpr std::size_t in_flight = 64;      ///< sessions of a grant that no data process has acknowledged
 constexpr std::size_t waiting_guest = 64;  ///< sessions of a guest that wait

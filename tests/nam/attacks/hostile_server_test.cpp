@@ -17,12 +17,11 @@
 #include "nam/client/spread.hpp"
 #include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/attacks/tool.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
-
-constexpr uid_t attacker = 64001;
 
 /// Answers each request at a Unix socket with the result of `answer`.
 class FakeServer {
@@ -230,8 +229,8 @@ TEST(HostileServer, ServerInItsOwnersDirectoryIsBelieved) {
   ASSERT_EQ(::chown(directory.c_str(), attacker, attacker), 0);
   std::filesystem::permissions(directory, std::filesystem::perms(0755));
   std::string const path = directory / "socket";
-  pid_t const owner = ::fork();
-  if (owner == 0) {
+  pid_t const owning_process = ::fork();
+  if (owning_process == 0) {
     (void)::setgid(attacker);
     (void)::setuid(attacker);
     FileDescriptor const listener = listen_unix(path, 0666);
@@ -246,8 +245,8 @@ TEST(HostileServer, ServerInItsOwnersDirectoryIsBelieved) {
   EXPECT_TRUE(as_user(64002, [&] {
     return refusal([&] { Client(Address{path, "", 0}); }) == ErrorCode::denied;
   }));
-  ::kill(owner, SIGKILL);
-  EXPECT_EQ(::waitpid(owner, nullptr, 0), owner);
+  ::kill(owning_process, SIGKILL);
+  EXPECT_EQ(::waitpid(owning_process, nullptr, 0), owning_process);
   std::filesystem::remove_all(directory);
 }
 

@@ -12,15 +12,14 @@
 #include "tests/nam/attacks/client_files.hpp"
 #include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/attacks/tool.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
 
-constexpr uid_t attacker = 64001;
-
 /// A server with TCP, and this process's secret and pins for it in files of the test.
-struct Identity : testing::Test {
+struct ServerIdentity : testing::Test {
   TestServer server;
   std::optional<ClientFiles> files;
   Locator grant;  ///< by TCP
@@ -32,10 +31,10 @@ struct Identity : testing::Test {
     grant.address.unix_path.clear();
   }
   Address without_key() const { return {"", grant.address.host, grant.address.port}; }
-  ~Identity() override { set_key_confirmation({}); }
+  ~ServerIdentity() override { set_key_confirmation({}); }
 };
 
-TEST_F(Identity, LocalUserCannotClaimAnotherName) {
+TEST_F(ServerIdentity, LocalUserCannotClaimAnotherName) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   server.admit_all_users();
@@ -96,7 +95,7 @@ bool victim_meets(std::function<bool(FileDescriptor)> const& play, std::string c
   return played;
 }
 
-TEST_F(Identity, RelayedSessionAdmitsNobody) {
+TEST_F(ServerIdentity, RelayedSessionAdmitsNobody) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   EXPECT_FALSE(victim_meets([&](FileDescriptor client) {
@@ -107,7 +106,7 @@ TEST_F(Identity, RelayedSessionAdmitsNobody) {
 }
 
 /// The proof that a client gives to the attacker's server is not accepted by another server.
-TEST_F(Identity, ProofToOneServerIsWorthNothingAtAnother) {
+TEST_F(ServerIdentity, ProofToOneServerIsWorthNothingAtAnother) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   KeyPair const own = KeyPair::make();
@@ -131,7 +130,7 @@ TEST_F(Identity, ProofToOneServerIsWorthNothingAtAnother) {
 }
 
 /// The messages that the fake server receives before it is detected do not depend on the secret.
-TEST_F(Identity, ChangedKeyEndsTheCallBeforeTheSecretIsUsed) {
+TEST_F(ServerIdentity, ChangedKeyEndsTheCallBeforeTheSecretIsUsed) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   KeyPair const own = KeyPair::make();
@@ -153,7 +152,7 @@ TEST_F(Identity, ChangedKeyEndsTheCallBeforeTheSecretIsUsed) {
   EXPECT_EQ(other.seen().find("proof"), std::string::npos);
 }
 
-TEST_F(Identity, UnknownServerIsRefusedUntilItIsPinned) {
+TEST_F(ServerIdentity, UnknownServerIsRefusedUntilItIsPinned) {
   start();
   EXPECT_EQ(refusal([&] { Client{without_key()}; }), ErrorCode::denied);
   pin_key(without_key(), KeyPair::make().public_key);
@@ -175,7 +174,7 @@ TEST_F(Identity, UnknownServerIsRefusedUntilItIsPinned) {
   EXPECT_EQ(asked, 2) << "what was confirmed is pinned";
 }
 
-TEST_F(Identity, ToolTrustsAndStoresKeys) {
+TEST_F(ServerIdentity, ToolTrustsAndStoresKeys) {
   start();
   std::string const place = endpoint_of(grant.address);
   auto const run = [](std::string const& arguments) { return run_tool(arguments).exit_code; };
@@ -190,7 +189,7 @@ TEST_F(Identity, ToolTrustsAndStoresKeys) {
 }
 
 /// One in 64 keys begins like an option.
-TEST_F(Identity, ToolTrustsKeysThatReadLikeOptions) {
+TEST_F(ServerIdentity, ToolTrustsKeysThatReadLikeOptions) {
   start();
   for (std::string const begin : {"-", "--"}) {
     KeyPair pair = KeyPair::make();
@@ -205,7 +204,7 @@ TEST_F(Identity, ToolTrustsKeysThatReadLikeOptions) {
   }
 }
 
-TEST_F(Identity, PinFollowsARotatedKey) {
+TEST_F(ServerIdentity, PinFollowsARotatedKey) {
   start();
   PublicKey const before = *key_from_text(grant.address.key);
   pin_key(without_key(), before);
@@ -221,13 +220,13 @@ TEST_F(Identity, PinFollowsARotatedKey) {
   EXPECT_EQ(refusal([&] { Client{without_key()}; }), std::nullopt) << "keys outlive the server";
 }
 
-TEST_F(Identity, EarlierKeyEndsWithItsTime) {
+TEST_F(ServerIdentity, EarlierKeyEndsWithItsTime) {
   start();
   server.ask({{"op", "rotate_key"}, {"overlap", 0}});
   EXPECT_TRUE(eventually([&] { return refusal([&] { Client{grant.address}; }) == ErrorCode::denied; }));
 }
 
-TEST_F(Identity, OnlyAdministratorsRotateTheKey) {
+TEST_F(ServerIdentity, OnlyAdministratorsRotateTheKey) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   server.admit_all_users();
@@ -236,7 +235,7 @@ TEST_F(Identity, OnlyAdministratorsRotateTheKey) {
   }));
 }
 
-TEST_F(Identity, KeyThatOthersCanReadIsRefused) {
+TEST_F(ServerIdentity, KeyThatOthersCanReadIsRefused) {
   start();
   server.stop();
   std::filesystem::permissions(server.state / "server.key", std::filesystem::perms::group_read,
@@ -246,7 +245,7 @@ TEST_F(Identity, KeyThatOthersCanReadIsRefused) {
 }
 
 /// Data, names and the admission to the data process's engine cannot be read.
-TEST_F(Identity, SessionsOverTcpAreEncrypted) {
+TEST_F(ServerIdentity, SessionsOverTcpAreEncrypted) {
   start();
   Eavesdropper other(grant.address);
   Locator const through{grant.grant, "", other.address()};
@@ -264,7 +263,7 @@ TEST_F(Identity, SessionsOverTcpAreEncrypted) {
 }
 
 /// Whatever is changed, at the beginning or later, the client gets an error and no wrong data.
-TEST_F(Identity, ChangedBytesEndTheSession) {
+TEST_F(ServerIdentity, ChangedBytesEndTheSession) {
   start();
   for (std::size_t const position : {30u, 100u, 200u, 300u, 450u, 1000u, 5000u, 20000u}) {
     std::array<std::size_t, 2> passed{};
@@ -285,7 +284,7 @@ TEST_F(Identity, ChangedBytesEndTheSession) {
   }
 }
 
-TEST_F(Identity, ClientOfTheFirstProtocolGetsOneLine) {
+TEST_F(ServerIdentity, ClientOfTheFirstProtocolGetsOneLine) {
   start();
   Channel client(connect_tcp(grant.address.host, grant.address.port, 5000), {});
   client.post({{"op", "hello"}, {"user", "root"}, {"nonce", "00"}});
@@ -315,7 +314,7 @@ std::size_t occurrences(pid_t process, std::string const& bytes) {
   return found;
 }
 
-TEST_F(Identity, DataProcessNeverHasTheSecretOfAUser) {
+TEST_F(ServerIdentity, DataProcessNeverHasTheSecretOfAUser) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   std::string const text = server.ask({{"op", "secret"}}).at("secret").get<std::string>();

@@ -105,7 +105,7 @@ TEST_F(Lease, EndsSessionOfAStoppedRemoteClientAndKeepsThatOfABusyOne) {
 TEST_F(Lease, LocalSessionEndsWithItsProcessThoughAChildKeepsTheConnection) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  Child const owner = start([&](auto report) {
+  Child const holder = start([&](auto report) {
     Session session = Session::open(grant_);
     if (!try_lock(session)) return 3;
     report('l');
@@ -116,8 +116,8 @@ TEST_F(Lease, LocalSessionEndsWithItsProcessThoughAChildKeepsTheConnection) {
     }
     return 0;
   });
-  ASSERT_EQ(owner.next(), 'l');
-  EXPECT_EQ(owner.exit_code(), 0);
+  ASSERT_EQ(holder.next(), 'l');
+  EXPECT_EQ(holder.exit_code(), 0);
   Session other = Session::open(grant_);
   EXPECT_TRUE(eventually([&] { return try_lock(other); }));
   EXPECT_EQ(::write(ends[1], "e", 1), 1);

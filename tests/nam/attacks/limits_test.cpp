@@ -17,13 +17,11 @@
 #include "nam/protocol/version.hpp"
 #include "tests/nam/attacks/attack.hpp"
 #include "tests/nam/attacks/server_resources.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
-
-constexpr uid_t attacker = 64001;
-constexpr uid_t user = 64002;
 
 class Strangers : public ::testing::Test {
  protected:
@@ -48,7 +46,7 @@ class Strangers : public ::testing::Test {
 TEST_F(Strangers, IdleConnectionsLeaveRoomForOthers) {
   start(TestServer::defaults(), 1024, 4096);
   Attack const attack(attacker, [&] { return local_connections(1100); });
-  EXPECT_TRUE(serves(user));
+  EXPECT_TRUE(serves(harmless));
   Locator const grant = server_.grant(1u << 20);
   (void)make_persistent(grant, 100, 1);
 }
@@ -56,7 +54,7 @@ TEST_F(Strangers, IdleConnectionsLeaveRoomForOthers) {
 TEST_F(Strangers, FewDescriptorsLeaveRoomForGrants) {
   start(TestServer::defaults(), 64, 64);
   Attack const attack(attacker, [&] { return local_connections(200); });
-  EXPECT_TRUE(serves(user));
+  EXPECT_TRUE(serves(harmless));
   Locator const grant = server_.grant(1u << 20);
   (void)make_persistent(grant, 100, 1);
 }
@@ -66,7 +64,7 @@ TEST_F(Strangers, SilentTcpConnectionsEndAndLeaveRoomForOthers) {
   Address const address = server_.grant(1u << 20).address;
   std::vector<FileDescriptor> silent;
   for (int i = 0; i < 300; ++i) silent.push_back(connect_tcp("127.0.0.1", address.port, 5000));
-  EXPECT_TRUE(serves(user));
+  EXPECT_TRUE(serves(harmless));
   EXPECT_TRUE(eventually([&] {
     char byte = 0;
     return std::all_of(silent.begin(), silent.end(), [&](FileDescriptor const& each) {
@@ -99,13 +97,13 @@ TEST_F(Strangers, UnfinishedMessagesTakeLittleMemory) {
     }
     return sockets;
   });
-  EXPECT_TRUE(serves(user));
+  EXPECT_TRUE(serves(harmless));
   EXPECT_LT(resident_bytes(control), before + (32u << 20));
 }
 
 TEST_F(Strangers, GuestsOfAWindowLeaveSessionsToTheOwner) {
   start({"--size", "64M", "--listen", "none", "--max-sessions", "8"}, 1024, 1024);
-  Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(user)}});
+  Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}});
   std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
   EXPECT_TRUE(eventually([&] { return server_.show(grant).at("sessions") == 0; }));
   Attack const attack(attacker, [&] {
@@ -116,7 +114,7 @@ TEST_F(Strangers, GuestsOfAWindowLeaveSessionsToTheOwner) {
     }
     return sessions->size() == 2 ? sessions : nullptr;
   });
-  EXPECT_TRUE(as_user(user, [&] {
+  EXPECT_TRUE(as_user(harmless, [&] {
     std::vector<Session> own;
     for (int i = 0; i < 6; ++i) own.push_back(Session::open(grant));
     return own.back().usage().at("sessions").get<int>() == 8;
@@ -164,7 +162,7 @@ class FullSocket {
 /// Sessions beyond the share of their user have no room for the error.
 TEST_F(Strangers, RefusedSessionsThatReadNothingKeepNoDescriptors) {
   start({"--size", "64M", "--listen", "none", "--max-sessions", "8"}, 4096, 4096);
-  Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(user)}});
+  Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}});
   std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
   pid_t const process = server_.data_process(grant);
   EXPECT_TRUE(eventually([&] { return server_.show(grant).at("sessions") == 0; }));

@@ -9,7 +9,7 @@
 namespace mpixrma::nam {
 namespace {
 
-constexpr std::size_t window_bytes = 20000;
+constexpr std::size_t lost_bytes = 20000;
 
 class LostPages : public ::testing::Test {
  protected:
@@ -29,7 +29,7 @@ class LostPages : public ::testing::Test {
   void break_disk() const { std::ofstream(disk().string() + ".fails").put('x'); }
   void mend_disk() const { std::filesystem::remove(disk().string() + ".fails"); }
   static WindowInfo make(Session& session) {
-    return session.allocate({window_bytes}, {1}, {.persistent = true, .durability = "storage"});
+    return session.allocate({lost_bytes}, {1}, {.persistent = true, .durability = "storage"});
   }
   /// Whether the window would have this content after a crash of the machine.
   bool is_on_disk(WindowInfo const& window, std::vector<std::byte> const& content) const {
@@ -50,17 +50,17 @@ class LostPages : public ::testing::Test {
 TEST_F(LostPages, AreWrittenAgainByTheNextPersist) {
   Session session = Session::open(grant);
   WindowInfo const window = make(session);
-  session.write(window, 0, 0, pattern(window_bytes, 1));
+  session.write(window, 0, 0, pattern(lost_bytes, 1));
   ASSERT_EQ(persist(session, window), std::nullopt);
-  ASSERT_TRUE(is_on_disk(window, pattern(window_bytes, 1)));
+  ASSERT_TRUE(is_on_disk(window, pattern(lost_bytes, 1)));
   break_disk();
-  session.write(window, 0, 0, pattern(window_bytes, 2));
+  session.write(window, 0, 0, pattern(lost_bytes, 2));
   EXPECT_EQ(persist(session, window), ErrorCode::internal);
   EXPECT_EQ(persist(session, window), ErrorCode::internal);
-  EXPECT_TRUE(is_on_disk(window, pattern(window_bytes, 1)));
+  EXPECT_TRUE(is_on_disk(window, pattern(lost_bytes, 1)));
   mend_disk();
   EXPECT_EQ(persist(session, window), std::nullopt);
-  EXPECT_TRUE(is_on_disk(window, pattern(window_bytes, 2)));
+  EXPECT_TRUE(is_on_disk(window, pattern(lost_bytes, 2)));
 }
 
 /// The sync of one window also loses what was written of another.
@@ -68,7 +68,7 @@ TEST_F(LostPages, OfAnotherWindowAreWrittenAgain) {
   Session session = Session::open(grant);
   WindowInfo const window = make(session);
   WindowInfo const other = make(session);
-  session.write(other, 0, 0, pattern(window_bytes, 2));
+  session.write(other, 0, 0, pattern(lost_bytes, 2));
   session.release(other);  // written, and not synced
   break_disk();
   EXPECT_EQ(persist(session, window), ErrorCode::internal);
@@ -76,7 +76,7 @@ TEST_F(LostPages, OfAnotherWindowAreWrittenAgain) {
   EXPECT_EQ(persist(session, window), std::nullopt);
   WindowInfo const again = session.join(other.id);
   EXPECT_EQ(persist(session, again), std::nullopt);
-  EXPECT_TRUE(is_on_disk(other, pattern(window_bytes, 2)));
+  EXPECT_TRUE(is_on_disk(other, pattern(lost_bytes, 2)));
 }
 
 /// A data process does not know what the disk has told an earlier one.
@@ -85,7 +85,7 @@ TEST_F(LostPages, OfAnEarlierDataProcessAreWrittenAgain) {
   {
     Session session = Session::open(grant);
     window = make(session);
-    session.write(window, 0, 0, pattern(window_bytes, 2));
+    session.write(window, 0, 0, pattern(lost_bytes, 2));
     break_disk();
     EXPECT_EQ(persist(session, window), ErrorCode::internal);
   }
@@ -95,9 +95,9 @@ TEST_F(LostPages, OfAnEarlierDataProcessAreWrittenAgain) {
   EXPECT_TRUE(eventually([&] { return server.data_process(grant) != process; }));
   Session session = Session::open(grant);
   window = session.join(window.id);
-  EXPECT_FALSE(is_on_disk(window, pattern(window_bytes, 2)));
+  EXPECT_FALSE(is_on_disk(window, pattern(lost_bytes, 2)));
   EXPECT_EQ(persist(session, window), std::nullopt);
-  EXPECT_TRUE(is_on_disk(window, pattern(window_bytes, 2)));
+  EXPECT_TRUE(is_on_disk(window, pattern(lost_bytes, 2)));
 }
 
 }  // namespace

@@ -11,12 +11,10 @@
 #include "nam/server/catalog.hpp"
 #include "tests/nam/attacks/guest.hpp"
 #include "tests/nam/attacks/tool.hpp"
+#include "tests/nam/attacks/users.hpp"
 
 namespace mpixrma::nam {
 namespace {
-
-constexpr uid_t owner = 64001;
-constexpr uid_t stranger = 64002;
 
 class Names : public ::testing::Test {
  protected:

@@ -39,7 +39,7 @@ std::vector<std::uint16_t> listening_ports(pid_t process) { return ports_in_stat
 std::size_t connections_of(pid_t process) { return ports_in_state(process, "01").size(); }
 
 /// Closed by the other end, within 20 seconds.
-bool is_closed(FileDescriptor const& socket) {
+bool has_ended(FileDescriptor const& socket) {
   char byte = 0;
   pollfd entry{socket.get(), POLLIN, 0};
   return ::poll(&entry, 1, 20000) == 1 && ::recv(socket.get(), &byte, 1, MSG_DONTWAIT) <= 0;
@@ -180,7 +180,7 @@ TEST_F(Port, HostsWithoutASessionReachNothingOfUcx) {
       FileDescriptor const stranger = connect_from("127.0.0.9", port);
       Text const all = opening() + text;
       (void)::send(stranger.get(), all.data(), all.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      EXPECT_TRUE(is_closed(stranger)) << what;
+      EXPECT_TRUE(has_ended(stranger)) << what;
     }
   }
   EXPECT_TRUE(new_job_puts(1));
@@ -194,7 +194,7 @@ TEST_F(Port, AdmitsAHostAsLongAsItHasASession) {
       FileDescriptor const client = connect_from(host, port);
       Text const request = opening();
       (void)::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL);
-      return !is_closed(client);
+      return !has_ended(client);
     });
   };
   Client const other = session_from("127.0.0.8");
@@ -223,11 +223,11 @@ TEST_F(Port, EndsConnectionsOfAHostWhoseSessionsHaveEnded) {
       connections.push_back(connect_from("127.0.0.9", port));
       Text const request = opening();
       (void)::send(connections.back().get(), request.data(), request.size(), MSG_NOSIGNAL);
-      EXPECT_FALSE(is_closed(connections.back()));  // takes the answer
+      EXPECT_FALSE(has_ended(connections.back()));  // takes the answer
     }
   }
   for (FileDescriptor const& connection : connections)
-    EXPECT_TRUE(eventually([&] { return is_closed(connection); }));
+    EXPECT_TRUE(eventually([&] { return has_ended(connection); }));
   EXPECT_TRUE(new_job_puts(1));
   EXPECT_EQ(server_.data_process(grant_), process_);
 }

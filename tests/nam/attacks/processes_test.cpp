@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "nam/process/sandbox.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -22,7 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uid_t owner = 64001;
 constexpr uid_t first_data_user = 1879050000;
 constexpr std::uint64_t data_users = 10000;
 

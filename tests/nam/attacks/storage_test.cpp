@@ -12,6 +12,7 @@
 
 #include "nam/data/storage.hpp"
 #include "nam/server/database.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -19,8 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uid_t owner = 64001;
-constexpr std::size_t window_bytes = 10000;
+constexpr std::size_t stored_bytes = 10000;
 
 class StorageFileAttack : public ::testing::Test {
  protected:
@@ -57,7 +57,7 @@ class StorageFileAttack : public ::testing::Test {
 };
 
 TEST_F(StorageFileAttack, MissingFileMakesTheGrantNotReady) {
-  std::string const port = make_persistent(grant, window_bytes, 1, {.durability = "storage"}).port;
+  std::string const port = make_persistent(grant, stored_bytes, 1, {.durability = "storage"}).port;
   fs::path const aside = server.directory() / "aside";
   restart_with([&] { fs::rename(file(grant), aside); });
   expect_refused("is missing");
@@ -65,11 +65,11 @@ TEST_F(StorageFileAttack, MissingFileMakesTheGrantNotReady) {
   fs::rename(aside, file(grant));
   repair(false);
   ASSERT_TRUE(is_ready());
-  expect_pattern(port, window_bytes, 1);
+  expect_pattern(port, stored_bytes, 1);
 }
 
 TEST_F(StorageFileAttack, EmptyFileMakesTheGrantNotReadyUntilItIsReplaced) {
-  (void)make_persistent(grant, window_bytes, 1);
+  (void)make_persistent(grant, stored_bytes, 1);
   restart_with([&] { fs::resize_file(file(grant), 0); });
   expect_refused("is empty");
   EXPECT_EQ(fs::file_size(file(grant)), 0u);
@@ -79,20 +79,20 @@ TEST_F(StorageFileAttack, EmptyFileMakesTheGrantNotReadyUntilItIsReplaced) {
   ASSERT_TRUE(is_ready());
   EXPECT_TRUE(server.show(grant).at("window_list").empty());
   EXPECT_TRUE(fs::exists(file(grant).string() + ".damaged"));
-  std::string const port = make_persistent(grant, window_bytes, 5).port;
+  std::string const port = make_persistent(grant, stored_bytes, 5).port;
   restart_with([] {});
-  expect_pattern(port, window_bytes, 5);
+  expect_pattern(port, stored_bytes, 5);
 }
 
 TEST_F(StorageFileAttack, FileOfAnotherGrantMakesTheGrantNotReady) {
   Locator const other = server.grant(grant_bytes);
-  (void)make_persistent(grant, window_bytes, 1);
+  (void)make_persistent(grant, stored_bytes, 1);
   restart_with([&] { fs::copy_file(file(other), file(grant), fs::copy_options::overwrite_existing); });
   expect_refused("identity");
 }
 
 TEST_F(StorageFileAttack, ZeroesOfTheRightLengthAreNotTheFile) {
-  (void)make_persistent(grant, window_bytes, 1);
+  (void)make_persistent(grant, stored_bytes, 1);
   restart_with([&] {
     std::uint64_t const bytes = fs::file_size(file(grant));
     fs::resize_file(file(grant), 0);
@@ -103,14 +103,14 @@ TEST_F(StorageFileAttack, ZeroesOfTheRightLengthAreNotTheFile) {
 
 TEST_F(StorageFileAttack, RepairIsForAdministrators) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
-  (void)make_persistent(grant, window_bytes, 1);
+  (void)make_persistent(grant, stored_bytes, 1);
   restart_with([&] { fs::remove(file(grant)); });
   expect_refused("is missing");
   EXPECT_TRUE(as_user(owner, [&] { return refusal([&] { repair(true); }) == ErrorCode::denied; }));
 }
 
 TEST_F(StorageFileAttack, FileOfAnEarlierServerIsTakenOver) {
-  std::string const port = make_persistent(grant, window_bytes, 1).port;
+  std::string const port = make_persistent(grant, stored_bytes, 1).port;
   fs::path const before = server.state / "memory" / (grant.grant + ".memory");
   restart_with([&] {
     // Such a file has no identity, and another name, which is in the catalog.
@@ -121,7 +121,7 @@ TEST_F(StorageFileAttack, FileOfAnEarlierServerIsTakenOver) {
     catalog.run(("UPDATE grants SET file = '" + before.string() + "'").c_str());
   });
   ASSERT_TRUE(is_ready());
-  expect_pattern(port, window_bytes, 1);
+  expect_pattern(port, stored_bytes, 1);
   EXPECT_GT(fs::file_size(before), grant_bytes);
   restart_with([&] { fs::resize_file(before, grant_bytes); });
   expect_refused("bytes in place of");
@@ -131,15 +131,15 @@ TEST_F(StorageFileAttack, WindowsAreInTheFileAfterAnOrderlyEndWithoutPersist) {
   std::string port;
   {
     Session session = Session::open(grant);
-    WindowInfo const window = session.allocate({window_bytes}, {1}, {.persistent = true});
+    WindowInfo const window = session.allocate({stored_bytes}, {1}, {.persistent = true});
     port = window.port;
     GrantMapping const memory = session.map();
-    std::memset(memory.base() + window.regions[0].offset, 0x5a, window_bytes);
+    std::memset(memory.base() + window.regions[0].offset, 0x5a, stored_bytes);
   }
   restart_with([] {});
   WindowInfo window;
   Session session = Session::connect(port, &window);
-  EXPECT_EQ(content(session, window, 0), std::vector(window_bytes, std::byte{0x5a}));
+  EXPECT_EQ(content(session, window, 0), std::vector(stored_bytes, std::byte{0x5a}));
 }
 
 TEST_F(StorageFileAttack, MemoryAndFileAreBothCounted) {
@@ -201,13 +201,13 @@ TEST_P(MemoryAttack, OwnerCannotChangeTheLengthOfAnything) {
   server.start({"--size", "64M", "--listen", "none", "--storage", GetParam()});
   server.admit_all_users();
   Locator const grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
-  std::string const port = make_persistent(grant, window_bytes, 1).port;
+  std::string const port = make_persistent(grant, stored_bytes, 1).port;
   pid_t const process = server.data_process(grant);
   EXPECT_TRUE(as_user(owner, [&] {
     std::vector<FileDescriptor> const descriptors = descriptors_of(grant);
     return descriptors.size() == 2 && std::all_of(descriptors.begin(), descriptors.end(), has_fixed_length);
   }));
-  expect_pattern(port, window_bytes, 1);
+  expect_pattern(port, stored_bytes, 1);
   EXPECT_EQ(server.data_process(grant), process);
 }
 
@@ -216,7 +216,7 @@ TEST_P(MemoryAttack, ForgedControlBlockHurtsNoProcess) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--storage", GetParam()});
   Locator const grant = server.grant(1u << 20);
-  std::string const port = make_persistent(grant, window_bytes, 1).port;
+  std::string const port = make_persistent(grant, stored_bytes, 1).port;
   pid_t const process = server.data_process(grant);
   std::vector<FileDescriptor> const descriptors = descriptors_of(grant);
   struct stat status {};
@@ -246,25 +246,25 @@ TEST_P(MemoryAttack, ForgedControlBlockHurtsNoProcess) {
     beyond.slot = 4000000;
     session.unlock_soon(beyond, 1, 0);
     for (WindowInfo const& window : windows) session.release(window);
-    expect_pattern(port, window_bytes, 1);
+    expect_pattern(port, stored_bytes, 1);
   }
   EXPECT_EQ(server.data_process(grant), process);
   forge(0xff);
   ::kill(process, SIGKILL);
   EXPECT_TRUE(eventually([&] { return server.data_process(grant) != process; }));
-  expect_pattern(port, window_bytes, 1);
+  expect_pattern(port, stored_bytes, 1);
   EXPECT_EQ(server.show(grant).at("reason"), "");
 }
 
 TEST_F(StorageFileAttack, CutFileIsAnErrorToItsUsersAndEndsNoProcess) {
-  std::string const port = make_persistent(grant, window_bytes, 1).port;
+  std::string const port = make_persistent(grant, stored_bytes, 1).port;
   pid_t const process = server.data_process(grant);
   fs::resize_file(file(grant), 0);
   WindowInfo window;
   Session session = Session::connect(port, &window);
-  session.write(window, 0, 0, pattern(window_bytes, 9));
+  session.write(window, 0, 0, pattern(stored_bytes, 9));
   EXPECT_EQ(refusal([&] { session.persist(window); }), ErrorCode::unavailable);
-  EXPECT_EQ(content(session, window, 0), pattern(window_bytes, 9));
+  EXPECT_EQ(content(session, window, 0), pattern(stored_bytes, 9));
   EXPECT_EQ(fs::file_size(file(grant)), 0u);
   EXPECT_EQ(server.data_process(grant), process);
 }

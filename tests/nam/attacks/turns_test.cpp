@@ -11,14 +11,12 @@
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
+#include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
 #include "tests/support/slowness.hpp"
 
 namespace mpixrma::nam {
 namespace {
-
-constexpr uid_t owner = 64001;
-constexpr uid_t attacker = 64002;
 
 /// Returns `count` copies of `request` in the wire format: they arrive together.
 std::string frames(Json const& request, int count) {
