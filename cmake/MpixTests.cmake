@@ -104,8 +104,9 @@ function(mpix_mpi_test name)
     add_test(NAME mpi.${test_name}.np${ranks}
              COMMAND ${MPIX_MPIRUN} --oversubscribe --bind-to none -np ${ranks} ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
     set_tests_properties(mpi.${test_name}.np${ranks} PROPERTIES TIMEOUT ${arg_TIMEOUT}
-      LABELS "mpi;${arg_LABELS};${sanitized}" PROCESSORS ${processors}
+      LABELS "mpi;${arg_LABELS};${sanitized}"
       ENVIRONMENT "${mpix_mpi_environment};${mpix_shared_cores};${arg_ENVIRONMENT};${result}")
+    mpix_order_test(mpi.${test_name}.np${ranks} ${processors})
     mpix_sanitized_tests(mpi.${test_name}.np${ranks})
   endforeach()
   if(arg_TWO_HOSTS)
@@ -117,8 +118,9 @@ function(mpix_mpi_test name)
       add_test(NAME two_hosts.${test_name}.${ranks}x2
                COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host ${ranks} -- ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
       set_tests_properties(two_hosts.${test_name}.${ranks}x2 PROPERTIES TIMEOUT ${arg_TIMEOUT}
-        LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77 PROCESSORS ${processors}
+        LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77
         ENVIRONMENT "${mpix_mpi_environment};${shared};${arg_ENVIRONMENT};${result}")
+      mpix_order_test(two_hosts.${test_name}.${ranks}x2 ${processors})
     endforeach()
   endif()
 endfunction()

@@ -1,16 +1,20 @@
-# mpix_unit_test(NAME [SOURCES a.cpp...] [LIBRARIES ...] [TIMEOUT seconds, above 1200] [LABELS ...] [VARIANT name] [ENVIRONMENT NAME=VALUE ...])
+# mpix_unit_test(NAME [SOURCES a.cpp...] [LIBRARIES ...] [TIMEOUT seconds, above 1200] [LABELS ...] [VARIANT name]
+#                [ENVIRONMENT NAME=VALUE ...] [PROCESSORS halves of a core] [COST seconds])
 #   A GoogleTest binary that needs no MPI. Without SOURCES the target exists already; VARIANT then names the test with
-#   this ENVIRONMENT.
-# mpix_unit_group(GROUP SOURCES NAME.cpp... [LIBRARIES ...])
-#   One program GROUP of several such sources, compiled together. Each is a test of its own, unit.NAME, which runs
-#   GROUP --source=NAME; target NAME builds the group. What is in unnamed namespaces has a name of its own in the group, and
-#   a suite the tests of one source.
+#   this ENVIRONMENT. PROCESSORS is 2, or 1 for what waits most of the time. COST: see mpix_order_test.
+# mpix_unit_group(GROUP SOURCES NAME.cpp... [LIBRARIES ...] [PREFIX prefix] [LABELS ...] [PROCESSORS ...] [COST ...])
+#   One program GROUP of several such sources, compiled together. Each is a test of its own, unit.PREFIXNAME, which runs
+#   GROUP --source=NAME; target PREFIXNAME builds the group. What is in unnamed namespaces has a name of its own in the
+#   group, and a suite the tests of one source.
+# mpix_order_test(TEST PROCESSORS [SECONDS])
+#   ctest begins with what needs more than a core, which would otherwise wait for the end of everything else and leave
+#   cores idle before; then with what takes long.
 # mpix_optimise(TARGET): a test that computes much itself, or whose own accesses race, is optimised, and does without the
 # precompiled header of the others.
 include(MpixSanitizers)
 
 function(mpix_unit_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT;VARIANT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;VARIANT;PROCESSORS;COST" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   # A bound against hanging: what usually takes a second may take a hundred times as long on a slow machine.
   if(NOT arg_TIMEOUT OR arg_TIMEOUT LESS 1200)
     set(arg_TIMEOUT 1200)
@@ -25,20 +29,34 @@ function(mpix_unit_test name)
     target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main mpix_warnings)
     mpix_add_unit_tests(${name})
   endif()
-  get_property(group GLOBAL PROPERTY mpix_unit_group_of_${name})
-  if(group)
-    add_test(NAME ${test_name} COMMAND ${group} --source=${name})
-  else()
-    add_test(NAME ${test_name} COMMAND ${name})
+  get_property(command GLOBAL PROPERTY mpix_command_of_${name})
+  if(NOT command)
+    set(command ${name})
   endif()
+  add_test(NAME ${test_name} COMMAND ${command})
   if(MPIX_SANITIZE OR CMAKE_CROSSCOMPILING)
     math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
   endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 2)
+  endif()
   # UCX 1.18 starts a thread when it is loaded, which looks for a daemon and ends: a test that forks meanwhile gives the
   # child locks of UCX that this thread holds.
-  set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}" PROCESSORS 2
+  set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
     ENVIRONMENT "${mpix_sanitizer_environment};UCX_VFS_ENABLE=n;${arg_ENVIRONMENT}")
+  mpix_order_test(${test_name} ${arg_PROCESSORS} ${arg_COST})
   mpix_sanitized_tests(${test_name})
+endfunction()
+
+function(mpix_order_test test processors)
+  set(cost 0)
+  if(ARGC GREATER 2)
+    set(cost ${ARGV2})
+  endif()
+  if(processors GREATER 2)
+    math(EXPR cost "1000 * ${processors} + ${cost}")
+  endif()
+  set_tests_properties(${test} PROPERTIES PROCESSORS ${processors} COST ${cost})
 endfunction()
 
 function(mpix_add_unit_tests program)
@@ -49,7 +67,7 @@ function(mpix_add_unit_tests program)
 endfunction()
 
 function(mpix_unit_group group)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "PREFIX;PROCESSORS;COST" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   add_executable(${group} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/unit_main.cpp)
   target_include_directories(${group} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${group} PRIVATE ${arg_LIBRARIES} GTest::gtest mpix_warnings)
@@ -57,9 +75,10 @@ function(mpix_unit_group group)
   mpix_add_unit_tests(${group})
   foreach(source IN LISTS arg_SOURCES)
     cmake_path(GET source STEM name)
-    set_property(GLOBAL PROPERTY mpix_unit_group_of_${name} ${group})
-    add_custom_target(${name} DEPENDS ${group})
-    mpix_unit_test(${name})
+    set(test ${arg_PREFIX}${name})
+    set_property(GLOBAL PROPERTY mpix_command_of_${test} ${group} --source=${name})
+    add_custom_target(${test} DEPENDS ${group})
+    mpix_unit_test(${test} LABELS ${arg_LABELS} PROCESSORS ${arg_PROCESSORS} COST ${arg_COST})
   endforeach()
 endfunction()
 
