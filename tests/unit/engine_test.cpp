@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/at_length.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpixrma::engine {
@@ -161,8 +162,8 @@ TEST_P(EnginePath, concurrent_atomic_accumulates_lose_nothing) {
 
 TEST_P(EnginePath, contended_counter_hands_out_each_value_once) {
   constexpr int ranks = 3;
-  constexpr int rounds = 500;
-  run_job(ranks, configure, [](Rank& rank) {
+  int const rounds = 500 / test::shortened(2);
+  run_job(ranks, configure, [rounds](Rank& rank) {
     Buffers buffers(rank);
     // Each process stores its fetched values in memory of process 0.
     for (int kind = 0; kind < 3; ++kind) {
@@ -314,11 +315,12 @@ TEST_P(EnginePath, freed_memory_is_gone_and_its_successor_is_reached) {
 }
 
 TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
-  run_job(2, configure, [](Rank& rank) {
+  int const rounds = 200 / test::shortened(2);
+  run_job(2, configure, [rounds](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
       std::vector<std::int64_t> ones(500, 1);
-      for (int round = 1; round <= 200; ++round) {
+      for (int round = 1; round <= rounds; ++round) {
         RmaOp accumulate =
             contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(1, 2), ones.size() * 8);
         accumulate.guarantees = Guarantee::atomic;
@@ -333,7 +335,7 @@ TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
     } else {
       auto const* const flag = static_cast<std::int64_t volatile*>(buffers.allocated);
       auto const* const sums = reinterpret_cast<std::int64_t volatile*>(buffers.plain.data());
-      for (std::int64_t seen = 0; seen < 200;) {
+      for (std::int64_t seen = 0; seen < rounds;) {
         seen = *flag;
         std::atomic_thread_fence(std::memory_order_acquire);
         ASSERT_GE(sums[499], seen);

@@ -55,7 +55,7 @@ LockId make_locks(Rank& rank, std::uint32_t count = 1) {
 
 TEST_P(Lock, what_it_protects_is_seen_by_the_next_holder) {
   run_job(4, configure, [](Rank& rank) {
-    constexpr int rounds = 300 / test::slowness;
+    int const rounds = 300 / test::slowness / test::shortened(3);
     constexpr std::size_t words = 600;  // several messages
     Buffers buffers(rank);
     LockId const id = rank.rank() == 0 ? make_locks(rank) : 0;
@@ -312,7 +312,7 @@ TEST_P(Lock, excludes_threads_and_processes) {
   run_job(3, configure, [](Rank& rank) {
     make_locks(rank, 2);
     rank.barrier();
-    constexpr int rounds = 200 / test::slowness;
+    int const rounds = 200 / test::slowness / test::shortened(2);
     // Updated by a load and a separate store at the target, and by every kind of access to plain memory.
     std::int64_t counters[2] = {0, 0};
     rank.show(0, &counters[0]);
@@ -366,7 +366,7 @@ TEST_P(Lock, is_fair) {
   run_job(5, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);
     rank.barrier();
-    auto const total = static_cast<std::uint64_t>(4000 / test::slowness / test::shortened(4));
+    auto const total = static_cast<std::uint64_t>(4000 / test::slowness / test::shortened(10));
     std::int64_t count = 0;
     rank.show(0, &count);
     rank.barrier();
