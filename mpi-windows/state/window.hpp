@@ -22,6 +22,7 @@
 #include "mpi-windows/nam/window.hpp"
 #include "mpi-windows/state/cold_state.hpp"
 #include "mpi-windows/state/control.hpp"
+#include "mpi-windows/state/epoch.hpp"
 #include "mpi-windows/state/error.hpp"
 #include "mpi-windows/state/hints.hpp"
 #include "mpi-windows/state/mpix_windows.h"
@@ -34,20 +35,6 @@
 struct mpix_window {};
 
 namespace mpixrma::windows {
-
-/// The kind of the access epoch. A fence that announces operations does not open an epoch by itself; the
-/// first operation does.
-enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
-
-/// Limits of the number of notification counters of a process: up to `suggested`, operations are not slowed
-/// down.
-struct CounterBounds {
-  int suggested;
-  int most;
-};
-
-/// A process holds the lock of a window and a target at most once at a time.
-inline constexpr std::uint32_t lock_owner = 1;
 
 class Window : public mpix_window {
  public:
