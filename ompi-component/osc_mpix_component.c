@@ -8,9 +8,14 @@
 
 static bool engine_runs = false;
 
+/* The engine may hold locks while it waits: operations on windows are not issued then. */
+static _Thread_local int engine_waits = 0;
+
 static void progress_everything(void *context)
 {
+    ++engine_waits;
     opal_progress();
+    --engine_waits;
 }
 
 /* mpirun sets this if there are more processes than slots; also the MCA parameter mpi_yield_when_idle. */
@@ -53,7 +58,11 @@ static const struct mpix_host_ops host_ops = {
 static int progress_callback(void)
 {
     mpix_engine_t *engine = mpix_host_engine();
-    return (NULL == engine ? 0 : mpix_engine_progress(engine)) + ompi_osc_mpix_requests_drain();
+    int events = NULL == engine ? 0 : mpix_engine_progress(engine);
+    if (0 == engine_waits) {
+        events += mpix_windows_progress();
+    }
+    return events + ompi_osc_mpix_requests_drain();
 }
 
 static void stop_engine(void)

@@ -234,13 +234,15 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// release, or when a thread waits or drives progress. Returns nullopt if this is not possible, or not now.
   std::optional<Issued> lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
                                        bool with_next);
-  /// Waits for the pending in-stream lock, if any. lock() and lock_in_stream() do so first, and callers that
-  /// acquire locks by shared_lock() must do so too: a process requests locks one after the other, in the
-  /// order of its calls.
+  /// Waits for the pending in-stream lock, if any. lock() and lock_in_stream() do so first (but for
+  /// LockRequest::beside_stream), and callers that acquire locks by shared_lock() should do so too: a process
+  /// requests locks one after the other, in the order of its calls.
   void settle_locks() {
     if (locking_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
       wait_for_lock();
   }
+  /// Whether settle_locks() would return at once.
+  bool has_settled_locks();
   /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next
   /// holder's, whatever path they take; the call waits for operations on another path than the release
   /// message, and, for a lock that was acquired without messages, for those that are messages. Complete when

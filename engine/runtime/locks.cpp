@@ -63,7 +63,7 @@ bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
 Issued Engine::lock(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
     return {Status::bad_argument, true, 0};
-  settle_locks();
+  if (!request.beside_stream) settle_locks();
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (SharedLock* const word = shared_lock(peer, request.lock)) {
     Holder const holder = own_holder(request.owner);
@@ -102,6 +102,11 @@ std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& requ
   channel.drive();
   channel.leave();
   return issued;
+}
+
+bool Engine::has_settled_locks() {
+  Peer* const peer = locking_.load(std::memory_order_relaxed);
+  return peer == nullptr || finished(*peer, locking_at_);
 }
 
 void Engine::wait_for_lock() {

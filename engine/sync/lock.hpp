@@ -32,6 +32,7 @@ struct LockRequest {
   bool attempt = false;              ///< return Status::busy instead of waiting in the queue
   Completion* completion = nullptr;  ///< not null
   bool overtakes = false;  ///< shared, not an attempt: passes exclusive requests that are not earlier
+  bool beside_stream = false;  ///< does not wait for an earlier request that is in a stream
   LockTime time = 0;       ///< no request that waits for the process's locks may be earlier
 };
 

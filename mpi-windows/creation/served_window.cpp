@@ -158,8 +158,14 @@ void Window::persist() {
   nam_->persist();
 }
 
-int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
-  NamLockWait wait(cold_->nam_patience, target.rank, mode);
+void Window::request_nam_lock(Target& target) {
+  target.queue->nam_wait.emplace(cold_->nam_patience, target.rank, target.queue->request.mode);
+}
+
+/// Tries to take the lock. Returns whether it was taken or cannot be had.
+bool Window::has_nam_lock(Target& target) {
+  TargetQueue& queue = *target.queue;
+  engine::LockMode const mode = queue.request.mode;
   auto const holds_others = [] {
     engine::LockRequest asked;
     std::uint64_t none = 0;
@@ -167,26 +173,24 @@ int Window::take_nam_lock(Target& target, engine::LockMode mode, Lock held) {
     // Relaxed: the waiting thread itself has counted the locks that it holds.
     return asked.overtakes || nam_locks_held.load(std::memory_order_relaxed) != 0;
   };
+  auto const attempt = [&](bool* has_turn) { return nam_->try_lock(target.rank, mode, has_turn); };
+  std::string reason;
+  bool taken = false;
+  int error = outcome_of([&] { taken = queue.nam_wait->attempt(attempt, holds_others); }, &reason);
+  if (error == MPI_ERR_ACCESS)
+    error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
   Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
-  int error = MPI_SUCCESS;
-  engine_.wait_until([&] {
-    std::string reason;
-    bool taken = false;
-    auto const attempt = [&](bool* has_turn) { return nam_->try_lock(target.rank, mode, has_turn); };
-    error = outcome_of([&] { taken = wait.attempt(attempt, holds_others); }, &reason);
-    if (error == MPI_ERR_ACCESS)
-      error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
-    if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
-      error = MPI_ERR_WIN;
-    return taken || error != MPI_SUCCESS;
-  });
-  if (error == MPI_SUCCESS) {
-    target.lock = held;
+  if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
+    error = MPI_ERR_WIN;
+  if (taken) {
+    target.lock = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
     nam_locks_held.fetch_add(1, std::memory_order_relaxed);
-  } else {
+  } else if (error != MPI_SUCCESS) {
     nam_->unlock(target.rank);
+    queue.refused = engine::Status::access_denied;
+    queue.refusal = error;
   }
-  return error;
+  return taken || error != MPI_SUCCESS;
 }
 
 void Window::give_back_nam_lock(Target& target) noexcept {

@@ -9,15 +9,25 @@
 
 namespace mpixrma::windows {
 
+/// Looks for a local counter that other processes raise, as long as they usually need.
+template <typename Predicate>
+bool Window::comes_shortly(Predicate done) {
+  constexpr unsigned quick_spins = 256;
+  for (unsigned spins = 0; spins < quick_spins && !engine_.yields_when_idle(); ++spins) {
+    if (done()) return true;
+    engine::cpu_relax();
+  }
+  return false;
+}
+
 /// Waits until other processes have raised a local counter.
 template <typename Predicate>
 void Window::await(Predicate done) {
-  constexpr unsigned quick_spins = 256;
-  for (unsigned spins = 0; spins < quick_spins && !engine_.yields_when_idle(); ++spins) {
-    if (done()) return;
-    engine::cpu_relax();
-  }
-  engine_.wait_until(done);
+  if (comes_shortly(done)) return;
+  engine_.wait_until([&] {
+    (void)serve_queues();
+    return done();
+  });
 }
 
 /// Returns an update of a counter in the target's control memory.
@@ -164,10 +174,18 @@ int Window::start(MPI_Group group, int assertion) {
   return MPI_SUCCESS;
 }
 
-void Window::wait_for_post(Target& target) {
+/// Whether the target has posted for this access epoch. Takes the post.
+bool Window::has_post(Target& target) noexcept {
   auto const& posts = *reinterpret_cast<PostCounter*>(control_ + layout_.posted(target.rank));
-  await([&] { return posts.load(std::memory_order_acquire) != target.posts_seen; });
+  if (posts.load(std::memory_order_acquire) == target.posts_seen) return false;
   ++target.posts_seen;
+  return true;
+}
+
+bool Window::has_post_shortly(Target& target) {
+  if (comes_shortly([&] { return has_post(target); })) return true;
+  engine_.progress();
+  return has_post(target);
 }
 
 /// A signal that travels behind the operations need not wait for their completion.
@@ -181,16 +199,30 @@ int Window::tell_completed(Target& target) {
   return error;
 }
 
+/// Ends the epoch at one target if its post has arrived. Returns whether it has ended.
+bool Window::end_access(Target& target, int* error) {
+  if (!target.in_group) return true;
+  Access const access = target.access.load(std::memory_order_relaxed);
+  if (access == Access::queued) {
+    (void)serve(target);
+    if (!is_drained(target)) return false;
+    *error = first_of(*error, wait_for_queue(target));
+  }
+  if (access == Access::closed && !unchecked_ && !has_post(target)) return false;
+  *error = first_of(*error, tell_completed(target));
+  target.in_group = false;
+  return true;
+}
+
+/// Targets learn of the end in the order of their posts: a target may wait for it before another one posts.
 int Window::complete() {
   if (epoch_.load(std::memory_order_relaxed) != Epoch::group) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;
-  for (int const rank : group_) {
-    Target& target = *targets_.find(rank);
-    bool const used = target.access.load(std::memory_order_relaxed) == Access::open;
-    if (!used && !unchecked_) wait_for_post(target);
-    error = first_of(error, tell_completed(target));
-    target.in_group = false;
-  }
+  await([&] {
+    bool ended = true;
+    for (int const rank : group_) ended = end_access(*targets_.find(rank), &error) && ended;
+    return ended;
+  });
   return first_of(error, complete_opened());
 }
 

@@ -11,7 +11,7 @@ namespace mpixrma::windows {
 /// target.
 int Window::find_passive(int rank, Target** used) const noexcept {
   if (rank < 0 || rank >= size_) return MPI_ERR_RANK;
-  *used = open_target(rank);
+  *used = used_target(rank);
   bool const permitted =
       *used != nullptr ? is_passive() : epoch_.load(std::memory_order_relaxed) == Epoch::lock_all;
   return permitted ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
@@ -20,19 +20,29 @@ int Window::find_passive(int rank, Target** used) const noexcept {
 int Window::flush_any(int rank, Level level) {
   Target* used = nullptr;
   int error = find_passive(rank, &used);
-  if (error == MPI_SUCCESS && used != nullptr)
-    error = level == Level::local ? complete_locally(*used) : complete(*used);
+  if (error == MPI_SUCCESS && used != nullptr) {
+    error = wait_for_queue(*used);
+    error = first_of(error, level == Level::local ? complete_locally(*used) : complete(*used));
+  }
   return told(error, level == Level::local ? "MPI_Win_flush_local" : "MPI_Win_flush", rank);
 }
 
 int Window::flush_all(Level level) {
   if (!is_passive()) return MPI_ERR_RMA_SYNC;
-  if (level == Level::remote) return complete_all();
+  int const error = wait_for_queues();
+  if (level == Level::remote) return first_of(error, complete_all());
   targets_.for_each([this](Target& target) { complete_locally(target); });
-  return MPI_SUCCESS;
+  return error;
 }
 
 int Window::order(Target& target) {
+  if (target.is_queued()) {
+    return enqueue(target, queued([](Window& window, Target& opened, engine::Status access) {
+                     int const error = engine::failed(access) ? MPI_SUCCESS : window.order(opened);
+                     window.settle();
+                     return error;
+                   }));
+  }
   std::uint64_t const sequence = target.outstanding.get();
   if (sequence == 0) return MPI_SUCCESS;
   // Direct accesses bypass the engine and do not check for outstanding messages, and the parts of a striped
@@ -60,6 +70,7 @@ int Window::order_all() {
 
 int Window::begin_flush_all() {
   if (!is_passive()) return MPI_ERR_RMA_SYNC;
+  (void)serve_queues();
   targets_.for_each([this](Target& target) {
     for_each_part(target, [this](Target& part) {
       if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
@@ -69,7 +80,26 @@ int Window::begin_flush_all() {
   return MPI_SUCCESS;
 }
 
-/// Starts a wait for targets, or parts of them, with outstanding messages.
+/// Calls `completion`, of a part of the joint request, when the operations on the target are complete, those in
+/// its queue included.
+void Window::watch(Target& target, Level level, JointRequest& joint, engine::Completion& completion) {
+  auto const begin = [=, &joint, &completion](Window& window, Target& opened, engine::Status access) {
+    if (level == Level::remote) window.settle();
+    for_each_part(opened, [&](Target& part) {
+      std::uint64_t const sequence = part.outstanding.get();
+      if (engine::failed(access) || sequence == 0) return;
+      engine::Completion* const end = joint.add();
+      if (end == nullptr) return joint.note(engine::Status::out_of_memory);
+      level == Level::local ? window.engine_.watch_local(*part.memory, sequence, *end)
+                            : window.engine_.watch(*part.memory, sequence, window.context_, *end);
+    });
+    completion.done(completion, access, 0);
+    return MPI_SUCCESS;
+  };
+  (void)enqueue(target, queued(begin));
+}
+
+/// Starts a wait for targets with outstanding messages or a queue.
 int Window::iflush(std::span<Target* const> targets, Level level, MPI_Request* request) {
   if (level == Level::remote) settle();
   if (targets.empty()) {
@@ -84,9 +114,7 @@ int Window::iflush(std::span<Target* const> targets, Level level, MPI_Request* r
       joint->note(engine::Status::out_of_memory);
       break;
     }
-    std::uint64_t const sequence = target->outstanding.get();
-    level == Level::local ? engine_.watch_local(*target->memory, sequence, *completion)
-                          : engine_.watch(*target->memory, sequence, context_, *completion);
+    watch(*target, level, *joint, *completion);
   }
   joint->close();
   return MPI_SUCCESS;
@@ -95,9 +123,9 @@ int Window::iflush(std::span<Target* const> targets, Level level, MPI_Request* r
 namespace {
 
 void add_outstanding(Target& target, std::vector<Target*>& pending) {
-  for_each_part(target, [&](Target& part) {
-    if (part.outstanding.is_set()) pending.push_back(&part);
-  });
+  bool waits = target.is_queued();
+  for_each_part(target, [&](Target& part) { waits = waits || part.outstanding.is_set(); });
+  if (waits) pending.push_back(&target);
 }
 
 }  // namespace

@@ -6,24 +6,6 @@
 
 namespace mpixrma::windows {
 
-namespace {
-
-/// Completion of a queued lock request.
-struct Grant : engine::Completion {
-  Grant() noexcept {
-    done = [](engine::Completion& self, engine::Status result, std::size_t) noexcept {
-      auto& grant = static_cast<Grant&>(self);
-      grant.status = result;
-      // Release: pairs with the acquire in wait_for_lock(), for `status`.
-      grant.told.store(true, std::memory_order_release);
-    };
-  }
-  engine::Status status = engine::Status::ok;
-  std::atomic<bool> told{false};
-};
-
-}  // namespace
-
 /// Whether no epoch with operations is open.
 bool Window::may_begin() const noexcept { return epoch_.load(std::memory_order_relaxed) == Epoch::none; }
 
@@ -40,10 +22,10 @@ int Window::permit(Target const& target, Permission* permission) const noexcept 
     case Epoch::none: return fence_open_ ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
     case Epoch::fence: return MPI_SUCCESS;
     case Epoch::group:
-      if (!unchecked_) *permission = Permission::wait_for_post;
+      if (!unchecked_) *permission = Permission::post;
       return target.in_group ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
     case Epoch::lock_all:
-      if (!unchecked_) *permission = Permission::take_lock;
+      if (!unchecked_) *permission = Permission::lock;
       return MPI_SUCCESS;
     case Epoch::locks: break;  // the lock calls have opened their targets
   }
@@ -62,13 +44,13 @@ void Window::note_closed(Target& target) noexcept {
   target.close();
 }
 
-/// Starts to open the target. Sets `*open` if another thread has opened it.
+/// Starts to open the target. Sets `*open` if it has been opened or queued.
 int Window::enter(Target& target, Permission* permission, bool* open) {
   for (;;) {
     {
       Guard const guard(spin_);
       Access const access = target.access.load(std::memory_order_acquire);
-      *open = access == Access::open;
+      *open = access >= Access::queued;
       if (*open) return MPI_SUCCESS;
       if (access == Access::closed) {
         if (int const error = permit(target, permission); error != MPI_SUCCESS) return error;
@@ -84,52 +66,101 @@ int Window::enter(Target& target, Permission* permission, bool* open) {
 
 /// The common case: the lock word is mapped and the lock is free.
 bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
-  engine_.settle_locks();
   if (target.lock_word == nullptr || target.process->is_lost()) return false;
   if (target.lock_word->try_lock(holder_, mode).outcome != engine::SharedLock::Outcome::done) return false;
   target.lock = held;
   return true;
 }
 
-/// `with_next`: between hosts the request may be sent together with the next operation.
+/// Returns with the lock. `with_next`: between hosts the request may be sent together with the next operation.
 inline int Window::take_lock(Target& target, engine::LockMode mode, bool with_next) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  return try_lock(target, mode, held) ? MPI_SUCCESS : request_lock(target, mode, held, with_next);
+  engine_.settle_locks();
+  return try_lock(target, mode, held) ? MPI_SUCCESS : wait_for_lock(target, mode, with_next);
 }
 
+int Window::wait_for_lock(Target& target, engine::LockMode mode, bool with_next) {
+  Awaited awaited = Awaited::nothing;
+  int const error = request_lock(target, mode, with_next, &awaited);
+  if (awaited == Awaited::nothing) return error;
+  if (awaited == Awaited::nam_lock) {
+    engine_.wait_until([&] { return has_nam_lock(target); });
+  } else {
+    engine_.wait_until(*target.process, [&] { return has_lock(target); });
+  }
+  return target.queue->refusal;
+}
+
+/// Opens a target for the first operation of an epoch, or its queue.
 int Window::begin_access(int rank, Target** out) {
   Target* const made = target(rank);
   if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
   Permission permission = Permission::yes;
   bool open = false;
   *out = made;
-  if (int const error = enter(*made, &permission, &open); error != MPI_SUCCESS || open) return error;
+  if (int const error = enter(*made, &permission, &open); error != MPI_SUCCESS || open) {
+    if (made->is_queued()) (void)serve(*made);
+    return error;
+  }
+  Awaited awaited = Awaited::nothing;
   int error = MPI_SUCCESS;
-  if (permission == Permission::wait_for_post) wait_for_post(*made);
-  if (permission == Permission::take_lock) error = take_lock(*made, engine::LockMode::shared, false);
+  if (permission == Permission::post && !has_post_shortly(*made)) awaited = Awaited::post;
+  if (permission == Permission::lock && !try_lock(*made, engine::LockMode::shared, Lock::shared))
+    error = request_lock(*made, engine::LockMode::shared, false, &awaited);
   if (error != MPI_SUCCESS) {
     Guard const guard(spin_);
     note_closed(*made);
     return error;
   }
-  made->open();
+  // Counts as held from now on: later requests of the process describe it.
+  if (awaited == Awaited::lock) note_granted(*made, made->queue->request);
+  awaited == Awaited::nothing ? made->open() : begin_queue(*made, awaited);
   return MPI_SUCCESS;
 }
 
-int Window::request_lock(Target& target, engine::LockMode mode, Lock held, bool with_next) {
-  if (nam_ != nullptr) return take_nam_lock(target, mode, held);
-  engine::LockRequest request{.lock = target.lock_id, .mode = mode, .owner = lock_owner};
-  if (mode == engine::LockMode::shared) describe_held(target, &request);
-  if (!threads_ && target.memory == target.process) {
-    if (auto const issued = engine_.lock_in_stream(*target.process, request, context_, with_next)) {
+/// Sets `*awaited` if the lock is not there when the call returns.
+int Window::request_lock(Target& target, engine::LockMode mode, bool with_next, Awaited* awaited) {
+  TargetQueue& queue = queue_of(target);
+  queue.request = {.lock = target.lock_id, .mode = mode, .owner = lock_owner, .beside_stream = true};
+  queue.refused = engine::Status::ok;
+  queue.refusal = MPI_SUCCESS;
+  if (nam_ != nullptr) {
+    *awaited = Awaited::nam_lock;
+    request_nam_lock(target);
+    return MPI_SUCCESS;
+  }
+  if (mode == engine::LockMode::shared) describe_held(target, &queue.request);
+  Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
+  if (!threads_ && target.memory == target.process && engine_.has_settled_locks()) {
+    if (auto const issued = engine_.lock_in_stream(*target.process, queue.request, context_, with_next)) {
       if (engine::failed(issued->status)) return class_of(issued->status);
       target.outstanding.raise(issued->sequence);
       target.lock = held;
-      note_granted(target, request);
+      note_granted(target, queue.request);
       return MPI_SUCCESS;
     }
   }
-  return wait_for_lock(target, request, held);
+  queue.grant.has_come.store(false, std::memory_order_relaxed);
+  queue.request.completion = &queue.grant;
+  engine::Issued const issued = engine_.lock(*target.process, queue.request);
+  if (!issued.complete) *awaited = Awaited::lock;
+  if (issued.complete && !engine::failed(issued.status)) target.lock = held;
+  return issued.complete ? class_of(issued.status) : MPI_SUCCESS;
+}
+
+/// Whether the requested lock has been granted, or refused.
+bool Window::has_lock(Target& target) {
+  TargetQueue& queue = *target.queue;
+  if (!queue.grant.has_come.load(std::memory_order_acquire)) return false;
+  queue.refused = queue.grant.status;
+  queue.refusal = class_of(queue.refused);
+  if (engine::failed(queue.refused)) {
+    if (target.granted != 0) cold_->held.note_released(queue.request.mode, std::exchange(target.granted, 0));
+    return true;
+  }
+  if (target.granted == 0) note_granted(target, queue.request);
+  target.lock = queue.request.mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
+  return true;
 }
 
 /// Adds the locks that this process holds to a request for a shared lock.
@@ -141,20 +172,6 @@ void Window::describe_held(Target& target, engine::LockRequest* request) {
 
 void Window::note_granted(Target& target, engine::LockRequest const& request) {
   target.granted = cold_->held.note_granted(request.mode, request.time);
-}
-
-int Window::wait_for_lock(Target& target, engine::LockRequest request, Lock held) {
-  Grant grant;
-  request.completion = &grant;
-  engine::Issued const issued = engine_.lock(*target.process, request);
-  engine::Status status = issued.status;
-  if (!issued.complete) {
-    engine_.wait_until(*target.process, [&] { return grant.told.load(std::memory_order_acquire); });
-    status = grant.status;
-    if (!engine::failed(status)) note_granted(target, request);
-  }
-  if (!engine::failed(status)) target.lock = held;
-  return class_of(status);
 }
 
 /// Whether all operations issued under a mapped lock are complete, so that it can be released in place.
@@ -238,10 +255,11 @@ void Window::leave_lock(Target& target) {
 int Window::unlock(int rank) {
   Target& recent = recent_target(rank);
   bool const is_recent = recent.access.load(std::memory_order_relaxed) == Access::open;
-  Target* const locked = is_recent ? &recent : open_target(rank);
+  Target* const locked = is_recent ? &recent : used_target(rank);
   if (locked == nullptr || epoch_.load(std::memory_order_relaxed) != Epoch::locks)
     return told(MPI_ERR_RMA_SYNC, "MPI_Win_unlock", rank);
-  int const error = give_back_lock(*locked);
+  int error = is_recent ? MPI_SUCCESS : wait_for_queue(*locked);
+  error = first_of(error, give_back_lock(*locked));
   int const completed = locked->outstanding.is_set() ? complete_messages(*locked) : MPI_SUCCESS;
   leave_lock(*locked);
   return told(first_of(completed, error), "MPI_Win_unlock", locked->rank);
@@ -256,6 +274,7 @@ int Window::lock_all(int assertion) {
     unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
   }
   if (unchecked_) return MPI_SUCCESS;
+  engine_.settle_locks();
   // For memory that is reached by operations only, the first operation to each target acquires its lock.
   bool const all = flavor_ == MPI_WIN_FLAVOR_SHARED || shares_memory_.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;
@@ -264,6 +283,7 @@ int Window::lock_all(int assertion) {
     if (reached == nullptr || (rank != rank_ && reached->view.local == nullptr)) continue;
     Target* opened = nullptr;
     error = begin_access(rank, &opened);
+    if (error == MPI_SUCCESS) error = wait_for_queue(*opened);
   }
   if (error != MPI_SUCCESS) (void)unlock_all();
   return error;
@@ -272,7 +292,10 @@ int Window::lock_all(int assertion) {
 int Window::unlock_all() {
   if (epoch_.load(std::memory_order_relaxed) != Epoch::lock_all) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;
-  for (Target* const opened : opened_) error = first_of(error, give_back_lock(*opened));
+  for (Target* const opened : opened_) {
+    error = first_of(error, wait_for_queue(*opened));
+    error = first_of(error, give_back_lock(*opened));
+  }
   return first_of(complete_opened(), error);
 }
 
@@ -283,7 +306,10 @@ void Window::end_epochs() {
   log.write(engine::LogLevel::life, "window %u: MPI_Finalize frees it although %s", number(), epoch_text());
   while (epoch_.load(std::memory_order_relaxed) == Epoch::locks) (void)unlock(opened_.back()->rank);
   if (epoch == Epoch::lock_all) (void)unlock_all();
-  if (epoch == Epoch::group) (void)complete_opened();
+  if (epoch == Epoch::group) {
+    abandon_queues();
+    (void)complete_opened();
+  }
   exposed_ = false;
 }
 
@@ -296,7 +322,9 @@ int Window::complete_opened() {
   }
   int error = MPI_SUCCESS;
   for (Target* const target : opened) {
+    error = first_of(error, wait_for_queue(*target));
     if (target->outstanding.is_set()) error = first_of(error, complete_messages(*target));
+    if (target->is_queued()) leave_queue(*target);
     target->close();
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);

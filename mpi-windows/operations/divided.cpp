@@ -168,10 +168,7 @@ int execute_by_request(Window& window, Target& target, engine::RmaOp const& oper
   try {
     target.by_request->execute(target.requested_rank, operation);
   } catch (NamError const& error) {
-    Subject const subject = window.subject_of(
-        target, {engine::Status::ok,
-                 kind_of(operation),
-                 {operation.target, operation.target_layout.size(), true, engine::ExposureId::none}});
+    Subject const subject = window.subject_of(target, operation);
     return code_with(error.error_class(), "%s failed: %s", describe(subject).c_str(), error.what());
   }
   if (request != nullptr) *request = completed_request();

@@ -25,6 +25,7 @@ JointRequest* JointRequest::open(void* window, std::uint32_t context, std::atomi
 }
 
 engine::Completion* JointRequest::add() noexcept try {
+  std::lock_guard const held(adding_);
   Part& part = parts_.emplace_back();
   part.whole = this;
   part.done = [](engine::Completion& self, engine::Status status, std::size_t) noexcept {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <mutex>
 
 #include "engine/op/operation.hpp"
 #include "mpi-windows/operations/request.hpp"
@@ -20,7 +21,7 @@ class JointRequest {
                             MPI_Request* request);
 
   /// Adds one more operation to wait for, and returns its completion, which is called once. Returns nullptr
-  /// if there is no memory. Not to be called after close().
+  /// if there is no memory. The request is not complete until that is called; not to be called when it may be.
   engine::Completion* add() noexcept;
   /// Adds an operation that has ended already.
   void note(engine::Status status) noexcept;
@@ -37,6 +38,7 @@ class JointRequest {
 
   RequestCompletion& request_;
   std::atomic<std::size_t>& pending_;
+  std::mutex adding_;  ///< protects `parts_`
   std::deque<Part> parts_;
   std::atomic<std::size_t> missing_{1};  ///< parts, and close()
   std::atomic<engine::Status> first_{engine::Status::ok};

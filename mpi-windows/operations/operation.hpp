@@ -8,6 +8,7 @@
 #include "datatype/datatype.hpp"
 #include "engine/proto/direct.hpp"
 #include "mpi-windows/operations/divided.hpp"
+#include "mpi-windows/operations/queued.hpp"
 #include "mpi-windows/operations/request.hpp"
 #include "mpi-windows/state/window.hpp"
 
@@ -138,10 +139,7 @@ inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_R
   if (request != nullptr) {
     completion = open_request(window.handle(), window.context());
     if (completion == nullptr) return MPI_ERR_NO_MEM;
-    completion->subject = window.subject_of(
-        target, {engine::Status::ok,
-                 kind_of(operation),
-                 {operation.target, operation.target_layout.size(), true, operation.exposed.target}});
+    completion->subject = window.subject_of(target, operation);
     // Read before the operation can complete: its completion object goes back to the pool then.
     pending = completion->handle;
     operation.completion = completion;
@@ -161,8 +159,8 @@ inline constexpr int no_notification = -1;
 
 /// Like issue(), and increments the counter `notification` of the target when the target's memory is done
 /// with.
-inline int issue_notified(Window& window, Target& target, engine::RmaOp& operation, int notification,
-                          MPI_Request* request) {
+inline int issue_notified_now(Window& window, Target& target, engine::RmaOp& operation, int notification,
+                              MPI_Request* request) {
   if (notification == no_notification) return issue(window, target, operation, request);
   engine::RemoteAddress counter = 0;
   if (int const error = window.find_counter(target, notification, &counter); error != MPI_SUCCESS)
@@ -176,6 +174,14 @@ inline int issue_notified(Window& window, Target& target, engine::RmaOp& operati
     if (int const error = issue(window, target, operation, nullptr); error != MPI_SUCCESS) return error;
   }
   return window.notify_behind(target, counter, request);
+}
+
+/// The same, once the target is open.
+inline int issue_notified(Window& window, Target& target, engine::RmaOp& operation, int notification,
+                          MPI_Request* request) {
+  if (!target.is_open()) [[unlikely]]
+    return queue_operation(window, target, operation, notification, request);
+  return issue_notified_now(window, target, operation, notification, request);
 }
 
 /// For an error text. Returns 0 for an invalid datatype.

@@ -9,6 +9,9 @@ namespace mpixrma::windows {
 /// first operation does.
 enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
 
+/// Whether the epoch is one of passive targets.
+constexpr bool is_passive(Epoch epoch) noexcept { return epoch == Epoch::locks || epoch == Epoch::lock_all; }
+
 /// Limits of the number of notification counters of a process: up to `suggested`, operations are not slowed
 /// down.
 struct CounterBounds {

@@ -34,6 +34,18 @@ Subject Window::subject_of(Target const& target, engine::LateError const& error)
   return subject;
 }
 
+Subject Window::subject_of(Target const& target, engine::RmaOp const& operation) const noexcept {
+  engine::TargetMemory const memory{operation.target, operation.target_layout.size(), true,
+                                    operation.exposed.target};
+  return subject_of(target, {engine::Status::ok, kind_of(operation), memory});
+}
+
+int Window::failure(Target const& target, engine::Status status, engine::RmaOp const& operation) {
+  engine::TargetMemory const memory{operation.target, operation.target_layout.size(),
+                                    operation.target_layout.is_contiguous(), operation.exposed.target};
+  return failure(target, {status, kind_of(operation), memory});
+}
+
 int Window::failure(Target const& target, engine::LateError const& error) {
   std::string const what = describe(subject_of(target, error));
   bool const by_address = error.rank == engine::LateError::of_peer &&

@@ -23,6 +23,10 @@ typedef struct mpix_window mpix_window_t;
 /** Verbosity on stderr: 0 errors only, 1 also window creation, 2 also the path to each rank. */
 void mpix_windows_set_verbose(int level);
 
+/** Issues operations that wait for a lock or a post that has arrived. Called when the program makes progress
+ * in MPI; not to be called while the engine waits. Returns the number of operations. */
+int mpix_windows_progress(void);
+
 /** Default order of operations of one origin to one target, for later windows whose info object lacks the
  * key mpix_order: "overlapping" (the default) orders operations whose target memory overlaps; "none".
  * MPI_ERR_ARG: invalid value. Called before windows are created. */

@@ -14,11 +14,13 @@
 #include "engine/origin/outstanding_mark.hpp"
 #include "engine/runtime/engine.hpp"
 #include "engine/sync/shared_lock.hpp"
+#include "mpi-windows/state/queue.hpp"
 
 namespace mpixrma::windows {
 
-/// Whether operations may be issued: from the first operation of an access epoch, or a lock, to its end.
-enum class Access : std::uint8_t { closed, opening, open };
+/// Whether operations may be issued: from the first operation of an access epoch, or a lock, to its end. While
+/// its post or its lock is missing, operations on a target are queued.
+enum class Access : std::uint8_t { closed, opening, queued, open };
 
 /// The mode in which this process holds the lock of a target.
 enum class Lock : std::uint8_t { none, unchecked, shared, exclusive };
@@ -69,6 +71,11 @@ struct Target {
   int requested_rank = 0;
 
   std::unique_ptr<DividedMemory const> divided;  ///< striped memory of several processes; else null
+  std::unique_ptr<TargetQueue> queue;            ///< null until a post or a lock was missing
+
+  /// Acquire: pairs with the release in open().
+  bool is_open() const noexcept { return access.load(std::memory_order_acquire) == Access::open; }
+  bool is_queued() const noexcept { return access.load(std::memory_order_acquire) == Access::queued; }
 
   /// Permits operations.
   void open() noexcept {

@@ -14,7 +14,6 @@
 #include <span>
 #include <vector>
 
-#include "datatype/datatype.hpp"
 #include "engine/base/liveness.hpp"
 #include "engine/runtime/engine.hpp"
 #include "engine/sync/held_locks.hpp"
@@ -27,6 +26,7 @@
 #include "mpi-windows/state/hints.hpp"
 #include "mpi-windows/state/mpix_windows.h"
 #include "mpi-windows/state/rank_table.hpp"
+#include "mpi-windows/state/recent_type.hpp"
 #include "mpi-windows/state/shared_places.hpp"
 #include "mpi-windows/state/spinlock.hpp"
 #include "mpi-windows/state/target.hpp"
@@ -35,6 +35,8 @@
 struct mpix_window {};
 
 namespace mpixrma::windows {
+
+class JointRequest;
 
 class Window : public mpix_window {
  public:
@@ -78,6 +80,12 @@ class Window : public mpix_window {
     return known != nullptr && known->access.load(std::memory_order_acquire) == Access::open ? known
                                                                                              : nullptr;
   }
+  /// Returns the target for `rank` if an operation of the epoch has accessed it; else nullptr.
+  Target* used_target(int rank) const noexcept {
+    Target* const known = targets_.find(rank);
+    return known != nullptr && known->access.load(std::memory_order_acquire) >= Access::queued ? known
+                                                                                               : nullptr;
+  }
   /// Returns the target if it was used recently; else a target without accessible memory.
   Target& recent_target(int rank) const noexcept {
     // Acquire: pairs with the release in note_recent().
@@ -95,19 +103,17 @@ class Window : public mpix_window {
     if (!stored_.load(std::memory_order_relaxed)) stored_.store(true, std::memory_order_relaxed);
   }
   /// As Datatype::find_known.
-  Datatype const* known_type(MPI_Datatype type) noexcept {
-    // Acquire: pairs with the release below. States are reused, never deallocated.
-    Datatype const* const recent = recent_type_.load(std::memory_order_acquire);
-    if (recent != nullptr && recent->handle() == type) [[likely]]
-      return recent;
-    Datatype const* const known = Datatype::find_known(type);
-    if (known != nullptr) recent_type_.store(known, std::memory_order_release);
-    return known;
-  }
+  Datatype const* known_type(MPI_Datatype type) noexcept { return recent_type_.find(type); }
   pid_t pid() const noexcept { return pid_; }
 
-  /// Opens the target at the first operation of an epoch; may wait for it. Returns an error class.
+  /// Opens the target at the first operation of an epoch. If its post or its lock has not arrived, the target
+  /// is queued: operations must be enqueued. Local. Returns an error class.
   int begin_access(int rank, Target** target);
+  /// Queues a call until the target is open, or issues it if it is. Returns an error code of the call.
+  int enqueue(Target& target, std::unique_ptr<QueuedCall> call);
+  /// Issues the queued calls of all windows whose targets may be accessed now. Not to be called by threads
+  /// that hold stripes. Returns the number of calls.
+  static int serve_queues();
 
   // Passive targets. lock(), unlock() and flush() apply told() to their result themselves: a caller that
   // composed the text would have to keep the rank in a register across each call.
@@ -115,10 +121,7 @@ class Window : public mpix_window {
   int unlock(int rank);
   int lock_all(int assertion);
   int unlock_all();
-  bool is_passive() const noexcept {
-    Epoch const epoch = epoch_.load(std::memory_order_relaxed);
-    return epoch == Epoch::locks || epoch == Epoch::lock_all;
-  }
+  bool is_passive() const noexcept { return windows::is_passive(epoch_.load(std::memory_order_relaxed)); }
   /// The level of completion: at the origin or at the target.
   enum class Level : std::uint8_t { local, remote };
   int flush(int rank, Level level) {
@@ -176,15 +179,11 @@ class Window : public mpix_window {
   int class_of(engine::Status status) const noexcept;
   /// Returns an error code for a failed operation on memory of `target`, with a text that names it.
   int failure(Target const& target, engine::LateError const& error);
-  int failure(Target const& target, engine::Status status, engine::RmaOp const& operation) {
-    return failure(target, {status,
-                            kind_of(operation),
-                            {operation.target, operation.target_layout.size(),
-                             operation.target_layout.is_contiguous(), operation.exposed.target}});
-  }
+  int failure(Target const& target, engine::Status status, engine::RmaOp const& operation);
   /// Returns an error code for an operation outside of the memory of `target`.
   int outside(Target const& target, Subject const& subject) const;
   /// Returns the description of an operation at the target for its error text.
+  Subject subject_of(Target const& target, engine::RmaOp const& operation) const noexcept;
   Subject subject_of(Target const& target, engine::LateError const& error) const noexcept;
   /// Returns the result of an MPI call: MPI_ERR_RMA_SYNC and MPI_ERR_RMA_RANGE get a text, and a line on
   /// stderr if the window's error handler aborts the job.
@@ -264,8 +263,8 @@ class Window : public mpix_window {
   int learn_counters(Target& target);
   void give_up_counters();
 
-  /// The action required before the first operation of an epoch.
-  enum class Permission : std::uint8_t { yes, wait_for_post, take_lock };
+  /// What the first operation of an epoch requires.
+  enum class Permission : std::uint8_t { yes, post, lock };
   bool may_begin() const noexcept;
   void begin_epoch(Epoch epoch) noexcept;
   int permit(Target const& target, Permission* permission) const noexcept;
@@ -274,22 +273,37 @@ class Window : public mpix_window {
   void note_closed(Target& target) noexcept;
   bool try_lock(Target& target, engine::LockMode mode, Lock held);
   int take_lock(Target& target, engine::LockMode mode, bool with_next);
-  int request_lock(Target& target, engine::LockMode mode, Lock held, bool with_next);
-  int take_nam_lock(Target& target, engine::LockMode mode, Lock held);
+  int wait_for_lock(Target& target, engine::LockMode mode, bool with_next);
+  int request_lock(Target& target, engine::LockMode mode, bool with_next, Awaited* awaited);
+  bool has_lock(Target& target);
+  void request_nam_lock(Target& target);
+  bool has_nam_lock(Target& target);
   void give_back_nam_lock(Target& target) noexcept;
   void describe_held(Target& target, engine::LockRequest* request);
   void note_granted(Target& target, engine::LockRequest const& request);
-  int wait_for_lock(Target& target, engine::LockRequest request, Lock held);
   bool may_leave(Target const& target) const noexcept;
   int give_back_lock(Target& target);
   int give_back_slowly(Target& target);
   void leave_lock(Target& target);
   std::vector<int> ranks_of(MPI_Group group) const;
 
+  // Queues.
+  static TargetQueue& queue_of(Target& target);
+  void begin_queue(Target& target, Awaited awaited);
+  static void leave_queue(Target& target);
+  bool is_granted(Target& target);
+  int serve(Target& target);
+  int issue_queued(Target& target);
+  static bool is_drained(Target const& target);
+  int wait_for_queue(Target& target);
+  int wait_for_queues();
+  void abandon_queues();
+
   int begin_lock(int type, int rank, int assertion);
   int find_passive(int rank, Target** used) const noexcept;
   int flush_any(int rank, Level level);
   int order(Target& target);
+  void watch(Target& target, Level level, JointRequest& joint, engine::Completion& completion);
   int iflush(std::span<Target* const> targets, Level level, MPI_Request* request);
   void end_joint_requests();
   int complete_messages(Target& target);
@@ -312,7 +326,11 @@ class Window : public mpix_window {
   engine::RmaOp update_of(Target const& target, std::size_t offset, engine::ReduceOp reduce_op,
                           engine::ElementType type) const;
   int tell_completed(Target& target);
-  void wait_for_post(Target& target);
+  bool has_post(Target& target) noexcept;
+  bool has_post_shortly(Target& target);
+  template <typename Predicate>
+  bool comes_shortly(Predicate done);
+  bool end_access(Target& target, int* error);
   template <typename Predicate>
   void await(Predicate done);
   Counter& own_counter(std::size_t offset) const noexcept {
@@ -324,7 +342,7 @@ class Window : public mpix_window {
 
   // Read by each operation.
   std::atomic<Target*> recent_[recent_count];  ///< recently used ranks, by their lowest bits
-  std::atomic<Datatype const*> recent_type_{nullptr};
+  RecentType recent_type_;
   std::atomic<bool> stored_{true};         ///< there may be stores to settle()
   bool const threads_;                     ///< several threads may use the window at once
   std::atomic<Epoch> epoch_{Epoch::none};  ///< changed under the lock

@@ -1,0 +1,16 @@
+/// Operations on targets that may not be accessed yet.
+#pragma once
+
+#include <mpi.h>
+
+#include "mpi-windows/state/window.hpp"
+
+namespace mpixrma::windows {
+
+/// Queues an operation that is complete but for its context and its completion until the target is open, or
+/// issues it if it is. Layouts are copied; the buffers belong to the operation until it is complete.
+/// `notification` is as of issue_notified().
+int queue_operation(Window& window, Target& target, engine::RmaOp const& operation, int notification,
+                    MPI_Request* request);
+
+}  // namespace mpixrma::windows

@@ -1,0 +1,82 @@
+/// Calls on a target that may not be accessed yet, because its post or its lock has not arrived. They wait in
+/// a queue of the target and are issued in their order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "engine/base/status.hpp"
+#include "engine/sync/lock.hpp"
+#include "mpi-windows/nam/lock_wait.hpp"
+
+namespace mpixrma::windows {
+
+class Window;
+struct Target;
+
+class QueuedCall {
+ public:
+  QueuedCall() = default;
+  virtual ~QueuedCall() = default;
+  QueuedCall(QueuedCall const&) = delete;
+  QueuedCall& operator=(QueuedCall const&) = delete;
+
+  /// Called once, without locks. `access`: failed if the target's lock was refused, and nothing may be issued.
+  /// Returns an error code, which the next completion at the target reports.
+  virtual int issue(Window& window, Target& target, engine::Status access) = 0;
+};
+
+/// Returns a call of `action`, which takes the arguments of QueuedCall::issue.
+template <typename Action>
+std::unique_ptr<QueuedCall> queued(Action action) {
+  struct Call final : QueuedCall {
+    explicit Call(Action does) : action(std::move(does)) {}
+    int issue(Window& window, Target& target, engine::Status access) override {
+      return action(window, target, access);
+    }
+    Action action;
+  };
+  return std::make_unique<Call>(std::move(action));
+}
+
+/// What the calls in a queue wait for.
+enum class Awaited : std::uint8_t { nothing, post, lock, nam_lock };
+
+/// Completion of a queued lock request.
+struct LockGrant : engine::Completion {
+  LockGrant() noexcept {
+    done = [](engine::Completion& self, engine::Status result, std::size_t) noexcept {
+      auto& grant = static_cast<LockGrant&>(self);
+      grant.status = result;
+      // Release: pairs with the acquires of the waiting threads, for `status`.
+      grant.has_come.store(true, std::memory_order_release);
+    };
+  }
+  engine::Status status = engine::Status::ok;
+  std::atomic<bool> has_come{false};
+};
+
+/// Calls, and the state of the lock request or post that they wait for. One lock of the process protects
+/// `calls`, `is_served` and `error` of all queues; the other members belong to the thread that opens the
+/// target or serves the queue.
+struct TargetQueue {
+  std::deque<std::unique_ptr<QueuedCall>> calls;
+  bool is_served = false;  ///< a thread looks for the grant, or issues the calls
+  int error = 0;           ///< first failure that no call has reported
+  Awaited awaited = Awaited::nothing;
+  engine::Status refused = engine::Status::ok;  ///< failed: the lock cannot be had
+  int refusal = 0;                              ///< error code of `refused`
+  engine::LockRequest request;
+  LockGrant grant;
+  std::optional<NamLockWait> nam_wait;
+};
+
+/// Number of targets of this process with calls in their queue, or that wait for a post or a lock.
+inline constinit std::atomic<std::size_t> queued_targets{0};
+
+}  // namespace mpixrma::windows

@@ -1,0 +1,367 @@
+/// Communication calls are local: they return although the target has not posted, or another process holds the
+/// lock, and the operations take effect later, in their order.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tests/windows/support.hpp"
+
+namespace mpixrma::test {
+namespace {
+
+constexpr int origin = 0;
+constexpr int large = 1 << 16;  // longs; more than a message holds
+constexpr int large_at = 64;
+constexpr MPI_Aint bytes = (large_at + large) * static_cast<MPI_Aint>(sizeof(long));
+
+void send_signal(int rank) { MPI_Send(nullptr, 0, MPI_BYTE, rank, 7, world); }
+void await_signal(int rank) { MPI_Recv(nullptr, 0, MPI_BYTE, rank, 7, world, MPI_STATUS_IGNORE); }
+
+/// One operation of each kind, most of them on the same word, and the buffers that they use.
+class AllKinds {
+ public:
+  AllKinds() { std::iota(large_.begin(), large_.end(), 1000L); }
+
+  void issue(Window const& window, int target) {
+    MPI_Aint const word = window.at(target, 0);
+    EXPECT_EQ(MPI_Put(&seven_, 1, MPI_LONG, target, word, 1, MPI_LONG, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Accumulate(&five_, 1, MPI_LONG, target, word, 1, MPI_LONG, MPI_SUM, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Fetch_and_op(&one_, &fetched_, MPI_LONG, target, word, MPI_SUM, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Compare_and_swap(&twenty_, &thirteen_, &swapped_, MPI_LONG, target, word, window),
+              MPI_SUCCESS);
+    EXPECT_EQ(MPI_Get(&got_, 1, MPI_LONG, target, word, 1, MPI_LONG, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Get_accumulate(&two_, 1, MPI_LONG, &accumulated_, 1, MPI_LONG, target, word, 1, MPI_LONG,
+                                 MPI_SUM, window),
+              MPI_SUCCESS);
+    issue_derived(window, target);
+    EXPECT_EQ(MPI_Put(large_.data(), large, MPI_LONG, target, window.at(target, 8 * large_at), large,
+                      MPI_LONG, window),
+              MPI_SUCCESS);
+  }
+  /// When the operations are complete.
+  void expect_results() const {
+    EXPECT_EQ(fetched_, 12);
+    EXPECT_EQ(swapped_, 13);
+    EXPECT_EQ(got_, 20);
+    EXPECT_EQ(accumulated_, 20);
+  }
+
+  static void expect_nothing_at(Window const& window) {
+    long const* const memory = window.base<long>();
+    EXPECT_TRUE(std::all_of(memory, memory + large_at + large, [](long value) { return value == 0; }));
+  }
+  static void expect_all_at(Window const& window) {
+    long const* const memory = window.base<long>();
+    EXPECT_EQ(memory[0], 22);
+    std::array<long, 7> const strided{31, 0, 32, 0, 33, 0, 34};
+    EXPECT_TRUE(std::equal(strided.begin(), strided.end(), memory + 10));
+    for (int i = 0; i < large; ++i) ASSERT_EQ(memory[large_at + i], 1000L + i);
+  }
+
+ private:
+  /// The datatype ends before the operation begins.
+  void issue_derived(Window const& window, int target) {
+    MPI_Datatype spread = MPI_DATATYPE_NULL;
+    MPI_Type_vector(4, 1, 2, MPI_LONG, &spread);
+    MPI_Type_commit(&spread);
+    MPI_Datatype pairs = MPI_DATATYPE_NULL;
+    MPI_Type_vector(2, 2, 3, MPI_LONG, &pairs);
+    MPI_Type_commit(&pairs);
+    EXPECT_EQ(MPI_Put(paired_.data(), 1, pairs, target, window.at(target, 80), 1, spread, window), MPI_SUCCESS);
+    MPI_Type_free(&spread);
+    MPI_Type_free(&pairs);
+  }
+
+  long const seven_ = 7;
+  long const five_ = 5;
+  long const one_ = 1;
+  long const two_ = 2;
+  long const thirteen_ = 13;
+  long const twenty_ = 20;
+  std::array<long, 5> const paired_{31, 32, -1, 33, 34};
+  std::vector<long> large_ = std::vector<long>(large);
+  long fetched_ = -1;
+  long swapped_ = -1;
+  long got_ = -1;
+  long accumulated_ = -1;
+};
+
+MPI_Group group_of(Window const& window, std::vector<int> const& ranks) {
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group some = MPI_GROUP_NULL;
+  MPI_Win_get_group(window, &all);
+  MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some);
+  MPI_Group_free(&all);
+  return some;
+}
+
+void start(Window const& window, std::vector<int> const& targets) {
+  MPI_Group group = group_of(window, targets);
+  EXPECT_EQ(MPI_Win_start(group, 0, window), MPI_SUCCESS);
+  MPI_Group_free(&group);
+}
+void post(Window const& window, int from) {
+  MPI_Group group = group_of(window, {from});
+  EXPECT_EQ(MPI_Win_post(group, 0, window), MPI_SUCCESS);
+  MPI_Group_free(&group);
+}
+
+class LocalCalls : public FlavourTest {
+ protected:
+  /// `access(window)` runs at the origin while another process holds the lock of the last rank, and calls
+  /// send_signal(last_) before it waits for anything.
+  template <typename Access>
+  void while_locked(Window const& window, Access access) {
+    if (rank_ == last_) {
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last_, 0, window);
+      MPI_Barrier(world);
+      await_signal(origin);
+      AllKinds::expect_nothing_at(window);
+      MPI_Win_unlock(last_, window);
+    } else {
+      MPI_Barrier(world);
+    }
+    if (rank_ == origin) access();
+    MPI_Barrier(world);
+  }
+  /// MPI_Win_lock_all takes the locks of memory that is loaded and stored to.
+  bool waits_for_locks() const { return size_ == 1 || GetParam() == Flavour::shared; }
+
+  int last_ = size_ - 1;
+};
+MPIX_ON_EACH_FLAVOUR(LocalCalls);
+
+TEST_P(LocalCalls, W113_05_operations_wait_for_the_post) {
+  Window const window(GetParam(), bytes);
+  if (rank_ == origin) {
+    AllKinds kinds;
+    start(window, {last_});
+    kinds.issue(window, last_);
+    if (last_ != origin) send_signal(last_);
+    if (last_ == origin) post(window, origin);
+    EXPECT_EQ(MPI_Win_complete(window), MPI_SUCCESS);
+    kinds.expect_results();
+  }
+  if (rank_ == last_) {
+    if (last_ != origin) {
+      await_signal(origin);
+      AllKinds::expect_nothing_at(window);
+      post(window, origin);
+    }
+    EXPECT_EQ(MPI_Win_wait(window), MPI_SUCCESS);
+    AllKinds::expect_all_at(window);
+  }
+}
+
+TEST_P(LocalCalls, W113_05_targets_post_one_after_the_other) {
+  Window const window(GetParam(), bytes);
+  if (size_ < 3) return;
+  if (rank_ == 0) {
+    AllKinds first;
+    AllKinds second;
+    start(window, {2, 1});
+    first.issue(window, 2);
+    second.issue(window, 1);
+    EXPECT_EQ(MPI_Win_complete(window), MPI_SUCCESS);
+    first.expect_results();
+    second.expect_results();
+  } else if (rank_ < 3) {
+    if (rank_ == 2) await_signal(1);
+    post(window, 0);
+    EXPECT_EQ(MPI_Win_wait(window), MPI_SUCCESS);
+    if (rank_ == 1) send_signal(2);
+    AllKinds::expect_all_at(window);
+  }
+}
+
+TEST_P(LocalCalls, W113_05_many_epochs_without_luck) {
+  Window const window(GetParam(), bytes);
+  if (size_ == 1) return;
+  for (long round = 1; round <= 50; ++round) {
+    if (rank_ == origin) {
+      long before = -1;
+      start(window, {last_});
+      MPI_Fetch_and_op(&round, &before, MPI_LONG, last_, window.at(last_, 0), MPI_SUM, window);
+      MPI_Put(&round, 1, MPI_LONG, last_, window.at(last_, 8), 1, MPI_LONG, window);
+      send_signal(last_);
+      MPI_Win_complete(window);
+      ASSERT_EQ(before, round * (round - 1) / 2);
+    }
+    if (rank_ == last_) {
+      await_signal(origin);
+      post(window, origin);
+      MPI_Win_wait(window);
+      ASSERT_EQ(window.base<long>()[0], round * (round + 1) / 2);
+      ASSERT_EQ(window.base<long>()[1], round);
+    }
+  }
+}
+
+TEST_P(LocalCalls, W113_05_threads_share_the_wait_for_the_post) {
+  Window const window(GetParam(), bytes);
+  if (size_ == 1) return;
+  constexpr int calls = 200;
+  if (rank_ == origin) {
+    std::array<std::array<long, calls>, 3> before{};
+    std::array<int, 3> worked{};
+    long const one = 1;
+    start(window, {last_});
+    bool told = false;
+    on_threads([&](int thread) {
+      auto const index = static_cast<std::size_t>(thread);
+      worked[index] = 1;
+      for (int i = 0; i < calls; ++i) {
+        if (thread == 0 && i == calls / 2) {
+          send_signal(last_);
+          told = true;
+        }
+        MPI_Fetch_and_op(&one, &before[index][static_cast<std::size_t>(i)], MPI_LONG, last_,
+                         window.at(last_, 8 * thread), MPI_SUM, window);
+      }
+    });
+    EXPECT_TRUE(told);
+    EXPECT_EQ(MPI_Win_complete(window), MPI_SUCCESS);
+    for (std::size_t thread = 0; thread < before.size(); ++thread) {
+      for (long i = 0; worked[thread] != 0 && i < calls; ++i)
+        ASSERT_EQ(before[thread][static_cast<std::size_t>(i)], i) << thread;
+    }
+  }
+  if (rank_ == last_) {
+    await_signal(origin);
+    post(window, origin);
+    EXPECT_EQ(MPI_Win_wait(window), MPI_SUCCESS);
+    EXPECT_EQ(window.base<long>()[0], calls);
+  }
+}
+
+TEST_P(LocalCalls, W113_05_failure_reaches_the_end_of_the_epoch) {
+  if (GetParam() != Flavour::dynamic || size_ == 1) return;
+  Window const window(GetParam(), bytes);
+  if (rank_ == origin) {
+    long const value = 1;
+    start(window, {last_});
+    EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, last_, 64, 1, MPI_LONG, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, last_, window.at(last_, 0), 1, MPI_LONG, window), MPI_SUCCESS);
+    send_signal(last_);
+    int const code = MPI_Win_complete(window);
+    EXPECT_EQ(class_of(code), MPI_ERR_RMA_RANGE);
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    EXPECT_NE(std::string(text).find("a put of 8 bytes at displacement 64"), std::string::npos) << text;
+  }
+  if (rank_ == last_) {
+    await_signal(origin);
+    post(window, origin);
+    EXPECT_EQ(MPI_Win_wait(window), MPI_SUCCESS);
+    EXPECT_EQ(window.base<long>()[0], 1);
+  }
+}
+
+TEST_P(LocalCalls, W113_05_operations_of_lock_all_wait_for_the_lock) {
+  if (waits_for_locks()) return;
+  using End = int (*)(int, MPI_Win);
+  std::vector<End> const ends = {
+      [](int target, MPI_Win win) { return MPI_Win_flush(target, win); },
+      [](int, MPI_Win win) { return MPI_Win_flush_all(win); },
+      [](int target, MPI_Win win) { return MPI_Win_flush_local(target, win); },
+      [](int, MPI_Win win) { return MPI_Win_flush_local_all(win); },
+      [](int, MPI_Win) { return MPI_SUCCESS; },
+  };
+  for (End const end : ends) {
+    Window const window(GetParam(), bytes);
+    while_locked(window, [&] {
+      AllKinds kinds;
+      EXPECT_EQ(MPI_Win_lock_all(0, window), MPI_SUCCESS);
+      kinds.issue(window, last_);
+      send_signal(last_);
+      EXPECT_EQ(end(last_, window), MPI_SUCCESS);
+      if (end != ends.back()) kinds.expect_results();
+      EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+      kinds.expect_results();
+    });
+    if (rank_ == last_) AllKinds::expect_all_at(window);
+  }
+}
+
+TEST_P(LocalCalls, W113_05_buffer_may_be_reused_after_flush_local) {
+  if (waits_for_locks()) return;
+  Window const window(GetParam(), bytes);
+  while_locked(window, [&] {
+    std::vector<long> values(large, 5);
+    MPI_Win_lock_all(0, window);
+    MPI_Put(values.data(), large, MPI_LONG, last_, window.at(last_, 0), large, MPI_LONG, window);
+    send_signal(last_);
+    EXPECT_EQ(MPI_Win_flush_local(last_, window), MPI_SUCCESS);
+    std::fill(values.begin(), values.end(), 6);
+    MPI_Win_unlock_all(window);
+  });
+  if (rank_ == last_) EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + large, 5L), large);
+}
+
+TEST_P(LocalCalls, W113_05_requests_progress_by_waits_alone) {
+  if (waits_for_locks()) return;
+  Window const window(GetParam(), bytes);
+  while_locked(window, [&] {
+    std::vector<long> values(large, 9);
+    std::vector<long> got(large, -1);
+    long const one = 1;
+    long before = -1;
+    MPI_Aint const place = window.at(last_, 0);
+    std::array<MPI_Request, 4> requests{};
+    MPI_Win_lock_all(0, window);
+    MPI_Rput(values.data(), large, MPI_LONG, last_, place, large, MPI_LONG, window, &requests[0]);
+    MPI_Raccumulate(&one, 1, MPI_LONG, last_, place, 1, MPI_LONG, MPI_SUM, window, &requests[1]);
+    MPI_Rget_accumulate(&one, 1, MPI_LONG, &before, 1, MPI_LONG, last_, place, 1, MPI_LONG, MPI_SUM, window,
+                        &requests[2]);
+    MPI_Rget(got.data(), large, MPI_LONG, last_, place, large, MPI_LONG, window, &requests[3]);
+    int done = 1;
+    EXPECT_EQ(MPI_Test(&requests[3], &done, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(done, 0);
+    send_signal(last_);
+    for (done = 0; done == 0;) ASSERT_EQ(MPI_Test(&requests[3], &done, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Waitall(3, requests.data(), MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(before, 10);
+    EXPECT_EQ(got[0], 11);
+    EXPECT_EQ(std::count(got.begin() + 1, got.end(), 9L), large - 1);
+    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+  });
+  if (rank_ == last_) EXPECT_EQ(window.base<long>()[0], 11);
+}
+
+/// A second target is free: its operations complete while the first one's wait.
+TEST_P(LocalCalls, W113_05_other_targets_do_not_wait) {
+  if (waits_for_locks() || size_ < 3) return;
+  Window const window(GetParam(), bytes);
+  while_locked(window, [&] {
+    AllKinds locked;
+    AllKinds free;
+    MPI_Win_lock_all(0, window);
+    locked.issue(window, last_);
+    free.issue(window, 1);
+    EXPECT_EQ(MPI_Win_flush(1, window), MPI_SUCCESS);
+    free.expect_results();
+    send_signal(last_);
+    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+    locked.expect_results();
+  });
+  if (rank_ == 1 || rank_ == last_) AllKinds::expect_all_at(window);
+}
+
+/// The lock of an epoch without operations.
+TEST_P(LocalCalls, W113_05_epoch_of_rejected_calls_ends) {
+  if (waits_for_locks() || GetParam() == Flavour::dynamic) return;
+  Window const window(GetParam(), bytes);
+  while_locked(window, [&] {
+    long const value = 1;
+    MPI_Win_lock_all(0, window);
+    EXPECT_EQ(class_of(MPI_Put(&value, 1, MPI_LONG, last_, bytes, 1, MPI_LONG, window)), MPI_ERR_RMA_RANGE);
+    send_signal(last_);
+    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+  });
+  if (rank_ == last_) AllKinds::expect_nothing_at(window);
+}
+
+}  // namespace
+}  // namespace mpixrma::test
