@@ -79,9 +79,7 @@ int on(mpix_window_t* handle, CallName name, Call call) noexcept {
 using namespace mpixrma::windows;
 using Level = Window::Level;
 
-int mpix_windows_progress(void) try {
-  return Window::serve_queues();
-} catch (...) {
+int mpix_windows_progress(void) try { return Window::serve_queues(); } catch (...) {
   return 0;
 }
 void mpix_windows_set_verbose(int level) { Window::verbose = level; }

@@ -35,14 +35,8 @@ int Window::flush_all(Level level) {
   return error;
 }
 
-int Window::order(Target& target) {
-  if (target.is_queued()) {
-    return enqueue(target, queued([](Window& window, Target& opened, engine::Status access) {
-                     int const error = engine::failed(access) ? MPI_SUCCESS : window.order(opened);
-                     window.settle();
-                     return error;
-                   }));
-  }
+/// Orders the operations that are issued.
+int Window::order_now(Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   if (sequence == 0) return MPI_SUCCESS;
   // Direct accesses bypass the engine and do not check for outstanding messages, and the parts of a striped
@@ -50,6 +44,17 @@ int Window::order(Target& target) {
   if (target.view.local != nullptr || target.divided != nullptr) return complete_messages(target);
   engine_.fence(*target.memory, sequence);
   return MPI_SUCCESS;
+}
+
+int Window::order(Target& target) {
+  if (target.is_queued()) {
+    return enqueue(target, queued([](Window& window, Target& opened, engine::Status access) {
+                     int const error = engine::failed(access) ? MPI_SUCCESS : window.order_now(opened);
+                     window.settle();
+                     return error;
+                   }));
+  }
+  return order_now(target);
 }
 
 int Window::order(int rank) {
@@ -80,8 +85,8 @@ int Window::begin_flush_all() {
   return MPI_SUCCESS;
 }
 
-/// Calls `completion`, of a part of the joint request, when the operations on the target are complete, those in
-/// its queue included.
+/// Calls `completion`, of a part of the joint request, when the operations on the target are complete, those
+/// in its queue included.
 void Window::watch(Target& target, Level level, JointRequest& joint, engine::Completion& completion) {
   auto const begin = [=, &joint, &completion](Window& window, Target& opened, engine::Status access) {
     if (level == Level::remote) window.settle();

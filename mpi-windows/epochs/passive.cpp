@@ -72,7 +72,8 @@ bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
   return true;
 }
 
-/// Returns with the lock. `with_next`: between hosts the request may be sent together with the next operation.
+/// Returns with the lock. `with_next`: between hosts the request may be sent together with the next
+/// operation.
 inline int Window::take_lock(Target& target, engine::LockMode mode, bool with_next) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   engine_.settle_locks();
@@ -107,6 +108,10 @@ int Window::begin_access(int rank, Target** out) {
   if (permission == Permission::post && !has_post_shortly(*made)) awaited = Awaited::post;
   if (permission == Permission::lock && !try_lock(*made, engine::LockMode::shared, Lock::shared))
     error = request_lock(*made, engine::LockMode::shared, false, &awaited);
+  if (permission == Permission::lock && awaited != Awaited::nothing && is_answered(*made, awaited)) {
+    awaited = Awaited::nothing;
+    error = made->queue->refusal;
+  }
   if (error != MPI_SUCCESS) {
     Guard const guard(spin_);
     note_closed(*made);
@@ -143,9 +148,25 @@ int Window::request_lock(Target& target, engine::LockMode mode, bool with_next, 
   queue.grant.has_come.store(false, std::memory_order_relaxed);
   queue.request.completion = &queue.grant;
   engine::Issued const issued = engine_.lock(*target.process, queue.request);
+  queue.asked_at = issued.sequence;
   if (!issued.complete) *awaited = Awaited::lock;
   if (issued.complete && !engine::failed(issued.status)) target.lock = held;
   return issued.complete ? class_of(issued.status) : MPI_SUCCESS;
+}
+
+/// Waits until the target has queued the request: a lock that is free is there then. Returns whether the lock
+/// has been granted or refused.
+bool Window::is_answered(Target& target, Awaited awaited) {
+  if (awaited == Awaited::nam_lock) return has_nam_lock(target);
+  constexpr unsigned polls_before_question = 1000;
+  TargetQueue& queue = *target.queue;
+  unsigned polls = 0;
+  engine_.wait_until(*target.process, [&] {
+    if (queue.grant.has_come.load(std::memory_order_acquire)) return true;
+    // A message asks how far the target is.
+    return ++polls > polls_before_question && engine_.test(*target.process, queue.asked_at);
+  });
+  return has_lock(target);
 }
 
 /// Whether the requested lock has been granted, or refused.

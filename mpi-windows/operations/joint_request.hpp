@@ -21,7 +21,8 @@ class JointRequest {
                             MPI_Request* request);
 
   /// Adds one more operation to wait for, and returns its completion, which is called once. Returns nullptr
-  /// if there is no memory. The request is not complete until that is called; not to be called when it may be.
+  /// if there is no memory. The request is not complete until that is called; not to be called when it may
+  /// be.
   engine::Completion* add() noexcept;
   /// Adds an operation that has ended already.
   void note(engine::Status status) noexcept;

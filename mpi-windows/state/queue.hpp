@@ -26,8 +26,8 @@ class QueuedCall {
   QueuedCall(QueuedCall const&) = delete;
   QueuedCall& operator=(QueuedCall const&) = delete;
 
-  /// Called once, without locks. `access`: failed if the target's lock was refused, and nothing may be issued.
-  /// Returns an error code, which the next completion at the target reports.
+  /// Called once, without locks. `access`: failed if the target's lock was refused, and nothing may be
+  /// issued. Returns an error code, which the next completion at the target reports.
   virtual int issue(Window& window, Target& target, engine::Status access) = 0;
 };
 
@@ -72,6 +72,7 @@ struct TargetQueue {
   engine::Status refused = engine::Status::ok;  ///< failed: the lock cannot be had
   int refusal = 0;                              ///< error code of `refused`
   engine::LockRequest request;
+  std::uint64_t asked_at = 0;  ///< position of `request` in the stream of messages
   LockGrant grant;
   std::optional<NamLockWait> nam_wait;
 };

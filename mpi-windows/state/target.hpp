@@ -18,8 +18,8 @@
 
 namespace mpixrma::windows {
 
-/// Whether operations may be issued: from the first operation of an access epoch, or a lock, to its end. While
-/// its post or its lock is missing, operations on a target are queued.
+/// Whether operations may be issued: from the first operation of an access epoch, or a lock, to its end.
+/// While its post or its lock is missing, operations on a target are queued.
 enum class Access : std::uint8_t { closed, opening, queued, open };
 
 /// The mode in which this process holds the lock of a target.

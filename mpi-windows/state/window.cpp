@@ -218,6 +218,7 @@ int Window::close(bool* closed) {
 int Window::sync() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   engine_.progress();
+  (void)serve_queues();
   return MPI_SUCCESS;
 }
 

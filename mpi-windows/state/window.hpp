@@ -111,8 +111,8 @@ class Window : public mpix_window {
   int begin_access(int rank, Target** target);
   /// Queues a call until the target is open, or issues it if it is. Returns an error code of the call.
   int enqueue(Target& target, std::unique_ptr<QueuedCall> call);
-  /// Issues the queued calls of all windows whose targets may be accessed now. Not to be called by threads
-  /// that hold stripes. Returns the number of calls.
+  /// Issues the queued calls of all windows that may be issued. For threads without stripes. Returns how
+  /// many.
   static int serve_queues();
 
   // Passive targets. lock(), unlock() and flush() apply told() to their result themselves: a caller that
@@ -185,8 +185,7 @@ class Window : public mpix_window {
   /// Returns the description of an operation at the target for its error text.
   Subject subject_of(Target const& target, engine::RmaOp const& operation) const noexcept;
   Subject subject_of(Target const& target, engine::LateError const& error) const noexcept;
-  /// Returns the result of an MPI call: MPI_ERR_RMA_SYNC and MPI_ERR_RMA_RANGE get a text, and a line on
-  /// stderr if the window's error handler aborts the job.
+  /// Returns the result of an MPI call: some classes get a text, and a line on stderr if the job aborts.
   int told(int error, char const* call, Subject const& subject = {}) {
     return error == MPI_SUCCESS ? MPI_SUCCESS : told_failure(error, call, subject);
   }
@@ -275,6 +274,7 @@ class Window : public mpix_window {
   int take_lock(Target& target, engine::LockMode mode, bool with_next);
   int wait_for_lock(Target& target, engine::LockMode mode, bool with_next);
   int request_lock(Target& target, engine::LockMode mode, bool with_next, Awaited* awaited);
+  bool is_answered(Target& target, Awaited awaited);
   bool has_lock(Target& target);
   void request_nam_lock(Target& target);
   bool has_nam_lock(Target& target);
@@ -303,6 +303,7 @@ class Window : public mpix_window {
   int find_passive(int rank, Target** used) const noexcept;
   int flush_any(int rank, Level level);
   int order(Target& target);
+  int order_now(Target& target);
   void watch(Target& target, Level level, JointRequest& joint, engine::Completion& completion);
   int iflush(std::span<Target* const> targets, Level level, MPI_Request* request);
   void end_joint_requests();

@@ -1,5 +1,5 @@
-/// Communication calls are local: they return although the target has not posted, or another process holds the
-/// lock, and the operations take effect later, in their order.
+/// Communication calls are local: they return although the target has not posted, or another process holds
+/// the lock, and the operations take effect later, in their order.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -68,7 +68,8 @@ class AllKinds {
     MPI_Datatype pairs = MPI_DATATYPE_NULL;
     MPI_Type_vector(2, 2, 3, MPI_LONG, &pairs);
     MPI_Type_commit(&pairs);
-    EXPECT_EQ(MPI_Put(paired_.data(), 1, pairs, target, window.at(target, 80), 1, spread, window), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Put(paired_.data(), 1, pairs, target, window.at(target, 80), 1, spread, window),
+              MPI_SUCCESS);
     MPI_Type_free(&spread);
     MPI_Type_free(&pairs);
   }

@@ -1,0 +1,139 @@
+/// Calls beyond MPI's behind operations that wait for a post or a lock.
+#include <algorithm>
+#include <vector>
+
+#include "tests/windows/notify_support.hpp"
+
+namespace mpixrma::test {
+namespace {
+
+constexpr int longs = 1 << 16;  // more than a message holds
+constexpr MPI_Aint bytes = longs * static_cast<MPI_Aint>(sizeof(long));
+
+void send_signal(int rank) { MPI_Send(nullptr, 0, MPI_BYTE, rank, 7, world); }
+void await_signal(int rank) { MPI_Recv(nullptr, 0, MPI_BYTE, rank, 7, world, MPI_STATUS_IGNORE); }
+
+class QueuedExtensions : public NotificationTest {
+ protected:
+  /// MPI_Win_lock_all takes the locks of memory that is loaded and stored to.
+  bool waits_for_locks() const { return size_ == 1 || GetParam() == Flavour::shared; }
+  /// `access()` runs at rank 0 while the last rank holds its lock, and calls send_signal(last_).
+  template <typename Access>
+  void while_locked(Window const& window, Access access) {
+    if (rank_ == last_) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last_, 0, window);
+    MPI_Barrier(world);
+    if (rank_ == 0) access();
+    if (rank_ == last_) {
+      await_signal(0);
+      EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 0L), longs);
+      MPI_Win_unlock(last_, window);
+    }
+  }
+
+  int last_ = size_ - 1;
+};
+MPIX_ON_EACH_FLAVOUR(QueuedExtensions);
+
+TEST_P(QueuedExtensions, E_10_request_covers_operations_that_wait_for_a_lock) {
+  if (waits_for_locks()) return;
+  using Start = int (*)(int, MPI_Win, MPI_Request*);
+  for (Start const flush : {
+           Start{[](int rank, MPI_Win win, MPI_Request*request) {
+             return MPIX_Win_iflush(rank, win, request);
+           }},
+           Start{[](int, MPI_Win win, MPI_Request*request) { return MPIX_Win_iflush_all(win, request); }},
+       }) {
+    Window const window(GetParam(), bytes);
+    std::vector<long> values(longs, 3);
+    while_locked(window, [&] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Win_lock_all(0, window);
+      MPI_Put(values.data(), longs, MPI_LONG, last_, window.at(last_, 0), longs, MPI_LONG, window);
+      EXPECT_EQ(flush(last_, window, &request), MPI_SUCCESS);
+      int done = 1;
+      EXPECT_EQ(MPI_Test(&request, &done, MPI_STATUS_IGNORE), MPI_SUCCESS);
+      EXPECT_EQ(done, 0);
+      send_signal(last_);
+      EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+      send_signal(last_);
+    });
+    if (rank_ == last_) {
+      await_signal(0);
+      MPI_Win_lock_all(0, window);
+      EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 3L), longs);
+      MPI_Win_unlock_all(window);
+    }
+    if (rank_ == 0) MPI_Win_unlock_all(window);
+  }
+}
+
+TEST_P(QueuedExtensions, E_01_order_keeps_its_place_in_the_queue) {
+  if (waits_for_locks()) return;
+  Window const window(GetParam(), bytes);
+  set_counters(window, 1);
+  std::vector<long> values(longs, 3);
+  while_locked(window, [&] {
+    MPI_Win_lock_all(0, window);
+    MPI_Put(values.data(), longs - 1, MPI_LONG, last_, window.at(last_, 0), longs - 1, MPI_LONG, window);
+    EXPECT_EQ(MPIX_Win_order(last_, window), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Put_notify(values.data(), 1, MPI_LONG, last_, window.at(last_, 8 * (longs - 1)), 1,
+                              MPI_LONG, 0, window),
+              MPI_SUCCESS);
+    send_signal(last_);
+    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+  });
+  if (rank_ == last_) {
+    wait_for(window, 0, 1);
+    EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 3L), longs);
+  }
+}
+
+TEST_P(QueuedExtensions, W126_06_notified_operations_wait_for_a_lock) {
+  if (waits_for_locks()) return;
+  Window const window(GetParam(), bytes);
+  set_counters(window, 2);
+  std::vector<long> values(longs, 3);
+  std::vector<long> got(longs, -1);
+  while_locked(window, [&] {
+    MPI_Request requests[3];
+    MPI_Aint const place = window.at(last_, 0);
+    MPI_Win_lock_all(0, window);
+    EXPECT_EQ(MPIX_Rput_notify(values.data(), longs, MPI_LONG, last_, place, longs, MPI_LONG, 0, window,
+                               &requests[0]),
+              MPI_SUCCESS);
+    EXPECT_EQ(
+        MPIX_Rget_notify(got.data(), longs, MPI_LONG, last_, place, longs, MPI_LONG, 0, window, &requests[1]),
+        MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Rput_notify(nullptr, 0, MPI_LONG, last_, place, 0, MPI_LONG, 1, window, &requests[2]),
+              MPI_SUCCESS);
+    send_signal(last_);
+    EXPECT_EQ(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(std::count(got.begin(), got.end(), 3L), longs);
+    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+  });
+  if (rank_ == last_) {
+    wait_for(window, 0, 2);
+    wait_for(window, 1, 1);
+    EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 3L), longs);
+  }
+}
+
+TEST_P(QueuedExtensions, W126_06_invalid_counter_fails_at_the_completion) {
+  if (waits_for_locks()) return;
+  Window const window(GetParam(), bytes);
+  set_counters(window, 1);
+  long const value = 3;
+  while_locked(window, [&] {
+    MPI_Win_lock_all(0, window);
+    int const place = 9;
+    int const code =
+        MPIX_Put_notify(&value, 1, MPI_LONG, last_, window.at(last_, 0), 1, MPI_LONG, place, window);
+    send_signal(last_);
+    int const flushed = MPI_Win_flush(last_, window);
+    EXPECT_NE(code == MPI_SUCCESS ? flushed : code, MPI_SUCCESS);
+    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+  });
+}
+
+}  // namespace
+}  // namespace mpixrma::test
