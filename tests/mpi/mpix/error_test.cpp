@@ -318,5 +318,42 @@ TEST_F(Errors, memory_calls_refuse_what_is_not_theirs) {
             MPI_ERR_ARG);
 }
 
+/// A handle of another kind in the place of a communicator.
+template <typename Handle>
+MPI_Comm disguised(Handle handle) {
+  static_assert(sizeof(MPI_Comm) == sizeof(Handle));
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::memcpy(&comm, &handle, sizeof comm);
+  return comm;
+}
+
+TEST_F(Errors, handles_of_other_kinds_are_no_communicators) {
+  MPI_Win window = MPI_WIN_NULL;
+  long* base = nullptr;
+  MPI_Win_allocate(sizeof *base, 1, MPI_INFO_NULL, world, &base, &window);
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Comm_group(world, &group);
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Recv_init(base, 1, MPI_LONG, 0, 0, world, &request);
+  for (MPI_Comm comm : {disguised(window), disguised(group), disguised(info), disguised(request), disguised(MPI_LONG),
+                        disguised(MPI_SUM), disguised(MPI_ERRORS_RETURN), disguised(MPI_WIN_NULL)}) {
+    void* mine = nullptr;
+    int count = 0;
+    EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr,
+                                     &comm, nullptr)),
+              MPI_ERR_COMM);
+    EXPECT_EQ(class_of(MPIX_RMA_Complete(&comm, 0)), MPI_ERR_COMM);
+    EXPECT_EQ(class_of(MPIX_RMA_Fence(&comm, 0)), MPI_ERR_COMM);
+    EXPECT_EQ(class_of(rma_allocate(8, MPI_INFO_NULL, comm, &mine, nullptr)), MPI_ERR_COMM);
+    EXPECT_EQ(class_of(rma_get_num_notify(comm, &count)), MPI_ERR_COMM);
+  }
+  MPI_Request_free(&request);
+  MPI_Info_free(&info);
+  MPI_Group_free(&group);
+  MPI_Win_free(&window);
+}
+
 }  // namespace
 }  // namespace mpixrma::test
