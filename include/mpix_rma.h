@@ -78,6 +78,7 @@ inline void *mpix_rma_handle_value_(intptr_t handle) { return reinterpret_cast<v
 #include "mpix_rma/xfer.h"
 
 #include "mpix_rma/plan.h"
+#include "mpix_rma/rma_request.h"
 #include "mpix_rma/version.h"
 
 #endif

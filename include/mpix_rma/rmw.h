@@ -97,33 +97,6 @@ MPIX_RMA_API int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, const void *operand_addr, MP
                                     MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator);
 
 /**
- * MPIX_RMA_rmw with the library's own request type, as in the proposal's prototype (5.3). MPIX_RMA_rmw in
- * C++.
- *
- * @param op            as for MPIX_RMA_rmw
- * @param operand_addr  as for MPIX_RMA_rmw
- * @param count         as for MPIX_RMA_rmw
- * @param datatype      as for MPIX_RMA_rmw
- * @param result_addr   as for MPIX_RMA_rmw
- * @param target_rank   as for MPIX_RMA_rmw
- * @param target_disp   as for MPIX_RMA_rmw
- * @param request       as for MPIX_RMA_xfer_rma
- * @param communicator  as for MPIX_RMA_rmw
- * @param rmw_attr_val  as for MPIX_RMA_rmw
- *
- * Local; otherwise as MPIX_RMA_rmw.
- *
- * @return as MPIX_RMA_rmw.
- */
-MPIX_RMA_API int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
-                                  void *result_addr, int target_rank, MPI_Aint target_disp,
-                                  MPIX_Rmw_request *request, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
-MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count,
-                                    MPI_Datatype datatype, void *result_addr, int target_rank,
-                                    MPI_Aint target_disp, MPIX_Rmw_request *request, MPI_Comm *communicator,
-                                    const MPIX_RMA_Attributes *rmw_attr_val);
-
-/**
  * Read-modify-write with two operands (5.1).
  *
  * @param op             new value of each target element: see MPIX_RMW2_Op
@@ -175,35 +148,6 @@ MPIX_RMA_API int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, const void *operand_addr, 
                                      MPI_Datatype datatype, const void *operand2_addr, void *result_addr,
                                      int target_rank, MPI_Aint target_disp, MPI_Request *request,
                                      MPI_Comm *communicator);
-
-/**
- * MPIX_RMA_rmw2 with the library's own request type, as in the proposal's prototype (5.3). MPIX_RMA_rmw2 in
- * C++.
- *
- * @param op             as for MPIX_RMA_rmw2
- * @param operand_addr   as for MPIX_RMA_rmw2
- * @param count          as for MPIX_RMA_rmw
- * @param datatype       as for MPIX_RMA_rmw
- * @param operand2_addr  as for MPIX_RMA_rmw2
- * @param result_addr    as for MPIX_RMA_rmw
- * @param target_rank    as for MPIX_RMA_rmw
- * @param target_disp    as for MPIX_RMA_rmw
- * @param request        as for MPIX_RMA_xfer_rma
- * @param communicator   as for MPIX_RMA_rmw
- * @param rmw_attr_val   as for MPIX_RMA_rmw
- *
- * Local; otherwise as MPIX_RMA_rmw.
- *
- * @return as MPIX_RMA_rmw.
- */
-MPIX_RMA_API int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
-                                   const void *operand2_addr, void *result_addr, int target_rank,
-                                   MPI_Aint target_disp, MPIX_Rmw_request *request, MPI_Comm *communicator,
-                                   const MPIX_RMA_Attributes *rmw_attr_val);
-MPIX_RMA_API int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count,
-                                     MPI_Datatype datatype, const void *operand2_addr, void *result_addr,
-                                     int target_rank, MPI_Aint target_disp, MPIX_Rmw_request *request,
-                                     MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
 
 #ifdef __cplusplus
 }

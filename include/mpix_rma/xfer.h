@@ -93,34 +93,6 @@ MPIX_RMA_API int MPIX_RMA_xfer_req_c(MPIX_RMA_Op op, void *origin_addr, MPI_Coun
                                      MPI_Count target_count, MPI_Datatype target_datatype,
                                      MPI_Request *request, MPI_Comm *communicator);
 
-/**
- * MPIX_RMA_xfer with the library's own request type (5.3, third form). MPIX_RMA_xfer in C++.
- *
- * @param op               as for MPIX_RMA_xfer
- * @param origin_addr      as for MPIX_RMA_xfer
- * @param origin_count     as for MPIX_RMA_xfer
- * @param origin_datatype  as for MPIX_RMA_xfer
- * @param target_rank      as for MPIX_RMA_xfer
- * @param target_addr      as for MPIX_RMA_xfer
- * @param target_count     as for MPIX_RMA_xfer
- * @param target_datatype  as for MPIX_RMA_xfer
- * @param request          NULL: completed by MPIX_RMA_Complete. Otherwise MPIX_RMA_REQUEST_NULL, which is
- *                         replaced by a new request, or an inactive request object, which is used
- * @param communicator     as for MPIX_RMA_xfer
- *
- * Local; otherwise as MPIX_RMA_xfer. MPIX_Rma_request_wait and similar calls complete the request.
- *
- * @return as MPIX_RMA_xfer.
- */
-MPIX_RMA_API int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void *origin_addr, int origin_count,
-                                   MPI_Datatype origin_datatype, int target_rank, void *target_addr,
-                                   int target_count, MPI_Datatype target_datatype, MPIX_Rma_request *request,
-                                   MPI_Comm *communicator);
-MPIX_RMA_API int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count origin_count,
-                                     MPI_Datatype origin_datatype, int target_rank, void *target_addr,
-                                     MPI_Count target_count, MPI_Datatype target_datatype,
-                                     MPIX_Rma_request *request, MPI_Comm *communicator);
-
 #ifdef __cplusplus
 }
 #endif
