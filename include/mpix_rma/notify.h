@@ -1,6 +1,6 @@
 /**
  * Notification: counters that operations increment at their targets. Indices, reset and the wait for a
- * threshold follow the notified communication of the MPI 5.1 draft (12.6), with a communicator instead of a
+ * threshold follow the notified communication proposed for MPI 6 (12.6 of its draft), with a communicator instead of a
  * window. Included by mpix_rma.h.
  */
 #ifndef MPIX_RMA_NOTIFY_H

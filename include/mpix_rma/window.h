@@ -1,6 +1,6 @@
 /**
  * Extensions of MPI windows: calls that order and complete operations; and notified operations, which
- * increment counters at their targets, like the notified communication of the MPI 5.1 draft (12.6). Included
+ * increment counters at their targets, like the notified communication proposed for MPI 6 (12.6 of its draft). Included
  * by mpix_rma.h.
  */
 #ifndef MPIX_RMA_WINDOW_H
