@@ -154,6 +154,33 @@ TEST_F(Shared, W1123_01_memory_of_all_ranks_is_loaded_and_stored) {
   MPI_Win_unlock_all(window);
 }
 
+/// Since MPI 4.1 also of windows of other flavours; size 0 where the memory cannot be accessed by load and store.
+TEST_F(Shared, W12_04_windows_of_other_flavours_may_be_shared) {
+  Window const window(Flavour::allocate, 64, 8);
+  MPI_Aint size = -1;
+  int unit = 0;
+  long* own = nullptr;
+  int const code = MPI_Win_shared_query(window, rank_, &size, &unit, &own);
+  if (class_of(code) == MPI_ERR_RMA_FLAVOR) GTEST_SKIP() << "an MPI or a component before 4.1";
+  ASSERT_EQ(code, MPI_SUCCESS);
+  EXPECT_EQ(size, 64);
+  EXPECT_EQ(own, window.base<long>());
+  long* theirs = nullptr;
+  ASSERT_EQ(MPI_Win_shared_query(window, next_, &size, &unit, &theirs), MPI_SUCCESS);
+  EXPECT_EQ(unit, 8);
+  EXPECT_EQ(size, theirs != nullptr ? 64 : 0);
+  MPI_Win_lock_all(0, window);
+  MPI_Barrier(world);
+  long const value = 50 + rank_;
+  theirs != nullptr ? void(theirs[5] = value) : void(MPI_Put(&value, 1, MPI_LONG, next_, 5, 1, MPI_LONG, window));
+  MPI_Win_flush(next_, window);
+  MPI_Win_sync(window);
+  MPI_Barrier(world);
+  MPI_Win_sync(window);
+  EXPECT_EQ(window.base<long>()[5], 50 + previous_);
+  MPI_Win_unlock_all(window);
+}
+
 TEST_F(Shared, W1123_02_is_contiguous_by_default) {
   Window const window(Flavour::shared, 64);
   MPI_Aint size = 0;
