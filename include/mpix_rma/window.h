@@ -141,7 +141,7 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
  * MPI_Win_free frees them. A process at which the call fails takes part in it and keeps its counters; lack of
  * memory at one process fails the call at all.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, or more than the window's
+ * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, fewer than before, or more than the window's
  *         mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (a passive-target epoch, or an epoch of MPI_Win_start,
  *         is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
@@ -217,9 +217,10 @@ MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, M
  * @param target_count      as of MPI_Put; an operation without data notifies, too
  * @param target_datatype   as of MPI_Put
  * @param notification_idx  index of the target's counter, from 0
- * @param win               a window of this library, in an access epoch to the target
+ * @param win               a window of this library, in a passive-target epoch to the target
  *
- * @return as MPI_Put; the class MPIX_RMA_ERR_NOTIFICATION (the target has no such counter);
+ * @return as MPI_Put; MPI_ERR_RMA_SYNC also in other epochs; the class MPIX_RMA_ERR_NOTIFICATION (the target has
+ *         no such counter);
  *         MPI_ERR_UNSUPPORTED_OPERATION (memory at a memory server).
  */
 MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,

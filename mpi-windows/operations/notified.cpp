@@ -51,7 +51,7 @@ int Window::set_counters(int count) {
   Epoch const epoch = epoch_.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;
   if (epoch != Epoch::none && epoch != Epoch::fence) error = MPI_ERR_RMA_SYNC;
-  if (count < 0 || count > counter_bounds().most) error = MPI_ERR_ARG;
+  if (count < own_count_ || count > counter_bounds().most) error = MPI_ERR_ARG;
   std::uint64_t* made = nullptr;
   int const lack = error == MPI_SUCCESS ? make_counters(count, &made) : MPI_SUCCESS;
   if (barrier_with(lack != MPI_SUCCESS)) {  // no process uses the old counters

@@ -179,6 +179,7 @@ inline int issue_notified_now(Window& window, Target& target, engine::RmaOp& ope
 /// The same, once the target is open.
 inline int issue_notified(Window& window, Target& target, engine::RmaOp& operation, int notification,
                           MPI_Request* request) {
+  if (notification != no_notification && !window.is_passive()) return MPI_ERR_RMA_SYNC;
   if (!target.is_open()) [[unlikely]]
     return queue_operation(window, target, operation, notification, request);
   return issue_notified_now(window, target, operation, notification, request);

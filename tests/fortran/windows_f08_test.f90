@@ -6,7 +6,7 @@ program windows_f08_test
   use check
   implicit none
 
-  integer, parameter :: n = 64, counters = 3
+  integer, parameter :: n = 64, counters = 8
   integer, parameter :: address_kind = MPI_ADDRESS_KIND, count_kind = MPI_COUNT_KIND
   type(MPI_Win) :: win, second
   type(c_ptr) :: base, second_base

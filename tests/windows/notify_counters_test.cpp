@@ -33,7 +33,7 @@ TEST_P(Counters, W126_01_each_process_has_a_number_of_its_own) {
 
 TEST_P(Counters, W126_02_are_zero_and_as_many_as_was_said_last) {
   Window const window(GetParam(), 64);
-  for (int const num : {3, 2, 1000, 1, 0, 5}) {
+  for (int const num : {0, 1, 3, 3, 5, 1000}) {
     set_counters(window, num);
     EXPECT_EQ(counters_of(window, next_), num);
     for (int index = 0; index < num; ++index) EXPECT_EQ(counted(window, index), 0);
@@ -45,6 +45,20 @@ TEST_P(Counters, W126_02_are_zero_and_as_many_as_was_said_last) {
     MPI_Barrier(world);
     if (num > 0) EXPECT_EQ(counted(window, num - 1), 1);
   }
+}
+
+/// The processes that ask for fewer keep theirs, with their values; the others get new ones.
+TEST_P(Counters, W126_02_do_not_become_fewer) {
+  Window const window(GetParam(), 64);
+  set_counters(window, 4);
+  MPI_Win_lock_all(0, window);
+  EXPECT_EQ(notify(window, next_, 3), MPI_SUCCESS);
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(world);
+  int const wanted = rank_ == 0 ? 3 : 4;
+  EXPECT_EQ(class_of(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, wanted)), rank_ == 0 ? MPI_ERR_ARG : MPI_SUCCESS);
+  for (int rank = 0; rank < size_; ++rank) EXPECT_EQ(counters_of(window, rank), 4);
+  EXPECT_EQ(counted(window, 3), rank_ == 0 ? 1 : 0);
 }
 
 TEST_P(Counters, W126_03_every_process_knows_the_numbers_of_all) {
@@ -96,8 +110,8 @@ TEST_P(Counters, W126_04_errors_are_of_one_process_which_keeps_what_it_has) {
   MPI_Win_unlock_all(window);
   MPI_Barrier(world);
   EXPECT_EQ(counted(window, 0), rank_ == 0 ? 1 + size_ : 0);
-  set_counters(window, 2);
-  EXPECT_EQ(counters_of(window, 0), 2);
+  set_counters(window, 7);
+  EXPECT_EQ(counters_of(window, 0), 7);
   EXPECT_EQ(counted(window, 0), 0);
 }
 

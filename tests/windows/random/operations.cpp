@@ -241,7 +241,7 @@ void Operations::add(Access const& access, std::vector<Access> const& open, std:
   step.request = access.passive && step.call <= Call::get_accumulate && chance(Feature::requests, 25);
   std::vector<int> const& counters = window(step.window).counters;
   auto const number = counters.empty() ? 0 : counters[static_cast<std::size_t>(step.target)];
-  if (number != 0 && step.call <= Call::get_accumulate && chance(25))
+  if (access.passive && number != 0 && step.call <= Call::get_accumulate && chance(25))
     step.notification = static_cast<int>(below(static_cast<std::uint64_t>(number)));
   if (chance(Feature::nobody, 1)) {
     step.target = MPI_PROC_NULL;
