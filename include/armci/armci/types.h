@@ -21,18 +21,29 @@ enum ARMCI_Acc_e {
     ARMCI_ACC_FLT, /**< float */
     ARMCI_ACC_DBL, /**< double */
     ARMCI_ACC_CPL, /**< float complex */
-    ARMCI_ACC_DCP  /**< double complex */
+    ARMCI_ACC_DCP, /**< double complex */
+    ARMCI_ACC_DCPL = ARMCI_ACC_DCP /**< the name in the text of ARMCI 1.1 */
 };
 
 typedef long armci_size_t;
 #define ARMCII_MPI_SIZE_T MPI_LONG
 
-/** A set of equally long segments: segment i is copied from src_ptr_array[i] to dst_ptr_array[i]. */
+/** A set of equally long segments: segment i is copied from src_ptr_array[i] to dst_ptr_array[i]. The second names are
+ *  those of the text of ARMCI 1.1. */
 typedef struct {
-    void **src_ptr_array;
-    void **dst_ptr_array;
-    int bytes;         /**< length of each segment */
-    int ptr_array_len; /**< number of segments */
+    union {
+        void **src_ptr_array;
+        void *src_ptr_ar;
+    };
+    union {
+        void **dst_ptr_array;
+        void *dst_ptr_ar;
+    };
+    int bytes; /**< length of each segment */
+    union {
+        int ptr_array_len; /**< number of segments */
+        int ptr_ar_len;
+    };
 } armci_giov_t;
 
 /** Refers to one or, as an aggregate, several non-blocking operations. Opaque. */
