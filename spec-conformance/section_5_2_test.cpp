@@ -68,17 +68,27 @@ TEST_F(X52, X52_03_one_rank_or_all_of_the_communicators_own) {
 
 TEST_F(X52, X52_04_complete_covers_everything_issued_before) {
   fill(0);
-  std::vector<std::vector<int>> buffers;
+  struct Issued {
+    int kind;
+    std::ptrdiff_t offset;
+    std::vector<int> values;
+  };
+  std::vector<Issued> all;
+  std::ptrdiff_t used[Memory::kinds] = {};
   for (int i = 0; i < 50; ++i) {
-    buffers.emplace_back(i % 7 == 0 ? 3000 : 10, i);
+    int const count = i % 7 == 0 ? 3000 : i % 5 == 0 ? 700 : 1 + i % 10;
     int const kind = i % Memory::kinds;
+    all.push_back({kind, used[kind], std::vector<int>(static_cast<std::size_t>(count), i + 1)});
+    used[kind] += 4 * count;
     MPIX_RMA_Op const op = i % 2 == 0 ? MPIX_RMA_PUT : MPIX_RMA_ACCUMULATE;
-    ASSERT_EQ(transfer(op, buffers.back().data(), 10, MPI_INT, next_, there(kind, 40 * i)), MPI_SUCCESS);
+    Issued& issued = all.back();
+    ASSERT_EQ(transfer(op, issued.values.data(), count, MPI_INT, next_, there(kind, issued.offset)), MPI_SUCCESS);
   }
   ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
   MPI_Barrier(world);
-  for (int i = 0; i < 50; ++i) {
-    for (int e = 0; e < 10; ++e) EXPECT_EQ(own<int>(i % Memory::kinds, 40 * i + 4 * e), i);
+  for (Issued const& issued : all) {
+    auto const* const begin = reinterpret_cast<int const*>(memory_.own(issued.kind) + issued.offset);
+    EXPECT_TRUE(std::equal(issued.values.begin(), issued.values.end(), begin)) << issued.values.front();
   }
 }
 
