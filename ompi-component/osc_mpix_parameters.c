@@ -45,7 +45,7 @@ static const char *words_of(const char *name)
     const struct mpix_engine_parameter *table = mpix_engine_parameters(&count);
     for (size_t i = 0; i < count; ++i) {
         if (0 == strcmp(name, table[i].name)) {
-            return values[i].words;
+            return NULL != former_values[i] ? former_values[i] : values[i].words;
         }
     }
     return "";
@@ -166,9 +166,6 @@ static int set_parameter(struct mpix_engine_config *config, const struct mpix_en
         snprintf(why, bytes, "%s has the name osc_mpix_%s now", mpix_engine_former_name(parameter),
                  parameter->name);
         note(why);
-        if (MPIX_ENGINE_PARAMETER_WORDS == parameter->kind) {
-            values[i].words = former_values[i];
-        }
         return mpix_engine_set_text(config, parameter, former_values[i], why, bytes);
     }
     switch (parameter->kind) {

@@ -2,6 +2,8 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <memory>
+#include <new>
 
 #include "datatype/datatype.hpp"
 #include "datatype/error_codes.hpp"
@@ -34,9 +36,11 @@ int class_of_failure(engine::Status status) noexcept {
   return MPI_ERR_INTERN;
 }
 
+/// Threads have a pointer alone, because a library that dlopen loads has little thread-local memory.
 Refusal& newest_refusal() noexcept {
-  thread_local Refusal newest;
-  return newest;
+  static Refusal of_threads_without_memory;
+  thread_local std::unique_ptr<Refusal> const newest(new (std::nothrow) Refusal);
+  return newest != nullptr ? *newest : of_threads_without_memory;
 }
 
 int refuse(int error_class, std::string const& text) {
