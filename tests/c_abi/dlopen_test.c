@@ -15,13 +15,13 @@
 
 #include "include/mpix_rma.h"
 
+/* Of the types that the header declares. */
 static struct {
-  int (*allocate)(MPI_Aint, MPI_Info, MPI_Comm, void**);
-  int (*release)(void*, MPI_Comm);
-  int (*transfer)(MPIX_RMA_Op, void*, int, MPI_Datatype, int, void*, int, MPI_Datatype, MPI_Request*,
-                  MPI_Comm*, void*);
-  int (*complete)(MPI_Comm*, int);
-  int (*error_class)(MPIX_RMA_Error, int*);
+  __typeof__(&MPIX_RMA_Allocate) allocate;
+  __typeof__(&MPIX_RMA_Free) release;
+  __typeof__(&MPIX_RMA_xfer) transfer;
+  __typeof__(&MPIX_RMA_Complete) complete;
+  __typeof__(&MPIX_RMA_Error_class) error_class;
 } rma;
 
 static MPI_Comm world = MPI_COMM_WORLD;
@@ -81,7 +81,7 @@ static void* put_and_get(void* argument) {
 
 static void communicate(int rank, int size) {
   void** const bases = calloc((size_t)size, sizeof *bases);
-  EXPECT(rma.allocate(2 * sizeof(long), MPI_INFO_NULL, world, bases) == MPI_SUCCESS);
+  EXPECT(rma.allocate(2 * sizeof(long), MPI_INFO_NULL, world, NULL, bases) == MPI_SUCCESS);
   const int next = (rank + 1) % size;
   struct round round = {bases[next], next, 1000 * rank};
   put_and_get(&round);
@@ -101,7 +101,7 @@ static void fail(int rank) {
   long value = 0;
   void* bases[64];
   EXPECT(rma.error_class(MPIX_RMA_ERR_TRANSPORT, &transport) == MPI_SUCCESS);
-  int code = rma.allocate(64, MPI_INFO_NULL, world, bases);
+  int code = rma.allocate(64, MPI_INFO_NULL, world, NULL, bases);
   int class = 0;
   MPI_Error_class(code, &class);
   EXPECT(class == transport);
