@@ -22,8 +22,9 @@ void Engine::fence(std::span<IssuedTo const> before) noexcept try {
   }
   if (unfinished.empty()) return;
   std::lock_guard const held(state_->peers_lock);
-  state_->joint_fence.add(unfinished);
-  for (IssuedTo const& issued : unfinished) ++issued.peer->state().users;
+  for (IssuedTo const& issued : unfinished) {
+    if (state_->joint_fence.add(issued)) ++issued.peer->state().users;
+  }
   for (auto const& [process, peer] : state_->peers) peer->hold_stores(Peer::held_jointly);
 } catch (std::bad_alloc const&) {
   for (IssuedTo const& issued : before) complete(*issued.peer, issued.sequence);
@@ -45,7 +46,9 @@ void Engine::wait_for_joint_fence(Peer const* next) {
     std::lock_guard const held(state_->peers_lock);
     before = state_->joint_fence.unfinished();
   }
-  std::erase_if(before, [&](IssuedTo const& issued) { return issued.peer == next; });
+  std::erase_if(before, [&](IssuedTo const& issued) {
+    return issued.peer == next && !is_complete(*issued.peer, issued.sequence);
+  });
   for (IssuedTo const& issued : before) complete(*issued.peer, issued.sequence);
   std::vector<Peer*> ended;
   {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace mpixrma::engine {
@@ -24,13 +23,20 @@ class JointFence {
   /// Acquire: pairs with the release in remove().
   bool is_pending() const noexcept { return pending_.load(std::memory_order_acquire); }
 
-  void add(std::span<IssuedTo const> unfinished) {
-    unfinished_.insert(unfinished_.end(), unfinished.begin(), unfinished.end());
+  /// Has one entry for each peer: a later fence raises its position. Returns false if the peer had one.
+  bool add(IssuedTo const& unfinished) {
+    auto const known = std::ranges::find(unfinished_, unfinished.peer, &IssuedTo::peer);
+    if (known != unfinished_.end()) {
+      known->sequence = std::max(known->sequence, unfinished.sequence);
+      return false;
+    }
+    unfinished_.push_back(unfinished);
     pending_.store(true, std::memory_order_relaxed);
+    return true;
   }
   std::vector<IssuedTo> const& unfinished() const noexcept { return unfinished_; }
 
-  /// Returns false if another thread has removed it.
+  /// Returns false if another thread has removed it, or a later fence has raised its position.
   bool remove(IssuedTo const& finished) noexcept {
     auto const found = std::ranges::find(unfinished_, finished);
     if (found == unfinished_.end()) return false;
