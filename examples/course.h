@@ -1,5 +1,5 @@
 /*
- * What the examples of the course have in common: the set-up, memory at every rank, and the verdict.
+ * The common part of the examples: the set-up, memory at every rank, and the verdict.
  * An example takes the argument --without: then it leaves out the attribute or call that it explains.
  */
 #ifndef COURSE_H

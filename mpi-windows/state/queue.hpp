@@ -44,7 +44,7 @@ std::unique_ptr<QueuedCall> queued(Action action) {
   return std::make_unique<Call>(std::move(action));
 }
 
-/// What the calls in a queue wait for.
+/// The event that the calls in a queue wait for.
 enum class Awaited : std::uint8_t { nothing, post, lock, nam_lock };
 
 /// Completion of a queued lock request.

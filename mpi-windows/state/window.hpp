@@ -262,7 +262,7 @@ class Window : public mpix_window {
   int learn_counters(Target& target);
   void give_up_counters();
 
-  /// What the first operation of an epoch requires.
+  /// The condition of the first operation of an epoch.
   enum class Permission : std::uint8_t { yes, post, lock };
   bool may_begin() const noexcept;
   void begin_epoch(Epoch epoch) noexcept;

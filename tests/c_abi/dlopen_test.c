@@ -15,7 +15,7 @@
 
 #include "include/mpix_rma.h"
 
-/* Of the types that the header declares. */
+/* With the types that the header declares. */
 static struct {
   __typeof__(&MPIX_RMA_Allocate) allocate;
   __typeof__(&MPIX_RMA_Free) release;
