@@ -1,8 +1,9 @@
 /// Window: ordering and completion of operations in passive-target epochs.
 #include <algorithm>
+#include <new>
 #include <span>
 
-#include "mpi-windows/operations/joint_request.hpp"
+#include "mpi-windows/operations/request.hpp"
 #include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
@@ -87,7 +88,8 @@ int Window::begin_flush_all() {
 
 /// Calls `completion`, of a part of the joint request, when the operations on the target are complete, those
 /// in its queue included.
-void Window::watch(Target& target, Level level, JointRequest& joint, engine::Completion& completion) {
+void Window::watch(Target& target, Level level, engine::JointCompletion& joint,
+                   engine::Completion& completion) try {
   auto const begin = [=, &joint, &completion](Window& window, Target& opened, engine::Status access) {
     if (level == Level::remote) window.settle();
     for_each_part(opened, [&](Target& part) {
@@ -102,6 +104,8 @@ void Window::watch(Target& target, Level level, JointRequest& joint, engine::Com
     return MPI_SUCCESS;
   };
   (void)enqueue(target, queued(begin));
+} catch (std::bad_alloc const&) {  // nothing is queued
+  completion.done(completion, engine::Status::out_of_memory, 0);
 }
 
 /// Starts a wait for targets with outstanding messages or a queue.
@@ -111,7 +115,7 @@ int Window::iflush(std::span<Target* const> targets, Level level, MPI_Request* r
     *request = completed_request();
     return MPI_SUCCESS;
   }
-  JointRequest* const joint = JointRequest::open(handle_, context_, joint_requests_, request);
+  engine::JointCompletion* const joint = open_joint_request(handle_, context_, joint_requests_, request);
   if (joint == nullptr) return MPI_ERR_NO_MEM;
   for (Target* const target : targets) {
     engine::Completion* const completion = joint->add();
@@ -152,7 +156,7 @@ int Window::iflush_all(Level level, MPI_Request* request) {
 
 /// Waits until no joint request is pending.
 void Window::end_joint_requests() {
-  // Acquire: pairs with the release in JointRequest::end().
+  // Acquire: pairs with the release in JointCompletion::end().
   engine_.wait_until([this] { return joint_requests_.load(std::memory_order_acquire) == 0; });
 }
 

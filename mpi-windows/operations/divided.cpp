@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "mpi-windows/operations/joint_request.hpp"
 #include "mpi-windows/operations/operation.hpp"
 
 namespace mpixrma::windows {
@@ -209,7 +208,7 @@ class Outcome {
  public:
   Outcome(Window& window, MPI_Request* request)
       : joint_(request != nullptr
-                   ? JointRequest::open(window.handle(), window.context(), window.joint_requests(), request)
+                   ? open_joint_request(window.handle(), window.context(), window.joint_requests(), request)
                    : nullptr) {}
   ~Outcome() {
     if (joint_ != nullptr) joint_->close();
@@ -236,7 +235,7 @@ class Outcome {
     if (!engine::failed(first_)) first_ = status;
   }
 
-  JointRequest* joint_;
+  engine::JointCompletion* joint_;
   engine::Status first_ = engine::Status::ok;
 };
 

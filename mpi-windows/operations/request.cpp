@@ -78,4 +78,13 @@ void drop_request(RequestCompletion* completion) {
   PMPI_Request_free(&request);
 }
 
+engine::JointCompletion* open_joint_request(void* window, std::uint32_t context,
+                                            std::atomic<std::size_t>& pending, MPI_Request* request) {
+  RequestCompletion* const completion = open_request(window, context);
+  if (completion == nullptr) return nullptr;
+  engine::JointCompletion* const joint = engine::JointCompletion::open(*completion, &pending);
+  joint != nullptr ? void(*request = completion->handle) : drop_request(completion);
+  return joint;
+}
+
 }  // namespace mpixrma::windows

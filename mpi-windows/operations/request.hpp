@@ -3,8 +3,11 @@
 
 #include <mpi.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include "engine/op/joint_completion.hpp"
 #include "engine/op/operation.hpp"
 #include "hosts/common/hosted.h"
 #include "mpi-windows/state/error.hpp"
@@ -23,6 +26,11 @@ struct RequestCompletion : engine::Completion {
 /// Opens a request of an operation on the host's window `window`, with the window's context at the engine.
 /// Returns nullptr if there is no memory.
 RequestCompletion* open_request(void* window, std::uint32_t context);
+/// Opens a request that is complete when the last of several operations is, and returns its completion, to
+/// which operations are added. `pending` counts the requests that are not complete. Returns nullptr if there
+/// is no memory.
+engine::JointCompletion* open_joint_request(void* window, std::uint32_t context,
+                                            std::atomic<std::size_t>& pending, MPI_Request* request);
 
 /// Returns a request of an operation that was complete when its call returned.
 MPI_Request completed_request();

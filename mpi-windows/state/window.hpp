@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/base/liveness.hpp"
+#include "engine/op/joint_completion.hpp"
 #include "engine/runtime/engine.hpp"
 #include "engine/sync/held_locks.hpp"
 #include "mpi-windows/nam/lock_wait.hpp"
@@ -35,8 +36,6 @@
 struct mpix_window {};
 
 namespace mpixrma::windows {
-
-class JointRequest;
 
 class Window : public mpix_window {
  public:
@@ -304,7 +303,7 @@ class Window : public mpix_window {
   int flush_any(int rank, Level level);
   int order(Target& target);
   int order_now(Target& target);
-  void watch(Target& target, Level level, JointRequest& joint, engine::Completion& completion);
+  void watch(Target& target, Level level, engine::JointCompletion& joint, engine::Completion& completion);
   int iflush(std::span<Target* const> targets, Level level, MPI_Request* request);
   void end_joint_requests();
   int complete_messages(Target& target);

@@ -1,9 +1,8 @@
 /// Completion at the origin only, and completion by a request.
 #include <atomic>
-#include <memory>
-#include <new>
 #include <vector>
 
+#include "engine/op/joint_completion.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/completion/targets.hpp"
 #include "mpix/error/exception.hpp"
@@ -22,37 +21,6 @@ namespace {
 
 enum class Level { at_origin, at_target };
 
-/// One request for the operations to several targets: complete when those to each target are.
-class JointCompletion {
- public:
-  JointCompletion(NativeCompletion& completion, std::size_t targets)
-      : completion_(completion), left_(targets), parts_(targets) {
-    for (Part& part : parts_) {
-      part.done = &JointCompletion::take;
-      part.joint = this;
-    }
-  }
-  engine::Completion& part(std::size_t index) noexcept { return parts_[index]; }
-
- private:
-  struct Part : engine::Completion {
-    JointCompletion* joint = nullptr;
-  };
-
-  static void take(engine::Completion& self, engine::Status status, std::size_t) noexcept {
-    JointCompletion* const joint = static_cast<Part&>(self).joint;
-    if (engine::failed(status)) joint->status_.store(status, std::memory_order_relaxed);
-    if (joint->left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    std::unique_ptr<JointCompletion> const ended(joint);
-    ended->completion_.done(ended->completion_, ended->status_.load(std::memory_order_relaxed), 0);
-  }
-
-  NativeCompletion& completion_;
-  std::atomic<std::size_t> left_;
-  std::atomic<engine::Status> status_{engine::Status::ok};
-  std::vector<Part> parts_;
-};
-
 void watch(Target& target, Level level, engine::Completion& completion) {
   std::uint64_t const sequence = target.outstanding.get();
   engine::Engine& engine = engine_of_process();
@@ -66,23 +34,22 @@ int with_request(Site const& site, std::vector<Target*> const& targets, Level le
     *request = completed_request();
     return MPI_SUCCESS;
   }
+  // The failure of a request for several ranks is any of theirs.
   Subject subject{};
-  subject.rank = targets.front()->rank;
+  if (targets.size() == 1) subject.rank = targets.front()->rank;
   NativeCompletion* const completion = open_native(site, subject);
   if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
-  *request = completion->handle;
-  if (targets.size() == 1) {
-    watch(*targets.front(), level, *completion);
-    return MPI_SUCCESS;
-  }
-  std::unique_ptr<JointCompletion> joint(new (std::nothrow) JointCompletion(*completion, targets.size()));
+  engine::JointCompletion* const joint = engine::JointCompletion::open(*completion);
   if (joint == nullptr) {
     drop_native(completion);
-    *request = MPI_REQUEST_NULL;
     return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   }
-  JointCompletion* const parts = joint.release();  // freed by the last part
-  for (std::size_t i = 0; i < targets.size(); ++i) watch(*targets[i], level, parts->part(i));
+  *request = completion->handle;
+  for (Target* const target : targets) {
+    engine::Completion* const part = joint->add();
+    part != nullptr ? watch(*target, level, *part) : joint->note(engine::Status::out_of_memory);
+  }
+  joint->close();
   return MPI_SUCCESS;
 }
 

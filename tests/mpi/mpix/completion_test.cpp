@@ -94,11 +94,12 @@ TEST_F(Completions, CoverCallsOfOtherThreadsThatHappenBefore) {
       for (int thread = 0; thread < threads; ++thread) {
         origins.emplace_back([&, thread] {
           std::vector<long> const values(100 << thread, 1000 * kind + round);
-          EXPECT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(values.data()), static_cast<int>(values.size()), MPI_LONG,
-                             next(), there(kind) + 8192 * thread),
+          EXPECT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(values.data()), static_cast<int>(values.size()),
+                             MPI_LONG, next(), there(kind) + 8192 * thread),
                     MPI_SUCCESS);
           issued.fetch_add(1, std::memory_order_release);
-          while (issued.load(std::memory_order_acquire) <= threads) std::this_thread::yield();  // keeps the buffer
+          while (issued.load(std::memory_order_acquire) <= threads)
+            std::this_thread::yield();  // keeps the buffer
         });
       }
       while (issued.load(std::memory_order_acquire) < threads) std::this_thread::yield();
@@ -120,8 +121,8 @@ TEST_F(Completions, ReportFailures) {
   int address_class = 0;
   ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class), MPI_SUCCESS);
   long value = 1;
-  int const issued =
-      class_of(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next(), reinterpret_cast<char*>(std::uintptr_t{4096})));
+  int const issued = class_of(
+      transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next(), reinterpret_cast<char*>(std::uintptr_t{4096})));
   MPI_Request request = MPI_REQUEST_NULL;
   ASSERT_EQ(MPIX_RMA_Icomplete(world, next(), &request), MPI_SUCCESS);
   int const completed = class_of(MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -129,6 +130,28 @@ TEST_F(Completions, ReportFailures) {
   EXPECT_EQ(issued == MPI_SUCCESS ? completed : issued, address_class);
   EXPECT_EQ(issued == MPI_SUCCESS ? issued : completed, MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
+}
+
+/// The request of all ranks tells of a failure, and names no rank, because it may be any.
+TEST_F(Completions, ReportFailuresOfSeveralRanks) {
+  ErrorsReturn const returned(world);
+  int address_class = 0;
+  ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class), MPI_SUCCESS);
+  long value = 1;
+  int issued = MPI_SUCCESS;
+  for (int rank = 0; rank < memory_.size(); ++rank) {
+    char* const there = rank == memory_.size() - 1 ? reinterpret_cast<char*>(std::uintptr_t{4096})
+                                                   : memory_.at(rank, Memory::plain, 64L * memory_.rank());
+    issued = transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, rank, there);
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  ASSERT_EQ(MPIX_RMA_Icomplete(world, MPIX_ALL_RANKS, &request), MPI_SUCCESS);
+  int const completed = MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(class_of(issued == MPI_SUCCESS ? completed : issued), address_class);
+  if (completed != MPI_SUCCESS && memory_.size() > 1)
+    EXPECT_EQ(text_of(completed).find("(rank"), std::string::npos);
+  EXPECT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+  MPI_Barrier(world);
 }
 
 TEST_F(Completions, RefuseBadArguments) {
