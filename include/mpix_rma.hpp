@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "mpix_rma.h"
+#include "mpix_rma/profiling.h"  // before the overloads: it takes the types of the calls in C
 
 // Overloads of functions with C linkage: these have C++ linkage and differ in their request and last
 // arguments. A literal nullptr as request matches neither type, so it has its own overloads. For no request
