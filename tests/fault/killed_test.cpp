@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "tests/fault/meeting.hpp"
 #include "tests/fault/spawn.hpp"
@@ -155,6 +156,39 @@ TEST_F(Killed, a_child_that_operations_are_on_their_way_to) {
   for (int child = 0; child < 2; ++child) expect_gone(child);
   EXPECT_EQ(MPIX_RMA_Complete(&children_, MPIX_ALL_RANKS), MPI_SUCCESS);
   sum_at_first();
+  meeting_->end();
+  EXPECT_EQ(meeting_->failures(), 0);
+}
+
+/// Operations to the other child wait for those to this one, and no longer than it lives.
+TEST_F(Killed, a_child_in_front_of_a_fence_of_all_ranks) {
+  meet("waits");
+  int rank = 0;
+  MPI_Comm_rank(world, &rank);
+  if (rank == 0) mpixrma::test::stop(pids_[0]);
+  MPI_Barrier(world);
+  std::vector<std::int64_t> const values(Meeting::words, 1);
+  constexpr int count = Meeting::words;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<std::int64_t*>(values.data()), count, MPI_INT64_T, 0,
+                            meeting_->at(0, Meeting::allocated), count, MPI_INT64_T, nullptr, &children_,
+                            nullptr),
+              MPI_SUCCESS);
+  }
+  EXPECT_EQ(MPIX_RMA_Fence(&children_, MPIX_ALL_RANKS), MPI_SUCCESS);
+  MPI_Barrier(world);
+  std::jthread const kills([&] {
+    ::usleep(200000);  // both ranks wait by then
+    if (rank == 0) ::kill(pids_[0], SIGKILL);
+  });
+  EXPECT_EQ(put_to_child(1, Meeting::allocated, MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION),
+            MPI_SUCCESS);
+  int const result = std::getenv("MPIX_TEST_MESSAGES") != nullptr ? transport_class() : MPI_SUCCESS;
+  EXPECT_EQ(class_of(MPIX_RMA_Complete(&children_, 0)), result);
+  EXPECT_EQ(MPIX_RMA_Complete(&children_, MPIX_ALL_RANKS), MPI_SUCCESS);
+  expect_gone(0);
+  kill_children();
+  expect_gone(1);
   meeting_->end();
   EXPECT_EQ(meeting_->failures(), 0);
 }
