@@ -44,7 +44,8 @@ bool Barrier::map_flags() {
   if (rounds == 0) return true;
   std::size_t const bytes = static_cast<std::size_t>(rounds) * sizeof(Flag);
   std::vector<void*> bases(static_cast<std::size_t>(size));
-  if (PMPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, host_, nullptr, bases.data()) != MPI_SUCCESS) {
+  if (PMPIX_RMA_Allocate(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, host_, nullptr, bases.data()) !=
+      MPI_SUCCESS) {
     fail("ARMCI_Init", "the %zu bytes of the barrier are not available", bytes);
   }
   flags_ = bases[static_cast<std::size_t>(rank)];

@@ -29,19 +29,20 @@ int main(int argc, char **argv)
     MPIX_Req_set_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MIN));
     MPIX_Req_set_attr(&request, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON);
     for (int i = 0; i < 3; ++i) {
-        MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &value, 1, MPI_LONG, next, &there[1], 1, MPI_LONG, &request, &world);
+        MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &value, 1, MPI_LONG, next, &there[1], 1, MPI_LONG, &request,
+                          &world);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
     MPI_Request_free(&request);
 
     /* On the call: a sum of 3 * value, complete at the target on return. */
     const long scale = 3;
-    const MPIX_RMA_Attributes chosen = {
-        .set = MPIX_RMA_ATTR_ACCUMULATE_OP | MPIX_RMA_ATTR_ACCUMULATE_SCALE | MPIX_RMA_ATTR_BLOCKING |
-               MPIX_RMA_ATTR_REMOTE_COMPLETION,
-        .accumulate_op = MPI_SUM,
-        .accumulate_scale = &scale};
-    MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_LONG, next, &there[2], 1, MPI_LONG, NULL, &world, &chosen);
+    const MPIX_RMA_Attributes chosen = {.set = MPIX_RMA_ATTR_ACCUMULATE_OP | MPIX_RMA_ATTR_ACCUMULATE_SCALE |
+                                               MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION,
+                                        .accumulate_op = MPI_SUM,
+                                        .accumulate_scale = &scale};
+    MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_LONG, next, &there[2], 1, MPI_LONG, NULL, &world,
+                  &chosen);
 
     MPIX_RMA_Complete(&world, next);
     MPI_Barrier(world);

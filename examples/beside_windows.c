@@ -1,9 +1,9 @@
 /*
- * 10. The same program twice: a ring of puts and a counter at rank 0, with MPIX_RMA and with MPI's windows. On
- * this library both run on the same engine.
+ * 10. The same program twice: a ring of puts and a counter at rank 0, with MPIX_RMA and with MPI's windows.
+ * On this library both run on the same engine.
  *
- * Without Complete, and without the flush, it breaks as in example 1: a put is in the target's memory only after one of
- * them. To see it break: mpirun -np 4 --mca osc_mpix_path message ./beside_windows --without
+ * Without Complete, and without the flush, it breaks as in example 1: a put is in the target's memory only
+ * after one of them. To see it break: mpirun -np 4 --mca osc_mpix_path message ./beside_windows --without
  */
 #include "course.h"
 
@@ -13,7 +13,8 @@ static long with_attributes(void)
     long *mine = bases[rank], value = 100 + rank, one = 1;
 
     MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next, bases[next], 1, MPI_LONG, NULL, &world, NULL);
-    MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, NULL, 0, (MPI_Aint) ((long *) bases[0] + 1), NULL, &world, NULL);
+    MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, NULL, 0, (MPI_Aint) ((long *) bases[0] + 1), NULL, &world,
+                 NULL);
     if (!without) {
         MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
     }

@@ -52,8 +52,8 @@ static inline void course_free(void **bases)
     free(bases);
 }
 
-/* Adds up the errors of all ranks, prints the sum, and ends MPI. Returns main's exit status: with --without, errors
- * are what the example shows. */
+/* Adds up the errors of all ranks, prints the sum, and ends MPI. Returns main's exit status: with --without,
+ * errors are what the example shows. */
 static inline int course_end(const char *example, long wrong)
 {
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, world);

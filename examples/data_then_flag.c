@@ -9,7 +9,10 @@
  */
 #include "course.h"
 
-enum { count = 20000, rounds = 200 };
+enum {
+    count = 20000,
+    rounds = 200
+};
 
 int main(int argc, char **argv)
 {
@@ -27,15 +30,19 @@ int main(int argc, char **argv)
         }
         MPIX_RMA_xfer(MPIX_RMA_PUT, data, count, MPI_LONG, next, heaps[next], count, MPI_LONG, NULL, &world,
                       &ordering);
-        MPIX_RMA_xfer(MPIX_RMA_PUT, &round, 1, MPI_LONG, next, flags[next], 1, MPI_LONG, NULL, &world, &ordering);
+        MPIX_RMA_xfer(MPIX_RMA_PUT, &round, 1, MPI_LONG, next, flags[next], 1, MPI_LONG, NULL, &world,
+                      &ordering);
 
-        /* A get of the own memory: plain loads need not see what others put (docs/semantics.md, Memory model). */
+        /* A get of the own memory: plain loads need not see what others put (docs/semantics.md, Memory
+         * model). */
         long seen = 0;
         while (seen < round) {
-            MPIX_RMA_xfer(MPIX_RMA_GET, &seen, 1, MPI_LONG, rank, flags[rank], 1, MPI_LONG, NULL, &world, &blocking);
+            MPIX_RMA_xfer(MPIX_RMA_GET, &seen, 1, MPI_LONG, rank, flags[rank], 1, MPI_LONG, NULL, &world,
+                          &blocking);
         }
         long last = 0;
-        MPIX_RMA_xfer(MPIX_RMA_GET, &last, 1, MPI_LONG, rank, mine + count - 1, 1, MPI_LONG, NULL, &world, &blocking);
+        MPIX_RMA_xfer(MPIX_RMA_GET, &last, 1, MPI_LONG, rank, mine + count - 1, 1, MPI_LONG, NULL, &world,
+                      &blocking);
         wrong += last != round;
         MPIX_RMA_Complete(&world, next); /* before the buffer changes */
         MPI_Barrier(world);

@@ -1,8 +1,8 @@
 /*
  * 7. Errors. By default an error ends the job with a line that names the call and the cause. With
- * MPI_ERRORS_RETURN a program gets a code: its class tells what kind of error it is, and its text the details.
- * A wrong argument is an error of the call. A failure at the target is an error of the call, of the request,
- * or of Complete: whichever comes first to know.
+ * MPI_ERRORS_RETURN a program gets a code: its class tells what kind of error it is, and its text the
+ * details. A wrong argument is an error of the call. A failure at the target is an error of the call, of the
+ * request, or of Complete: whichever comes first to know.
  *
  * Without MPI_ERRORS_RETURN the job ends at the first of them: mpirun -np 2 ./errors --without
  */
@@ -36,7 +36,8 @@ int main(int argc, char **argv)
     long wrong = 0;
 
     /* No such rank: nothing is transferred. */
-    int code = MPIX_RMA_xfer(MPIX_RMA_PUT, bytes, 8, MPI_BYTE, size, bases[next], 8, MPI_BYTE, NULL, &world, NULL);
+    int code =
+        MPIX_RMA_xfer(MPIX_RMA_PUT, bytes, 8, MPI_BYTE, size, bases[next], 8, MPI_BYTE, NULL, &world, NULL);
     wrong += class_of(code) != MPI_ERR_RANK;
 
     /* The two sides have different numbers of bytes. */
@@ -44,13 +45,14 @@ int main(int argc, char **argv)
     wrong += class_of(code) != MPI_ERR_TYPE;
 
     /* No memory at the target's address: known to the call, or to Complete. */
-    code = MPIX_RMA_xfer(MPIX_RMA_PUT, bytes, 8, MPI_BYTE, next, (void *) 4096, 8, MPI_BYTE, NULL, &world, NULL);
+    code =
+        MPIX_RMA_xfer(MPIX_RMA_PUT, bytes, 8, MPI_BYTE, next, (void *) 4096, 8, MPI_BYTE, NULL, &world, NULL);
     const int late = MPIX_RMA_Complete(&world, next);
     wrong += class_of(code != MPI_SUCCESS ? code : late) != address_class;
 
     /* The communicator works as before. */
-    wrong += MPIX_RMA_xfer(MPIX_RMA_PUT, bytes, 8, MPI_BYTE, next, bases[next], 8, MPI_BYTE, NULL, &world, NULL) !=
-             MPI_SUCCESS;
+    wrong += MPIX_RMA_xfer(MPIX_RMA_PUT, bytes, 8, MPI_BYTE, next, bases[next], 8, MPI_BYTE, NULL, &world,
+                           NULL) != MPI_SUCCESS;
     wrong += MPIX_RMA_Complete(&world, next) != MPI_SUCCESS;
     course_free(bases);
     return course_end("errors", wrong);

@@ -1,14 +1,18 @@
 /*
- * 9. Halo exchange without a barrier. A line of cells is divided among the ranks. In each step a rank puts its
- * edge cells to its neighbours with NOTIFY, and waits until its own counters say that theirs are there: one for each
- * side, because a neighbour may be a step ahead and would count for the other one.
+ * 9. Halo exchange without a barrier. A line of cells is divided among the ranks. In each step a rank puts
+ * its edge cells to its neighbours with NOTIFY, and waits until its own counters say that theirs are there:
+ * one for each side, because a neighbour may be a step ahead and would count for the other one.
  *
- * Without NOTIFY it breaks because nothing tells the target that the cells have arrived: a message would have to,
- * or a barrier. To see it break: mpirun -np 4 ./halo_by_notification --without
+ * Without NOTIFY it breaks because nothing tells the target that the cells have arrived: a message would have
+ * to, or a barrier. To see it break: mpirun -np 4 ./halo_by_notification --without
  */
 #include "course.h"
 
-enum { cells = 1000, steps = 200, border = 2 }; /* the borders of even and odd steps */
+enum {
+    cells = 1000,
+    steps = 200,
+    border = 2
+}; /* the borders of even and odd steps */
 
 int main(int argc, char **argv)
 {
@@ -26,12 +30,13 @@ int main(int argc, char **argv)
         const int at = step % 2 * border;
         MPIX_RMA_xfer(MPIX_RMA_PUT, &now[0], 1, MPI_DOUBLE, previous, (double *) bases[previous] + at + 1, 1,
                       MPI_DOUBLE, NULL, &world, &from_right);
-        MPIX_RMA_xfer(MPIX_RMA_PUT, &now[cells - 1], 1, MPI_DOUBLE, next, (double *) bases[next] + at, 1, MPI_DOUBLE,
-                      NULL, &world, &from_left);
+        MPIX_RMA_xfer(MPIX_RMA_PUT, &now[cells - 1], 1, MPI_DOUBLE, next, (double *) bases[next] + at, 1,
+                      MPI_DOUBLE, NULL, &world, &from_left);
         for (int i = 1; i < cells - 1; ++i) {
             then[i] = (now[i - 1] + now[i] + now[i + 1]) / 3;
         }
-        /* One from each side in every step. A neighbour is never two steps ahead: it waits for this rank's cells. */
+        /* One from each side in every step. A neighbour is never two steps ahead: it waits for this rank's
+         * cells. */
         for (int side = 0; side < 2 && !without; ++side) {
             MPI_Request there;
             MPIX_RMA_Wait_notify_value(world, side, step + 1, &there);

@@ -15,14 +15,16 @@ struct account {
     long transfers;
 };
 
-enum { rounds = 200 };
+enum {
+    rounds = 200
+};
 
 static int swap_if(void *word, long expected, long wanted)
 {
     const MPIX_RMA_Attributes blocking = {.set = MPIX_RMA_ATTR_BLOCKING};
     long before = -1;
-    MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &expected, 1, MPI_LONG, &wanted, &before, 0, (MPI_Aint) word, NULL, &world,
-                  &blocking);
+    MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &expected, 1, MPI_LONG, &wanted, &before, 0, (MPI_Aint) word, NULL,
+                  &world, &blocking);
     return before == expected;
 }
 
@@ -38,10 +40,12 @@ int main(int argc, char **argv)
     for (int round = 0; round < rounds; ++round) {
         while (!swap_if(words[0], 0, rank + 1)) {
         }
-        MPIX_RMA_xfer(MPIX_RMA_GET, copy, bytes, MPI_BYTE, 0, accounts[0], bytes, MPI_BYTE, NULL, &world, &blocking);
+        MPIX_RMA_xfer(MPIX_RMA_GET, copy, bytes, MPI_BYTE, 0, accounts[0], bytes, MPI_BYTE, NULL, &world,
+                      &blocking);
         copy->balance += 1;
         copy->transfers += 1;
-        MPIX_RMA_xfer(MPIX_RMA_PUT, copy, bytes, MPI_BYTE, 0, accounts[0], bytes, MPI_BYTE, NULL, &world, &blocking);
+        MPIX_RMA_xfer(MPIX_RMA_PUT, copy, bytes, MPI_BYTE, 0, accounts[0], bytes, MPI_BYTE, NULL, &world,
+                      &blocking);
         if (!without) {
             MPIX_RMA_Complete(&world, 0);
         }

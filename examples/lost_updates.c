@@ -1,12 +1,16 @@
 /*
  * 4. Lost updates. All ranks accumulate into one array of rank 0.
  *
- * Without ATOMICITY it breaks because an accumulate is a read, an addition and a write: two ranks that read the
- * same value write the same sum, and one addition is lost. To see it break: mpirun -np 4 ./lost_updates --without
+ * Without ATOMICITY it breaks because an accumulate is a read, an addition and a write: two ranks that read
+ * the same value write the same sum, and one addition is lost. To see it break: mpirun -np 4 ./lost_updates
+ * --without
  */
 #include "course.h"
 
-enum { count = 64, rounds = 20000 };
+enum {
+    count = 64,
+    rounds = 20000
+};
 
 int main(int argc, char **argv)
 {

@@ -9,7 +9,9 @@
  */
 #include "course.h"
 
-enum { count = 1000 };
+enum {
+    count = 1000
+};
 
 int main(int argc, char **argv)
 {
@@ -18,7 +20,8 @@ int main(int argc, char **argv)
     int *registered = calloc(count, sizeof(int));
     int *other = calloc(count, sizeof(int));
     MPIX_RMA_Register(registered, count * sizeof(int), MPI_INFO_NULL);
-    void **kinds[3] = {course_allocate(count * sizeof(int)), course_addresses(registered), course_addresses(other)};
+    void **kinds[3] = {course_allocate(count * sizeof(int)), course_addresses(registered),
+                       course_addresses(other)};
     MPI_Barrier(world); /* all have registered theirs */
 
     int values[count];
@@ -29,8 +32,8 @@ int main(int argc, char **argv)
     for (int kind = 0; kind < 3; ++kind) {
         const int promised = kind < 2 || without;
         const MPIX_RMA_Attributes chosen = {.set = promised ? MPIX_RMA_ATTR_TARGET_COMMUNICATABLE : 0};
-        wrong += MPIX_RMA_xfer(MPIX_RMA_PUT, values, count, MPI_INT, next, kinds[kind][next], count, MPI_INT, NULL,
-                               &world, &chosen) != MPI_SUCCESS;
+        wrong += MPIX_RMA_xfer(MPIX_RMA_PUT, values, count, MPI_INT, next, kinds[kind][next], count, MPI_INT,
+                               NULL, &world, &chosen) != MPI_SUCCESS;
         int flag = -1;
         MPIX_RMA_Query(world, next, kinds[kind][next], &flag, NULL, NULL);
         wrong += flag != (kind < 2);

@@ -8,7 +8,10 @@
  */
 #include "course.h"
 
-enum { cells = 1000, steps = 100 };
+enum {
+    cells = 1000,
+    steps = 100
+};
 
 int main(int argc, char **argv)
 {
@@ -25,8 +28,8 @@ int main(int argc, char **argv)
         double *to = (double *) bases[rank] + (cells - old);
         double left = 0, right = 0;
         MPI_Request edges[2];
-        MPIX_RMA_xfer(MPIX_RMA_GET, &left, 1, MPI_DOUBLE, previous, (double *) bases[previous] + old + cells - 1, 1,
-                      MPI_DOUBLE, &edges[0], &world, NULL);
+        MPIX_RMA_xfer(MPIX_RMA_GET, &left, 1, MPI_DOUBLE, previous,
+                      (double *) bases[previous] + old + cells - 1, 1, MPI_DOUBLE, &edges[0], &world, NULL);
         MPIX_RMA_xfer(MPIX_RMA_GET, &right, 1, MPI_DOUBLE, next, (double *) bases[next] + old, 1, MPI_DOUBLE,
                       &edges[1], &world, NULL);
         for (int i = 1; i < cells - 1; ++i) {

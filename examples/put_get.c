@@ -10,7 +10,10 @@
  */
 #include "course.h"
 
-enum { count = 50000, rounds = 20 };
+enum {
+    count = 50000,
+    rounds = 20
+};
 
 int main(int argc, char **argv)
 {

@@ -242,7 +242,8 @@ TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
   chosen.accumulate_scale = &scale;
   ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_INT, next_, MPI_INT, world, nullptr, &put), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_GET, MPI_INT, next_, strided, world, nullptr, &get), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_ACCUMULATE, MPI_INT, next_, MPI_INT, world, &chosen, &add), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_ACCUMULATE, MPI_INT, next_, MPI_INT, world, &chosen, &add),
+            MPI_SUCCESS);
   MPI_Type_free(&strided);
   scale = 0;  // copied
   std::vector<int> values(64);

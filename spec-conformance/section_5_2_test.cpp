@@ -82,7 +82,8 @@ TEST_F(X52, X52_04_complete_covers_everything_issued_before) {
     used[kind] += 4 * count;
     MPIX_RMA_Op const op = i % 2 == 0 ? MPIX_RMA_PUT : MPIX_RMA_ACCUMULATE;
     Issued& issued = all.back();
-    ASSERT_EQ(transfer(op, issued.values.data(), count, MPI_INT, next_, there(kind, issued.offset)), MPI_SUCCESS);
+    ASSERT_EQ(transfer(op, issued.values.data(), count, MPI_INT, next_, there(kind, issued.offset)),
+              MPI_SUCCESS);
   }
   ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
   MPI_Barrier(world);
@@ -160,8 +161,8 @@ TEST_F(X52, X52_06_what_is_before_a_fence_is_visible_before_what_is_after) {
 
 TEST_F(X52, X52_07_a_fence_of_all_ranks_orders_each_of_them) { flags_follow_data(memory_, MPIX_ALL_RANKS); }
 
-/// Rank 0 puts data to the last rank and, behind a fence of all ranks, a flag to the one before. That one gets
-/// the data when it sees the flag.
+/// Rank 0 puts data to the last rank and, behind a fence of all ranks, a flag to the one before. That one
+/// gets the data when it sees the flag.
 TEST_F(X52, X52_07_a_fence_of_all_ranks_orders_different_ranks) {
   if (size_ < 3) GTEST_SKIP() << "three ranks are needed";
   constexpr std::int64_t rounds = 200;
@@ -182,9 +183,10 @@ TEST_F(X52, X52_07_a_fence_of_all_ranks_orders_different_ranks) {
                            memory_.at(holder, data_kind, 64)),
                   MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Fence(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
-        ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<std::int64_t*>(&stamp), 1, MPI_INT64_T, reader,
-                           memory_.at(reader, flag_kind), MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_BLOCKING),
-                  MPI_SUCCESS);
+        ASSERT_EQ(
+            transfer(MPIX_RMA_PUT, const_cast<std::int64_t*>(&stamp), 1, MPI_INT64_T, reader,
+                     memory_.at(reader, flag_kind), MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_BLOCKING),
+            MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
       }
       if (rank_ == reader) {

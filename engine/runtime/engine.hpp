@@ -114,8 +114,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Makes every message up to `sequence`, and every store made so far, visible at the target before any
   /// operation issued later. Does not wait; a later store may have to.
   void fence(Peer& peer, std::uint64_t sequence) noexcept;
-  /// The same for several peers, and for operations to every peer: those issued later become visible after what
-  /// was issued `before` to all of these. An operation to another peer may have to wait.
+  /// The same for several peers, and for operations to every peer: those issued later become visible after
+  /// what was issued `before` to all of these. An operation to another peer may have to wait.
   void fence(std::span<IssuedTo const> before) noexcept;
 
   /// Returns the stripes that `footprint` requires of this process and of a peer with accessible stripes; not
@@ -209,8 +209,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Returns the segment of `peer` that contains `address`; bad_address if there is none. May query the
   /// peer's agent.
   Status find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info);
-  /// Returns the segments of `peer` by address. Those that come and go meanwhile may be missing. Asks the peer's
-  /// agent for one after the other if they are not accessible.
+  /// Returns the segments of `peer` by address. Those that come and go meanwhile may be missing. Asks the
+  /// peer's agent for one after the other if they are not accessible.
   Status list_segments(Peer& peer, std::vector<SegmentInfo>* out);
 
   /// Creates `count` free locks of this process, with consecutive numbers from `*first` on. Local.

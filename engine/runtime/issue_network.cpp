@@ -113,7 +113,9 @@ Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info
 
 Status Engine::list_segments(Peer& peer, std::vector<SegmentInfo>* out) {
   if (peer.state().same_host) {
-    peer.state().segments->list([out](PublishedRange const& range) { out->push_back({range.base, range.length}); });
+    peer.state().segments->list([out](PublishedRange const& range) {
+      out->push_back({range.base, range.length});
+    });
     std::ranges::sort(*out, {}, &SegmentInfo::base);
     return Status::ok;
   }

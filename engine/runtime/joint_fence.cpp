@@ -39,7 +39,8 @@ void Engine::State::end_joint_fence() {
   }
 }
 
-/// Waits for the messages before a joint fence; not for those to `next`, behind which a message has its place.
+/// Waits for the messages before a joint fence; not for those to `next`, behind which a message has its
+/// place.
 void Engine::wait_for_joint_fence(Peer const* next) {
   std::vector<IssuedTo> before;
   {

@@ -185,7 +185,8 @@ Status Engine::free(void* base) {
 Status Engine::expose(void* base, std::size_t bytes, Rights rights, ExposureId* id) {
   if (rights == Rights::none || !includes(Rights::all, rights)) return Status::bad_argument;
   MemoryRights found;
-  if (Status const status = attach(base, bytes, PeerAccess::as_permitted, &found); failed(status)) return status;
+  if (Status const status = attach(base, bytes, PeerAccess::as_permitted, &found); failed(status))
+    return status;
   if (!found.writable) rights = without_writing(rights);
   Status status = Status::ok;
   {

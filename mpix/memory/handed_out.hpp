@@ -1,5 +1,5 @@
-/// The allocations of MPIX_RMA_Allocate and of MPIX_RMA_Allocate_local: each is freed by its counterpart alone.
-/// The engine also allocates memory of windows, of MPI_Alloc_mem and of notification counters.
+/// The allocations of MPIX_RMA_Allocate and of MPIX_RMA_Allocate_local: each is freed by its counterpart
+/// alone. The engine also allocates memory of windows, of MPI_Alloc_mem and of notification counters.
 #pragma once
 
 #include <cstdint>

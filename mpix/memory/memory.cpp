@@ -98,7 +98,8 @@ Failure wrong_to_free(void* base, Allocator allocator) {
     case Allocator::collective:
       return failure(MPI_ERR_ARG, "base %p is from MPIX_RMA_Allocate, MPIX_RMA_Free frees it", base);
     case Allocator::local:
-      return failure(MPI_ERR_ARG, "base %p is from MPIX_RMA_Allocate_local, MPIX_RMA_Free_local frees it", base);
+      return failure(MPI_ERR_ARG, "base %p is from MPIX_RMA_Allocate_local, MPIX_RMA_Free_local frees it",
+                     base);
     default: return failure(MPI_ERR_ARG, not_allocated, base);
   }
 }

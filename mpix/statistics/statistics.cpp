@@ -42,11 +42,14 @@ bool is_counted(MPIX_RMA_Protocol protocol) {
 }
 
 /// Returns a counter; false: there is no such counter.
-bool read(engine::Traffic const& traffic, MPIX_RMA_Statistic which, MPIX_RMA_Protocol protocol, MPI_Count* value) {
+bool read(engine::Traffic const& traffic, MPIX_RMA_Statistic which, MPIX_RMA_Protocol protocol,
+          MPI_Count* value) {
   switch (which) {
     case MPIX_RMA_STATISTIC_OPERATIONS: *value = count_of(traffic.operations, protocol); return true;
     case MPIX_RMA_STATISTIC_BYTES: *value = count_of(traffic.bytes, protocol); return true;
-    case MPIX_RMA_STATISTIC_MESSAGES_SENT: *value = static_cast<MPI_Count>(traffic.messages_sent); return true;
+    case MPIX_RMA_STATISTIC_MESSAGES_SENT:
+      *value = static_cast<MPI_Count>(traffic.messages_sent);
+      return true;
     case MPIX_RMA_STATISTIC_MESSAGES_EXECUTED:
       *value = static_cast<MPI_Count>(traffic.messages_executed);
       return true;

@@ -103,8 +103,7 @@ template <typename Count>
 inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* target, Count count) {
   RecentPlan const& recent = recent_of(plan);
   if (recent.number != plan.number || count <= 0 || origin == nullptr) return false;
-  if (plan.communicator->attribute_word() != 0 || plan.communicator->context() != plan.context)
-    return false;
+  if (plan.communicator->attribute_word() != 0 || plan.communicator->context() != plan.context) return false;
   std::size_t bytes = 0;
   if (!multiply(plan.element_bytes, count, &bytes)) return false;
   std::byte* const remote = recent.segment.reach(reinterpret_cast<RemoteAddress>(target), bytes);
@@ -131,8 +130,8 @@ constexpr char const* name_of_call() noexcept {
 
 template <typename Count>
 __attribute__((noinline)) int transfer_by_plan(MPIX_RMA_Plan plan, void* origin_addr, Count origin_count,
-                                             void* target_addr, Count target_count,
-                                             MPI_Request* request) try {
+                                               void* target_addr, Count target_count,
+                                               MPI_Request* request) try {
   Site const site{name_of_call<Count>()};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
   if (plan == MPIX_RMA_PLAN_NULL) return raise(site, MPI_ERR_ARG, "plan is MPIX_RMA_PLAN_NULL");
@@ -172,8 +171,9 @@ int check_plan(Site const& site, XferCall const& call, Communicator& communicato
 }  // namespace
 }  // namespace mpixrma
 
-int MPIX_RMA_Plan_create(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank, MPI_Datatype target_datatype,
-                  MPI_Comm communicator, MPIX_RMA_Attributes const* rma_attr_val, MPIX_RMA_Plan* plan) try {
+int MPIX_RMA_Plan_create(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
+                         MPI_Datatype target_datatype, MPI_Comm communicator,
+                         MPIX_RMA_Attributes const* rma_attr_val, MPIX_RMA_Plan* plan) try {
   using namespace mpixrma;
   Communicator* const state = Communicator::find(communicator);
   if (state == nullptr) return raise_unusable("MPIX_RMA_Plan_create", &communicator);

@@ -1,5 +1,5 @@
-#include "engine/runtime/joint_fence.hpp"
 #include "mpix/xfer/transfer.hpp"
+#include "engine/runtime/joint_fence.hpp"
 
 #include <atomic>
 

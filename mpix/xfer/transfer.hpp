@@ -144,8 +144,8 @@ MPIX_WAIST_API engine::Status complete_all(Communicator& communicator, LateFailu
 /// cost every put more than it saves.
 MPIX_WAIST_API void fence(Target& target) noexcept;
 
-/// Orders all that was issued through `communicator` to any target before all that is issued later to any target.
-/// Does not wait.
+/// Orders all that was issued through `communicator` to any target before all that is issued later to any
+/// target. Does not wait.
 void fence_all(Communicator& communicator);
 
 }  // namespace mpixrma

@@ -5,12 +5,12 @@
 
 static int puts_seen, completions_seen, allocations_seen;
 
-int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin, int origin_count, MPI_Datatype origin_type, int rank, void* target,
-                  int target_count, MPI_Datatype target_type, MPI_Request* request, MPI_Comm* comm,
-                  const MPIX_RMA_Attributes* attributes) {
+int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin, int origin_count, MPI_Datatype origin_type, int rank,
+                  void* target, int target_count, MPI_Datatype target_type, MPI_Request* request,
+                  MPI_Comm* comm, const MPIX_RMA_Attributes* attributes) {
   puts_seen += op == MPIX_RMA_PUT;
-  return PMPIX_RMA_xfer(op, origin, origin_count, origin_type, rank, target, target_count, target_type, request, comm,
-                        attributes);
+  return PMPIX_RMA_xfer(op, origin, origin_count, origin_type, rank, target, target_count, target_type,
+                        request, comm, attributes);
 }
 
 int MPIX_RMA_Complete(MPI_Comm* comm, int rank) {
@@ -32,8 +32,8 @@ int main(int argc, char** argv) {
   void* bases[64];
   failed |= MPI_SUCCESS != MPIX_RMA_Allocate(sizeof(long), MPI_INFO_NULL, world, NULL, bases);
   for (long i = 1; i <= 10; ++i) {
-    failed |= MPI_SUCCESS != MPIX_RMA_xfer(MPIX_RMA_PUT, &i, 1, MPI_LONG, (rank + 1) % size, bases[(rank + 1) % size],
-                                           1, MPI_LONG, NULL, &world, NULL);
+    failed |= MPI_SUCCESS != MPIX_RMA_xfer(MPIX_RMA_PUT, &i, 1, MPI_LONG, (rank + 1) % size,
+                                           bases[(rank + 1) % size], 1, MPI_LONG, NULL, &world, NULL);
     failed |= MPI_SUCCESS != MPIX_RMA_Complete(&world, (rank + 1) % size);
   }
   MPI_Barrier(world);
@@ -41,6 +41,8 @@ int main(int argc, char** argv) {
   failed |= 10 != puts_seen || 10 != completions_seen || 1 != allocations_seen;
   failed |= MPI_SUCCESS != MPIX_RMA_Free(bases[rank], world);
   MPI_Finalize();
-  if (failed) fprintf(stderr, "seen: %d puts, %d completions, %d allocations\n", puts_seen, completions_seen, allocations_seen);
+  if (failed)
+    fprintf(stderr, "seen: %d puts, %d completions, %d allocations\n", puts_seen, completions_seen,
+            allocations_seen);
   return failed;
 }

@@ -62,7 +62,8 @@ static MPI_Count count_of(int variable) {
   }
   MPI_Count count = 0;
   const MPIX_RMA_Protocol protocol = (MPIX_RMA_Protocol)(MPIX_RMA_PROTOCOL_DIRECT + variable % protocols);
-  expect(MPIX_RMA_Statistics(MPI_COMM_WORLD, MPIX_ALL_RANKS, which, protocol, &count), MPI_SUCCESS, "statistics");
+  expect(MPIX_RMA_Statistics(MPI_COMM_WORLD, MPIX_ALL_RANKS, which, protocol, &count), MPI_SUCCESS,
+         "statistics");
   return count;
 }
 

@@ -98,7 +98,8 @@ TEST_F(ForkTest, a_child_that_calls_the_library_gets_errors) {
   auto const next = (rank_of_world() + 1) % size_;
   void* const there = bases_[static_cast<std::size_t>(next)];
   MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
-  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, next, MPI_LONG, world_, nullptr, &plan), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, next, MPI_LONG, world_, nullptr, &plan),
+            MPI_SUCCESS);
   long value = 5;
   ASSERT_EQ(MPIX_RMA_Plan_issue(plan, &value, 1, there, 1, nullptr), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&world_, MPIX_ALL_RANKS), MPI_SUCCESS);

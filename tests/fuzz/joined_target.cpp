@@ -54,7 +54,7 @@ bool joined(Input input) {
   if (!rest.empty()) std::memcpy(records.get(), rest.data(), rest.size());
   Input const given(records.get(), rest.size());
   return (mode & joined_replies_bit) != 0 ? read_records<wire::ReplyHeader>(given)
-                                 : read_records<wire::RequestHeader>(given);
+                                          : read_records<wire::RequestHeader>(given);
 }
 
 }  // namespace mpixrma::fuzz

@@ -117,7 +117,8 @@ bool Origin::submit(Transfer const& t, MPIX_RMA_Attributes& chosen) {
                      "xfer_rma");
     case 3: {
       MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
-      if (!require(MPIX_RMA_Plan_create(t.op, from, t.rank, to, comm_, &chosen, &plan), "plan created")) return false;
+      if (!require(MPIX_RMA_Plan_create(t.op, from, t.rank, to, comm_, &chosen, &plan), "plan created"))
+        return false;
       bool const issued = require(MPIX_RMA_Plan_issue(plan, t.origin, t.here.count, t.target, t.there.count,
                                                       chance(50) ? requests_.native() : nullptr),
                                   "planned xfer");

@@ -154,7 +154,8 @@ TEST_F(Shared, W1123_01_memory_of_all_ranks_is_loaded_and_stored) {
   MPI_Win_unlock_all(window);
 }
 
-/// Since MPI 4.1 also of windows of other flavours; size 0 where the memory cannot be accessed by load and store.
+/// Since MPI 4.1 also of windows of other flavours; size 0 where the memory cannot be accessed by load and
+/// store.
 TEST_F(Shared, W12_04_windows_of_other_flavours_may_be_shared) {
   Window const window(Flavour::allocate, 64, 8);
   MPI_Aint size = -1;
@@ -172,7 +173,8 @@ TEST_F(Shared, W12_04_windows_of_other_flavours_may_be_shared) {
   MPI_Win_lock_all(0, window);
   MPI_Barrier(world);
   long const value = 50 + rank_;
-  theirs != nullptr ? void(theirs[5] = value) : void(MPI_Put(&value, 1, MPI_LONG, next_, 5, 1, MPI_LONG, window));
+  theirs != nullptr ? void(theirs[5] = value)
+                    : void(MPI_Put(&value, 1, MPI_LONG, next_, 5, 1, MPI_LONG, window));
   MPI_Win_flush(next_, window);
   MPI_Win_sync(window);
   MPI_Barrier(world);

@@ -205,7 +205,8 @@ TEST_P(EachNotification, W126_14_in_epochs_of_passive_targets_alone) {
   MPI_Group_incl(everybody, 1, &next_, &targets);
   MPI_Win_post(sources, 0, window);
   MPI_Win_start(targets, 0, window);
-  EXPECT_EQ(class_of(MPIX_Accumulate_notify(&values[1], 1, MPI_DOUBLE, next_, at, 1, MPI_DOUBLE, MPI_SUM, 0, window)),
+  EXPECT_EQ(class_of(MPIX_Accumulate_notify(&values[1], 1, MPI_DOUBLE, next_, at, 1, MPI_DOUBLE, MPI_SUM, 0,
+                                            window)),
             MPI_ERR_RMA_SYNC);
   MPI_Win_complete(window);
   MPI_Win_wait(window);

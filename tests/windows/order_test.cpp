@@ -99,7 +99,8 @@ TEST_P(Order, E_03_a_flag_comes_after_the_data) {
     std::fill(data.begin(), data.end(), 100 * round + rank_);
     put(data.data(), longs, next_, window.at(next_, 0), window);
     MPIX_Win_order(next_, window);
-    MPI_Accumulate(&round, 1, MPI_LONG, next_, window.at(next_, bytes_of_longs), 1, MPI_LONG, MPI_REPLACE, window);
+    MPI_Accumulate(&round, 1, MPI_LONG, next_, window.at(next_, bytes_of_longs), 1, MPI_LONG, MPI_REPLACE,
+                   window);
     long const* const flag = window.base<long>() + longs;
     while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != round) {
       MPI_Win_flush_local(next_, window);

@@ -285,7 +285,8 @@ TEST_F(ArgumentAttacks, DatatypesMayBeFreedRightAfterTheCall) {
       MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
       bool const binds = random() % 2 == 0;
       if (binds) {
-        ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, type, right(), type, world, nullptr, &plan), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, type, right(), type, world, nullptr, &plan),
+                  MPI_SUCCESS);
         MPI_Type_free(&type);
         ASSERT_EQ(MPIX_RMA_Plan_issue(plan, values, 1, there, 1, nullptr), MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);

@@ -135,8 +135,8 @@ enum class UpdateCall { accumulate, get_accumulate, fetch_and_op, accumulate_one
 
 class AllTypes : public FlavourTest {
  protected:
-  int call(Window& window, UpdateCall which, Kind const& kind, MPI_Op op, Buffer const& origin, Buffer& result,
-           MPI_Aint at) {
+  int call(Window& window, UpdateCall which, Kind const& kind, MPI_Op op, Buffer const& origin,
+           Buffer& result, MPI_Aint at) {
     int const count = count_of(which);
     bool const reads = op != MPI_NO_OP;
     switch (which) {

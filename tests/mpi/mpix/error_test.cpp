@@ -49,8 +49,8 @@ TEST_F(Errors, arguments_give_their_classes) {
 /// The structure of a program that was compiled with fewer fields ends where its memory does.
 TEST_F(Errors, AttributesAreReadUpToTheFieldsThatAreSet) {
   auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  auto* const pages = static_cast<char*>(
-      mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* const pages =
+      static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(pages, MAP_FAILED);
   ASSERT_EQ(munmap(pages + page, page), 0);
   auto const ending_after = [&](std::size_t bytes, MPIX_RMA_Attributes const& whole) {
@@ -63,8 +63,9 @@ TEST_F(Errors, AttributesAreReadUpToTheFieldsThatAreSet) {
     MPIX_RMA_Attributes whole = attributes(MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_ORDERING);
     auto const* given = ending_after(offsetof(MPIX_RMA_Attributes, accumulate_op), whole);
     for (int i = 0; i < 2; ++i) {
-      EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &word, 1, MPI_LONG, 0, target, 1, MPI_LONG, nullptr, &world, given),
-                MPI_SUCCESS);
+      EXPECT_EQ(
+          MPIX_RMA_xfer(MPIX_RMA_PUT, &word, 1, MPI_LONG, 0, target, 1, MPI_LONG, nullptr, &world, given),
+          MPI_SUCCESS);
       EXPECT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &word, 1, MPI_LONG, nullptr, 0, reinterpret_cast<MPI_Aint>(target),
                              nullptr, &world, given),
                 MPI_SUCCESS);
@@ -76,9 +77,9 @@ TEST_F(Errors, AttributesAreReadUpToTheFieldsThatAreSet) {
     whole.set |= MPIX_RMA_ATTR_ACCUMULATE_OP;
     whole.accumulate_op = MPI_SUM;
     given = ending_after(offsetof(MPIX_RMA_Attributes, accumulate_scale), whole);
-    EXPECT_EQ(
-        MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &word, 1, MPI_LONG, 0, target, 1, MPI_LONG, nullptr, &world, given),
-        MPI_SUCCESS);
+    EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &word, 1, MPI_LONG, 0, target, 1, MPI_LONG, nullptr, &world,
+                            given),
+              MPI_SUCCESS);
   }
   EXPECT_EQ(munmap(pages, page), 0);
 }
@@ -337,12 +338,13 @@ TEST_F(Errors, handles_of_other_kinds_are_no_communicators) {
   MPI_Info_create(&info);
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Recv_init(base, 1, MPI_LONG, 0, 0, world, &request);
-  for (MPI_Comm comm : {disguised(window), disguised(group), disguised(info), disguised(request), disguised(MPI_LONG),
-                        disguised(MPI_SUM), disguised(MPI_ERRORS_RETURN), disguised(MPI_WIN_NULL)}) {
+  for (MPI_Comm comm :
+       {disguised(window), disguised(group), disguised(info), disguised(request), disguised(MPI_LONG),
+        disguised(MPI_SUM), disguised(MPI_ERRORS_RETURN), disguised(MPI_WIN_NULL)}) {
     void* mine = nullptr;
     int count = 0;
-    EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr,
-                                     &comm, nullptr)),
+    EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE,
+                                     nullptr, &comm, nullptr)),
               MPI_ERR_COMM);
     EXPECT_EQ(class_of(MPIX_RMA_Complete(&comm, 0)), MPI_ERR_COMM);
     EXPECT_EQ(class_of(MPIX_RMA_Fence(&comm, 0)), MPI_ERR_COMM);

@@ -46,7 +46,8 @@ class Freed : public ::testing::Test {
 TEST_F(Freed, a_bound_handle_does_not_take_the_next_communicator_for_its_own) {
   MPI_Comm comm = duplicate();
   MPIX_RMA_Plan bound = MPIX_RMA_PLAN_NULL;
-  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, comm, nullptr, &bound), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, comm, nullptr, &bound),
+            MPI_SUCCESS);
   for (int i = 0; i < 2; ++i)
     EXPECT_EQ(MPIX_RMA_Plan_issue(bound, &value_, 1, there(), 1, nullptr), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);

@@ -234,7 +234,8 @@ TEST_F(LargeCount, a_bound_transfer_that_has_found_its_way_refuses_them_too) {
   long values[] = {5, 5};
   char* const target = there(Memory::allocated);
   MPIX_RMA_Plan handle = MPIX_RMA_PLAN_NULL;
-  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, next_, MPI_LONG, world, nullptr, &handle), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, next_, MPI_LONG, world, nullptr, &handle),
+            MPI_SUCCESS);
   for (int i = 0; i < 2; ++i)
     ASSERT_EQ(MPIX_RMA_Plan_issue_c(handle, values, 1, target, 1, nullptr), MPI_SUCCESS);
   values[0] = 77;

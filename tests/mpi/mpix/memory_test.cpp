@@ -89,7 +89,9 @@ TEST_F(CommunicatableMemoryCalls, ListTheSegmentsOfARank) {
   MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, world);
   int const next = (memory_.rank() + 1) % memory_.size();
   auto const segments = segments_of(next);
-  auto const address = [](MPIX_RMA_Segment const& segment) { return reinterpret_cast<std::intptr_t>(segment.base); };
+  auto const address = [](MPIX_RMA_Segment const& segment) {
+    return reinterpret_cast<std::intptr_t>(segment.base);
+  };
   for (std::size_t i = 1; i < segments.size(); ++i)
     ASSERT_LE(address(segments[i - 1]) + segments[i - 1].size, address(segments[i]));
   auto const find = [&](std::intptr_t base) { return std::ranges::lower_bound(segments, base, {}, address); };

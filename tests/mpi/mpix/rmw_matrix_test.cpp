@@ -1,5 +1,5 @@
-/// Every read-modify-write operation on every datatype, one element and many, against a reference. By default each
-/// in one kind of memory, which is another one for the next; in the long run in every kind.
+/// Every read-modify-write operation on every datatype, one element and many, against a reference. By default
+/// each in one kind of memory, which is another one for the next; in the long run in every kind.
 #include <algorithm>
 #include <complex>
 #include <random>

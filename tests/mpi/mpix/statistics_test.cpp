@@ -45,9 +45,11 @@ int path_to(bool neighbour) {
 
 constexpr int protocols = 5;
 
-MPI_Count statistic(int rank, MPIX_RMA_Statistic which, int protocol = MPIX_RMA_PROTOCOL_ALL, MPI_Comm comm = world) {
+MPI_Count statistic(int rank, MPIX_RMA_Statistic which, int protocol = MPIX_RMA_PROTOCOL_ALL,
+                    MPI_Comm comm = world) {
   MPI_Count value = -1;
-  EXPECT_EQ(MPIX_RMA_Statistics(comm, rank, which, static_cast<MPIX_RMA_Protocol>(protocol), &value), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Statistics(comm, rank, which, static_cast<MPIX_RMA_Protocol>(protocol), &value),
+            MPI_SUCCESS);
   return value;
 }
 
@@ -76,7 +78,9 @@ Counts counts_of(int rank, MPI_Comm comm = world) {
 /// for.
 void await_key(int rank, char* target) {
   char byte = 0;
-  auto const by_key = [=] { return statistic(rank, MPIX_RMA_STATISTIC_OPERATIONS, MPIX_RMA_PROTOCOL_NETWORK); };
+  auto const by_key = [=] {
+    return statistic(rank, MPIX_RMA_STATISTIC_OPERATIONS, MPIX_RMA_PROTOCOL_NETWORK);
+  };
   for (MPI_Count const before = by_key(); by_key() == before;)
     ASSERT_EQ(transfer(MPIX_RMA_GET, &byte, 1, MPI_CHAR, rank, target, MPIX_RMA_ATTR_BLOCKING), MPI_SUCCESS);
 }
@@ -123,7 +127,8 @@ void put_with_request(int rank, char* target) {
 
 void put_planned(int rank, char* target) {
   MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
-  EXPECT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, rank, MPI_DOUBLE, world, nullptr, &plan), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, rank, MPI_DOUBLE, world, nullptr, &plan),
+            MPI_SUCCESS);
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(MPIX_RMA_Plan_issue(plan, doubles, 2, target, 2, nullptr), MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);
@@ -218,7 +223,8 @@ TEST(Statistics, sum_over_the_ranks_of_any_communicator) {
     operations += all.operations[path];
   }
   EXPECT_GE(operations, 1);
-  EXPECT_EQ(statistic(MPIX_ALL_RANKS, MPIX_RMA_STATISTIC_OPERATIONS, MPIX_RMA_PROTOCOL_ALL, reversed), operations);
+  EXPECT_EQ(statistic(MPIX_ALL_RANKS, MPIX_RMA_STATISTIC_OPERATIONS, MPIX_RMA_PROTOCOL_ALL, reversed),
+            operations);
   for (int path : {MPIX_RMA_PROTOCOL_ALL, MPIX_RMA_PROTOCOL_DIRECT})
     EXPECT_EQ(statistic(0, MPIX_RMA_STATISTIC_COUNTED, path), direct_is_counted() ? 1 : 0);
   EXPECT_EQ(statistic(0, MPIX_RMA_STATISTIC_COUNTED, MPIX_RMA_PROTOCOL_MESSAGE), 1);
@@ -241,7 +247,8 @@ TEST(Statistics, messages_that_were_sent_are_those_that_were_executed) {
     sent[static_cast<std::size_t>(rank)] = statistic(rank, MPIX_RMA_STATISTIC_MESSAGES_SENT);
   MPI_Alltoall(sent.data(), 1, MPI_COUNT, arrived.data(), 1, MPI_COUNT, world);
   for (int rank = 0; rank < memory.size(); ++rank)
-    EXPECT_EQ(statistic(rank, MPIX_RMA_STATISTIC_MESSAGES_EXECUTED), arrived[static_cast<std::size_t>(rank)]) << rank;
+    EXPECT_EQ(statistic(rank, MPIX_RMA_STATISTIC_MESSAGES_EXECUTED), arrived[static_cast<std::size_t>(rank)])
+        << rank;
   bool const only_messages = parameter("path", "auto") == "message";
   if (only_messages) {
     EXPECT_GE(sent[0], 4);

@@ -179,8 +179,7 @@ TEST_F(Guests, ChangeOfModeChangesRights) {
     own.unlock_soon(window, 1, 0);
     guest.go_on();
     guest.await();
-    EXPECT_FALSE(try_lock(own, window, engine::LockMode::exclusive))
-        << "the guest still has a right to read";
+    EXPECT_FALSE(try_lock(own, window, engine::LockMode::exclusive)) << "the guest still has a right to read";
     chmod(0600);
     EXPECT_TRUE(try_lock(own, window, engine::LockMode::exclusive));
     guest.go_on();
