@@ -135,7 +135,12 @@ TEST_F(Handover, GuestsHaveAShareOfTheSessionsThatWait) {
   std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
   EXPECT_TRUE(eventually([&] { return server.show(grant).at("sessions") == 0; }));
   stop_process(process);
-  Attack const first(owner, [&] { return std::make_shared<Sessions>(server.address(), in_flight, open()); });
+  Attack const first(owner, [&] {
+    auto sessions = std::make_shared<Sessions>(server.address(), in_flight, open());
+    // A user's requests are served one after the other: the sessions are in flight when this is answered.
+    Sessions question(server.address(), 1, {{"op", "show"}, {"grant", grant.grant}});
+    return question.have_answers(1, "") ? sessions : nullptr;
+  });
   EXPECT_TRUE(eventually([&] { return connections_of_all() == in_flight + 1; }));
   Attack const attack(guest, [&] {
     auto sessions =
