@@ -97,6 +97,19 @@ class Channel final : public MessageHandler {
     return drive();
   }
 
+  /// Drives the channel until `done()` returns true. With the lock held, which other threads acquire in
+  /// between.
+  template <typename Predicate>
+  void drive_until(std::unique_lock<std::mutex>& held, Predicate done) {
+    if (done()) return;
+    do {
+      drive_waiting();
+      held.unlock();
+      held.lock();
+    } while (!done());
+    leave();
+  }
+
   /// Called by issuing threads, which thereby poll often enough for the agent to leave the messages to them.
   /// An operation added to a batch (`joined`) does not trigger a poll each time.
   void drive_issuing(bool joined) {

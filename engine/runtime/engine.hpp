@@ -369,8 +369,6 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   std::optional<Issued> issue_network_at_address(Peer& peer, RmaOp const& transfer, std::uint64_t after,
                                                  std::unique_lock<std::mutex>& held);
   static void wait_for_network(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
-  template <typename Predicate>
-  static void drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done);
   void ask_for_key(Peer& peer, RmaOp const& operation) noexcept;
   bool is_complete(Peer& peer, std::uint64_t sequence);
   void wait_for_joint_fence(Peer const* next);

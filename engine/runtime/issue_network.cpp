@@ -8,22 +8,9 @@
 
 namespace mpixrma::engine {
 
-/// Waits with the lock of the peer's channel held, which other threads acquire in between.
-template <typename Predicate>
-void Engine::drive_until(Peer& peer, std::unique_lock<std::mutex>& held, Predicate done) {
-  if (done()) return;
-  Channel& channel = channel_of(peer);
-  do {
-    channel.drive_waiting();
-    held.unlock();
-    held.lock();
-  } while (!done());
-  channel.leave();
-}
-
 /// Waits until every operation by UCX put and get up to `number` has ended.
 void Engine::wait_for_network(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
-  drive_until(peer, held, [&] { return NetworkProtocol::reached(peer, number); });
+  channel_of(peer).drive_until(held, [&] { return NetworkProtocol::reached(peer, number); });
 }
 
 /// Issues once the message `after` is executed. nullopt: the path does not apply.
@@ -42,8 +29,8 @@ std::optional<Issued> Engine::issue_network_at_address(Peer& peer, RmaOp const& 
   if (NetworkProtocol::find_key(peer, transfer) == nullptr) return std::nullopt;
   // Messages that must be executed before this operation take another path.
   MessageStream const& stream = peer.state().messages;
-  drive_until(peer, held,
-              [&] { return !stream.suspended && channel_of(peer).message_protocol.await(peer, after); });
+  Channel& channel = channel_of(peer);
+  channel.drive_until(held, [&] { return !stream.suspended && channel.message_protocol.await(peer, after); });
   // While the lock was released, the key may have been revoked or the connection lost.
   RemoteKey* const key = NetworkProtocol::find_key(peer, transfer);
   RemoteExposure* const exposure = NetworkProtocol::find_exposure(peer, transfer);
@@ -81,53 +68,6 @@ void Engine::ask_for_key(Peer& peer, RmaOp const& operation) noexcept try {
 } catch (std::bad_alloc const&) {
   state_->log.write(LogLevel::error, "no memory to ask process %llx for a key",
                     static_cast<unsigned long long>(peer.process()));
-}
-
-/// Asks the peer's agent, and waits for the answer.
-Status Engine::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer) {
-  std::unique_lock held(channel_of(peer).lock);
-  MessageProtocol& path = channel_of(peer).message_protocol;
-  Outstanding* const question = path.find_segment(peer, address);
-  if (question == nullptr) return Status::unreachable;
-  drive_until(peer, held, [&] { return !question->live; });
-  std::optional<wire::SegmentReply> const found = question->segment;
-  path.release(*question);
-  if (!found) return Status::transport;
-  *answer = *found;
-  return Status::ok;
-}
-
-Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
-  if (peer.state().same_host) {
-    RemoteSegments::Found found;
-    if (!peer.state().segments->find(address, &found)) return Status::bad_address;
-    *info = {found.base, found.length};
-    return Status::ok;
-  }
-  wire::SegmentReply answer{};
-  if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
-  if (answer.is_gap != 0) return Status::bad_address;
-  *info = {answer.base, answer.length};
-  return Status::ok;
-}
-
-Status Engine::list_segments(Peer& peer, std::vector<SegmentInfo>* out) {
-  if (peer.state().same_host) {
-    peer.state().segments->list([out](PublishedRange const& range) {
-      out->push_back({range.base, range.length});
-    });
-    std::ranges::sort(*out, {}, &SegmentInfo::base);
-    return Status::ok;
-  }
-  // The answer for an address between segments has the range up to the next one.
-  for (RemoteAddress address = 0;;) {
-    wire::SegmentReply answer{};
-    if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;
-    if (answer.is_gap == 0) out->push_back({answer.base, answer.length});
-    RemoteAddress const next = answer.base + answer.length;
-    if (next <= address) return Status::ok;  // the end of the address space
-    address = next;
-  }
 }
 
 }  // namespace mpixrma::engine
