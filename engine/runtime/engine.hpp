@@ -24,7 +24,6 @@
 #include "engine/op/operation.hpp"
 #include "engine/op/statistics.hpp"
 #include "engine/origin/peer.hpp"
-#include "engine/proto/remainder.hpp"
 #include "engine/sync/lock.hpp"
 #include "engine/sync/lock_clock.hpp"
 #include "engine/sync/shared_lock.hpp"
@@ -35,8 +34,6 @@ struct mpix_engine {};
 
 namespace mpixrma::engine {
 
-struct TargetAccess;
-struct Predecessors;
 struct Footprint;
 struct IssuedTo;
 struct MemoryRights;
@@ -47,7 +44,7 @@ enum class Rights : std::uint32_t;
 namespace wire {
 struct SegmentReply;
 enum class ReleaseKind : std::uint8_t;
-}
+}  // namespace wire
 
 /// Returns a text such as "a put" or "an accumulate".
 MPIX_ENGINE_API char const* name_of(OperationKind kind) noexcept;
@@ -307,6 +304,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   bool counts_direct() const noexcept;
 
  private:
+  friend class Dispatch;
   struct State;
 
   void wait_step(unsigned spins);
@@ -338,38 +336,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   Status look_at(void const* base, std::size_t bytes, MemoryRights* found) const;
   Status attach(void* base, std::size_t bytes, PeerAccess access, MemoryRights* found);
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused);
-  bool direct_piecewise(Peer& peer, RmaOp const& operation, Status* refused);
-  void count(Peer& peer, Path path, RmaOp const& operation) noexcept;
-  std::optional<Status> issue_direct(Peer& peer, RmaOp const& operation, RemoteAddress begin,
-                                     std::size_t bytes);
-  bool reaches_across(Peer& peer, RmaOp const& operation) noexcept;
-  bool moves_across(Peer& peer, RmaOp const& operation) noexcept;
-  bool needs_message(Peer& peer, RmaOp const& operation, RemoteAddress begin, std::size_t bytes);
-  void wait_for_overlapping(Peer& peer, TargetAccess const& access);
-  bool keeps_accesses(Peer& peer, Guarantee guarantees) const noexcept;
-  Predecessors predecessors_of(Peer& peer, Guarantee guarantees, TargetAccess const& access);
-  void note_access(Peer& peer, Guarantee guarantees, TargetAccess const& access, Path path,
-                   Issued const& issued) const noexcept;
-  std::optional<Status> issue_across(Peer& peer, RmaOp const& operation, bool held);
-  std::optional<Status> issue_ring(Peer& peer, RmaOp const& operation, bool held, bool across,
-                                   std::vector<DataRange>* left);
-  Status issue_held(Peer& peer, RmaOp const& operation);
-  Status issue_left(Peer& peer, RmaOp const& operation, RmaOp const& named, bool held,
-                    std::span<DataRange const> left);
-  Status resolve(Peer& peer, RmaOp* operation);
-  Status look_again(Peer& peer, RmaOp const& named);
-  std::optional<Status> issue_local(Peer& peer, RmaOp const& operation, RmaOp const& named);
-  std::optional<Status> issue_here(Peer& peer, RmaOp const& operation);
-  Issued issue_message(Peer& peer, RmaOp const& operation);
   Issued notify(Peer& peer, RmaOp const& done);
-  std::optional<Issued> issue_network(Peer& peer, RmaOp const& transfer, std::uint64_t after,
-                                      std::unique_lock<std::mutex>& held);
-  std::optional<Issued> issue_network_at_exposure(Peer& peer, RmaOp const& transfer, std::uint64_t after,
-                                                  std::unique_lock<std::mutex>& held);
-  std::optional<Issued> issue_network_at_address(Peer& peer, RmaOp const& transfer, std::uint64_t after,
-                                                 std::unique_lock<std::mutex>& held);
-  static void wait_for_network(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held);
-  void ask_for_key(Peer& peer, RmaOp const& operation) noexcept;
   bool is_complete(Peer& peer, std::uint64_t sequence);
   void wait_for_joint_fence(Peer const* next);
   Status ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer);

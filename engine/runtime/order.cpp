@@ -35,6 +35,15 @@ void Engine::wait_for_puts_to_self() {
   });
 }
 
+/// Waits until another operation may be queued for the peer.
+void Engine::wait_for_room(Peer& peer) {
+  Channel& channel = channel_of(peer);
+  wait_until(peer, [&] {
+    std::lock_guard const held(channel.lock);
+    return !channel.message_protocol.is_full(peer);
+  });
+}
+
 template <typename Hold>
 void Engine::acquire(Hold& hold) {
   // Most holders release soon; some wait for messages that this process must handle.

@@ -98,11 +98,12 @@ struct Engine::State {
   std::atomic<bool> counts_direct;
 };
 
-/// Counts an operation that was not rejected.
-inline void Engine::count(Peer& peer, Path path, RmaOp const& operation) noexcept {
-  if (!operation.is_notification) peer.state().traffic.add_operation(path, operation.target_layout.size());
-}
-
 inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; }
+
+/// Waits until every operation by UCX put and get up to `number` has ended, with the lock of the peer's
+/// channel held, which other threads acquire in between.
+inline void wait_for_network(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
+  channel_of(peer).drive_until(held, [&] { return NetworkProtocol::reached(peer, number); });
+}
 
 }  // namespace mpixrma::engine

@@ -1,13 +1,11 @@
-/// Engine: messages of an operation for which this process holds the target's stripes.
+/// Message protocol: messages of an operation for which this process holds the target's stripes.
 #include <algorithm>
 #include <mutex>
 #include <span>
 
 #include "engine/op/kernel/whole_elements.hpp"
-#include "engine/proto/remainder.hpp"
 #include "engine/runtime/blocking_completion.hpp"
-#include "engine/runtime/engine.hpp"
-#include "engine/runtime/state.hpp"
+#include "engine/runtime/dispatch.hpp"
 
 namespace mpixrma::engine {
 
@@ -19,12 +17,14 @@ std::size_t whole_part(RmaOp const& operation, std::size_t bytes) noexcept {
 
 }  // namespace
 
-/// Sends the operation part by part and waits for each part; its messages overtake all others, so that
-/// messages that wait for the stripes, here or at the peer, do not block them.
-Status Engine::issue_held(Peer& peer, RmaOp const& operation) {
-  Channel& channel = channel_of(peer);
+/// Waits for each part. The messages overtake all others, so that messages that wait for the stripes, here or
+/// at the peer, do not block them.
+Status message::execute_ahead(Dispatch& dispatch) {
+  RmaOp const& operation = dispatch.named();
+  Engine& engine = dispatch.engine();
+  Channel& channel = dispatch.channel();
   // An update may have two operands.
-  std::size_t const most = whole_part(operation, state_->config.fragment_bytes / 2);
+  std::size_t const most = whole_part(operation, dispatch.config().fragment_bytes / 2);
   std::size_t const total = operation.target_layout.size();
   for (std::size_t done = 0; done < total; done += most) {
     DataRange const range{done, std::min(most, total - done)};
@@ -33,15 +33,15 @@ Status Engine::issue_held(Peer& peer, RmaOp const& operation) {
     RmaOp awaited = part.operation();
     awaited.completion = &end;
     Issued issued;
-    wait_until(peer, [&] {
+    engine.wait_until(dispatch.peer(), [&] {
       std::lock_guard const held(channel.lock);
-      if (peer.state().messages.suspended) return false;
-      issued = channel.message_protocol.issue_ahead(peer, awaited);
+      if (dispatch.peer_state().messages.suspended) return false;
+      issued = channel.message_protocol.issue_ahead(dispatch.peer(), awaited);
       channel.answer_itself();
       return true;
     });
     if (failed(issued.status)) return issued.status;
-    wait_until(peer, [&] { return end.has_come.load(std::memory_order_acquire); });
+    engine.wait_until(dispatch.peer(), [&] { return end.has_come.load(std::memory_order_acquire); });
     if (failed(end.status)) return end.status;
   }
   return Status::ok;

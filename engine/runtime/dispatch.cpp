@@ -1,0 +1,164 @@
+#include "engine/runtime/dispatch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/runtime/blocking_completion.hpp"
+#include "engine/sync/footprint.hpp"
+
+namespace mpixrma::engine {
+
+namespace {
+
+/// In the order in which they are tried.
+constexpr std::array protocols{
+    Protocol{Path::direct, Stage::at_once, &direct::suits, &direct::issue},
+    Protocol{Path::ring, Stage::at_once, &ring::suits, &ring::issue},
+    Protocol{Path::cross_memory, Stage::at_once, &cross_memory::suits, &cross_memory::issue},
+    Protocol{Path::network, Stage::in_stream, &network::suits, &network::issue},
+    Protocol{Path::message, Stage::in_stream, &message::suits, &message::issue},
+};
+static_assert(protocols.size() == path_count);
+
+}  // namespace
+
+Dispatch::Range Dispatch::target() const noexcept {
+  Extent const extent = operation_->target_layout.extent();
+  return {operation_->target + static_cast<std::uint64_t>(extent.begin),
+          static_cast<std::size_t>(extent.end - extent.begin)};
+}
+
+Status Dispatch::find_segment() const {
+  auto const [begin, bytes] = target();
+  RemoteSegments::Found found;
+  if (!peer_state().segments->find(begin, &found)) return Status::bad_address;
+  return bytes > found.length - (begin - found.base) ? Status::overrun : Status::ok;
+}
+
+/// Replaces an exposure of the peer, on this host, and an offset by the address, and validates the counter.
+Status Dispatch::resolve(RmaOp* operation) const {
+  RemoteSegments const& segments = *peer_state().segments;
+  Exposure exposure;
+  ExposedMemory const named = std::exchange(operation->exposed, {});
+  if (named.target != ExposureId::none) {
+    if (!segments.find(named.target, &exposure)) return Status::stale_exposure;
+    Status const status =
+        exposure.permits(operation->target, operation->target_layout.extent(), rights_for(*operation));
+    if (failed(status)) return status;
+    operation->target += exposure.base;
+  }
+  if (named.notify == ExposureId::none) return Status::ok;
+  return segments.find(named.notify, &exposure) ? exposure.permits_counter(operation->notify)
+                                                : Status::stale_exposure;
+}
+
+/// Revalidates the exposures. Addresses need no validation.
+Status Dispatch::resolve_again() const {
+  if (!named_.exposed.is_named()) return Status::ok;
+  RmaOp again = named_;
+  return resolve(&again);
+}
+
+/// Counts an operation that was not rejected.
+void Dispatch::count(Path path, Issued const& issued) noexcept {
+  if (failed(issued.status) || named_.is_notification) return;
+  if (path == Path::direct && !engine_.counts_direct()) return;
+  peer_state().traffic.add_operation(path, named_.target_layout.size());
+}
+
+/// Issues the operation by the first protocol of the stage that can execute it.
+std::optional<Issued> Dispatch::first_of(Stage stage) {
+  for (Protocol const& protocol : protocols) {
+    if (protocol.stage != stage) continue;
+    if (auto const issued = protocol.issue(*this)) {
+      count(protocol.path, *issued);
+      return issued;
+    }
+    if (!left_.empty()) return execute_left();
+  }
+  return std::nullopt;
+}
+
+/// Whether no other protocol can execute the operation while messages are in flight. Stripes are not
+/// considered, because the other protocols check again.
+bool Dispatch::needs_message() {
+  return std::ranges::none_of(protocols, [this](Protocol const& protocol) {
+    return protocol.stage == Stage::at_once && protocol.suits(*this);
+  });
+}
+
+std::optional<Issued> Dispatch::issue_at_once() {
+  if (!named_.exposed.is_named()) return issue_resolved();
+  RmaOp resolved = named_;
+  if (Status const status = resolve(&resolved); failed(status)) return Issued{status, true, 0};
+  operation_ = &resolved;
+  auto const issued = issue_resolved();
+  operation_ = &named_;
+  return issued;
+}
+
+std::optional<Issued> Dispatch::issue_resolved() {
+  engine_.wait_for_held_stores(peer_);
+  auto const [begin, bytes] = target();
+  if (begin + bytes < begin) return Issued{Status::bad_address, true, 0};
+  if (has(named_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages()) {
+    // A message keeps its place behind the earlier ones; every other protocol would overtake them.
+    if (needs_message()) return std::nullopt;
+    wait_for_overlapping();
+  }
+  Footprint const footprint = footprint_of(*operation_, peer_.stripes()->modes);
+  Holds const holds = engine_.hold(peer_, footprint);
+  holds_target_ = !footprint.target.empty();
+  if (Status const status = resolve_again(); failed(status)) return Issued{status, true, 0};  // after a wait
+  auto const issued = first_of(Stage::at_once);
+  holds_target_ = false;
+  return issued;
+}
+
+/// Executes the parts of the operation that a protocol has left.
+std::optional<Issued> Dispatch::execute_left() {
+  Remainder const rest(*operation_, left_);
+  Remainder const named_rest(named_, left_);
+  Dispatch remaining(engine_, peer_, named_rest.operation());
+  remaining.operation_ = &rest.operation();
+  remaining.holds_target_ = holds_target_;
+  if (cross_memory::permits(remaining)) {
+    if (auto const issued = cross_memory::transfer(remaining)) {
+      remaining.count(Path::cross_memory, *issued);
+      return issued;
+    }
+    if (!remaining.left_.empty()) return remaining.execute_left();
+  }
+  if (holds_target_) {
+    Issued const issued{message::execute_ahead(remaining), true, 0};
+    remaining.count(Path::message, issued);
+    return issued;
+  }
+  RmaOp awaited = named_rest.operation();
+  BlockingCompletion end;
+  awaited.completion = &end;
+  awaited.guarantees = awaited.guarantees | Guarantee::remote_completion;
+  Issued const issued = Dispatch(engine_, peer_, awaited).issue_in_stream();
+  if (failed(issued.status) || issued.complete) return Issued{issued.status, true, 0};
+  engine_.wait_until(peer_, [&] { return end.has_come.load(std::memory_order_acquire); });
+  return Issued{end.status, true, 0};
+}
+
+Issued Dispatch::issue_in_stream() {
+  engine_.wait_for_room(peer_);
+  engine_.wait_for_lock_in_stream(peer_, named_.target_layout, named_.guarantees);
+  // Before the lock, because a thread that waits for stripes must let messages through.
+  StripeHold origin = engine_.hold_origin(peer_, footprint_of(named_));
+  std::unique_lock held(channel().lock);
+  // UCX puts and gets have no position in the stream of messages: they must end before their successors
+  // start.
+  Stream stream{held, predecessors(), origin};
+  wait_for_network(peer_, stream.before.network, held);
+  stream_ = &stream;
+  Issued const issued = *first_of(Stage::in_stream);  // a message is always possible
+  stream_ = nullptr;
+  return issued;
+}
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,158 @@
+/// The protocols, and the choice of one of them for an operation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/op/operation.hpp"
+#include "engine/op/statistics.hpp"
+#include "engine/origin/peer.hpp"
+#include "engine/proto/remainder.hpp"
+#include "engine/proto/target_access.hpp"
+#include "engine/runtime/engine.hpp"
+#include "engine/runtime/state.hpp"
+#include "engine/sync/stripes.hpp"
+
+namespace mpixrma::engine {
+
+class Dispatch;
+
+/// When a protocol executes an operation.
+enum class Stage : std::uint8_t {
+  at_once,   ///< during the call, on a process of this host; it would overtake messages in flight
+  in_stream  ///< as a message, or after the messages that precede it, under the channel's lock
+};
+
+/// A row of the table of protocols (dispatch.cpp).
+struct Protocol {
+  Path path;
+  Stage stage;
+  /// Whether the protocol can execute the operation now. Without effects, but for a mapping.
+  bool (*suits)(Dispatch&);
+  /// Executes or starts the operation. Returns nullopt if the protocol cannot: then nothing is done, or only
+  /// what is missing from Dispatch::left(), if that is not empty.
+  std::optional<Issued> (*issue)(Dispatch&);
+};
+
+/// The entries of the table, each in a file of its own.
+namespace direct {
+bool suits(Dispatch& dispatch);
+std::optional<Issued> issue(Dispatch& dispatch);
+}  // namespace direct
+namespace ring {
+bool suits(Dispatch& dispatch);
+std::optional<Issued> issue(Dispatch& dispatch);
+}  // namespace ring
+namespace cross_memory {
+bool suits(Dispatch& dispatch);
+std::optional<Issued> issue(Dispatch& dispatch);
+/// Whether the kernel can transfer the data, even if another protocol is faster.
+bool permits(Dispatch& dispatch) noexcept;
+/// issue() without suits().
+std::optional<Issued> transfer(Dispatch& dispatch);
+}  // namespace cross_memory
+namespace network {
+bool suits(Dispatch& dispatch);
+std::optional<Issued> issue(Dispatch& dispatch);
+}  // namespace network
+namespace message {
+bool suits(Dispatch& dispatch);
+std::optional<Issued> issue(Dispatch& dispatch);
+/// Executes the operation part by part, in messages that overtake all others: for an operation for which this
+/// process holds the target's stripes.
+Status execute_ahead(Dispatch& dispatch);
+}  // namespace message
+
+/// An operation while its protocol is chosen.
+class Dispatch {
+ public:
+  Dispatch(Engine& engine, Peer& peer, RmaOp const& operation) noexcept
+      : engine_(engine), state_(*engine.state_), peer_(peer), named_(operation), operation_(&operation) {}
+  Dispatch(Dispatch const&) = delete;
+  Dispatch& operator=(Dispatch const&) = delete;
+
+  /// Executes the operation, on a process of this host, by the first protocol that can do so without a
+  /// message; nullopt if there is none.
+  std::optional<Issued> issue_at_once();
+  /// Issues it in the stream of messages.
+  Issued issue_in_stream();
+
+  // The following functions are for protocols.
+
+  /// The operation as it was issued.
+  RmaOp const& named() const noexcept { return named_; }
+  /// The operation with an address for its target, on a process of this host.
+  RmaOp const& operation() const noexcept { return *operation_; }
+  Peer& peer() const noexcept { return peer_; }
+  PeerState& peer_state() const noexcept { return peer_.state(); }
+  Channel& channel() const noexcept { return channel_of(peer_); }
+  Engine& engine() const noexcept { return engine_; }
+  mpix_engine_config const& config() const noexcept { return state_.config; }
+  bool may_use(mpix_engine_path path) const noexcept { return state_.may_use(path); }
+
+  /// The memory of the target that the operation accesses: `bytes` bytes from `begin` on.
+  struct Range {
+    RemoteAddress begin;
+    std::size_t bytes;
+  };
+  Range target() const noexcept;
+  /// Whether this process holds the stripes of the target that the guarantees require.
+  bool holds_target() const noexcept { return holds_target_; }
+  /// Whether every message to the target has been executed.
+  bool follows_all_messages() const noexcept {
+    // Acquire: pairs with the release of the thread that has received the reply.
+    return peer_state().messages.executed.load(std::memory_order_acquire) >= peer_.newest();
+  }
+  /// As Engine::map_range.
+  std::byte* map(RemoteAddress begin, std::size_t bytes, Status* refused) {
+    return engine_.map_range(peer_, begin, bytes, refused);
+  }
+  /// Returns the segment that contains the target's memory: bad_address if none contains its first byte,
+  /// overrun if the segment ends before the memory does.
+  Status find_segment() const;
+  /// Executes requests in the own ring, while this process waits for an answer in another's.
+  void serve_ring() { state_.channels.take_from_ring(); }
+  /// Parts that a protocol has begun to execute and must leave to others.
+  std::vector<DataRange>& left() noexcept { return left_; }
+
+  /// The conditions of an operation in the stream.
+  struct Stream {
+    std::unique_lock<std::mutex>& held;  ///< of the channel
+    Predecessors before;
+    StripeHold& origin;  ///< stripes of the origin, for the duration of the operation
+  };
+  Stream& stream() noexcept { return *stream_; }
+  bool network_is_usable() const noexcept { return state_.network_usable && !peer_state().same_host; }
+  /// Records the operation for those that must not overtake it. Under the channel's lock, which was not
+  /// released since it was issued.
+  void note_access(Path path, Issued const& issued) const noexcept;
+  /// Asks the target for the key without which the operation could not use the network. Nothing waits for
+  /// the answer: until it has arrived, operations are messages. Under the channel's lock.
+  void ask_for_key() noexcept;
+
+ private:
+  std::optional<Issued> issue_resolved();
+  std::optional<Issued> execute_left();
+  std::optional<Issued> first_of(Stage stage);
+  bool needs_message();
+  Status resolve(RmaOp* operation) const;
+  Status resolve_again() const;
+  void count(Path path, Issued const& issued) noexcept;
+  bool keeps_accesses() const noexcept;
+  void wait_for_overlapping();
+  Predecessors predecessors() const;
+
+  Engine& engine_;
+  Engine::State& state_;
+  Peer& peer_;
+  RmaOp const& named_;
+  RmaOp const* operation_;
+  bool holds_target_ = false;
+  std::vector<DataRange> left_;
+  Stream* stream_ = nullptr;
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,56 @@
+/// Dispatch: order of operations on overlapping memory of a peer, by any protocols.
+#include <algorithm>
+#include <memory>
+
+#include "engine/origin/recent_accesses.hpp"
+#include "engine/runtime/dispatch.hpp"
+
+namespace mpixrma::engine {
+
+/// Only if an operation can overtake messages.
+bool Dispatch::keeps_accesses() const noexcept {
+  return has(named_.guarantees, Guarantee::overlap_ordered) &&
+         (peer_state().same_host || state_.network_usable);
+}
+
+/// Waits for the messages that an operation by a protocol of Stage::at_once would overtake.
+void Dispatch::wait_for_overlapping() {
+  std::uint64_t last = 0;
+  {
+    std::lock_guard const held(channel().lock);
+    auto const& accesses = peer_state().messages.accesses;
+    if (accesses != nullptr) last = accesses->newest_conflict(access_of(named_));
+  }
+  if (last != 0) engine_.wait_until(peer_, [&] { return engine_.finished(peer_, last); });
+}
+
+/// Returns the predecessors of the operation in the stream. Under the channel's lock.
+Predecessors Dispatch::predecessors() const {
+  MessageStream& stream = peer_state().messages;
+  NetworkState const& network = peer_state().network();
+  Predecessors before{stream.fence, network.fence};
+  if (has(named_.guarantees, Guarantee::ordered)) {
+    before.message = std::max(before.message, stream.ordered);
+    before.network = std::max(before.network, network.newest_ordered);
+  }
+  if (keeps_accesses()) {
+    TargetAccess const access = access_of(named_);
+    if (stream.accesses == nullptr) stream.accesses = std::make_unique<RecentAccesses>();
+    before.message = std::max(before.message, stream.accesses->newest_conflict(access));
+    before.network = std::max(before.network, network.accesses.newest_conflict(access));
+  }
+  return before;
+}
+
+void Dispatch::note_access(Path path, Issued const& issued) const noexcept {
+  if (failed(issued.status) || !keeps_accesses()) return;
+  TargetAccess const access = access_of(named_);
+  if (path == Path::network) {
+    NetworkState& network = *peer_state().network_if_any();
+    network.accesses.note(access, network.issued);
+  } else {
+    peer_state().messages.accesses->note(access, issued.sequence);
+  }
+}
+
+}  // namespace mpixrma::engine

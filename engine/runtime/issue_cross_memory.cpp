@@ -1,0 +1,60 @@
+/// Cross-memory protocol: the kernel transfers data to and from a process of this host.
+#include "engine/proto/cross_memory.hpp"
+#include "engine/runtime/dispatch.hpp"
+#include "engine/sync/footprint.hpp"
+
+namespace mpixrma::engine {
+
+namespace {
+
+/// The CPU's atomics do not work across address spaces.
+bool needs_cpu_atomics(RmaOp const& operation, UpdateModes& modes) noexcept {
+  return operation.is_update() && reduction_for(operation, modes).element_atomic;
+}
+
+/// Whether an operation of which a part is done may be done again as a whole. While the stripes are held
+/// nobody sees the part, and nobody may see it afterwards.
+bool may_be_repeated(Dispatch const& dispatch) noexcept {
+  return !dispatch.operation().is_update() && !dispatch.holds_target();
+}
+
+/// Whether the target's memory was freed by its owner, although it is still mapped there.
+bool is_freed(Dispatch const& dispatch) {
+  if (dispatch.may_use(MPIX_ENGINE_PATH_DIRECT)) return false;  // it has been looked up
+  auto const [begin, bytes] = dispatch.target();
+  return dispatch.peer_state().segments->in_region(begin, begin + bytes) && failed(dispatch.find_segment());
+}
+
+}  // namespace
+
+bool cross_memory::permits(Dispatch& dispatch) noexcept {
+  return dispatch.peer_state().cross_memory.load(std::memory_order_relaxed) &&
+         !needs_cpu_atomics(dispatch.operation(), dispatch.peer().stripes()->modes);
+}
+
+bool cross_memory::suits(Dispatch& dispatch) {
+  bool const by_message =
+      is_scattered(dispatch.operation().target_layout) && dispatch.may_use(MPIX_ENGINE_PATH_MESSAGE);
+  return !by_message && permits(dispatch);
+}
+
+std::optional<Issued> cross_memory::issue(Dispatch& dispatch) {
+  return suits(dispatch) ? transfer(dispatch) : std::nullopt;
+}
+
+std::optional<Issued> cross_memory::transfer(Dispatch& dispatch) {
+  if (is_freed(dispatch)) return std::nullopt;
+  RmaOp const& operation = dispatch.operation();
+  std::size_t done = 0;
+  Status status =
+      execute_across(operation, dispatch.peer_state().location.pid, cross_memory_call_bytes, &done);
+  if (status == Status::bad_address && dispatch.find_segment() == Status::overrun) status = Status::overrun;
+  if (status != Status::unsupported) return Issued{status, true, 0};
+  // The kernel has begun to deny access.
+  dispatch.peer_state().cross_memory.store(false, std::memory_order_relaxed);
+  if (done != 0 && !may_be_repeated(dispatch))
+    dispatch.left().push_back({done, operation.target_layout.size() - done});
+  return std::nullopt;
+}
+
+}  // namespace mpixrma::engine

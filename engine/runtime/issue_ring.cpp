@@ -1,0 +1,26 @@
+/// Ring protocol: small operations on unmapped memory of a process of this host.
+#include <chrono>
+#include <functional>
+
+#include "engine/proto/ring.hpp"
+#include "engine/runtime/dispatch.hpp"
+
+namespace mpixrma::engine {
+
+bool ring::suits(Dispatch& dispatch) {
+  // The ring would overtake messages in flight.
+  return dispatch.follows_all_messages() && dispatch.config().ring_us >= 0 &&
+         dispatch.may_use(MPIX_ENGINE_PATH_RING);
+}
+
+std::optional<Issued> ring::issue(Dispatch& dispatch) {
+  if (!suits(dispatch)) return std::nullopt;
+  std::chrono::microseconds const patience(dispatch.config().ring_us);
+  std::function<void()> const serve = [&dispatch] { dispatch.serve_ring(); };
+  RingRoute const route{dispatch.engine().process(),     dispatch.peer(), dispatch.holds_target(),
+                        cross_memory::permits(dispatch), patience,        serve};
+  auto const status = deliver(dispatch.named(), route, &dispatch.left());
+  return status ? std::optional(Issued{*status, true, 0}) : std::nullopt;
+}
+
+}  // namespace mpixrma::engine
