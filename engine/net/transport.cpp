@@ -20,7 +20,7 @@ bool is_handshake(wire::MessageClass kind, std::span<std::byte const> header) no
   wire::RequestHeader request{};
   if (kind != wire::MessageClass::request || header.size() != sizeof request) return false;
   std::memcpy(&request, header.data(), sizeof request);
-  return request.kind == static_cast<std::uint8_t>(wire::RequestKind::introduction);
+  return request.kind == wire::RequestKind::introduction;
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* s
 }
 
 bool known_operation(RequestHeader const& header) noexcept {
-  switch (static_cast<RequestKind>(header.kind)) {
+  switch (header.kind) {
     case RequestKind::update:
       return header.element_type < static_cast<unsigned>(ElementType::count_) &&
              header.operation < static_cast<unsigned>(ReduceOp::count_) &&
@@ -63,7 +63,7 @@ bool known_operation(RequestHeader const& header) noexcept {
 
 /// Returns how many times the target bytes of this kind of request are carried as data.
 unsigned copies_of_data(RequestHeader const& header) noexcept {
-  switch (static_cast<RequestKind>(header.kind)) {
+  switch (header.kind) {
     case RequestKind::put:
     case RequestKind::introduction: return 1;
     case RequestKind::update: return operand_count(static_cast<ReduceOp>(header.operation));
@@ -74,7 +74,7 @@ unsigned copies_of_data(RequestHeader const& header) noexcept {
 /// Whether the request costs its receiver no more than a legitimate one would: work without corresponding
 /// data is bounded.
 bool is_reasonable(RequestHeader const& header) noexcept {
-  switch (static_cast<RequestKind>(header.kind)) {
+  switch (header.kind) {
     case RequestKind::put:
     case RequestKind::introduction: return true;
     case RequestKind::get:
@@ -85,7 +85,7 @@ bool is_reasonable(RequestHeader const& header) noexcept {
 
 /// Whether a lock request contains only a lock and an owner.
 bool is_plain(RequestHeader const& header) noexcept {
-  auto const kind = static_cast<RequestKind>(header.kind);
+  RequestKind const kind = header.kind;
   if (kind != RequestKind::acquire && kind != RequestKind::release) return true;
   bool const moves = header.dimensions != 0 || header.segments != 0 || header.block != 0 || header.total != 0;
   bool const named = header.address <= UINT32_MAX && header.owner < max_lock_owners;
@@ -100,7 +100,7 @@ std::size_t description_bytes(RequestHeader const& header) noexcept {
 bool whole_elements(CheckedRequest const& request) noexcept {
   auto const type = static_cast<ElementType>(request.header.element_type);
   std::size_t const element = element_size(type);
-  if (static_cast<RequestKind>(request.header.kind) != RequestKind::update || element <= 1) return true;
+  if (request.header.kind != RequestKind::update || element <= 1) return true;
   if (request.header.bytes % element != 0 || request.header.position % element != 0) return false;
   return has_whole_elements(request.layout, type);
 }
@@ -108,25 +108,23 @@ bool whole_elements(CheckedRequest const& request) noexcept {
 /// Checks all fields except the layout.
 char const* check_fields(RequestHeader const& fields) noexcept {
   if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
-  if (fields.kind < static_cast<unsigned>(RequestKind::put) ||
-      fields.kind > static_cast<unsigned>(RequestKind::release)) {
+  if (fields.kind < RequestKind::put || fields.kind > RequestKind::release) {
     return "unknown kind of request";
   }
-  bool const introduction = fields.kind == static_cast<unsigned>(RequestKind::introduction);
+  bool const introduction = fields.kind == RequestKind::introduction;
   bool const in_stream = fields.sequence != 0 && fields.after < fields.sequence;
   bool const alone = fields.sequence == 0 && fields.after == 0 && fields.session == 0;
   if (introduction ? !alone : !in_stream) return "request out of sequence";
   if (fields.dimensions > max_dimensions) return "too many dimensions";
   if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
-  if (fields.kind > static_cast<unsigned>(RequestKind::update)) {
+  if (fields.kind > RequestKind::update) {
     if ((fields.notify | fields.notify_exposure) != 0) return "counter of a request without data";
-    bool const asks = fields.kind == static_cast<unsigned>(RequestKind::find_segment);
+    bool const asks = fields.kind == RequestKind::find_segment;
     if (fields.exposure != 0 && !asks) return "exposure of a request without data";
   }
   bool const named = fields.token != 0;
-  bool const asks_for_lock =
-      fields.kind == static_cast<unsigned>(RequestKind::acquire) && !locks_in_stream(fields);
-  bool const answered = fields.kind == static_cast<unsigned>(RequestKind::lock) || asks_for_lock;
+  bool const asks_for_lock = fields.kind == RequestKind::acquire && !locks_in_stream(fields);
+  bool const answered = fields.kind == RequestKind::lock || asks_for_lock;
   if (answered && !named) return "lock without a token";
   if (!known_operation(fields)) return "undefined operation";
   if (!is_plain(fields)) return "unexpected fields in a lock request";
@@ -171,6 +169,18 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   return check_layout(copy.first(described), payload.subspan(described), out);
 }
 
+CheckedRequest copy_of(CheckedRequest const& request, std::span<std::byte const> payload,
+                       std::byte* room) noexcept {
+  if (!payload.empty()) std::memcpy(room, payload.data(), payload.size());
+  auto const moved = [&]<typename Element>(std::span<Element const> view) -> std::span<Element const> {
+    if (view.empty()) return {};
+    auto const offset = reinterpret_cast<std::byte const*>(view.data()) - payload.data();
+    return {reinterpret_cast<Element const*>(room + offset), view.size()};
+  };
+  Layout const& layout = request.layout;
+  return {request.header, {layout.block, moved(layout.dims), moved(layout.segments)}, moved(request.data)};
+}
+
 std::uint64_t session_of(std::span<std::byte const> header) noexcept {
   RequestHeader fields;
   if (header.size() != sizeof fields) return 0;
@@ -189,8 +199,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   if (header.size() != sizeof(ReplyHeader)) return "reply header of wrong size";
   std::memcpy(out, header.data(), sizeof *out);
   if (out->magic != magic || out->version != version) return "foreign or outdated reply";
-  if (out->kind < static_cast<unsigned>(ReplyKind::executed) ||
-      out->kind > static_cast<unsigned>(ReplyKind::busy)) {
+  if (out->kind < ReplyKind::executed || out->kind > ReplyKind::busy) {
     return "unknown kind of reply";
   }
   if (out->status >= static_cast<unsigned>(Status::count_)) return "unknown status";
@@ -199,7 +208,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
 }
 
 OperationKind operation_kind(RequestHeader const& header) noexcept {
-  switch (static_cast<RequestKind>(header.kind)) {
+  switch (header.kind) {
     case RequestKind::put: return OperationKind::put;
     case RequestKind::get: return OperationKind::get;
     case RequestKind::update:
@@ -251,8 +260,7 @@ char const* check(std::span<std::byte const> header, FarewellHeader* out) noexce
   if (header.size() != sizeof(FarewellHeader)) return "farewell of wrong size";
   std::memcpy(out, header.data(), sizeof *out);
   if (out->magic != magic || out->version != version) return "foreign or outdated farewell";
-  bool const known =
-      out->kind >= static_cast<unsigned>(Farewell::ask) && out->kind <= static_cast<unsigned>(Farewell::stay);
+  bool const known = out->kind >= Farewell::ask && out->kind <= Farewell::stay;
   return known && out->token != 0 ? nullptr : "unknown kind of farewell";
 }
 

@@ -78,10 +78,11 @@ enum RequestFlag : std::uint16_t {
   flag_in_stream = 1024  ///< acquire: completes its position when `owner` has the lock, without an answer
 };
 
+/// As received, `kind` may be any number: check() compares it.
 struct RequestHeader {
   std::uint32_t magic;
   std::uint16_t version;
-  std::uint8_t kind;
+  RequestKind kind;
   std::uint8_t dimensions;
   std::uint8_t element_type;
   std::uint8_t operation;
@@ -137,7 +138,7 @@ enum class ReplyKind : std::uint8_t {
 struct ReplyHeader {
   std::uint32_t magic;
   std::uint16_t version;
-  std::uint8_t kind;
+  ReplyKind kind;
   std::uint8_t status;
   std::uint32_t context;
   std::uint32_t segments_version;  ///< changes whenever the sender's segments change
@@ -163,7 +164,7 @@ enum class Farewell : std::uint8_t {
 struct FarewellHeader {
   std::uint32_t magic;
   std::uint16_t version;
-  std::uint8_t kind;
+  Farewell kind;
   std::uint8_t reserved;
   std::uint64_t session;  ///< the token that the sender uses for any of its sessions with the receiver
   std::uint64_t token;    ///< token of the request; returned with the answer
@@ -176,7 +177,7 @@ Header begin_header(Kind kind) noexcept {
   Header header{};
   header.magic = magic;
   header.version = version;
-  header.kind = static_cast<std::uint8_t>(kind);
+  header.kind = static_cast<decltype(header.kind)>(kind);
   return header;
 }
 
@@ -196,25 +197,24 @@ inline constexpr std::uint64_t max_unpaid_bytes = 16 * 1024 * 1024;
 
 /// Whether the request is answered with `bytes` bytes of the target's memory.
 constexpr bool is_fetching(RequestHeader const& header) noexcept {
-  auto const kind = static_cast<RequestKind>(header.kind);
+  RequestKind const kind = header.kind;
   return kind == RequestKind::get || (kind == RequestKind::update && (header.flags & flag_fetch) != 0);
 }
 
 /// Whether the request is a put, a get or an update.
 constexpr bool moves_data(RequestHeader const& header) noexcept {
-  auto const kind = static_cast<RequestKind>(header.kind);
+  RequestKind const kind = header.kind;
   return kind == RequestKind::put || kind == RequestKind::get || kind == RequestKind::update;
 }
 
 /// Whether the stream of its origin waits for this lock.
 constexpr bool locks_in_stream(RequestHeader const& header) noexcept {
-  return static_cast<RequestKind>(header.kind) == RequestKind::acquire &&
-         (header.flags & flag_in_stream) != 0;
+  return header.kind == RequestKind::acquire && (header.flags & flag_in_stream) != 0;
 }
 
 /// Whether the request changes memory of the target.
 constexpr bool is_write(RequestHeader const& header) noexcept {
-  auto const kind = static_cast<RequestKind>(header.kind);
+  RequestKind const kind = header.kind;
   bool const keeps =
       kind == RequestKind::update && static_cast<ReduceOp>(header.operation) == ReduceOp::no_op;
   return kind != RequestKind::get && !keeps;
@@ -263,9 +263,13 @@ LateError late_error(Status status, std::span<std::byte const> payload) noexcept
 /// A request whose fields are consistent with each other and with the size of its payload.
 struct CheckedRequest {
   RequestHeader header;
-  Layout layout;  ///< views into the message, or into `dimensions`
+  Layout layout;  ///< views of the payload, or of the copy that check() has made
   std::span<std::byte const> data;
 };
+
+/// Copies the payload, which the request views, to `room`, and returns the request with views of the copy.
+CheckedRequest copy_of(CheckedRequest const& request, std::span<std::byte const> payload,
+                       std::byte* room) noexcept;
 
 /// Returns RequestHeader::session, which the sender claims, or 0 if the message is not a request of this
 /// version. Nothing else is read of a message from an unauthenticated peer.

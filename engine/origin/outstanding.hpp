@@ -47,9 +47,7 @@ struct Outstanding {
   std::size_t queued_bytes = 0;  ///< as in MessageStream, until it is sent completely
   bool live = false;
 
-  bool is_a(wire::RequestKind kind) const noexcept {
-    return operation.header.kind == static_cast<std::uint8_t>(kind);
-  }
+  bool is_a(wire::RequestKind kind) const noexcept { return operation.header.kind == kind; }
   bool started() const noexcept { return next_sequence != first_sequence; }
   bool sent_completely() const noexcept { return next_sequence > last_sequence; }
   /// Whether its origin and result buffers are no longer used.

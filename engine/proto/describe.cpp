@@ -47,7 +47,7 @@ void describe_entry(Outstanding const& entry, BoundedText& text) {
 }  // namespace
 
 void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedText& text) {
-  auto const kind = static_cast<wire::RequestKind>(header.kind);
+  wire::RequestKind const kind = header.kind;
   if (kind == wire::RequestKind::acquire || kind == wire::RequestKind::release) {
     text.add("%s of lock %llu by owner %u", kind == wire::RequestKind::acquire ? "request" : "release",
              static_cast<Long>(header.address), header.owner);

@@ -19,8 +19,7 @@ constexpr std::size_t max_described_segments = 1024;
 
 /// Returns the flag for element-wise atomicity.
 wire::RequestFlag element_flag(wire::RequestHeader const& header) noexcept {
-  return static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::update ? wire::flag_elements
-                                                                                  : wire::flag_atomic;
+  return header.kind == wire::RequestKind::update ? wire::flag_elements : wire::flag_atomic;
 }
 
 }  // namespace
@@ -269,7 +268,7 @@ Status MessageProtocol::send_fragment(Peer& peer, MessageOperation const& operat
 /// Requests the stripes of the operation from the target. It is the first message of the operation.
 void MessageProtocol::send_lock(Outstanding& entry) {
   wire::RequestHeader header = entry.operation.header;
-  header.kind = static_cast<std::uint8_t>(wire::RequestKind::lock);
+  header.kind = wire::RequestKind::lock;
   header.flags &= wire::flag_no_wait;
   if (entry.operation.target_stripes.exclusive == 0) header.flags |= wire::flag_shared;
   header.stripes = entry.operation.target_stripes.exclusive | entry.operation.target_stripes.shared;

@@ -81,7 +81,7 @@ char const* MessageProtocol::take_reply(Peer& peer, wire::ReplyHeader const& hea
   }
   if (NetworkState* const network = peer.state().network_if_any())
     network->see_version(header.segments_version);
-  switch (static_cast<wire::ReplyKind>(header.kind)) {
+  switch (header.kind) {
     case wire::ReplyKind::data:
     case wire::ReplyKind::segment:
       if (Outstanding* const entry = pool_.find(header.token); entry != nullptr && entry->peer == &peer) {
@@ -129,7 +129,7 @@ void MessageProtocol::take_answer(Outstanding& entry, std::span<std::byte const>
 void MessageProtocol::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   Outstanding* const entry = pool_.find(header.token);
   bool const awaited = entry != nullptr && entry->peer == &peer && entry->operation.until_executed;
-  bool const granted = header.kind == static_cast<std::uint8_t>(wire::ReplyKind::granted);
+  bool const granted = header.kind == wire::ReplyKind::granted;
   if (!awaited || (granted && entry->lock != LockState::asked)) {
     drops_.note("an unsolicited answer about stripes");
   } else if (granted) {

@@ -250,7 +250,7 @@ void Executor::answer_lock(Origin& origin, LockTable::Answer const& told) {
   if (told.position != 0) {
     end_lock_wait(origin, told);
   } else if (failed(told.status)) {
-    asked.kind = static_cast<std::uint8_t>(wire::RequestKind::acquire);
+    asked.kind = wire::RequestKind::acquire;
     answer_failure(origin, asked, told.status);
   } else {
     new_reply(origin, wire::ReplyKind::executed, asked);

@@ -1,5 +1,4 @@
 /// Describes the requests and locks that others wait for, for mpix-rma ps.
-#include <cstring>
 
 #include "engine/proto/describe.hpp"
 #include "engine/sync/lock_table.hpp"
@@ -17,8 +16,7 @@ char const* name_of(LockMode mode) noexcept { return mode == LockMode::exclusive
 
 void Executor::describe_waiting(BoundedText& text) const {
   for (Deferred const& deferred : deferred_) {
-    wire::RequestHeader header{};
-    std::memcpy(&header, deferred.kept.header().data(), sizeof header);
+    wire::RequestHeader const& header = deferred.kept.request().header;
     text.add("  of process %s: ", text.name(deferred.origin->process).c_str());
     describe(header, header.total, text);
     text.add(", waits for stripe locks of this process\n");

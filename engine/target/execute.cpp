@@ -68,7 +68,7 @@ bool uses_memory(wire::RequestKind kind) noexcept {
 
 /// Returns the rights that an exposure must grant.
 Rights rights_for(wire::RequestHeader const& header) noexcept {
-  switch (static_cast<wire::RequestKind>(header.kind)) {
+  switch (header.kind) {
     case wire::RequestKind::get: return Rights::read;
     case wire::RequestKind::put: return Rights::write;
     default: break;
@@ -90,7 +90,7 @@ bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, Re
 
 StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& modes) noexcept {
   wire::RequestHeader const& header = request.header;
-  auto const kind = static_cast<wire::RequestKind>(header.kind);
+  wire::RequestKind const kind = header.kind;
   if ((header.flags & wire::flag_held) != 0) return {};
   bool shared = !wire::is_write(header);
   StripeSet stripes = 0;
@@ -150,7 +150,7 @@ Status Executor::reachable(wire::CheckedRequest const& request, bool write, Faul
 /// Replaces exposures and offsets by addresses; a rejected request keeps its offset.
 Status Executor::resolve(wire::CheckedRequest& request) const {
   wire::RequestHeader& header = request.header;
-  auto const kind = static_cast<wire::RequestKind>(header.kind);
+  wire::RequestKind const kind = header.kind;
   if (header.exposure == 0 && credentials_.exposed_only && uses_memory(kind)) return Status::access_denied;
   if ((header.exposure | header.notify_exposure) == 0 || kind == wire::RequestKind::find_segment)
     return Status::ok;
@@ -178,7 +178,7 @@ Status Executor::resolve(wire::CheckedRequest& request) const {
 
 /// Returns the base that resolve() has added to the address of a request that it has accepted.
 std::uint64_t Executor::exposed_base(wire::RequestHeader const& header) const noexcept {
-  if (header.exposure == 0 || !uses_memory(static_cast<wire::RequestKind>(header.kind))) return 0;
+  if (header.exposure == 0 || !uses_memory(header.kind)) return 0;
   Exposure const* const exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
   return exposure != nullptr ? exposure->base : 0;
 }
@@ -195,7 +195,7 @@ void Executor::execute_or_fail(Origin& origin, wire::CheckedRequest const& reque
 }
 
 Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
-  switch (static_cast<wire::RequestKind>(request.header.kind)) {
+  switch (request.header.kind) {
     case wire::RequestKind::find_segment: answer_query(origin, request); return Status::ok;
     case wire::RequestKind::forgotten: forget_holder(origin, request.header.token); return Status::ok;
     case wire::RequestKind::acquire: acquire_lock(origin, request.header); return Status::ok;
@@ -270,7 +270,7 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request, 
   // Effects of its predecessors must be visible to processes that load and store here before this request
   // reads.
   if (header.after != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
-  switch (static_cast<wire::RequestKind>(header.kind)) {
+  switch (header.kind) {
     case wire::RequestKind::put:
       return access_memory(accessed, true, [&] {
         unpack(pointer(header.address), request.layout, header.position, request.data.data(),

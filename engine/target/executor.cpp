@@ -72,23 +72,17 @@ void Executor::take_in_session(Origin& origin, std::span<std::byte const> header
       return refuse(origin, request.header, payload.size(), Status::out_of_memory);
     }
     if (is_full) wait_for_answers(origin);
-    return hold(origin, request, Kept(header, payload));
+    return hold(origin, KeptRequest(request, payload));
   }
   receive(origin, request, header, payload);
   release_held(origin);
 }
 
-void Executor::hold(Origin& origin, wire::CheckedRequest const& request, Kept kept) {
-  std::uint64_t const after = must_not_wait(request) ? 0 : request.header.after;
+void Executor::hold(Origin& origin, KeptRequest kept) {
+  wire::RequestHeader const& header = kept.request().header;
+  std::uint64_t const after = must_not_wait(kept.request()) ? 0 : header.after;
   HeldRequests& held = origin.make_out_of_order().held;
-  note_kept(origin, held.add(request.header.sequence, after, std::move(kept)));
-}
-
-/// The header of a request that was checked when it arrived.
-wire::RequestHeader Executor::kept_header(Kept const& kept) noexcept {
-  wire::RequestHeader header{};
-  std::memcpy(&header, kept.header().data(), sizeof header);
-  return header;
+  note_kept(origin, held.add(header.sequence, after, std::move(kept)));
 }
 
 /// An origin of ours that keeps to its window needs less.
@@ -99,16 +93,16 @@ std::size_t Executor::most_kept() const noexcept {
 bool Executor::has_room(Origin const& origin, std::size_t payload_bytes) const noexcept {
   std::size_t const all =
       settings_.memory_bytes + origins_.size() * (settings_.fragment_bytes + (128u << 10));
-  std::size_t const bytes = Kept::footprint(payload_bytes);
+  std::size_t const bytes = KeptRequest::footprint(payload_bytes);
   return origin.kept_bytes + bytes <= most_kept() && kept_bytes_ + bytes <= all;
 }
 
-void Executor::note_kept(Origin& origin, Kept const& kept) noexcept {
+void Executor::note_kept(Origin& origin, KeptRequest const& kept) noexcept {
   origin.kept_bytes += kept.footprint();
   kept_bytes_ += kept.footprint();
 }
 
-void Executor::note_released(Origin& origin, Kept const& kept) noexcept {
+void Executor::note_released(Origin& origin, KeptRequest const& kept) noexcept {
   origin.kept_bytes -= kept.footprint();
   kept_bytes_ -= kept.footprint();
 }
@@ -162,7 +156,9 @@ void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<
   if (!has_room(origin, payload.size()))
     return refuse(origin, request.header, payload.size(), Status::out_of_memory);
   origin.make_out_of_order().deferred.insert(request.header.sequence);
-  deferred_.push_back({&origin, Kept(header, payload), std::move(hold)});
+  // As it has arrived: an exposure may be gone when the stripes are free.
+  std::memcpy(&request.header, header.data(), sizeof request.header);
+  deferred_.push_back({&origin, KeptRequest(request, payload), std::move(hold)});
   note_kept(origin, deferred_.back().kept);
 }
 
@@ -174,15 +170,14 @@ void Executor::answer_busy(Origin& origin, wire::CheckedRequest const& request, 
 
 void Executor::retry_deferred() {
   for (auto it = deferred_.begin(); it != deferred_.end();) {
-    if (!may_answer(*it->origin, kept_header(it->kept)) || !it->hold.acquire()) {
+    if (!may_answer(*it->origin, it->kept.request().header) || !it->hold.acquire()) {
       ++it;
       continue;
     }
     Deferred ready = std::move(*it);
     it = deferred_.erase(it);
     note_released(*ready.origin, ready.kept);
-    wire::CheckedRequest request{};
-    (void)wire::check(ready.kept.header(), ready.kept.payload(), &request);  // it passed when it arrived
+    wire::CheckedRequest request = ready.kept.request();
     ready.origin->make_out_of_order().deferred.erase(request.header.sequence);
     Status const resolved = resolve(request);  // again, because an exposure may be gone
     perform(*ready.origin, request, std::move(ready.hold), ready.kept.payload().size(), resolved);
@@ -195,7 +190,7 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
                        std::size_t payload_bytes, Status resolved) {
   wire::RequestHeader const& header = request.header;
   std::uint64_t const cost = wire::cost_of(header, payload_bytes);
-  if (static_cast<wire::RequestKind>(header.kind) == wire::RequestKind::lock) {
+  if (header.kind == wire::RequestKind::lock) {
     OutOfOrder& rest = origin.make_out_of_order();
     if (!rest.locks.contains(header.token) && !add_entry(origin))
       return refuse(origin, header, payload_bytes, Status::out_of_memory);
@@ -274,16 +269,15 @@ void Executor::release_held(Origin& origin) {
   OutOfOrder* const rest = origin.out_of_order();
   if (origin.endpoint == nullptr || rest == nullptr) return;
   // Executing a request may unblock the next one.
-  while (Kept const* const next = rest->held.next(origin.executed)) {
-    if (!may_answer(origin, kept_header(*next))) return wait_for_answers(origin);
-    Kept const kept = rest->held.take_next();
+  while (KeptRequest const* const next = rest->held.next(origin.executed)) {
+    if (!may_answer(origin, next->request().header)) return wait_for_answers(origin);
+    KeptRequest const kept = rest->held.take_next();
     note_released(origin, kept);
-    wire::CheckedRequest request{};
-    (void)wire::check(kept.header(), kept.payload(), &request);  // it passed when it arrived
+    wire::CheckedRequest request = kept.request();
     if (request.header.after > origin.executed) {
       answer_busy(origin, request, kept.payload().size());  // it must not wait
     } else {
-      receive(origin, request, kept.header(), kept.payload());
+      receive(origin, request, std::as_bytes(std::span(&kept.request().header, 1)), kept.payload());
     }
   }
 }

@@ -34,9 +34,9 @@ class Executor {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
-    std::size_t window_bytes = 0;  ///< most that one origin may have under way
-    std::size_t memory_bytes = 0;  ///< what all of them together are to make this process hold
-    std::size_t joined_bytes = 0;  ///< largest message of several replies; 0: each travels alone
+    std::size_t window_bytes = 0;       ///< most that one origin may have under way
+    std::size_t memory_bytes = 0;       ///< what all of them together are to make this process hold
+    std::size_t joined_bytes = 0;       ///< largest message of several replies; 0: each travels alone
     std::size_t answers_bytes = 0;      ///< of all answers that are not sent; 0: no bound
     std::size_t session_processes = 0;  ///< most origins of a session; 0: no bound
   };
@@ -135,7 +135,7 @@ class Executor {
   /// A request that waits for stripes.
   struct Deferred {
     Origin* origin;
-    Kept kept;
+    KeptRequest kept;
     StripeHold hold;
   };
   /// An unsent reply.
@@ -171,12 +171,11 @@ class Executor {
   std::span<std::byte const> aligned(std::span<std::byte const> payload);
   void take(std::span<std::byte const> header, std::span<std::byte const> payload);
   void take_in_session(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
-  static wire::RequestHeader kept_header(Kept const& kept) noexcept;
-  void hold(Origin& origin, wire::CheckedRequest const& request, Kept kept);
+  void hold(Origin& origin, KeptRequest kept);
   std::size_t most_kept() const noexcept;
   bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
-  void note_kept(Origin& origin, Kept const& kept) noexcept;
-  void note_released(Origin& origin, Kept const& kept) noexcept;
+  void note_kept(Origin& origin, KeptRequest const& kept) noexcept;
+  void note_released(Origin& origin, KeptRequest const& kept) noexcept;
   bool add_entry(Origin& origin) noexcept;
   void remove_entry(Origin& origin) noexcept;
   void refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);

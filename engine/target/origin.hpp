@@ -18,22 +18,21 @@
 
 #include "engine/net/session.hpp"
 #include "engine/net/transport.hpp"
+#include "engine/net/wire.hpp"
 #include "engine/sync/stripes.hpp"
 
 namespace mpixrma::engine {
 
-/// A buffered request that may not be executed yet. It passed its check when it arrived.
-class Kept {
+/// A request that may not be executed yet, with its payload.
+class KeptRequest {
  public:
-  Kept(std::span<std::byte const> header, std::span<std::byte const> payload)
-      : header_(header.begin(), header.end()),
-        payload_(std::make_unique_for_overwrite<std::uint64_t[]>(payload.size() / sizeof(std::uint64_t) + 1)),
-        payload_bytes_(payload.size()) {
-    std::memcpy(payload_.get(), payload.data(), payload.size());
-  }
+  /// `arrived` has passed its check and views `payload`.
+  KeptRequest(wire::CheckedRequest const& arrived, std::span<std::byte const> payload)
+      : payload_(std::make_unique_for_overwrite<std::uint64_t[]>(payload.size() / sizeof(std::uint64_t) + 1)),
+        payload_bytes_(payload.size()),
+        request_(wire::copy_of(arrived, payload, reinterpret_cast<std::byte*>(payload_.get()))) {}
 
-  std::span<std::byte const> header() const noexcept { return header_; }
-  /// Aligned as wire::check requires.
+  wire::CheckedRequest const& request() const noexcept { return request_; }
   std::span<std::byte const> payload() const noexcept {
     return {reinterpret_cast<std::byte const*>(payload_.get()), payload_bytes_};
   }
@@ -42,9 +41,9 @@ class Kept {
   std::size_t footprint() const noexcept { return footprint(payload_bytes_); }
 
  private:
-  std::vector<std::byte> header_;
   std::unique_ptr<std::uint64_t[]> payload_;
   std::size_t payload_bytes_;
+  wire::CheckedRequest request_;  ///< views `payload_`
 };
 
 /// A cache of the stripes that one request of a batch passes on to the next one.
@@ -170,24 +169,24 @@ class HeldRequests {
   /// Returns the position that the first request waits for. There must be a request.
   std::uint64_t first_after() const noexcept { return by_after_.begin()->first.first; }
   bool contains(std::uint64_t sequence) const { return sequences_.contains(sequence); }
-  Kept const& add(std::uint64_t sequence, std::uint64_t after, Kept request) {
+  KeptRequest const& add(std::uint64_t sequence, std::uint64_t after, KeptRequest request) {
     sequences_.insert(sequence);
     return by_after_.emplace(std::pair(after, sequence), std::move(request)).first->second;
   }
   /// One that comes after a position up to `executed`; nullptr if there is none.
-  Kept const* next(std::uint64_t executed) const noexcept {
+  KeptRequest const* next(std::uint64_t executed) const noexcept {
     auto const first = by_after_.begin();
     return first != by_after_.end() && first->first.first <= executed ? &first->second : nullptr;
   }
   /// Takes out what next() has returned.
-  Kept take_next() {
+  KeptRequest take_next() {
     auto const first = by_after_.begin();
     sequences_.erase(first->first.second);
     return std::move(by_after_.extract(first).mapped());
   }
 
  private:
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Kept>
+  std::map<std::pair<std::uint64_t, std::uint64_t>, KeptRequest>
       by_after_;  ///< key: position waited for, and sequence
   std::set<std::uint64_t> sequences_;
 };
@@ -227,7 +226,7 @@ struct Origin {
   std::size_t waiting_bytes = 0;    ///< payloads of those that have no message of their own
   std::shared_ptr<MessageAccount> unsent{};  ///< of its answers, where they are bounded
   bool waits_for_answers = false;            ///< to leave, before it is answered again
-  std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
+  std::uint64_t last_use = 0;                ///< as Connections::note_use, when something was sent to it
   bool owes_answer = false;
 
   bool has_seen(std::uint64_t sequence) const {

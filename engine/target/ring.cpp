@@ -97,7 +97,7 @@ Status Executor::execute_entry(wire::CheckedRequest& request, char const* fault,
   [[maybe_unused]] Unwatched const unwatched;
   auto* const base = reinterpret_cast<std::byte*>(header.address);
   return access_memory(accessed, writes, [&] {
-    switch (static_cast<wire::RequestKind>(header.kind)) {
+    switch (header.kind) {
       case wire::RequestKind::put:
         return unpack(base, request.layout, header.position, request.data.data(), header.bytes);
       case wire::RequestKind::get: return pack(answer, base, request.layout, header.position, header.bytes);

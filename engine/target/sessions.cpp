@@ -28,7 +28,7 @@ void Executor::take_from_stranger(std::uint64_t token, std::span<std::byte const
   if (ended_.contain(token)) return;  // left behind by an ended process
   wire::CheckedRequest request{};
   char const* fault = token != 0 ? "its session does not exist" : wire::check(header, payload, &request);
-  if (fault == nullptr && request.header.kind != static_cast<std::uint8_t>(wire::RequestKind::introduction))
+  if (fault == nullptr && request.header.kind != wire::RequestKind::introduction)
     fault = "it does not belong to a session";
   if (fault == nullptr) fault = take_introduction(request.data);
   if (fault != nullptr) drops_.note(fault);

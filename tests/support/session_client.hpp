@@ -98,9 +98,8 @@ class SessionClient {
   }
   void note(wire::ReplyHeader const& reply) {
     executed_ = std::max(executed_, reply.executed);
-    if (reply.kind == static_cast<std::uint8_t>(wire::ReplyKind::data)) data_bytes_ += reply.bytes;
-    if (reply.kind == static_cast<std::uint8_t>(wire::ReplyKind::failed))
-      ++failures_[static_cast<engine::Status>(reply.status)];
+    if (reply.kind == wire::ReplyKind::data) data_bytes_ += reply.bytes;
+    if (reply.kind == wire::ReplyKind::failed) ++failures_[static_cast<engine::Status>(reply.status)];
   }
 
   Target target_;

@@ -72,8 +72,6 @@ class Guarded {
   std::byte* memory_;
 };
 
-constexpr auto introduction = static_cast<std::uint8_t>(wire::RequestKind::introduction);
-
 using test::bytes_of;
 using test::Text;
 
@@ -116,7 +114,7 @@ class Author {
     fill(&header, sizeof header);
     header.magic = wire::magic;
     header.version = wire::version;
-    header.kind = static_cast<std::uint8_t>(below(10));
+    header.kind = static_cast<wire::ReplyKind>(below(10));
     header.status = static_cast<std::uint8_t>(below(12));
     if (below(2) == 0) header.session = below(2) == 0 ? session_ : 0;
     if (below(2) == 0) header.executed = below(1000);
@@ -134,7 +132,7 @@ class Author {
     for (std::size_t i = 0; i < bytes; ++i)
       static_cast<unsigned char*>(at)[i] = static_cast<unsigned char>(random_());
   }
-  wire::RequestHeader blank(std::uint8_t kind) const {
+  wire::RequestHeader blank(wire::RequestKind kind) const {
     wire::RequestHeader header{};
     header.magic = wire::magic;
     header.version = wire::version;
@@ -166,8 +164,8 @@ class Author {
   /// A request as a peer would send it, with any address and any position in the stream.
   Text sound() {
     if (below(8) == 0) return lock_request();
-    wire::RequestHeader header = blank(static_cast<std::uint8_t>(1 + below(5)));
-    auto const kind = static_cast<wire::RequestKind>(header.kind);
+    wire::RequestHeader header = blank(static_cast<wire::RequestKind>(1 + below(5)));
+    wire::RequestKind const kind = header.kind;
     header.flags = static_cast<std::uint16_t>(random_()) & static_cast<std::uint16_t>(~wire::flag_scale);
     header.context = static_cast<std::uint32_t>(random_());
     header.token = below(100);
@@ -204,7 +202,7 @@ class Author {
   Text lock_request() {
     bool const acquires = below(3) != 0;
     auto const kind = acquires ? wire::RequestKind::acquire : wire::RequestKind::release;
-    wire::RequestHeader header = blank(static_cast<std::uint8_t>(kind));
+    wire::RequestHeader header = blank(kind);
     header.operation = static_cast<std::uint8_t>(below(acquires ? 4 : 2));
     header.address = below(4) == 0 ? random_() >> 32 : below(6);
     header.owner = static_cast<std::uint32_t>(below(4) == 0 ? below(max_lock_owners) : below(10));
@@ -241,8 +239,8 @@ class Author {
     auto const* const data = reinterpret_cast<std::byte const*>(aligned.data());
     if (wire::check(text.header, {data, text.payload.size()}, &request) != nullptr) return true;
     constexpr std::size_t most_bytes = 8192;
-    auto const kind = static_cast<wire::RequestKind>(request.header.kind);
-    if (kind == wire::RequestKind::lock || request.header.kind == introduction) return false;
+    wire::RequestKind const kind = request.header.kind;
+    if (kind == wire::RequestKind::lock || kind == wire::RequestKind::introduction) return false;
     if (kind == wire::RequestKind::find_segment || kind == wire::RequestKind::forgotten) return true;
     if (request.header.bytes > most_bytes) return false;
     if (kind == wire::RequestKind::get) return true;

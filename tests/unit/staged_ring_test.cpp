@@ -275,18 +275,16 @@ TEST(StagedRequest, is_not_believed) {
       [](StagedRequest& staged) { staged.header.segments = StagedRequest::most_segments + 1; },
       [](StagedRequest& staged) { staged.header.dimensions = 255; },
       [](StagedRequest& staged) { staged.header.position = 1; },
-      [](StagedRequest& staged) { staged.header.kind = static_cast<std::uint8_t>(wire::RequestKind::lock); },
-      [](StagedRequest& staged) {
-        staged.header.kind = static_cast<std::uint8_t>(wire::RequestKind::release);
-      },
-      [](StagedRequest& staged) { staged.header.kind = 77; },
+      [](StagedRequest& staged) { staged.header.kind = wire::RequestKind::lock; },
+      [](StagedRequest& staged) { staged.header.kind = wire::RequestKind::release; },
+      [](StagedRequest& staged) { staged.header.kind = wire::RequestKind{77}; },
       [](StagedRequest& staged) { staged.header.flags = wire::flag_tell; },
       [](StagedRequest& staged) { staged.header.notify = 64; },
       [](StagedRequest& staged) { staged.header.notify_exposure = 3; },
       [](StagedRequest& staged) { staged.header.magic ^= 1; },
       // A get of more bytes than the answer can hold.
       [](StagedRequest& staged) {
-        staged.header.kind = static_cast<std::uint8_t>(wire::RequestKind::get);
+        staged.header.kind = wire::RequestKind::get;
         staged.header.bytes = staged.header.total = staged.header.block = StagedRequest::most_data + 1;
         staged.payload_bytes = 0;
       }};

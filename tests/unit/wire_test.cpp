@@ -22,7 +22,7 @@ struct Sample {
   Sample() {
     header.magic = magic;
     header.version = version;
-    header.kind = static_cast<std::uint8_t>(RequestKind::put);
+    header.kind = RequestKind::put;
     header.dimensions = 1;
     header.sequence = 1;
     header.block = 32;
@@ -43,7 +43,7 @@ struct Sample {
 
 TEST(WireRequest, what_is_asked_for_without_data_is_bounded) {
   Sample sample;
-  sample.header.kind = static_cast<std::uint8_t>(RequestKind::get);
+  sample.header.kind = RequestKind::get;
   sample.payload.resize(2);  // rows of stride only: an unlimited number of bytes
   for (std::uint64_t const rows :
        {max_unpaid_bytes / 32, max_unpaid_bytes / 32 + 1, std::uint64_t{1} << 40}) {
@@ -57,7 +57,7 @@ TEST(WireRequest, what_is_asked_for_without_data_is_bounded) {
 TEST(WireRequest, what_an_update_fetches_is_bounded_whatever_data_it_carries) {
   auto const passes = [](ReduceOp operation, bool fetch, std::uint64_t rows) {
     Sample sample;
-    sample.header.kind = static_cast<std::uint8_t>(RequestKind::update);
+    sample.header.kind = RequestKind::update;
     sample.header.element_type = static_cast<std::uint8_t>(ElementType::int64);
     sample.header.operation = static_cast<std::uint8_t>(operation);
     sample.header.flags = fetch ? flag_fetch : 0;
@@ -89,21 +89,20 @@ TEST(WireRequest, each_wrong_field_is_refused) {
   Change const changes[] = {
       {"magic", [](RequestHeader& h) { h.magic = 0; }},
       {"version", [](RequestHeader& h) { h.version = 99; }},
-      {"kind", [](RequestHeader& h) { h.kind = 0; }},
-      {"kind beyond", [](RequestHeader& h) { h.kind = 200; }},
+      {"kind", [](RequestHeader& h) { h.kind = RequestKind{0}; }},
+      {"kind beyond", [](RequestHeader& h) { h.kind = RequestKind{200}; }},
       {"sequence", [](RequestHeader& h) { h.sequence = 0; }},
       {"after itself", [](RequestHeader& h) { h.after = h.sequence; }},
       {"dimensions", [](RequestHeader& h) { h.dimensions = 17; }},
       {"many segments", [](RequestHeader& h) { h.segments = 0xffffffff; }},
       {"exposure of a question about nothing",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::forgotten);
+         h.kind = RequestKind::forgotten;
          h.bytes = h.total = h.block = h.dimensions = 0;
          h.exposure = 1;
        }},
       {"position", [](RequestHeader& h) { h.position = 1; }},
-      {"a question about bytes",
-       [](RequestHeader& h) { h.kind = static_cast<std::uint8_t>(RequestKind::find_segment); }},
+      {"a question about bytes", [](RequestHeader& h) { h.kind = RequestKind::find_segment; }},
       {"huge position", [](RequestHeader& h) { h.position = ~std::uint64_t{0}; }},
       {"bytes", [](RequestHeader& h) { h.bytes = 63; }},
       {"huge bytes", [](RequestHeader& h) { h.bytes = ~std::uint64_t{0}; }},
@@ -112,36 +111,36 @@ TEST(WireRequest, each_wrong_field_is_refused) {
       {"total", [](RequestHeader& h) { h.total = 10; }},
       {"update without a type",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::update);
+         h.kind = RequestKind::update;
          h.operation = static_cast<std::uint8_t>(ReduceOp::sum);
        }},
       {"undefined operation",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::update);
+         h.kind = RequestKind::update;
          h.element_type = static_cast<std::uint8_t>(ElementType::float64);
          h.operation = static_cast<std::uint8_t>(ReduceOp::bxor);
        }},
       {"unknown operation",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::update);
+         h.kind = RequestKind::update;
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
          h.operation = static_cast<std::uint8_t>(ReduceOp::count_);
        }},
       {"update with one operand of two",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::update);
+         h.kind = RequestKind::update;
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
          h.operation = static_cast<std::uint8_t>(ReduceOp::compare_swap_eq);
        }},
       {"operand of an update that has none",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::update);
+         h.kind = RequestKind::update;
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
          h.operation = static_cast<std::uint8_t>(ReduceOp::increment);
        }},
       {"scale of another operation than the sum",
        [](RequestHeader& h) {
-         h.kind = static_cast<std::uint8_t>(RequestKind::update);
+         h.kind = RequestKind::update;
          h.element_type = static_cast<std::uint8_t>(ElementType::int64);
          h.operation = static_cast<std::uint8_t>(ReduceOp::prod);
          h.flags = flag_scale;
@@ -158,7 +157,7 @@ TEST(WireRequest, what_moves_nothing_has_no_counter) {
   for (RequestKind const kind : {RequestKind::find_segment, RequestKind::forgotten}) {
     Sample sample;
     sample.payload.clear();
-    sample.header.kind = static_cast<std::uint8_t>(kind);
+    sample.header.kind = kind;
     sample.header.dimensions = 0;
     sample.header.block = sample.header.bytes = sample.header.total = 0;
     EXPECT_EQ(sample.run(), nullptr);
@@ -196,7 +195,7 @@ TEST(WireRequest, a_lock_and_its_owner_are_named_and_nothing_else) {
     auto const sample = [&] {
       Sample made;
       made.payload.clear();
-      made.header.kind = static_cast<std::uint8_t>(kind);
+      made.header.kind = kind;
       made.header.dimensions = 0;
       made.header.block = made.header.bytes = made.header.total = 0;
       made.header.address = UINT32_MAX;
@@ -258,7 +257,7 @@ TEST(WireReply, wrong_replies_are_refused) {
   ReplyHeader header{};
   header.magic = magic;
   header.version = version;
-  header.kind = static_cast<std::uint8_t>(ReplyKind::executed);
+  header.kind = ReplyKind::executed;
   ReplyHeader out{};
   auto const run = [&](std::size_t payload) {
     std::vector<std::byte> const data(payload);
@@ -266,9 +265,9 @@ TEST(WireReply, wrong_replies_are_refused) {
   };
   EXPECT_EQ(run(0), nullptr);
   EXPECT_NE(run(3), nullptr);
-  header.kind = 77;
+  header.kind = ReplyKind{77};
   EXPECT_NE(run(0), nullptr);
-  header.kind = static_cast<std::uint8_t>(ReplyKind::failed);
+  header.kind = ReplyKind::failed;
   header.status = 99;
   EXPECT_NE(run(0), nullptr);
 }
