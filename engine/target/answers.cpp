@@ -221,13 +221,11 @@ std::uint64_t Executor::window() const noexcept {
 }
 
 void Executor::revoke(std::uint64_t number, RemoteAddress base) {
-  auto const found = holders_.find(number);
-  if (found == holders_.end()) return;
-  for (std::uint64_t const process : found->second.processes) {
+  holders_.for_each(number, [&](std::uint64_t process) {
     wire::RequestHeader none{};
     none.token = number;
     new_reply(*origins_.at(process), wire::ReplyKind::revoke, none).header.offset = base;
-  }
+  });
   answer();
 }
 
@@ -257,35 +255,6 @@ void Executor::answer_lock(Origin& origin, LockTable::Answer const& told) {
   }
 }
 
-void Executor::forget_holder(Origin const& origin, std::uint64_t number) {
-  auto const found = holders_.find(number);
-  if (found == holders_.end()) return;
-  found->second.processes.erase(origin.process);
-  if (found->second.processes.empty() && !found->second.has_left) holders_.erase(found);
-}
-
-void Executor::forget_holder_of_all(std::uint64_t process) noexcept {
-  for (auto& [number, holders] : holders_) {
-    if (holders.processes.erase(process) != 0 && credentials_.exposed_only)
-      holders.has_left = any_has_left_ = true;
-  }
-  std::erase_if(holders_,
-                [](auto const& entry) { return entry.second.processes.empty() && !entry.second.has_left; });
-}
-
-void Executor::find_left(std::set<std::uint64_t>* numbers) const {
-  if (!any_has_left_) return;
-  for (auto const& [number, holders] : holders_) {
-    if (holders.has_left) numbers->insert(number);
-  }
-}
-
-void Executor::forget_left() noexcept {
-  if (!std::exchange(any_has_left_, false)) return;
-  for (auto& [number, holders] : holders_) holders.has_left = false;
-  std::erase_if(holders_, [](auto const& entry) { return entry.second.processes.empty(); });
-}
-
 void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request) {
   wire::SegmentReply found{};
   std::vector<std::byte> key;
@@ -304,7 +273,7 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
   } else {
     if (provide_key_) key = provide_key_(*segment);
     found = {segment->generation, segment->base, segment->length, key.size(), 0, 0, 0, 0, 0};
-    if (!key.empty()) holders_[segment->generation].processes.insert(origin.process);
+    if (!key.empty()) holders_.add(segment->generation, origin.process);
   }
   if (exposure != nullptr && segment != nullptr) {
     found.exposure = request.header.exposure;
@@ -312,8 +281,7 @@ void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request)
     found.exposed_length = exposure->length;
     found.rights = static_cast<std::uint64_t>(exposure->rights);
     // Peers that can only send messages need not drop anything before the exposure ends.
-    if (!credentials_.exposed_only || !key.empty())
-      holders_[request.header.exposure].processes.insert(origin.process);
+    if (!credentials_.exposed_only || !key.empty()) holders_.add(request.header.exposure, origin.process);
   }
   Reply& reply = new_reply(origin, wire::ReplyKind::segment, request.header);
   reply.header.bytes = sizeof found + key.size();

@@ -197,7 +197,9 @@ void Executor::execute_or_fail(Origin& origin, wire::CheckedRequest const& reque
 Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
   switch (request.header.kind) {
     case wire::RequestKind::find_segment: answer_query(origin, request); return Status::ok;
-    case wire::RequestKind::forgotten: forget_holder(origin, request.header.token); return Status::ok;
+    case wire::RequestKind::forgotten:
+      holders_.remove(request.header.token, origin.process);
+      return Status::ok;
     case wire::RequestKind::acquire: acquire_lock(origin, request.header); return Status::ok;
     case wire::RequestKind::release: return release_lock(origin, request.header);
     default: break;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,6 +25,7 @@
 #include "engine/net/transport.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/sync/lock_table.hpp"
+#include "engine/target/key_holders.hpp"
 #include "engine/target/origin.hpp"
 
 namespace mpixrma::engine {
@@ -107,14 +107,11 @@ class Executor {
   /// Makes every peer that knows the segment or exposure with this number, at `base`, drop it.
   void revoke(std::uint64_t number, RemoteAddress base);
   /// Whether all peers have done so.
-  bool revoked(std::uint64_t number) const {
-    auto const found = holders_.find(number);
-    return found == holders_.end() || found->second.processes.empty();
-  }
+  bool revoked(std::uint64_t number) const { return holders_.is_unknown(number); }
   /// Adds to `numbers` the segments and exposures known to processes that have ended since the last
   /// forget_left(). Processes that copied their keys still have them.
-  void find_left(std::set<std::uint64_t>* numbers) const;
-  void forget_left() noexcept;
+  void find_left(std::set<std::uint64_t>* numbers) const { holders_.find_left(numbers); }
+  void forget_left() noexcept { holders_.forget_left(); }
 
   /// Returns the process whose session has this token for requests; nothing for an unauthenticated peer.
   std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
@@ -249,7 +246,6 @@ class Executor {
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
   void answer_locks();
   void answer_lock(Origin& origin, LockTable::Answer const& told);
-  void forget_holder(Origin const& origin, std::uint64_t number);
   void forget_holder_of_all(std::uint64_t process) noexcept;
   void owe(Origin& origin);
   void acknowledge(Origin& origin);
@@ -292,12 +288,7 @@ class Executor {
   RingReader ring_reader_;
   alignas(
       64) std::array<std::byte, StagedRequest::most_data> fetched_;  ///< before it is copied past the caches
-  struct Holders {
-    std::set<std::uint64_t> processes;
-    bool has_left = false;  ///< a process that knew it has ended
-  };
-  std::map<std::uint64_t, Holders> holders_;  ///< holders of a segment or exposure, by its number
-  bool any_has_left_ = false;                 ///< Holders::has_left of any entry
+  KeyHolders holders_;
   std::vector<std::uint64_t> aligned_;        ///< scratch buffer for misaligned payloads
   std::uint64_t executed_ = 0;
   Drops drops_{"request", log_};

@@ -139,6 +139,12 @@ void Executor::meet_introduced() {
   }
 }
 
+/// The keys that it has seen may be copied where strangers connect.
+void Executor::forget_holder_of_all(std::uint64_t process) noexcept {
+  holders_.remove_process(process,
+                          credentials_.exposed_only ? KeyHolders::Left::kept : KeyHolders::Left::forgotten);
+}
+
 void Executor::forget(std::uint64_t process) {
   auto const found = origins_.find(process);
   if (found == origins_.end()) {
