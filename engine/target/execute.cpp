@@ -190,8 +190,8 @@ void Executor::execute_or_fail(Origin& origin, wire::CheckedRequest const& reque
   if (!failed(status)) status = execute(origin, request);
   if (Status const counted = count(origin, request, failed(status)); !failed(status)) status = counted;
   if (!failed(status)) return;
-  drop_replies(replies);  // including data fetched before the failure
-  answer_failure(origin, request.header, status, refused ? 0 : exposed_base(request.header));
+  replies_.drop_from(replies);  // including data fetched before the failure
+  replies_.add_failure(origin, request.header, status, refused ? 0 : exposed_base(request.header));
 }
 
 Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
@@ -329,10 +329,10 @@ void Executor::update_part_of(wire::CheckedRequest const& request, std::byte* ba
 /// them.
 std::byte* Executor::new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
                               std::size_t bytes) {
-  Reply& reply = new_reply(origin, wire::ReplyKind::data, header);
+  Replies::Reply& reply = replies_.add(origin, wire::ReplyKind::data, header);
   reply.header.offset = header.offset + done;
   reply.header.bytes = bytes;
-  return new_payload(reply, bytes);
+  return replies_.add_payload(reply, bytes);
 }
 
 Status Executor::send_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {

@@ -123,7 +123,7 @@ void Executor::remove_entry(Origin& origin) noexcept {
 /// Takes the request's position of the stream without executing it.
 void Executor::refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
                       Status status) {
-  answer_failure(origin, header, status);
+  replies_.add_failure(origin, header, status);
   note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
 
@@ -165,7 +165,7 @@ void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<
 /// The origin will resend the request.
 void Executor::answer_busy(Origin& origin, wire::CheckedRequest const& request, std::size_t payload_bytes) {
   origin.done += wire::cost_of(request.header, payload_bytes);
-  new_reply(origin, wire::ReplyKind::busy, request.header);
+  replies_.add(origin, wire::ReplyKind::busy, request.header);
 }
 
 void Executor::retry_deferred() {
@@ -195,7 +195,7 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     if (!rest.locks.contains(header.token) && !add_entry(origin))
       return refuse(origin, header, payload_bytes, Status::out_of_memory);
     rest.locks[header.token] = {std::move(hold), header.total};
-    new_reply(origin, wire::ReplyKind::granted, header);
+    replies_.add(origin, wire::ReplyKind::granted, header);
     note_executed(origin, header, cost);
     return;
   }
@@ -219,7 +219,7 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   note_executed(origin, header, cost);
   // The acknowledgement of the stream may wait for an earlier request, and that for stripes that the origin
   // holds for this operation.
-  if ((header.flags & wire::flag_tell) != 0 && ended) new_reply(origin, wire::ReplyKind::executed, header);
+  if ((header.flags & wire::flag_tell) != 0 && ended) replies_.add(origin, wire::ReplyKind::executed, header);
 }
 
 /// Requests behind the lock request continue, whatever its result. Only if there was no memory for it they
@@ -235,7 +235,7 @@ void Executor::end_lock_wait(Origin& origin, LockTable::Answer const& told) {
   // Requests executed ahead of it have been acknowledged, and are reported with it.
   asked.flags = rest->ahead.empty() ? wire::flag_quiet : 0;
   asked.context = static_cast<std::uint32_t>(told.token);
-  if (failed(told.status)) answer_failure(origin, asked, told.status);
+  if (failed(told.status)) replies_.add_failure(origin, asked, told.status);
   note_executed(origin, asked, wire::cost_of(asked, 0));
   release_held(origin);
 }
@@ -246,7 +246,7 @@ void Executor::note_executed(Origin& origin, wire::RequestHeader const& header, 
   origin.done += cost;
   take_position(origin, header.sequence);
   bool const quiet = (header.flags & wire::flag_quiet) != 0;
-  if (!quiet || origin.done - origin.told_done >= wire::most_quiet) owe(origin);
+  if (!quiet || origin.done - origin.told_done >= wire::most_quiet) replies_.owe(origin);
 }
 
 void Executor::take_position(Origin& origin, std::uint64_t sequence) {

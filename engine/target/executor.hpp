@@ -27,6 +27,7 @@
 #include "engine/sync/lock_table.hpp"
 #include "engine/target/key_holders.hpp"
 #include "engine/target/origin.hpp"
+#include "engine/target/replies.hpp"
 
 namespace mpixrma::engine {
 
@@ -52,7 +53,9 @@ class Executor {
         locks_(locks),
         credentials_(credentials),
         settings_(settings),
-        log_(log) {}
+        log_(log) {
+    replies_.set_check([this](Origin& origin) { check_unsent(origin); });
+  }
 
   /// Sets the function that wakes the agent, for answers from elsewhere.
   void set_wake(std::function<void()> wake) { lock_answers_.wake = std::move(wake); }
@@ -84,10 +87,10 @@ class Executor {
     if (!deferred_.empty()) retry_deferred();
     if (locks_.is_patience_over()) locks_.admit_impatient(lock_answers_);
     while (lock_answers_.has_news()) answer_locks();  // a continued request may release other locks
-    answer();
+    replies_.send_all();
   }
   /// Whether executed requests are unanswered.
-  bool owes_answers() const noexcept { return !replies_.empty() || !owing_.empty() || !sending_.is_sent(); }
+  bool owes_answers() const noexcept { return replies_.are_due(); }
   /// Whether requests wait for stripes, whose release no event announces.
   bool has_deferred() const noexcept { return !deferred_.empty(); }
 
@@ -135,31 +138,6 @@ class Executor {
     KeptRequest kept;
     StripeHold hold;
   };
-  /// An unsent reply.
-  struct Reply {
-    Origin* origin;
-    wire::ReplyHeader header;
-    Message* message;   ///< with its payload; nullptr: the payload stands in `small_`
-    std::size_t begin;  ///< there
-
-    /// It is sent, or dropped.
-    void note_left() const noexcept {
-      --origin->replies_waiting;
-      if (message == nullptr) origin->waiting_bytes -= header.bytes;
-    }
-  };
-  /// Answers that are being sent. If memory runs short, the rest is sent next time.
-  struct Batch {
-    bool is_sent() const noexcept { return sent == replies.size() && acknowledged == owing.size(); }
-    void forget(Origin const* origin, Transport& transport) noexcept;
-
-    std::vector<Reply> replies;
-    std::vector<std::byte> small;  ///< as `small_`
-    std::vector<Origin*> owing;
-    std::size_t sent = 0;          ///< number of `replies`
-    std::size_t acknowledged = 0;  ///< number of `owing`
-  };
-
   // joined_requests.cpp: batches of requests.
   void take_joined(std::span<std::byte const> header, std::span<std::byte const> payload);
   char const* take_records(Origin& origin, std::span<std::byte const> records);
@@ -237,27 +215,11 @@ class Executor {
   void end(Origin const& origin, SessionEnd why);
 
   // answers.cpp: what goes back.
-  void answer();
-  Reply& new_reply(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
-  std::byte* new_payload(Reply& reply, std::size_t bytes);
-  void drop_replies(std::size_t first) noexcept;
-  void answer_failure(Origin& origin, wire::RequestHeader const& request, Status status,
-                      std::uint64_t exposed_base = 0);
+  void divide_window() noexcept;
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
   void answer_locks();
   void answer_lock(Origin& origin, LockTable::Answer const& told);
   void forget_holder_of_all(std::uint64_t process) noexcept;
-  void owe(Origin& origin);
-  void acknowledge(Origin& origin);
-  void complete(Origin& origin, wire::ReplyHeader& header);
-  std::size_t count_together(std::span<Reply const> replies) const noexcept;
-  Message& new_message(Origin const& origin, std::size_t payload_bytes);
-  void send_batch();
-  std::size_t send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
-  std::size_t send_joined(std::span<Reply> replies, std::span<std::byte const> payloads);
-  void send_alone(Reply& reply, std::span<std::byte const> payloads);
-  void send(Origin& origin, wire::MessageClass kind, Message& message);
-  std::uint64_t window() const noexcept;
 
   Transport& transport_;
   Connections& connections_;
@@ -275,11 +237,7 @@ class Executor {
   EndedOrigins gone_;
   RecentTokens ended_;                         ///< tokens of ended sessions
   std::vector<ProcessAddress> introductions_;  ///< origins whose connections must be opened
-  std::vector<Origin*> owing_;
-  std::vector<Reply> replies_;
-  std::vector<std::byte> small_;  ///< payloads of small replies, each 8-byte-aligned
-  Batch sending_;
-  bool is_answering_ = false;
+  Replies replies_{transport_, connections_, segments_, locks_, settings_.joined_bytes};
   std::shared_ptr<MessageAccount> unsent_ = std::make_shared<MessageAccount>();  ///< of answers to all
   std::vector<Origin*> full_;     ///< that wait for their answers to leave
   std::list<Deferred> deferred_;  ///< in the order of arrival
@@ -289,7 +247,7 @@ class Executor {
   alignas(
       64) std::array<std::byte, StagedRequest::most_data> fetched_;  ///< before it is copied past the caches
   KeyHolders holders_;
-  std::vector<std::uint64_t> aligned_;        ///< scratch buffer for misaligned payloads
+  std::vector<std::uint64_t> aligned_;  ///< scratch buffer for misaligned payloads
   std::uint64_t executed_ = 0;
   Drops drops_{"request", log_};
 };

@@ -94,6 +94,7 @@ char const* Executor::admit(SessionOpening const& opening, Secret const& secret)
     bound_answers(*made);
     if (!sessions_.emplace(session.request, made.get()).second) return "a session that exists already";
     origins_.emplace(name, std::move(made));
+    divide_window();
     expect_sealed(opening, secret);
     return nullptr;
   }
@@ -155,19 +156,15 @@ void Executor::forget(std::uint64_t process) {
   gone_.add(process, gone->incarnation, gone->messages);
   sessions_.erase(gone->session.request);
   ended_.add(gone->session.request);
-  std::erase_if(replies_, [&](Reply const& reply) {
-    if (reply.origin == gone && reply.message != nullptr) transport_.discard(*reply.message);
-    return reply.origin == gone;
-  });
-  std::erase(owing_, gone);
+  replies_.forget(gone);
   std::erase(full_, gone);
-  sending_.forget(gone, transport_);
   locks_.forget(process, lock_answers_);
   std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == gone; });
   forget_holder_of_all(process);
   kept_bytes_ -= gone->kept_bytes;
   std::uint64_t const session = gone->target;
   origins_.erase(found);
+  divide_window();
   transport_.seals().forget_expected(process);
   if (credentials_.encrypt) retire_session(session);
 }

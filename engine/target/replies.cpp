@@ -1,0 +1,221 @@
+#include "engine/target/replies.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "engine/net/joined.hpp"
+
+namespace mpixrma::engine {
+
+Replies::Reply& Replies::add(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request) {
+  Reply reply{&origin, wire::begin_header<wire::ReplyHeader>(kind), nullptr, small_.size()};
+  reply.header.context = request.context;
+  reply.header.token = request.token;
+  replies_.push_back(reply);
+  ++origin.replies_waiting;
+  return replies_.back();
+}
+
+std::byte* Replies::add_payload(Reply& reply, std::size_t bytes) {
+  if (bytes > joined_bytes_ / 2) {
+    try {
+      reply.message = &new_message(*reply.origin, bytes);
+    } catch (...) {
+      reply.header.bytes = 0;
+      drop_from(replies_.size() - 1);
+      throw;
+    }
+    return reply.message->payload(bytes);
+  }
+  small_.resize(reply.begin + wire::padded(bytes));
+  reply.origin->waiting_bytes += bytes;
+  return small_.data() + reply.begin;
+}
+
+void Replies::drop_from(std::size_t first) noexcept {
+  if (first == replies_.size()) return;
+  small_.resize(replies_[first].begin);
+  std::span<Reply const> const dropped = std::span(replies_).subspan(first);
+  for (Reply const& reply : dropped) {
+    reply.note_left();
+    if (reply.message != nullptr) transport_.discard(*reply.message);
+  }
+  replies_.erase(replies_.begin() + static_cast<std::ptrdiff_t>(first), replies_.end());
+}
+
+void Replies::add_failure(Origin& origin, wire::RequestHeader const& request, Status status,
+                          std::uint64_t exposed_base) {
+  Reply& reply = add(origin, wire::ReplyKind::failed, request);
+  reply.header.status = static_cast<std::uint8_t>(status);
+  reply.header.offset = request.bytes;
+  wire::FailureReply const named = wire::failure_reply(request, exposed_base);
+  reply.header.bytes = sizeof named;
+  std::memcpy(add_payload(reply, sizeof named), &named, sizeof named);
+}
+
+void Replies::owe(Origin& origin) {
+  if (origin.owes_answer) return;
+  origin.owes_answer = true;
+  owing_.push_back(&origin);
+}
+
+void Replies::send_all() {
+  // UCX delivers a message of a process to itself inside of the send: the answer may lead to the next
+  // request, and that to the next answer, while this one is being sent.
+  if (is_sending_) return;
+  is_sending_ = true;
+  try {
+    while (are_due()) send_batch();
+  } catch (...) {
+    is_sending_ = false;
+    throw;
+  }
+  is_sending_ = false;
+}
+
+/// Sends the batch of answers that lack of memory has delayed, or else a new one with all due answers.
+void Replies::send_batch() {
+  if (sending_.is_sent()) {
+    sending_.replies.clear();
+    sending_.small.clear();
+    sending_.owing.clear();
+    sending_.sent = sending_.acknowledged = 0;
+    std::swap(sending_.replies, replies_);
+    std::swap(sending_.small, small_);
+    std::swap(sending_.owing, owing_);
+  }
+  while (sending_.sent != sending_.replies.size()) {
+    std::span<Reply> const rest = std::span(sending_.replies).subspan(sending_.sent);
+    sending_.sent += send_together(rest.first(count_together(rest)), sending_.small);
+  }
+  for (; sending_.acknowledged != sending_.owing.size(); ++sending_.acknowledged) {
+    Origin& origin = *sending_.owing[sending_.acknowledged];
+    if (origin.owes_answer) acknowledge(origin);
+  }
+}
+
+void Replies::forget(Origin const* origin) noexcept {
+  std::erase_if(replies_, [&](Reply const& reply) {
+    if (reply.origin == origin && reply.message != nullptr) transport_.discard(*reply.message);
+    return reply.origin == origin;
+  });
+  std::erase(owing_, origin);
+  sending_.forget(origin, transport_);
+}
+
+void Replies::Batch::forget(Origin const* origin, Transport& transport) noexcept {
+  auto const first = replies.begin() + static_cast<std::ptrdiff_t>(sent);
+  auto const is_its = [&](Reply const& reply) { return reply.origin == origin; };
+  std::for_each(first, replies.end(), [&](Reply const& reply) {
+    if (is_its(reply) && reply.message != nullptr) transport.discard(*reply.message);
+  });
+  replies.erase(std::remove_if(first, replies.end(), is_its), replies.end());
+  auto const next = owing.begin() + static_cast<std::ptrdiff_t>(acknowledged);
+  owing.erase(std::remove(next, owing.end(), origin), owing.end());
+}
+
+/// With a payload of this size. All memory that a reply needs is there before it counts as sent.
+Message& Replies::new_message(Origin const& origin, std::size_t payload_bytes) {
+  Message& message = transport_.message();
+  try {
+    if (payload_bytes != 0) (void)message.payload(payload_bytes);
+  } catch (...) {
+    transport_.discard(message);
+    throw;
+  }
+  if (origin.unsent != nullptr) message.charge(origin.unsent);
+  return message;
+}
+
+/// Returns how many of the first replies go to one process and are small.
+std::size_t Replies::count_together(std::span<Reply const> replies) const noexcept {
+  if (joined_bytes_ == 0) return 1;
+  std::size_t count = 0;
+  while (count < replies.size() && replies[count].message == nullptr &&
+         replies[count].origin == replies[0].origin)
+    ++count;
+  return std::max<std::size_t>(count, 1);
+}
+
+/// Sends several small replies in a batch, or a single one. Returns how many replies the message contains.
+std::size_t Replies::send_together(std::span<Reply> replies, std::span<std::byte const> payloads) {
+  if (replies.size() != 1) return send_joined(replies, payloads);
+  send_alone(replies[0], payloads);
+  return 1;
+}
+
+std::size_t Replies::send_joined(std::span<Reply> replies, std::span<std::byte const> payloads) {
+  Origin& origin = *replies[0].origin;
+  Message& message = new_message(origin, joined_bytes_);
+  wire::JoinedWriter<wire::ReplyHeader> records(origin.session.reply,
+                                                {message.payload(joined_bytes_), joined_bytes_});
+  auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+  header.session = origin.session.reply;
+  message.set_header(header);
+  std::size_t sent = 0;
+  for (Reply& reply : replies) {
+    --origin.replies_waiting;
+    complete(origin, reply.header);
+    std::byte* const out = records.append(reply.header, reply.header.bytes);
+    if (out == nullptr) {
+      ++origin.replies_waiting;  // it goes with the next message
+      break;
+    }
+    origin.waiting_bytes -= reply.header.bytes;
+    if (reply.header.bytes != 0) std::memcpy(out, payloads.data() + reply.begin, reply.header.bytes);
+    ++sent;
+  }
+  message.cut(records.bytes());
+  send(origin, wire::MessageClass::replies, message);
+  return sent;
+}
+
+void Replies::send_alone(Reply& reply, std::span<std::byte const> payloads) {
+  bool const is_packed = reply.message == nullptr;
+  Message& message = is_packed ? new_message(*reply.origin, reply.header.bytes) : *reply.message;
+  if (is_packed && reply.header.bytes != 0)
+    std::memcpy(message.payload(reply.header.bytes), payloads.data() + reply.begin, reply.header.bytes);
+  reply.note_left();
+  complete(*reply.origin, reply.header);
+  message.set_header(reply.header);
+  send(*reply.origin, wire::MessageClass::reply, message);
+}
+
+void Replies::acknowledge(Origin& origin) {
+  Message& message = new_message(origin, 0);
+  auto header = wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed);
+  complete(origin, header);
+  message.set_header(header);
+  send(origin, wire::MessageClass::reply, message);
+}
+
+/// Adds the acknowledgement of everything that is executed, once no other reply about it waits: an origin
+/// that sees the acknowledgement has seen every failure before.
+void Replies::complete(Origin& origin, wire::ReplyHeader& header) const {
+  if (origin.replies_waiting == 0) {
+    origin.acknowledged = origin.executed;
+    origin.owes_answer = false;
+    origin.tidy();
+  }
+  header.session = origin.session.reply;
+  header.executed = origin.acknowledged;
+  header.segments_version = segments_.version();
+  header.done = origin.told_done = origin.done;
+  header.window = window_;
+  header.lock_clock = locks_.clock().now();
+}
+
+void Replies::send(Origin& origin, wire::MessageClass kind, Message& message) {
+  // Its connection is not open yet, or is closed.
+  if (origin.endpoint == nullptr) {
+    transport_.discard(message);
+  } else {
+    origin.last_use = connections_.note_use();
+    (void)transport_.send(origin.endpoint, kind, message);
+    if (origin.unsent != nullptr) check_unsent_(origin);
+  }
+}
+
+}  // namespace mpixrma::engine

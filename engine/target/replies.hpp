@@ -1,0 +1,108 @@
+/// Replies to origins: collected while requests are executed, and sent together. Under the channel's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/memory/segment_table.hpp"
+#include "engine/net/connections.hpp"
+#include "engine/net/transport.hpp"
+#include "engine/net/wire.hpp"
+#include "engine/sync/lock_table.hpp"
+#include "engine/target/origin.hpp"
+
+namespace mpixrma::engine {
+
+class Replies {
+ public:
+  /// An unsent reply.
+  struct Reply {
+    Origin* origin;
+    wire::ReplyHeader header;
+    Message* message;   ///< with its payload; nullptr: the payload stands in `small_`
+    std::size_t begin;  ///< there
+
+    /// It is sent, or dropped.
+    void note_left() const noexcept {
+      --origin->replies_waiting;
+      if (message == nullptr) origin->waiting_bytes -= header.bytes;
+    }
+  };
+
+  /// `joined_bytes`: size of the largest message of several replies; 0: each is sent alone.
+  Replies(Transport& transport, Connections& connections, SegmentTable const& segments, LockTable& locks,
+          std::size_t joined_bytes)
+      : transport_(transport),
+        connections_(connections),
+        segments_(segments),
+        locks_(locks),
+        joined_bytes_(joined_bytes) {}
+
+  /// Sets the credit that replies grant to each origin, in bytes.
+  void set_window(std::uint64_t bytes) noexcept { window_ = bytes; }
+  /// Sets the function that is called with an origin whose unsent answers are bounded, after each answer.
+  void set_check(std::function<void(Origin&)> check) { check_unsent_ = std::move(check); }
+
+  Reply& add(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
+  /// Returns the location for the payload of the newest reply; must be called before there is another reply.
+  std::byte* add_payload(Reply& reply, std::size_t bytes);
+  /// `exposed_base`: the base of the exposure that was added to the request's address.
+  void add_failure(Origin& origin, wire::RequestHeader const& request, Status status,
+                   std::uint64_t exposed_base = 0);
+  /// Number of replies since the last send_all().
+  std::size_t size() const noexcept { return replies_.size(); }
+  /// Removes the replies from this index on.
+  void drop_from(std::size_t first) noexcept;
+
+  /// The origin gets an acknowledgement of what is executed.
+  void owe(Origin& origin);
+
+  /// Whether executed requests are unanswered.
+  bool are_due() const noexcept { return !replies_.empty() || !owing_.empty() || !sending_.is_sent(); }
+  /// Sends all replies, and one acknowledgement to each origin that has none with a reply.
+  void send_all();
+
+  /// Removes the replies to an origin that is gone.
+  void forget(Origin const* origin) noexcept;
+
+ private:
+  /// Answers that are being sent. If memory runs short, the rest is sent next time.
+  struct Batch {
+    bool is_sent() const noexcept { return sent == replies.size() && acknowledged == owing.size(); }
+    void forget(Origin const* origin, Transport& transport) noexcept;
+
+    std::vector<Reply> replies;
+    std::vector<std::byte> small;  ///< as `small_`
+    std::vector<Origin*> owing;
+    std::size_t sent = 0;          ///< number of `replies`
+    std::size_t acknowledged = 0;  ///< number of `owing`
+  };
+
+  void send_batch();
+  std::size_t count_together(std::span<Reply const> replies) const noexcept;
+  std::size_t send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
+  std::size_t send_joined(std::span<Reply> replies, std::span<std::byte const> payloads);
+  void send_alone(Reply& reply, std::span<std::byte const> payloads);
+  void acknowledge(Origin& origin);
+  void complete(Origin& origin, wire::ReplyHeader& header) const;
+  Message& new_message(Origin const& origin, std::size_t payload_bytes);
+  void send(Origin& origin, wire::MessageClass kind, Message& message);
+
+  Transport& transport_;
+  Connections& connections_;
+  SegmentTable const& segments_;
+  LockTable& locks_;
+  std::size_t joined_bytes_;
+  std::uint64_t window_ = wire::first_window;
+  std::function<void(Origin&)> check_unsent_;
+  std::vector<Reply> replies_;
+  std::vector<std::byte> small_;  ///< payloads of small replies, each 8-byte-aligned
+  std::vector<Origin*> owing_;
+  Batch sending_;
+  bool is_sending_ = false;
+};
+
+}  // namespace mpixrma::engine
