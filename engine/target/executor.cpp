@@ -140,7 +140,7 @@ bool Executor::acquire_shortly(StripeHold& hold) noexcept {
 /// Executes the request as soon as its stripes are free: now, later, or when the origin resends it.
 void Executor::receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                        std::span<std::byte const> payload) {
-  Status const resolved = resolve(request);
+  Status const resolved = memory_.resolve(request);
   StripeSets const stripes =
       failed(resolved) ? StripeSets{} : stripes_for(request, segments_.stripes().modes);
   if (stripes.empty()) return perform(origin, request, {}, payload.size(), resolved);
@@ -179,7 +179,7 @@ void Executor::retry_deferred() {
     note_released(*ready.origin, ready.kept);
     wire::CheckedRequest request = ready.kept.request();
     ready.origin->make_out_of_order().deferred.erase(request.header.sequence);
-    Status const resolved = resolve(request);  // again, because an exposure may be gone
+    Status const resolved = memory_.resolve(request);  // again, because an exposure may be gone
     perform(*ready.origin, request, std::move(ready.hold), ready.kept.payload().size(), resolved);
     release_held(*ready.origin);
   }

@@ -28,6 +28,7 @@
 #include "engine/target/key_holders.hpp"
 #include "engine/target/origin.hpp"
 #include "engine/target/replies.hpp"
+#include "engine/target/requested_memory.hpp"
 
 namespace mpixrma::engine {
 
@@ -179,22 +180,14 @@ class Executor {
   void meet_introduced();
 
   // execute.cpp: the execution of one request.
-  Status resolve(wire::CheckedRequest& request) const;
   void execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status);
-  std::uint64_t exposed_base(wire::RequestHeader const& header) const noexcept;
   Status execute(Origin& origin, wire::CheckedRequest const& request);
-  bool counter_exists(RemoteAddress counter) const;
   Status count(Origin& origin, wire::CheckedRequest const& request, bool failed);
   Status carry_out(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
   void acquire_lock(Origin const& origin, wire::RequestHeader const& header);
   Status release_lock(Origin const& origin, wire::RequestHeader const& header);
-  Status update_memory(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
-  void update_part_of(wire::CheckedRequest const& request, std::byte* base, std::uint64_t done,
-                      std::size_t bytes, std::byte* fetched) const noexcept;
   std::byte* new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
                       std::size_t bytes);
-  Status send_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
-  Status reachable(wire::CheckedRequest const& request, bool write, FaultRange* accessed) const;
 
   // ring.cpp: requests in the ring.
   Status execute_entry(RingEntry const& entry, std::byte* answer) noexcept;
@@ -228,6 +221,7 @@ class Executor {
   LockTable::Answers lock_answers_;
   Credentials const& credentials_;
   Settings settings_;
+  RequestedMemory memory_{segments_, credentials_.exposed_only ? Reach::exposures : Reach::whole_process};
   std::size_t place_ = 0;
   std::size_t executors_ = 1;
   Log const& log_;
@@ -251,13 +245,5 @@ class Executor {
   std::uint64_t executed_ = 0;
   Drops drops_{"request", log_};
 };
-
-/// Returns the stripes that must be held while the request is executed on memory with these modes; none if
-/// they are held already.
-StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& modes) noexcept;
-
-/// Computes the range of target addresses that the request accesses, [begin, end). Returns false if it wraps
-/// around.
-bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept;
 
 }  // namespace mpixrma::engine

@@ -85,25 +85,16 @@ Status Executor::execute_entry(wire::CheckedRequest& request, char const* fault,
     drops_.note(fault);
     return Status::malformed;
   }
-  if (Status const status = resolve(request); failed(status)) return status;
+  if (Status const status = memory_.resolve(request); failed(status)) return status;
   StripeSets const stripes = stripes_for(request, segments_.stripes().modes);
   if (!stripes.empty()) neighbours_.release();
   StripeHold hold(segments_.stripes(), stripes);
   if (!acquire_shortly(hold)) return Status::busy;
-  wire::RequestHeader const& header = request.header;
   FaultRange accessed;
-  bool const writes = wire::is_write(header);
-  if (Status const status = reachable(request, writes, &accessed); failed(status)) return status;
+  if (Status const status = memory_.find(request, &accessed); failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
-  auto* const base = reinterpret_cast<std::byte*>(header.address);
-  return access_memory(accessed, writes, [&] {
-    switch (header.kind) {
-      case wire::RequestKind::put:
-        return unpack(base, request.layout, header.position, request.data.data(), header.bytes);
-      case wire::RequestKind::get: return pack(answer, base, request.layout, header.position, header.bytes);
-      default: update_part_of(request, base, 0, header.bytes, wire::is_fetching(header) ? answer : nullptr);
-    }
-  });
+  std::byte* const fetched = wire::is_fetching(request.header) ? answer : nullptr;
+  return memory_.execute_part(request, accessed, {0, request.header.bytes}, fetched);
 }
 
 }  // namespace mpixrma::engine

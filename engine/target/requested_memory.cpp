@@ -1,0 +1,223 @@
+#include "engine/target/requested_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/memory/probe.hpp"
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/op/layout/boxes.hpp"
+#include "engine/sync/footprint.hpp"
+#include "engine/target/access_memory.hpp"
+
+namespace mpixrma::engine {
+
+namespace {
+
+/// Returns the bytes relative to the base that bytes [position, position + bytes) of the layout's data
+/// occupy.
+Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) noexcept {
+  if (bytes == 0) return {0, 0};
+  if (layout.is_contiguous()) {
+    auto const begin = static_cast<std::ptrdiff_t>(position);
+    return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
+  }
+  Extent extent{PTRDIFF_MAX, PTRDIFF_MIN};
+  for_boxes(layout, position, bytes, [&](Layout const& box, std::ptrdiff_t offset, std::size_t) {
+    Extent const part = box.extent();
+    extent.begin = std::min(extent.begin, offset + part.begin);
+    extent.end = std::max(extent.end, offset + part.end);
+  });
+  return extent;
+}
+
+/// Whether the range has not many more pages than the request has pieces.
+bool is_dense(wire::CheckedRequest const& request, std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t page = 4096;
+  constexpr std::uint64_t few_pages = 8;
+  Layout const& layout = request.layout;
+  std::uint64_t const blocks = layout.block == 0 ? 0 : request.header.bytes / layout.block;
+  return bytes / page <= blocks * std::max<std::size_t>(layout.segments.size(), 1) + few_pages;
+}
+
+std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std::byte*>(address); }
+
+/// Returns the guarantee of an update.
+Guarantee guarantees_of(wire::RequestHeader const& header) noexcept {
+  if ((header.flags & wire::flag_elements) != 0) return Guarantee::element_atomic;
+  bool const whole = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0;
+  return whole ? Guarantee::atomic : Guarantee::none;
+}
+
+/// Returns the elements of an update for which touched_range() has succeeded.
+ElementUpdate elements_of(wire::CheckedRequest const& request) noexcept {
+  wire::RequestHeader const& header = request.header;
+  ElementUpdate update{static_cast<ElementType>(header.element_type), 0, 0};
+  (void)touched_range(request, &update.begin, &update.end);
+  update.single =
+      is_single(guarantees_of(header), static_cast<ReduceOp>(header.operation), update.type, header.total);
+  return update;
+}
+
+bool uses_memory(wire::RequestKind kind) noexcept {
+  using enum wire::RequestKind;
+  return kind == put || kind == get || kind == update;
+}
+
+/// Returns the rights that an exposure must grant.
+Rights rights_for(wire::RequestHeader const& header) noexcept {
+  switch (header.kind) {
+    case wire::RequestKind::get: return Rights::read;
+    case wire::RequestKind::put: return Rights::write;
+    default: break;
+  }
+  return (wire::is_fetching(header) ? Rights::read : Rights::none) |
+         (wire::is_write(header) ? Rights::update : Rights::none);
+}
+
+}  // namespace
+
+bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept {
+  Extent const extent = touched(request.layout, request.header.position, request.header.bytes);
+  *begin = request.header.address + static_cast<std::uint64_t>(extent.begin);
+  *end = request.header.address + static_cast<std::uint64_t>(extent.end);
+  bool const low = extent.begin < 0 && *begin > request.header.address;
+  bool const high = extent.end > 0 && *end < request.header.address;
+  return !low && !high && *begin <= *end;
+}
+
+StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& modes) noexcept {
+  wire::RequestHeader const& header = request.header;
+  wire::RequestKind const kind = header.kind;
+  if ((header.flags & wire::flag_held) != 0) return {};
+  bool shared = !wire::is_write(header);
+  StripeSet stripes = 0;
+  if (kind == wire::RequestKind::lock) {
+    stripes = header.stripes;
+    shared = (header.flags & wire::flag_shared) != 0;
+  } else {
+    auto const elements = [&] { return elements_of(request); };
+    bool const wanted = kind == wire::RequestKind::update
+                            ? locks_target(guarantees_of(header), request.layout, elements, modes)
+                            : (header.flags & wire::flag_atomic) != 0;
+    RemoteAddress begin = 0;
+    RemoteAddress end = 0;
+    if (wanted && touched_range(request, &begin, &end)) stripes = stripes_of(begin, end);
+  }
+  return shared ? StripeSets{0, stripes} : StripeSets{stripes, 0};
+}
+
+/// Memory of the regions is valid as long as its segment, and registered memory as long as an origin
+/// guarantees it; everything else is probed.
+Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* accessed) const {
+  RemoteAddress begin = 0;
+  RemoteAddress end = 0;
+  if (!touched_range(request, &begin, &end)) return Status::bad_address;
+  *accessed = {begin, end};
+  (void)admit_faults();
+  bool const write = wire::is_write(request.header);
+  bool const vouched = (request.header.flags & wire::flag_registered) != 0;
+  auto const probe = [&](RemoteAddress from, std::size_t bytes) {
+    OwnSegment const* const segment = segments_.find(from);
+    bool const sure = segment != nullptr && (vouched || !segment->user_memory());
+    if (sure && segment->contains(from, bytes)) return Status::ok;
+    bool const overruns = segment != nullptr && !segment->contains(from, bytes);
+    // A range that begins in freed memory of a region is mapped but invalid.
+    if (segments_.in_region(from, bytes)) return overruns ? Status::overrun : Status::bad_address;
+    if (accessible(pointer(from), bytes, write)) return Status::ok;
+    Status const reason = reason_for_fault(pointer(from), bytes, write);
+    return overruns && reason == Status::bad_address ? Status::overrun : reason;
+  };
+  bool const contiguous = request.layout.is_contiguous();
+  // At once if dense: a probe allocates pages of untouched memory, so large gaps should not be probed.
+  bool const at_once = contiguous || is_dense(request, end - begin);
+  Status status = at_once ? probe(begin, end - begin) : Status::bad_address;
+  if (contiguous || !failed(status)) return status;
+  // The gaps of a layout need not be mapped, so probe only the accessed memory.
+  LayoutCursor cursor(request.layout);
+  cursor.seek(request.header.position);
+  for (std::size_t rest = request.header.bytes; rest != 0;) {
+    Segment const run = cursor.next(rest);
+    status = probe(request.header.address + static_cast<std::uint64_t>(run.offset), run.length);
+    if (failed(status)) return status;
+    rest -= run.length;
+  }
+  return Status::ok;
+}
+
+Status RequestedMemory::resolve(wire::CheckedRequest& request) const {
+  wire::RequestHeader& header = request.header;
+  wire::RequestKind const kind = header.kind;
+  if (header.exposure == 0 && exposed_only_ && uses_memory(kind)) return Status::access_denied;
+  if ((header.exposure | header.notify_exposure) == 0 || kind == wire::RequestKind::find_segment)
+    return Status::ok;
+  RemoteAddress base = 0;
+  if (header.exposure != 0) {
+    Exposure const* const exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
+    if (exposure == nullptr) return Status::stale_exposure;
+    Extent const extent = touched(request.layout, header.position, header.bytes);
+    Status const status = exposure->permits(header.address, extent, rights_for(header));
+    if (failed(status)) return status;
+    base = exposure->base;
+    header.flags |= wire::flag_registered;  // as long as it is exposed
+  }
+  if (header.notify_exposure != 0) {
+    Exposure const* const exposure =
+        segments_.exposures().find(static_cast<ExposureId>(header.notify_exposure));
+    if (exposure == nullptr) return Status::stale_exposure;
+    Status const status = exposure->permits_counter(header.notify);
+    if (failed(status)) return status;
+    header.notify += exposure->base;
+  }
+  header.address += base;
+  return Status::ok;
+}
+
+std::uint64_t RequestedMemory::exposed_base(wire::RequestHeader const& header) const noexcept {
+  if (header.exposure == 0 || !uses_memory(header.kind)) return 0;
+  Exposure const* const exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
+  return exposure != nullptr ? exposure->base : 0;
+}
+
+bool RequestedMemory::has_counter(RemoteAddress counter) const {
+  if (exposed_only_) return false;
+  OwnSegment const* const segment = segments_.find(counter);
+  return segment != nullptr && !segment->user_memory() && segment->contains(counter, sizeof(std::uint64_t));
+}
+
+Status RequestedMemory::execute_part(wire::CheckedRequest const& request, FaultRange accessed, DataRange part,
+                                     std::byte* fetched) const noexcept {
+  wire::RequestHeader const& header = request.header;
+  std::byte* const base = pointer(header.address);
+  std::uint64_t const position = header.position + part.offset;
+  return access_memory(accessed, wire::is_write(header), [&] {
+    switch (header.kind) {
+      case wire::RequestKind::put:
+        return unpack(base, request.layout, position, request.data.data() + part.offset, part.bytes);
+      case wire::RequestKind::get: return pack(fetched, base, request.layout, position, part.bytes);
+      default: return update(request, part, fetched);
+    }
+  });
+}
+
+void RequestedMemory::update(wire::CheckedRequest const& request, DataRange part,
+                             std::byte* fetched) const noexcept {
+  wire::RequestHeader const& header = request.header;
+  alignas(32) std::byte scale[sizeof header.scale];
+  std::memcpy(scale, header.scale, sizeof scale);
+  UpdateModes& modes = segments_.stripes().modes;
+  ElementUpdate const elements = elements_of(request);
+  bool const atomic = guarantees_of(header) != Guarantee::none && uses_cpu_atomics(modes, elements);
+  Reduction const reduction{static_cast<ElementType>(header.element_type),
+                            static_cast<ReduceOp>(header.operation), atomic,
+                            (header.flags & wire::flag_scale) != 0 ? scale : nullptr};
+  auto const operand = [&](unsigned which) {
+    bool const there = operand_count(reduction.operation) > which;
+    return there ? request.data.data() + which * header.bytes + part.offset : nullptr;
+  };
+  std::byte* const base = pointer(header.address);
+  update_part(reduction, base, request.layout, header.position + part.offset,
+              {operand(0), operand(1), fetched, part.bytes},
+              atomic ? atomic_places(modes, elements, base, header.address) : AtomicPlaces{});
+}
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,55 @@
+/// The memory of this process that a request accesses: whether the request may, and the access itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/memory/fault_guard.hpp"
+#include "engine/memory/segment_table.hpp"
+#include "engine/net/wire.hpp"
+#include "engine/proto/remainder.hpp"
+#include "engine/sync/stripes.hpp"
+
+namespace mpixrma::engine {
+
+/// Whether requests may access memory that is not exposed to them.
+enum class Reach { whole_process, exposures };
+
+class RequestedMemory {
+ public:
+  /// `segments` must not change during a call.
+  RequestedMemory(SegmentTable const& segments, Reach reach) noexcept
+      : segments_(segments), exposed_only_(reach == Reach::exposures) {}
+
+  /// Replaces exposures and offsets by addresses; a rejected request keeps its offset.
+  Status resolve(wire::CheckedRequest& request) const;
+  /// Returns the base that resolve() has added to the address of a request that it has accepted.
+  std::uint64_t exposed_base(wire::RequestHeader const& header) const noexcept;
+  /// Whether memory for a counter was allocated here. Counters that are named by an exposure were checked by
+  /// resolve().
+  bool has_counter(RemoteAddress counter) const;
+
+  /// Whether the memory of a resolved request exists. `*accessed` receives its addresses.
+  Status find(wire::CheckedRequest const& request, FaultRange* accessed) const;
+  /// Executes a part of the data of a put, get or update for which find() has succeeded, with the stripes
+  /// that stripes_for() requires. `fetched` receives what a fetching request asks for; nullptr for all
+  /// others.
+  Status execute_part(wire::CheckedRequest const& request, FaultRange accessed, DataRange part,
+                      std::byte* fetched) const noexcept;
+
+ private:
+  void update(wire::CheckedRequest const& request, DataRange part, std::byte* fetched) const noexcept;
+
+  SegmentTable const& segments_;
+  bool exposed_only_;
+};
+
+/// Returns the stripes that must be held while the request is executed on memory with these modes; none if
+/// they are held already.
+StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& modes) noexcept;
+
+/// Computes the range of target addresses that the request accesses, [begin, end). Returns false if it wraps
+/// around.
+bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept;
+
+}  // namespace mpixrma::engine
