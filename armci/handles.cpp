@@ -41,27 +41,27 @@ void on_done(mpixrma::engine::Completion& completion, Status status, std::size_t
 }
 
 /// Returns the Pending that a handle refers to, or nullptr if the handle is invalid or empty.
-Pending* find(armci_hdl_t const& handle) {
-  auto const index = static_cast<std::size_t>(handle.target) - 1;  // wraps for no_pending
+Pending* find(int handle) {
+  auto const index = static_cast<std::size_t>(handle) - 1;  // wraps for no_pending
   if (index >= explicit_pending.size() || !explicit_pending[index].in_use) return nullptr;
   return &explicit_pending[index];
 }
 
-Pending& pending_of(armci_hdl_t* handle, int process) {
+Pending& pending_of(int* handle, int process) {
   if (handle == nullptr) return implicit_pending[process];
   if (Pending* const known = find(*handle)) return *known;
   if (unused_pending.empty()) {
     explicit_pending.emplace_back();
     unused_pending.push_back(static_cast<int>(explicit_pending.size()));
   }
-  handle->target = unused_pending.back();
+  *handle = unused_pending.back();
   unused_pending.pop_back();
-  Pending& pending = explicit_pending[static_cast<std::size_t>(handle->target) - 1];
+  Pending& pending = explicit_pending[static_cast<std::size_t>(*handle) - 1];
   pending.in_use = true;
   return pending;
 }
 
-PendingOperation& new_operation(armci_hdl_t* handle, int process) {
+PendingOperation& new_operation(int* handle, int process) {
   std::lock_guard const held(tables_lock);
   if (unused_operations.empty()) unused_operations.push_back(&operations.emplace_back());
   PendingOperation& operation = *unused_operations.back();
@@ -84,21 +84,22 @@ PendingList implicit_operations() {
 }
 
 /// Returns the pending operations of a handle, or nullptr if there are none, which takes no lock.
-Pending* operations_of(armci_hdl_t const& handle) {
-  if (handle.target == no_pending) return nullptr;
+Pending* operations_of(int handle) {
+  if (handle == no_pending) return nullptr;
   std::lock_guard const held(tables_lock);
   return find(handle);
 }
 
-void release(armci_hdl_t& handle) {
+void release(int& handle) {
   std::lock_guard const held(tables_lock);
   find(handle)->in_use = false;
-  unused_pending.push_back(std::exchange(handle.target, no_pending));
+  unused_pending.push_back(std::exchange(handle, no_pending));
 }
 
 /// Waits for the operations and returns the first failure, if any.
 FailedOperation finish(Pending& pending) {
   mpixrma::engine_of_process().wait_until([&] { return is_complete(pending); });
+  std::lock_guard const held(tables_lock);  // several threads may wait for the same operations
   return std::exchange(pending.failed, {});
 }
 
@@ -113,15 +114,15 @@ FailedOperation finish(PendingList const& all) {
 }
 
 /// Waits for the operations of a handle and empties the handle.
-FailedOperation finish(armci_hdl_t& handle, Pending& pending) {
+FailedOperation finish(int& handle, Pending& pending) {
   FailedOperation const failed = finish(pending);
   release(handle);
   return failed;
 }
 
-armci_hdl_t& checked(char const* call, armci_hdl_t* handle) {
+int& checked(char const* call, void* handle) {
   if (handle == nullptr) fail(call, "the handle is null");
-  return *handle;
+  return *handle_of(handle);
 }
 
 bool test_implicit(char const* call) {
@@ -136,7 +137,7 @@ bool test_implicit(char const* call) {
 }  // namespace
 
 void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engine::RmaOp& operation,
-                       armci_hdl_t* handle) {
+                       int* handle) {
   PendingOperation& kept = new_operation(handle, target.rank);
   kept.named = named(call, target, operation, Status::ok);
   operation.completion = &kept;
@@ -145,7 +146,7 @@ void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engin
   check_operation(call, target, operation, issued.status);
 }
 
-bool test(char const* call, armci_hdl_t* handle) {
+bool test(char const* call, int* handle) {
   (void)running_world(call);
   if (handle == nullptr) return test_implicit(call);
   Pending* const pending = operations_of(*handle);
@@ -156,7 +157,7 @@ bool test(char const* call, armci_hdl_t* handle) {
   return complete;
 }
 
-void wait_for(char const* call, armci_hdl_t* handle) {
+void wait_for(char const* call, int* handle) {
   (void)running_world(call);
   if (handle == nullptr) return wait_for_all(call);
   Pending* const pending = operations_of(*handle);
@@ -188,26 +189,26 @@ void wait_for_all(char const* call) {
 
 using namespace armci;
 
-void ARMCI_INIT_HANDLE(armci_hdl_t* hdl) {
-  ending([&] { checked("ARMCI_INIT_HANDLE", hdl) = {no_pending, 0}; });
+void ARMCI_INIT_HANDLE(void* hdl) {
+  ending([&] { checked("ARMCI_INIT_HANDLE", hdl) = no_pending; });
 }
 // Every handle can hold several operations, so an aggregate needs no mark.
-void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t* handle) {
-  ending([&] { checked("ARMCI_SET_AGGREGATE_HANDLE", handle).aggregate = 1; });
+void ARMCI_SET_AGGREGATE_HANDLE(void* handle) {
+  ending([&] { (void)checked("ARMCI_SET_AGGREGATE_HANDLE", handle); });
 }
-void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t* handle) {
-  ending([&] { checked("ARMCI_UNSET_AGGREGATE_HANDLE", handle).aggregate = 0; });
+void ARMCI_UNSET_AGGREGATE_HANDLE(void* handle) {
+  ending([&] { (void)checked("ARMCI_UNSET_AGGREGATE_HANDLE", handle); });
 }
 
-int PARMCI_Wait(armci_hdl_t* hdl) {
+int PARMCI_Wait(void* hdl) {
   return returning([&] {
-    wait_for("ARMCI_Wait", hdl);
+    wait_for("ARMCI_Wait", handle_of(hdl));
     return 0;
   });
 }
-int PARMCI_Test(armci_hdl_t* hdl) {
+int PARMCI_Test(void* hdl) {
   enum { complete, outstanding, failed };
-  return returning([&] { return test("ARMCI_Test", hdl) ? complete : outstanding; }, failed);
+  return returning([&] { return test("ARMCI_Test", handle_of(hdl)) ? complete : outstanding; }, failed);
 }
 int PARMCI_WaitProc(int proc) {
   return returning([&] {

@@ -20,16 +20,20 @@ struct PendingOperation : mpixrma::engine::Completion {
   FailedOperation named;  ///< description of the operation for the error text
 };
 
+/// Returns the part of a handle that the library uses. An armci_hdl_t begins with it, and the handles of the
+/// text of ARMCI 1.1 are nothing else.
+inline int* handle_of(void* handle) noexcept { return static_cast<int*>(handle); }
+
 /// Issues `operation` without waiting and ties it to `handle` (null: implicit). An operation that completes
 /// at once leaves no state.
 void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engine::RmaOp& operation,
-                       armci_hdl_t* handle);
+                       int* handle);
 
 /// Returns whether the operations of `handle` (null: the implicit ones) are complete.
-bool test(char const* call, armci_hdl_t* handle);
+bool test(char const* call, int* handle);
 /// These functions wait for all operations first and then throw the first Failure. No failure is kept
 /// afterwards.
-void wait_for(char const* call, armci_hdl_t* handle);
+void wait_for(char const* call, int* handle);
 void wait_for_process(char const* call, int process);
 void wait_for_all(char const* call);
 

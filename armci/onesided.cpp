@@ -78,18 +78,20 @@ int PARMCI_Acc(int datatype, void* scale, void* src, void* dst, int bytes, int p
                                              Blocking{});
   });
 }
-int PARMCI_NbPut(void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
-  return returning(
-      [&] { return contiguous<Direction::put>("ARMCI_NbPut", src, dst, bytes, proc, {}, NonBlocking{hdl}); });
+int PARMCI_NbPut(void* src, void* dst, int bytes, int proc, void* hdl) {
+  return returning([&] {
+    return contiguous<Direction::put>("ARMCI_NbPut", src, dst, bytes, proc, {}, NonBlocking{handle_of(hdl)});
+  });
 }
-int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
-  return returning(
-      [&] { return contiguous<Direction::get>("ARMCI_NbGet", dst, src, bytes, proc, {}, NonBlocking{hdl}); });
+int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, void* hdl) {
+  return returning([&] {
+    return contiguous<Direction::get>("ARMCI_NbGet", dst, src, bytes, proc, {}, NonBlocking{handle_of(hdl)});
+  });
 }
-int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int proc, armci_hdl_t* hdl) {
+int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int proc, void* hdl) {
   return returning([&] {
     return contiguous<Direction::accumulate>("ARMCI_NbAcc", src, dst, bytes, proc, {datatype, scale},
-                                             NonBlocking{hdl});
+                                             NonBlocking{handle_of(hdl)});
   });
 }
 int PARMCI_Put_flag(void* src, void* dst, int size, int* flag, int value, int proc) {

@@ -23,7 +23,7 @@ inline constexpr auto moved =
 /// Whether a call returns on completion or leaves the operation to a handle.
 struct Blocking {};
 struct NonBlocking {
-  armci_hdl_t* handle;
+  int* handle;
 };
 
 /// The datatype and scale of an accumulate; null for put and get.

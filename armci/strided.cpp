@@ -48,7 +48,10 @@ struct Side {
   int* strides;
 };
 
-void check_side(Subject const& at, char const* name, Side const& side, int const* count, int levels) {
+enum class Access { read, write };
+
+void check_side(Subject const& at, char const* name, Access access, Side const& side, int const* count,
+                int levels) {
   if (levels < 0 || levels > max_levels)
     fail_at(at.call, at.process, at.remote, "stride_levels %d is not in 0..%d", levels, max_levels);
   if (count == nullptr) fail_at(at.call, at.process, at.remote, "count is null");
@@ -56,7 +59,9 @@ void check_side(Subject const& at, char const* name, Side const& side, int const
   if (levels > 0 && side.strides == nullptr)
     fail_at(at.call, at.process, at.remote, "the %s stride array is null", name);
   if (side.address == nullptr) fail_at(at.call, at.process, at.remote, "the %s address is null", name);
-  if (levels > 0 && count[1] > 1 && std::abs(side.strides[0]) < count[0]) {
+  if (levels == 0 || count[1] <= 1) return;
+  bool const repeats_row = access == Access::read && side.strides[0] == 0;
+  if (!repeats_row && std::abs(side.strides[0]) < count[0]) {
     fail_at(at.call, at.process, at.remote, "the %s stride %d is smaller than the block of %d bytes", name,
             side.strides[0], count[0]);
   }
@@ -71,8 +76,9 @@ template <Direction direction, typename Mode>
 int strided(char const* call, Side const& local, Side const& remote, int* count, int levels, int process,
             Scaled const& scaled, Mode mode) {
   Subject const subject{call, process, remote.address};
-  check_side(subject, "local", local, count, levels);
-  check_side(subject, "remote", remote, count, levels);
+  constexpr bool reads_remote = direction == Direction::get;
+  check_side(subject, "local", reads_remote ? Access::write : Access::read, local, count, levels);
+  check_side(subject, "remote", reads_remote ? Access::read : Access::write, remote, count, levels);
   if (levels == 0)
     return contiguous<direction>(call, local.address, remote.address, count[0], process, scaled, mode);
   Strides const here(subject, local.strides, count, levels);
@@ -92,10 +98,10 @@ int strided(char const* call, Side const& local, Side const& remote, int* count,
 
 /// Copies between a strided block here and a contiguous buffer; `copy` receives the block's layout and the
 /// buffer.
-template <typename Copy>
+template <Access access, typename Copy>
 void copy_block(char const* call, Side const& block, int const* count, int levels, char* buffer, Copy copy) {
   ending([&] {
-    check_side({call}, "block's", block, count, levels);
+    check_side({call}, "block's", access, block, count, levels);
     if (buffer == nullptr) fail(call, "the buffer is null");
     Strides const strides({call}, block.strides, count, levels);
     copy(strides.layout(), reinterpret_cast<std::byte*>(buffer));
@@ -129,24 +135,25 @@ int PARMCI_AccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], v
   });
 }
 int PARMCI_NbPutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
-                  int stride_levels, int proc, armci_hdl_t* hdl) {
+                  int stride_levels, int proc, void* hdl) {
   return returning([&] {
     return strided<Direction::put>("ARMCI_NbPutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
-                                   stride_levels, proc, {}, NonBlocking{hdl});
+                                   stride_levels, proc, {}, NonBlocking{handle_of(hdl)});
   });
 }
 int PARMCI_NbGetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
-                  int stride_levels, int proc, armci_hdl_t* hdl) {
+                  int stride_levels, int proc, void* hdl) {
   return returning([&] {
     return strided<Direction::get>("ARMCI_NbGetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
-                                   stride_levels, proc, {}, NonBlocking{hdl});
+                                   stride_levels, proc, {}, NonBlocking{handle_of(hdl)});
   });
 }
 int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr,
-                  int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t* hdl) {
+                  int dst_stride_ar[], int count[], int stride_levels, int proc, void* hdl) {
   return returning([&] {
     return strided<Direction::accumulate>("ARMCI_NbAccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar},
-                                          count, stride_levels, proc, {datatype, scale}, NonBlocking{hdl});
+                                          count, stride_levels, proc, {datatype, scale},
+                                          NonBlocking{handle_of(hdl)});
   });
 }
 int PARMCI_PutS_flag(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
@@ -168,14 +175,16 @@ ARMCI_ALIAS(NbAccS);
 ARMCI_ALIAS(PutS_flag);
 
 void armci_write_strided(void* ptr, int stride_levels, int stride_arr[], int count[], char* buf) {
-  copy_block("armci_write_strided", {ptr, stride_arr}, count, stride_levels, buf,
-             [&](Layout const& layout, std::byte* buffer) {
-               mpixrma::engine::pack(buffer, static_cast<std::byte*>(ptr), layout, 0, layout.size());
-             });
+  copy_block<Access::read>("armci_write_strided", {ptr, stride_arr}, count, stride_levels, buf,
+                           [&](Layout const& layout, std::byte* buffer) {
+                             mpixrma::engine::pack(buffer, static_cast<std::byte*>(ptr), layout, 0,
+                                                   layout.size());
+                           });
 }
 void armci_read_strided(void* ptr, int stride_levels, int stride_arr[], int count[], char* buf) {
-  copy_block("armci_read_strided", {ptr, stride_arr}, count, stride_levels, buf,
-             [&](Layout const& layout, std::byte* buffer) {
-               mpixrma::engine::unpack(static_cast<std::byte*>(ptr), layout, 0, buffer, layout.size());
-             });
+  copy_block<Access::write>("armci_read_strided", {ptr, stride_arr}, count, stride_levels, buf,
+                            [&](Layout const& layout, std::byte* buffer) {
+                              mpixrma::engine::unpack(static_cast<std::byte*>(ptr), layout, 0, buffer,
+                                                      layout.size());
+                            });
 }

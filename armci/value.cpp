@@ -19,7 +19,7 @@ int put_value(char const* call, T value, void* remote, int process) {
     return armci::put_value("ARMCI_PutValue" #name, src, dst, proc);                                        \
   }                                                                                                         \
   /* The value is gone when the call returns: complete locally before. */                                   \
-  int PARMCI_NbPutValue##name(type src, void* dst, int proc, armci_hdl_t*) {                                \
+  int PARMCI_NbPutValue##name(type src, void* dst, int proc, void*) {                                       \
     return armci::put_value("ARMCI_NbPutValue" #name, src, dst, proc);                                      \
   }                                                                                                         \
   type PARMCI_GetValue##name(void* src, int proc) {                                                         \

@@ -130,18 +130,20 @@ int PARMCI_AccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int p
     return vector<Direction::accumulate>("ARMCI_AccV", iov, iov_len, proc, {datatype, scale}, Blocking{});
   });
 }
-int PARMCI_NbPutV(armci_giov_t* iov, int iov_len, int proc, armci_hdl_t* handle) {
-  return returning(
-      [&] { return vector<Direction::put>("ARMCI_NbPutV", iov, iov_len, proc, {}, NonBlocking{handle}); });
+int PARMCI_NbPutV(armci_giov_t* iov, int iov_len, int proc, void* handle) {
+  return returning([&] {
+    return vector<Direction::put>("ARMCI_NbPutV", iov, iov_len, proc, {}, NonBlocking{handle_of(handle)});
+  });
 }
-int PARMCI_NbGetV(armci_giov_t* iov, int iov_len, int proc, armci_hdl_t* handle) {
-  return returning(
-      [&] { return vector<Direction::get>("ARMCI_NbGetV", iov, iov_len, proc, {}, NonBlocking{handle}); });
+int PARMCI_NbGetV(armci_giov_t* iov, int iov_len, int proc, void* handle) {
+  return returning([&] {
+    return vector<Direction::get>("ARMCI_NbGetV", iov, iov_len, proc, {}, NonBlocking{handle_of(handle)});
+  });
 }
-int PARMCI_NbAccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc, armci_hdl_t* handle) {
+int PARMCI_NbAccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc, void* handle) {
   return returning([&] {
     return vector<Direction::accumulate>("ARMCI_NbAccV", iov, iov_len, proc, {datatype, scale},
-                                         NonBlocking{handle});
+                                         NonBlocking{handle_of(handle)});
   });
 }
 

@@ -44,30 +44,30 @@ int PARMCI_PutS_flag(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_
 int PARMCI_PutV(armci_giov_t *iov, int iov_len, int proc);
 int PARMCI_GetV(armci_giov_t *iov, int iov_len, int proc);
 int PARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc);
-int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
-int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
-int PARMCI_NbAcc(int datatype, void *scale, void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
+int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, void *hdl);
+int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, void *hdl);
+int PARMCI_NbAcc(int datatype, void *scale, void *src, void *dst, int bytes, int proc, void *hdl);
 int PARMCI_NbPutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-                  int stride_levels, int proc, armci_hdl_t *hdl);
+                  int stride_levels, int proc, void *hdl);
 int PARMCI_NbGetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-                  int stride_levels, int proc, armci_hdl_t *hdl);
+                  int stride_levels, int proc, void *hdl);
 int PARMCI_NbAccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], void *dst_ptr,
-                  int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t *hdl);
-int PARMCI_NbPutV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
-int PARMCI_NbGetV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
-int PARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
-int PARMCI_Wait(armci_hdl_t *hdl);
-int PARMCI_Test(armci_hdl_t *hdl);
+                  int dst_stride_ar[], int count[], int stride_levels, int proc, void *hdl);
+int PARMCI_NbPutV(armci_giov_t *iov, int iov_len, int proc, void *handle);
+int PARMCI_NbGetV(armci_giov_t *iov, int iov_len, int proc, void *handle);
+int PARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc, void *handle);
+int PARMCI_Wait(void *hdl);
+int PARMCI_Test(void *hdl);
 int PARMCI_WaitProc(int proc);
 int PARMCI_WaitAll(void);
 int PARMCI_PutValueInt(int src, void *dst, int proc);
 int PARMCI_PutValueLong(long src, void *dst, int proc);
 int PARMCI_PutValueFloat(float src, void *dst, int proc);
 int PARMCI_PutValueDouble(double src, void *dst, int proc);
-int PARMCI_NbPutValueInt(int src, void *dst, int proc, armci_hdl_t *hdl);
-int PARMCI_NbPutValueLong(long src, void *dst, int proc, armci_hdl_t *hdl);
-int PARMCI_NbPutValueFloat(float src, void *dst, int proc, armci_hdl_t *hdl);
-int PARMCI_NbPutValueDouble(double src, void *dst, int proc, armci_hdl_t *hdl);
+int PARMCI_NbPutValueInt(int src, void *dst, int proc, void *hdl);
+int PARMCI_NbPutValueLong(long src, void *dst, int proc, void *hdl);
+int PARMCI_NbPutValueFloat(float src, void *dst, int proc, void *hdl);
+int PARMCI_NbPutValueDouble(double src, void *dst, int proc, void *hdl);
 int PARMCI_GetValueInt(void *src, int proc);
 long PARMCI_GetValueLong(void *src, int proc);
 float PARMCI_GetValueFloat(void *src, int proc);

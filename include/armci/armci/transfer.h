@@ -35,8 +35,8 @@ int ARMCI_Get(void *src, void *dst, int size, int target);
 int ARMCI_Acc(int datatype, void *scale, void *src, void *dst, int bytes, int proc);
 
 /** Strided transfers: count[0] contiguous bytes, repeated count[i] times at src_stride_ar[i-1] and
- *  dst_stride_ar[i-1]. Completion, memory and atomicity are those of ARMCI_Put, ARMCI_Get and ARMCI_Acc.
- *  Local. (ARMCI 1.1, operations 3 and 6.)
+ *  dst_stride_ar[i-1]. A stride of 0 at the source repeats the row. Completion, memory and atomicity are
+ *  those of ARMCI_Put, ARMCI_Get and ARMCI_Acc. Local. (ARMCI 1.1, operations 3 and 6.)
  * @param datatype       type of the elements, an ARMCI_ACC_ constant
  * @param scale          factor, one element of that type
  * @param src_ptr        first byte to read
@@ -47,7 +47,7 @@ int ARMCI_Acc(int datatype, void *scale, void *src, void *dst, int bytes, int pr
  * @param stride_levels  number of strides, 0 to 8
  * @param proc           process, a rank in the communicator of initialisation
  * @return 0; nonzero as the contiguous calls, for stride_levels out of range, a negative count, a null
- *  array, and an innermost stride shorter than count[0]. */
+ *  array, and an innermost stride shorter than count[0], except 0 at the source. */
 int ARMCI_PutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
                int stride_levels, int proc);
 int ARMCI_GetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
@@ -101,22 +101,22 @@ int ARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int pr
  * @param iov             descriptors, which may be reused on return
  * @param iov_len         number of descriptors
  * @param proc            process, a rank in the communicator of initialisation
- * @param hdl, handle     the operation is added to it; NULL: ARMCI_WaitProc and ARMCI_WaitAll wait for the
- *             operation
+ * @param hdl, handle     an armci_hdl_t, or an int as in the text of ARMCI 1.1; the operation is added to it.
+ *             NULL: ARMCI_WaitProc and ARMCI_WaitAll wait for the operation
  * @return 0; nonzero as the calls without Nb. The wait reports a later failure, and also a failure that this
  *  call has reported. */
-int ARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
-int ARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
-int ARMCI_NbAcc(int datatype, void *scale, void *src, void *dst, int bytes, int proc, armci_hdl_t *hdl);
+int ARMCI_NbPut(void *src, void *dst, int bytes, int proc, void *hdl);
+int ARMCI_NbGet(void *src, void *dst, int bytes, int proc, void *hdl);
+int ARMCI_NbAcc(int datatype, void *scale, void *src, void *dst, int bytes, int proc, void *hdl);
 int ARMCI_NbPutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-                 int stride_levels, int proc, armci_hdl_t *hdl);
+                 int stride_levels, int proc, void *hdl);
 int ARMCI_NbGetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
-                 int stride_levels, int proc, armci_hdl_t *hdl);
+                 int stride_levels, int proc, void *hdl);
 int ARMCI_NbAccS(int datatype, void *scale, void *src_ptr, int src_stride_ar[], void *dst_ptr,
-                 int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t *hdl);
-int ARMCI_NbPutV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
-int ARMCI_NbGetV(armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
-int ARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc, armci_hdl_t *handle);
+                 int dst_stride_ar[], int count[], int stride_levels, int proc, void *hdl);
+int ARMCI_NbPutV(armci_giov_t *iov, int iov_len, int proc, void *handle);
+int ARMCI_NbGetV(armci_giov_t *iov, int iov_len, int proc, void *handle);
+int ARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int proc, void *handle);
 
 /** Completes operations locally: those of a handle, the implicit ones to a process, or all. The calls wait
  *  for all these operations and then return nonzero if one of them has failed, even if the non-blocking call
@@ -124,12 +124,12 @@ int ARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int 
  *  is ARMCI_WaitAll, which covers the handles too. ARMCI_Test does not wait; for NULL it tests all implicit
  *  operations. A handle without operations is complete. Local. (ARMCI 1.1, Progress and ordering; names of
  *  later versions.)
- * @param hdl   the handle, empty afterwards unless ARMCI_Test returns 1
+ * @param hdl   the handle, an armci_hdl_t or an int; empty afterwards unless ARMCI_Test returns 1
  * @param proc  process, a rank in the communicator of initialisation
  * @return 0 if complete, nonzero if an operation has failed, for a wrong process, and outside of ARMCI_Init
  *  and ARMCI_Finalize. ARMCI_Test: 0 complete, 1 not complete yet, 2 failed. */
-int ARMCI_Wait(armci_hdl_t *hdl);
-int ARMCI_Test(armci_hdl_t *hdl);
+int ARMCI_Wait(void *hdl);
+int ARMCI_Test(void *hdl);
 int ARMCI_WaitProc(int proc);
 int ARMCI_WaitAll(void);
 
@@ -138,10 +138,10 @@ int ARMCI_WaitAll(void);
  *  does not return 1, empties the handle too, which is then ready for further operations. The operations of
  *  an aggregate handle are waited for together, as those of any handle. Local; a null handle ends the program
  *  through ARMCI_Error. (Not in ARMCI 1.1.)
- * @param hdl, handle  the handle */
-void ARMCI_INIT_HANDLE(armci_hdl_t *hdl);
-void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *handle);
-void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *handle);
+ * @param hdl, handle  the handle, an armci_hdl_t or an int */
+void ARMCI_INIT_HANDLE(void *hdl);
+void ARMCI_SET_AGGREGATE_HANDLE(void *handle);
+void ARMCI_UNSET_AGGREGATE_HANDLE(void *handle);
 
 /** Transfers of one value. The value may be reused when a non-blocking put returns; no wait is needed. Local.
  *  (Not in ARMCI 1.1.)
@@ -155,10 +155,10 @@ int ARMCI_PutValueInt(int src, void *dst, int proc);
 int ARMCI_PutValueLong(long src, void *dst, int proc);
 int ARMCI_PutValueFloat(float src, void *dst, int proc);
 int ARMCI_PutValueDouble(double src, void *dst, int proc);
-int ARMCI_NbPutValueInt(int src, void *dst, int proc, armci_hdl_t *hdl);
-int ARMCI_NbPutValueLong(long src, void *dst, int proc, armci_hdl_t *hdl);
-int ARMCI_NbPutValueFloat(float src, void *dst, int proc, armci_hdl_t *hdl);
-int ARMCI_NbPutValueDouble(double src, void *dst, int proc, armci_hdl_t *hdl);
+int ARMCI_NbPutValueInt(int src, void *dst, int proc, void *hdl);
+int ARMCI_NbPutValueLong(long src, void *dst, int proc, void *hdl);
+int ARMCI_NbPutValueFloat(float src, void *dst, int proc, void *hdl);
+int ARMCI_NbPutValueDouble(double src, void *dst, int proc, void *hdl);
 int ARMCI_GetValueInt(void *src, int proc);
 long ARMCI_GetValueLong(void *src, int proc);
 float ARMCI_GetValueFloat(void *src, int proc);

@@ -46,7 +46,8 @@ typedef struct {
     };
 } armci_giov_t;
 
-/** Refers to one or, as an aggregate, several non-blocking operations. Opaque. */
+/** Refers to one or several non-blocking operations. Opaque. The layout is that of ARMCI-MPI; the library
+ *  reads and writes `target` alone, so that an int serves as well. */
 typedef struct armci_hdl_s {
     int target;
     int aggregate;
