@@ -43,8 +43,16 @@ void start_mpi(int thread_level) {
   owns_mpi = true;
 }
 
+/// A program may have initialised MPI itself, at a lower level than it needs here.
+void check_thread_level(int requested) {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  if (provided < requested)
+    fail("ARMCI_Init", "thread level %d is not available, MPI runs at %d", requested, provided);
+}
+
 /// Collective over `comm`. Throws a Failure at every process if one process fails.
-void open_world(MPI_Comm comm) {
+void open_world(MPI_Comm comm, int thread_level) {
   char const* const call = "ARMCI_Init";
   if (comm == MPI_COMM_NULL) fail(call, "the communicator is null");
   MPI_Comm_dup(comm, &world.comm);
@@ -54,6 +62,7 @@ void open_world(MPI_Comm comm) {
   report_as(world.rank);
   MPI_Comm_size(world.comm, &world.size);
   Steps local;
+  local.take([&] { check_thread_level(thread_level); });
   local.take([&] {
     world.communicator = mpixrma::Communicator::find(world.comm);
     if (world.communicator == nullptr)
@@ -83,13 +92,16 @@ using namespace armci;
 
 int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
   if (initialisations > 0) {
-    ++initialisations;
-    return 0;
+    return returning([&] {
+      check_thread_level(armci_requested);
+      ++initialisations;
+      return 0;
+    });
   }
   if (mpixrma::is_forked()) return returning([]() -> int { fail_not_running("ARMCI_Init"); });
   int const code = returning([&] {
     start_mpi(armci_requested);
-    open_world(comm);
+    open_world(comm, armci_requested);
     return 0;
   });
   code == 0 ? void(++initialisations) : close_world();

@@ -1,5 +1,6 @@
 #include "armci/memory.hpp"
 
+#include <mutex>
 #include <set>
 
 #include "armci/groups.hpp"
@@ -11,6 +12,7 @@
 namespace armci {
 
 namespace {
+std::mutex allocations_lock;  ///< threads may allocate for several groups at once
 std::set<void*> allocations;  ///< not yet freed, of this process
 
 // Calls that are not collective bypass MPI's error handlers, because they have return values of their own.
@@ -19,9 +21,23 @@ int class_of(int code) {
   MPI_Error_class(code, &error_class);
   return error_class;
 }
+
+void note(void* base) {
+  if (base == nullptr) return;
+  std::lock_guard const held(allocations_lock);
+  allocations.insert(base);
+}
+
+bool forget(void* base) {
+  std::lock_guard const held(allocations_lock);
+  return allocations.erase(base) != 0;
+}
 }  // namespace
 
-bool is_allocated(void* base) { return allocations.contains(base); }
+bool is_allocated(void* base) {
+  std::lock_guard const held(allocations_lock);
+  return allocations.contains(base);
+}
 
 void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm) {
   (void)running_world(call);
@@ -33,21 +49,24 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
   if (bytes < 0) fail(call, "size %ld is negative", bytes);
   if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with wrong arguments");
   if (code != MPI_SUCCESS) fail(call, "%ld bytes are not available", bytes);
-  if (bases[rank] != nullptr) allocations.insert(bases[rank]);
+  note(bases[rank]);
 }
 
 void release(char const* call, void* base, MPI_Comm comm) {
   mpixrma::Communicator& all = *running_world(call).communicator;
   static char never_allocated;
-  bool const known = base == nullptr || is_allocated(base);
+  // Before the memory is freed, because another thread may then be allocated it.
+  bool const known = base == nullptr || forget(base);
   // Complete also the operations that this process issued on the world communicator: a group has its own.
   mpixrma::LateFailure late;
   (void)mpixrma::complete_all(all, &late);
   // Collective even if it fails: a wrong base at one process is an error at all of them.
   int const code = PMPIX_RMA_Free(known ? base : &never_allocated, comm);
   if (!known) fail(call, "%p was not allocated or was freed before", base);
-  if (class_of(code) == MPI_ERR_ARG) fail(call, "another process has called it with a wrong address");
-  allocations.erase(base);
+  if (class_of(code) == MPI_ERR_ARG) {
+    note(base);
+    fail(call, "another process has called it with a wrong address");
+  }
   modes.forget(base, comm);
   check_complete(call, late);
   if (code != MPI_SUCCESS) fail(call, "freeing %p failed here or at another process", base);
@@ -56,7 +75,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
 void free_all_memory() {
   for (void* const base : allocations) (void)mpixrma::engine_of_process().free(base);
   allocations.clear();
-  modes = AccessModes{};
+  modes.clear();
 }
 
 }  // namespace armci

@@ -1,5 +1,7 @@
 #include "armci/modes.hpp"
 
+#include <mutex>
+
 #include "armci/state.hpp"
 #include "include/armci/armcix.h"
 #include "include/mpix_rma/profiling.h"
@@ -47,6 +49,7 @@ void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
     if (part.mode != mode) fail(call, "process %d passed different or invalid arguments", part.process);
   }
   check_complete(call, late);
+  std::lock_guard const held(lock_);
   comms_.insert(comm);
   for (Part const& part : parts) {
     if (part.bytes == 0) continue;
@@ -57,9 +60,11 @@ void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
       ranges_[start] = {part.base + part.bytes, mode};
     }
   }
+  any_.store(!ranges_.empty(), std::memory_order_release);  // read by all_default()
 }
 
 int AccessModes::get(int process, mpixrma::RemoteAddress address) const {
+  std::shared_lock const held(lock_);
   auto const after = ranges_.upper_bound({process, address});
   if (after == ranges_.begin()) return ARMCIX_MODE_ALL;
   auto const& [start, range] = *std::prev(after);
@@ -67,9 +72,22 @@ int AccessModes::get(int process, mpixrma::RemoteAddress address) const {
 }
 
 void AccessModes::forget(void* base, MPI_Comm comm) {
-  if (!comms_.contains(comm)) return;
+  {
+    std::shared_lock const held(lock_);
+    if (!comms_.contains(comm)) return;
+  }
   Start const mine{world.rank, reinterpret_cast<mpixrma::RemoteAddress>(base)};
-  for (Start const& start : mpixrma::exchange(comm, mine, mpixrma::size_of(comm))) ranges_.erase(start);
+  auto const freed = mpixrma::exchange(comm, mine, mpixrma::size_of(comm));
+  std::lock_guard const held(lock_);
+  for (Start const& start : freed) ranges_.erase(start);
+  any_.store(!ranges_.empty(), std::memory_order_release);  // read by all_default()
+}
+
+void AccessModes::clear() {
+  std::lock_guard const held(lock_);
+  ranges_.clear();
+  comms_.clear();
+  any_.store(false, std::memory_order_release);  // read by all_default()
 }
 
 }  // namespace armci

@@ -3,8 +3,10 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <map>
 #include <set>
+#include <shared_mutex>
 #include <utility>
 
 #include "mpix/xfer/transfer.hpp"
@@ -22,7 +24,10 @@ class AccessModes {
   /// Removes an allocation that is being freed; collective over its communicator.
   void forget(void* base, MPI_Comm comm);
 
-  bool all_default() const noexcept { return ranges_.empty(); }
+  /// Removes all allocations.
+  void clear();
+
+  bool all_default() const noexcept { return !any_.load(std::memory_order_acquire); }
 
  private:
   using Start = std::pair<int, mpixrma::RemoteAddress>;  ///< process and first address
@@ -31,6 +36,8 @@ class AccessModes {
     int mode;
   };
 
+  mutable std::shared_mutex lock_;
+  std::atomic<bool> any_{false};  ///< whether `ranges_` has an element
   std::map<Start, Range> ranges_;
   std::set<MPI_Comm> comms_;  ///< communicators of the allocations that ever had a mode
 };

@@ -2,6 +2,7 @@
 #include "armci/mutex.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -20,6 +21,17 @@ namespace {
 using mpixrma::engine::LockId;
 using mpixrma::engine::Status;
 
+/// The thread that holds a mutex: its number as an owner of the engine's locks, plus 1. 0: not held by this
+/// process.
+using Holder = std::atomic<std::uint32_t>;
+
+std::uint32_t this_thread() noexcept {
+  static std::atomic<std::uint32_t> threads{0};
+  thread_local std::uint32_t const number =
+      threads.fetch_add(1, std::memory_order_relaxed) % (mpixrma::engine::max_lock_owners - 1) + 1;
+  return number;
+}
+
 /// The library's view of an armcix_mutex_hdl_t. Of the public struct it uses `grp`, a duplicate, and the
 /// counts.
 struct MutexSet : armcix_mutex_hdl_s {
@@ -31,14 +43,26 @@ struct MutexSet : armcix_mutex_hdl_s {
   std::vector<int> counts;         ///< number of mutexes per process of the group
   std::vector<int> first_locks;    ///< lock number of each process's first mutex
   std::vector<std::size_t> begin;  ///< index of each process's first mutex in `held`
-  std::vector<char> held;          ///< whether this process holds the mutex, for all mutexes
+  std::vector<Holder> held;        ///< the thread that holds the mutex, for all mutexes
 };
 
 /// A mutex of a set.
 struct Mutex {
   mpixrma::Target& target;
   LockId lock;
-  char& held;
+  Holder& held;
+
+  bool is_held_here() const noexcept { return held.load(std::memory_order_relaxed) != 0; }
+  /// Requests the lock for the calling thread. Requests of the threads of a process wait in the queue of the
+  /// target like those of other processes.
+  Status acquire(mpixrma::engine::LockRequest request) {
+    std::uint32_t const thread = this_thread();
+    request.lock = lock;
+    request.owner = thread - 1;
+    Status const status = mpixrma::lock_and_wait(target, request);
+    if (status == Status::ok) held.store(thread, std::memory_order_relaxed);
+    return status;
+  }
 };
 
 armcix_mutex_hdl_t global_set = nullptr;
@@ -83,7 +107,7 @@ armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group)
   set->max_count = *std::max_element(set->counts.begin(), set->counts.end());
   set->begin.resize(set->counts.size() + 1);
   std::partial_sum(set->counts.begin(), set->counts.end(), set->begin.begin() + 1);
-  set->held.resize(set->begin.back());
+  set->held = std::vector<Holder>(set->begin.back());
   make_locks(call, *set);
   return set.release();
 }
@@ -112,18 +136,19 @@ Mutex find(char const* call, MutexSet& set, int mutex, int process) {
 }
 
 void lock(char const* call, MutexSet& set, int mutex, int process) {
-  Mutex const found = find(call, set, mutex, process);
-  if (found.held != 0) fail(call, "mutex %d of process %d is held by the caller", mutex, process);
-  check(call, found.target.rank, nullptr, mpixrma::lock_and_wait(found.target, {.lock = found.lock}));
-  found.held = 1;
+  Mutex found = find(call, set, mutex, process);
+  if (found.held.load(std::memory_order_relaxed) == this_thread())
+    fail(call, "mutex %d of process %d is held by the caller", mutex, process);
+  check(call, found.target.rank, nullptr, found.acquire({}));
 }
 
 /// The next holder sees all updates that were made under the mutex at its process.
 void unlock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex const found = find(call, set, mutex, process);
-  if (found.held == 0) fail(call, "mutex %d of process %d is not held by the caller", mutex, process);
-  found.held = 0;
-  check(call, found.target.rank, nullptr, mpixrma::unlock(found.target, found.lock, 0));
+  // Another thread may release it, where threads take turns.
+  std::uint32_t const holder = found.held.exchange(0, std::memory_order_relaxed);
+  if (holder == 0) fail(call, "mutex %d of process %d is not held by the caller", mutex, process);
+  check(call, found.target.rank, nullptr, mpixrma::unlock(found.target, found.lock, holder - 1));
 }
 
 }  // namespace
@@ -154,12 +179,11 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
       [&]() -> int {
         char const* const call = "ARMCIX_Trylock_hdl";
         MutexSet& set = open(call, hdl);
-        Mutex const found = find(call, set, mutex, proc);
-        if (found.held != 0) return taken;
-        Status const status = mpixrma::lock_and_wait(found.target, {.lock = found.lock, .attempt = true});
+        Mutex found = find(call, set, mutex, proc);
+        if (found.is_held_here()) return taken;
+        Status const status = found.acquire({.attempt = true});
         if (status == Status::busy) return taken;
         check(call, found.target.rank, nullptr, status);
-        found.held = 1;
         return acquired;
       },
       failed);

@@ -17,8 +17,12 @@
  * reported by the next ARMCI_Fence, ARMCI_AllFence, ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize, with the
  * process. A wait names the operation that failed.
  *
- * Threads. Only one thread may call ARMCI at a time; different threads may take turns if MPI's thread level
- * permits.
+ * Threads. With MPI_THREAD_MULTIPLE, which ARMCI_Init_thread requests, threads may call ARMCI at the same
+ * time, except ARMCI_Init, ARMCI_Finalize, ARMCI_Create_mutexes, ARMCI_Destroy_mutexes,
+ * ARMCI_Group_set_default and, as in MPI, collective calls of the same group. Below that level only one
+ * thread may call ARMCI at a time; threads may take turns if MPI's level permits. Operations of several
+ * threads are in order if the program synchronises the threads. Fences and waits complete the operations of
+ * all threads that were issued before. A mutex is held by a thread.
  *
  * Counts, strides and sizes are in bytes unless stated to be in elements.
  */
@@ -40,13 +44,13 @@ extern "C" {
  *  operations 1.)
  * @param argc             ignored
  * @param argv             ignored
- * @param armci_requested  thread level, used if MPI is not initialised yet; MPI_THREAD_SINGLE in calls
- *  without it
+ * @param armci_requested  thread level that the program needs; MPI is initialised with it, unless it is
+ *  initialised already. MPI_THREAD_SINGLE in calls without it
  * @param comm             communicator of the processes that take part, MPI_COMM_WORLD in calls without it;
  *  may be freed afterwards
- * @return 0; nonzero without the one-sided engine, for a null communicator, for an invalid value of an
- *  environment variable, without memory, and after MPI_Finalize. ARMCI_Initialized: 1 between ARMCI_Init and
- *  ARMCI_Finalize, else 0. */
+ * @return 0; nonzero without the one-sided engine, for a null communicator, if MPI runs below the requested
+ *  thread level, for an invalid value of an environment variable, without memory, and after MPI_Finalize.
+ *  ARMCI_Initialized: 1 between ARMCI_Init and ARMCI_Finalize, else 0. */
 int ARMCI_Init(void);
 int ARMCI_Init_args(int *argc, char ***argv);
 int ARMCI_Init_mpi_comm(MPI_Comm comm);

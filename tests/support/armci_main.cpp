@@ -1,4 +1,5 @@
 /// main() of the ARMCI tests: as mpi_main.cpp, with ARMCI between MPI_Init and MPI_Finalize.
+/// MPIX_TEST_THREAD_LEVEL: the level of both libraries.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -6,13 +7,18 @@
 #include "include/armci/armci.h"
 #include "tests/support/slowness.hpp"
 
+#ifndef MPIX_TEST_THREAD_LEVEL
+#define MPIX_TEST_THREAD_LEVEL MPI_THREAD_SINGLE
+#endif
+
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, MPIX_TEST_THREAD_LEVEL, &provided);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank != 0) GTEST_FLAG_SET(output, "");  // one file of results
   ::testing::InitGoogleTest(&argc, argv);
-  ARMCI_Init();
+  if (ARMCI_Init_thread(MPIX_TEST_THREAD_LEVEL) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
   if (rank != 0) {
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());

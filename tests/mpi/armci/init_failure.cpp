@@ -1,6 +1,5 @@
 /// ARMCI_Init when some processes cannot take part: it fails at all processes, and none of them hangs.
-/// usage: init_failure no-component
-/// no-memory
+/// usage: init_failure no-component | no-memory | no-threads
 #include <mpi.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -41,6 +40,23 @@ bool take_memory_away() {
   return needed != 0;
 }
 
+/// MPI runs below the requested level at the last process. Returns whether the initialisations have the right
+/// results.
+bool needs_threads_everywhere(int provided) {
+  bool right = ARMCI_Init_thread(MPI_THREAD_MULTIPLE) != 0 && ARMCI_Initialized() == 0;
+  right = right && ARMCI_Init_thread(MPI_THREAD_SINGLE) == 0;
+  bool const permitted = provided >= MPI_THREAD_MULTIPLE;
+  right = right && (ARMCI_Init_thread(MPI_THREAD_MULTIPLE) == 0) == permitted;
+  if (permitted) right = ARMCI_Finalize() == 0 && right;
+  return ARMCI_Finalize() == 0 && ARMCI_Initialized() == 0 && right;
+}
+
+int report(std::string const& missing, bool right) {
+  if (!right) std::fprintf(stderr, "ARMCI_Init with %s: wrong result\n", missing.c_str());
+  MPI_Finalize();
+  return right ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,10 +65,11 @@ int main(int argc, char** argv) {
   char const* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (missing == "no-component" && rank != nullptr && std::atoi(rank) == 1)
     ::setenv("OMPI_MCA_osc", "^mpix", 1);
-  MPI_Init(&argc, &argv);
+  bool const is_first = rank == nullptr || std::atoi(rank) == 0;
+  bool const many = missing == "no-threads" && is_first;
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, many ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  if (missing == "no-threads") return report(missing, needs_threads_everywhere(provided));
   bool const fails = missing != "no-memory" || take_memory_away();
-  int const wrong = fails == (ARMCI_Init() == 0) || fails == (ARMCI_Initialized() != 0) ? 1 : 0;
-  if (wrong != 0) std::fprintf(stderr, "ARMCI_Init with %s: wrong result\n", missing.c_str());
-  MPI_Finalize();
-  return wrong;
+  return report(missing, fails != (ARMCI_Init() == 0) && fails != (ARMCI_Initialized() != 0));
 }
