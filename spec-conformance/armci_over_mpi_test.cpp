@@ -68,6 +68,42 @@ TEST_F(Armci, P_04_groups_translate_to_absolute_ids) {
   ARMCI_Barrier();
 }
 
+TEST_F(Armci, P_05_empty_parts_have_a_null_base_and_are_freed_with_it) {
+  auto const index = [](int process) { return static_cast<std::size_t>(process); };
+  // Every process in turn is the only one that has memory.
+  for (int owner = 0; owner < size_; ++owner) {
+    std::vector<void*> bases(index(size_), &owner);
+    std::vector<void*> more(index(size_), &owner);
+    ASSERT_EQ(ARMCI_Malloc(bases.data(), me_ == owner ? 64 : 0), 0);
+    ASSERT_EQ(ARMCI_Malloc(more.data(), me_ == owner ? 0 : 64), 0);
+    for (int process = 0; process < size_; ++process) {
+      EXPECT_EQ(bases[index(process)] == nullptr, process != owner);
+      EXPECT_EQ(more[index(process)] == nullptr, process == owner);
+    }
+    long const value = 5 + owner;
+    EXPECT_EQ(ARMCI_Put(const_cast<long*>(&value), static_cast<char*>(bases[index(owner)]) + 8, 8, owner), 0);
+    ARMCI_Barrier();
+    if (me_ == owner) {
+      EXPECT_EQ(static_cast<long*>(bases[index(owner)])[1], value);
+    }
+    void* const base = bases[index(owner)];
+    EXPECT_EQ(ARMCI_Free(bases[index(me_)]), 0);  // null at all processes but one
+    long got = 0;
+    if (me_ != owner) {
+      EXPECT_NE(ARMCI_Get(base, &got, 8, owner), 0);  // freed, and the other allocation is not
+    }
+    if (size_ > 1) {
+      int const other = (owner + 1) % size_;
+      EXPECT_EQ(ARMCI_Put(const_cast<long*>(&value), more[index(other)], 8, other), 0);
+    }
+    EXPECT_EQ(ARMCI_Free(more[index(me_)]), 0);
+  }
+  std::vector<void*> none(index(size_), &none);
+  EXPECT_EQ(ARMCI_Malloc(none.data(), 0), 0);
+  for (void* const base : none) EXPECT_EQ(base, nullptr);
+  EXPECT_EQ(ARMCI_Free(nullptr), 0);
+}
+
 TEST_F(Armci, P_07_local_access_sees_what_is_complete) {
   long value = 31 + me_;
   ARMCI_Put(&value, at(next_), sizeof value, next_);
@@ -94,6 +130,51 @@ TEST_F(Armci, P_08_global_memory_may_be_the_local_buffer) {
   EXPECT_EQ(ARMCI_Put(half, mine(bytes / 4), 8000, me_), 0);
   ARMCI_Fence(me_);
   EXPECT_EQ(own<long>(bytes / 4), 1000L * me_);
+}
+
+/// Allocations of the world and of two groups: every address of each finds its own.
+TEST_F(Armci, P_13_addresses_find_their_allocation) {
+  auto const index = [](int process) { return static_cast<std::size_t>(process); };
+  constexpr int allocations = 6;
+  ARMCI_Group world;
+  ARMCI_Group part;
+  ARMCI_Group_get_world(&world);
+  ASSERT_EQ(ARMCIX_Group_split(&world, me_ % 2, me_, &part), 0);
+  std::vector<void*> bases[allocations];
+  for (int i = 0; i < allocations; ++i) {
+    ARMCI_Group* const group = i % 2 == 0 ? &world : &part;
+    std::vector<void*> of_group(index(size_));
+    ASSERT_EQ(ARMCI_Malloc_group(of_group.data(), 800 + 8 * i, group), 0);
+    bases[i].resize(index(size_));
+    int members = 0;
+    ARMCI_Group_size(group, &members);
+    for (int r = 0; r < members; ++r) bases[i][index(ARMCI_Absolute_id(group, r))] = of_group[index(r)];
+  }
+  int const neighbour = (me_ + 2) % size_ % 2 == me_ % 2 ? (me_ + 2) % size_ : me_;
+  for (int i = 0; i < allocations; ++i) {
+    int const process = i % 2 == 0 ? next_ : neighbour;
+    for (int word : {0, 41, 99 + i}) {
+      long const value = 1000 * i + 100000L * process + word;
+      EXPECT_EQ(ARMCI_Put(const_cast<long*>(&value), static_cast<long*>(bases[i][index(process)]) + word, 8,
+                          process),
+                0);
+    }
+  }
+  ARMCI_Barrier();
+  int writers = 0;
+  for (int process = 0; process < size_; ++process) {
+    int const ahead = (process + 2) % size_;
+    writers += (ahead % 2 == process % 2 ? ahead : process) == me_ ? 1 : 0;
+  }
+  for (int i = 0; i < allocations; ++i) {
+    if (i % 2 == 1 && writers == 0) continue;
+    for (int word : {0, 41, 99 + i})
+      EXPECT_EQ(static_cast<long*>(bases[i][index(me_)])[word], 1000 * i + 100000L * me_ + word) << i;
+  }
+  ARMCI_Barrier();
+  for (int i = 0; i < allocations; ++i)
+    EXPECT_EQ(ARMCI_Free_group(bases[i][index(me_)], i % 2 == 0 ? &world : &part), 0);
+  ARMCI_Group_free(&part);
 }
 
 TEST_F(Armci, P_09_segments_of_a_vector_may_overlap) {

@@ -8,23 +8,6 @@ namespace {
 
 class X52 : public Clause {};
 
-TEST_F(X52, X52_01_complete_and_attributes_serve_together) {
-  fill(0);
-  for (int kind = 0; kind < Memory::kinds; ++kind) {
-    long const values[] = {1, 2};
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&values[0]), 1, MPI_LONG, next_, there(kind),
-                       MPIX_RMA_ATTR_ORDERING),
-              MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_Fence(&world, next_), MPI_SUCCESS);
-    ASSERT_EQ(transfer(MPIX_RMA_PUT, const_cast<long*>(&values[1]), 1, MPI_LONG, next_, there(kind),
-                       blocking_remote),
-              MPI_SUCCESS);
-    MPI_Barrier(world);
-    EXPECT_EQ(own<long>(kind), 2);
-    ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
-  }
-}
-
 TEST_F(X52, X52_02_both_calls_are_local) {
   fill(0);
   int const last = size_ - 1;

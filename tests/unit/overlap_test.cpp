@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "tests/support/random_layout.hpp"
@@ -50,6 +52,29 @@ TEST(Overlap, segments_that_touch_do_not_overlap) {
   EXPECT_FALSE(overlap(descending));
   EXPECT_TRUE(overlap(equal));
   EXPECT_FALSE(overlap({}));
+}
+
+/// Comparisons, not seconds: at most 3 N log2 N, where comparing all pairs takes N^2 / 2.
+TEST(Overlap, ComparesInNLogN) {
+  std::mt19937_64 random(mpixrma::test::seed());
+  for (std::size_t count : {std::size_t{1000}, std::size_t{16'000}, std::size_t{256'000}}) {
+    std::vector<Segment> segments(count);
+    for (std::size_t i = 0; i < count; ++i) segments[i] = {static_cast<std::ptrdiff_t>(24 * i), 16};
+    std::size_t comparisons = 0;
+    auto const before = [&](Segment const& a, Segment const& b) {
+      ++comparisons;
+      return a.offset < b.offset;
+    };
+    EXPECT_FALSE(overlap_in_order(segments, before));
+    EXPECT_LE(comparisons, count);  // in ascending order
+    std::shuffle(segments.begin(), segments.end(), random);
+    comparisons = 0;
+    EXPECT_FALSE(overlap_in_order(segments, before));
+    EXPECT_GT(comparisons, count);
+    EXPECT_LE(comparisons, 3 * count * static_cast<std::size_t>(std::bit_width(count)));
+    segments.back() = segments.front();
+    EXPECT_TRUE(overlap_in_order(segments, before));
+  }
 }
 
 }  // namespace

@@ -227,6 +227,8 @@ Case const cases[] = {
      }},
     {"send to nobody", "armci_msg_snd: process 9 is not in 0..1", true,
      [] { return none([] { armci_msg_snd(1, &value, sizeof value, 9); }); }},
+    {"error", "the text that ends it 7", true,
+     [] { return none([] { ARMCI_Error("the text that ends it", 7); }); }},
     {"value of nobody", "ARMCI_GetValueInt: process 9 is not in 0..1", true,
      [] { return ARMCI_GetValueInt(bases[1], 9) * 0; }},
 };
