@@ -71,6 +71,7 @@ void open_world(MPI_Comm comm, int thread_level) {
     read_settings(world.rank);
   });
   check_together(call, world.comm, local);
+  world.domains.open(settings.domains, world.comm);
   world.barrier.open(world.comm);
   open_world_group();
 }
@@ -79,6 +80,7 @@ void open_world(MPI_Comm comm, int thread_level) {
 void close_world() {
   close_world_group();
   world.barrier.close();
+  world.domains.close();
   if (world.comm != MPI_COMM_NULL) MPI_Comm_free(&world.comm);
   world = World{};
   report_as(world.rank);

@@ -4,6 +4,7 @@
 
 #include "armci/groups.hpp"
 #include "armci/state.hpp"
+#include "mpix/comm/collective.hpp"
 
 namespace armci {
 
@@ -114,22 +115,51 @@ int receive(char const* call, int tag, void* buffer, int bytes, int* received, i
   return status.MPI_SOURCE;
 }
 
-/// Returns whether the scope contains only the caller: a domain is one process, and every process is a
-/// master.
-bool alone(char const* call, int scope) {
+/// Returns the communicator of a scope; MPI_COMM_NULL if the caller has nothing to do there: it is no master,
+/// or alone in its domain.
+MPI_Comm comm_of_scope(char const* call, int scope) {
+  World const& all = running_world(call);
   if (scope < SCOPE_ALL || scope > SCOPE_MASTERS) fail(call, "unknown scope %d", scope);
-  return scope == SCOPE_NODE;
+  if (scope == SCOPE_MASTERS) return all.domains.masters();
+  if (scope == SCOPE_ALL) return all.comm;
+  return all.domains.size(all.domains.of(all.rank)) > 1 ? all.domains.neighbours() : MPI_COMM_NULL;
+}
+
+/// As comm_of_scope(), of the processes of a group, which are not divided by domains of several processes.
+MPI_Comm comm_of_scope(char const* call, int scope, ARMCI_Group const* group) {
+  MPI_Comm const of_all = comm_of_scope(call, scope);
+  bool const divided = world.domains.count() < world.size;
+  if (scope != SCOPE_ALL && divided) fail(call, "a group has the scope SCOPE_ALL only");
+  return of_all == MPI_COMM_NULL ? of_all : comm_of(call, group);
+}
+
+/// Returns the rank of a process in the communicator of a scope.
+int rank_in_scope(char const* call, int scope, int process) {
+  check_process(call, process);
+  if (scope == SCOPE_ALL) return process;
+  Domains const& domains = world.domains;
+  int const domain = domains.of(process);
+  if (scope == SCOPE_MASTERS) {
+    if (domains.process(domain, 0) != process)
+      fail(call, "process %d is not the first of its domain", process);
+    return domain;
+  }
+  for (int number = 0; domain == domains.of(world.rank) && number < domains.size(domain); ++number)
+    if (domains.process(domain, number) == process) return number;
+  fail(call, "process %d is not in the caller's domain", process);
 }
 
 void broadcast(char const* call, int scope, void* buffer, int bytes, int root) {
-  if (alone(call, scope)) return;
-  check_process(call, root);
+  MPI_Comm const comm = comm_of_scope(call, scope);
+  if (comm == MPI_COMM_NULL) return;
+  int const rank = rank_in_scope(call, scope, root);
   check_buffer(call, buffer, bytes);
-  check_mpi(call, MPI_Bcast(buffer, bytes, MPI_BYTE, root, world.comm));
+  check_mpi(call, MPI_Bcast(buffer, bytes, MPI_BYTE, rank, comm));
 }
 
 void select(char const* call, int scope, void* x, int n, char const* op, int type, int contribute) {
-  if (alone(call, scope)) return;
+  MPI_Comm const comm = comm_of_scope(call, scope);
+  if (comm == MPI_COMM_NULL) return;
   if (x == nullptr || op == nullptr) fail(call, "%s is null", x == nullptr ? "x" : "op");
   Type const described = type_of(call, type);
   if (n < static_cast<int>(described.bytes)) fail(call, "%d bytes hold no value", n);
@@ -138,13 +168,13 @@ void select(char const* call, int scope, void* x, int n, char const* op, int typ
   // One record per process: a flag whether it takes part, then its bytes.
   std::size_t const record = static_cast<std::size_t>(n) + 1;
   std::vector<char> mine(record);
-  std::vector<char> all(record * static_cast<std::size_t>(world.size));
+  int const processes = mpixrma::size_of(comm);
+  std::vector<char> all(record * static_cast<std::size_t>(processes));
   mine[0] = contribute != 0 ? 1 : 0;
   std::memcpy(mine.data() + 1, x, static_cast<std::size_t>(n));
-  check_mpi(call, MPI_Allgather(mine.data(), n + 1, MPI_BYTE, all.data(), n + 1, MPI_BYTE,
-                                running_world(call).comm));
+  check_mpi(call, MPI_Allgather(mine.data(), n + 1, MPI_BYTE, all.data(), n + 1, MPI_BYTE, comm));
   char const* best = nullptr;
-  for (int i = 0; i < world.size; ++i) {
+  for (int i = 0; i < processes; ++i) {
     char const* const each = all.data() + record * static_cast<std::size_t>(i);
     if (each[0] == 0) continue;
     bool const better = best == nullptr ||
@@ -155,10 +185,39 @@ void select(char const* call, int scope, void* x, int n, char const* op, int typ
 }
 
 void reduce(char const* call, int scope, void* x, int n, char const* op, int type) {
-  if (!alone(call, scope)) combine(call, x, n, op, type, running_world(call).comm);
+  MPI_Comm const comm = comm_of_scope(call, scope);
+  if (comm != MPI_COMM_NULL) combine(call, x, n, op, type, comm);
 }
 void reduce(char const* call, int scope, void* x, int n, char const* op, int type, ARMCI_Group const* group) {
-  if (!alone(call, scope)) combine(call, x, n, op, type, comm_of(call, group));
+  MPI_Comm const comm = comm_of_scope(call, scope, group);
+  if (comm != MPI_COMM_NULL) combine(call, x, n, op, type, comm);
+}
+
+/// The results of armci_msg_bintree.
+struct Tree {
+  int* root;
+  int* up;
+  int* left;
+  int* right;
+};
+
+void describe_tree(int scope, Tree const& tree) {
+  char const* const call = "armci_msg_bintree";
+  *tree.up = *tree.left = *tree.right = -1;
+  *tree.root = world.rank;
+  MPI_Comm const comm = comm_of_scope(call, scope);
+  if (comm == MPI_COMM_NULL) return;
+  Domains const& domains = world.domains;
+  auto const process = [&](int rank) {
+    if (scope == SCOPE_ALL) return rank;
+    return scope == SCOPE_MASTERS ? domains.process(rank, 0) : domains.process(domains.of(world.rank), rank);
+  };
+  int const size = mpixrma::size_of(comm);
+  int const me = rank_in_scope(call, scope, world.rank);
+  *tree.root = process(0);
+  if (me != 0) *tree.up = process((me - 1) / 2);
+  if (2 * me + 1 < size) *tree.left = process(2 * me + 1);
+  if (2 * me + 2 < size) *tree.right = process(2 * me + 2);
 }
 
 }  // namespace
@@ -216,17 +275,7 @@ void armci_msg_bintree(int scope, int* Root, int* Up, int* Left, int* Right) {
   ending([&] {
     if (Root == nullptr || Up == nullptr || Left == nullptr || Right == nullptr)
       fail("armci_msg_bintree", "the address of a result is null");
-    int const me = armci_msg_me();
-    *Up = *Left = *Right = -1;
-    if (alone("armci_msg_bintree", scope)) {
-      *Root = me;
-      return;
-    }
-    int const size = armci_msg_nproc();
-    *Root = 0;
-    if (me != 0) *Up = (me - 1) / 2;
-    if (2 * me + 1 < size) *Left = 2 * me + 1;
-    if (2 * me + 2 < size) *Right = 2 * me + 2;
+    describe_tree(scope, {Root, Up, Left, Right});
   });
 }
 
@@ -242,8 +291,8 @@ void armci_msg_brdcst(void* buffer, int len, int root) {
 void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_Group* group) {
   ending([&] {
     char const* const call = "armci_msg_group_bcast_scope";
-    if (alone(call, scope)) return;
-    MPI_Comm const comm = comm_of(call, group);
+    MPI_Comm const comm = comm_of_scope(call, scope, group);
+    if (comm == MPI_COMM_NULL) return;
     if (root < 0 || root >= world.size || group->abs_to_grp[root] < 0)
       fail(call, "process %d is not in the group", root);
     check_buffer(call, buf, len);

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "armci/state.hpp"
+#include "armci/failure.hpp"
 
 namespace armci {
 
@@ -25,6 +25,7 @@ constexpr Choice<IovMethod> iov_methods[] = {
     {"AUTO", IovMethod::automatic},      {"DIRECT", IovMethod::direct},
     {"DTYPE", IovMethod::direct},        {"BATCHED", IovMethod::batched},
     {"CONSRV", IovMethod::conservative}, {"CONSERVATIVE", IovMethod::conservative}};
+constexpr Choice<DomainKind> domain_kinds[] = {{"PROCESS", DomainKind::process}, {"HOST", DomainKind::host}};
 constexpr Choice<bool> strided_methods[] = {{"DIRECT", false}, {"IOV", true}};
 constexpr Choice<bool> switches[] = {{"1", true},   {"0", false},  {"y", true},    {"n", false},
                                      {"yes", true}, {"no", false}, {"true", true}, {"false", false},
@@ -76,6 +77,7 @@ void read_settings(int rank) {
   settings.batch = number("ARMCI_IOV_BATCHED_LIMIT");
   settings.iov_checks = choose<bool>("ARMCI_IOV_CHECKS", switches, false);
   settings.strided_as_iov = choose<bool>("ARMCI_STRIDED_METHOD", strided_methods, false);
+  settings.domains = choose<DomainKind>("ARMCI_DOMAINS", domain_kinds, DomainKind::process);
   if (!settings.verbose || rank != 0) return;
   for (auto const& method : iov_methods) {
     if (method.value != settings.iov_method) continue;

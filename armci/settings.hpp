@@ -11,12 +11,16 @@ enum class IovMethod {
   conservative  ///< one operation per segment
 };
 
+/// The processes that a domain consists of.
+enum class DomainKind { process, host };
+
 struct Settings {
   bool verbose = false;                         ///< ARMCI_VERBOSE
   IovMethod iov_method = IovMethod::automatic;  ///< ARMCI_IOV_METHOD: AUTO, DIRECT, BATCHED, CONSRV
   int batch = 0;                                ///< ARMCI_IOV_BATCHED_LIMIT: segments; 0: no limit
   bool iov_checks = false;                      ///< ARMCI_IOV_CHECKS: overlapping destinations are an error
   bool strided_as_iov = false;                  ///< ARMCI_STRIDED_METHOD: DIRECT or IOV
+  DomainKind domains = DomainKind::process;     ///< ARMCI_DOMAINS: PROCESS or HOST
 };
 extern Settings settings;
 

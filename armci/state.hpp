@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include "armci/barrier.hpp"
+#include "armci/domains.hpp"
 #include "armci/failure.hpp"
 #include "include/armci/armci.h"
 #include "mpix/comm/communicator.hpp"
@@ -23,6 +24,7 @@ struct World {
   int rank = -1;
   int size = 0;
   Barrier barrier;
+  Domains domains;
 };
 extern World world;
 

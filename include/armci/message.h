@@ -5,8 +5,9 @@
  * "&&" or "land", "||" or "lor" (logical: 0 or 1), "&" or "band", "|" or "bor" or "or" (bitwise); characters
  * after the name, such as the blanks of a Fortran string, are ignored. "absmax" and "absmin" give magnitudes.
  * The result replaces x at every process. Wrong arguments end the program through ARMCI_Error. A scope is all
- * processes, the processes of the caller's domain, or the first process of each domain; a domain is one
- * process (see armci_domain_e).
+ * processes, the processes of the caller's domain, or the first process of each domain; by default a domain
+ * is one process (see armci_domain_id(3)). A group has the scope SCOPE_ALL only, unless each domain is one
+ * process.
  */
 #ifndef HAVE_ARMCI_MSG_H
 #define HAVE_ARMCI_MSG_H

@@ -64,15 +64,17 @@ void ARMCI_Group_set_default(ARMCI_Group *group);
 void ARMCI_Group_get_default(ARMCI_Group *group_out);
 void ARMCI_Group_get_world(ARMCI_Group *group_out);
 
-/** Domains: every process is a domain of its own, whose id is its rank. So armci_domain_nprocs is 1,
- *  armci_domain_count the number of processes, armci_domain_my_id the caller's rank, armci_domain_id of a
- *  process and armci_domain_glob_proc_id of a domain that same number. Local. Arguments are not checked. (Not
- *  in ARMCI 1.1.)
+/** Domains: by default every process is a domain of its own, whose id is its rank. With the environment
+ *  variable ARMCI_DOMAINS=HOST the processes of a host are a domain; ids are in the order of the domains'
+ *  first processes. An address is valid in its own process only, whatever a domain is. Local. (Not in
+ *  ARMCI 1.1.)
  * @param domain              ARMCI_DOMAIN_SMP
- * @param id                  id of a domain
+ * @param id                  id of a domain; armci_domain_nprocs: negative for the caller's
  * @param glob_proc_id, proc  process, a rank in the communicator of initialisation
  * @param loc_proc_id         number of the process in its domain
- * @return the number; armci_domain_same_id and ARMCI_Same_node: 1 for the caller itself, 0 for others. */
+ * @return the number of processes in a domain, the domain of a process, a process of a domain, the caller's
+ *  domain, the number of domains; -1 or 0 processes for arguments out of range. armci_domain_same_id and
+ *  ARMCI_Same_node: 1 for processes of the caller's domain, 0 for others. */
 int armci_domain_nprocs(armci_domain_t domain, int id);
 int armci_domain_id(armci_domain_t domain, int glob_proc_id);
 int armci_domain_glob_proc_id(armci_domain_t domain, int id, int loc_proc_id);

@@ -71,8 +71,7 @@ enum ARMCI_Rmw_e {
     ARMCI_SWAP_LONG           /**< long: likewise */
 };
 
-/** Kinds of domains: processes that access each other's memory by load and store at the addresses from
- *  ARMCI_Malloc. Here a domain is a single process. */
+/** Kinds of domains: sets of processes on one node, see armci_domain_id(3). */
 enum armci_domain_e {
     ARMCI_DOMAIN_SMP
 };
