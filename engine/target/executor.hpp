@@ -94,6 +94,9 @@ class Executor {
   bool owes_answers() const noexcept { return replies_.are_due(); }
   /// Whether requests wait for stripes, whose release no event announces.
   bool has_deferred() const noexcept { return !deferred_.empty(); }
+  /// Whether requests wait for answers to leave. The transport may have sent all of them by now, so that
+  /// nothing is unsent whose end an event announces.
+  bool has_full() const noexcept { return !full_.empty(); }
 
   /// Removes a process that is gone: its requests are dropped and its locks released.
   void forget(std::uint64_t process);

@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -20,6 +21,14 @@ using test::SessionEngine;
 constexpr std::size_t mib = 1u << 20;
 
 std::size_t resident() { return test::resident_bytes(::getpid()); }
+
+/// The interval of UCX's keepalive messages for workers that are created from now on.
+void set_keepalive(char const* interval) { ::setenv("UCX_KEEPALIVE_INTERVAL", interval, 1); }
+
+/// A keepalive message would wake an agent that has gone to sleep with work left.
+struct WithoutKeepalive {
+  WithoutKeepalive() { set_keepalive("inf"); }
+};
 
 class GreedySession : public ::testing::Test {
  protected:
@@ -57,6 +66,7 @@ class GreedySession : public ::testing::Test {
     return most;
   }
 
+  WithoutKeepalive const first_{};
   SessionEngine server_{configure, mib / 8};
   SessionEngine::Session const session_ = server_.open();
   SessionEngine::Session const other_ = server_.open();
@@ -73,6 +83,21 @@ TEST_F(GreedySession, BoundsAnswersThatNobodyTakes) {
   EXPECT_TRUE(client.wait([&] { return client.data_bytes() == 8 + 300 * mib; }));
   EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_GOES_ON);
   EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
+}
+
+/// No event announces that the transport has sent all answers at once: the agent must not sleep while
+/// requests wait for that.
+TEST(SmallShareOfAnswers, ServesRequestsThatWaitedForAnswersToLeave) {
+  constexpr std::size_t bytes = 128u << 10;
+  WithoutKeepalive const first;
+  SessionEngine server([](mpix_engine_config& config) { config.answers_memory_bytes = 1; }, mib / 8);
+  SessionEngine::Session const session = server.open();
+  SessionClient client(session.address, server.exposure);
+  ASSERT_TRUE(client.connect());
+  for (std::size_t round = 1; round <= 200; ++round) {
+    for (int i = 0; i < 8; ++i) client.send_only(client.next(wire::RequestKind::get, bytes));
+    ASSERT_TRUE(client.wait([&] { return client.data_bytes() == 8 + 8 * bytes * round; })) << round;
+  }
 }
 
 /// How often the agents of this process have gone to sleep.
@@ -195,8 +220,10 @@ TEST_F(GreedySession, HasBoundedLocksOfNothing) {
   expect_bound(client);
 }
 
-/// Positions behind one that never comes.
+/// Positions behind one that never comes. The client finds out by a keepalive message that its connection has
+/// ended.
 TEST_F(GreedySession, HasBoundedPositionsAhead) {
+  set_keepalive("500ms");
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
   client.skip();
