@@ -147,9 +147,11 @@ TEST(Server, each_server_has_its_own_secret_of_the_user) {
 TEST(Server, a_grant_ends_when_its_time_is_over) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--expiry-grace", "0"});
-  Locator const grant = server.grant(1u << 20, {{"seconds", 1}});
+  Locator const grant = server.grant(1u << 20, {{"seconds", 3600}});
   WindowInfo const window = make_persistent(grant, 100, 1);
   Session session = Session::open(grant);
+  // Only now: the grant may end before the next request.
+  server.ask({{"op", "extend"}, {"grant", grant.grant}, {"seconds", 1}});
   EXPECT_TRUE(eventually([&] { return refusal([&] { session.usage(); }) == ErrorCode::unavailable; }));
   EXPECT_EQ(refusal([&] { server.show(grant); }), ErrorCode::not_found);
 }

@@ -283,7 +283,10 @@ TEST_F(StoppedChmod, IsAnsweredWhereTheDataProcessDies) {
 /// A control process may end between the change of the catalog and the message.
 TEST_F(Acts, AdoptedDataProcessHasTheModesOfTheCatalog) {
   pid_t const process = server.data_process(grant);
+  pid_t const control = server.control_process();
   server.kill();
+  // It ends after the main process, and has the catalog until then.
+  ASSERT_TRUE(eventually([&] { return ::kill(control, 0) != 0; }));
   {
     Database catalog(server.state / "catalog.sqlite", Database::Mode::existing);
     catalog.run("UPDATE windows SET body = json_set(body, '$.mode', 420)");  // 0644

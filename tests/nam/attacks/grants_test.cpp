@@ -1,6 +1,7 @@
 /// Attacks on grants: more or larger grants, or for a longer time, than the server has or permits.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -153,14 +154,19 @@ TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
   }));
 }
 
-/// Reserves huge pages for a test; none if the system does not permit it.
+/// Reserves huge pages for a test; none if the system does not permit it. All processes of the system share
+/// the numbers of pages, so one test at a time changes and counts them.
 class HugePages {
  public:
-  explicit HugePages(int count) : before_(number()) {
+  explicit HugePages(int count) : turn_(::open(file, O_RDONLY | O_CLOEXEC)) {
+    if (!turn_ || ::flock(turn_.get(), LOCK_EX) != 0) return;
+    before_ = number();
     write(before_ + count);
     has_all_ = number() >= before_ + count;
   }
-  ~HugePages() { write(before_); }
+  ~HugePages() {
+    if (before_ >= 0) write(before_);
+  }
   HugePages(HugePages const&) = delete;
   HugePages& operator=(HugePages const&) = delete;
 
@@ -177,7 +183,8 @@ class HugePages {
   static int number() { return read(file); }
   static void write(int count) { std::ofstream(file) << count; }
 
-  int before_;
+  FileDescriptor turn_;
+  int before_ = -1;
   bool has_all_ = false;
 };
 

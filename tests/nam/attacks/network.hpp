@@ -70,10 +70,12 @@ class Network : public ::testing::Test {
   void SetUp() override {
     if (!is_root()) GTEST_SKIP() << "needs other users";
   }
-  void start(TestServer::Arguments const& more = {}, rlim_t descriptors = 4096) {
+  void start(
+      TestServer::Arguments const& more = {}, rlim_t descriptors = 4096,
+      std::function<void()> const& before = [] {}) {
     TestServer::Arguments arguments{"--size", "256M", "--listen", "127.0.0.1:0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    start_with_descriptors(server_, arguments, descriptors, descriptors);
+    start_with_descriptors(server_, arguments, descriptors, descriptors, before);
     ASSERT_TRUE(as_user(poor, [&] { return server_.ask({{"op", "secret"}}).contains("secret"); }));
     secret_ = *read_secret(server_.state / "secrets" / std::to_string(poor));
     address_ = server_.grant(4096).address;

@@ -12,10 +12,12 @@
 namespace mpixrma::nam {
 
 /// Starts a server for clients of all users that may have `descriptors` descriptors, and raise this limit to
-/// `most_descriptors`.
-inline void start_with_descriptors(TestServer& server, TestServer::Arguments const& arguments,
-                                   rlim_t descriptors, rlim_t most_descriptors) {
-  server.spawn(arguments, [=] {
+/// `most_descriptors`. Its process calls `before` first.
+inline void start_with_descriptors(
+    TestServer& server, TestServer::Arguments const& arguments, rlim_t descriptors, rlim_t most_descriptors,
+    std::function<void()> const& before = [] {}) {
+  server.spawn(arguments, [&] {
+    before();
     rlimit const limit{descriptors, most_descriptors};
     (void)::setrlimit(RLIMIT_NOFILE, &limit);
   });
