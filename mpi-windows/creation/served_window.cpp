@@ -177,7 +177,7 @@ bool Window::has_nam_lock(Target& target) {
   std::string reason;
   bool taken = false;
   int error = outcome_of([&] { taken = queue.nam_wait->attempt(attempt, holds_others); }, &reason);
-  if (error == MPI_ERR_ACCESS)
+  if (error != MPI_SUCCESS)
     error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
   Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
   if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())

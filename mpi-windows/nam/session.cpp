@@ -41,7 +41,7 @@ bool SessionNamWindow::try_lock(int rank, engine::LockMode mode, bool* has_turn)
       return taken;
     });
   } catch (nam::Error const& error) {
-    // Any other error means that the window has ended.
+    // The window has ended, or the session has as many locks as it may have: the text says which.
     throw NamError(error.code() == nam::ErrorCode::denied ? MPI_ERR_ACCESS : MPI_ERR_WIN, error.what());
   }
 }

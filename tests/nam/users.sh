@@ -6,20 +6,8 @@
 set -euo pipefail
 mpirun=$1 bin=$2 guest=$3
 owner=64021 group=64022 member=64023 stranger=64024
-if [ "$(id -u)" != 0 ]; then
-  echo "skipped: other users need root"
-  exit 77
-fi
-as() { # USER GROUP COMMAND...
-  local home=$directory/home-$1
-  install -d -m 0700 -o "$1" -g "$2" "$home"
-  (cd "$home" && HOME=$home TMPDIR=$home exec setpriv --reuid "$1" --regid "$2" --clear-groups -- "${@:3}")
-}
-job() { # USER GROUP RANKS ARGUMENT...
-  as "$1" "$2" "$mpirun" --oversubscribe --bind-to none --mca osc mpix -np "$3" "$guest" "${@:4}"
-}
-
-. "$(dirname "$0")/server.sh" "$bin" "${@:4}"
+. "$(dirname "$0")/as_user.sh"
+. "$(dirname "$0")/server.sh" "$bin" --max-windows 2 "${@:4}"
 chmod 0755 "$directory"
 if ! as "$stranger" "$stranger" test -x "$guest"; then
   echo "skipped: other users cannot start $guest"
@@ -34,6 +22,7 @@ job "$stranger" "$stranger" 1 "$port" refused
 job "$owner" "$group" 1 "$port" writer
 as "$owner" "$group" "$bin/mpix-nam" chmod 0664 "$port"
 job "$stranger" "$stranger" 1 "$port" reader
+job "$stranger" "$stranger" 1 "$port" locks 2
 job "$member" "$group" 2 "$port" writer
 as "$stranger" "$stranger" "$bin/mpix-nam" chmod 0666 "$port" && exit 1
 as "$owner" "$group" "$bin/mpix-nam" publish field "$port"

@@ -6,11 +6,11 @@
 /// nam_guest PORT count ROUNDS: each process counts so often
 /// nam_guest PORT expect N:     whether all counts are N
 /// nam_guest PORT refused:      must not be let to the window
+/// nam_guest PORT locks N:      locks N windows, and no more
 #include <mpi.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -35,14 +35,24 @@ int class_of(int code) {
   return error_class;
 }
 
-/// Expects the code MPI_ERR_ACCESS, and a string that names the mode.
-void expect_denied(int code, char const* what) {
+std::string string_of(int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(code, text, &length);
-  bool const named = std::strstr(text, "mode of the window") != nullptr;
-  expect(class_of(code) == MPI_ERR_ACCESS && named, what);
-  if (class_of(code) != MPI_ERR_ACCESS || !named) std::fprintf(stderr, "%s: %s\n", what, text);
+  return text;
+}
+
+/// Expects a code of this class whose string contains `part`.
+void expect_error(int code, int error_class, char const* part, char const* what) {
+  std::string const text = string_of(code);
+  bool const good = class_of(code) == error_class && text.find(part) != std::string::npos;
+  expect(good, what);
+  if (!good) std::fprintf(stderr, "%s: %s\n", what, text.c_str());
+}
+
+/// Expects the code MPI_ERR_ACCESS, and a string that names the mode.
+void expect_denied(int code, char const* what) {
+  expect_error(code, MPI_ERR_ACCESS, "mode of the window", what);
 }
 
 std::vector<long> values_of(int rank, long offset = 0) {
@@ -237,17 +247,32 @@ int attach(char const* port, MPI_Comm* connection, MPI_Win* window) {
   return code;
 }
 
+/// Windows of one session, which shares the locks of all of them.
+void lock_windows(char const* port, long most) {
+  std::vector<MPI_Win> windows;
+  int code = MPI_SUCCESS;
+  while (code == MPI_SUCCESS && static_cast<long>(windows.size()) <= most) {
+    MPI_Comm connection = MPI_COMM_NULL;
+    code = attach(port, &connection, &windows.emplace_back(MPI_WIN_NULL));
+    if (code != MPI_SUCCESS) return expect(false, string_of(code).c_str());
+    MPI_Comm_disconnect(&connection);
+    code = MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, windows.back());
+  }
+  expect(static_cast<long>(windows.size()) == most + 1, "number of locked windows");
+  expect_error(code, MPI_ERR_WIN, "locks as many windows as the grant may have", "lock beyond the quota");
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    if (i + 1 < windows.size()) expect(MPI_Win_unlock(0, windows[i]) == MPI_SUCCESS, "unlock");
+    MPI_Win_free(&windows[i]);
+  }
+}
+
 void use(char const* port, std::string const& action, long number) {
+  if (action == "locks") return lock_windows(port, number);
   MPI_Comm connection = MPI_COMM_NULL;
   MPI_Win window = MPI_WIN_NULL;
   int const code = attach(port, &connection, &window);
   if (action == "refused") return expect(class_of(code) == MPI_ERR_PORT, "refusal of the connection");
-  if (code != MPI_SUCCESS) {
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    return expect(false, text);
-  }
+  if (code != MPI_SUCCESS) return expect(false, string_of(code).c_str());
   int ranks = 0;
   int rank = 0;
   MPI_Comm_remote_size(connection, &ranks);
