@@ -5,8 +5,10 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "nam/client/known_servers.hpp"
@@ -21,6 +23,10 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr int connect_timeout_ms = 5000;
+/// Of the first request, and pauses between attempts.
+constexpr std::chrono::milliseconds longest_refusal{10000};
+constexpr std::chrono::milliseconds first_pause{5};
+constexpr std::chrono::milliseconds longest_pause{50};
 constexpr int most_told = 64;  ///< unanswered requests; a multiple of it fits into the socket buffers
 /// Limits for a peer that has not proved yet that it is the server.
 constexpr ChannelLimits stranger_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
@@ -76,10 +82,28 @@ Client::Client(Address const& address, int patience_ms) : Client(connect_to(addr
   shared_->channel.set_limits(client_limits);
 }
 
+/// A server that has too many connections of this host or user refuses new ones, which may end before its
+/// answer is read.
 void Client::authenticate(Address const& server) {
   FileDescriptor const probe(::dup(descriptor()));
   if (credentials_of(probe)) return;  // the kernel vouches for the peer's identity
   ServerTrust const trust = trust_in(server);
+  auto const end =
+      std::chrono::steady_clock::now() + std::min(std::chrono::milliseconds(patience_ms_), longest_refusal);
+  for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
+    try {
+      return begin_session(server, trust);
+    } catch (Error const& error) {
+      bool const may_pass = error.code() == ErrorCode::quota || error.code() == ErrorCode::unavailable;
+      if (!may_pass || std::chrono::steady_clock::now() >= end) throw;
+    }
+    std::this_thread::sleep_for(pause);
+    shared_ = std::make_shared<GuardedChannel>(connect_to(server), stranger_limits);
+    has_version_ = false;
+  }
+}
+
+void Client::begin_session(Address const& server, ServerTrust const& trust) {
   ClientHandshake const handshake;
   Json const answer = request(handshake.hello(trust.expected()));
   SecuredSession const session =

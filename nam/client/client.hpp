@@ -19,6 +19,8 @@ namespace mpixrma::nam {
 /// Time that a client waits for an answer, in milliseconds.
 inline constexpr int default_patience_ms = 30000;
 
+struct ServerTrust;
+
 /// An authenticated connection to a server: over its Unix socket if available, else over TCP, encrypted, with
 /// the user's secret. Over TCP the server must have a key that is pinned (nam/client/known_servers.hpp) or
 /// given in the address; before the key is verified, nothing derived from the secret is sent.
@@ -53,6 +55,7 @@ class Client {
  private:
   Client(FileDescriptor socket, int patience_ms);
   void authenticate(Address const& server);
+  void begin_session(Address const& server, ServerTrust const& trust);
   friend PublicKey offered_key(Address const& server, int patience_ms);
   Message receive();
 

@@ -28,6 +28,10 @@ std::size_t room_for(Standing standing, std::size_t limit) {
 /// Returns how many places all owners together may have: a user becomes one by a grant to himself.
 std::size_t most_of_owners(std::size_t limit) { return std::max<std::size_t>(limit - limit / 4, 1); }
 
+/// Returns how many places unauthenticated connections keep where users have all others: a user on another
+/// host is one of them first.
+std::size_t least_of_unauthenticated(std::size_t limit) { return limit / 16; }
+
 /// Returns how many places one peer may have. Ranks of a job on one host connect at the same time.
 std::size_t share_of(Standing standing, std::size_t limit) {
   switch (standing) {
@@ -59,58 +63,122 @@ Admission::Place Admission::admit(Applicant applicant, Place former) {
   return Place(*this, std::move(applicant));
 }
 
+void Admission::Crowd::add(std::string const& peer, std::uint64_t connection) {
+  Connections& connections = of_peer_[peer];
+  if (!connections.empty()) ranking_.erase(rank_of(connections));
+  connections.insert(connection);
+  ranking_.emplace(rank_of(connections), peer);
+  ++count_;
+}
+
+void Admission::Crowd::remove(std::string const& peer, std::uint64_t connection) noexcept {
+  auto const found = of_peer_.find(peer);
+  Connections& connections = found->second;
+  auto rank = ranking_.extract(rank_of(connections));
+  connections.erase(connection);
+  --count_;
+  if (connections.empty()) {
+    of_peer_.erase(found);
+    return;
+  }
+  rank.key() = rank_of(connections);
+  ranking_.insert(std::move(rank));
+}
+
+std::optional<Admission::Crowd::Most> Admission::Crowd::most() const {
+  if (ranking_.empty()) return std::nullopt;
+  auto const& [connections, age] = ranking_.rbegin()->first;
+  return Most{connections, ~age};
+}
+
+/// Connections of administrators are never evicted.
+Admission::Crowd* Admission::crowd_of(Standing standing) noexcept {
+  switch (standing) {
+    case Standing::unauthenticated: return &unauthenticated_;
+    case Standing::user: return &users_;
+    case Standing::owner: return &owners_;
+    default: return nullptr;
+  }
+}
+
+std::size_t Admission::count_of(std::string const& peer) const {
+  auto const found = peers_.find(peer);
+  return found == peers_.end() ? 0 : found->second;
+}
+
 void Admission::add(Applicant const& holder) {
-  Peer& peer = peers_[holder.peer];
-  ++peer.connections;
+  ++peers_[holder.peer];
   ++all_;
-  if (holder.standing == Standing::owner) ++owners_;
-  if (holder.standing != Standing::unauthenticated) return;
-  if (!peer.unauthenticated.empty()) ranking_.erase(rank_of(peer));
-  peer.unauthenticated.insert(holder.connection);
-  ranking_.emplace(rank_of(peer), holder.peer);
-  ++unauthenticated_;
+  if (Crowd* const crowd = crowd_of(holder.standing)) crowd->add(holder.peer, holder.connection);
+  if (holder.standing == Standing::unauthenticated) arrivals_.emplace(holder.connection, Clock::now());
 }
 
 void Admission::remove(Applicant const& holder) noexcept {
-  auto const found = peers_.find(holder.peer);
-  Peer& peer = found->second;
   --all_;
-  if (holder.standing == Standing::owner) --owners_;
-  if (holder.standing == Standing::unauthenticated) {
-    --unauthenticated_;
-    auto rank = ranking_.extract(rank_of(peer));
-    peer.unauthenticated.erase(holder.connection);
-    if (!peer.unauthenticated.empty()) {
-      rank.key() = rank_of(peer);
-      ranking_.insert(std::move(rank));
-    }
-  }
-  if (--peer.connections == 0) peers_.erase(found);
+  if (Crowd* const crowd = crowd_of(holder.standing)) crowd->remove(holder.peer, holder.connection);
+  arrivals_.erase(holder.connection);
+  auto const found = peers_.find(holder.peer);
+  if (--found->second == 0) peers_.erase(found);
 }
 
-/// Unauthenticated connections give their places to new ones and to users. The new connection takes the place
-/// of the evicted one, so the number of connections does not grow.
+bool Admission::is_full(Standing standing) const noexcept {
+  if (all_ >= room_for(standing, limit_)) return true;
+  if (standing == Standing::owner) return owners_.count() >= most_of_owners(limit_);
+  return standing == Standing::unauthenticated &&
+         unauthenticated_.count() >= std::max<std::size_t>(limit_ / 2, 1);
+}
+
+/// Returns the oldest connection of the user who has the most, if that leaves him more than `connections`.
+std::optional<std::uint64_t> Admission::dispensable_user(std::size_t connections) const {
+  auto const user = users_.most();
+  auto const owner = owners_.most();
+  auto const& most = !user || (owner && owner->connections > user->connections) ? owner : user;
+  if (!most || most->connections <= connections + 1) return std::nullopt;
+  return most->oldest;
+}
+
+/// Returns the connection that gives its place to one of a peer that has `connections`.
+std::optional<std::uint64_t> Admission::dispensable(Standing standing, std::size_t connections) const {
+  if (standing == Standing::owner && owners_.count() >= most_of_owners(limit_)) {
+    auto const most = owners_.most();
+    return most && most->connections > connections + 1 ? std::optional(most->oldest) : std::nullopt;
+  }
+  std::size_t const least = least_of_unauthenticated(limit_);
+  std::size_t const unauthenticated = unauthenticated_.count();
+  bool const is_known = standing != Standing::unauthenticated;
+  if (unauthenticated < least || (is_known && unauthenticated == least)) {
+    if (auto const user = dispensable_user(connections)) return user;
+  }
+  auto const most = unauthenticated_.most();
+  return most ? std::optional(most->oldest) : std::nullopt;
+}
+
+/// Returns the connection that gives its place to one of a peer that has its share: a host's oldest one.
+std::optional<std::uint64_t> Admission::dispensable_in_share(Applicant const& applicant) const {
+  if (applicant.standing == Standing::unauthenticated) return unauthenticated_.oldest_of(applicant.peer);
+  return std::nullopt;
+}
+
+bool Admission::is_young_of_same_host(Applicant const& applicant, std::uint64_t connection) const {
+  if (applicant.standing != Standing::unauthenticated || count_of(applicant.peer) == 0) return false;
+  return unauthenticated_.oldest_of(applicant.peer) == connection &&
+         Clock::now() - arrivals_.at(connection) < least_stay_;
+}
+
+/// The new connection takes the place of the evicted one, so the number of connections does not grow.
 void Admission::make_room(Applicant const& applicant) {
-  bool const is_known = applicant.standing != Standing::unauthenticated;
-  auto const found = peers_.find(applicant.peer);
+  std::size_t const connections = count_of(applicant.peer);
   std::size_t const share = share_of(applicant.standing, limit_);
-  if (found != peers_.end() && found->second.connections >= share) {
-    if (is_known)
-      throw Error(
-          ErrorCode::quota,
-          applicant.peer + " has as many connections to the server as it may have: " + std::to_string(share));
-    return evict_oldest(applicant.peer);
-  }
-  if (applicant.standing == Standing::owner && owners_ >= most_of_owners(limit_))
-    throw Error(ErrorCode::quota, "owners of grants have as many connections to the server as they may have");
-  bool const is_full = all_ >= room_for(applicant.standing, limit_) ||
-                       (!is_known && unauthenticated_ >= std::max<std::size_t>(limit_ / 2, 1));
-  if (!is_full) return;
-  if (ranking_.empty()) throw Error(ErrorCode::quota, "the server has as many connections as it may have");
-  evict_oldest(std::string(ranking_.rbegin()->second));
+  bool const has_share = connections >= share;
+  if (!has_share && !is_full(applicant.standing)) return;
+  bool const is_administrator = applicant.standing == Standing::administrator;
+  auto const evicted = has_share ? dispensable_in_share(applicant)
+                                 : dispensable(applicant.standing, is_administrator ? 0 : connections);
+  if (evicted && !is_young_of_same_host(applicant, *evicted)) return evict_(*evicted);
+  if (!has_share) throw Error(ErrorCode::quota, "the server has as many connections as it may have");
+  throw Error(ErrorCode::quota, applicant.peer + " has as many connections to the server as it may have: " +
+                                    std::to_string(share));
 }
-
-void Admission::evict_oldest(std::string const& peer) { evict_(*peers_.at(peer).unauthenticated.begin()); }
 
 std::string host_of_peer(engine::FileDescriptor const& socket) {
   std::optional<HostAddress> const host = peer_host(socket.get());

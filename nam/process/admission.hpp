@@ -1,13 +1,16 @@
-/// Shares of peers in the connections to the control process: no user and no host of the network keeps all
-/// others out, and administrators and owners of grants have room that others do not get. An unauthenticated
-/// connection is admitted, since it cannot be told apart from an attacker, but may be evicted for another
-/// one: it has to authenticate before too many others come.
+/// Shares of peers in the connections to the control process: neither users nor hosts of the network keep
+/// others out, alone or together, and administrators and owners of grants have room that others do not get.
+/// When there is no room, the peer with the most connections loses its oldest one, if the new one's peer has
+/// fewer. An unauthenticated connection is admitted, since it cannot be told apart from an attacker, but may
+/// be evicted for another one: it has to authenticate before too many others come.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,6 +38,9 @@ class Admission {
     Place(Place&& other) noexcept { *this = std::move(other); }
     Place& operator=(Place&& other) noexcept;
     ~Place() { leave(); }
+    explicit operator bool() const noexcept { return admission_ != nullptr; }
+    /// The connection that holds it.
+    std::uint64_t connection() const noexcept { return holder_.connection; }
 
    private:
     friend class Admission;
@@ -45,44 +51,74 @@ class Admission {
     Applicant holder_;
   };
 
-  /// `evict` ends an unauthenticated connection, and with it its place, before it returns.
-  Admission(std::size_t connections, std::function<void(std::uint64_t connection)> evict)
-      : limit_(connections), evict_(std::move(evict)) {}
+  using Clock = std::chrono::steady_clock;
+
+  /// `evict` ends a connection, and with it its place, before it returns. An unauthenticated connection is
+  /// not evicted for another one of its host before `least_stay` is over: a host that connects faster than
+  /// the server answers would keep all of its users out.
+  Admission(std::size_t connections, std::function<void(std::uint64_t connection)> evict,
+            Clock::duration least_stay = {})
+      : limit_(connections), evict_(std::move(evict)), least_stay_(least_stay) {}
   /// Sets the limit of all peers together.
   void set_limit(std::size_t connections) noexcept { limit_ = connections; }
   std::size_t limit() const noexcept { return limit_; }
   std::size_t count() const noexcept { return all_; }
 
-  /// Throws Error(quota) if a user has his share already, owners together have theirs, or connections of
-  /// users take all room for the standing. Gives back `former`, the previous place of the connection.
+  /// Throws Error(quota) if a user or host has its share already, or there is no room and nobody has more
+  /// connections. Gives back `former`, the previous place of the connection.
   Place admit(Applicant applicant, Place former);
   Place admit(Applicant applicant) { return admit(std::move(applicant), Place()); }
 
  private:
-  struct Peer {
-    std::size_t connections = 0;
-    std::set<std::uint64_t> unauthenticated;  ///< of them; the first one is the oldest
-  };
-  using Peers = std::map<std::string, Peer>;
-  /// Orders peers by the number of their unauthenticated connections; among equal ones the peer with the
-  /// oldest connection is the last.
-  using Ranking = std::map<std::pair<std::size_t, std::uint64_t>, std::string>;
+  /// Connections of one standing, by peer.
+  class Crowd {
+   public:
+    struct Most {
+      std::size_t connections = 0;
+      std::uint64_t oldest = 0;
+    };
 
-  static Ranking::key_type rank_of(Peer const& peer) {
-    return {peer.unauthenticated.size(), ~*peer.unauthenticated.begin()};
-  }
+    void add(std::string const& peer, std::uint64_t connection);
+    void remove(std::string const& peer, std::uint64_t connection) noexcept;
+    std::size_t count() const noexcept { return count_; }
+    /// The peer with the most connections, and among equal ones that with the oldest; nothing if all are 0.
+    std::optional<Most> most() const;
+    std::uint64_t oldest_of(std::string const& peer) const { return *of_peer_.at(peer).begin(); }
+
+   private:
+    using Connections = std::set<std::uint64_t>;
+    /// The last one is most().
+    using Ranking = std::map<std::pair<std::size_t, std::uint64_t>, std::string>;
+
+    static Ranking::key_type rank_of(Connections const& connections) {
+      return {connections.size(), ~*connections.begin()};
+    }
+
+    std::size_t count_ = 0;
+    std::map<std::string, Connections> of_peer_;  ///< none is empty
+    Ranking ranking_;
+  };
+
+  Crowd* crowd_of(Standing standing) noexcept;
+  std::size_t count_of(std::string const& peer) const;
   void make_room(Applicant const& applicant);
-  void evict_oldest(std::string const& peer);
+  std::optional<std::uint64_t> dispensable_in_share(Applicant const& applicant) const;
+  bool is_young_of_same_host(Applicant const& applicant, std::uint64_t connection) const;
+  bool is_full(Standing standing) const noexcept;
+  std::optional<std::uint64_t> dispensable_user(std::size_t connections) const;
+  std::optional<std::uint64_t> dispensable(Standing standing, std::size_t connections) const;
   void add(Applicant const& holder);
   void remove(Applicant const& holder) noexcept;
 
   std::size_t limit_;
   std::function<void(std::uint64_t)> evict_;
+  Clock::duration least_stay_;
+  std::map<std::uint64_t, Clock::time_point> arrivals_;  ///< of unauthenticated connections
   std::size_t all_ = 0;
-  std::size_t unauthenticated_ = 0;
-  std::size_t owners_ = 0;  ///< connections of owners
-  Peers peers_;
-  Ranking ranking_;  ///< of peers with unauthenticated connections
+  std::map<std::string, std::size_t> peers_;  ///< number of their connections
+  Crowd unauthenticated_;
+  Crowd users_;
+  Crowd owners_;
 };
 
 /// The host at the other end of a TCP connection, for Admission: an IPv4 address, or the network part of an

@@ -47,6 +47,8 @@ class EventLoop {
   /// Runs `task` when it is the turn of `user`: one task of each user between two looks at descriptors. A
   /// task that throws is logged.
   void in_turn(std::string const& user, std::function<void()> task) { turns_.add(user, std::move(task)); }
+  /// Whether tasks wait for their turn.
+  bool has_turns() const noexcept { return !turns_.empty(); }
 
   /// After an event, polls for more for this time, yielding to other threads, before it sleeps: to wake up
   /// may take longer than the request that is waited for. Off by default.

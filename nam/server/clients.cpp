@@ -19,10 +19,19 @@ constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .de
 constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr std::chrono::milliseconds shortage_pause{100};
 constexpr std::chrono::milliseconds refusal_period{10};
-constexpr int most_taken = 16;  ///< connections, before others have their turn
+/// Connections that are taken before others have their turn. Few if others wait: a host that connects fast
+/// would delay the answers to its own connections until they end.
+constexpr int most_taken = 16;
+constexpr int most_taken_before_turns = 2;
 constexpr std::chrono::seconds longest_unauthenticated{2};
 /// A host that is silent for longer may have died, and its user needs the place.
 constexpr std::chrono::seconds longest_silence{60};
+
+Error lost_place() {
+  return {ErrorCode::quota,
+          "the server has as many connections as it may have, and this user has most of them: another user's "
+          "takes the place"};
+}
 
 /// The name of a user for shares and turns.
 std::string share_of(uid_t uid) { return "user " + std::to_string(uid); }
@@ -41,7 +50,8 @@ std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
     {"chmod", &ControlServer::chmod},         {"dry_run", &ControlServer::dry_run}};
 
 void ControlServer::take_connections(FileDescriptor const& listener) {
-  for (int taken = 0; taken < most_taken; ++taken) {
+  int const most = loop_.has_turns() ? most_taken_before_turns : most_taken;
+  for (int taken = 0; taken < most; ++taken) {
     FileDescriptor socket = accept_from(listener);
     if (socket) {
       admit(std::move(socket));
@@ -95,14 +105,28 @@ Standing ControlServer::standing_of(uid_t uid) const {
   return is_owner ? Standing::owner : Standing::user;
 }
 
-/// Ends an unauthenticated connection in favour of another one. Its descriptor is closed after the events
-/// that have been fetched: a new connection with the same descriptor number would receive them.
+/// Ends a connection in favour of another one, also one that waits for its data process. Its descriptor is
+/// closed after the events that have been fetched: a new connection with the same descriptor number would
+/// receive them.
 void ControlServer::give_way(ClientId id) {
-  Client& client = clients_.at(id);
-  client.connection->post(
-      to_answer(Error(ErrorCode::quota, "the server has too many connections that have not authenticated")));
+  auto const found = clients_.find(id);
+  if (found == clients_.end() || !found->second.place) return give_way_in_queue(id);
+  Client& client = found->second;
+  client.connection->post(to_answer(
+      client.identity
+          ? lost_place()
+          : Error(ErrorCode::quota, "the server has too many connections that have not authenticated")));
   client.place = {};
   client.connection->close();
+}
+
+void ControlServer::give_way_in_queue(ClientId id) {
+  for (auto& [grant, live] : grants_) {
+    if (live.link->give_way(id, lost_place())) return;
+  }
+  for (auto const& link : ending_) {
+    if (link->give_way(id, lost_place())) return;
+  }
 }
 
 /// Counts the connection as its user's from now on. A connection without a place would count for no user,

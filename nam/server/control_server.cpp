@@ -22,6 +22,9 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::chrono::seconds longest_wait_for_directory{3};
+/// The server answers all connections that it keeps of a host in less than this, also if it has little of a
+/// core.
+constexpr std::chrono::milliseconds least_stay{1000};
 constexpr int longest_end = 5;  ///< seconds
 constexpr std::size_t least_lingering = 256;
 constexpr std::uint64_t most_kept_answers = 64u << 20;
@@ -69,7 +72,8 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       catalog_(options_.directory / "catalog.sqlite", &reserve_),
       audit_(options_.audit_log),
       descriptor_limit_(raise_descriptor_limit()),
-      admission_(most_connections(), [this](ClientId id) { give_way(id); }),
+      admission_(
+          most_connections(), [this](ClientId id) { give_way(id); }, least_stay),
       secrets_(options_.directory / "secrets"),
       kept_answers_("bytes of messages", most_kept_answers) {
   log(Severity::info, "the limit of open descriptors is " + std::to_string(descriptor_limit_) +

@@ -69,6 +69,7 @@ class ControlServer {
   KeptBytes::Account account_of(Identity const& identity);
   void close_after_answer(ClientId id);
   void give_way(ClientId id);
+  void give_way_in_queue(ClientId id);
   void end_unauthenticated();
   std::size_t most_connections() const;
   void on_request(ClientId id, Message& message);

@@ -56,6 +56,8 @@ class DataLink {
 
   /// Hands over a session, which waits until the process is ready and has taken all earlier ones.
   void hand_over(SessionQueue::Entry session);
+  /// As SessionQueue::give_way.
+  bool give_way(std::uint64_t connection, Error const& why) { return sessions_.give_way(connection, why); }
   /// Whether so much waits to be sent to the process that only necessary messages are to be added.
   bool is_behind() const noexcept;
   void remove_window(std::string const& id);

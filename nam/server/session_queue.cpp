@@ -69,6 +69,24 @@ void SessionQueue::acknowledge(std::uint64_t count) {
   in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<std::ptrdiff_t>(taken));
 }
 
+bool SessionQueue::give_way(std::uint64_t connection, Error const& why) {
+  auto const is_meant = [&](Admission::Place const& place) {
+    return place && place.connection() == connection;
+  };
+  auto const flying = std::find_if(in_flight_.begin(), in_flight_.end(), is_meant);
+  if (flying != in_flight_.end()) {
+    *flying = {};
+    return true;
+  }
+  auto const waiting =
+      std::find_if(waiting_.begin(), waiting_.end(), [&](Entry const& each) { return is_meant(each.place); });
+  if (waiting == waiting_.end()) return false;
+  Entry entry = std::move(*waiting);
+  waiting_.erase(waiting);
+  refuse(std::move(entry), why);
+  return true;
+}
+
 void SessionQueue::drop_abandoned() {
   if (waiting_.empty()) return;
   std::vector<pollfd> entries;

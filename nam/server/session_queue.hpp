@@ -37,6 +37,9 @@ class SessionQueue {
   void acknowledge(std::uint64_t count);
   /// The data process has ended, and the sessions in flight with it.
   void forget_unacknowledged() noexcept { in_flight_.clear(); }
+  /// Takes the place of this connection, which is refused unless it is in flight. Returns false if it is not
+  /// here.
+  bool give_way(std::uint64_t connection, Error const& why);
   /// Removes sessions whose clients have hung up.
   void drop_abandoned();
   void refuse_all(Error const& error);
@@ -46,7 +49,7 @@ class SessionQueue {
 
   uid_t owner_;
   std::deque<Entry> waiting_;
-  std::deque<Admission::Place> in_flight_;
+  std::deque<Admission::Place> in_flight_;  ///< empty ones as well, which were taken
 };
 
 }  // namespace mpixrma::nam

@@ -4,9 +4,12 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "nam/process/admission.hpp"
@@ -48,6 +51,26 @@ TEST_F(Places, NewcomerTakesThePlaceOfTheOldestOfItsHost) {
   EXPECT_EQ(admission_.count(), 17u);
 }
 
+/// A host that connects fast cannot have connections ended before the server answers them.
+TEST(YoungPlaces, AreNotTakenByOthersOfTheirHost) {
+  std::map<std::uint64_t, Admission::Place> held;
+  Admission admission(
+      64, [&](std::uint64_t connection) { held.erase(connection); }, std::chrono::milliseconds(200));
+  std::uint64_t next = 1;
+  auto const admit = [&](std::string const& host) {
+    held[next] = admission.admit({host, Standing::unauthenticated, next});
+    ++next;
+  };
+  for (int i = 0; i < 16; ++i) admit("host a");
+  EXPECT_EQ(refusal([&] { admit("host a"); }), ErrorCode::quota);
+  EXPECT_TRUE(held.contains(1));
+  EXPECT_EQ(refusal([&] { admit("host b"); }), std::nullopt);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(refusal([&] { admit("host a"); }), std::nullopt);
+  EXPECT_FALSE(held.contains(1));
+  held.clear();  // before `admission`
+}
+
 TEST_F(Places, HostWithTheMostMakesRoomForOthers) {
   std::uint64_t const few = admit("host a");
   fill("host b", 16);
@@ -71,15 +94,49 @@ TEST_F(Places, UnauthenticatedConnectionsLeaveTheirPlacesToUsers) {
 }
 
 TEST_F(Places, OwnersLeavePlacesToOtherUsers) {
-  for (std::size_t i = 0; i < 32; ++i) admit("user 1", Standing::owner);
+  std::uint64_t const oldest = admit("user 1", Standing::owner);
+  for (std::size_t i = 1; i < 32; ++i) admit("user 1", Standing::owner);
   EXPECT_EQ(refusal([&] { admit("user 1", Standing::owner); }), ErrorCode::quota);
   for (std::size_t i = 0; i < 16; ++i) admit("user 2", Standing::owner);
-  EXPECT_EQ(refusal([&] { admit("user 2", Standing::owner); }), ErrorCode::quota);
-  EXPECT_EQ(refusal([&] { admit("user 3", Standing::owner); }), ErrorCode::quota);
+  EXPECT_TRUE(has(oldest));
+  // From here on the user with the most loses his oldest connections.
+  for (std::size_t i = 0; i < 8; ++i) admit("user 2", Standing::owner);
+  EXPECT_FALSE(has(oldest) || has(oldest + 7));
+  EXPECT_TRUE(has(oldest + 8));
+  EXPECT_EQ(admission_.count(), 48u);
+  EXPECT_EQ(refusal([&] { admit("user 2", Standing::owner); }), ErrorCode::quota) << "both have as many";
+  EXPECT_EQ(refusal([&] { admit("user 3", Standing::owner); }), std::nullopt);
+  EXPECT_FALSE(has(oldest + 8));
   for (std::size_t i = 0; i < 8; ++i)
     EXPECT_EQ(refusal([&] { admit("user 4", Standing::user); }), std::nullopt);
   held_.clear();
   EXPECT_EQ(refusal([&] { admit("user 2", Standing::owner); }), std::nullopt);
+}
+
+/// Eight users who have as many connections as they may have leave places to a ninth, to hosts, and to
+/// administrators.
+TEST_F(Places, UsersTogetherKeepNobodyOut) {
+  for (std::size_t user = 0; user < 8; ++user) {
+    Standing const standing = user % 2 == 0 ? Standing::owner : Standing::user;
+    for (std::size_t i = 0; i < 32; ++i)
+      (void)refusal([&] { admit("colluder " + std::to_string(user), standing); });
+  }
+  std::size_t const all = admission_.count();
+  EXPECT_GE(all, 56u);
+  std::vector<std::uint64_t> const admitted{admit("host a"),
+                                            admit("host b"),
+                                            admit("owner", Standing::owner),
+                                            admit("owner", Standing::owner),
+                                            admit("user", Standing::user),
+                                            admit("root", Standing::administrator)};
+  for (std::uint64_t const each : admitted) EXPECT_TRUE(has(each)) << each;
+  EXPECT_LE(admission_.count(), 64u);
+  // A user who has more than the others takes nothing from them.
+  EXPECT_EQ(refusal([&] {
+              for (int i = 0; i < 8; ++i) admit("user", Standing::user);
+            }),
+            ErrorCode::quota);
+  EXPECT_TRUE(has(admitted[2]) && has(admitted[3]));
 }
 
 TEST_F(Places, AuthenticationGivesThePlaceOfTheHostBack) {
