@@ -1,11 +1,13 @@
 # To be sourced: a memory server for the life of the script, with a directory of its own ($directory) and a grant of 16 MiB.
 #
+# MPIX_TEST_NAM_LISTEN: where it listens beside its socket.
+#
 # usage: . tests/nam/server.sh BIN [OPTION...]
 bin=$1
 directory=$(mktemp -d)
 mkfifo "$directory/life"
 exec 9<>"$directory/life"
-"$bin/mpix-namd" --size 64M --listen none --directory "$directory/state" --socket "$directory/socket" \
+"$bin/mpix-namd" --size 64M --listen "${MPIX_TEST_NAM_LISTEN:-none}" --directory "$directory/state" --socket "$directory/socket" \
   --log-file "$directory/log" --watch-stdin "${@:2}" < "$directory/life" 9<&- &
 server=$!
 finish() {
