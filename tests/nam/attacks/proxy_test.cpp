@@ -1,0 +1,224 @@
+/// A man in the middle between a client and its data process: he repeats, leaves out, exchanges, changes,
+/// cuts and reflects records of the session in both directions.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nam/protocol/operation_request.hpp"
+#include "tests/nam/attacks/network.hpp"
+#include "tests/support/seed.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+enum class Act { repeat, repeat_later, leave_out, exchange, change_length, change_text, cut, reflect };
+constexpr std::array acts{Act::repeat,        Act::repeat_later, Act::leave_out, Act::exchange,
+                          Act::change_length, Act::change_text,  Act::cut,       Act::reflect};
+
+using Record = std::vector<char>;
+
+/// What was sent in one direction, divided: the handshake, the header of the stream, records.
+class Direction {
+ public:
+  void add(std::vector<char> const& bytes) { input_.insert(input_.end(), bytes.begin(), bytes.end()); }
+  /// Returns the next whole part; an empty one if there is none.
+  Record next() {
+    std::size_t const length = length_of_next();
+    if (length == 0 || input_.size() < length) return {};
+    auto const end = input_.begin() + static_cast<std::ptrdiff_t>(length);
+    Record const part(input_.begin(), end);
+    input_.erase(input_.begin(), end);
+    ++parts_;
+    return part;
+  }
+  /// Whether next() has returned a record.
+  bool is_record() const { return parts_ > 2; }
+
+ private:
+  std::size_t length_of_next() const {
+    constexpr std::size_t frame_header = 16;
+    std::uint32_t length = 0;
+    if (parts_ == 0) {
+      if (input_.size() < frame_header) return 0;
+      std::memcpy(&length, input_.data() + 4, sizeof length);
+      return frame_header + length;
+    }
+    if (parts_ == 1) return 24;
+    if (input_.size() < sizeof length) return 0;
+    std::memcpy(&length, input_.data(), sizeof length);
+    return sizeof length + length;
+  }
+
+  std::vector<char> input_;
+  std::size_t parts_ = 0;
+};
+
+/// Meddles with one record of one direction, counted from arm() on.
+class Meddler {
+ public:
+  Meddler(Act act, bool at_client, std::size_t position)
+      : act_(act), at_client_(at_client), position_(position) {}
+  void arm() { is_armed_ = true; }
+
+  void operator()(bool from_client, std::vector<char>& bytes) {
+    Direction& way = ways_[from_client ? 1 : 0];
+    way.add(bytes);
+    bytes.clear();
+    for (Record part = way.next(); !part.empty(); part = way.next()) {
+      bool const counts = is_armed_ && way.is_record();
+      if (counts && from_client != at_client_) reflected_ = part;
+      if (!counts || from_client != at_client_) {
+        append(part, &bytes);
+      } else {
+        pass(count_++, part, &bytes);
+      }
+    }
+  }
+
+ private:
+  static void append(Record const& part, std::vector<char>* bytes) {
+    bytes->insert(bytes->end(), part.begin(), part.end());
+  }
+  void pass(std::size_t index, Record part, std::vector<char>* bytes) {
+    if (index == position_) {
+      kept_ = part;
+      return meddle(std::move(part), bytes);
+    }
+    append(part, bytes);
+    if (act_ == Act::exchange && index == position_ + 1) append(kept_, bytes);
+    if (act_ == Act::repeat_later && index == position_ + 1) append(kept_, bytes);
+  }
+  void meddle(Record part, std::vector<char>* bytes) const {
+    switch (act_) {
+      case Act::leave_out:
+      case Act::exchange: return;
+      case Act::repeat: append(part, bytes); break;
+      case Act::repeat_later: break;
+      case Act::change_length: part[0] = static_cast<char>(part[0] ^ 1); break;
+      case Act::change_text: part.back() = static_cast<char>(part.back() ^ 0x40); break;
+      case Act::cut: part.resize(part.size() / 2); break;
+      case Act::reflect: part = reflected_.empty() ? Record(part.size(), 'x') : reflected_; break;
+    }
+    append(part, bytes);
+  }
+
+  Act act_;
+  bool at_client_;
+  std::size_t position_;
+  std::atomic<bool> is_armed_ = false;
+  std::array<Direction, 2> ways_;
+  std::size_t count_ = 0;
+  Record kept_;
+  Record reflected_;
+};
+
+/// A guest's session that counts in a window.
+class Proxy : public Network {
+ protected:
+  static constexpr std::size_t operations = 12;
+
+  void begin_counting() {
+    start();
+    grant_ = server_.grant(1u << 20);
+    window_ = Session::open(grant_).allocate({64}, {8}, {.persistent = true, .mode = 0666});
+  }
+  Channel session_through(Address const& proxy) {
+    std::uint16_t const direct = std::exchange(address_.port, proxy.port);
+    Channel channel = session({{"op", "connect"}, {"port", window_.port}});
+    address_.port = direct;
+    return channel;
+  }
+  /// Sends all requests at once, each of which adds 1. Returns the number of answers, each of which has the
+  /// next value from `first` on.
+  std::size_t count(Channel& channel, std::int64_t first) const {
+    std::int64_t const one = 1;
+    engine::Segment const run{0, sizeof one};
+    OperationRequest add;
+    add.kind = OperationRequest::Kind::update;
+    add.operation = engine::ReduceOp::sum;
+    add.type = engine::ElementType::int64;
+    add.fetches_before = true;
+    add.runs = {&run, 1};
+    add.operand = std::as_bytes(std::span(&one, 1));
+    for (std::size_t i = 0; i < operations; ++i) {
+      Json head{{"op", "operate"}, {"window", window_.id}, {"rank", 0}};
+      std::vector<std::byte> data = pack(add, &head);
+      channel.post(head, std::move(data));
+    }
+    std::size_t answers = 0;
+    try {
+      for (; answers < operations; ++answers) {
+        auto const answer = await_message(channel);
+        if (!answer || answer->head.contains("error")) break;
+        std::int64_t before = -1;
+        EXPECT_EQ(answer->data.size(), sizeof before) << answer->head;
+        if (answer->data.size() == sizeof before) std::memcpy(&before, answer->data.data(), sizeof before);
+        EXPECT_EQ(before, first + static_cast<std::int64_t>(answers));
+      }
+    } catch (Error const& error) {
+      EXPECT_EQ(error.code(), ErrorCode::malformed) << error.what();
+    }
+    return answers;
+  }
+  std::int64_t counted() const {
+    Session session = Session::open(grant_);
+    std::int64_t value = -1;
+    session.read(session.join(window_.id), 0, 0, std::as_writable_bytes(std::span(&value, 1)));
+    return value;
+  }
+  /// Meddles with a record of requests, or of answers.
+  void expect_prefix(Act act, bool at_client, std::size_t position) {
+    std::int64_t const before = counted();
+    std::size_t const sound = position + (act == Act::repeat ? 1 : act == Act::repeat_later ? 2 : 0);
+    Meddler meddler(act, at_client, position);
+    Eavesdropper const between(
+        address_, [&](bool from_client, std::vector<char>& bytes) { meddler(from_client, bytes); });
+    Channel channel = session_through(between.address());
+    meddler.arm();
+    std::size_t const answers = count(channel, before);
+    // Answers before an error may be lost with the connection.
+    if (at_client) {
+      EXPECT_LE(answers, sound);
+    } else {
+      EXPECT_EQ(answers, sound);
+    }
+    std::int64_t const expected = before + static_cast<std::int64_t>(at_client ? sound : operations);
+    EXPECT_TRUE(eventually([&] { return counted() >= expected; })) << counted();
+    EXPECT_EQ(counted(), expected);
+  }
+
+  Locator grant_;
+  WindowInfo window_;
+};
+
+TEST_F(Proxy, PassesUnchangedRecords) {
+  begin_counting();
+  Eavesdropper const between(address_);
+  Channel channel = session_through(between.address());
+  EXPECT_EQ(count(channel, 0), operations);
+  EXPECT_EQ(counted(), static_cast<std::int64_t>(operations));
+}
+
+/// Requests before the record are executed once, those behind it not at all. Answers before it are taken.
+TEST_F(Proxy, EndsTheSessionWhereItMeddles) {
+  std::mt19937_64 random(test::seed());
+  begin_counting();
+  for (Act const act : acts) {
+    for (bool const at_client : {true, false}) {
+      std::size_t const position = random() % (operations - 3);
+      SCOPED_TRACE("act " + std::to_string(static_cast<int>(act)) + (at_client ? ", request " : ", answer ") +
+                   std::to_string(position));
+      expect_prefix(act, at_client, position);
+    }
+  }
+  EXPECT_TRUE(server_.answers());
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
