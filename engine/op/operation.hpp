@@ -44,7 +44,10 @@ enum class Guarantee : std::uint32_t {
   /// After every earlier operation with this guarantee of the thread to overlapping memory of the target,
   /// whatever paths the two take and however many messages they are. Costs a wait where an operation that
   /// does not travel as a message overlaps one that does, and between two UCX puts or gets that overlap.
-  overlap_ordered = 1u << 5
+  overlap_ordered = 1u << 5,
+  /// issue() fails with Status::busy, without effects, instead of waiting for a lock that the stream to the
+  /// target waits for (Engine::lock_in_stream).
+  no_lock_wait = 1u << 6
 };
 
 constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {
@@ -52,6 +55,9 @@ constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {
 }
 constexpr Guarantee operator&(Guarantee a, Guarantee b) noexcept {
   return static_cast<Guarantee>(static_cast<std::uint32_t>(a) & static_cast<std::uint32_t>(b));
+}
+constexpr Guarantee without(Guarantee set, Guarantee bits) noexcept {
+  return static_cast<Guarantee>(static_cast<std::uint32_t>(set) & ~static_cast<std::uint32_t>(bits));
 }
 /// Whether `set` has one of the bits of `bit`.
 constexpr bool has(Guarantee set, Guarantee bit) noexcept {

@@ -147,7 +147,8 @@ std::optional<Issued> Dispatch::execute_left() {
 
 Issued Dispatch::issue_in_stream() {
   engine_.wait_for_room(peer_);
-  engine_.wait_for_lock_in_stream(peer_, named_.target_layout, named_.guarantees);
+  if (!engine_.wait_for_lock_in_stream(peer_, named_.target_layout, named_.guarantees))
+    return {Status::busy, true, 0};
   // Before the lock, because a thread that waits for stripes must let messages through.
   StripeHold origin = engine_.hold_origin(peer_, footprint_of(named_));
   std::unique_lock held(channel().lock);

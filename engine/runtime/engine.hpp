@@ -238,6 +238,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
     if (locking_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
       wait_for_lock();
   }
+  /// Whether the stream to the peer waits for a lock that was requested by lock_in_stream().
+  bool waits_for_lock(Peer& peer);
   /// Whether settle_locks() would return at once.
   bool has_settled_locks();
   /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next
@@ -319,7 +321,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void wait_for_puts_to_self();
   void wait_for_room(Peer& peer);
   void wait_for_lock();
-  void wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees);
+  bool wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees);
   bool take_shortly(SharedLock& word, Holder holder, LockMode mode);
   /// The end of leave() if requests wait for the lock here or, `tell`, at the peer's agent.
   Issued leave_to_others(Peer& peer, LockId lock, SharedLock& word, Holder holder, std::uint32_t context,

@@ -115,19 +115,29 @@ void Engine::wait_for_lock() {
 }
 
 /// Never queue behind a pending in-stream lock: waits for the lock if the operation could not be sent at
-/// once.
-void Engine::wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees) {
+/// once. Returns false, and lets the request of the lock leave, if the operation must not wait.
+bool Engine::wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees) {
   MessageStream& stream = peer.state().messages;
-  if (!stream.locks.load(std::memory_order_relaxed)) return;
+  if (!stream.locks.load(std::memory_order_relaxed)) return true;
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
   std::uint64_t const lock = stream.fence;
   if (stream.may_wait_for_lock()) {
-    if (!channel.message_protocol.must_not_follow_lock(peer, target, guarantees)) return;
+    if (!channel.message_protocol.must_not_follow_lock(peer, target, guarantees)) return true;
+    if (has(guarantees, Guarantee::no_lock_wait)) {
+      channel.message_protocol.send_joined(peer);
+      return false;
+    }
     held.unlock();
     wait_until(peer, [&] { return finished(peer, lock); });
   }
   stream.locks.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+bool Engine::waits_for_lock(Peer& peer) {
+  MessageStream& stream = peer.state().messages;
+  return stream.locks.load(std::memory_order_relaxed) && !finished(peer, stream.fence);
 }
 
 Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
@@ -157,7 +167,7 @@ Issued Engine::tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint
 Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
                             std::uint32_t context) {
   wait_for_room(peer);
-  wait_for_lock_in_stream(peer, {}, Guarantee::none);
+  (void)wait_for_lock_in_stream(peer, {}, Guarantee::none);
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
   // UCX puts and gets have no position in the stream of messages.

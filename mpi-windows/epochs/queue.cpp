@@ -37,6 +37,13 @@ Queues& queues() {
   return instance;
 }
 
+/// Whether messages to the processes of the target wait for a lock that MPI_Win_lock has requested, of this
+/// window or of another one.
+bool waits_in_stream(engine::Engine& engine, Target const& target) {
+  auto const waits = [&](engine::Peer* peer) { return peer != nullptr && engine.waits_for_lock(*peer); };
+  return waits(target.memory) || (target.process != target.memory && waits(target.process));
+}
+
 }  // namespace
 
 /// The queue is made before other threads see that the target has one.
@@ -53,6 +60,14 @@ void Window::begin_queue(Target& target, Awaited awaited) {
   queues().add({this, &target});
   // Release: pairs with the acquire in Target::is_queued().
   target.access.store(Access::queued, std::memory_order_release);
+}
+
+void Window::queue_behind_lock(Target& target) {
+  if (!target.is_open() || !waits_in_stream(engine_, target)) return;
+  queue_of(target).refused = engine::Status::ok;
+  target.queue->refusal = MPI_SUCCESS;
+  target.reachable.store(0, std::memory_order_relaxed);
+  begin_queue(target, Awaited::stream);
 }
 
 void Window::leave_queue(Target& target) {
@@ -74,12 +89,14 @@ int Window::enqueue(Target& target, std::unique_ptr<QueuedCall> call) {
 /// Whether the calls may be issued, or must be refused.
 bool Window::is_granted(Target& target) {
   TargetQueue& queue = *target.queue;
-  bool const comes = queue.awaited == Awaited::nothing ||
-                     (queue.awaited == Awaited::post && has_post(target)) ||
-                     (queue.awaited == Awaited::lock && has_lock(target)) ||
-                     (queue.awaited == Awaited::nam_lock && has_nam_lock(target));
-  if (comes) queue.awaited = Awaited::nothing;
-  return comes;
+  bool const comes =
+      queue.awaited == Awaited::nothing || (queue.awaited == Awaited::post && has_post(target)) ||
+      (queue.awaited == Awaited::lock && has_lock(target)) ||
+      (queue.awaited == Awaited::nam_lock && has_nam_lock(target)) || queue.awaited == Awaited::stream;
+  if (!comes) return false;
+  // A queued operation must not wait for the lock either: it would keep the thread from other queues.
+  queue.awaited = waits_in_stream(engine_, target) ? Awaited::stream : Awaited::nothing;
+  return queue.awaited == Awaited::nothing;
 }
 
 /// Issues the calls in the queue of a target if they may be issued now. Afterwards the target is open, unless

@@ -196,6 +196,7 @@ engine::Issued issue_share(Window& window, Target& target, engine::RmaOp const& 
   part.target_layout = sides.target.view();
   part.exposed.target = target.exposure;
   part.completion = completion;
+  part.guarantees = without(part.guarantees, engine::Guarantee::no_lock_wait);  // one call for all parts
   aim(part, share, sides);
   if (try_direct(window, target, part)) return {};
   if (target.by_request != nullptr) return {execute_by_request(target, part), true, 0};

@@ -147,6 +147,10 @@ inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_R
   engine::Issued const issued = start(window, target, operation);
   if (engine::failed(issued.status)) {
     if (completion != nullptr) drop_request(completion);
+    if (issued.status == engine::Status::busy) {
+      window.queue_behind_lock(target);
+      return queue_operation(window, target, operation, no_notification, request);
+    }
     return window.failure(target, issued.status, operation);
   }
   if (completion != nullptr && issued.complete) (void)finish_request(completion);
@@ -154,11 +158,8 @@ inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_R
   return MPI_SUCCESS;
 }
 
-/// The counter number of an operation that is not notified.
-inline constexpr int no_notification = -1;
-
 /// Like issue(), and increments the counter `notification` of the target when the target's memory is done
-/// with.
+/// with. May wait for a lock that the messages to the target wait for.
 inline int issue_notified_now(Window& window, Target& target, engine::RmaOp& operation, int notification,
                               MPI_Request* request) {
   if (notification == no_notification) return issue(window, target, operation, request);
@@ -179,7 +180,11 @@ inline int issue_notified_now(Window& window, Target& target, engine::RmaOp& ope
 /// The same, once the target is open.
 inline int issue_notified(Window& window, Target& target, engine::RmaOp& operation, int notification,
                           MPI_Request* request) {
-  if (notification != no_notification && !window.is_passive()) return MPI_ERR_RMA_SYNC;
+  if (notification != no_notification) {
+    if (!window.is_passive()) return MPI_ERR_RMA_SYNC;
+    // Reading the counter's address, or its increment, may wait for the target.
+    window.queue_behind_lock(target);
+  }
   if (!target.is_open()) [[unlikely]]
     return queue_operation(window, target, operation, notification, request);
   return issue_notified_now(window, target, operation, notification, request);

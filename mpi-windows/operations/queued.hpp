@@ -7,6 +7,9 @@
 
 namespace mpixrma::windows {
 
+/// The counter number of an operation that is not notified.
+inline constexpr int no_notification = -1;
+
 /// Queues an operation that is complete but for its context and its completion until the target is open, or
 /// issues it if it is. Layouts are copied; the buffers belong to the operation until it is complete.
 /// `notification` is as of issue_notified().

@@ -52,13 +52,15 @@ class Hints {
   bool keeps_order() const noexcept { return order_ != Order::none; }
   /// Guarantees that put and get require of the engine.
   engine::Guarantee transfer_guarantees() const noexcept {
-    return keeps_order() ? engine::Guarantee::overlap_ordered : engine::Guarantee::none;
+    using engine::Guarantee;
+    return keeps_order() ? Guarantee::no_lock_wait | Guarantee::overlap_ordered : Guarantee::no_lock_wait;
   }
   /// Guarantees that operations of the accumulate family require of the engine.
   engine::Guarantee accumulate_guarantees() const noexcept {
     using engine::Guarantee;
     bool const ordered = keeps_order() || accumulates_ordered_;
-    return ordered ? Guarantee::element_atomic | Guarantee::overlap_ordered : Guarantee::element_atomic;
+    Guarantee const always = Guarantee::no_lock_wait | Guarantee::element_atomic;
+    return ordered ? always | Guarantee::overlap_ordered : always;
   }
 
   /// Order of operations of one origin to one target.

@@ -44,8 +44,8 @@ std::unique_ptr<QueuedCall> queued(Action action) {
   return std::make_unique<Call>(std::move(action));
 }
 
-/// The event that the calls in a queue wait for.
-enum class Awaited : std::uint8_t { nothing, post, lock, nam_lock };
+/// The event that the calls in a queue wait for. `stream`: a lock that the messages to the target wait for.
+enum class Awaited : std::uint8_t { nothing, post, lock, nam_lock, stream };
 
 /// Completion of a queued lock request.
 struct LockGrant : engine::Completion {

@@ -61,7 +61,6 @@ class Window : public mpix_window {
   static int verbose;
   /// The locks that windows of this process hold.
   static engine::HeldLocks held_locks;
-  /// Targets.
   int ranks() const noexcept { return size_; }
   RankEntry entry(int rank) const noexcept { return table_[rank]; }
   /// The number of the window in log messages.
@@ -110,6 +109,8 @@ class Window : public mpix_window {
   int begin_access(int rank, Target** target);
   /// Queues a call until the target is open, or issues it if it is. Returns an error code of the call.
   int enqueue(Target& target, std::unique_ptr<QueuedCall> call);
+  /// Queues later calls on an open target while messages to it wait for a lock (Engine::lock_in_stream).
+  void queue_behind_lock(Target& target);
   /// Issues the queued calls of all windows that may be issued. For threads without stripes. Returns how
   /// many.
   static int serve_queues();

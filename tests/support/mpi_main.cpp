@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "tests/support/slowness.hpp"
 
@@ -28,7 +29,9 @@ class FailuresOnly : public ::testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
   int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  char const* const threads = std::getenv("MPIX_TEST_THREADS");
+  bool const one = threads != nullptr && std::strcmp(threads, "single") == 0;
+  MPI_Init_thread(&argc, &argv, one ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
 #ifdef MPICH_VERSION
   // Errors of requests that belong to no communicator, such as those of the public host, go to MPI_COMM_SELF.
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);

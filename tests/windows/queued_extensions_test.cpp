@@ -3,15 +3,13 @@
 #include <vector>
 
 #include "tests/windows/notify_support.hpp"
+#include "tests/windows/queued_support.hpp"
 
 namespace mpixrma::test {
 namespace {
 
 constexpr int longs = 1 << 16;  // more than a message holds
 constexpr MPI_Aint bytes = longs * static_cast<MPI_Aint>(sizeof(long));
-
-void send_signal(int rank) { MPI_Send(nullptr, 0, MPI_BYTE, rank, 7, world); }
-void await_signal(int rank) { MPI_Recv(nullptr, 0, MPI_BYTE, rank, 7, world, MPI_STATUS_IGNORE); }
 
 class QueuedExtensions : public NotificationTest {
  protected:
@@ -27,6 +25,37 @@ class QueuedExtensions : public NotificationTest {
       await_signal(0);
       EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 0L), longs);
       MPI_Win_unlock(last_, window);
+    }
+  }
+
+  /// Notified operations between `lock` and `unlock`, which get the lock later.
+  template <typename Lock, typename Unlock>
+  void notify_while_locked(Lock lock, Unlock unlock) {
+    Window const window(GetParam(), bytes);
+    set_counters(window, 2);
+    std::vector<long> values(longs, 3);
+    std::vector<long> got(longs, -1);
+    while_locked(window, [&] {
+      MPI_Request requests[3];
+      MPI_Aint const place = window.at(last_, 0);
+      lock(window);
+      EXPECT_EQ(MPIX_Rput_notify(values.data(), longs, MPI_LONG, last_, place, longs, MPI_LONG, 0, window,
+                                 &requests[0]),
+                MPI_SUCCESS);
+      EXPECT_EQ(MPIX_Rget_notify(got.data(), longs, MPI_LONG, last_, place, longs, MPI_LONG, 0, window,
+                                 &requests[1]),
+                MPI_SUCCESS);
+      EXPECT_EQ(MPIX_Rput_notify(nullptr, 0, MPI_LONG, last_, place, 0, MPI_LONG, 1, window, &requests[2]),
+                MPI_SUCCESS);
+      send_signal(last_);
+      EXPECT_EQ(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+      EXPECT_EQ(std::count(got.begin(), got.end(), 3L), longs);
+      EXPECT_EQ(unlock(window), MPI_SUCCESS);
+    });
+    if (rank_ == last_) {
+      wait_for(window, 0, 2);
+      wait_for(window, 1, 1);
+      EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 3L), longs);
     }
   }
 
@@ -90,32 +119,14 @@ TEST_P(QueuedExtensions, E_01_order_keeps_its_place_in_the_queue) {
 
 TEST_P(QueuedExtensions, W126_06_notified_operations_wait_for_a_lock) {
   if (waits_for_locks()) return;
-  Window const window(GetParam(), bytes);
-  set_counters(window, 2);
-  std::vector<long> values(longs, 3);
-  std::vector<long> got(longs, -1);
-  while_locked(window, [&] {
-    MPI_Request requests[3];
-    MPI_Aint const place = window.at(last_, 0);
-    MPI_Win_lock_all(0, window);
-    EXPECT_EQ(MPIX_Rput_notify(values.data(), longs, MPI_LONG, last_, place, longs, MPI_LONG, 0, window,
-                               &requests[0]),
-              MPI_SUCCESS);
-    EXPECT_EQ(
-        MPIX_Rget_notify(got.data(), longs, MPI_LONG, last_, place, longs, MPI_LONG, 0, window, &requests[1]),
-        MPI_SUCCESS);
-    EXPECT_EQ(MPIX_Rput_notify(nullptr, 0, MPI_LONG, last_, place, 0, MPI_LONG, 1, window, &requests[2]),
-              MPI_SUCCESS);
-    send_signal(last_);
-    EXPECT_EQ(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
-    EXPECT_EQ(std::count(got.begin(), got.end(), 3L), longs);
-    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
-  });
-  if (rank_ == last_) {
-    wait_for(window, 0, 2);
-    wait_for(window, 1, 1);
-    EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 3L), longs);
-  }
+  notify_while_locked([](MPI_Win win) { MPI_Win_lock_all(0, win); },
+                      [](MPI_Win win) { return MPI_Win_unlock_all(win); });
+}
+
+TEST_P(QueuedExtensions, W126_06_notified_operations_wait_for_a_requested_lock) {
+  if (lock_returns_with_lock()) return;
+  notify_while_locked([&](MPI_Win win) { MPI_Win_lock(MPI_LOCK_SHARED, last_, 0, win); },
+                      [&](MPI_Win win) { return MPI_Win_unlock(last_, win); });
 }
 
 TEST_P(QueuedExtensions, W126_06_invalid_counter_fails_at_the_completion) {
