@@ -100,7 +100,7 @@ void agree(std::uint32_t number, wire::FarewellHeader const& asked) {
   auto answer = wire::begin_header<wire::FarewellHeader>(wire::Farewell::agree);
   answer.session = targets[number].session;
   answer.token = asked.token;
-  if (asked.kind != static_cast<std::uint8_t>(wire::Farewell::ask)) return;
+  if (asked.kind != wire::Farewell::ask) return;
   targets[number].has_parted = true;
   inbound.push_back({wire::MessageClass::farewell, bytes_of(answer), {}});
 }
