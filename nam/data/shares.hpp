@@ -1,5 +1,5 @@
-/// Shares of users in the sessions and descriptors of a grant: users of its windows cannot keep its owner
-/// out.
+/// Shares of users in the sessions and descriptors of a grant: users of its windows keep out neither its
+/// owner nor each other, however many of them act together.
 #pragma once
 
 #include <sys/types.h>
@@ -20,15 +20,12 @@ class Shares {
   /// Shares out `total` of the resource `what`, which is named in the plural.
   Shares(std::string what, std::uint64_t total) : what_(std::move(what)), total_(total) {}
 
-  /// Owners may have all. All other users together have three quarters at most, and each of them one quarter.
-  /// Throws Error(quota).
+  /// Owners may have all. All other users together have three quarters at most, and each of them one quarter,
+  /// but no more than he leaves to the users after him, so that something is always left. Throws
+  /// Error(quota).
   void take(uid_t user, bool is_owner, std::uint64_t count = 1) {
     std::uint64_t const share = std::max<std::uint64_t>(total_ / 4, 1);
-    auto const found = of_user_.find(user);
-    std::uint64_t const has = found == of_user_.end() ? 0 : found->second;
-    bool const is_refused = count > total_ - all_ ||
-                            (!is_owner && (has + count > share || others_ + count > total_ - total_ / 4));
-    if (is_refused)
+    if (count > total_ - all_ || (!is_owner && !is_permitted(user, share, count)))
       throw Error(ErrorCode::quota,
                   "the grant has as many " + what_ + (is_owner ? "" : " of other users than its owner") +
                       " as it may have: " + std::to_string(is_owner ? total_ : std::min(share, total_)));
@@ -47,6 +44,14 @@ class Shares {
   }
 
  private:
+  bool is_permitted(uid_t user, std::uint64_t share, std::uint64_t count) const {
+    auto const found = of_user_.find(user);
+    std::uint64_t const has = found == of_user_.end() ? 0 : found->second;
+    std::uint64_t const left = total_ - total_ / 4 - others_;
+    if (count > left) return false;
+    return has + count <= std::min(share, std::max<std::uint64_t>(left - count, 1));
+  }
+
   std::string what_;
   std::uint64_t total_ = 0;
   std::uint64_t all_ = 0;

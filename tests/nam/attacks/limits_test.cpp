@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "nam/data/shares.hpp"
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
@@ -119,6 +120,29 @@ TEST_F(Strangers, GuestsOfAWindowLeaveSessionsToTheOwner) {
     for (int i = 0; i < 6; ++i) own.push_back(Session::open(grant));
     return own.back().usage().at("sessions").get<int>() == 8;
   }));
+}
+
+/// Eight guests who take all that they get leave something to a ninth, and more when he comes first.
+TEST(GuestShares, OfManyUsersLeaveSomethingToOthers) {
+  Shares shares("things", 1024);
+  auto const take_all = [&](uid_t user) {
+    std::uint64_t taken = 0;
+    while (!refusal([&] { shares.take(user, false); })) ++taken;
+    return taken;
+  };
+  std::uint64_t const first = take_all(1);
+  EXPECT_EQ(first, 256u);
+  for (uid_t user = 2; user <= 8; ++user) (void)take_all(user);
+  EXPECT_GE(take_all(9), 1u);
+  EXPECT_EQ(refusal([&] { shares.take(0, true, 256); }), std::nullopt);
+  shares.give_back(1, false, first);
+  EXPECT_GE(take_all(9), 100u);
+}
+
+TEST(GuestShares, OfOneThingAreThatThing) {
+  Shares shares("things", 1);
+  EXPECT_EQ(refusal([&] { shares.take(1, false); }), std::nullopt);
+  EXPECT_EQ(refusal([&] { shares.take(2, false); }), ErrorCode::quota);
 }
 
 /// A connection to the control process whose client reads no answers.
