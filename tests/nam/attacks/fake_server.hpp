@@ -26,8 +26,13 @@ class Eavesdropper {
   /// May change forwarded bytes; `from_client` is their direction.
   using Meddle = std::function<void(bool from_client, std::vector<char>& bytes)>;
 
-  explicit Eavesdropper(Address server, Meddle meddle = {})
-      : server_(std::move(server)), meddle_(std::move(meddle)), listener_(listen_tcp("127.0.0.1:0")) {
+  explicit Eavesdropper(Address const& server, Meddle meddle = {})
+      : Eavesdropper([server] { return connect_tcp(server.host, server.port, 5000); }, std::move(meddle)) {
+    key_ = server.key;
+  }
+  /// `connect` returns a connection to what is behind it.
+  Eavesdropper(std::function<FileDescriptor()> connect, Meddle meddle)
+      : connect_(std::move(connect)), meddle_(std::move(meddle)), listener_(listen_tcp("127.0.0.1:0")) {
     thread_ = std::thread([this] { run(); });
   }
   ~Eavesdropper() {
@@ -38,7 +43,7 @@ class Eavesdropper {
   Eavesdropper& operator=(Eavesdropper const&) = delete;
 
   /// Returns the address for clients, with the key of the server behind it.
-  Address address() const { return {"", "127.0.0.1", port_of(listener_), server_.key}; }
+  Address address() const { return {"", "127.0.0.1", port_of(listener_), key_}; }
   /// Returns all that was sent in both directions.
   std::string seen() const {
     std::lock_guard const held(lock_);
@@ -63,7 +68,7 @@ class Eavesdropper {
       }
       if (entries[0].revents == 0) continue;
       FileDescriptor client = accept_from(listener_);
-      if (client) pairs.emplace_back(std::move(client), connect_tcp(server_.host, server_.port, 5000));
+      if (client) pairs.emplace_back(std::move(client), connect_());
     }
   }
 
@@ -85,7 +90,8 @@ class Eavesdropper {
     return true;
   }
 
-  Address server_;
+  std::function<FileDescriptor()> connect_;
+  std::string key_;
   Meddle meddle_;
   FileDescriptor listener_;
   mutable std::mutex lock_;
