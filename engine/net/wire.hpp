@@ -71,11 +71,12 @@ enum RequestFlag : std::uint16_t {
   flag_held = 8,      ///< the stripes are held already: by the lock of `token`, or by this process
   flag_no_wait = 16,  ///< the origin holds stripes: answer `busy` instead of waiting for the target's stripes
   flag_shared = 32,   ///< lock: the memory is only read
-  flag_registered = 64,  ///< the origin guarantees that the memory is registered: no probing needed
-  flag_tell = 128,       ///< answer when this operation is executed, independently of earlier ones
-  flag_elements = 256,   ///< update: each element is atomic by itself, not all together
-  flag_quiet = 512,      ///< acquire, release: delayed acknowledgement
-  flag_in_stream = 1024  ///< acquire: completes its position when `owner` has the lock, without an answer
+  flag_registered = 64,   ///< the origin guarantees that the memory is registered: no probing needed
+  flag_tell = 128,        ///< answer when this operation is executed, independently of earlier ones
+  flag_elements = 256,    ///< update: each element is atomic by itself, not all together
+  flag_quiet = 512,       ///< acquire, release: delayed acknowledgement
+  flag_in_stream = 1024,  ///< acquire: completes its position when `owner` has the lock, without an answer
+  flag_arrays = 2048      ///< update: as Guarantee::keeps_arrays
 };
 
 /// As received, `kind` may be any number: check() compares it.

@@ -47,7 +47,9 @@ enum class Guarantee : std::uint32_t {
   overlap_ordered = 1u << 5,
   /// issue() fails with Status::busy, without effects, instead of waiting for a lock that the stream to the
   /// target waits for (Engine::lock_in_stream).
-  no_lock_wait = 1u << 6
+  no_lock_wait = 1u << 6,
+  /// An update of a single element leaves its memory in mode `arrays` (engine/op/kernel/update_modes.hpp).
+  keeps_arrays = 1u << 7
 };
 
 constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {

@@ -58,6 +58,7 @@ std::uint16_t flags_for_execution(RmaOp const& operation, bool held) noexcept {
   if (!held && atomic_elements) flags |= update ? wire::flag_elements : wire::flag_atomic;
   // The first update of a single element switches its memory, for which the stripe is held.
   if (held && update && !has(operation.guarantees, Guarantee::atomic)) flags |= wire::flag_elements;
+  if (update && has(operation.guarantees, Guarantee::keeps_arrays)) flags |= wire::flag_arrays;
   if (update && operation.fetches()) flags |= wire::flag_fetch;
   return static_cast<std::uint16_t>(flags);
 }

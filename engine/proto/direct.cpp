@@ -44,12 +44,12 @@ namespace {
 class ElementsUpdate {
  public:
   ElementsUpdate(Reduction const& reduction, std::byte* target, PackedSides const& sides, UpdateModes& modes,
-                 RemoteAddress address) noexcept
+                 RemoteAddress address, Guarantee guarantees) noexcept
       : reduction_(reduction),
         sides_(sides),
         modes_(modes),
         elements_{reduction.type, address, address + sides.bytes,
-                  is_single(Guarantee::element_atomic, reduction.operation, reduction.type, sides.bytes)},
+                  is_single(guarantees, reduction.operation, reduction.type, sides.bytes)},
         rows_{target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale},
         by_rows_(kernel_for(reduction, sides)) {}
 
@@ -83,8 +83,8 @@ class ElementsUpdate {
 }  // namespace
 
 bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
-                         RemoteAddress address) noexcept {
-  ElementsUpdate update(reduction, target, sides, table.modes, address);
+                         RemoteAddress address, Guarantee guarantees) noexcept {
+  ElementsUpdate update(reduction, target, sides, table.modes, address, guarantees);
   StripeSet const stripes = update.stripes();
   bool const only_reads = reduction.operation == ReduceOp::no_op;
   if (stripes != 0 && !only_reads) {

@@ -41,9 +41,10 @@ inline void accumulate_elements(Reduction reduction, void const* origin, std::by
 }
 
 /// Contiguous update with element-wise atomicity, of elements from `address` on in the process of the table.
-/// `reduction` is valid. Returns false without side effects if a stripe of the elements is held.
+/// `reduction` is valid; `guarantees` as of the operation. Returns false without side effects if a stripe of
+/// the elements is held.
 bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
-                         RemoteAddress address) noexcept;
+                         RemoteAddress address, Guarantee guarantees = Guarantee::element_atomic) noexcept;
 
 /// Executes a sum, increment, swap or compare-and-swap for equality on one aligned 4- or 8-byte integer by
 /// one instruction; Word is the unsigned type of that size. For other operations returns false without side

@@ -17,9 +17,11 @@ constexpr std::uint64_t max_in_flight = 1024;
 constexpr std::size_t borrow_bytes = 8 * 1024;
 constexpr std::size_t max_described_segments = 1024;
 
-/// Returns the flag for element-wise atomicity.
-wire::RequestFlag element_flag(wire::RequestHeader const& header) noexcept {
-  return header.kind == wire::RequestKind::update ? wire::flag_elements : wire::flag_atomic;
+/// Returns the flags for element-wise atomicity.
+std::uint16_t element_flags(wire::RequestHeader const& header, Guarantee guarantees) noexcept {
+  if (header.kind != wire::RequestKind::update) return wire::flag_atomic;
+  unsigned const arrays = has(guarantees, Guarantee::keeps_arrays) ? wire::flag_arrays : 0;
+  return static_cast<std::uint16_t>(wire::flag_elements | arrays);
 }
 
 }  // namespace
@@ -58,7 +60,7 @@ Issued MessageProtocol::start_message(Peer& peer, MessageOperation& operation, G
   header.notify = operation.notify;
 
   if (!atomic && may_be_sent_at_once(peer, operation)) {
-    if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flag(header);
+    if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flags(header, guarantees);
     std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
     stream.note_forgotten(header.context, sequence);
@@ -72,7 +74,7 @@ Issued MessageProtocol::start_message(Peer& peer, MessageOperation& operation, G
   if (atomic) {
     entry.operation.header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
   } else if (has(guarantees, Guarantee::element_atomic)) {
-    entry.operation.header.flags |= element_flag(header);
+    entry.operation.header.flags |= element_flags(header, guarantees);
   }
   if (locks_first) entry.lock = LockState::wanted;
   entry.hold = std::move(hold);

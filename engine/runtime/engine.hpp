@@ -184,6 +184,9 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// distributes the id. Read-only memory is exposed for reading only, and a write to it is not_writable.
   /// Errors: as attach(); bad_argument also for no rights; out_of_memory.
   Status expose(void* base, std::size_t bytes, Rights rights, ExposureId* id);
+  /// Updates each element of this process's memory there by the CPU's atomics from now on, where its type
+  /// permits: no update needs a stripe, and arrays are slower (engine/op/kernel/update_modes.hpp).
+  void update_by_elements(void const* base, std::size_t bytes);
   /// Withdraws an exposure. Operations that begin after the return find the exposure stale; UCX puts and gets
   /// on it have ended. free() withdraws all exposures in the memory. stale_exposure: it does not exist.
   Status conceal(ExposureId id);

@@ -182,6 +182,11 @@ Status Engine::free(void* base) {
   return Status::ok;
 }
 
+void Engine::update_by_elements(void const* base, std::size_t bytes) {
+  auto const begin = reinterpret_cast<RemoteAddress>(base);
+  switch_to_elements(state_->segments.stripes(), begin, begin + bytes);
+}
+
 Status Engine::expose(void* base, std::size_t bytes, Rights rights, ExposureId* id) {
   if (rights == Rights::none || !includes(Rights::all, rights)) return Status::bad_argument;
   MemoryRights found;

@@ -25,7 +25,7 @@ Footprint footprint_of(RmaOp const& operation, UpdateModes const& modes) noexcep
 inline bool is_single(Guarantee guarantees, ReduceOp operation, ElementType type,
                       std::size_t bytes) noexcept {
   return bytes == std::max<std::size_t>(element_size(type), 1) && operation != ReduceOp::no_op &&
-         !has(guarantees, Guarantee::atomic);
+         !has(guarantees, Guarantee::atomic | Guarantee::keeps_arrays);
 }
 
 /// Returns the elements of an update.

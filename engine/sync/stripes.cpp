@@ -1,5 +1,6 @@
 #include "engine/sync/stripes.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -163,6 +164,18 @@ void StripeHold::release() noexcept {
   for (; held_ != 0; held_ &= held_ - 1) {
     StripeLock& lock = lock_of(held_);
     (exclusive_ & held_ & -held_) != 0 ? lock.unlock() : lock.unlock_shared(own_process);
+  }
+}
+
+void switch_to_elements(StripeTable& table, RemoteAddress begin, RemoteAddress end) noexcept {
+  end = std::min(end, begin + stripe_period);  // includes all modes
+  while (begin < end) {
+    RemoteAddress const next = std::min(end, ((begin >> granule_shift) + 1) << granule_shift);
+    if (!table.modes.by_element(begin)) {
+      StripeGuard const guard(table, stripes_of(begin, next));
+      table.modes.switch_to_elements(begin);
+    }
+    begin = next;
   }
 }
 

@@ -124,6 +124,10 @@ static_assert(granule_shift <= stripe_shift &&
                   (granule_count << granule_shift) % (std::size_t{stripe_count} << stripe_shift) == 0,
               "granules that share a mode share a stripe");
 
+/// Switches the memory at [begin, end) in a process with this table to updates of single elements. Waits for
+/// the stripes as StripeGuard does.
+void switch_to_elements(StripeTable& table, RemoteAddress begin, RemoteAddress end) noexcept;
+
 /// Addresses that differ by a multiple of it have the same stripe and the same mode.
 inline constexpr std::size_t stripe_period = granule_count << granule_shift;
 

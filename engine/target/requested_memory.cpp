@@ -43,7 +43,10 @@ std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std
 
 /// Returns the guarantee of an update.
 Guarantee guarantees_of(wire::RequestHeader const& header) noexcept {
-  if ((header.flags & wire::flag_elements) != 0) return Guarantee::element_atomic;
+  if ((header.flags & wire::flag_elements) != 0) {
+    bool const arrays = (header.flags & wire::flag_arrays) != 0;
+    return arrays ? Guarantee::element_atomic | Guarantee::keeps_arrays : Guarantee::element_atomic;
+  }
   bool const whole = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0;
   return whole ? Guarantee::atomic : Guarantee::none;
 }

@@ -12,7 +12,8 @@ namespace mpixrma::engine {
 namespace {
 
 constexpr unsigned permitted_flags = wire::flag_atomic | wire::flag_fetch | wire::flag_held |
-                                     wire::flag_registered | wire::flag_elements | wire::flag_scale;
+                                     wire::flag_registered | wire::flag_elements | wire::flag_scale |
+                                     wire::flag_arrays;
 
 /// Returns the header of a message with the same request.
 wire::RequestHeader header_of(RingEntry const& entry) noexcept {

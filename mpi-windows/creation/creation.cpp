@@ -43,6 +43,7 @@ int Window::expose(void* base, std::size_t bytes, RankEntry& mine) {
   if (bytes == 0) return MPI_SUCCESS;
   engine::Status const status = engine_.expose(base, bytes, engine::Rights::all, &exposure_);
   mine.exposure = exposure_;
+  if (hints_.begins_with_elements()) engine_.update_by_elements(base, bytes);
   return status == engine::Status::bad_address ? MPI_ERR_BASE : class_of(status);
 }
 
@@ -276,6 +277,7 @@ int Window::attach(void* base, MPI_Aint size) {
       next != cold_->attached.begin() && std::prev(next)->first + std::prev(next)->second > begin;
   if (overlaps_next || overlaps_last) return MPI_ERR_RMA_ATTACH;
   if (engine::failed(engine_.attach(base, bytes))) return MPI_ERR_RMA_ATTACH;
+  if (hints_.begins_with_elements()) engine_.update_by_elements(base, bytes);
   cold_->attached.emplace(begin, bytes);
   return MPI_SUCCESS;
 }

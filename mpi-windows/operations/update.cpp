@@ -149,8 +149,9 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
   engine::Reduction const reduction{element, call.operation, true, nullptr};
   if (call.result == nullptr && engine::operand_count(call.operation) == 1) {
     if (engine::has_cpu_atomics(reduction.type)) {
-      engine::accumulate_elements(reduction, call.origin->address, mapped, *stripes, address, bytes,
-                                  place.count == 1 && bytes <= sizeof(std::uint64_t));
+      engine::accumulate_elements(
+          reduction, call.origin->address, mapped, *stripes, address, bytes,
+          place.count == 1 && bytes <= sizeof(std::uint64_t) && !window.hints().keeps_arrays());
     } else {
       engine::StripeGuard const guard(*stripes, engine::stripes_of(address, address + bytes));
       engine::accumulate_contiguous(reduction, mapped, static_cast<std::byte const*>(call.origin->address),
@@ -162,7 +163,8 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
       reads_origin ? static_cast<std::byte const*>(call.origin->address) : nullptr,
       static_cast<std::byte const*>(call.operand2),
       call.result != nullptr ? static_cast<std::byte*>(call.result->address) : nullptr, bytes};
-  return engine::try_update_elements(reduction, mapped, sides, *stripes, address);
+  return engine::try_update_elements(reduction, mapped, sides, *stripes, address,
+                                     window.hints().accumulate_guarantees());
 }
 
 /// Describes `buffer`, which must have as many data as the target. Returns an error class.

@@ -103,6 +103,15 @@ void Hints::take_counters(std::string_view value) {
   }
 }
 
+/// An invalid number changes nothing.
+void Hints::take_granularity(std::string_view value) {
+  std::uint64_t number = 0;
+  auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size()) return;
+  granularity_ = number;
+  granularity_text_ = std::to_string(number);
+}
+
 void Hints::take(char const* key, char const* value) {
   std::string_view const name = key;
   if (name == "accumulate_ordering" && is_ordering(value)) {
@@ -113,7 +122,7 @@ void Hints::take(char const* key, char const* value) {
   bool const known = std::strcmp(value, "same_op") == 0 || std::strcmp(value, "same_op_no_op") == 0;
   if (name == "accumulate_ops" && known) operations_ = value;
   if (name == "acc_single_intrinsic") single_intrinsic_ = is_true(value);
-  if (name == "mpi_accumulate_granularity") granularity_ = value;
+  if (name == "mpi_accumulate_granularity") take_granularity(value);
 }
 
 char const* Hints::set(char const* key, char const* value) {
@@ -123,7 +132,7 @@ char const* Hints::set(char const* key, char const* value) {
   if (name == "accumulate_ordering") return ordering_.c_str();
   if (name == "accumulate_ops") return operations_.c_str();
   if (name == "mpix_order") return keeps_order() ? order_overlapping : order_none;
-  if (name == "mpi_accumulate_granularity") return granularity_.c_str();
+  if (name == "mpi_accumulate_granularity") return granularity_text_.c_str();
   if (name == "acc_single_intrinsic") return truth(single_intrinsic_);
   if (name == "same_size") return truth(same_size_);
   if (name == "same_disp_unit") return truth(same_disp_unit_);

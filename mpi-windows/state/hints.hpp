@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/op/kernel/update_modes.hpp"
 #include "engine/op/operation.hpp"
 #include "mpi-windows/state/mpix_windows.h"
 
@@ -60,7 +61,14 @@ class Hints {
     using engine::Guarantee;
     bool const ordered = keeps_order() || accumulates_ordered_;
     Guarantee const always = Guarantee::no_lock_wait | Guarantee::element_atomic;
-    return ordered ? always | Guarantee::overlap_ordered : always;
+    Guarantee const arrays = keeps_arrays() ? Guarantee::keeps_arrays : Guarantee::none;
+    return ordered ? always | arrays | Guarantee::overlap_ordered : always | arrays;
+  }
+  /// Whether updates of single elements hold a stripe, so that updates of arrays beside them stay fast.
+  bool keeps_arrays() const noexcept { return granularity_ >= array_bytes; }
+  /// Whether the whole memory is in mode `elements` from the beginning, so that no update needs a stripe.
+  bool begins_with_elements() const noexcept {
+    return granularity_ != 0 ? !keeps_arrays() : single_intrinsic_;
   }
 
   /// Order of operations of one origin to one target.
@@ -79,6 +87,10 @@ class Hints {
   void take_counters(std::string_view value);
   void take_memory(std::string_view key, char const* value);
   void take(char const* key, char const* value);
+  void take_granularity(std::string_view value);
+
+  /// The smallest granularity for which elements share a lock: the unit of engine::UpdateModes.
+  static constexpr std::uint64_t array_bytes = std::uint64_t{1} << engine::granule_shift;
 
   bool no_locks_ = false;
   bool noncontiguous_ = false;
@@ -100,7 +112,8 @@ class Hints {
   std::string ordering_ = "rar,raw,war,waw";
   std::string operations_ = "same_op_no_op";
   std::string alignment_text_ = "64";
-  std::string granularity_ = "0";
+  std::uint64_t granularity_ = 0;  ///< in bytes; 0: the library chooses for each KiB
+  std::string granularity_text_ = "0";
 };
 
 }  // namespace mpixrma::windows

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 
+#include "engine/base/liveness.hpp"
 #include "engine/sync/stripes.hpp"
 #include "tests/support/at_length.hpp"
 #include "tests/support/child.hpp"
@@ -42,6 +43,16 @@ TEST(UpdateModes, a_switch_reaches_to_the_ends_of_its_granule) {
   EXPECT_FALSE(modes->all_by_element(base, base + 2 * granule));
   EXPECT_TRUE(modes->any_by_element(0, ~RemoteAddress{0})) << "more memory than there are modes";
   EXPECT_FALSE(modes->all_by_element(0, ~RemoteAddress{0}));
+}
+
+TEST(UpdateModes, switches_the_granules_of_a_range) {
+  auto const table = std::make_unique<StripeTable>();
+  RemoteAddress const base = 0x7f1234560000;
+  switch_to_elements(*table, base + granule + 8, base + 3 * granule + 1);
+  EXPECT_TRUE(table->modes.all_by_element(base + granule, base + 4 * granule));
+  EXPECT_FALSE(table->modes.by_element(base));
+  EXPECT_FALSE(table->modes.by_element(base + 4 * granule));
+  EXPECT_TRUE(table->locks[0].try_lock_untouched(own_process_id())) << "a stripe was left locked";
 }
 
 TEST(UpdateModes, memory_of_one_mode_ends_where_the_mode_changes) {
@@ -137,6 +148,9 @@ TEST_P(UpdateModePaths, nothing_but_an_update_of_a_single_element_switches_the_m
       ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, Guarantee::atomic)), Status::ok);
       ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, Guarantee::element_atomic)), Status::ok);
       ASSERT_EQ(run(rank.engine(), peer, add_of(ones.data(), count, theirs)), Status::ok);
+      RmaOp kept = add_of(ones.data(), 1, theirs);
+      kept.guarantees = kept.guarantees | Guarantee::keeps_arrays;
+      ASSERT_EQ(run(rank.engine(), peer, kept), Status::ok);
       rank.barrier();
       EXPECT_FALSE(table != nullptr && table->modes.any_by_element(mine, mine + Buffers::bytes))
           << "kind " << kind;
@@ -147,7 +161,7 @@ TEST_P(UpdateModePaths, nothing_but_an_update_of_a_single_element_switches_the_m
       EXPECT_FALSE(table != nullptr && table->modes.any_by_element(mine + granule, mine + Buffers::bytes))
           << "kind " << kind;
       auto const* const sums = reinterpret_cast<std::int64_t const*>(buffers.kind(kind));
-      EXPECT_EQ(sums[0], 5) << "kind " << kind;
+      EXPECT_EQ(sums[0], 6) << "kind " << kind;
       EXPECT_EQ(sums[count - 1], 3) << "kind " << kind;
     }
   });
@@ -237,6 +251,7 @@ class Contestant {
       Word before{};
       RmaOp add = add_of(&summand, 1, address(kind, element));
       if (i % 2 == 0) add.result = reinterpret_cast<std::byte*>(&before);
+      if (random_() % 2 == 0) add.guarantees = add.guarantees | Guarantee::keeps_arrays;
       ASSERT_EQ(run(rank_.engine(), rank_.peer(0), add), Status::ok);
       expected_.sums[kind][element] += summand;
     }
@@ -279,7 +294,11 @@ void contend(Rank& rank, Expected& expected, unsigned seed) {
   for (std::size_t first = 0; first < last; first += step) {
     for (int kind = 0; kind < 3; ++kind) {
       rank.barrier();
-      contestant.update(kind, first, 12, rank.rank() * 3);
+      contestant.update(kind, first, 6, rank.rank() * 3);
+      // While the others update it.
+      if (rank.rank() == 0)
+        rank.engine().update_by_elements(buffers.kind(kind) + first * sizeof(Word), granule / 2);
+      contestant.update(kind, first, 6, 0);
     }
   }
   rank.barrier();

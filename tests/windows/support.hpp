@@ -59,13 +59,16 @@ class Info {
 /// A window of any flavour on zeroed memory. Its errors are returned.
 class Window {
  public:
+  /// `memory`: memory of another window of flavour create or dynamic, for a window on it.
   Window(Flavour flavour, MPI_Aint bytes, int unit = 1, MPI_Info info = MPI_INFO_NULL,
-         MPI_Comm comm = MPI_COMM_WORLD)
+         MPI_Comm comm = MPI_COMM_WORLD, void* memory = nullptr)
       : comm_(comm), dynamic_(flavour == Flavour::dynamic) {
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
     bool const brings = flavour == Flavour::create || dynamic_;
-    if (brings) {
+    if (memory != nullptr) {
+      base_ = static_cast<char*>(memory);
+    } else if (brings) {
       own_.resize(static_cast<std::size_t>(bytes) / 8 + 1);
       base_ = reinterpret_cast<char*>(own_.data());
     }
@@ -79,7 +82,7 @@ class Window {
     EXPECT_EQ(code, MPI_SUCCESS);
     MPI_Win_set_errhandler(handle_, MPI_ERRORS_RETURN);
     if (dynamic_) EXPECT_EQ(MPI_Win_attach(handle_, base_, bytes), MPI_SUCCESS);
-    if (bytes != 0) std::memset(base_, 0, static_cast<std::size_t>(bytes));
+    if (bytes != 0 && memory == nullptr) std::memset(base_, 0, static_cast<std::size_t>(bytes));
     units_.resize(static_cast<std::size_t>(size_), 1);
     bases_.resize(static_cast<std::size_t>(size_));
     MPI_Aint mine = 0;
