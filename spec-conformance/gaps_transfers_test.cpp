@@ -385,6 +385,12 @@ TEST_F(G, G_17_allocation_follows_info_keys) {
   MPI_Info_set(info, "mpi_minimum_memory_alignment", "100");
   EXPECT_EQ(class_of(rma_allocate_local(64, info, &base)), MPI_ERR_INFO_VALUE);
   MPI_Info_set(info, "mpi_minimum_memory_alignment", "64");
+  MPI_Info_set(info, "mpix_same_address", "true");
+  std::vector<void*> same(static_cast<std::size_t>(size_));
+  ASSERT_EQ(rma_allocate(64, info, world, same.data()), MPI_SUCCESS);
+  EXPECT_EQ(std::ranges::count(same, same[0]), size_);
+  ASSERT_EQ(rma_free(same[0], world), MPI_SUCCESS);
+  MPI_Info_set(info, "mpix_same_address", "false");
   for (char const* const key : {"mpix_huge_pages", "mpix_lazy_memory"}) {
     MPI_Info_set(info, key, "maybe");
     EXPECT_EQ(class_of(rma_allocate_local(64, info, &base)), MPI_ERR_INFO_VALUE);

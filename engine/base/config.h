@@ -83,6 +83,8 @@ struct mpix_engine_config {
                                   process, those to each origin a share of it; 0: no bound. At least 16 MiB */
   size_t session_processes;    /**< processes that a session (engine/runtime/sessions.h) may have at a time;
                                     0: no bound */
+  size_t same_address_base;    /**< where addresses begin that are used for memory at one address in several
+                                    processes; 0: default */
 };
 
 #endif

@@ -22,6 +22,18 @@ Mapping Mapping::of(FileDescriptor const& fd, std::size_t length, std::size_t al
   return make(fd, length, PROT_READ | PROT_WRITE, MAP_NORESERVE, alignment);
 }
 
+Mapping Mapping::at(FileDescriptor const& fd, std::size_t length, std::uintptr_t address) noexcept {
+  Mapping mapping;
+  auto* const place = reinterpret_cast<void*>(address);
+  // Linux before 4.17 takes the address as a hint.
+  void* const base = ::mmap(place, length, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd.get(), 0);
+  if (base == MAP_FAILED) return mapping;
+  mapping.base_ = static_cast<std::byte*>(base);
+  mapping.length_ = length;
+  return base == place ? std::move(mapping) : Mapping();
+}
+
 Mapping Mapping::read_only(FileDescriptor const& fd, std::size_t length) noexcept {
   return make(fd, length, PROT_READ, MAP_NORESERVE, 0);
 }

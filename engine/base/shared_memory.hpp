@@ -48,6 +48,9 @@ class Mapping {
   /// multiple of the page size, which the reserved addresses are rounded up to; 0: page size.
   static Mapping of(FileDescriptor const& fd, std::size_t length, std::size_t alignment = 0) noexcept;
 
+  /// As of(), at exactly this address, a multiple of the page size. Empty also if something is mapped there.
+  static Mapping at(FileDescriptor const& fd, std::size_t length, std::uintptr_t address) noexcept;
+
   /// As of(), for reading only.
   static Mapping read_only(FileDescriptor const& fd, std::size_t length) noexcept;
 

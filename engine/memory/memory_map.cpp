@@ -72,10 +72,7 @@ class MapText {
     return false;
   }
 
- private:
-  /// Longer than any line: a path has at most 4096 characters.
-  static constexpr std::size_t buffer_bytes = 8192;
-
+  /// Reads the next mapping. Returns false at the end.
   bool next(MapEntry* out) noexcept {
     for (;;) {
       char* const end = static_cast<char*>(std::memchr(text_.data() + begin_, '\n', end_ - begin_));
@@ -89,6 +86,10 @@ class MapText {
       if (parse(line, out)) return true;
     }
   }
+
+ private:
+  /// Longer than any line: a path has at most 4096 characters.
+  static constexpr std::size_t buffer_bytes = 8192;
 
   bool read_more() noexcept {
     std::memmove(text_.data(), text_.data() + begin_, end_ - begin_);
@@ -228,6 +229,22 @@ MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept {
 Status reason_for_fault(void const* begin, std::size_t bytes, bool write) noexcept {
   MemoryRights const rights = rights_of(begin, bytes);
   return write && rights.readable && !rights.writable ? Status::not_writable : Status::bad_address;
+}
+
+std::uintptr_t first_unmapped(std::uintptr_t begin, std::uintptr_t end, std::size_t bytes,
+                              std::size_t alignment) noexcept {
+  auto const aligned = [alignment](std::uintptr_t address) {
+    return (address + (alignment - 1)) & ~(alignment - 1);
+  };
+  MapText text(open_map());
+  MapEntry entry;
+  std::uintptr_t at = aligned(begin);
+  while (text.next(&entry)) {
+    if (entry.end <= at) continue;
+    if (entry.begin >= at && entry.begin - at >= bytes) break;
+    at = aligned(entry.end);
+  }
+  return at >= begin && at < end && bytes <= end - at ? at : 0;
 }
 
 }  // namespace mpixrma::engine

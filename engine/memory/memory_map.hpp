@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "engine/base/status.hpp"
@@ -20,6 +21,11 @@ struct MemoryRights {
 /// before Linux 6.11, with the number of all mappings. It does not grow with `bytes`. Another thread may
 /// change the mapping at any time.
 MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept;
+
+/// Returns the first multiple of `alignment`, a power of two, in [begin, end) from which on `bytes` bytes
+/// below `end` are unmapped; 0 if there is none.
+std::uintptr_t first_unmapped(std::uintptr_t begin, std::uintptr_t end, std::size_t bytes,
+                              std::size_t alignment) noexcept;
 
 namespace detail {
 /// The two ways of rights_of(), for a range that does not wrap around: by a query for each mapping, or by the

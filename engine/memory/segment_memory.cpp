@@ -16,8 +16,10 @@ Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Re
   std::size_t const alignment = std::max(bytes >= large_bytes ? page_bytes : cache_line, hints.alignment);
   std::uint32_t index = no_region;
   std::size_t offset = 0;
-  for (std::uint32_t i = 0; i < regions_.size(); ++i) {
-    if (!regions_[i] || regions_[i]->huge_pages != hints.huge_pages) continue;
+  bool const is_fixed = hints.address != 0;
+  if (is_fixed && hints.address % std::max(alignment, page_bytes) != 0) return Status::bad_argument;
+  for (std::uint32_t i = 0; i < regions_.size() && !is_fixed; ++i) {
+    if (!regions_[i] || regions_[i]->is_fixed || regions_[i]->huge_pages != hints.huge_pages) continue;
     if (auto const found = take_from(*regions_[i], taken, alignment)) {
       index = i;
       offset = *found;
@@ -26,10 +28,11 @@ Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Re
   }
   if (index == no_region) {
     // Regions are page-aligned, so a larger alignment needs additional room.
-    std::size_t const room = round_up(taken, page_bytes) + (alignment > page_bytes ? alignment : 0);
+    std::size_t const pages = round_up(taken, page_bytes);
+    std::size_t const room = pages + (alignment > page_bytes ? alignment : 0);
     // An allocation that fills its own region leaves no huge page unused.
-    bool const huge = hints.huge_pages || (room > region_bytes_ && !hints.lazy);
-    Status const status = add_region(std::max(region_bytes_, room), hints.huge_pages, huge, &index);
+    bool const huge = !is_fixed && (hints.huge_pages || (room > region_bytes_ && !hints.lazy));
+    Status const status = add_region(is_fixed ? pages : std::max(region_bytes_, room), hints, huge, &index);
     if (failed(status)) return status;
     offset = *take_from(*regions_[index], taken, alignment);
   }
@@ -79,12 +82,11 @@ std::optional<std::size_t> SegmentTable::take_from(Region& region, std::size_t b
   return region.free_ranges.take(bytes, alignment, base % alignment);
 }
 
-Status SegmentTable::add_region(std::size_t bytes, bool asked, bool huge_pages, std::uint32_t* index) {
-  auto const unused = std::find(regions_.begin(), regions_.end(), nullptr);
-  auto const slot = static_cast<std::uint32_t>(unused - regions_.begin());
-  if (slot == max_regions) return Status::out_of_memory;
-  auto region = std::make_unique<Region>();
-  region->huge_pages = asked;
+/// Creates the file of a region of at least `bytes` bytes, and maps it.
+Status SegmentTable::map_region(std::size_t bytes, AllocationHints const& hints, bool huge_pages,
+                                Region* region) {
+  region->huge_pages = hints.huge_pages;
+  region->is_fixed = hints.address != 0;
   if (huge_pages) {
     bytes = round_up(bytes, huge_page_bytes);
     if (!failed(create_shared_huge("mpix-region", bytes, &region->fd)))
@@ -92,17 +94,28 @@ Status SegmentTable::add_region(std::size_t bytes, bool asked, bool huge_pages, 
     region->set_aside = static_cast<bool>(region->mapping);
     log_.write(LogLevel::life, "%s huge pages for a region of %zu bytes", region->mapping ? "reserved" : "no",
                bytes);
+    if (region->mapping) return Status::ok;
   }
-  if (!region->mapping) {
-    if (Status const status = create_shared("mpix-region", bytes, &region->fd); failed(status)) {
-      log_.write(LogLevel::error, "no region of %zu bytes for communicatable memory: %s", bytes,
-                 to_string(status));
-      return status;
-    }
-    region->mapping = Mapping::of(region->fd, bytes);
-    if (region->mapping && asked) region->mapping.advise_huge_pages(0, bytes);
+  if (Status const status = create_shared("mpix-region", bytes, &region->fd); failed(status)) {
+    log_.write(LogLevel::error, "no region of %zu bytes for communicatable memory: %s", bytes,
+               to_string(status));
+    return status;
   }
-  if (!region->mapping) return Status::out_of_memory;
+  region->mapping =
+      region->is_fixed ? Mapping::at(region->fd, bytes, hints.address) : Mapping::of(region->fd, bytes);
+  if (!region->mapping) return region->is_fixed ? Status::bad_address : Status::out_of_memory;
+  if (hints.huge_pages) region->mapping.advise_huge_pages(0, bytes);
+  return Status::ok;
+}
+
+Status SegmentTable::add_region(std::size_t bytes, AllocationHints const& hints, bool huge_pages,
+                                std::uint32_t* index) {
+  auto const unused = std::find(regions_.begin(), regions_.end(), nullptr);
+  auto const slot = static_cast<std::uint32_t>(unused - regions_.begin());
+  if (slot == max_regions) return Status::out_of_memory;
+  auto region = std::make_unique<Region>();
+  if (Status const status = map_region(bytes, hints, huge_pages, region.get()); failed(status)) return status;
+  bytes = region->mapping.length();
   region->free_ranges = FreeRanges(bytes);
 
   bool const another = unused == regions_.end();
@@ -130,6 +143,7 @@ void SegmentTable::remove_region(std::uint32_t index, Garbage* garbage) {
 void SegmentTable::remove_if_unused(std::uint32_t index, Garbage* garbage) {
   Region const& region = *regions_[index];
   if (!region.free_ranges.all_free() || region.idle.bytes() != 0) return;
+  if (region.is_fixed) return remove_region(index, garbage);
   bool const others =
       std::count_if(regions_.begin(), regions_.end(), [](auto const& r) { return r != nullptr; }) > 1;
   if (others || region.mapping.length() > region_bytes_) remove_region(index, garbage);
@@ -141,7 +155,7 @@ void SegmentTable::return_memory(OwnSegment const& segment, Garbage* garbage) {
   std::size_t const taken = footprint(segment.length);
   // Huge pages stay allocated, because their availability would not be checked on reuse.
   bool const whole_pages = segment.length >= large_bytes && !region.set_aside;
-  bool const kept = whole_pages && segment.committed && may_keep(taken, garbage);
+  bool const kept = whole_pages && segment.committed && !region.is_fixed && may_keep(taken, garbage);
   if (whole_pages && !kept) return garbage->parts_.push_back({&region, segment.region, offset, taken});
   if (kept) region.idle.add({offset, offset + taken});
   region.free_ranges.give_back(offset, taken);

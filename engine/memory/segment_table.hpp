@@ -55,6 +55,7 @@ class SegmentTable {
     PageRanges idle;          ///< resident pages of the free ranges
     bool huge_pages = false;  ///< huge pages were requested
     bool set_aside = false;   ///< its memory is reserved
+    bool is_fixed = false;    ///< at a requested address, for one allocation
   };
 
  public:
@@ -158,7 +159,8 @@ class SegmentTable {
   int control_fd() const noexcept { return control_fd_.get(); }
 
  private:
-  Status add_region(std::size_t bytes, bool asked, bool huge_pages, std::uint32_t* index);
+  Status map_region(std::size_t bytes, AllocationHints const& hints, bool huge_pages, Region* region);
+  Status add_region(std::size_t bytes, AllocationHints const& hints, bool huge_pages, std::uint32_t* index);
   static std::optional<std::size_t> take_from(Region& region, std::size_t bytes, std::size_t alignment);
   void remove_region(std::uint32_t index, Garbage* garbage);
   void remove_if_unused(std::uint32_t index, Garbage* garbage);

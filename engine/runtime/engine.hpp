@@ -166,6 +166,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// machine has too little left.
   Status allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status allocate(std::size_t bytes, void** base) { return allocate(bytes, {}, base); }
+  /// Returns the first address from `from` and the configured base on where `bytes` are unmapped; or 0.
+  RemoteAddress unused_addresses(RemoteAddress from, std::size_t bytes, std::size_t alignment) const noexcept;
   /// Frees memory from allocate(), and ends registrations in it. Returns when no peer can access it any more.
   /// bad_argument: not from allocate().
   Status free(void* base);

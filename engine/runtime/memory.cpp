@@ -57,6 +57,13 @@ Status Engine::allocate(std::size_t bytes, AllocationHints const& hints, void** 
   return try_to_allocate(bytes, hints, base);
 }
 
+RemoteAddress Engine::unused_addresses(RemoteAddress from, std::size_t bytes,
+                                       std::size_t alignment) const noexcept {
+  constexpr RemoteAddress range = RemoteAddress{16} << 40;
+  RemoteAddress const base = state_->config.same_address_base;
+  return first_unmapped(std::max(base, from), base + range, bytes, alignment);
+}
+
 bool Engine::is_allocated(void const* base) const {
   std::lock_guard const held(state_->channels.front().lock);
   OwnSegment const* const segment = state_->segments.at(base);

@@ -73,6 +73,9 @@ constexpr mpix_engine_parameter table[] = {
     {"idle_memory", size_kind, FIELD(idle_memory_bytes), 1, tib, gib, 1, nullptr, "bytes", 6,
      "Freed communicatable memory that the process keeps for later allocations, as long as the machine "
      "has eight times as much left. 0: all memory returns to the system at once."},
+    {"same_address_base", size_kind, FIELD(same_address_base), gib, 64 * tib, 32 * tib, 0, nullptr, "", 6,
+     "Where the addresses of allocations with the info key `mpix_same_address` begin. They end 16 TiB above. "
+     "Nothing else should be mapped there in any process of the job, which all have the same value."},
     {"agent_cores", words_kind, 0, 0, 0, 0, 0, "auto", "", 6,
      "Cores of the agent thread. `auto`: if the process is bound to cores, those of the host to which no "
      "process of the job is bound. `bound`: the cores of the process. Or a list such as `0,2-3`."},

@@ -12,8 +12,9 @@ extern "C" {
  * @param size          bytes, not negative; sizes may differ; 0 gives a null pointer
  * @param info          MPI_INFO_NULL, or an info object with any of the keys mpi_minimum_memory_alignment:
  *                      bytes, a power of two, at most 1 GiB; mpix_huge_pages: "true" for huge pages if the
- *                      system has them; mpix_lazy_memory: "true" for pages that are allocated at first touch.
- *                      Other keys are ignored
+ *                      system has them; mpix_lazy_memory: "true" for pages that are allocated at first touch;
+ *                      mpix_same_address: "true" for the same base at all ranks, with one value at all
+ *                      ranks. Other keys are ignored
  * @param communicator  the communicator
  * @param base          receives the caller's own base address; may be NULL if `bases` is not
  * @param bases         array of communicator-size pointers: receives every rank's base address; may be NULL if
@@ -24,8 +25,14 @@ extern "C" {
  * MPI_ERR_NO_MEM instead of the process being killed at first touch. A 32nd of the total, at most 1 GiB, is
  * left free. Memory allocated with mpix_lazy_memory is not counted.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG; MPI_ERR_INFO_VALUE; MPI_ERR_NO_MEM. A failure of one rank
- * is returned by all, and nothing stays allocated.
+ * With mpix_same_address the memory of all ranks has one base, a multiple of 2 MiB above the MCA parameter
+ * osc_mpix_same_address_base; only ranks whose size is 0 have a null pointer. A pointer into the memory is
+ * valid as a remote address at every rank. If the ranks find no such addresses that are unused in each of
+ * their processes, the call fails with MPI_ERR_NO_MEM, and may be repeated without the key.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG; MPI_ERR_INFO_VALUE (also for an mpix_same_address that
+ * differs between ranks); MPI_ERR_NO_MEM. A failure of one rank is returned by all, and nothing stays
+ * allocated.
  */
 MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void **base,
                                    void *bases[]);
@@ -48,7 +55,7 @@ MPIX_RMA_API int MPIX_RMA_Free(void *base, MPI_Comm communicator);
  * Allocates communicatable memory at this process alone (5.4).
  *
  * @param size  bytes, positive
- * @param info  as for MPIX_RMA_Allocate
+ * @param info  as for MPIX_RMA_Allocate; mpix_same_address is ignored
  * @param base  receives the address
  *
  * Local.

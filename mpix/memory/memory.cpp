@@ -11,6 +11,7 @@
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/memory/handed_out.hpp"
+#include "mpix/memory/same_address.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
@@ -70,7 +71,7 @@ Failure read_access(MPI_Info info, engine::PeerAccess* access) {
   return {};
 }
 
-/// Reads the info keys of an allocation.
+/// Reads the info keys of an allocation at one process.
 Failure read_hints(MPI_Info info, engine::AllocationHints* hints) {
   if (info == MPI_INFO_NULL) return {};
   char value[MPI_MAX_INFO_VAL + 1];
@@ -104,11 +105,14 @@ Failure wrong_to_free(void* base, Allocator allocator) {
   }
 }
 
-/// Allocates `size` bytes; none if `size` is 0.
-Failure allocate(MPI_Aint size, MPI_Info info, Allocator allocator, void** base) {
-  engine::AllocationHints hints;
+/// Checks the arguments of an allocation.
+Failure read_request(MPI_Aint size, MPI_Info info, engine::AllocationHints* hints) {
   if (size < 0) return failure(MPI_ERR_ARG, "size %lld is negative", static_cast<long long>(size));
-  if (Failure wrong = read_hints(info, &hints)) return wrong;
+  return read_hints(info, hints);
+}
+
+/// Allocates `size` bytes; none if `size` is 0.
+Failure allocate(MPI_Aint size, engine::AllocationHints const& hints, Allocator allocator, void** base) {
   if (size == 0) return {};
   Status status = engine_of_process().allocate(static_cast<std::size_t>(size), hints, base);
   if (!engine::failed(status) && !handed_out.add(*base, allocator)) {
@@ -116,6 +120,8 @@ Failure allocate(MPI_Aint size, MPI_Info info, Allocator allocator, void** base)
     status = Status::out_of_memory;
   }
   if (!engine::failed(status)) return {};
+  if (status == Status::bad_address)
+    return failure(MPI_ERR_NO_MEM, "other memory was mapped at %p", reinterpret_cast<void*>(hints.address));
   return failure(class_of(status), "%lld bytes cannot be allocated: %s", static_cast<long long>(size),
                  engine::to_string(status));
 }
@@ -125,6 +131,49 @@ std::vector<std::intptr_t> exchange_bases(MPI_Comm comm, void* base, int error_c
   auto const shown = error_class == MPI_SUCCESS ? reinterpret_cast<std::intptr_t>(base)
                                                 : -static_cast<std::intptr_t>(wire_class(error_class));
   return exchange(comm, shown, size_of(comm));
+}
+
+/// An allocation of all ranks of a communicator.
+struct JointAllocation {
+  void* own = nullptr;
+  Failure failed;                    ///< why this rank failed
+  std::vector<std::intptr_t> bases;  ///< as of exchange_bases()
+};
+
+/// Instead of a base: the rank waits for an address at which all ranks allocate.
+constexpr std::intptr_t waits_for_address = 1;
+
+/// The second exchange, for memory at one address.
+void allocate_at_one_address(MPI_Comm comm, MPI_Aint size, engine::AllocationHints hints,
+                             JointAllocation* made) {
+  hints.address = agree_on_address(comm, {static_cast<std::size_t>(size), hints.alignment});
+  made->failed = hints.address != 0
+                     ? allocate(size, hints, Allocator::collective, &made->own)
+                     : failure(MPI_ERR_NO_MEM, "no common addresses for %lld bytes are unused at all ranks",
+                               static_cast<long long>(size));
+  made->bases = exchange_bases(comm, made->own, made->failed.error_class);
+}
+
+/// Collective. `failed`: an argument is wrong.
+JointAllocation allocate_together(MPI_Comm comm, MPI_Aint size, MPI_Info info, Failure failed) {
+  JointAllocation made{nullptr, std::move(failed), {}};
+  engine::AllocationHints hints;
+  bool same_address = false;
+  if (!made.failed) made.failed = read_request(size, info, &hints);
+  if (!made.failed && info != MPI_INFO_NULL)
+    made.failed = read_switch(info, "mpix_same_address", &same_address);
+  if (!made.failed && !same_address) made.failed = allocate(size, hints, Allocator::collective, &made.own);
+  void* const shown = same_address ? reinterpret_cast<void*>(waits_for_address) : made.own;
+  made.bases = exchange_bases(comm, shown, made.failed.error_class);
+  auto const waiting = std::ranges::count(made.bases, waits_for_address);
+  if (waiting == std::ssize(made.bases)) {
+    allocate_at_one_address(comm, size, hints, &made);
+  } else if (waiting != 0 && std::ranges::none_of(made.bases, [](std::intptr_t at) { return at < 0; })) {
+    made.failed = failure(MPI_ERR_INFO_VALUE, "mpix_same_address is not the same at all ranks");
+    // All ranks have come to this result.
+    std::ranges::fill(made.bases, -static_cast<std::intptr_t>(wire_class(MPI_ERR_INFO_VALUE)));
+  }
+  return made;
 }
 
 }  // namespace
@@ -138,7 +187,9 @@ int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void** base) try {
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   if (base == nullptr) return raise(site, MPI_ERR_ARG, "base is a null pointer");
   if (size == 0) return raise(site, MPI_ERR_ARG, "size is 0");
-  Failure const failed = allocate(size, info, Allocator::local, base);
+  engine::AllocationHints hints;
+  Failure failed = read_request(size, info, &hints);
+  if (!failed) failed = allocate(size, hints, Allocator::local, base);
   return failed ? raise(site, failed) : MPI_SUCCESS;
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
@@ -204,11 +255,10 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void*
   Site const site{call, state->handle()};
   if (is_intercommunicator(site.comm))
     return raise(site, MPI_ERR_COMM, "communicator is an intercommunicator");
-  void* own = nullptr;
-  Failure const failed = base == nullptr && bases == nullptr
-                             ? failure(MPI_ERR_ARG, "base and bases are null pointers")
-                             : mpixrma::allocate(size, info, Allocator::collective, &own);
-  std::vector<std::intptr_t> const all = exchange_bases(site.comm, own, failed.error_class);
+  bool const returns_nothing = base == nullptr && bases == nullptr;
+  auto const [own, failed, all] = allocate_together(
+      site.comm, size, info,
+      returns_nothing ? failure(MPI_ERR_ARG, "base and bases are null pointers") : Failure{});
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] >= 0) continue;
     if (own != nullptr) (void)free_handed_out(own);

@@ -25,6 +25,7 @@ program integers_test
   call c_f_pointer(MPIX_RMA_Pointer(bases(rank)), mine, [n])
 
   call transfers
+  call same_address
   call absolute
   call read_modify_write
   call notification
@@ -51,6 +52,28 @@ contains
     call expect(ierror == MPI_SUCCESS, "complete")
     call MPI_Barrier(comm, ierror)
   end subroutine finish
+
+  ! The own base is that of every rank.
+  subroutine same_address
+    integer(address_kind) :: base
+    integer :: info, into
+    integer, asynchronous :: from
+    integer, pointer :: own
+    call MPI_Info_create(info, ierror)
+    call MPI_Info_set(info, "mpix_same_address", "true", ierror)
+    call MPIX_RMA_Allocate(4_address_kind, info, comm, base, ierror=ierror)
+    call expect(ierror == MPI_SUCCESS, "allocate at the same address")
+    call MPI_Info_free(info, ierror)
+    call c_f_pointer(MPIX_RMA_Pointer(base), own)
+    from = 10 + rank
+    call MPIX_RMA_xfer(MPIX_RMA_PUT, from, 1, MPI_INTEGER, right, base, 1, MPI_INTEGER, communicator=comm, &
+                       ierror=ierror)
+    call finish
+    into = own
+    call expect(into == 10 + left, "put to the own base at another rank")
+    call MPIX_RMA_Free(base, comm, ierror)
+    call expect(ierror == MPI_SUCCESS, "free at the same address")
+  end subroutine same_address
 
   subroutine transfers
     real, asynchronous :: a(6, 5), into(9)

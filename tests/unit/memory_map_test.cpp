@@ -120,6 +120,24 @@ TEST_P(MemoryMap, LooksBeyondTheFirstMapping) {
   EXPECT_TRUE(rights_of(pages.base(), 5 * page).readable);
 }
 
+TEST(FirstUnmapped, ReturnsTheFirstGapThatIsLargeEnough) {
+  Mapped const all(16 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS);
+  auto const begin = reinterpret_cast<std::uintptr_t>(all.base());
+  std::uintptr_t const end = begin + 16 * page;
+  EXPECT_EQ(first_unmapped(begin, end, page, page), 0u) << "all is mapped";
+  ASSERT_EQ(::munmap(all.base() + 3 * page, page), 0);
+  ASSERT_EQ(::munmap(all.base() + 5 * page, 2 * page), 0);
+  ASSERT_EQ(::munmap(all.base() + 14 * page, 2 * page), 0);
+  EXPECT_EQ(first_unmapped(begin, end, page, page), begin + 3 * page);
+  EXPECT_EQ(first_unmapped(begin, end, page + 1, page), begin + 5 * page);
+  EXPECT_EQ(first_unmapped(begin + 5 * page + 1, end, page, page), begin + 6 * page);
+  EXPECT_EQ(first_unmapped(begin + 7 * page, end, 2 * page, page), begin + 14 * page);
+  EXPECT_EQ(first_unmapped(begin + 7 * page, end, 2 * page + 1, page), 0u) << "beyond the end";
+  std::uintptr_t const aligned = first_unmapped(begin, end, page, 2 * page);
+  EXPECT_TRUE(aligned == 0 || aligned % (2 * page) == 0);
+  EXPECT_EQ(first_unmapped(end, end, page, page), 0u);
+}
+
 TEST_P(MemoryMap, TellsRightsOfExecutablesMemory) {
   static char written[64] = {1};
   static char zero[64];

@@ -192,5 +192,28 @@ TEST_F(Segments, FreedMemoryIsTakenUntilItsPagesAreGivenBack) {
   EXPECT_EQ(free(second), Status::ok);
 }
 
+TEST_F(Segments, AllocatesAtARequestedAddress) {
+  auto const place = first_unmapped(std::uintptr_t{1} << 40, std::uintptr_t{1} << 41, 64 << 20, 2 << 20);
+  ASSERT_NE(place, 0u);
+  for (std::size_t const bytes : {std::size_t{100}, std::size_t{300000}, std::size_t{9} << 20}) {
+    AllocationHints hints;
+    hints.address = place;
+    void* const base = allocate(bytes, hints);
+    ASSERT_EQ(base, reinterpret_cast<void*>(place));
+    std::memset(base, 1, bytes);
+    void* other = nullptr;
+    EXPECT_EQ(allocate(bytes, hints, &other), Status::bad_address) << "other memory is there";
+    void* const beside = allocate(64);
+    EXPECT_TRUE(beside < base || beside >= static_cast<std::byte*>(base) + bytes);
+    EXPECT_EQ(free(base), Status::ok);
+    EXPECT_FALSE(table.in_region(place, bytes)) << "the addresses are free again";
+    EXPECT_EQ(free(beside), Status::ok);
+  }
+  AllocationHints misplaced;
+  misplaced.address = place + 64;
+  void* base = nullptr;
+  EXPECT_EQ(allocate(64, misplaced, &base), Status::bad_argument);
+}
+
 }  // namespace
 }  // namespace mpixrma::engine
