@@ -17,7 +17,7 @@ class BoundedText {
   /// Returns the number of a process in its job, which is its rank there, with the job if it is another job.
   std::string name(std::uint64_t process) const {
     constexpr unsigned job_bits = 32;
-    std::string const number = std::to_string(static_cast<std::uint32_t>(process));
+    std::string number = std::to_string(static_cast<std::uint32_t>(process));
     if (process >> job_bits == process_ >> job_bits) return number;
     char job[32];
     (void)std::snprintf(job, sizeof job, " of job %llx",
