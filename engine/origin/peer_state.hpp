@@ -19,6 +19,7 @@
 #include "engine/origin/outstanding.hpp"
 #include "engine/origin/recent_accesses.hpp"
 #include "engine/origin/remote_segments.hpp"
+#include "engine/origin/stream_parts.hpp"
 
 namespace mpixrma::engine {
 
@@ -37,12 +38,6 @@ struct JoinedRequests {
 struct MessageStream {
   ucp_ep_h endpoint = nullptr;  ///< created for the first message
   std::uint64_t session = 0;    ///< SessionTokens::request, set with the endpoint
-  bool broken = false;          ///< the connection was lost; nothing more is sent
-  bool suspended = false;       ///< nothing is sent until the peer answers a disconnect request
-  /// The stream may wait for a lock until `fence` is executed. Any thread.
-  std::atomic<bool> locks{false};
-  bool sent_quiet = false;      ///< the acknowledgement of `newest_sent` is delayed
-  std::uint32_t quiet_run = 0;  ///< number of delayed requests that end with `quiet`
   std::uint64_t last_use = 0;   ///< as Connections::note_use at the last send
   /// Every message up to here is executed at the peer.
   std::atomic<std::uint64_t> executed{0};
@@ -56,34 +51,23 @@ struct MessageStream {
   OutstandingList unfinished;
   /// The first operation of `unfinished` that is not sent completely; none behind it is, either.
   Outstanding* unsent = nullptr;
-  /// Credit: the cost of sent messages, of those that the peer has processed, and the permitted difference.
-  std::uint64_t sent = 0;
-  std::uint64_t done = 0;
-  std::uint64_t window = wire::first_window;
-  std::uint64_t newest_sent = 0;  ///< position of the newest message sent
-  /// The newest message whose acknowledgement is delayed.
-  std::uint64_t quiet = 0;
+  Credit credit;
+  std::uint64_t newest_sent = 0;                          ///< position of the newest message sent
+  [[no_unique_address]] DelayedAcknowledgements delayed;  ///< the flags below fill its padding
+  bool sent_quiet = false;                                ///< the acknowledgement of `newest_sent` is delayed
+  bool broken = false;                                    ///< the connection was lost; nothing more is sent
+  bool suspended = false;  ///< nothing is sent until the peer answers a disconnect request
+  /// The stream may wait for a lock until `fence` is executed. Any thread.
+  std::atomic<bool> locks{false};
   /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. While it
   /// is not empty, an acknowledgement is due that will send it, except for a lock request and its successors,
   /// which are sent by the next progress.
   std::unique_ptr<JoinedRequests> joined;
   /// Bytes of this process's memory held by operations that are not sent completely.
   std::size_t queued_bytes = 0;
-  /// By context: the newest message of operations that are not tracked individually; pairs, cleared when all
-  /// are executed.
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> forgotten;
+  ForgottenOperations forgotten;
   /// Failures of operations without a completion object.
   LateErrors errors;
-
-  /// Returns the last message up to `newest` whose acknowledgement is not delayed.
-  std::uint64_t newest_told(std::uint64_t newest) const noexcept {
-    return newest == quiet ? quiet - quiet_run : newest;
-  }
-  void note_quiet(std::uint64_t sequence) noexcept {
-    bool const follows = sequence == quiet + 1;
-    if (!follows || quiet_run != UINT32_MAX) quiet_run = follows ? quiet_run + 1 : 1;
-    quiet = sequence;
-  }
 
   bool may_wait_for_lock() const noexcept {
     return locks.load(std::memory_order_relaxed) && fence > executed.load(std::memory_order_relaxed);
@@ -92,17 +76,6 @@ struct MessageStream {
   /// Whether an acknowledgement is certain to arrive.
   bool is_busy() const noexcept {
     return !sent_quiet && executed.load(std::memory_order_relaxed) < newest_sent;
-  }
-
-  /// Lets a later failure find the context that must report it.
-  void note_forgotten(std::uint32_t context, std::uint64_t sequence) {
-    auto const known = std::find_if(forgotten.begin(), forgotten.end(),
-                                    [&](auto const& entry) { return entry.first == context; });
-    if (known == forgotten.end()) {
-      forgotten.emplace_back(context, sequence);
-    } else {
-      known->second = sequence;
-    }
   }
 };
 
@@ -116,10 +89,10 @@ struct PeerState {
   std::atomic<bool> cross_memory{false};
   bool encrypt = false;  ///< messages to and from it are encrypted
   Location location;
-  Channel* channel = nullptr;                   ///< channel that communicates with it
+  Channel* channel = nullptr;                             ///< channel that communicates with it
   UnannouncedTransfers* unannounced_transfers = nullptr;  ///< counter of this channel
-  Secret secret{};                              ///< secret for sessions with it
-  std::unique_ptr<RemoteSegments> segments;     ///< for a peer with same_host
+  Secret secret{};                                        ///< secret for sessions with it
+  std::unique_ptr<RemoteSegments> segments;               ///< for a peer with same_host
   MessageStream messages;
   TrafficCounters traffic;
 

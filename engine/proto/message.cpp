@@ -63,7 +63,7 @@ Issued MessageProtocol::start_message(Peer& peer, MessageOperation& operation, G
     if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flags(header, guarantees);
     std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
-    stream.note_forgotten(header.context, sequence);
+    stream.forgotten.note(header.context, sequence);
     return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
   }
   // Counted on the layout that the fragments are split from: the normalised one.
@@ -144,10 +144,9 @@ FragmentLimits MessageProtocol::limits_for(MessageOperation const& operation) co
 bool MessageProtocol::window_open(Peer& peer) noexcept {
   MessageStream const& stream = peer.state().messages;
   if (stream.suspended) return false;
-  // Permits one message beyond the credit, so that a large message always gets through.
   return stream.newest_sent - std::min(stream.newest_sent, stream.executed.load(std::memory_order_relaxed)) <
              max_in_flight &&
-         (stream.sent == stream.done || stream.sent - stream.done < stream.window);
+         stream.credit.permits_another();
 }
 
 bool MessageProtocol::is_full(Peer& peer) const noexcept {
@@ -233,7 +232,7 @@ Status MessageProtocol::send(Peer& peer, wire::RequestHeader& header, Message& m
 /// Charges the cost of the request to the credit.
 void MessageProtocol::charge(Peer& peer, wire::RequestHeader const& header,
                              std::size_t payload_bytes) noexcept {
-  peer.state().messages.sent += wire::cost_of(header, payload_bytes);
+  peer.state().messages.credit.charge(wire::cost_of(header, payload_bytes));
   peer.state().traffic.add_message();
 }
 

@@ -76,7 +76,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return &peer;
   // At the end of a job peers disconnect one after the other: only lost operations are worth a log line.
-  bool const idle = finished(peer, stream.newest_told(peer.newest()));
+  bool const idle = finished(peer, stream.delayed.newest_told(peer.newest()));
   log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
              static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;
@@ -96,10 +96,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   for (Outstanding* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
     if (entry->peer == &peer) entry->status = Status::transport;
   }
-  std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
-  for (auto const& [context, newest] : stream.forgotten) {
-    if (newest > executed) stream.errors.keep(context, {Status::transport, OperationKind::unknown, {}});
-  }
+  stream.forgotten.fail(stream.executed.load(std::memory_order_relaxed), stream.errors);
   due_.push_back(&peer);
   return &peer;
 }
@@ -130,8 +127,9 @@ bool MessageProtocol::is_idle(std::uint64_t process) const noexcept {
   }
   // Delayed messages must have been executed before this process agrees to disconnect. If the peer requests
   // the disconnect, they must also not include a lock request.
-  bool const told = stream.executed.load(std::memory_order_relaxed) >= stream.newest_told(peer->newest()) &&
-                    !stream.may_wait_for_lock();
+  bool const told =
+      stream.executed.load(std::memory_order_relaxed) >= stream.delayed.newest_told(peer->newest()) &&
+      !stream.may_wait_for_lock();
   bool const sent = stream.unfinished.front() == nullptr && !stream.is_joining();
   return sent && told && !revoking && peer->state().network().is_idle();
 }

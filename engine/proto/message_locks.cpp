@@ -33,7 +33,7 @@ Issued MessageProtocol::acquire(Peer& peer, LockRequest const& request) {
   operation.header.lock_time = request.time;
   operation.completion = request.completion;
   std::uint64_t const sequence = queue(peer, operation).last_sequence;
-  if (is_quiet(operation)) peer.state().messages.note_quiet(sequence);
+  if (is_quiet(operation)) peer.state().messages.delayed.note(sequence);
   advance(peer);
   return {Status::ok, false, sequence};
 }
@@ -50,7 +50,7 @@ std::optional<Issued> MessageProtocol::acquire_in_stream(Peer& peer, LockRequest
   operation.header.context = context;
   operation.joins = with_next && settings_.joined_bytes != 0;
   std::uint64_t const sequence = peer.reserve(1);
-  if (is_quiet(operation)) stream.note_quiet(sequence);
+  if (is_quiet(operation)) stream.delayed.note(sequence);
   stream.fence = sequence;
   stream.locks.store(true, std::memory_order_relaxed);
   return Issued{send_fragment(peer, operation, Fragment{}, sequence, nullptr), false, sequence};
@@ -76,7 +76,7 @@ Issued MessageProtocol::release(Peer& peer, LockId lock, std::uint32_t owner, wi
   operation.joins = at_once && stream.is_joining();
   if (operation.joins) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_quiet);
   std::uint64_t const sequence = at_once ? peer.reserve(1) : queue(peer, operation).last_sequence;
-  if (is_quiet(operation)) stream.note_quiet(sequence);
+  if (is_quiet(operation)) stream.delayed.note(sequence);
   // If the connection is lost, so is the lock.
   if (at_once) {
     Status const status = send_fragment(peer, operation, Fragment{}, sequence, nullptr);

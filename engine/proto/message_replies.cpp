@@ -70,11 +70,10 @@ void MessageProtocol::take_joined(std::span<std::byte const> bytes, std::span<st
 char const* MessageProtocol::take_reply(Peer& peer, wire::ReplyHeader const& header,
                                         std::span<std::byte const> payload) {
   MessageStream& stream = peer.state().messages;
-  if ((header.executed > stream.newest_sent && header.executed > newest_ahead(peer)) ||
-      header.done > stream.sent)
+  bool const are_sent = header.executed <= stream.newest_sent || header.executed <= newest_ahead(peer);
+  auto const window = std::min<std::uint64_t>(header.window, settings_.window_bytes);
+  if (!are_sent || !stream.credit.settle(header.done, window))
     return "acknowledges messages that were not sent";
-  stream.done = std::max(stream.done, header.done);
-  stream.window = std::min<std::uint64_t>(header.window, settings_.window_bytes);
   locks_.clock().raise(header.lock_clock);
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
     stream.executed.store(header.executed, std::memory_order_release);
@@ -221,7 +220,7 @@ void MessageProtocol::settle(Peer& peer) {
     entry = next;
   }
   if (acquiring_.front() != nullptr) settle_acquiring();
-  if (executed >= stream.newest_told(peer.newest())) stream.forgotten.clear();
+  if (executed >= stream.delayed.newest_told(peer.newest())) stream.forgotten.clear();
   if (std::uint64_t const held = peer.stores_held_by(); held != 0 && finished(peer, held))
     peer.allow_stores(held);
 }
@@ -281,7 +280,7 @@ bool MessageProtocol::finished(Peer& peer, std::uint64_t sequence) noexcept {
 bool MessageProtocol::await(Peer& peer, std::uint64_t sequence) {
   if (finished(peer, sequence)) return true;
   MessageStream const& stream = peer.state().messages;
-  bool const told = sequence <= stream.newest_told(peer.newest());
+  bool const told = sequence <= stream.delayed.newest_told(peer.newest());
   if (told || failed(reach(peer))) return false;
   // An empty put, whose acknowledgement covers everything before it.
   MessageOperation nothing;

@@ -1,0 +1,78 @@
+/// Parts of the state of the messages to a peer, each with its own rules. Under the channel's lock.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/net/wire.hpp"
+#include "engine/op/late_error.hpp"
+
+namespace mpixrma::engine {
+
+/// The credit of a stream: how much of the cost of its messages the peer has not processed yet.
+class Credit {
+ public:
+  void charge(std::uint64_t cost) noexcept { sent_ += cost; }
+  /// The peer has processed messages of the cost `done`, and permits `window` to be in flight. Returns false
+  /// if so much was never sent.
+  bool settle(std::uint64_t done, std::uint64_t window) noexcept {
+    if (done > sent_) return false;
+    done_ = std::max(done_, done);
+    window_ = window;
+    return true;
+  }
+  /// Permits one message beyond the window, so that a large message always gets through.
+  bool permits_another() const noexcept { return sent_ == done_ || sent_ - done_ < window_; }
+
+ private:
+  std::uint64_t sent_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint64_t window_ = wire::first_window;
+};
+
+/// The newest messages whose acknowledgement the peer delays.
+class DelayedAcknowledgements {
+ public:
+  void note(std::uint64_t sequence) noexcept {
+    bool const follows = sequence == last_ + 1;
+    if (!follows || run_ != UINT32_MAX) run_ = follows ? run_ + 1 : 1;
+    last_ = sequence;
+  }
+  /// Returns the last message up to `newest` whose acknowledgement is not delayed.
+  std::uint64_t newest_told(std::uint64_t newest) const noexcept {
+    return newest == last_ ? last_ - run_ : newest;
+  }
+
+ private:
+  std::uint64_t last_ = 0;
+  std::uint32_t run_ = 0;  ///< number of messages that end with `last_`
+};
+
+/// Operations without an object of their own: by context, the newest message of them.
+class ForgottenOperations {
+ public:
+  /// Lets a later failure find the context that must report it.
+  void note(std::uint32_t context, std::uint64_t sequence) {
+    auto const known = std::ranges::find(newest_, context, &std::pair<std::uint32_t, std::uint64_t>::first);
+    if (known == newest_.end()) {
+      newest_.emplace_back(context, sequence);
+    } else {
+      known->second = sequence;
+    }
+  }
+  /// All of them are executed.
+  void clear() noexcept { newest_.clear(); }
+  /// The connection is lost: keeps a failure for each context with messages beyond `executed`.
+  void fail(std::uint64_t executed, LateErrors& errors) const noexcept {
+    for (auto const& [context, newest] : newest_) {
+      if (newest > executed) errors.keep(context, {Status::transport, OperationKind::unknown, {}});
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> newest_;
+};
+
+}  // namespace mpixrma::engine
