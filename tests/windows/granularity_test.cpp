@@ -45,13 +45,13 @@ class Granularity : public FlavourTest {
   /// One update of elements of a type that begin at `begin` in the memory of each rank.
   template <typename T>
   void update(Window const& window, MPI_Datatype type, MPI_Aint begin, Tally<T>& tally) {
-    int const rank = below(size_);
+    // Single elements are few, and of one rank, so that they meet.
+    bool const is_single = below(2) == 0;
+    int const rank = is_single ? size_ - 1 : below(size_);
     auto& sums = tally[static_cast<std::size_t>(rank)];
     auto const all = static_cast<int>(sums.size());
-    bool const is_single = below(2) == 0;
     int const count = is_single ? 1 : 2 + below(300);
-    // Single elements are few, so that they meet.
-    int const first = is_single ? below(4) * (all / 4) : below(all - count);
+    int const first = is_single ? below(2) * (all / 2) : below(all - count);
     std::vector<T> values(static_cast<std::size_t>(count));
     for (T& value : values) value = static_cast<T>(1 + below(5));
     std::vector<T> before(values.size());
