@@ -257,6 +257,8 @@ TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
     ASSERT_EQ(MPIX_RMA_Plan_issue(get, got, 4, there(kind), 1, &request), MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_TRUE(got[0] == 11 && got[1] == 3 && got[2] == 5 && got[3] == 7) << got[0] << " " << got[3];
+    MPI_Barrier(world);
+    EXPECT_EQ(own<int>(kind, 4), 22);
   }
   EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(put, values.data(), -1, there(0), -1, nullptr)), MPI_ERR_COUNT);
   EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(put, values.data(), 2, there(0), 1, nullptr)), MPI_ERR_TYPE);

@@ -122,6 +122,9 @@ int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void* origin, int origin_count, MPI_Dataty
 int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin, int origin_count, MPI_Datatype origin_type, int rank,
                       void* target, int target_count, MPI_Datatype target_type, MPIX_Rma_request* request,
                       MPI_Comm* comm) {
+  if (request == nullptr)
+    return MPIX_RMA_xfer(op, origin, origin_count, origin_type, rank, target, target_count, target_type,
+                         nullptr, comm, nullptr);
   if (is("X53_03") && op == MPIX_RMA_GET) return MPI_SUCCESS;
   return PMPIX_RMA_xfer_rma(op, origin, origin_count, origin_type, rank, target, target_count, target_type,
                             request, comm);
@@ -181,10 +184,6 @@ int MPIX_RMA_Complete(MPI_Comm* comm, int rank) {
   int const code = PMPIX_RMA_Complete(comm, rank);
   if (in_time) (void)late().issue(rank);
   if (is("G_06") && code != MPI_SUCCESS) return MPI_SUCCESS;
-  if (is("G_08") && *comm != MPI_COMM_WORLD) {
-    MPI_Comm world = MPI_COMM_WORLD;
-    (void)PMPIX_RMA_Complete(&world, rank);
-  }
   return code;
 }
 
@@ -199,10 +198,12 @@ int MPIX_Req_set_attr(MPI_Request* request, int key, void* value) {
   if (is("X53_04") && request != nullptr && key == MPIX_RMA_KEY_ACCUMULATE_OP) {
     return PMPIX_Req_set_attr(request, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
   }
+  if (is("X54_05") && key == MPIX_RMA_KEY_COMMUNICATABLE) return MPI_ERR_KEYVAL;
   return PMPIX_Req_set_attr(request, key, value);
 }
 
 int MPIX_Rma_request_set_attr(MPIX_Rma_request* request, int key, void* value) {
+  if (is("G_03") && key == MPIX_RMA_KEY_ACCUMULATE_OP) return MPI_SUCCESS;
   if (is("X53_05") && request != nullptr && key == MPIX_RMA_KEY_ATOMICITY) return MPI_SUCCESS;
   return PMPIX_Rma_request_set_attr(request, key, value);
 }
@@ -240,7 +241,6 @@ int MPI_Comm_get_attr(MPI_Comm comm, int key, void* value, int* found) {
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
   int const code = PMPI_Comm_dup(comm, copy);
-  if (is("G_01")) (void)PMPI_Comm_delete_attr(*copy, MPIX_RMA_KEY_ORDERING);
   if (is("G_01")) (void)PMPI_Comm_delete_attr(*copy, MPIX_RMA_KEY_ACCUMULATE_OP);
   return code;
 }
