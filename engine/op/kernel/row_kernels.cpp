@@ -248,7 +248,10 @@ inline void update_elements(Rows const& rows, std::size_t row, std::size_t count
     MPIX_INDEPENDENT_ITERATIONS
     for (std::size_t i = begin; i < end; ++i) {
       T const old = target[i].value;
-      target[i].value = f(old, b[i].value, c[i].value);
+      // Copies: a function may take references, which must be aligned.
+      T const operand = b[i].value;
+      T const operand2 = c[i].value;
+      target[i].value = f(old, operand, operand2);
       if constexpr (fetch) result[i].value = old;
     }
   };
