@@ -39,7 +39,7 @@ void ompi_osc_mpix_report(mpix_engine_t *engine)
         return;
     }
     fprintf(file, "%u %d %d", (unsigned) OPAL_PROC_MY_NAME.vpid, atomic_load(&asked_for), atomic_load(&made));
-    for (int i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < sizeof(traffic.operations) / sizeof(traffic.operations[0]); ++i) {
         fprintf(file, " %" PRIu64, traffic.operations[i]);
     }
     fprintf(file, "\n");

@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<char const*, 4> paths{"direct", "cross-memory", "network", "message"};
+/// In the order of enum mpix_engine_path.
+constexpr std::array<char const*, 5> paths{"direct", "cross-memory", "network", "ring", "message"};
 
 /// The destructor removes the directory with its files.
 class TemporaryDirectory {

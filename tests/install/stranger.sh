@@ -144,6 +144,8 @@ done
 expect 'windows of osc/mpix' mpix-rma check "$dir/windows"
 mpix-rma check "$mpirun" --oversubscribe -np 1 "$dir/windows" > "$dir/log" 2>&1 < /dev/null || { cat "$dir/log"; fail "mpix-rma check"; }
 grep -Eq '^mpix-rma: +0 +1 +1 ' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check does not count the window"; }
+grep -Eq 'network +ring +message$' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check does not name the protocols"; }
+grep -Eq '^mpix-rma: +0 +1 +1( +[0-9]+){5}$' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check does not count each protocol"; }
 ! OMPI_MCA_osc_mpix_windows=none mpix-rma check "$mpirun" -np 1 "$dir/windows" > "$dir/log" 2>&1 < /dev/null || fail "check is satisfied"
 grep -q 'left to other components' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check does not see windows of others"; }
 ! OMPI_MCA_osc=rdma,pt2pt PATH=$PATH mpix-rma ps $$ > "$dir/log" 2>&1 || fail "mpix-rma ps finds an engine in a shell"
