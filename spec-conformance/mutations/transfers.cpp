@@ -36,6 +36,24 @@ int issue_torn(Transfer transfer) {
   return issue_in_halves(transfer);
 }
 
+/// Every second int of the target, half of them at a time.
+int issue_strided_in_halves(Transfer transfer) {
+  int const half = static_cast<int>(transfer.origin_count) / 2;
+  MPI_Datatype strided = MPI_DATATYPE_NULL;
+  PMPI_Type_vector(half, 1, 2, MPI_INT, &strided);
+  PMPI_Type_commit(&strided);
+  transfer.drop(MPIX_RMA_ATTR_ATOMICITY);
+  transfer.origin_count = half;
+  transfer.target_type = strided;
+  int code = transfer.issue();
+  ::usleep(100);
+  transfer.origin = static_cast<int*>(transfer.origin) + half;
+  transfer.target = static_cast<int*>(transfer.target) + 2 * half;
+  if (code == MPI_SUCCESS) code = transfer.issue();
+  PMPI_Type_free(&strided);
+  return code;
+}
+
 bool is_derived(MPI_Datatype type) {
   int integers = 0, addresses = 0, types = 0, combiner = 0;
   PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
@@ -99,7 +117,8 @@ bool section_5_1_1(Transfer& t, int* code) {
   if (section_5_1_1_attributes(t, code)) return true;
   bool const waits = t.request != nullptr && t.attributes.set == 0;
   if (is("X511_03") && t.is_put() && waits) return *code = late().keep(t), true;
-  if (is("X511_08") && is_derived(t.target_type)) t.drop(MPIX_RMA_ATTR_ATOMICITY);
+  if (is("X511_08") && is_derived(t.target_type) && t.origin_count > 1)
+    return *code = issue_strided_in_halves(t), true;
   if (is("X511_09") && t.has(MPIX_RMA_ATTR_ATOMICITY) && t.is_of(MPI_BYTE)) {
     std::vector<char> const old(static_cast<char*>(t.origin), static_cast<char*>(t.origin) + t.origin_count);
     ::usleep(2000);
