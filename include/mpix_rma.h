@@ -2,8 +2,8 @@
  * MPIX_RMA: attribute-driven one-sided communication for MPI.
  *
  * A target is named by a communicator, a rank and a virtual address in that rank's process: there are no
- * windows and no epochs. By default a call is non-blocking, unordered, not atomic, and complete when the
- * origin buffer may be reused; attributes add guarantees, per call, per request object or per communicator,
+ * windows and no epochs. By default a call is non-blocking and unordered, and complete when the origin buffer may
+ * be reused; a transfer is not atomic, an rmw is atomic for each element. Attributes add guarantees, per call, per request object or per communicator,
  * and cost nothing unless set. Section numbers in the comments are those of the MPI3-RMA proposal of 2008.
  * docs/semantics.md defines completion and order on every path.
  *
@@ -16,17 +16,18 @@
  * before theirs; a concurrent call may or may not be covered. Operations that two threads issue concurrently
  * have no issue order. One thread at a time may use a request object.
  *
- * Errors: every function returns an MPI error code after invoking the error handler of the communicator
- * (MPI_COMM_WORLD's without a valid communicator argument) with it. A rejected call changes nothing. Each
+ * Errors: every function returns an MPI error code after invoking the error handler of its communicator
+ * or window (of MPI_COMM_WORLD if it has no valid one) with it. A rejected call changes nothing. Each
  * function lists the code's class, as from MPI_Error_class; the string from MPI_Error_string names the call
  * and the wrong argument with its value, or the rank and the memory of the operation. A code keeps its string
  * until the library has reported sixteen other errors of the class. If the handler aborts the job, the string
  * is also written to stderr, after the rank in MPI_COMM_WORLD.
  *
- * In addition, all functions return MPI_ERR_OTHER, after a line on stderr, before MPI_Init and after
- * MPI_Finalize (no handler is invoked then), and the transport class, after such a line, if Open MPI did not
- * start the library's component (docs/debugging.md). A collective call then returns the transport class at
- * all ranks. MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases.
+ * Before MPI_Init, after MPI_Finalize and in a child of fork() every function but MPIX_RMA_Get_version and
+ * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If Open MPI has not
+ * started the library's component (docs/debugging.md), every function but these two and MPIX_RMA_Error_class
+ * prints a line and returns the transport class, through the handler, a collective call at all ranks.
+ * MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases.
  */
 #ifndef MPIX_RMA_H
 #define MPIX_RMA_H

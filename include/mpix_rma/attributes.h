@@ -7,8 +7,8 @@ extern "C" {
 #endif
 
 /* Bits of MPIX_RMA_Attributes::set. */
-#define MPIX_RMA_ATTR_ATOMICITY UINT64_C(0x01) /**< does not interleave with other atomic operations */
-#define MPIX_RMA_ATTR_ORDERING UINT64_C(0x02)  /**< ordered against other such operations to the target */
+#define MPIX_RMA_ATTR_ATOMICITY UINT64_C(0x01) /**< indivisible among operations with this bit */
+#define MPIX_RMA_ATTR_ORDERING UINT64_C(0x02)  /**< after earlier operations with this bit */
 #define MPIX_RMA_ATTR_BLOCKING UINT64_C(0x04)  /**< returns when complete */
 #define MPIX_RMA_ATTR_REMOTE_COMPLETION UINT64_C(0x08)     /**< complete means in the target's memory */
 #define MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE UINT64_C(0x10) /**< origin memory is allocated or registered */
@@ -18,7 +18,10 @@ extern "C" {
 #define MPIX_RMA_ATTR_NOTIFY UINT64_C(0x100)          /**< notify_index is valid */
 
 /**
- * Attributes of one call. The structure can grow: further fields are appended, each with a bit of its own. A
+ * Attributes of one call. ATOMICITY makes the whole operation indivisible with respect to other operations with
+ * ATOMICITY; an rmw without it is not one of them. An operation with ORDERING takes effect after the earlier ones
+ * of this process with ORDERING to the same target; but a GET may be performed before an earlier PUT or
+ * ACCUMULATE that it does not overlap (MPIX_RMA_Fence orders these, too). The structure can grow: further fields are appended, each with a bit of its own. A
  * field is read only when its bit is set, and no field that the calling program does not know has its bit set. A
  * bit that the library does not know is MPI_ERR_ARG.
  */

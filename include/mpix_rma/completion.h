@@ -10,14 +10,16 @@ extern "C" {
  * Waits until every operation that this process issued before through *communicator to `target_rank` is
  * complete at the target (5.2).
  *
- * @param communicator  address of the communicator; operations through others are not waited for
+ * @param communicator  address of the communicator; operations through others are not covered: the call may
+ *                      wait for them, and reports none of their errors
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
  * Local. On return the origin buffers are reusable, and the effects are in the target's memory, visible to
  * its loads and to every later operation of any process. Drives progress while waiting.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the first error of an operation that
- *         no request has reported: the operation had no request, or failed after its request was complete.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the error of an operation that no request
+ *         has reported: the operation had no request, or failed after its request was complete. Of several such
+ *         errors the call returns the first that it finds, and discards the others.
  */
 MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 
@@ -25,7 +27,7 @@ MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
  * Waits until the buffers of every operation that this process issued before through `communicator` to
  * `target_rank` may be reused. An addition to the proposal: what MPI_Win_flush_local is for windows.
  *
- * @param communicator  the communicator; operations through others are not waited for
+ * @param communicator  the communicator; operations through others are not covered
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
  * Local; drives progress while waiting. On return the origin buffers of PUT and ACCUMULATE may be changed, and
@@ -38,15 +40,17 @@ MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm communicator, int target_rank);
 
 /**
- * Begins MPIX_RMA_Complete, and MPIX_RMA_Complete_local, and returns a request that is complete when that call
- * would return. Additions to the proposal: they are for communicators what MPIX_Win_iflush is for windows.
+ * Begin what MPIX_RMA_Complete and MPIX_RMA_Complete_local do, without waiting. The request is complete when the
+ * corresponding call would return. Additions to the proposal: they are for communicators what MPIX_Win_iflush is
+ * for windows.
  *
  * @param communicator  the communicator; operations through others are not covered
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  * @param request       receives the request, for MPI_Wait, MPI_Test and similar calls
  *
- * Local; does not wait. Covers the operations issued before, and none that are issued later. A failure of one of
- * them that no request has reported is the request's of MPIX_RMA_Icomplete.
+ * Local; does not wait. Covers the operations issued before, and none that are issued later. The request
+ * of MPIX_RMA_Icomplete reports a failure that no other request has reported; that of MPIX_RMA_Icomplete_local
+ * reports none.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the transport
  *         class (the rank cannot be reached).
@@ -65,8 +69,8 @@ MPIX_RMA_API int MPIX_RMA_Icomplete_local(MPI_Comm communicator, int target_rank
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
  * Local; does not wait. A later operation by a faster protocol than an earlier one, or with MPIX_ALL_RANKS to
- * another rank, has to wait for it. Covers
- * earlier operations of other threads if the program has synchronised with them.
+ * another rank, has to wait for it. The later operations are those through any communicator. Covers earlier
+ * operations of other threads if the program has synchronised with them.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class (the rank cannot be reached).
  */

@@ -13,8 +13,8 @@ extern "C" {
  * @param info          MPI_INFO_NULL, or an info object with any of the keys mpi_minimum_memory_alignment:
  *                      bytes, a power of two, at most 1 GiB; mpix_huge_pages: "true" for huge pages if the
  *                      system has them; mpix_lazy_memory: "true" for pages that are allocated at first touch;
- *                      mpix_same_address: "true" for the same base at all ranks, with one value at all
- *                      ranks. Other keys are ignored
+ *                      mpix_same_address: "true" for the same base at all ranks; the value must be the
+ *                      same at all ranks. Other keys are ignored
  * @param communicator  the communicator
  * @param base          receives the caller's own base address; may be NULL if `bases` is not
  * @param bases         array of communicator-size pointers: receives every rank's base address; may be NULL if
@@ -22,8 +22,9 @@ extern "C" {
  *
  * Collective. Memory is aligned to 64 bytes, from 256 KiB on to a page. Its content is undefined. From 256
  * KiB on this call allocates the pages: if the machine or the cgroup lacks memory, the call fails with
- * MPI_ERR_NO_MEM instead of the process being killed at first touch. A 32nd of the total, at most 1 GiB, is
- * left free. Memory allocated with mpix_lazy_memory is not counted.
+ * MPI_ERR_NO_MEM instead of the process being killed at first touch. 1/32 of the memory of the machine or
+ * cgroup, at least 16 MiB and at most 1 GiB, is left free. Memory allocated with mpix_lazy_memory is not
+ * counted.
  *
  * With mpix_same_address the memory of all ranks has one base, a multiple of 2 MiB above the MCA parameter
  * osc_mpix_same_address_base; only ranks whose size is 0 have a null pointer. A pointer into the memory is
@@ -45,8 +46,8 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
  *
  * Collective. On return no process accesses the memory any more.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (not such memory, as MPIX_RMA_Allocate_local's); the address or transport class of a
- *         failed operation that was not reported before: the memory is freed nevertheless. The same on all
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (`base` is not from MPIX_RMA_Allocate); the address or transport
+ *         class of a failed operation that was not reported before: the memory is freed nevertheless. The same on all
  *         ranks.
  */
 MPIX_RMA_API int MPIX_RMA_Free(void *base, MPI_Comm communicator);
@@ -71,7 +72,7 @@ MPIX_RMA_API int MPIX_RMA_Allocate_local(MPI_Aint size, MPI_Info info, void **ba
  *
  * Local; on return no process accesses the memory any more. Registrations in it have ended too.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG (not such memory, as MPIX_RMA_Allocate's).
+ * @return MPI_SUCCESS; MPI_ERR_ARG (`base` is not from MPIX_RMA_Allocate_local).
  */
 MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
 

@@ -131,7 +131,7 @@ MPIX_RMA_API int MPIX_Rma_request_get_attr(MPIX_Rma_request *request, int comm_k
 /**
  * Waits until the operation of a request is complete (5.3).
  *
- * @param request  a request; null and inactive ones are complete
+ * @param request  a request; MPIX_RMA_REQUEST_NULL and inactive objects count as complete
  *
  * Local; drives progress. An object without attributes is freed and the handle set to
  * MPIX_RMA_REQUEST_NULL; one with attributes becomes inactive.
@@ -144,7 +144,7 @@ MPIX_RMA_API int MPIX_Rma_request_wait(MPIX_Rma_request *request);
 /**
  * Tests whether the operation of a request is complete; if so, acts as MPIX_Rma_request_wait (5.3).
  *
- * @param request  a request; null and inactive ones are complete
+ * @param request  a request; MPIX_RMA_REQUEST_NULL and inactive objects count as complete
  * @param flag     receives 1 when complete, else 0
  *
  * Local; drives progress once.

@@ -51,13 +51,14 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  *                      operands
  * @param target_rank   as for MPIX_RMA_xfer
  * @param target_disp   address of the first element in the target process, as from MPI_Get_address there. A
- *                      multiple of the element's size
+ *                      multiple of the largest power of two that divides the element's data size, at most 8
  * @param request       as for MPIX_RMA_xfer
  * @param communicator  as for MPIX_RMA_xfer
  * @param rmw_attr_val  as for MPIX_RMA_xfer; the accumulate attributes are ignored
  *
  * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may be
- * reused. Target elements must not be accessed by other means meanwhile (5.2.1). Integers, logicals and bytes
+ * reused. From the call until remote completion only rmws, and ACCUMULATEs with ATOMICITY, may access the target
+ * elements: no PUT, GET, load or store (5.2.1). Integers, logicals and bytes
  * of all sizes are atomic with respect to each other where they overlap; likewise the other types among
  * themselves.
  *

@@ -44,8 +44,9 @@ MPIX_RMA_API int MPIX_Win_order_all(MPI_Win win);
  * @param request  receives the request, for MPI_Wait, MPI_Test and their like
  *
  * The request completes when all operations that any thread issued to the target before the call are complete
- * there; it does not cover later operations. The request reports a failed operation. Synchronisation calls,
- * also at the end of the epoch, need not wait for the request; MPI_Win_free does.
+ * there; it does not cover later operations. The request reports a failed operation. The program
+ * need not wait for the request before a synchronisation call or MPI_Win_free, which returns when the request is
+ * complete.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not
  * locked); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
@@ -124,8 +125,8 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 /* Attribute keys of windows, for MPI_Win_get_attr. Each is a call of MPIX_RMA_Keyval: valid from MPI_Init to
  * MPI_Finalize. All windows of this library have them. Like predefined attributes they are addresses: of an int,
  * the suggested number of notification counters; of an int, the maximum number of counters of a process; of an
- * MPI_Count, the maximum value of a counter. A window without notification has zeros. The info key
- * mpi_assert_max_num_notify at window creation sets the first two. */
+ * MPI_Count, the maximum value of a counter. A window from MPIX_Win_connect has zeros; any other has 512
+ * and INT_MAX for the first two, unless the info key mpi_assert_max_num_notify at window creation sets both. */
 #define MPIX_WIN_NOTIFICATION_NUM_SB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_SB")
 #define MPIX_WIN_NOTIFICATION_NUM_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_UB")
 #define MPIX_WIN_NOTIFICATION_VALUE_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_VALUE_UB")
@@ -221,7 +222,7 @@ MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, M
  *
  * @return as MPI_Put; MPI_ERR_RMA_SYNC also in other epochs; the class MPIX_RMA_ERR_NOTIFICATION (the target has
  *         no such counter);
- *         MPI_ERR_UNSUPPORTED_OPERATION (memory at a memory server).
+ *         MPI_ERR_UNSUPPORTED_OPERATION (a window from MPIX_Win_connect).
  */
 MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
                                  int target_rank, MPI_Aint target_disp, int target_count,

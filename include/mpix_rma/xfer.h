@@ -22,7 +22,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param origin_count     elements of origin_datatype, not negative
  * @param origin_datatype  committed datatype
  * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this process
- *                         included; MPI_PROC_NULL: the call does nothing
+ *                         included; MPI_PROC_NULL: nothing is transferred, no counter is
+ *                         incremented, and a request is complete
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
  *                         registered, or any other memory that the target may read (GET), write (PUT), or
  *                         read and write (ACCUMULATE)
@@ -39,16 +40,24 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *                         with the attributes of the communicator. For an attribute with a value the call
  *                         takes precedence
  *
- * Local; returns without waiting unless MPIX_RMA_ATTR_BLOCKING is set. Complete means that the origin
- * buffer may be reused (PUT, ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION,
- * that the target's memory holds the result. The target takes no action.
+ * Local; does not wait for the completion of the operation unless MPIX_RMA_ATTR_BLOCKING is set. It may wait
+ * for earlier operations of this process: with ORDERING or after a Fence, if they use another protocol, and when
+ * too much is in flight to the target. An operation with ATOMICITY may wait for locks. No wait depends on a call
+ * by the application at the target. Complete means that the origin buffer may be reused (PUT, ACCUMULATE) or
+ * holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION, that the target's memory holds the result. The
+ * target takes no action.
+ *
+ * With MPIX_RMA_ATTR_BLOCKING the request is complete on return. If the call returns an error, there is no
+ * request: *request is unchanged. Without data the addresses may be null, and MPIX_RMA_ATTR_NOTIFY still
+ * increments the counter. With data, a null address is an error for a datatype without gaps; for others it is
+ * MPI_BOTTOM.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
  *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or more elements than memory can hold);
- *         MPI_ERR_TYPE (not committed, or the two sides do not match); MPI_ERR_RANK; MPI_ERR_REQUEST (a
- *         request object that is in use); MPI_ERR_BUFFER (null origin; also unmapped memory at origin_addr, which
- *         is detected only for a PUT or GET whose target memory is on the same host and not allocated by the
- *         library; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target, unknown attribute,
+ *         MPI_ERR_TYPE (not committed, or the two sides do not match); MPI_ERR_RANK; MPI_ERR_BUFFER
+ *         (null origin; also unmapped memory at origin_addr, which is detected only for a PUT or GET whose target
+ *         memory is on the same host and not allocated by the library, and by some protocols for contiguous
+ *         origins only; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target, unknown attribute,
  *         notification index out of range); the address class (the target memory is not mapped, or not
  *         readable or writable as above, or extends beyond its allocation; or origin_addr is device memory
  *         of CUDA or ROCm) and the transport class of MPIX_RMA_Error_class, and MPI_ERR_NO_MEM; these three
@@ -65,7 +74,7 @@ MPIX_RMA_API int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count or
 
 /**
  * MPIX_RMA_xfer without attributes on the call (5.3, second form): attributes come from the request object
- * and the communicator. MPIX_RMA_xfer in C++.
+ * and the communicator. mpix_rma.hpp declares it for C++ as MPIX_RMA_xfer.
  *
  * @param op               as for MPIX_RMA_xfer
  * @param origin_addr      as for MPIX_RMA_xfer
@@ -82,7 +91,7 @@ MPIX_RMA_API int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count or
  *
  * Local; otherwise as MPIX_RMA_xfer.
  *
- * @return as MPIX_RMA_xfer.
+ * @return as MPIX_RMA_xfer; MPI_ERR_REQUEST (a request object that is in use).
  */
 MPIX_RMA_API int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void *origin_addr, int origin_count,
                                    MPI_Datatype origin_datatype, int target_rank, void *target_addr,
