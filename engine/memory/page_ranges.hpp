@@ -15,7 +15,7 @@ class PageRanges {
     bool operator==(Range const&) const = default;
   };
 
-  /// `range` is apart from all that is there.
+  /// `range` must not overlap a stored range.
   void add(Range range);
   /// Removes `range`. Returns the parts of it that were not contained, in ascending order.
   std::vector<Range> remove(Range range);

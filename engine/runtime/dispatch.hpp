@@ -30,7 +30,8 @@ enum class Stage : std::uint8_t {
 struct Protocol {
   Path path;
   Stage stage;
-  /// Whether the protocol can execute the operation now. Without effects, but for a mapping.
+  /// Whether the protocol can execute the operation now, while messages to the target may be in flight.
+  /// Asked only before a wait for such messages; issue() checks by itself. Without effects, but for a mapping.
   bool (*suits)(Dispatch&);
   /// Executes or starts the operation. Returns nullopt if the protocol cannot: then nothing is done, or only
   /// what is missing from Dispatch::left(), if that is not empty.
