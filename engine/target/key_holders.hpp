@@ -20,7 +20,7 @@ class KeyHolders {
     if (found->second.is_unused()) holders_.erase(found);
   }
 
-  /// What becomes of the keys that an ended process knew.
+  /// The use of the keys that an ended process knew: none, or find_left() returns them.
   enum class Left { forgotten, kept };
   /// The process has ended. If its keys are `kept`, find_left() returns them, because it may have copied
   /// them.

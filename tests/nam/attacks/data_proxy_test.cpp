@@ -51,7 +51,7 @@ namespace {
 
 enum class Act { repeat, repeat_later, change };
 
-/// What UCX sends in one direction: the number that begins a connection, then messages of a header and a
+/// The bytes that UCX sends in one direction: the number that begins a connection, then messages of a header and a
 /// body.
 class UcxStream {
  public:

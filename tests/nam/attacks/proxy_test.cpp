@@ -23,7 +23,7 @@ constexpr std::array acts{Act::repeat,        Act::repeat_later, Act::leave_out,
 
 using Record = std::vector<char>;
 
-/// What was sent in one direction, divided: the handshake, the header of the stream, records.
+/// The bytes of one direction, divided: the handshake, the header of the stream, records.
 class Direction {
  public:
   void add(std::vector<char> const& bytes) { input_.insert(input_.end(), bytes.begin(), bytes.end()); }
