@@ -273,20 +273,6 @@ TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
   }
 }
 
-TEST_F(G, G_15_nothing_goes_to_proc_null) {
-  long value = 1;
-  MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(
-      MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, MPI_PROC_NULL, nullptr, 1, MPI_LONG, &request, &world),
-      MPI_SUCCESS);
-  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
-  MPIX_Rma_request own_type = MPIX_RMA_REQUEST_NULL;
-  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, nullptr, MPI_PROC_NULL, 0, &own_type, &world),
-            MPI_SUCCESS);
-  EXPECT_EQ(MPIX_Rma_request_wait(&own_type), MPI_SUCCESS);
-  EXPECT_EQ(value, 1);
-}
-
 TEST_F(G, G_16_threads_issue_and_complete_at_once) {
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);

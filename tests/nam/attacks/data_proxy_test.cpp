@@ -51,8 +51,8 @@ namespace {
 
 enum class Act { repeat, repeat_later, change };
 
-/// The bytes that UCX sends in one direction: the number that begins a connection, then messages of a header and a
-/// body.
+/// The bytes that UCX sends in one direction: the number that begins a connection, then messages of a header
+/// and a body.
 class UcxStream {
  public:
   explicit UcxStream(std::size_t beginning) : beginning_(beginning) {}
