@@ -64,8 +64,10 @@ Window::~Window() {
     release_memory(target);
     delete &target;
   });
-  PMPI_Group_free(&members_);
-  if (origins_ != MPI_COMM_NULL) PMPI_Comm_free(&origins_);
+  int finalized = 0;  // MPI_Finalize deletes windows that the program has left, and permits no calls then
+  PMPI_Finalized(&finalized);
+  if (finalized == 0) PMPI_Group_free(&members_);
+  if (finalized == 0 && origins_ != MPI_COMM_NULL) PMPI_Comm_free(&origins_);
 }
 
 Target* Window::make_target(int rank) {
