@@ -99,7 +99,7 @@ TEST_F(Places, OwnersLeavePlacesToOtherUsers) {
   EXPECT_EQ(refusal([&] { admit("user 1", Standing::owner); }), ErrorCode::quota);
   for (std::size_t i = 0; i < 16; ++i) admit("user 2", Standing::owner);
   EXPECT_TRUE(has(oldest));
-  // From here on the user with the most loses the oldest connections.
+  // All places are taken: the user with the most loses the oldest connections.
   for (std::size_t i = 0; i < 8; ++i) admit("user 2", Standing::owner);
   EXPECT_FALSE(has(oldest) || has(oldest + 7));
   EXPECT_TRUE(has(oldest + 8));
