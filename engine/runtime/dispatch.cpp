@@ -16,8 +16,8 @@ constexpr std::array protocols{
     Protocol{Path::direct, Stage::at_once, &direct::suits, &direct::issue},
     Protocol{Path::ring, Stage::at_once, &ring::suits, &ring::issue},
     Protocol{Path::cross_memory, Stage::at_once, &cross_memory::suits, &cross_memory::issue},
-    Protocol{Path::network, Stage::in_stream, &network::suits, &network::issue},
-    Protocol{Path::message, Stage::in_stream, &message::suits, &message::issue},
+    Protocol{Path::network, Stage::in_stream, nullptr, &network::issue},
+    Protocol{Path::message, Stage::in_stream, nullptr, &message::issue},
 };
 static_assert(protocols.size() == path_count);
 
@@ -138,7 +138,8 @@ std::optional<Issued> Dispatch::execute_left() {
   RmaOp awaited = named_rest.operation();
   BlockingCompletion end;
   awaited.completion = &end;
-  awaited.guarantees = awaited.guarantees | Guarantee::remote_completion;
+  // A part is done: what is left must not be refused, because the caller would repeat the whole.
+  awaited.guarantees = without(awaited.guarantees, Guarantee::no_lock_wait) | Guarantee::remote_completion;
   Issued const issued = Dispatch(engine_, peer_, awaited).issue_in_stream();
   if (failed(issued.status) || issued.complete) return Issued{issued.status, true, 0};
   engine_.wait_until(peer_, [&] { return end.has_come.load(std::memory_order_acquire); });

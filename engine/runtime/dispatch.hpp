@@ -30,8 +30,9 @@ enum class Stage : std::uint8_t {
 struct Protocol {
   Path path;
   Stage stage;
-  /// Whether the protocol can execute the operation now, while messages to the target may be in flight.
-  /// Asked only before a wait for such messages; issue() checks by itself. Without effects, but for a mapping.
+  /// Of Stage::at_once, else null: whether the protocol can execute the operation now, while messages to the
+  /// target may be in flight. Asked only before a wait for such messages; issue() checks by itself. Without
+  /// effects, but for a mapping.
   bool (*suits)(Dispatch&);
   /// Executes or starts the operation. Returns nullopt if the protocol cannot: then nothing is done, or only
   /// what is missing from Dispatch::left(), if that is not empty.
@@ -56,11 +57,9 @@ bool permits(Dispatch& dispatch) noexcept;
 std::optional<Issued> transfer(Dispatch& dispatch);
 }  // namespace cross_memory
 namespace network {
-bool suits(Dispatch& dispatch);
 std::optional<Issued> issue(Dispatch& dispatch);
 }  // namespace network
 namespace message {
-bool suits(Dispatch& dispatch);
 std::optional<Issued> issue(Dispatch& dispatch);
 /// Executes the operation part by part, in messages that overtake all others: for an operation for which this
 /// process holds the target's stripes.

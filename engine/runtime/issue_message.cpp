@@ -5,8 +5,6 @@
 
 namespace mpixrma::engine {
 
-bool message::suits(Dispatch&) { return true; }
-
 std::optional<Issued> message::issue(Dispatch& dispatch) {
   Channel& channel = dispatch.channel();
   std::uint64_t const messages = channel.message_protocol.messages();

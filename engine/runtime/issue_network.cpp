@@ -44,15 +44,15 @@ std::optional<Issued> issue_at_exposure(Dispatch& dispatch) {
   return issue_at_address(dispatch, resolved);
 }
 
-}  // namespace
-
-bool network::suits(Dispatch& dispatch) {
+bool is_suitable(Dispatch const& dispatch) {
   return dispatch.network_is_usable() && !dispatch.named().is_update() &&
          NetworkProtocol::suits(dispatch.named());
 }
 
+}  // namespace
+
 std::optional<Issued> network::issue(Dispatch& dispatch) {
-  if (!suits(dispatch)) return std::nullopt;
+  if (!is_suitable(dispatch)) return std::nullopt;
   bool const named = dispatch.named().exposed.target != ExposureId::none;
   auto const issued = named ? issue_at_exposure(dispatch) : issue_at_address(dispatch, dispatch.named());
   if (!issued) return std::nullopt;
