@@ -16,9 +16,11 @@ bool Engine::finished(Peer& peer, std::uint64_t sequence) {
   return channel_of(peer).message_protocol.await(peer, sequence);
 }
 
+/// The mark is read once in each round: another thread may begin a joint fence at any time, whose mark is no
+/// position in the stream.
 void Engine::wait_for_held_stores(Peer& peer) {
-  while (peer.stores_held_by() == Peer::held_jointly) wait_for_joint_fence(nullptr);
-  std::uint64_t const held = peer.stores_held_by();
+  std::uint64_t held = peer.stores_held_by();
+  for (; held == Peer::held_jointly; held = peer.stores_held_by()) wait_for_joint_fence(nullptr);
   if (held == 0 || peer.is_lost()) return;
   wait_until(peer, [&] { return finished(peer, held); });
   peer.allow_stores(held);

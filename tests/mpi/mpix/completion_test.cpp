@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <numeric>
 #include <thread>
 #include <vector>
 
+#include "tests/support/at_length.hpp"
 #include "tests/support/mpix_fixture.hpp"
+#include "tests/support/pinning.hpp"
 
 namespace mpixrma::test {
 namespace {
@@ -114,6 +117,40 @@ TEST_F(Completions, CoverCallsOfOtherThreadsThatHappenBefore) {
       MPI_Barrier(world);
     }
   }
+}
+
+/// A fence of all ranks by one thread while another one waits for an earlier such fence: the operations of
+/// both continue.
+TEST_F(Completions, ThreadsFenceAllRanksAtOnce) {
+  constexpr int threads = 3;
+  long const rounds = 20000 / shortened(20);
+  auto const place = [](int thread) { return 64L * thread; };
+  {
+    std::vector<std::jthread> origins;
+    for (int thread = 0; thread < threads; ++thread) {
+      origins.emplace_back([&, thread] {
+        Pinned const pinned(thread);
+        std::vector<long> values(rounds);
+        std::iota(values.begin(), values.end(), 1);
+        for (long& value : values) {
+          for (int kind = Memory::kinds; kind-- > 0;) {
+            ASSERT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next(), there(kind) + place(thread)),
+                      MPI_SUCCESS);
+            ASSERT_EQ(MPIX_RMA_Fence(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+          }
+        }
+        ASSERT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+      });
+    }
+  }
+  MPI_Barrier(world);
+  for (int thread = 0; thread < threads; ++thread) {
+    for (int kind = 0; kind < Memory::kinds; ++kind) {
+      auto const* const own = reinterpret_cast<long const*>(memory_.own(kind) + place(thread));
+      EXPECT_EQ(*own, rounds) << "kind " << kind << ", thread " << thread;
+    }
+  }
+  MPI_Barrier(world);
 }
 
 TEST_F(Completions, ReportFailures) {
