@@ -22,27 +22,27 @@ int Window::allocate(std::size_t bytes, void** base) {
 /// Allocates the counters and the lock that other processes use for synchronisation.
 int Window::make_control(RankEntry& mine) {
   void* control = nullptr;
-  if (int const error = class_of(engine_.allocate(layout_.bytes(), &control)); error != MPI_SUCCESS)
+  if (int const error = class_of(engine_.allocate(control_.layout.bytes(), &control)); error != MPI_SUCCESS)
     return error;
-  std::memset(control, 0, layout_.bytes());
-  control_ = static_cast<std::byte*>(control);
+  std::memset(control, 0, control_.layout.bytes());
+  control_.base = static_cast<std::byte*>(control);
   if (int const error =
-          class_of(engine_.expose(control, layout_.bytes(), engine::Rights::all, &mine.control));
+          class_of(engine_.expose(control, control_.layout.bytes(), engine::Rights::all, &mine.control));
       error != MPI_SUCCESS)
     return error;
   if (mine.kind != MemoryKind::host) mine.lock = NamWindow::mapped_before();
   if (hints_.no_locks() || mine.kind != MemoryKind::host) return MPI_SUCCESS;
-  int const error = class_of(engine_.create_locks(1, &lock_id_));
-  has_lock_ = error == MPI_SUCCESS;
-  mine.lock = lock_id_;
+  int const error = class_of(engine_.create_locks(1, &own_lock_.id));
+  own_lock_.exists = error == MPI_SUCCESS;
+  mine.lock = own_lock_.id;
   return error;
 }
 
 int Window::expose(void* base, std::size_t bytes, RankEntry& mine) {
-  own_base_ = static_cast<std::byte*>(base);
+  memory_.base = static_cast<std::byte*>(base);
   if (bytes == 0) return MPI_SUCCESS;
-  engine::Status const status = engine_.expose(base, bytes, engine::Rights::all, &exposure_);
-  mine.exposure = exposure_;
+  engine::Status const status = engine_.expose(base, bytes, engine::Rights::all, &memory_.exposure);
+  mine.exposure = memory_.exposure;
   if (hints_.begins_with_elements()) engine_.update_by_elements(base, bytes);
   return status == engine::Status::bad_address ? MPI_ERR_BASE : class_of(status);
 }
@@ -51,14 +51,14 @@ int Window::expose(void* base, std::size_t bytes, RankEntry& mine) {
 bool Window::find_shared(MPI_Comm comm, mpix_window_memory const& memory, RankEntry& mine) {
   auto const found = SharedPlaces::find(memory.base, static_cast<std::size_t>(memory.size));
   if (!found || found->process == mine.process) return false;
-  for (int rank = 0; rank < size_; ++rank) {
+  for (int rank = 0; rank < processes_.size; ++rank) {
     std::uint64_t process = 0;
     if (mpix_host_operations()->process_of_rank(number_of(comm), rank, &process) != 0) return false;
     if (process != found->process) continue;
     mine.owner = rank;
     mine.exposure = found->exposure;
     mine.offset = found->offset;
-    own_base_ = static_cast<std::byte*>(memory.base);
+    memory_.base = static_cast<std::byte*>(memory.base);
     return true;
   }
   return false;
@@ -69,7 +69,7 @@ void Window::note_shared(Target const& target, void const* local) {
   if (target.memory == nullptr || target.exposure == engine::ExposureId::none || nam_ != nullptr) return;
   if (target.memory->process() == engine_.process()) return;
   std::lock_guard const held(creation_);
-  shared_.add(local, {target.memory->process(), target.exposure, target.offset, target.size});
+  memory_.aliases.add(local, {target.memory->process(), target.exposure, target.offset, target.size});
 }
 
 /// Allocates or exposes the memory of this process.
@@ -81,7 +81,7 @@ int Window::make_memory(MPI_Comm comm, mpix_window_memory& memory, RankEntry& mi
     memory.base = nullptr;
     if (bytes == 0) return MPI_SUCCESS;
     if (int const error = allocate(bytes, &memory.base); error != MPI_SUCCESS) return error;
-    allocated_ = memory.base;
+    memory_.allocated = memory.base;
   } else if (bytes != 0 && find_shared(comm, memory, mine)) {
     return MPI_SUCCESS;
   }
@@ -89,7 +89,7 @@ int Window::make_memory(MPI_Comm comm, mpix_window_memory& memory, RankEntry& mi
 }
 
 bool Window::shares_one_allocation() const noexcept {
-  return flavor_ == MPI_WIN_FLAVOR_SHARED && !hints_.noncontiguous();
+  return memory_.flavor == MPI_WIN_FLAVOR_SHARED && !hints_.noncontiguous();
 }
 
 /// Makes one allocation at rank 0 that contains the parts of all processes in rank order.
@@ -98,20 +98,20 @@ int Window::allocate_for_all(MPI_Comm comm, mpix_window_memory& memory) {
   std::size_t total = 0;
   for (RankEntry const& entry : table_) total += entry.size;
   void* base = nullptr;
-  if (rank_ == 0) {
+  if (processes_.rank == 0) {
     int made = allocate(std::max<std::size_t>(total, 1), &base);
-    allocated_ = base;
+    memory_.allocated = base;
     if (made == MPI_SUCCESS) made = expose(base, std::max<std::size_t>(total, 1), whole);
     whole.error_class = static_cast<std::int16_t>(made);
   }
   PMPI_Bcast(&whole, sizeof whole, MPI_BYTE, 0, comm);
   if (whole.error_class != MPI_SUCCESS) return whole.error_class;
   table_.place_in_one(whole.exposure);
-  Target* const own = target(rank_);
+  Target* const own = target(processes_.rank);
   engine::ExposedView view;
   if (own == nullptr || engine::failed(engine_.view(*own->memory, whole.exposure, &view)))
     return MPI_ERR_RMA_SHARED;
-  memory.base = view.local + table_[rank_].offset;
+  memory.base = view.local + table_[processes_.rank].offset;
   note_shared(*own, memory.base);
   return MPI_SUCCESS;
 }
@@ -147,7 +147,7 @@ bool Window::take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mi
     else
       *name = wanted;
   }
-  exposure_ = mine.exposure;
+  memory_.exposure = mine.exposure;
   // No process may use the ids before all processes have set them.
   PMPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_INT, MPI_MIN, comm);
   return taken != 0;
@@ -155,29 +155,29 @@ bool Window::take_names(MPI_Comm comm, engine::UnusedNames unused, RankEntry& mi
 
 /// Collective: fills the table. Returns the highest error class of all processes.
 int Window::gather(MPI_Comm comm, RankEntry& mine) {
-  if (size_ >= least_ranks) {
-    Comparison found = compare(comm, rank_, mine, engine_.unused_names());
+  if (processes_.size >= least_ranks) {
+    Comparison found = compare(comm, processes_.rank, mine, engine_.unused_names());
     if (found.error_class != MPI_SUCCESS) return found.error_class;
     if (found.is_pattern && (found.same_names || take_names(comm, found.unused, mine))) {
       found.pattern.first.control = mine.control;
       found.pattern.first.exposure = mine.exposure;
-      table_.follow(size_, found.pattern);
+      table_.follow(processes_.size, found.pattern);
       return MPI_SUCCESS;
     }
   }
-  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, table_.open(size_), sizeof mine, MPI_BYTE, comm);
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, table_.open(processes_.size), sizeof mine, MPI_BYTE, comm);
   int worst = MPI_SUCCESS;
   for (RankEntry const& entry : table_) worst = std::max<int>(worst, entry.error_class);
   return worst;
 }
 
 int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
-  flavor_ = memory.flavor;
+  memory_.flavor = memory.flavor;
   RankEntry mine;
-  if (flavor_ == MPI_WIN_FLAVOR_ALLOCATE) mine.kind = hints_.memory_kind();
+  if (memory_.flavor == MPI_WIN_FLAVOR_ALLOCATE) mine.kind = hints_.memory_kind();
   mine.process = engine_.process();
   mine.host = own_host();
-  mine.owner = rank_;
+  mine.owner = processes_.rank;
   mine.size = is_dynamic() ? 0 : static_cast<std::uint64_t>(memory.size);
   mine.disp_unit = memory.disp_unit;
   int made = make_control(mine);
@@ -188,7 +188,7 @@ int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
   int worst = gather(comm, mine);
   if (worst == MPI_SUCCESS) worst = check_kinds();
   if (worst == MPI_SUCCESS && mine.kind != MemoryKind::host) worst = allocate_at_server(comm);
-  if (worst == MPI_SUCCESS && flavor_ == MPI_WIN_FLAVOR_SHARED)
+  if (worst == MPI_SUCCESS && memory_.flavor == MPI_WIN_FLAVOR_SHARED)
     worst = agree_on_sharing(comm, shares_one_allocation() ? allocate_for_all(comm, memory) : MPI_SUCCESS);
   if (worst == MPI_SUCCESS) share_table();
   return worst;
@@ -196,14 +196,14 @@ int Window::open(MPI_Comm comm, mpix_window_memory& memory) {
 
 /// The first rank on each host stores the table for all ranks of the host.
 void Window::share_table() {
-  if (!table_.has_entries() || size_ < least_ranks) return;
+  if (!table_.has_entries() || processes_.size < least_ranks) return;
   auto const here = [host = own_host()](RankEntry const& entry) { return entry.host == host; };
   RankEntry const* const entries = table_.data();
-  auto const keeper = static_cast<int>(std::find_if(entries, entries + size_, here) - entries);
-  if (keeper == rank_) return keep_table();
+  auto const keeper = static_cast<int>(std::find_if(entries, entries + processes_.size, here) - entries);
+  if (keeper == processes_.rank) return keep_table();
   Target* const first = target(keeper);
   if (first == nullptr || first->control == nullptr) return;
-  auto const& told = *reinterpret_cast<Counter const*>(first->control + layout_.table());
+  auto const& told = *reinterpret_cast<Counter const*>(first->control + control_.layout.table());
   std::uint64_t address = 0;
   // Acquire: pairs with the release in keep_table(), for the entries.
   engine_.wait_until([&] { return (address = told.load(std::memory_order_acquire)) != 0; });
@@ -218,19 +218,19 @@ void Window::keep_table() {
   if (taken) {
     std::memcpy(base, table_.data(), table_.bytes());
     table_.move_to(static_cast<RankEntry const*>(base), true);
-    kept_table_ = base;
+    memory_.kept_table = base;
   }
   auto const address = taken ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
-  own_counter(layout_.table()).store(address, std::memory_order_release);
+  control_.counter(control_.layout.table()).store(address, std::memory_order_release);
 }
 
 void Window::give_up_memory() {
   for (auto const& [base, bytes] : cold_->attached)
     (void)engine_.detach(reinterpret_cast<void*>(base), bytes);
   cold_->attached.clear();
-  if (exposure_ != engine::ExposureId::none) (void)engine_.conceal(exposure_);
-  if (allocated_ != nullptr) (void)engine_.free(allocated_);
-  if (kept_table_ != nullptr) (void)engine_.free(kept_table_);
+  if (memory_.exposure != engine::ExposureId::none) (void)engine_.conceal(memory_.exposure);
+  if (memory_.allocated != nullptr) (void)engine_.free(memory_.allocated);
+  if (memory_.kept_table != nullptr) (void)engine_.free(memory_.kept_table);
 }
 
 int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) {
@@ -245,7 +245,7 @@ int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) 
     rank = found.rank();
   }
   Target* const asked = target(rank);
-  if (asked == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  if (asked == nullptr) return !processes_.contains(rank) ? MPI_ERR_RANK : MPI_ERR_OTHER;
   engine::ExposedView const& view = asked->view;
   void* there = view.local;
   // The direct path may be disabled although the memory is mapped.
@@ -253,9 +253,9 @@ int Window::shared_query(int rank, MPI_Aint* size, int* disp_unit, void** base) 
   if (there == nullptr && asked->exposure != engine::ExposureId::none &&
       !engine::failed(engine_.view(*asked->memory, asked->exposure, &mapped)))
     there = mapped.local + asked->offset;
-  if (there == nullptr && rank == rank_) there = own_base_;
+  if (there == nullptr && rank == processes_.rank) there = memory_.base;
   if (there != nullptr) note_shared(*asked, there);
-  shares_memory_.store(true, std::memory_order_relaxed);
+  memory_.is_shared.store(true, std::memory_order_relaxed);
   *size = there != nullptr ? static_cast<MPI_Aint>(asked->size) : 0;
   *disp_unit = table_[rank].disp_unit;
   *base = there;

@@ -121,24 +121,24 @@ int Window::allocate_at_server(MPI_Comm comm) {
         sizes, units,
         {persistent, hints_.durability(), hints_.mode(), hints_.stripe(), one_host, hints_.encrypt()});
   });
-  if (error != MPI_SUCCESS && rank_ == 0) release_nam();
+  if (error != MPI_SUCCESS && processes_.rank == 0) release_nam();
   return error;
 }
 
 /// The targets are the ranks of the processes that created the window; the processes of `comm` are not
 /// targets.
 int Window::connect(MPI_Comm comm) {
-  flavor_ = MPI_WIN_FLAVOR_ALLOCATE;
-  rank_ = MPI_PROC_NULL;
-  PMPI_Comm_dup(comm, &origins_);
+  memory_.flavor = MPI_WIN_FLAVOR_ALLOCATE;
+  processes_.rank = MPI_PROC_NULL;
+  PMPI_Comm_dup(comm, &processes_.origins);
   int const error = share_nam(comm, [this] {
     return NamWindow::connect(hints_.port_name(), {hints_.encrypt(), hints_.follow()});
   });
   if (error != MPI_SUCCESS) return error;
-  size_ = nam_->ranks();
-  targets_.open(size_);
-  RankEntry* const entries = table_.open(size_);
-  for (int rank = 0; rank < size_; ++rank) {
+  processes_.size = nam_->ranks();
+  targets_.open(processes_.size);
+  RankEntry* const entries = table_.open(processes_.size);
+  for (int rank = 0; rank < processes_.size; ++rank) {
     entries[rank].size = nam_->size(rank);
     entries[rank].disp_unit = nam_->disp_unit(rank);
   }
@@ -177,8 +177,7 @@ bool Window::has_nam_lock(Target& target) {
   std::string reason;
   bool taken = false;
   int error = outcome_of([&] { taken = queue.nam_wait->attempt(attempt, holds_others); }, &reason);
-  if (error != MPI_SUCCESS)
-    error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
+  if (error != MPI_SUCCESS) error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
   Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
   if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
     error = MPI_ERR_WIN;

@@ -2,7 +2,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "engine/base/backoff.hpp"
 #include "mpi-windows/state/window.hpp"
@@ -72,20 +71,21 @@ void Window::object(Target& target, std::size_t offset) {
 }
 
 void Window::synchronise() {
-  if (origins_ == MPI_COMM_NULL) return barrier();
-  PMPI_Barrier(origins_);
+  if (!processes_.is_connected()) return barrier();
+  PMPI_Barrier(processes_.origins);
 }
 
 /// A dissemination barrier: after round k a process knows that 2^(k+1) processes have arrived. tell(target,
 /// offset) raises the arrival counter of the successor; hear(arrivals) examines the local arrival counter.
 template <typename Tell, typename Hear>
 void Window::disseminate(Tell tell, Hear hear) {
-  ++barriers_;
+  ++control_.barriers;
   unsigned round = 0;
-  for (std::int64_t distance = 1; distance < size_; distance *= 2, ++round) {
-    if (Target* const next = target(successor(distance))) tell(*next, layout_.arrival(round));
-    Counter& arrivals = own_counter(layout_.arrival(round));
-    await([&] { return arrivals.load(std::memory_order_acquire) >= barriers_; });
+  for (std::int64_t distance = 1; distance < processes_.size; distance *= 2, ++round) {
+    if (Target* const next = target(processes_.successor(distance)))
+      tell(*next, control_.layout.arrival(round));
+    Counter& arrivals = control_.counter(control_.layout.arrival(round));
+    await([&] { return arrivals.load(std::memory_order_acquire) >= control_.barriers; });
     hear(arrivals);
   }
 }
@@ -113,70 +113,60 @@ bool Window::barrier_with(bool objection) {
 /// Resolves the successors before the last barrier: the process that stores the host's table may leave the
 /// barrier, and free the table, before others.
 void Window::find_successors() {
-  for (std::int64_t distance = 1; distance < size_; distance *= 2) (void)target(successor(distance));
+  for (std::int64_t distance = 1; distance < processes_.size; distance *= 2)
+    (void)target(processes_.successor(distance));
 }
 
 int Window::fence(int assertion) {
   {
-    Guard const guard(spin_);
-    Epoch const epoch = epoch_.load(std::memory_order_relaxed);
-    if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
+    Guard const guard(epoch_.lock);
+    if (exposure_epoch_.is_open || !epoch_.permits_fence()) return MPI_ERR_RMA_SYNC;
   }
   int const error = complete_opened();
   constexpr int neither = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
   if ((assertion & neither) != neither) synchronise();
-  fence_open_ = (assertion & MPI_MODE_NOSUCCEED) == 0;
+  epoch_.fence_open = (assertion & MPI_MODE_NOSUCCEED) == 0;
   return error;
 }
 
-/// Returns the ranks of a group whose members are all in the window.
-std::vector<int> Window::ranks_of(MPI_Group group) const {
-  int count = 0;
-  PMPI_Group_size(group, &count);
-  std::vector<int> numbers(static_cast<std::size_t>(count));
-  std::vector<int> ranks(numbers.size());
-  std::iota(numbers.begin(), numbers.end(), 0);
-  PMPI_Group_translate_ranks(group, count, numbers.data(), members_, ranks.data());
-  return ranks;
-}
-
 int Window::post(MPI_Group group, int assertion) {
-  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
-  std::vector<int> const origins = ranks_of(group);
+  if (processes_.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
+  std::vector<int> const origins = processes_.ranks_of(group);
   if (std::ranges::find(origins, MPI_UNDEFINED) != origins.end()) return MPI_ERR_GROUP;
   {
-    Guard const guard(spin_);
-    if (exposed_ || epoch_.load(std::memory_order_relaxed) == Epoch::fence) return MPI_ERR_RMA_SYNC;
-    exposed_ = true;
-    completions_due_ += origins.size();
+    Guard const guard(epoch_.lock);
+    if (exposure_epoch_.is_open || epoch_.is(Epoch::fence)) return MPI_ERR_RMA_SYNC;
+    exposure_epoch_.is_open = true;
+    exposure_epoch_.completions_due += origins.size();
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if ((assertion & MPI_MODE_NOCHECK) != 0) return MPI_SUCCESS;
   for (int const origin : origins) {
-    if (Target* const told = target(origin)) signal(*told, layout_.posted(rank_), engine::ElementType::uint8);
+    if (Target* const told = target(origin))
+      signal(*told, control_.layout.posted(processes_.rank), engine::ElementType::uint8);
   }
   return MPI_SUCCESS;
 }
 
 int Window::start(MPI_Group group, int assertion) {
-  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;
-  std::vector<int> targets = ranks_of(group);
+  if (processes_.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;
+  std::vector<int> targets = processes_.ranks_of(group);
   if (std::ranges::find(targets, MPI_UNDEFINED) != targets.end()) return MPI_ERR_GROUP;
   for (int const rank : targets) {
     if (target(rank) == nullptr) return MPI_ERR_OTHER;
   }
-  Guard const guard(spin_);
-  if (!may_begin()) return MPI_ERR_RMA_SYNC;
-  begin_epoch(Epoch::group);
-  unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
+  Guard const guard(epoch_.lock);
+  if (!epoch_.is_none()) return MPI_ERR_RMA_SYNC;
+  epoch_.begin(Epoch::group);
+  epoch_.unchecked = (assertion & MPI_MODE_NOCHECK) != 0;
   for (int const rank : targets) targets_.find(rank)->in_group = true;
-  group_ = std::move(targets);
+  epoch_.group = std::move(targets);
   return MPI_SUCCESS;
 }
 
 /// Whether the target has posted for this access epoch. Takes the post.
 bool Window::has_post(Target& target) noexcept {
-  auto const& posts = *reinterpret_cast<PostCounter*>(control_ + layout_.posted(target.rank));
+  auto const& posts = *reinterpret_cast<PostCounter*>(control_.base + control_.layout.posted(target.rank));
   if (posts.load(std::memory_order_acquire) == target.posts_seen) return false;
   ++target.posts_seen;
   return true;
@@ -195,7 +185,7 @@ int Window::tell_completed(Target& target) {
   int error = MPI_SUCCESS;
   if (sequence != 0 && follows) engine_.fence(*target.process, sequence);
   if (sequence != 0 && !follows) error = complete_messages(target);
-  signal(target, layout_.completed(), engine::ElementType::uint64);
+  signal(target, control_.layout.completed(), engine::ElementType::uint64);
   return error;
 }
 
@@ -208,7 +198,7 @@ bool Window::end_access(Target& target, int* error) {
     if (!is_drained(target)) return false;
     *error = first_of(*error, wait_for_queue(target));
   }
-  if (access == Access::closed && !unchecked_ && !has_post(target)) return false;
+  if (access == Access::closed && !epoch_.unchecked && !has_post(target)) return false;
   *error = first_of(*error, tell_completed(target));
   target.in_group = false;
   return true;
@@ -216,32 +206,32 @@ bool Window::end_access(Target& target, int* error) {
 
 /// Targets learn of the end in the order of their posts: a target may wait for it before another one posts.
 int Window::complete() {
-  if (epoch_.load(std::memory_order_relaxed) != Epoch::group) return MPI_ERR_RMA_SYNC;
+  if (!epoch_.is(Epoch::group)) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;
   await([&] {
     bool ended = true;
-    for (int const rank : group_) ended = end_access(*targets_.find(rank), &error) && ended;
+    for (int const rank : epoch_.group) ended = end_access(*targets_.find(rank), &error) && ended;
     return ended;
   });
   return first_of(error, complete_opened());
 }
 
 int Window::wait() {
-  if (!exposed_) return MPI_ERR_RMA_SYNC;
-  Counter const& completed = own_counter(layout_.completed());
-  await([&] { return completed.load(std::memory_order_acquire) >= completions_due_; });
-  exposed_ = false;
+  if (!exposure_epoch_.is_open) return MPI_ERR_RMA_SYNC;
+  Counter const& completed = control_.counter(control_.layout.completed());
+  await([&] { return completed.load(std::memory_order_acquire) >= exposure_epoch_.completions_due; });
+  exposure_epoch_.is_open = false;
   return MPI_SUCCESS;
 }
 
 int Window::test(int* flag) {
-  if (!exposed_) return MPI_ERR_RMA_SYNC;
-  Counter const& completed = own_counter(layout_.completed());
-  *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
+  if (!exposure_epoch_.is_open) return MPI_ERR_RMA_SYNC;
+  Counter const& completed = control_.counter(control_.layout.completed());
+  *flag = completed.load(std::memory_order_acquire) >= exposure_epoch_.completions_due ? 1 : 0;
   // Yield, because a program that tests in a loop may occupy the core that the origin needs.
   if (*flag == 0 && engine_.progress() == 0 && engine_.yields_when_idle()) sched_yield();
-  *flag = completed.load(std::memory_order_acquire) >= completions_due_ ? 1 : 0;
-  exposed_ = *flag == 0;
+  *flag = completed.load(std::memory_order_acquire) >= exposure_epoch_.completions_due ? 1 : 0;
+  exposure_epoch_.is_open = *flag == 0;
   return MPI_SUCCESS;
 }
 

@@ -11,10 +11,9 @@ namespace mpixrma::windows {
 /// Returns the target of a passive epoch. `*used` is nullptr if no operation of the epoch has accessed the
 /// target.
 int Window::find_passive(int rank, Target** used) const noexcept {
-  if (rank < 0 || rank >= size_) return MPI_ERR_RANK;
-  *used = used_target(rank);
-  bool const permitted =
-      *used != nullptr ? is_passive() : epoch_.load(std::memory_order_relaxed) == Epoch::lock_all;
+  if (!processes_.contains(rank)) return MPI_ERR_RANK;
+  *used = targets_.find_used(rank);
+  bool const permitted = *used != nullptr ? epoch_.is_passive() : epoch_.is(Epoch::lock_all);
   return permitted ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
 }
 
@@ -29,7 +28,7 @@ int Window::flush_any(int rank, Level level) {
 }
 
 int Window::flush_all(Level level) {
-  if (!is_passive()) return MPI_ERR_RMA_SYNC;
+  if (!epoch_.is_passive()) return MPI_ERR_RMA_SYNC;
   int const error = wait_for_queues();
   if (level == Level::remote) return first_of(error, complete_all());
   targets_.for_each([this](Target& target) { complete_locally(target); });
@@ -51,7 +50,7 @@ int Window::order(Target& target) {
   if (target.is_queued()) {
     return enqueue(target, queued([](Window& window, Target& opened, engine::Status access) {
                      int const error = engine::failed(access) ? MPI_SUCCESS : window.order_now(opened);
-                     window.settle();
+                     window.stores_.complete();
                      return error;
                    }));
   }
@@ -62,20 +61,20 @@ int Window::order(int rank) {
   Target* used = nullptr;
   int error = find_passive(rank, &used);
   if (error == MPI_SUCCESS && used != nullptr) error = order(*used);
-  settle();  // orders the earlier stores before later loads
+  stores_.complete();  // orders the earlier stores before later loads
   return error;
 }
 
 int Window::order_all() {
-  if (!is_passive()) return MPI_ERR_RMA_SYNC;
+  if (!epoch_.is_passive()) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;
   targets_.for_each([&](Target& target) { error = first_of(error, order(target)); });
-  settle();
+  stores_.complete();
   return error;
 }
 
 int Window::begin_flush_all() {
-  if (!is_passive()) return MPI_ERR_RMA_SYNC;
+  if (!epoch_.is_passive()) return MPI_ERR_RMA_SYNC;
   (void)serve_queues();
   targets_.for_each([this](Target& target) {
     for_each_part(target, [this](Target& part) {
@@ -91,7 +90,7 @@ int Window::begin_flush_all() {
 void Window::watch(Target& target, Level level, engine::JointCompletion& joint,
                    engine::Completion& completion) try {
   auto const begin = [=, &joint, &completion](Window& window, Target& opened, engine::Status access) {
-    if (level == Level::remote) window.settle();
+    if (level == Level::remote) window.stores_.complete();
     for_each_part(opened, [&](Target& part) {
       std::uint64_t const sequence = part.outstanding.get();
       if (engine::failed(access) || sequence == 0) return;
@@ -110,7 +109,7 @@ void Window::watch(Target& target, Level level, engine::JointCompletion& joint,
 
 /// Starts a wait for targets with outstanding messages or a queue.
 int Window::iflush(std::span<Target* const> targets, Level level, MPI_Request* request) {
-  if (level == Level::remote) settle();
+  if (level == Level::remote) stores_.complete();
   if (targets.empty()) {
     *request = completed_request();
     return MPI_SUCCESS;
@@ -148,7 +147,7 @@ int Window::iflush(int rank, Level level, MPI_Request* request) {
 }
 
 int Window::iflush_all(Level level, MPI_Request* request) {
-  if (!is_passive()) return MPI_ERR_RMA_SYNC;
+  if (!epoch_.is_passive()) return MPI_ERR_RMA_SYNC;
   std::vector<Target*> pending;
   targets_.for_each([&](Target& target) { add_outstanding(target, pending); });
   return iflush(pending, level, request);

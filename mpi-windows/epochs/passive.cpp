@@ -6,56 +6,18 @@
 
 namespace mpixrma::windows {
 
-/// Whether no epoch with operations is open.
-bool Window::may_begin() const noexcept { return epoch_.load(std::memory_order_relaxed) == Epoch::none; }
-
-/// Opens an epoch explicitly. Afterwards no operation can belong to the last fence.
-void Window::begin_epoch(Epoch epoch) noexcept {
-  epoch_.store(epoch, std::memory_order_relaxed);
-  fence_open_ = false;
-}
-
-/// Returns whether operations may access the target, and what must be done first.
-int Window::permit(Target const& target, Permission* permission) const noexcept {
-  *permission = Permission::yes;
-  switch (epoch_.load(std::memory_order_relaxed)) {
-    case Epoch::none: return fence_open_ ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
-    case Epoch::fence: return MPI_SUCCESS;
-    case Epoch::group:
-      if (!unchecked_) *permission = Permission::post;
-      return target.in_group ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
-    case Epoch::lock_all:
-      if (!unchecked_) *permission = Permission::lock;
-      return MPI_SUCCESS;
-    case Epoch::locks: break;  // the lock calls have opened their targets
-  }
-  return MPI_ERR_RMA_SYNC;
-}
-
-void Window::note_open(Target& target) {
-  target.place = opened_.size();
-  opened_.push_back(&target);
-}
-
-void Window::note_closed(Target& target) noexcept {
-  opened_.back()->place = target.place;
-  opened_[target.place] = opened_.back();
-  opened_.pop_back();
-  target.close();
-}
-
 /// Starts to open the target. Sets `*open` if it has been opened or queued.
 int Window::enter(Target& target, Permission* permission, bool* open) {
   for (;;) {
     {
-      Guard const guard(spin_);
+      Guard const guard(epoch_.lock);
       Access const access = target.access.load(std::memory_order_acquire);
       *open = access >= Access::queued;
       if (*open) return MPI_SUCCESS;
       if (access == Access::closed) {
-        if (int const error = permit(target, permission); error != MPI_SUCCESS) return error;
-        if (may_begin()) epoch_.store(Epoch::fence, std::memory_order_relaxed);
-        note_open(target);
+        if (int const error = epoch_.check_access(target, permission); error != MPI_SUCCESS) return error;
+        if (epoch_.is_none()) epoch_.kind.store(Epoch::fence, std::memory_order_relaxed);
+        epoch_.add(target);
         target.access.store(Access::opening, std::memory_order_relaxed);
         return MPI_SUCCESS;
       }
@@ -67,7 +29,8 @@ int Window::enter(Target& target, Permission* permission, bool* open) {
 /// The common case: the lock word is mapped and the lock is free.
 bool Window::try_lock(Target& target, engine::LockMode mode, Lock held) {
   if (target.lock_word == nullptr || target.process->is_lost()) return false;
-  if (target.lock_word->try_lock(holder_, mode).outcome != engine::SharedLock::Outcome::done) return false;
+  if (target.lock_word->try_lock(own_lock_.holder, mode).outcome != engine::SharedLock::Outcome::done)
+    return false;
   target.lock = held;
   return true;
 }
@@ -95,7 +58,7 @@ int Window::wait_for_lock(Target& target, engine::LockMode mode, bool with_next)
 /// Opens a target for the first operation of an epoch, or its queue.
 int Window::begin_access(int rank, Target** out) {
   Target* const made = target(rank);
-  if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  if (made == nullptr) return !processes_.contains(rank) ? MPI_ERR_RANK : MPI_ERR_OTHER;
   Permission permission = Permission::yes;
   bool open = false;
   *out = made;
@@ -113,8 +76,8 @@ int Window::begin_access(int rank, Target** out) {
     error = made->queue->refusal;
   }
   if (error != MPI_SUCCESS) {
-    Guard const guard(spin_);
-    note_closed(*made);
+    Guard const guard(epoch_.lock);
+    epoch_.remove(*made);
     return error;
   }
   // Counts as held from now on: later requests of the process describe it.
@@ -136,7 +99,7 @@ int Window::request_lock(Target& target, engine::LockMode mode, bool with_next, 
   }
   if (mode == engine::LockMode::shared) describe_held(target, &queue.request);
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  if (!threads_ && target.memory == target.process && engine_.has_settled_locks()) {
+  if (!stores_.has_threads() && target.memory == target.process && engine_.has_settled_locks()) {
     if (auto const issued = engine_.lock_in_stream(*target.process, queue.request, context_, with_next)) {
       if (engine::failed(issued->status)) return class_of(issued->status);
       target.outstanding.raise(issued->sequence);
@@ -204,7 +167,8 @@ bool Window::may_leave(Target const& target) const noexcept {
 int Window::give_back_lock(Target& target) {
   if (may_leave(target)) [[likely]] {
     // A full barrier: stores made under the lock precede the next holder's accesses.
-    auto const left = engine_.leave(*target.process, target.lock_id, *target.lock_word, holder_, context_);
+    auto const left =
+        engine_.leave(*target.process, target.lock_id, *target.lock_word, own_lock_.holder, context_);
     if (left) {
       target.lock = Lock::none;
       return engine::failed(left->status) ? class_of(left->status) : MPI_SUCCESS;
@@ -240,15 +204,15 @@ int Window::give_back_slowly(Target& target) {
 inline int Window::begin_lock(int type, int rank, int assertion) {
   if (hints_.no_locks()) return MPI_ERR_RMA_SYNC;
   Target* const made = target(rank);
-  if (made == nullptr) return rank < 0 || rank >= size_ ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  if (made == nullptr) return !processes_.contains(rank) ? MPI_ERR_RANK : MPI_ERR_OTHER;
   {
-    Guard const guard(spin_);
-    if (!may_begin() && locks_ == 0) return MPI_ERR_RMA_SYNC;
+    Guard const guard(epoch_.lock);
+    if (!epoch_.is_none() && epoch_.locks == 0) return MPI_ERR_RMA_SYNC;
     if (made->access.load(std::memory_order_relaxed) != Access::closed) return MPI_ERR_RMA_SYNC;
-    begin_epoch(Epoch::locks);
-    ++locks_;
+    epoch_.begin(Epoch::locks);
+    ++epoch_.locks;
     made->lock = Lock::unchecked;
-    note_open(*made);
+    epoch_.add(*made);
     made->access.store(Access::opening, std::memory_order_relaxed);
   }
   if ((assertion & MPI_MODE_NOCHECK) == 0) {
@@ -267,18 +231,17 @@ int Window::lock(int type, int rank, int assertion) {
 }
 
 void Window::leave_lock(Target& target) {
-  Guard const guard(spin_);
+  Guard const guard(epoch_.lock);
   target.lock = Lock::none;
-  note_closed(target);
-  if (--locks_ == 0) epoch_.store(Epoch::none, std::memory_order_relaxed);
+  epoch_.remove(target);
+  if (--epoch_.locks == 0) epoch_.kind.store(Epoch::none, std::memory_order_relaxed);
 }
 
 int Window::unlock(int rank) {
-  Target& recent = recent_target(rank);
+  Target& recent = targets_.recent(rank);
   bool const is_recent = recent.access.load(std::memory_order_relaxed) == Access::open;
-  Target* const locked = is_recent ? &recent : used_target(rank);
-  if (locked == nullptr || epoch_.load(std::memory_order_relaxed) != Epoch::locks)
-    return told(MPI_ERR_RMA_SYNC, "MPI_Win_unlock", rank);
+  Target* const locked = is_recent ? &recent : targets_.find_used(rank);
+  if (locked == nullptr || !epoch_.is(Epoch::locks)) return told(MPI_ERR_RMA_SYNC, "MPI_Win_unlock", rank);
   int error = is_recent ? MPI_SUCCESS : wait_for_queue(*locked);
   error = first_of(error, give_back_lock(*locked));
   int const completed = locked->outstanding.is_set() ? complete_messages(*locked) : MPI_SUCCESS;
@@ -289,19 +252,20 @@ int Window::unlock(int rank) {
 int Window::lock_all(int assertion) {
   if (hints_.no_locks()) return MPI_ERR_RMA_SYNC;
   {
-    Guard const guard(spin_);
-    if (!may_begin()) return MPI_ERR_RMA_SYNC;
-    begin_epoch(Epoch::lock_all);
-    unchecked_ = (assertion & MPI_MODE_NOCHECK) != 0;
+    Guard const guard(epoch_.lock);
+    if (!epoch_.is_none()) return MPI_ERR_RMA_SYNC;
+    epoch_.begin(Epoch::lock_all);
+    epoch_.unchecked = (assertion & MPI_MODE_NOCHECK) != 0;
   }
-  if (unchecked_) return MPI_SUCCESS;
+  if (epoch_.unchecked) return MPI_SUCCESS;
   engine_.settle_locks();
   // For memory that is reached by operations only, the first operation to each target acquires its lock.
-  bool const all = flavor_ == MPI_WIN_FLAVOR_SHARED || shares_memory_.load(std::memory_order_relaxed);
+  bool const all =
+      memory_.flavor == MPI_WIN_FLAVOR_SHARED || memory_.is_shared.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;
-  for (int rank = 0; rank < size_ && error == MPI_SUCCESS; ++rank) {
-    Target* const reached = all || rank == rank_ ? target(rank) : nullptr;
-    if (reached == nullptr || (rank != rank_ && reached->view.local == nullptr)) continue;
+  for (int rank = 0; rank < processes_.size && error == MPI_SUCCESS; ++rank) {
+    Target* const reached = all || rank == processes_.rank ? target(rank) : nullptr;
+    if (reached == nullptr || (rank != processes_.rank && reached->view.local == nullptr)) continue;
     Target* opened = nullptr;
     error = begin_access(rank, &opened);
     if (error == MPI_SUCCESS) error = wait_for_queue(*opened);
@@ -311,9 +275,9 @@ int Window::lock_all(int assertion) {
 }
 
 int Window::unlock_all() {
-  if (epoch_.load(std::memory_order_relaxed) != Epoch::lock_all) return MPI_ERR_RMA_SYNC;
+  if (!epoch_.is(Epoch::lock_all)) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;
-  for (Target* const opened : opened_) {
+  for (Target* const opened : epoch_.opened) {
     error = first_of(error, wait_for_queue(*opened));
     error = first_of(error, give_back_lock(*opened));
   }
@@ -321,25 +285,24 @@ int Window::unlock_all() {
 }
 
 void Window::end_epochs() {
-  Epoch const epoch = epoch_.load(std::memory_order_relaxed);
-  if (!exposed_ && (epoch == Epoch::none || epoch == Epoch::fence)) return;
+  if (!exposure_epoch_.is_open && epoch_.permits_fence()) return;
   engine::Log const log(verbose, engine_.process());
   log.write(engine::LogLevel::life, "window %u: MPI_Finalize frees it although %s", number(), epoch_text());
-  while (epoch_.load(std::memory_order_relaxed) == Epoch::locks) (void)unlock(opened_.back()->rank);
-  if (epoch == Epoch::lock_all) (void)unlock_all();
-  if (epoch == Epoch::group) {
+  while (epoch_.is(Epoch::locks)) (void)unlock(epoch_.opened.back()->rank);
+  if (epoch_.is(Epoch::lock_all)) (void)unlock_all();
+  if (epoch_.is(Epoch::group)) {
     abandon_queues();
     (void)complete_opened();
   }
-  exposed_ = false;
+  exposure_epoch_.is_open = false;
 }
 
 /// Completes the access epoch at all its targets.
 int Window::complete_opened() {
   std::vector<Target*> opened;
   {
-    Guard const guard(spin_);
-    opened.swap(opened_);
+    Guard const guard(epoch_.lock);
+    opened.swap(epoch_.opened);
   }
   int error = MPI_SUCCESS;
   for (Target* const target : opened) {
@@ -349,11 +312,11 @@ int Window::complete_opened() {
     target->close();
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  Guard const guard(spin_);
-  epoch_.store(Epoch::none, std::memory_order_relaxed);
-  if (opened_.empty()) {
+  Guard const guard(epoch_.lock);
+  epoch_.kind.store(Epoch::none, std::memory_order_relaxed);
+  if (epoch_.opened.empty()) {
     opened.clear();
-    opened_.swap(opened);  // keep its memory
+    epoch_.opened.swap(opened);  // keep its memory
   }
   return error;
 }

@@ -116,7 +116,7 @@ int Window::serve(Target& target) {
 
 int Window::issue_queued(Target& target) {
   TargetQueue& queue = *target.queue;
-  note_stores();
+  stores_.note();
   int issued = 0;
   std::unique_lock held(queues().lock);
   for (; !queue.calls.empty(); ++issued) {
@@ -195,7 +195,7 @@ int Window::wait_for_queues() {
 
 /// Refuses the queued calls of an epoch whose posts never arrive.
 void Window::abandon_queues() {
-  for (Target* const target : opened_) {
+  for (Target* const target : epoch_.opened) {
     if (!target->is_queued()) continue;
     target->queue->awaited = Awaited::nothing;
     target->queue->refused = engine::Status::unreachable;

@@ -209,7 +209,7 @@ class Outcome {
  public:
   Outcome(Window& window, MPI_Request* request)
       : joint_(request != nullptr
-                   ? open_joint_request(window.handle(), window.context(), window.joint_requests(), request)
+                   ? open_joint_request(window.handle(), window.context(), window.joint_requests_, request)
                    : nullptr) {}
   ~Outcome() {
     if (joint_ != nullptr) joint_->close();

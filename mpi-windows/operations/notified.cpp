@@ -7,12 +7,12 @@
 namespace mpixrma::windows {
 
 void Window::give_up_counters() {
-  if (own_counters_ == nullptr) return;
+  if (counters_.base == nullptr) return;
   engine_.progress();  // completes requests whose threshold is reached, before the others fail
-  engine_.forget_counters(own_counters_, own_counters_ + own_count_);
-  (void)engine_.free(own_counters_);
-  own_counters_ = nullptr;
-  own_count_ = 0;
+  engine_.forget_counters(counters_.base, counters_.base + counters_.count);
+  (void)engine_.free(counters_.base);
+  counters_.base = nullptr;
+  counters_.count = 0;
 }
 
 /// Makes counters that are all zero. No memory is allocated for a count of 0.
@@ -28,17 +28,17 @@ int Window::make_counters(int count, std::uint64_t** base) {
 /// Replaces the counters of this process.
 void Window::take_counters(std::uint64_t* base, int count) {
   give_up_counters();
-  own_counters_ = base;
-  own_count_ = count;
-  own_counter(layout_.notifications())
+  counters_.base = base;
+  counters_.count = count;
+  control_.counter(control_.layout.notifications())
       .store(reinterpret_cast<std::uint64_t>(base), std::memory_order_relaxed);
-  own_counter(layout_.notifications() + sizeof(Counter))
-      .store(static_cast<std::uint64_t>(own_count_), std::memory_order_relaxed);
+  control_.counter(control_.layout.notifications() + sizeof(Counter))
+      .store(static_cast<std::uint64_t>(counters_.count), std::memory_order_relaxed);
 }
 
 /// The suggested number of counters fills a page.
 CounterBounds Window::counter_bounds() const noexcept {
-  if (origins_ != MPI_COMM_NULL) return {0, 0};
+  if (processes_.is_connected()) return {0, 0};
   int const asserted = hints_.counters();
   return asserted != 0 ? CounterBounds{asserted, asserted} : CounterBounds{512, INT_MAX};
 }
@@ -47,11 +47,10 @@ CounterBounds Window::counter_bounds() const noexcept {
 /// their counters are new. If memory for the counters of one process is missing, all processes keep the
 /// counters that they have.
 int Window::set_counters(int count) {
-  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
-  Epoch const epoch = epoch_.load(std::memory_order_relaxed);
+  if (processes_.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
   int error = MPI_SUCCESS;
-  if (epoch != Epoch::none && epoch != Epoch::fence) error = MPI_ERR_RMA_SYNC;
-  if (count < own_count_ || count > counter_bounds().most) error = MPI_ERR_ARG;
+  if (!epoch_.permits_fence()) error = MPI_ERR_RMA_SYNC;
+  if (count < counters_.count || count > counter_bounds().max) error = MPI_ERR_ARG;
   std::uint64_t* made = nullptr;
   int const lack = error == MPI_SUCCESS ? make_counters(count, &made) : MPI_SUCCESS;
   if (barrier_with(lack != MPI_SUCCESS)) {  // no process uses the old counters
@@ -62,16 +61,16 @@ int Window::set_counters(int count) {
   if (error == MPI_SUCCESS) take_counters(made, count);
   {
     std::lock_guard const held(creation_);
-    ++counters_round_;
+    ++counters_.round;
   }
   barrier();  // publishes the new counters to the others
   return error;
 }
 
 int Window::count_counters(int rank, int* count) {
-  if (rank < 0 || rank >= size_) return MPI_ERR_RANK;
-  *count = own_count_;
-  if (origins_ != MPI_COMM_NULL || rank == rank_) return MPI_SUCCESS;
+  if (!processes_.contains(rank)) return MPI_ERR_RANK;
+  *count = counters_.count;
+  if (processes_.is_connected() || rank == processes_.rank) return MPI_SUCCESS;
   Target* const known = target(rank);
   if (known == nullptr) return MPI_ERR_OTHER;
   std::lock_guard const held(creation_);
@@ -82,17 +81,17 @@ int Window::count_counters(int rank, int* count) {
 
 /// Called with `creation_` held.
 int Window::learn_counters(Target& target) {
-  if (target.counters_round == counters_round_) return MPI_SUCCESS;
+  if (target.counters_round == counters_.round) return MPI_SUCCESS;
   std::uint64_t told[2] = {};
   if (target.control != nullptr) {
-    std::memcpy(told, target.control + layout_.notifications(), sizeof told);
+    std::memcpy(told, target.control + control_.layout.notifications(), sizeof told);
   } else {
     engine::RmaOp read;
     read.kind = engine::OpKind::get;
     read.context = context_;
     read.origin = reinterpret_cast<std::byte*>(told);
     read.origin_layout = engine::Layout::contiguous(sizeof told);
-    read.target = layout_.notifications();
+    read.target = control_.layout.notifications();
     read.exposed.target = target.control_name;
     read.target_layout = read.origin_layout;
     engine::Issued const issued = engine_.issue(*target.process, read);
@@ -103,12 +102,12 @@ int Window::learn_counters(Target& target) {
   }
   target.counters = told[0];
   target.counters_count = told[1];
-  target.counters_round = counters_round_;
+  target.counters_round = counters_.round;
   return MPI_SUCCESS;
 }
 
 int Window::find_counter(Target& target, int index, engine::RemoteAddress* address) {
-  if (origins_ != MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (processes_.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;
   std::lock_guard const held(creation_);
   if (int const error = learn_counters(target); error != MPI_SUCCESS) return error;
   if (index < 0 || static_cast<std::uint64_t>(index) >= target.counters_count) return MPI_ERR_ARG;
@@ -145,7 +144,7 @@ int mpix_window_set_counters(mpix_window_t* window, int count) try {
 void mpix_window_counter_bounds(const mpix_window_t* window, int* suggested, int* most) {
   CounterBounds const bounds = static_cast<Window const*>(window)->counter_bounds();
   *suggested = bounds.suggested;
-  *most = bounds.most;
+  *most = bounds.max;
 }
 int mpix_window_num_counters(mpix_window_t* window, int rank, int* count) try {
   return of(window).count_counters(rank, count);
@@ -154,5 +153,5 @@ int mpix_window_num_counters(mpix_window_t* window, int rank, int* count) try {
 }
 uint64_t* mpix_window_counter(mpix_window_t* window, int index) {
   (void)mpix_windows_progress();  // a process may wait in a loop of such calls for the answer to an operation
-  return of(window).counter(index);
+  return of(window).counters_.find(index);
 }

@@ -47,8 +47,8 @@ class Side {
 
 /// Opens the target for an operation. Returns an error class.
 inline int access(Window& window, int rank, MPI_Request const* request, Target** target) {
-  if (request != nullptr && !window.is_passive()) return MPI_ERR_RMA_SYNC;
-  *target = window.open_target(rank);
+  if (request != nullptr && !window.epoch_.is_passive()) return MPI_ERR_RMA_SYNC;
+  *target = window.targets_.find_open(rank);
   int const error = *target != nullptr ? MPI_SUCCESS : window.begin_access(rank, target);
   if (error == MPI_SUCCESS) window.note_use(**target);
   return error;
@@ -181,7 +181,7 @@ inline int issue_notified_now(Window& window, Target& target, engine::RmaOp& ope
 inline int issue_notified(Window& window, Target& target, engine::RmaOp& operation, int notification,
                           MPI_Request* request) {
   if (notification != no_notification) {
-    if (!window.is_passive()) return MPI_ERR_RMA_SYNC;
+    if (!window.epoch_.is_passive()) return MPI_ERR_RMA_SYNC;
     // Reading the counter's address, or its increment, may wait for the target.
     window.queue_behind_lock(target);
   }

@@ -67,14 +67,14 @@ inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origi
                         MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* handle) noexcept {
   auto& window = *static_cast<Window*>(handle);
   if (origin_type == type && origin_count == count) [[likely]] {
-    Datatype const* const known = window.known_type(type);
+    Datatype const* const known = window.recent_type_.find(type);
     std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
     std::uint64_t offset = 0;
-    std::byte* const remote = window.recent_target(rank).reach(disp, bytes, &offset);
+    std::byte* const remote = window.targets_.recent(rank).reach(disp, bytes, &offset);
     if (remote != nullptr && bytes != 0) [[likely]] {
       constexpr bool puts = direction == OpKind::put;
       auto* const local = static_cast<std::byte*>(origin);
-      if constexpr (puts) window.note_stores();
+      if constexpr (puts) window.stores_.note();
       std::byte* const to = puts ? remote : local;
       std::byte const* const from = puts ? local : remote;
       if (bytes != sizeof(std::uint64_t)) return copy_and_succeed(to, from, bytes);

@@ -57,10 +57,10 @@ struct Elements {
 };
 inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_Aint disp, MPI_Count count,
                               MPI_Datatype type) noexcept {
-  Datatype const* const known = window.known_type(type);
+  Datatype const* const known = window.recent_type_.find(type);
   std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
   if (bytes == 0 || !known->defines(operation)) return {};
-  Target const& target = window.recent_target(rank);
+  Target const& target = window.targets_.recent(rank);
   std::uint64_t offset = 0;
   std::byte* const mapped = target.reach(disp, bytes, &offset);
   if (mapped == nullptr) return {};
@@ -105,9 +105,9 @@ inline bool try_in_stripe(Window& window, Elements const& elements, ReduceOp ope
   ElementType const type = elements.type->flat().element;
   if (engine::has_cpu_atomics(type)) return false;
   engine::SmallGuard const guard(*elements.stripes, elements.address, elements.address + elements.bytes,
-                                 window.pid());
+                                 window.pid_);
   if (!guard.is_held()) return false;
-  window.note_stores();
+  window.stores_.note();
   auto const* const from = static_cast<std::byte const*>(origin);
   if (elements.bytes == sizeof(double) && type == ElementType::float64 && operation == ReduceOp::sum) {
     double present = 0;
@@ -211,7 +211,7 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
                                      MPI_Request* request) noexcept try {
   Window& window = *static_cast<Window*>(handle);
   if (call.operation == ReduceOp::count_) return MPI_ERR_OP;
-  window.note_stores();
+  window.stores_.note();
   bool const plain = request == nullptr && call.notification == no_notification;
   if (plain && try_contiguous(window, call)) return MPI_SUCCESS;
   int const error = update_any(window, call, request);

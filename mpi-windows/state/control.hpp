@@ -42,4 +42,13 @@ struct ControlLayout {
   constexpr std::size_t bytes() const noexcept { return posted(ranks); }
 };
 
+/// The control memory of this process.
+struct ControlMemory {
+  ControlLayout layout{1};
+  std::byte* base = nullptr;
+  std::uint64_t barriers = 0;  ///< number of barriers so far
+
+  Counter& counter(std::size_t offset) const noexcept { return *reinterpret_cast<Counter*>(base + offset); }
+};
+
 }  // namespace mpixrma::windows

@@ -1,7 +1,15 @@
-/// Constants of a window's epochs and counters.
+/// The epochs of a window.
 #pragma once
 
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "mpi-windows/state/spinlock.hpp"
+#include "mpi-windows/state/target.hpp"
 
 namespace mpixrma::windows {
 
@@ -9,14 +17,76 @@ namespace mpixrma::windows {
 /// first operation does.
 enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
 
-/// Whether the epoch is one of passive targets.
-constexpr bool is_passive(Epoch epoch) noexcept { return epoch == Epoch::locks || epoch == Epoch::lock_all; }
+/// The condition of the first operation of an epoch on a target.
+enum class Permission : std::uint8_t { yes, post, lock };
 
-/// Limits of the number of notification counters of a process: up to `suggested`, operations are not slowed
-/// down.
-struct CounterBounds {
-  int suggested;
-  int most;
+/// The access epoch, and the targets that are open in it.
+struct AccessEpoch {
+  explicit AccessEpoch(bool threads) noexcept : lock(threads) {}
+
+  bool is(Epoch epoch) const noexcept { return kind.load(std::memory_order_relaxed) == epoch; }
+  /// Whether the epoch is one of passive targets.
+  bool is_passive() const noexcept {
+    Epoch const now = kind.load(std::memory_order_relaxed);
+    return now == Epoch::locks || now == Epoch::lock_all;
+  }
+  /// Whether no epoch with operations is open.
+  bool is_none() const noexcept { return is(Epoch::none); }
+  /// Whether a fence may follow: no epoch but one of fences is open.
+  bool permits_fence() const noexcept {
+    Epoch const now = kind.load(std::memory_order_relaxed);
+    return now == Epoch::none || now == Epoch::fence;
+  }
+  /// Opens an epoch explicitly. Afterwards no operation can belong to the last fence.
+  void begin(Epoch epoch) noexcept {
+    kind.store(epoch, std::memory_order_relaxed);
+    fence_open = false;
+  }
+  /// Determines whether operations may access the target, and what must be done first. Returns an error
+  /// class.
+  int check_access(Target const& target, Permission* permission) const noexcept;
+  /// Lists the target as open.
+  void add(Target& target) {
+    target.place = opened.size();
+    opened.push_back(&target);
+  }
+  /// Closes the target.
+  void remove(Target& target) noexcept {
+    opened.back()->place = target.place;
+    opened[target.place] = opened.back();
+    opened.pop_back();
+    target.close();
+  }
+
+  std::atomic<Epoch> kind{Epoch::none};  ///< changed under the lock
+  Spinlock lock;
+  bool fence_open = false;  ///< operations may follow the last fence
+  bool unchecked = false;   ///< MPI_MODE_NOCHECK
+  std::vector<Target*> opened;
+  std::size_t locks = 0;   ///< number of targets that MPI_Win_lock has locked
+  std::vector<int> group;  ///< ranks of MPI_Win_start
+};
+
+inline int AccessEpoch::check_access(Target const& target, Permission* permission) const noexcept {
+  *permission = Permission::yes;
+  switch (kind.load(std::memory_order_relaxed)) {
+    case Epoch::none: return fence_open ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+    case Epoch::fence: return MPI_SUCCESS;
+    case Epoch::group:
+      if (!unchecked) *permission = Permission::post;
+      return target.in_group ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+    case Epoch::lock_all:
+      if (!unchecked) *permission = Permission::lock;
+      return MPI_SUCCESS;
+    case Epoch::locks: break;  // the lock calls have opened their targets
+  }
+  return MPI_ERR_RMA_SYNC;
+}
+
+/// The exposure epoch of MPI_Win_post.
+struct ExposureEpoch {
+  bool is_open = false;
+  std::uint64_t completions_due = 0;  ///< number of access epochs that all exposure epochs so far wait for
 };
 
 /// A process holds the lock of a window and a target at most once at a time.

@@ -62,14 +62,14 @@ int Window::outside(Target const& target, Subject const& subject) const {
 }
 
 char const* Window::epoch_text() const noexcept {
-  switch (epoch_.load(std::memory_order_relaxed)) {
+  switch (epoch_.kind.load(std::memory_order_relaxed)) {
     case Epoch::none: break;
     case Epoch::fence: return "an epoch of MPI_Win_fence is open";
     case Epoch::group: return "an epoch of MPI_Win_start is open";
     case Epoch::locks: return "an epoch of MPI_Win_lock is open";
     case Epoch::lock_all: return "an epoch of MPI_Win_lock_all is open";
   }
-  return exposed_ ? "an exposure epoch of MPI_Win_post is open" : "no epoch is open";
+  return exposure_epoch_.is_open ? "an exposure epoch of MPI_Win_post is open" : "no epoch is open";
 }
 
 int Window::told_failure(int error, char const* call, int rank) {

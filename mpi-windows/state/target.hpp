@@ -79,8 +79,8 @@ struct Target {
 
   /// Permits operations.
   void open() noexcept {
-    // Release for both stores: they pair with the acquires in reach() and Window::open_target(); operations
-    // follow the stores that opened the epoch.
+    // Release for both stores: they pair with the acquires in reach() and TargetTable::find_open();
+    // operations follow the stores that opened the epoch.
     bool const all = engine::includes(view.exposure.rights, engine::Rights::all);
     reachable.store(all ? view.exposure.length : 0, std::memory_order_release);
     access.store(Access::open, std::memory_order_release);

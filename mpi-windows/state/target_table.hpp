@@ -13,7 +13,9 @@ namespace mpixrma::windows {
 /// read without a lock and added under a lock; the window owns them.
 class TargetTable {
  public:
-  TargetTable() = default;
+  TargetTable() noexcept {
+    for (auto& recent : recent_) recent.store(&nobody, std::memory_order_relaxed);
+  }
   ~TargetTable() {
     for (std::size_t i = 0; i < page_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
   }
@@ -33,6 +35,35 @@ class TargetTable {
     // Acquire for both loads: they pair with the releases in add().
     Page const* const page = pages_[place / page_size].load(std::memory_order_acquire);
     return page == nullptr ? nullptr : page->targets[place % page_size].load(std::memory_order_acquire);
+  }
+
+  /// Returns the target for `rank` if an operation may access it at once; else nullptr, and begin_access()
+  /// must be called.
+  Target* find_open(int rank) const noexcept {
+    Target* const known = find(rank);
+    // Acquire: pairs with the release in begin_access(); the operation follows the stores that opened the
+    // epoch.
+    return known != nullptr && known->access.load(std::memory_order_acquire) == Access::open ? known
+                                                                                             : nullptr;
+  }
+  /// Returns the target for `rank` if an operation of the epoch has accessed it; else nullptr.
+  Target* find_used(int rank) const noexcept {
+    Target* const known = find(rank);
+    return known != nullptr && known->access.load(std::memory_order_acquire) >= Access::queued ? known
+                                                                                               : nullptr;
+  }
+  /// Returns the target if it was used recently; else a target without accessible memory.
+  Target& recent(int rank) const noexcept {
+    // Acquire: pairs with the release in note_recent().
+    Target* const recent =
+        recent_[static_cast<unsigned>(rank) % recent_count].load(std::memory_order_acquire);
+    return recent->rank == rank ? *recent : nobody;
+  }
+  static bool is_nobody(Target const& target) noexcept { return &target == &nobody; }
+  void note_recent(Target& target) noexcept {
+    auto& recent = recent_[static_cast<unsigned>(target.rank) % recent_count];
+    // Release: pairs with the acquire in recent().
+    if (recent.load(std::memory_order_relaxed) != &target) recent.store(&target, std::memory_order_release);
   }
 
   void add(Target& target) {
@@ -66,6 +97,10 @@ class TargetTable {
     return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;
   }
 
+  static constexpr std::size_t recent_count = 16;
+  static Target nobody;  ///< target without a rank
+
+  std::atomic<Target*> recent_[recent_count];  ///< recently used ranks, by their lowest bits
   int size_ = 0;
   std::unique_ptr<std::atomic<Page*>[]> pages_;
 };

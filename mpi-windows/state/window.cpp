@@ -31,34 +31,33 @@ constinit std::atomic<std::uint64_t> const always_there{0};
 }  // namespace
 
 Window::Window(engine::Engine& engine, MPI_Comm comm, Hints const& hints, void* handle)
-    : threads_(has_threads()),
-      spin_(threads_),
+    : stores_(has_threads()),
+      epoch_(stores_.has_threads()),
       engine_(engine),
       handle_(handle),
       hints_(hints),
       context_(next_context()),
-      holder_(engine.own_holder(lock_owner)),
-      cold_(std::make_unique<ColdState>(held_locks, holder_, [this] { return is_passive(); })) {
-  for (auto& recent : recent_) recent.store(&nobody, std::memory_order_relaxed);
+      own_lock_{.holder = engine.own_holder(lock_owner)},
+      cold_(
+          std::make_unique<ColdState>(held_locks, own_lock_.holder, [this] { return epoch_.is_passive(); })) {
   begin_telling(context_);
-  PMPI_Comm_rank(comm, &rank_);
-  PMPI_Comm_size(comm, &size_);
-  PMPI_Comm_group(comm, &members_);
-  layout_ = ControlLayout{size_};
-  targets_.open(size_);
+  PMPI_Comm_rank(comm, &processes_.rank);
+  PMPI_Comm_size(comm, &processes_.size);
+  PMPI_Comm_group(comm, &processes_.group);
+  control_.layout = ControlLayout{processes_.size};
+  targets_.open(processes_.size);
 }
 
 int Window::verbose = 0;
 engine::HeldLocks Window::held_locks;
-constinit Target Window::nobody{};
 
 Window::~Window() {
   end_telling(context_);
   cold_->held.forget();
   give_up_memory();
   give_up_counters();
-  if (control_ != nullptr) (void)engine_.free(control_);
-  if (has_lock_) (void)engine_.destroy_locks(lock_id_, 1);
+  if (control_.base != nullptr) (void)engine_.free(control_.base);
+  if (own_lock_.exists) (void)engine_.destroy_locks(own_lock_.id, 1);
   targets_.for_each([this](Target& target) {
     if (target.process != nullptr) engine_.release(*target.process);
     release_memory(target);
@@ -66,19 +65,19 @@ Window::~Window() {
   });
   int finalized = 0;  // MPI_Finalize deletes windows that the program has left, and permits no calls then
   PMPI_Finalized(&finalized);
-  if (finalized == 0) PMPI_Group_free(&members_);
-  if (finalized == 0 && origins_ != MPI_COMM_NULL) PMPI_Comm_free(&origins_);
+  if (finalized == 0) PMPI_Group_free(&processes_.group);
+  if (finalized == 0 && processes_.is_connected()) PMPI_Comm_free(&processes_.origins);
 }
 
 Target* Window::make_target(int rank) {
-  if (rank < 0 || rank >= size_) return nullptr;
+  if (!processes_.contains(rank)) return nullptr;
   std::lock_guard const held(creation_);
   if (Target* const made = targets_.find(rank)) return made;
   RankEntry const entry = table_[rank];
   auto target = std::make_unique<Target>();
   target->rank = rank;
   // A connected window has no peers for the creating ranks.
-  bool const knows_ranks = origins_ == MPI_COMM_NULL;
+  bool const knows_ranks = !processes_.is_connected();
   if (knows_ranks && (target->process = engine_.peer(entry.process)) == nullptr) return nullptr;
   if (!find_memory(*target)) {
     if (knows_ranks) engine_.release(*target->process);
@@ -87,8 +86,8 @@ Target* Window::make_target(int rank) {
   target->disp_unit = is_dynamic() ? 1 : entry.disp_unit;
   target->control_name = entry.control;
   target->lock_id = entry.lock;
-  if (rank == rank_) {
-    target->control = control_;
+  if (rank == processes_.rank) {
+    target->control = control_.base;
   } else if (target->process != nullptr) {
     engine::ExposedView view;
     if (!engine::failed(engine_.view(*target->process, entry.control, &view))) target->control = view.local;
@@ -160,9 +159,9 @@ void Window::map_memory(Target& target) {
   if (!engine::failed(engine_.view(*target.memory, target.exposure, &view))) {
     view.local += target.offset;
     view.exposure.base += target.offset;
-  } else if (target.rank == rank_ && target.stripes != nullptr) {
-    view.local = own_base_;
-    view.exposure = {reinterpret_cast<engine::RemoteAddress>(own_base_), 0, engine::Rights::all};
+  } else if (target.rank == processes_.rank && target.stripes != nullptr) {
+    view.local = memory_.base;
+    view.exposure = {reinterpret_cast<engine::RemoteAddress>(memory_.base), 0, engine::Rights::all};
     view.owner_generation = &always_there;
   } else {
     return;
@@ -200,9 +199,8 @@ int Window::take_failures() {
 int Window::close(bool* closed) {
   *closed = false;
   {
-    Guard const guard(spin_);
-    Epoch const epoch = epoch_.load(std::memory_order_relaxed);
-    if (exposed_ || (epoch != Epoch::none && epoch != Epoch::fence)) return MPI_ERR_RMA_SYNC;
+    Guard const guard(epoch_.lock);
+    if (exposure_epoch_.is_open || !epoch_.permits_fence()) return MPI_ERR_RMA_SYNC;
   }
   int error = complete_opened();
   error = first_of(error, complete_all());
@@ -212,7 +210,7 @@ int Window::close(bool* closed) {
   error = first_of(error, take_failures());
   if (table_.is_shared()) find_successors();
   synchronise();  // afterwards no process has operations in flight
-  if (rank_ == 0 && nam_ != nullptr && nam_->port().empty()) release_nam();
+  if (processes_.rank == 0 && nam_ != nullptr && nam_->port().empty()) release_nam();
   *closed = true;
   return error;
 }
@@ -246,7 +244,7 @@ int Window::complete_parts(Target& target) {
   for_each_part(target, [&](Target& part) {
     if (part.outstanding.is_set()) error = first_of(error, complete_messages(part));
   });
-  settle();
+  stores_.complete();
   return error;
 }
 
@@ -269,7 +267,7 @@ int Window::complete_all() {
   targets_.for_each([&](Target& target) {
     if (target.outstanding.is_set()) error = first_of(error, complete_messages(target));
   });
-  settle();
+  stores_.complete();
   return error;
 }
 

@@ -26,10 +26,12 @@
 #include "mpi-windows/state/error.hpp"
 #include "mpi-windows/state/hints.hpp"
 #include "mpi-windows/state/mpix_windows.h"
+#include "mpi-windows/state/notification_counters.hpp"
+#include "mpi-windows/state/own_memory.hpp"
+#include "mpi-windows/state/processes.hpp"
 #include "mpi-windows/state/rank_table.hpp"
 #include "mpi-windows/state/recent_type.hpp"
-#include "mpi-windows/state/shared_places.hpp"
-#include "mpi-windows/state/spinlock.hpp"
+#include "mpi-windows/state/store_fence.hpp"
 #include "mpi-windows/state/target.hpp"
 #include "mpi-windows/state/target_table.hpp"
 
@@ -61,48 +63,19 @@ class Window : public mpix_window {
   static int verbose;
   /// The locks that windows of this process hold.
   static engine::HeldLocks held_locks;
-  int ranks() const noexcept { return size_; }
+  int ranks() const noexcept { return processes_.size; }
   RankEntry entry(int rank) const noexcept { return table_[rank]; }
   /// The number of the window in log messages.
   unsigned number() const noexcept { return context_ & INT32_MAX; }
   Hints& hints() noexcept { return hints_; }
   std::uint32_t context() const noexcept { return context_; }
-  bool is_dynamic() const noexcept { return flavor_ == MPI_WIN_FLAVOR_DYNAMIC; }
+  bool is_dynamic() const noexcept { return memory_.flavor == MPI_WIN_FLAVOR_DYNAMIC; }
 
-  /// Returns the target for `rank` if an operation may access it at once; else nullptr, and begin_access()
-  /// must be called.
-  Target* open_target(int rank) const noexcept {
-    Target* const known = targets_.find(rank);
-    // Acquire: pairs with the release in begin_access(); the operation follows the stores that opened the
-    // epoch.
-    return known != nullptr && known->access.load(std::memory_order_acquire) == Access::open ? known
-                                                                                             : nullptr;
-  }
-  /// Returns the target for `rank` if an operation of the epoch has accessed it; else nullptr.
-  Target* used_target(int rank) const noexcept {
-    Target* const known = targets_.find(rank);
-    return known != nullptr && known->access.load(std::memory_order_acquire) >= Access::queued ? known
-                                                                                               : nullptr;
-  }
-  /// Returns the target if it was used recently; else a target without accessible memory.
-  Target& recent_target(int rank) const noexcept {
-    // Acquire: pairs with the release in note_recent().
-    Target* const recent =
-        recent_[static_cast<unsigned>(rank) % recent_count].load(std::memory_order_acquire);
-    return recent->rank == rank ? *recent : nobody;
-  }
   /// Records that an operation takes the general path to an open target, which may use stores.
   void note_use(Target& target) noexcept {
-    note_stores();
-    note_recent(target);
+    stores_.note();
+    targets_.note_recent(target);
   }
-  /// Records stores that must become visible to other processes at the end of the operation.
-  void note_stores() noexcept {
-    if (!stored_.load(std::memory_order_relaxed)) stored_.store(true, std::memory_order_relaxed);
-  }
-  /// As Datatype::find_known.
-  Datatype const* known_type(MPI_Datatype type) noexcept { return recent_type_.find(type); }
-  pid_t pid() const noexcept { return pid_; }
 
   /// Opens the target at the first operation of an epoch. If its post or its lock has not arrived, the target
   /// is queued: operations must be enqueued. Local. Returns an error class.
@@ -121,14 +94,13 @@ class Window : public mpix_window {
   int unlock(int rank);
   int lock_all(int assertion);
   int unlock_all();
-  bool is_passive() const noexcept { return windows::is_passive(epoch_.load(std::memory_order_relaxed)); }
   /// The level of completion: at the origin or at the target.
   enum class Level : std::uint8_t { local, remote };
   int flush(int rank, Level level) {
-    Target const& recent = recent_target(rank);
-    if (recent.access.load(std::memory_order_relaxed) == Access::open && is_passive() &&
+    Target const& recent = targets_.recent(rank);
+    if (recent.access.load(std::memory_order_relaxed) == Access::open && epoch_.is_passive() &&
         !recent.outstanding.is_set()) [[likely]] {
-      if (level == Level::remote) settle();
+      if (level == Level::remote) stores_.complete();
       return MPI_SUCCESS;
     }
     return flush_any(rank, level);
@@ -157,10 +129,6 @@ class Window : public mpix_window {
   CounterBounds counter_bounds() const noexcept;
   /// Determines the number of counters of a process. Returns an error class.
   int count_counters(int rank, int* count);
-  /// Returns nullptr if the counter does not exist.
-  std::uint64_t* counter(int index) const noexcept {
-    return index >= 0 && index < own_count_ ? own_counters_ + index : nullptr;
-  }
   /// Determines the address of a target's counter. Returns an error class.
   int find_counter(Target& target, int index, engine::RemoteAddress* address);
   /// Increments the counter when all operations issued to the target are complete.
@@ -173,8 +141,6 @@ class Window : public mpix_window {
   int attach(void* base, MPI_Aint size);
   int detach(void const* base);
 
-  /// Number of incomplete joint requests.
-  std::atomic<std::size_t>& joint_requests() noexcept { return joint_requests_; }
   /// Returns the error class of an operation's status.
   int class_of(engine::Status status) const noexcept;
   /// Returns an error code for a failed operation on memory of `target`, with a text that names it.
@@ -196,37 +162,20 @@ class Window : public mpix_window {
   /// Waits until all operations issued to `target` are complete there; returns the first failure.
   int complete(Target& target) {
     if (target.outstanding.is_set()) return complete_messages(target);
-    settle();
+    stores_.complete();
     return MPI_SUCCESS;
   }
 
  private:
   using Guard = std::lock_guard<Spinlock>;
 
-  /// Store fence: drains this processor's store buffer, so that all processes see the stores. Skipped if all
-  /// stores were atomic instructions, which imply it. `stored_` stays set if other threads may have made
-  /// stores, because theirs are not tracked.
-  void settle() noexcept {
-    if (!stored_.load(std::memory_order_relaxed)) {
-      std::atomic_thread_fence(std::memory_order_acq_rel);
-      return;
-    }
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!threads_) stored_.store(false, std::memory_order_relaxed);
-  }
-
   /// Returns nullptr if the rank is out of range or its process is unreachable.
   Target* target(int rank) {
-    if (Target& recent = recent_target(rank); &recent != &nobody) return &recent;
+    if (Target& recent = targets_.recent(rank); !TargetTable::is_nobody(recent)) return &recent;
     Target* const known = targets_.find(rank);
     if (known == nullptr) return make_target(rank);
-    note_recent(*known);
+    targets_.note_recent(*known);
     return known;
-  }
-  void note_recent(Target& target) noexcept {
-    auto& recent = recent_[static_cast<unsigned>(target.rank) % recent_count];
-    // Release: pairs with the acquire in recent_target().
-    if (recent.load(std::memory_order_relaxed) != &target) recent.store(&target, std::memory_order_release);
   }
   Target* make_target(int rank);
   bool find_memory(Target& target);
@@ -262,14 +211,7 @@ class Window : public mpix_window {
   int learn_counters(Target& target);
   void give_up_counters();
 
-  /// The condition of the first operation of an epoch.
-  enum class Permission : std::uint8_t { yes, post, lock };
-  bool may_begin() const noexcept;
-  void begin_epoch(Epoch epoch) noexcept;
-  int permit(Target const& target, Permission* permission) const noexcept;
   int enter(Target& target, Permission* permission, bool* open);
-  void note_open(Target& target);
-  void note_closed(Target& target) noexcept;
   bool try_lock(Target& target, engine::LockMode mode, Lock held);
   int take_lock(Target& target, engine::LockMode mode, bool with_next);
   int wait_for_lock(Target& target, engine::LockMode mode, bool with_next);
@@ -285,7 +227,6 @@ class Window : public mpix_window {
   int give_back_lock(Target& target);
   int give_back_slowly(Target& target);
   void leave_lock(Target& target);
-  std::vector<int> ranks_of(MPI_Group group) const;
 
   // Queues.
   static TargetQueue& queue_of(Target& target);
@@ -320,7 +261,6 @@ class Window : public mpix_window {
   void disseminate(Tell tell, Hear hear);
   void barrier();
   bool barrier_with(bool objection);
-  int successor(std::int64_t distance) const noexcept { return static_cast<int>((rank_ + distance) % size_); }
   void find_successors();
   void signal(Target& target, std::size_t offset, engine::ElementType type);
   void object(Target& target, std::size_t offset);
@@ -334,65 +274,31 @@ class Window : public mpix_window {
   bool end_access(Target& target, int* error);
   template <typename Predicate>
   void await(Predicate done);
-  Counter& own_counter(std::size_t offset) const noexcept {
-    return *reinterpret_cast<Counter*>(control_ + offset);
-  }
 
-  static constexpr std::size_t recent_count = 16;
-  static Target nobody;  ///< target without a rank
-
+ public:
   // Read by each operation.
-  std::atomic<Target*> recent_[recent_count];  ///< recently used ranks, by their lowest bits
+  TargetTable targets_;
   RecentType recent_type_;
-  std::atomic<bool> stored_{true};         ///< there may be stores to settle()
-  bool const threads_;                     ///< several threads may use the window at once
-  std::atomic<Epoch> epoch_{Epoch::none};  ///< changed under the lock
-  Spinlock spin_;
+  StoreFence stores_;
+  AccessEpoch epoch_;
   pid_t const pid_ = engine::own_process_id();
 
   engine::Engine& engine_;
-  void* handle_;
+  void* const handle_;
   Hints hints_;
-  int flavor_ = 0;
-  int rank_ = 0;
-  int size_ = 0;
-  std::uint32_t context_;  ///< identifies the window in the engine's late errors
-  TargetTable targets_;
+  std::uint32_t const context_;  ///< identifies the window in the engine's late errors
+  Processes processes_;
 
-  bool fence_open_ = false;  ///< operations may follow the last fence
-  bool unchecked_ = false;   ///< MPI_MODE_NOCHECK of the access epoch
-  bool exposed_ = false;     ///< an exposure epoch is open
-  std::vector<Target*> opened_;
-  std::size_t locks_ = 0;
-  std::vector<int> group_;  ///< group of the access epoch
-
-  ControlLayout layout_{1};
-  std::byte* control_ = nullptr;
-  std::uint64_t barriers_ = 0;
-  std::uint64_t completions_due_ = 0;
-
-  std::atomic<std::size_t> joint_requests_{0};  ///< number of incomplete requests
-
-  std::uint64_t* own_counters_ = nullptr;
-  int own_count_ = 0;
-  std::uint64_t counters_round_ = 0;  ///< number of calls of set_counters()
+  ExposureEpoch exposure_epoch_;
+  ControlMemory control_;
+  std::atomic<std::size_t> joint_requests_{0};  ///< number of incomplete joint requests
+  NotificationCounters counters_;
 
   std::unique_ptr<NamWindow> nam_;  ///< set if a memory server has the memory
-  /// The connected processes: not null if they are not the targets.
-  MPI_Comm origins_ = MPI_COMM_NULL;
   RankTable table_;
-  MPI_Group members_ = MPI_GROUP_NULL;
-  void* kept_table_ = nullptr;  ///< table of the host if this process stores it
-  void* allocated_ = nullptr;   ///< window memory that this process has allocated
-  std::byte* own_base_ = nullptr;
-  SharedPlaces shared_;  ///< places whose address was returned to the program
-  engine::ExposureId exposure_{};
-  engine::LockId lock_id_ = 0;
-  engine::Holder const holder_;  ///< owner of the locks that this process takes
-  bool has_lock_ = false;
+  OwnMemory memory_;
+  OwnLock own_lock_;
   std::mutex creation_;  ///< protects creation of targets, and the attached memory
-  /// Whether this process may access memory of others by load and store.
-  std::atomic<bool> shares_memory_{false};
   std::unique_ptr<ColdState> const cold_;
 };
 static_assert(sizeof(Window) <= 1032);  // the largest block that glibc's malloc keeps at hand

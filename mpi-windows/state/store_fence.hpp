@@ -1,0 +1,36 @@
+/// Visibility of this process's stores to window memory.
+#pragma once
+
+#include <atomic>
+
+namespace mpixrma::windows {
+
+/// Records whether there may be stores that other processes do not see yet.
+class StoreFence {
+ public:
+  /// `threads`: several threads may use the window at once.
+  explicit StoreFence(bool threads) noexcept : threads_(threads) {}
+
+  bool has_threads() const noexcept { return threads_; }
+  /// Records stores that must become visible to other processes at the end of the operation.
+  void note() noexcept {
+    if (!stored_.load(std::memory_order_relaxed)) stored_.store(true, std::memory_order_relaxed);
+  }
+  /// Drains this processor's store buffer, so that all processes see the stores. Skipped if all stores were
+  /// atomic instructions, which imply it. The record stays if other threads may have made stores, because
+  /// theirs are not tracked.
+  void complete() noexcept {
+    if (!stored_.load(std::memory_order_relaxed)) {
+      std::atomic_thread_fence(std::memory_order_acq_rel);
+      return;
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!threads_) stored_.store(false, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<bool> stored_{true};
+  bool const threads_;
+};
+
+}  // namespace mpixrma::windows
