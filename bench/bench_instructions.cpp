@@ -4,126 +4,24 @@
 ///
 /// usage: bench_instructions    (1 or 2 ranks)
 #include <armci.h>
-#include <link.h>
 #include <mpi.h>
 #include <mpix_rma.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <csignal>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "bench/support/harness.hpp"
+#include "bench/support/single_step.hpp"
 
 namespace {
 
 MPI_Comm world = MPI_COMM_WORLD;
-
-/// The executable memory of the library: of its shared objects and of Open MPI's component.
-class Text {
- public:
-  Text() {
-    ::dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* self) {
-          std::string_view const path = info->dlpi_name;
-          std::string_view const name = path.substr(path.rfind('/') + 1);
-          bool const ours = name.starts_with("libmpix_") || name.starts_with("libarmci") ||
-                            name.starts_with("mca_osc_mpix");
-          for (int i = 0; ours && i < info->dlpi_phnum; ++i) {
-            ElfW(Phdr) const& header = info->dlpi_phdr[i];
-            if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
-            std::uint64_t const begin = info->dlpi_addr + header.p_vaddr;
-            static_cast<Text*>(self)->ranges_.push_back({begin, begin + header.p_memsz});
-          }
-          return 0;
-        },
-        this);
-  }
-  bool contains(std::uint64_t address) const {
-    return std::any_of(ranges_.begin(), ranges_.end(), [address](Range const& range) {
-      return address >= range.begin && address < range.end;
-    });
-  }
-
- private:
-  struct Range {
-    std::uint64_t begin;
-    std::uint64_t end;
-  };
-  std::vector<Range> ranges_;
-};
-
-/// Single-steps a stopped process to its next SIGUSR1; returns the number of instructions in `text`, or -1.
-long step_to_signal(pid_t process, Text const& text) {
-  for (long count = 0;;) {
-    if (::ptrace(PTRACE_SINGLESTEP, process, nullptr, nullptr) != 0) return -1;
-    int status = 0;
-    if (::waitpid(process, &status, 0) != process || !WIFSTOPPED(status)) return -1;
-    if (WSTOPSIG(status) == SIGUSR1) return count;
-    user_regs_struct registers{};
-    ::ptrace(PTRACE_GETREGS, process, nullptr, &registers);
-    if (text.contains(registers.rip)) ++count;
-  }
-}
-
-/// Runs in a child that traces its parent between two SIGUSR1, because the library does not work in children.
-long watch(pid_t parent, Text const& text, int ready) {
-  int status = 0;
-  if (::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr) != 0) return -1;
-  if (::waitpid(parent, &status, 0) != parent) return -1;
-  ::ptrace(PTRACE_CONT, parent, nullptr, nullptr);
-  char const go = 1;
-  (void)!::write(ready, &go, sizeof go);
-  if (::waitpid(parent, &status, 0) != parent) return -1;  // stopped by the first signal
-  long const count = step_to_signal(parent, text);
-  ::ptrace(PTRACE_DETACH, parent, nullptr, nullptr);
-  return count;
-}
-
-template <typename Operation>
-long count_instructions(Operation operation) {
-  for (int i = 0; i < 100; ++i) operation();
-  Text const text;
-  pid_t const parent = ::getpid();
-  int ready[2];
-  int result[2];
-  if (::pipe(ready) != 0 || ::pipe(result) != 0) return -1;
-  pid_t const child = ::fork();
-  if (child == 0) {
-    ::close(ready[0]);
-    long const count = watch(parent, text, ready[1]);
-    (void)!::write(result[1], &count, sizeof count);
-    ::_exit(0);
-  }
-  ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(child), 0, 0, 0);
-  ::close(ready[1]);
-  char go = 0;
-  // Without a tracer the signals would end the process.
-  if (::read(ready[0], &go, sizeof go) == 1) {
-    ::raise(SIGUSR1);
-    operation();
-    ::raise(SIGUSR1);
-  }
-  long count = -1;
-  (void)!::read(result[0], &count, sizeof count);
-  ::waitpid(child, nullptr, 0);
-  for (int const end : {ready[0], result[0], result[1]}) ::close(end);
-  return count;
-}
 
 /// Prints at rank 0. `family` is the interface.
 template <typename Operation>
 void report(char const* family, char const* operation, Operation call) {
   bench::Case const what{"instructions", "mpix", operation, family, 1, 8};
   if (bench::rank() != 0 || !bench::is_wanted(what)) return;
-  long const instructions = count_instructions(call);
+  long const instructions = bench::count_instructions(bench::Text::of_library(), call);
   if (instructions < 0) {
     std::fprintf(stderr, "bench_instructions: the system does not permit ptrace\n");
     return;
