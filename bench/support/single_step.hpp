@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/support/harness.hpp"
+
 namespace bench {
 
 /// The executable memory whose instructions count. The library's is that of its shared objects and of Open
@@ -38,6 +40,12 @@ class Text {
         },
         &found);
     return found;
+  }
+  /// Every instruction of the process, in whatever library.
+  static Text everything() {
+    Text all;
+    all.ranges_.push_back({0, UINT64_MAX});
+    return all;
   }
   bool contains(std::uint64_t address) const {
     return std::any_of(ranges_.begin(), ranges_.end(), [address](Range const& range) {
@@ -109,6 +117,25 @@ long count_instructions(Text const& text, Operation operation) {
   ::waitpid(child, nullptr, 0);
   for (int const end : {ready[0], result[0], result[1]}) ::close(end);
   return count;
+}
+
+/// Measures at rank 0, while the other ranks wait, and prints the instructions of `call` in user space and in
+/// every library, without those of an empty call.
+template <typename Operation>
+void report_instructions(Case const& what, Operation call) {
+  if (!is_wanted(what)) return;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank() == 0) {
+    Text const everything = Text::everything();
+    long const empty = count_instructions(everything, [] {});
+    long const instructions = count_instructions(everything, call);
+    if (empty < 0 || instructions < 0) {
+      std::fprintf(stderr, "the system does not permit ptrace\n");
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    print(what, static_cast<double>(instructions - empty));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 }  // namespace bench

@@ -1,0 +1,96 @@
+/// Latency and bandwidth in the form of the OSU benchmarks, by MPIX_RMA and by MPI windows.
+///
+/// usage: bench_osu mpix|window [--quick]    (2 ranks)
+#include <mpi.h>
+#include <mpix_rma.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/support/osu.hpp"
+
+namespace {
+
+MPI_Comm world = MPI_COMM_WORLD;
+
+int doubles(std::size_t bytes) { return static_cast<int>(bytes / sizeof(double)); }
+
+class Mpix {
+ public:
+  static constexpr char const* name = "mpix";
+  Mpix() {
+    MPIX_RMA_Allocate(bench::aside + bench::osu_largest, MPI_INFO_NULL, world, nullptr, bases_);
+    target_ = static_cast<char*>(bases_[1]) + bench::aside;
+  }
+  ~Mpix() { MPIX_RMA_Free(bases_[bench::rank()], world); }
+  Mpix(Mpix const&) = delete;
+  Mpix& operator=(Mpix const&) = delete;
+  void put(std::size_t bytes) { transfer(MPIX_RMA_PUT, bytes); }
+  void get(std::size_t bytes) { transfer(MPIX_RMA_GET, bytes); }
+  void accumulate(std::size_t bytes) { transfer(MPIX_RMA_ACCUMULATE, bytes); }
+  void complete() { MPIX_RMA_Complete(&world, 1); }
+
+ private:
+  void transfer(MPIX_RMA_Op operation, std::size_t bytes) {
+    int const count = doubles(bytes);
+    MPIX_RMA_xfer(operation, origin_.data(), count, MPI_DOUBLE, 1, target_, count, MPI_DOUBLE, nullptr,
+                  &world, nullptr);
+  }
+  void* bases_[2];
+  char* target_;
+  std::vector<double> origin_ = std::vector<double>(bench::osu_largest / sizeof(double), 1.0);
+};
+
+class Window {
+ public:
+  static constexpr char const* name = "window";
+  Window() {
+    MPI_Win_allocate(bench::aside + bench::osu_largest, 1, MPI_INFO_NULL, world, &base_, &window_);
+    MPI_Win_lock_all(0, window_);
+  }
+  ~Window() {
+    MPI_Win_unlock_all(window_);
+    MPI_Win_free(&window_);
+  }
+  Window(Window const&) = delete;
+  Window& operator=(Window const&) = delete;
+  void put(std::size_t bytes) {
+    MPI_Put(origin_.data(), doubles(bytes), MPI_DOUBLE, 1, bench::aside, doubles(bytes), MPI_DOUBLE, window_);
+  }
+  void get(std::size_t bytes) {
+    MPI_Get(origin_.data(), doubles(bytes), MPI_DOUBLE, 1, bench::aside, doubles(bytes), MPI_DOUBLE, window_);
+  }
+  void accumulate(std::size_t bytes) {
+    MPI_Accumulate(origin_.data(), doubles(bytes), MPI_DOUBLE, 1, bench::aside, doubles(bytes), MPI_DOUBLE,
+                   MPI_SUM, window_);
+  }
+  void complete() { MPI_Win_flush(1, window_); }
+
+ private:
+  char* base_ = nullptr;
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::vector<double> origin_ = std::vector<double>(bench::osu_largest / sizeof(double), 1.0);
+};
+
+template <typename Library>
+void run(bench::Sizes sizes) {
+  Library library;
+  bench::osu_benchmarks(library, sizes);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  std::string const kind = argc > 1 ? argv[1] : "";
+  if (!bench::has_two_processes() || (kind != "mpix" && kind != "window"))
+    return bench::refuse("bench_osu mpix|window [--quick]");
+  bench::Sizes const sizes = bench::sizes_chosen(argc, argv);
+  if (kind == "mpix") {
+    run<Mpix>(sizes);
+  } else {
+    run<Window>(sizes);
+  }
+  MPI_Finalize();
+  return 0;
+}
