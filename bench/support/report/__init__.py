@@ -1,0 +1,1 @@
+"""The evaluation report: bench/report measures its sections and writes one page."""

@@ -1,0 +1,79 @@
+"""Command lines: on one host by mpirun, on two by scripts/two-hosts, or by the launcher of a batch system."""
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SKIPPED = 77  # exit status of scripts/two-hosts on a machine that permits no network namespaces
+TIMED_OUT = 124
+ERROR_CHARACTERS = 300
+
+
+class Launcher:
+    """`template` is empty, or a command such as "srun" with {hosts} and {ranks}; without them -N HOSTS -n RANKS is
+    appended, which is srun's."""
+
+    def __init__(self, build_dir, template=""):
+        self.build_dir = pathlib.Path(build_dir)
+        self.template = template
+
+    def program(self, run):
+        return self.build_dir / "bench" / run.program
+
+    def command(self, run, seed=None):
+        """env sets the variables at every process, on whatever host."""
+        variables = [f"{name}={value}" for name, value in run.environment]
+        if seed is not None:
+            variables.append(f"BENCH_SEED={seed}")
+        started = [*(["env", *variables] if variables else []), str(self.program(run)), *run.arguments]
+        if run.ranks == 0:
+            return started
+        if self.template:
+            return [*self.from_template(run), *started]
+        if run.hosts == 2:
+            return [str(ROOT / "scripts" / "two-hosts"), "--ranks-per-host", str(run.ranks // 2), "--", *started]
+        mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun") or "mpirun"
+        cores = len(os.sched_getaffinity(0))
+        placement = ["--bind-to", "core"] if run.ranks <= cores else ["--oversubscribe", "--bind-to", "none"]
+        return [mpirun, *placement, "-np", str(run.ranks), *started]
+
+    def from_template(self, run):
+        words = shlex.split(self.template)
+        if "{hosts}" not in self.template and "{ranks}" not in self.template:
+            words += ["-N", "{hosts}", "-n", "{ranks}"]
+        return [word.replace("{hosts}", str(run.hosts)).replace("{ranks}", str(run.ranks)) for word in words]
+
+    def shown(self, run):
+        """The command for a reader, from the top of the checkout."""
+        words = [word.replace(f"{ROOT}/", "") for word in self.command(run)]
+        words[0] = "mpirun" if pathlib.Path(words[0]).name.startswith("mpirun") else words[0]
+        return shlex.join(words)
+
+    def start(self, run, seed, timeout):
+        """(exit status, output, end of the errors). A program that does not end is killed with all of its processes."""
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OPENBLAS_NUM_THREADS="1")
+        process = subprocess.Popen(self.command(run, seed), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+        try:
+            output, errors = process.communicate(timeout=timeout)
+            return process.returncode, output, errors.strip()[-ERROR_CHARACTERS:]
+        except subprocess.TimeoutExpired:
+            self.stop(process)
+            return TIMED_OUT, "", f"no result within {timeout} s"
+        except BaseException:
+            self.stop(process)
+            raise
+
+    @staticmethod
+    def stop(process):
+        """SIGTERM first, with which scripts/two-hosts removes its hosts."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(process.pid, number)
+                process.communicate(timeout=10)
+                return
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                continue

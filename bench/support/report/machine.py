@@ -1,0 +1,82 @@
+"""The machine, and the versions of what was measured."""
+import os
+import pathlib
+import platform
+import re
+import subprocess
+
+from .launch import ROOT
+
+
+def first_line(command):
+    """Of what a command prints; empty where it does not run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0].strip() if done.returncode == 0 and lines else ""
+
+
+def value_of(pattern, path):
+    try:
+        found = re.search(pattern, pathlib.Path(path).read_text(errors="replace"), re.MULTILINE)
+    except OSError:
+        return ""
+    return found.group(1).strip() if found else ""
+
+
+def commit():
+    """The commit of the checkout, with "+" where tracked files differ from it."""
+    found = first_line(["git", "-C", str(ROOT), "rev-parse", "HEAD"])
+    changed = first_line(["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no"])
+    return f"{found}{'+' if changed else ''}" if found else "unknown"
+
+
+def packages():
+    """{Debian package: version} of those that scripts/packages*.txt name and that are installed."""
+    names = {line.strip() for path in sorted((ROOT / "scripts").glob("packages*.txt"))
+             for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")}
+    names |= {"libopenmpi3", "libucx0", "libc6", "gcc", "g++"}
+    try:
+        done = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\n", *sorted(names)],
+                              capture_output=True, text=True)
+    except OSError:
+        return {}
+    rows = (line.split() for line in done.stdout.splitlines())
+    return {row[0]: row[1] for row in rows if len(row) == 3 and row[2] == "installed"}
+
+
+def caches():
+    found = []
+    for index in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        read = {name: (index / name).read_text().strip() for name in ("level", "type", "size", "shared_cpu_list")
+                if (index / name).exists()}
+        if len(read) == 4:
+            found.append(f"L{read['level']} {read['type'].lower()} {read['size']} (processors {read['shared_cpu_list']})")
+    return ", ".join(found)
+
+
+def describe(build_dir):
+    """{property: text} in the order of the page. Properties that the system does not tell are absent."""
+    cache = pathlib.Path(build_dir) / "CMakeCache.txt"
+    compiler = value_of(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache)
+    build_type = value_of(r"^CMAKE_BUILD_TYPE:\w+=(.*)$", cache)
+    flags = value_of(rf"^CMAKE_CXX_FLAGS_{build_type.upper()}:\w+=(.*)$", cache) if build_type else ""
+    memory = value_of(r"^MemTotal:\s*(\d+) kB", "/proc/meminfo")
+    virtual = "hypervisor" in value_of(r"^flags\s*:(.*)$", "/proc/cpuinfo").split()
+    found = {
+        "Processor": value_of(r"^model name\s*:(.*)$", "/proc/cpuinfo") or platform.machine(),
+        "Usable cores": str(len(os.sched_getaffinity(0))),
+        "Caches": caches(),
+        "Memory": f"{int(memory) / 2**20:.1f} GiB" if memory else "",
+        "Virtual machine": "yes" if virtual else "none seen",
+        "System": value_of(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release"),
+        "Kernel": platform.release(),
+        "Compiler": first_line([compiler, "--version"]) if compiler else "",
+        "Build": f"{build_type} {flags}".strip(),
+        "MPI": first_line(["mpirun.openmpi", "--version"]) or first_line(["mpirun", "--version"]),
+        "UCX": first_line(["ucx_info", "-v"]).lstrip("# "),
+        "Python": platform.python_version(),
+    }
+    return {name: text for name, text in found.items() if text}

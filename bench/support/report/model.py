@@ -1,0 +1,81 @@
+"""Runs of programs, their results, and the blocks of the page."""
+import dataclasses
+import typing
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One program with its arguments. `name` is unique in the section and says which side of a comparison it is."""
+    name: str
+    program: str
+    arguments: tuple = ()
+    environment: tuple = ()  # pairs of name and value
+    hosts: int = 1
+    ranks: int = 2  # 0: started without an MPI launcher
+    rounds: typing.Optional[int] = None  # fewer where repetition shows nothing
+    parse: str = "lines"  # how the output is read: see parse.py
+
+
+class Line(typing.NamedTuple):
+    """The name of a measured value of a run."""
+    family: str
+    operation: str
+    memory: str = "allocated"
+    segments: int = 1
+    size: int = 8
+
+    def shape(self):
+        return f"{self.size}" if self.segments == 1 else f"{self.segments} x {self.size}"
+
+
+class Sample(typing.NamedTuple):
+    began: float  # seconds since 1970, the start of the run
+    value: float
+
+
+class Results:
+    """The samples of one section."""
+
+    def __init__(self, records):
+        self.failures = {}  # run: text of its last failure
+        self._samples = {}  # (run, Line): {round: Sample}
+        for record in records:
+            if record["status"] != 0:
+                self.failures[record["run"]] = f"exit status {record['status']}: {record['error']}".rstrip(": ")
+                continue
+            for *line, value in record["rows"]:
+                self._samples.setdefault((record["run"], Line(*line)), {})[record["round"]] = Sample(record["began"], value)
+        self.runs = list(dict.fromkeys(run for run, _ in self._samples))
+
+    def samples(self, run, line):
+        """{round: Sample}; empty where nothing was measured."""
+        return self._samples.get((run, line), {})
+
+    def values(self, run, line):
+        return [sample.value for sample in self.samples(run, line).values()]
+
+    def lines(self, run):
+        return [line for other, line in self._samples if other == run]
+
+    def all(self):
+        """((run, Line), {round: Sample}) of everything."""
+        return self._samples.items()
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    text: str
+    order: typing.Optional[float] = None  # what the column sorts by, if not by the text
+    style: str = ""
+
+
+@dataclasses.dataclass
+class Block:
+    """A plot or a table. `command` repeats it, `limits` says what it cannot tell."""
+    title: str
+    command: str = ""
+    limits: str = ""
+    text: str = ""
+    svg: str = ""
+    columns: tuple = ()
+    rows: tuple = ()

@@ -1,0 +1,76 @@
+"""Runs the sections' programs: round after round, sections and runs in random order, what is compared in turn."""
+import os
+import random
+import time
+
+from . import launch, parse
+
+TIMEOUT = 180
+FIRST_GUESS = 5.0  # seconds of a run before any was timed
+MOST_FAILURES = 2  # after which a run is left out
+
+
+class Runner:
+    def __init__(self, store, launcher, seed, tell=print):
+        self.store = store
+        self.launcher = launcher
+        self.seed = seed
+        self.tell = tell
+        self.total = 0  # rounds
+        self.seconds = {}  # (section, run): duration of the last time
+        self.failures = {}
+
+    def run(self, planned, rounds, deadline):
+        """`planned` is {section name: groups of runs}. Returns whether all rounds were run before `deadline`
+        (time.monotonic)."""
+        done = {name: self.store.done(name) for name in planned}
+        self.total = rounds
+        for number in range(rounds):
+            order = random.Random(f"{self.seed} {number}")
+            groups = [(name, group) for name, groups in planned.items() for group in groups]
+            order.shuffle(groups)
+            for name, group in groups:
+                runs = [run for run in group if self.is_due(name, run, number, done[name])]
+                order.shuffle(runs)
+                if runs and time.monotonic() + sum(self.guess(name, run) for run in runs) > deadline:
+                    self.tell(f"no time for all of round {number + 1} of {rounds}")
+                    return False
+                for run in runs:
+                    left = int(self.time_left(planned, number, done, deadline))
+                    self.tell(f"round {number + 1} of {rounds}, {left // 60}:{left % 60:02} left: {name}: {run.name}")
+                    self.run_once(name, run, number, done[name])
+        return True
+
+    def is_due(self, name, run, number, done):
+        if self.failures.get((name, run.name), 0) >= MOST_FAILURES or (run.rounds is not None and number >= run.rounds):
+            return False
+        return (run.name, number) not in done
+
+    def guess(self, name, run):
+        known = self.seconds.get((name, run.name))
+        return known if known is not None else FIRST_GUESS
+
+    def time_left(self, planned, number, done, deadline):
+        left = sum(self.guess(name, run) for which in range(number, self.total) for name, groups in planned.items()
+                   for group in groups for run in group if self.is_due(name, run, which, done[name]))
+        return max(0.0, min(left, deadline - time.monotonic()))
+
+    def run_once(self, name, run, number, done):
+        began, started = time.time(), time.monotonic()
+        seed = random.Random(f"{self.seed} {number} {name} {run.name}").randrange(2**31)
+        status, output, error = self.launcher.start(run, seed, TIMEOUT)
+        rows = parse.PARSERS[run.parse](output) if status == 0 else []
+        if status == 0 and not rows:
+            status, error = 1, "the program printed no result"
+        took = time.monotonic() - started
+        self.seconds[(name, run.name)] = took
+        self.store.append(name, {"run": run.name, "round": number, "began": began, "seconds": round(took, 3),
+                                 "load": os.getloadavg()[0], "command": self.launcher.shown(run), "seed": seed,
+                                 "status": status, "error": error if status else "", "rows": rows})
+        if status == 0:
+            done.add((run.name, number))
+            return
+        # A machine without network namespaces will not have any the next time.
+        count = MOST_FAILURES if status == launch.SKIPPED else self.failures.get((name, run.name), 0) + 1
+        self.failures[(name, run.name)] = count
+        self.tell(f"  {run.name}: {'skipped' if status == launch.SKIPPED else f'failed with {status}'}: {error}")

@@ -1,0 +1,111 @@
+"""Figures 3 to 5 of the paper on ARMCI over MPI one-sided communication, on this machine."""
+import armci_methods
+
+from .. import plots, stats, tables
+from ..model import Block, Cell, Line, Run
+
+NAME = "document4"
+TITLE = "ARMCI over MPI: figures 3 to 5"
+ORDER = 30
+TWO_HOSTS = ("ours", "ARMCI-MPI osc/ucx")
+QUICK = ("ours", "ARMCI-MPI osc/sm")
+LIMITS = {1: "Two processes of one machine. The paper's systems had networks whose hardware moves the data.",
+          2: "Two network namespaces of one machine with TCP between them, on the cores of the ranks. The variant on RDMA "
+             "hardware is the same command there; it has not been run."}
+FIGURES_4 = [(operation, segment) for operation in ("gets", "puts", "accs") for segment in (16, 1024)]
+
+
+def run(found, hosts, options):
+    label, program, mca, extra = found
+    environment = ((f"OMPI_MCA_{mca[0]}", mca[1]),) if mca else ()
+    return Run(name(label, hosts), program, ("--quick",) if options.quick else (), (*environment, *sorted(extra.items())), hosts)
+
+
+def name(label, hosts):
+    return f"{label}; {tables.hosts_text(hosts)}"
+
+
+def groups(options):
+    one = [run(found, 1, options) for found in armci_methods.RUNS if not options.quick or found[0] in QUICK]
+    return [one] if options.quick else [one, [run(found, 2, options) for found in armci_methods.RUNS if found[0] in TWO_HOSTS]]
+
+
+def line(operation, memory="allocated", segments=1, size=8):
+    return Line("armci", operation, memory, segments, size)
+
+
+def bandwidths(results, hosts, lines_of):
+    """{label: [(x, bandwidth)]}; `lines_of` gives the x and the line of each point."""
+    series = {}
+    for label, *_ in armci_methods.RUNS:
+        points = [(x, at.segments * at.size, results.values(name(label, hosts), at)) for x, at in lines_of(label, hosts)]
+        found = [(x, bandwidth(values, total)) for x, total, values in points if values]
+        if found:
+            series[label] = found
+    return series
+
+
+def bandwidth(values, total):
+    return stats.summary([total / value for value in values])
+
+
+def lines_where(results, wanted):
+    return lambda label, hosts: [at for at in results.lines(name(label, hosts)) if wanted(at)]
+
+
+def figure3(results, hosts, operation):
+    found = lines_where(results, lambda at: at.operation == operation and at.memory == "allocated")
+    return bandwidths(results, hosts, lambda label, where: [(at.size, at) for at in found(label, where)
+                                                            if label in armci_methods.LIBRARIES])
+
+
+def figure4(results, hosts, operation, segment):
+    found = lines_where(results, lambda at: at.operation == operation and at.size == segment and at.memory == "allocated")
+    return bandwidths(results, hosts, lambda label, where: [(at.segments, at) for at in found(label, where)])
+
+
+def figure5(results, hosts):
+    series = {}
+    for memory, title in (("allocated", "allocated by ARMCI"), ("from_heap", "malloc")):
+        found = lines_where(results, lambda at, memory=memory: at.operation == "get" and at.memory == memory)
+        for label, points in bandwidths(results, hosts, lambda which, where: [
+                (at.size, at) for at in found(which, where) if which in ("ours", "ARMCI-MPI osc/sm", "ARMCI-MPI osc/ucx")]).items():
+            series[f"{label}, {title}"] = points
+    return series
+
+
+def ratio_rows(results, hosts):
+    """Ours beside the best method of ARMCI-MPI on each line."""
+    ours = name("ours", hosts)
+    peers = [name(label, hosts) for label, *_ in armci_methods.RUNS if label.startswith("ARMCI-MPI")]
+    for found in sorted(results.lines(ours)):
+        best = stats.best_peer(results, found, peers)
+        if best is None or found.operation == "memcpy":
+            continue
+        at = stats.ratio(results.samples(ours, found), results.samples(best, found))
+        yield [Cell(found.operation), Cell(found.memory), Cell(found.shape(), found.segments * found.size),
+               *tables.times(results.values(ours, found))[:2], Cell(best.split(";")[0]),
+               *tables.times(results.values(best, found))[:2], *tables.ratio_cells(at)]
+
+
+def blocks_of(results, hosts):
+    where = tables.hosts_text(hosts)
+    command = tables.command(NAME, Run("", "bench_armci_mpix", hosts=hosts))
+    figures = [*((f"Figure 3, {where}: contiguous {operation}", figure3(results, hosts, operation), "bytes")
+                 for operation in ("get", "put", "acc")),
+               *((f"Figure 4, {where}: strided {operation[:-1]}, segments of {segment} bytes",
+                  figure4(results, hosts, operation, segment), "segments") for operation, segment in FIGURES_4),
+               (f"Figure 5, {where}: contiguous get into local buffers of two kinds", figure5(results, hosts), "bytes")]
+    for title, series, xlabel in figures:
+        if series and max(len(points) for points in series.values()) > 1:
+            yield Block(title, command, LIMITS[hosts], svg=plots.lines(series, (xlabel, "MB/s")))
+    rows = list(ratio_rows(results, hosts))
+    if rows:
+        yield Block(f"Ours beside the best of ARMCI-MPI, {where}", command, LIMITS[hosts],
+                    "Every line of the programs; the best peer is chosen line by line.",
+                    columns=("operation", "memory", "bytes", "ours, us", "interval, us", "best of ARMCI-MPI", "median, us",
+                             "interval, us", *tables.RATIO_COLUMNS), rows=rows)
+
+
+def blocks(results):
+    return [block for hosts in (1, 2) for block in blocks_of(results, hosts)]

@@ -1,0 +1,129 @@
+"""Latency, bandwidth and message rate in the form and with the names of the OSU benchmarks."""
+from .. import plots, stats, tables
+from ..model import Block, Cell, Line, Run
+
+NAME = "osu"
+TITLE = "Latency, bandwidth and message rate"
+ORDER = 20
+OURS = ("MPIX_RMA", "windows, osc/mpix", "ARMCI, this library")
+OPERATIONS = ("put", "get", "acc")
+TUNED = (("ARMCI_RMA_ATOMICITY", "0"),)
+LIMITS = {1: "Two processes of one machine with two cores: the copies run at the speed of its caches. A virtual machine's clock "
+             "changes between modes by itself, which the turns of the sides meet alike.",
+          2: "The two hosts are network namespaces of one machine: no wire, no adapter, and the kernel's TCP on the cores "
+             "of the ranks. No figure says anything about RDMA hardware."}
+
+
+def runs(hosts, options):
+    quick = ("--quick",) if options.quick else ()
+    where = tables.hosts_text(hosts)
+    components = ("mpix", "sm", "rdma", "ucx") if hosts == 1 else ("mpix", "pt2pt") if options.quick else ("mpix", "ucx", "pt2pt")
+    armci_osc = "sm,rdma" if hosts == 1 else "pt2pt"
+    return [Run(f"MPIX_RMA, {where}", "bench_osu", ("mpix", *quick), hosts=hosts),
+            *(Run(f"windows, osc/{osc}, {where}", "bench_osu", ("window", *quick), (("OMPI_MCA_osc", osc),), hosts)
+              for osc in components),
+            Run(f"ARMCI, this library, {where}", "bench_osu_armci_mpix", quick, hosts=hosts),
+            Run(f"ARMCI-MPI on osc/{armci_osc.split(',')[0]}, {where}", "bench_osu_armci_mpi", quick,
+                (("OMPI_MCA_osc", armci_osc), *TUNED), hosts)]
+
+
+def groups(options):
+    return [runs(hosts, options) for hosts in (1, 2)]
+
+
+def line(operation, kind, size):
+    return Line("osu", f"{operation}_{kind}", "allocated", 1, size)
+
+
+def names_of(results, hosts):
+    return [run for run in results.runs if run.endswith(tables.hosts_text(hosts))]
+
+
+def short(run):
+    return run.rsplit(", ", 1)[0]
+
+
+def is_ours(run):
+    return short(run) in OURS
+
+
+def sizes_of(results, names):
+    return sorted({found.size for run in names for found in results.lines(run)})
+
+
+def scaled(summary, size):
+    """Megabytes each second, of microseconds; the ends of the interval change places."""
+    return stats.Summary(size / summary.median, size / summary.most, size / summary.least, summary.count,
+                         tuple(size / value for value in summary.outliers))
+
+
+def plot(results, hosts, operation, kind):
+    names = names_of(results, hosts)
+    series = {}
+    for run in names:
+        found = [(size, stats.summary(values)) for size in sizes_of(results, names)
+                 if (values := results.values(run, line(operation, kind, size)))]
+        if found:
+            series[short(run)] = found if kind == "latency" else [(size, scaled(at, size)) for size, at in found]
+    return series
+
+
+def comparison_rows(results, hosts):
+    """Each of ours beside the best of the others for each line, as the ratio of times."""
+    names = names_of(results, hosts)
+    for ours in (run for run in names if is_ours(run)):
+        is_armci = short(ours).startswith("ARMCI")
+        peers = [run for run in names if not is_ours(run) and short(run).startswith("ARMCI") == is_armci]
+        for found in sorted(results.lines(ours), key=lambda at: (at.operation, at.size)):
+            best = stats.best_peer(results, found, peers)
+            if best is None:
+                continue
+            at = stats.ratio(results.samples(ours, found), results.samples(best, found))
+            yield [Cell(f"osu_{found.operation}"), tables.number_cell(found.size), Cell(short(ours)),
+                   *tables.times(results.values(ours, found))[:2], Cell(short(best)),
+                   *tables.times(results.values(best, found))[:2], *tables.ratio_cells(at)]
+
+
+def message_rates(results, hosts):
+    rows = []
+    for run in names_of(results, hosts):
+        cells = []
+        for operation in OPERATIONS:
+            values = results.values(run, line(operation, "bw", 8))
+            rate = 1 / stats.summary(values).median if values else None
+            cells.append(Cell(f"{rate:.2f}", rate) if rate else Cell(""))
+        if any(cell.text for cell in cells):
+            rows.append([Cell(short(run)), *cells])
+    return rows
+
+
+def blocks_of(results, hosts):
+    names = names_of(results, hosts)
+    if not names:
+        return
+    where = tables.hosts_text(hosts)
+    command = tables.command(NAME, Run("", "bench_osu", ("mpix",), hosts=hosts))
+    rows = list(comparison_rows(results, hosts))
+    if rows:
+        lost = sum(1 for row in rows if row[-2].text == "slower")
+        won = sum(1 for row in rows if row[-2].text == "faster")
+        yield Block(f"Ours beside the best of the others, {where}", command,
+                    LIMITS[hosts] + " The best peer is chosen by its median on the line, which favours the peer.",
+                    f"{len(rows)} lines: {won} faster, {lost} slower, {len(rows) - won - lost} without a difference or undecided.",
+                    columns=("benchmark", "bytes", "ours", "median, us", "interval, us", "best of the others", "median, us",
+                             "interval, us", *tables.RATIO_COLUMNS), rows=rows)
+    for operation in OPERATIONS:
+        for kind, label in (("latency", "us"), ("bw", "MB/s")):
+            series = plot(results, hosts, operation, kind)
+            if series:
+                yield Block(f"osu_{operation}_{kind}, {where}", command, LIMITS[hosts],
+                            svg=plots.lines(series, ("bytes", label)))
+    rates = message_rates(results, hosts)
+    if rates:
+        yield Block(f"Message rate, 8 bytes, {where}: millions of operations each second", command,
+                    "One origin and one target: the rate of a whole host with many processes is another figure.",
+                    "A window of 64 operations is completed together.", columns=("library", *OPERATIONS), rows=rates)
+
+
+def blocks(results):
+    return [block for hosts in (1, 2) for block in blocks_of(results, hosts)]

@@ -1,0 +1,276 @@
+"""bench/report with programs that print made-up times."""
+import json
+import os
+import pathlib
+import random
+import re
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from report import launch, model, runner, sections, stats, store, versus
+
+REPORT = launch.ROOT / "bench" / "report"
+# Prints a line for each attribute; the times stand in a file beside the program, and each start is recorded.
+PROGRAM = """#!/bin/sh
+echo "$*" >> '{directory}/starts'
+cat '{directory}/lines'
+"""
+try:
+    import jinja2  # noqa: F401
+    import matplotlib  # noqa: F401
+    HAS_PAGE = True
+except ImportError:
+    HAS_PAGE = False
+
+
+def samples(values, began=0.0):
+    return {number: model.Sample(began + 1000 * number, value) for number, value in enumerate(values)}
+
+
+class Statistics(unittest.TestCase):
+    def test_summary_has_median_interval_and_outliers(self):
+        found = stats.summary([1, 2, 3, 4, 5, 6, 7, 8, 100])
+        # Of nine samples the second and the eighth hold the median with 96 %.
+        self.assertEqual((found.median, found.least, found.most, found.count), (5, 2, 8, 9))
+        self.assertEqual(found.outliers, (100,))
+
+    def test_ratio_is_the_median_of_pairs_and_not_the_ratio_of_medians(self):
+        ours, peer = samples([1, 10, 100, 1, 10, 100]), samples([2, 5, 400, 2, 5, 400])
+        found = stats.ratio(ours, peer)
+        self.assertEqual((found.median, found.least, found.most, found.pairs), (0.5, 0.25, 2, 6))
+        self.assertEqual(found.verdict, "no difference")
+
+    def test_verdict_needs_the_whole_interval_on_one_side(self):
+        for factor, verdict in ((0.5, "faster"), (2.0, "slower"), (1.0, "no difference")):
+            self.assertEqual(stats.ratio(samples([factor] * 6), samples([1.0] * 6)).verdict, verdict)
+        self.assertEqual(stats.ratio(samples([0.5] * 5), samples([1.0] * 5)).verdict, "undecided")
+        one_above = stats.ratio(samples([0.5] * 5 + [1.01]), samples([1.0] * 6))
+        self.assertEqual(one_above.verdict, "no difference")
+
+    def test_pairs_of_different_minutes_are_left_out(self):
+        late = samples([1.0] * 8)
+        late[3] = model.Sample(late[3].began + 61, 50.0)
+        found = stats.ratio(late, samples([1.0] * 8))
+        self.assertEqual((found.pairs, found.discarded, found.most), (7, 1, 1.0))
+        self.assertIsNone(stats.ratio(samples([1.0], began=61), samples([1.0])))
+
+    def test_bootstrap_interval_holds_the_ratio_of_medians(self):
+        seed = int(os.environ.get("MPIX_TEST_SEED", random.randrange(2**32)))
+        print(f"MPIX_TEST_SEED={seed}")
+        source = random.Random(seed)
+        held = 0
+        for _ in range(60):
+            ours, peer = ([factor * source.lognormvariate(0, 0.3) for _ in range(20)] for factor in (3.0, 2.0))
+            found = stats.unpaired_ratio(ours, peer)
+            held += found.least <= 1.5 <= found.most
+        # 57 are expected; 40 or fewer come once in 10^8 runs, also if the interval holds the ratio with 90 % only.
+        self.assertGreater(held, 40)
+
+    def test_best_peer_is_the_one_with_the_smallest_median(self):
+        line = model.Line("f", "put")
+        records = [{"run": run, "round": number, "began": 0, "status": 0, "rows": [[*line, value]]}
+                   for run, values in (("a", (3, 3, 3)), ("b", (1, 2, 9))) for number, value in enumerate(values)]
+        results = model.Results(records)
+        self.assertEqual(stats.best_peer(results, line, ["a", "b", "c"]), "b")
+        self.assertIsNone(stats.best_peer(results, line, ["c"]))
+
+
+class Directory(unittest.TestCase):
+    """A build of made-up programs, and a directory for the report."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.path = pathlib.Path(self.directory.name)
+        self.report = self.path / "report"
+        self.build = self.path / "build"
+        (self.build / "bench").mkdir(parents=True)
+
+    def add_program(self, name, lines):
+        directory = self.path / name
+        directory.mkdir(exist_ok=True)
+        (directory / "lines").write_text("".join(f"{line}\n" for line in lines))
+        program = self.build / "bench" / name
+        program.write_text(PROGRAM.format(directory=directory))
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    def starts(self, name):
+        path = self.path / name / "starts"
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def start(self, *arguments, directory=None):
+        command = [sys.executable, str(REPORT), "--output", str(directory or self.report), "--build-dir", str(self.build),
+                   "--launcher", "env HOSTS={hosts} RANKS={ranks}", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def add_attributes(self, ordering=2.0):
+        times = {"none": 0.010, "ordering": 0.010 * ordering, "notify": 0.010, "atomicity": 0.005}
+        self.add_program("bench_attributes", [f"attributes,mpix,{name},{memory},1,{size},{time}" for name, time in times.items()
+                                              for memory in ("allocated", "heap") for size in (8, 4096)])
+
+
+class Runs(Directory):
+    def runner(self):
+        return runner.Runner(store.Store(self.report), launch.Launcher(self.build, "env {ranks}=x"), 7, lambda text: None)
+
+    def plan(self):
+        self.add_program("one", ["f,i,put,allocated,1,8,1.5"])
+        self.add_program("two", ["f,i,put,allocated,1,8,2.5"])
+        return {"s": [[model.Run("one", "one"), model.Run("two", "two"), model.Run("once", "two", rounds=1)]]}
+
+    def test_goes_on_after_an_interruption_and_repeats_nothing(self):
+        plan = self.plan()
+        kept = store.Store(self.report)
+        kept.open({"commit": "c"}, {})
+        self.assertFalse(self.runner().run(plan, 4, time.monotonic() - 1))
+        self.assertEqual(self.starts("one"), 0)
+        self.assertTrue(self.runner().run(plan, 2, time.monotonic() + 600))
+        self.assertEqual((self.starts("one"), self.starts("two")), (2, 3))
+        # The interruption met the writing of the last line.
+        path = self.report / "raw" / "s.jsonl"
+        lines = path.read_text().splitlines()
+        lost = json.loads(lines[-1])
+        path.write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:20])
+        self.assertTrue(self.runner().run(plan, 4, time.monotonic() + 600))
+        found = kept.results("s")
+        self.assertEqual(sorted(found.samples("one", model.Line("f", "put"))), [0, 1, 2, 3])
+        self.assertEqual(sorted(found.samples("two", model.Line("f", "put"))), [0, 1, 2, 3])
+        self.assertEqual(found.values("once", model.Line("f", "put")), [2.5])
+        self.assertEqual(self.starts("one") + self.starts("two"), 4 + 4 + 1 + 1, lost["run"])
+
+    def test_records_failures_and_gives_a_run_up_after_two(self):
+        (self.build / "bench" / "fails").write_text("#!/bin/sh\necho broken >&2\necho >> '%s/count'\nexit 3\n" % self.path)
+        (self.build / "bench" / "fails").chmod(0o755)
+        kept = store.Store(self.report)
+        kept.open({}, {})
+        self.runner().run({"s": [[model.Run("fails", "fails")]]}, 5, time.monotonic() + 600)
+        self.assertEqual((self.path / "count").read_text(), "\n\n")
+        self.assertEqual(kept.results("s").failures, {"fails": "exit status 3: broken"})
+
+    def test_order_of_the_sides_changes(self):
+        plan = self.plan()
+        store.Store(self.report).open({}, {})
+        self.runner().run(plan, 12, time.monotonic() + 600)
+        records = store.Store(self.report).records("s")
+        first = [found[0] for number in range(12)
+                 if (found := [record["run"] for record in records if record["round"] == number and record["run"] != "once"])]
+        self.assertEqual(set(first), {"one", "two"})
+
+    def test_results_of_another_commit_are_refused(self):
+        kept = store.Store(self.report)
+        kept.open({"commit": "a"}, {"seed": 1})
+        self.assertEqual(kept.open({"commit": "a"}, {"seed": 2})["seed"], 1)
+        with self.assertRaisesRegex(SystemExit, "another commit"):
+            kept.open({"commit": "b"}, {"seed": 2})
+
+    def test_launcher_of_a_batch_system_gets_hosts_and_ranks(self):
+        run = model.Run("r", "p", ("x",), (("OMPI_MCA_osc", "sm"),), hosts=2, ranks=4)
+        started = ["env", "OMPI_MCA_osc=sm", "/b/bench/p", "x"]
+        self.assertEqual(launch.Launcher("/b", "srun --exclusive").command(run),
+                         ["srun", "--exclusive", "-N", "2", "-n", "4", *started])
+        self.assertEqual(launch.Launcher("/b", "prun -h{hosts} -r {ranks}").command(run), ["prun", "-h2", "-r", "4", *started])
+
+
+@unittest.skipUnless(HAS_PAGE, "jinja2 or matplotlib is missing")
+class Page(Directory):
+    def check(self, path):
+        """The page as a tree; every reference stays inside."""
+        text = path.read_text()
+        tree = ElementTree.fromstring(text)
+        references = [value for element in tree.iter() for name, value in element.attrib.items()
+                      if re.sub(r"^\{.*\}", "", name) in ("src", "href", "srcset", "data", "action")]
+        self.assertTrue(references)
+        ids = [element.get("id") for element in tree.iter() if element.get("id")]
+        self.assertEqual(len(ids), len(set(ids)), "an id stands there twice")
+        for reference in [*references, *re.findall(r"url\(([^)]*)\)", text)]:
+            self.assertRegex(reference, "^#")
+            self.assertIn(reference[1:], ids)
+        self.assertNotRegex(text, r"@import|https?://")
+        return tree, text
+
+    def test_is_well_formed_and_refers_to_nothing_outside(self):
+        self.add_attributes()
+        self.start("--only", "attributes", "--rounds", "6")
+        tree, text = self.check(self.report / "index.html")
+        self.assertEqual(self.starts("bench_attributes"), 12)
+        shown = [section.get("id") for section in tree.iter("section")]
+        # No section is empty: only the clauses need no measurement.
+        self.assertEqual(shown, ["attributes", "conformance", "method"])
+        self.assertGreater(len(list(tree.iter("svg"))), 3)
+        for article in tree.iter("article"):
+            self.assertTrue(article.findall("pre"), "a figure without its command")
+            self.assertIn("cannot tell", "".join(article.itertext()))
+
+    def test_shows_lost_lines_like_won_ones_and_says_no_difference(self):
+        self.add_attributes()
+        self.start("--only", "attributes", "--rounds", "6")
+        tree, text = self.check(self.report / "index.html")
+        rows = {row[0]: row for table in tree.iter("table")
+                for row in [["".join(cell.itertext()) for cell in line.iter("td")] for line in table.iter("tr")]
+                if len(row) == 11 and row[1:4] == ["one host", "heap", "4,096"]}
+        self.assertEqual([rows[name][-4] for name in ("ordering", "notify", "atomicity")], ["2.00", "1.00", "0.50"])
+        self.assertEqual([rows[name][-2] for name in ("ordering", "notify", "atomicity")], ["slower", "no difference", "faster"])
+        self.assertIn("Free: atomicity, notify. Times the bare call: ordering 2.00.", text)
+
+    def test_writes_figures_with_their_origin(self):
+        self.add_attributes()
+        self.start("--only", "attributes", "--rounds", "6")
+        content = json.loads((self.report / "data" / "report.json").read_text())
+        self.assertIn("Processor", content["machine"])
+        self.assertRegex(content["commit"], r"^[0-9a-f]{40}\+?$|unknown")
+        ordering = [found for found in content["figures"]["attributes"] if found["operation"] == "ordering"]
+        self.assertEqual({found["median"] for found in ordering}, {0.02})
+        self.assertEqual(len(ordering), 8)
+        table = (self.report / "data" / "attributes.csv").read_text().splitlines()
+        self.assertEqual(len(table), 1 + 12 * 16)
+        self.assertTrue(table[1].endswith(content["commit"]))
+
+    def test_compares_two_reports(self):
+        other = self.path / "other"
+        self.add_attributes(ordering=2.0)
+        self.start("--only", "attributes", "--rounds", "6")
+        self.add_attributes(ordering=4.0)
+        self.start("--only", "attributes", "--rounds", "6", directory=other)
+        self.start("--compare", str(self.report), str(other), directory=self.path / "both")
+        tree, _ = self.check(self.path / "both" / "compare.html")
+        rows = [["".join(cell.itertext()) for cell in line.iter("td")] for line in tree.iter("tr")]
+        found = {(row[1], row[2]): row for row in rows if len(row) == 12 and row[0] == "two hosts" and row[3] == "8"}
+        self.assertEqual(found[("ordering", "heap")][-4:-1], ["0.50", "0.50 to 0.50", "faster"])
+        self.assertEqual(found[("none", "heap")][-4:-1], ["1.00", "1.00 to 1.00", "no difference"])
+        with self.assertRaisesRegex(SystemExit, "no line in common"):
+            versus.build([self.report, other], ["osu"], {})
+
+    def test_bundle_has_results_page_and_survey(self):
+        self.add_attributes()
+        self.start("--only", "attributes", "--rounds", "2")
+        self.start("--bundle")
+        with tarfile.open(self.path / "report.tar.gz") as archive:
+            names = set(archive.getnames())
+            self.assertEqual({entry.uname for entry in archive.getmembers()}, {""})
+        self.assertLessEqual({"report/index.html", "report/raw/attributes.jsonl", "report/data/report.json", "report/survey.md"},
+                             names)
+
+
+class Sections(unittest.TestCase):
+    def test_have_distinct_names_and_runs(self):
+        for quick in (False, True):
+            options = type("Options", (), {"quick": quick})
+            found = sections.load_all()
+            self.assertEqual(len({section.NAME for section in found}), len(found))
+            self.assertEqual(found[0].NAME, "attributes")
+            for section in found:
+                runs = [run.name for group in section.groups(options) for run in group]
+                self.assertEqual(len(runs), len(set(runs)), section.NAME)
+
+    def test_of_which_nothing_was_measured_are_empty(self):
+        for section in sections.load_all():
+            if section.NAME != "conformance":
+                self.assertEqual(list(section.blocks(model.Results([]))), [])
