@@ -155,6 +155,18 @@ class Runs(Directory):
         self.assertEqual((self.path / "count").read_text(), "\n\n")
         self.assertEqual(kept.results("s").failures, {"fails": "exit status 3: broken"})
 
+    def test_parts_of_a_run_are_started_each_and_read_together(self):
+        self.add_program("first", ["f,i,put,allocated,1,8,1.5"])
+        self.add_program("second", ["f,i,get,allocated,1,8,2.5"])
+        plan = {"s": [[model.Run("both", program, part=program)] for program in ("first", "second")]}
+        kept = store.Store(self.report)
+        kept.open({}, {})
+        self.runner().run(plan, 2, time.monotonic() + 600)
+        self.runner().run(plan, 2, time.monotonic() + 600)
+        self.assertEqual((self.starts("first"), self.starts("second")), (2, 2))
+        self.assertEqual([kept.results("s").values("both", model.Line("f", which)) for which in ("put", "get")],
+                         [[1.5, 1.5], [2.5, 2.5]])
+
     def test_order_of_the_sides_changes(self):
         plan = self.plan()
         store.Store(self.report).open({}, {})
@@ -267,7 +279,7 @@ class Sections(unittest.TestCase):
             self.assertEqual(len({section.NAME for section in found}), len(found))
             self.assertEqual(found[0].NAME, "attributes")
             for section in found:
-                runs = [run.name for group in section.groups(options) for run in group]
+                runs = [run.key() for group in section.groups(options) for run in group]
                 self.assertEqual(len(runs), len(set(runs)), section.NAME)
 
     def test_of_which_nothing_was_measured_are_empty(self):

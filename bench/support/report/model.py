@@ -14,6 +14,10 @@ class Run:
     ranks: int = 2  # 0: started without an MPI launcher
     rounds: typing.Optional[int] = None  # fewer where repetition shows nothing
     parse: str = "lines"  # how the output is read: see parse.py
+    part: str = ""  # of a program whose lines are measured in several groups, each short enough for a comparison in turn
+
+    def key(self):
+        return f"{self.name} [{self.part}]" if self.part else self.name
 
 
 class Line(typing.NamedTuple):

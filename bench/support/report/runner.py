@@ -37,17 +37,17 @@ class Runner:
                     return False
                 for run in runs:
                     left = int(self.time_left(planned, number, done, deadline))
-                    self.tell(f"round {number + 1} of {rounds}, {left // 60}:{left % 60:02} left: {name}: {run.name}")
+                    self.tell(f"round {number + 1} of {rounds}, {left // 60}:{left % 60:02} left: {name}: {run.key()}")
                     self.run_once(name, run, number, done[name])
         return True
 
     def is_due(self, name, run, number, done):
-        if self.failures.get((name, run.name), 0) >= MOST_FAILURES or (run.rounds is not None and number >= run.rounds):
+        if self.failures.get((name, run.key()), 0) >= MOST_FAILURES or (run.rounds is not None and number >= run.rounds):
             return False
-        return (run.name, number) not in done
+        return (run.key(), number) not in done
 
     def guess(self, name, run):
-        known = self.seconds.get((name, run.name))
+        known = self.seconds.get((name, run.key()))
         return known if known is not None else FIRST_GUESS
 
     def time_left(self, planned, number, done, deadline):
@@ -57,20 +57,20 @@ class Runner:
 
     def run_once(self, name, run, number, done):
         began, started = time.time(), time.monotonic()
-        seed = random.Random(f"{self.seed} {number} {name} {run.name}").randrange(2**31)
+        seed = random.Random(f"{self.seed} {number} {name} {run.key()}").randrange(2**31)
         status, output, error = self.launcher.start(run, seed, TIMEOUT)
         rows = parse.PARSERS[run.parse](output) if status == 0 else []
         if status == 0 and not rows:
             status, error = 1, "the program printed no result"
         took = time.monotonic() - started
-        self.seconds[(name, run.name)] = took
-        self.store.append(name, {"run": run.name, "round": number, "began": began, "seconds": round(took, 3),
+        self.seconds[(name, run.key())] = took
+        self.store.append(name, {"run": run.name, "key": run.key(), "round": number, "began": began, "seconds": round(took, 3),
                                  "load": os.getloadavg()[0], "command": self.launcher.shown(run), "seed": seed,
                                  "status": status, "error": error if status else "", "rows": rows})
         if status == 0:
-            done.add((run.name, number))
+            done.add((run.key(), number))
             return
         # A machine without network namespaces will not have any the next time.
-        count = MOST_FAILURES if status == launch.SKIPPED else self.failures.get((name, run.name), 0) + 1
-        self.failures[(name, run.name)] = count
+        count = MOST_FAILURES if status == launch.SKIPPED else self.failures.get((name, run.key()), 0) + 1
+        self.failures[(name, run.key())] = count
         self.tell(f"  {run.name}: {'skipped' if status == launch.SKIPPED else f'failed with {status}'}: {error}")

@@ -61,8 +61,8 @@ class Store:
         return model.Results(self.records(section))
 
     def done(self, section):
-        """The pairs of run and round with a result."""
-        return {(record["run"], record["round"]) for record in self.records(section) if record["status"] == 0}
+        """The pairs of a run's key and round with a result."""
+        return {(record["key"], record["round"]) for record in self.records(section) if record["status"] == 0}
 
     def write_figures(self, sections, description):
         """data/SECTION.csv has each sample, data/report.json the machine, the parameters and the medians."""

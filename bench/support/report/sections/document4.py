@@ -9,16 +9,24 @@ TITLE = "ARMCI over MPI: figures 3 to 5"
 ORDER = 30
 TWO_HOSTS = ("ours", "ARMCI-MPI osc/ucx")
 QUICK = ("ours", "ARMCI-MPI osc/sm")
+# Lines of the programs, as BENCH_ONLY names them.
+PARTS = {"contiguous": "^armci (put|get|acc) allocated", "strided": "^armci (puts|gets|accs) ", "buffers": " from_heap ",
+         "small": "^armci (putv|getv|accv|rmw|put_fence|put_allfence|lock_unlock|barrier) "}
+ALL = tuple(label for label, *_ in armci_methods.RUNS)
+SIDES = {"contiguous": armci_methods.LIBRARIES, "strided": ALL, "buffers": armci_methods.LIBRARIES,
+         "small": armci_methods.LIBRARIES}
 LIMITS = {1: "Two processes of one machine. The paper's systems had networks whose hardware moves the data.",
           2: "Two network namespaces of one machine with TCP between them, on the cores of the ranks. The variant on RDMA "
              "hardware is the same command there; it has not been run."}
 FIGURES_4 = [(operation, segment) for operation in ("gets", "puts", "accs") for segment in (16, 1024)]
 
 
-def run(found, hosts, options):
+def run(found, hosts, part, options):
     label, program, mca, extra = found
     environment = ((f"OMPI_MCA_{mca[0]}", mca[1]),) if mca else ()
-    return Run(name(label, hosts), program, ("--quick",) if options.quick else (), (*environment, *sorted(extra.items())), hosts)
+    only = ("BENCH_ONLY", PARTS[part])
+    return Run(name(label, hosts), program, ("--quick",) if options.quick else (),
+               (only, *environment, *sorted(extra.items())), hosts, part=part)
 
 
 def name(label, hosts):
@@ -26,8 +34,14 @@ def name(label, hosts):
 
 
 def groups(options):
-    one = [run(found, 1, options) for found in armci_methods.RUNS if not options.quick or found[0] in QUICK]
-    return [one] if options.quick else [one, [run(found, 2, options) for found in armci_methods.RUNS if found[0] in TWO_HOSTS]]
+    """The lines of each figure at a time: all sides of a comparison have their turn within a minute."""
+    found = []
+    for part, sides in SIDES.items():
+        one = [each for each in armci_methods.RUNS if each[0] in (QUICK if options.quick else sides)]
+        found.append([run(each, 1, part, options) for each in one])
+        if not options.quick:
+            found.append([run(each, 2, part, options) for each in armci_methods.RUNS if each[0] in TWO_HOSTS])
+    return found
 
 
 def line(operation, memory="allocated", segments=1, size=8):

@@ -22,7 +22,7 @@ TIMES = [("put to a random peer", "peers", "operation_us", "all"),
 
 def groups(options):
     most = ("10000",) if options.quick else ()
-    return [[Run(run.name, run.program, most, ranks=0, rounds=run.rounds, parse=run.parse)] for run in (ENGINE, WINDOWS)]
+    return [[Run(run.name, run.program, most, ranks=0, rounds=2 if options.quick else run.rounds, parse=run.parse)] for run in (ENGINE, WINDOWS)]
 
 
 def points(results, run, wanted):

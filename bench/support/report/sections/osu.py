@@ -14,21 +14,23 @@ LIMITS = {1: "Two processes of one machine with two cores: the copies run at the
              "of the ranks. No figure says anything about RDMA hardware."}
 
 
-def runs(hosts, options):
+def runs(hosts, operation, options):
+    """One operation at a time: all sides of a comparison have their turn within a minute."""
     quick = ("--quick",) if options.quick else ()
     where = tables.hosts_text(hosts)
+    only = ("BENCH_ONLY", f"^osu {operation}_")
     components = ("mpix", "sm", "rdma", "ucx") if hosts == 1 else ("mpix", "pt2pt") if options.quick else ("mpix", "ucx", "pt2pt")
     armci_osc = "sm,rdma" if hosts == 1 else "pt2pt"
-    return [Run(f"MPIX_RMA, {where}", "bench_osu", ("mpix", *quick), hosts=hosts),
-            *(Run(f"windows, osc/{osc}, {where}", "bench_osu", ("window", *quick), (("OMPI_MCA_osc", osc),), hosts)
-              for osc in components),
-            Run(f"ARMCI, this library, {where}", "bench_osu_armci_mpix", quick, hosts=hosts),
-            Run(f"ARMCI-MPI on osc/{armci_osc.split(',')[0]}, {where}", "bench_osu_armci_mpi", quick,
-                (("OMPI_MCA_osc", armci_osc), *TUNED), hosts)]
+    sides = [("MPIX_RMA", "bench_osu", ("mpix",), ()),
+             *((f"windows, osc/{osc}", "bench_osu", ("window",), (("OMPI_MCA_osc", osc),)) for osc in components),
+             ("ARMCI, this library", "bench_osu_armci_mpix", (), ()),
+             (f"ARMCI-MPI on osc/{armci_osc.split(',')[0]}", "bench_osu_armci_mpi", (), (("OMPI_MCA_osc", armci_osc), *TUNED))]
+    return [Run(f"{name}, {where}", program, (*arguments, *quick), (only, *environment), hosts, part=operation)
+            for name, program, arguments, environment in sides]
 
 
 def groups(options):
-    return [runs(hosts, options) for hosts in (1, 2)]
+    return [runs(hosts, operation, options) for hosts in (1, 2) for operation in OPERATIONS]
 
 
 def line(operation, kind, size):
