@@ -1,6 +1,7 @@
 /// ARMCI 1.1 (A).
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <complex>
@@ -209,6 +210,7 @@ TEST_F(Armci, A_14_mutexes_exclude_each_other) {
     long value = -1;
     ARMCI_Lock(mutex, 0);
     ARMCI_Get(at(0, 64 * mutex), &value, sizeof value, 0);
+    sched_yield();  // to a process that does not wait for the mutex
     ++value;
     ARMCI_Put(&value, at(0, 64 * mutex), sizeof value, 0);
     ARMCI_Unlock(mutex, 0);
@@ -247,11 +249,21 @@ TEST_F(Armci, A_17_allfence_completes_at_all) {
 }
 
 TEST_F(Armci, A_18_malloc_gives_every_process_all_addresses) {
-  std::vector<void*> bases(static_cast<std::size_t>(size_));
-  EXPECT_EQ(ARMCI_Malloc(bases.data(), me_ % 2 == 0 ? 100 : 0), 0);
-  for (int process = 0; process < size_; ++process)
-    EXPECT_EQ(bases[static_cast<std::size_t>(process)] == nullptr, process % 2 == 1);
-  EXPECT_EQ(ARMCI_Free(bases[static_cast<std::size_t>(me_)]), 0);
+  auto const index = [](int process) { return static_cast<std::size_t>(process); };
+  std::vector<void*> bases(index(size_));
+  EXPECT_EQ(ARMCI_Malloc(bases.data(), me_ % 2 == 0 ? 8 * size_ : 0), 0);
+  for (int process = 0; process < size_; ++process) {
+    EXPECT_EQ(bases[index(process)] == nullptr, process % 2 == 1);
+    long value = 100 * process + me_;
+    if (bases[index(process)] != nullptr) {
+      EXPECT_EQ(ARMCI_Put(&value, static_cast<long*>(bases[index(process)]) + me_, 8, process), 0);
+    }
+  }
+  ARMCI_Barrier();
+  auto const* const own = static_cast<long*>(bases[index(me_)]);
+  for (int process = 0; own != nullptr && process < size_; ++process)
+    EXPECT_EQ(own[process], 100 * me_ + process);
+  EXPECT_EQ(ARMCI_Free(bases[index(me_)]), 0);
 }
 
 TEST_F(Armci, A_19_freed_memory_is_out_of_reach) {

@@ -5,21 +5,15 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "include/mpix_rma.h"
 #include "include/mpix_rma/profiling.h"
+#include "spec-conformance/mutations/clause.hpp"
 
 namespace mpixrma::broken {
-
-/// Whether the promise of this clause is to be broken.
-inline bool is(char const* clause) noexcept {
-  static char const* const broken = std::getenv("MPIX_BROKEN_CLAUSE");
-  return broken != nullptr && std::strcmp(broken, clause) == 0;
-}
 
 /// A transfer with its arguments, whichever of the calls issues it.
 struct Transfer {

@@ -1,0 +1,79 @@
+/// A library that is loaded before ARMCI and breaks the promise of one clause. It defines functions of ARMCI,
+/// and calls the library by the names that begin with PARMCI_.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "include/armci/armci.h"
+#include "include/armci/armcix.h"
+#include "spec-conformance/mutations/clause.hpp"
+
+namespace mpixrma::broken {
+
+/// Operations that the library has not been given yet.
+class Late {
+ public:
+  /// The time at which an operation is issued at last.
+  enum class Until {
+    next,       ///< before the next operation on its process
+    next_done,  ///< after the next operation on its process
+    together    ///< when all processes are in ARMCI_Barrier
+  };
+  void keep(Until until, int process, std::function<int()> issue);
+  /// Takes the operations on a process out, in their order.
+  std::vector<std::function<int()>> take(Until until, int process);
+  void issue(Until until, int process);
+  void issue_all(Until until);
+
+ private:
+  struct Kept {
+    Until until;
+    int process;
+    std::function<int()> issue;
+  };
+  std::vector<std::function<int()>> take_if(std::function<bool(Kept const&)> const& condition);
+  std::vector<Kept> kept_;
+};
+Late& late();
+
+/// Issues an operation between those that wait for it. Returns its code.
+template <typename F>
+int in_turn(int process, F issue) {
+  late().issue(Late::Until::next, process);
+  auto const behind = late().take(Late::Until::next_done, process);
+  int const code = issue();
+  for (auto const& operation : behind) (void)operation();
+  return code;
+}
+
+/// Keeps a contiguous put with a copy of its source, as if it were complete.
+int keep_put(Late::Until until, void const* source, void* destination, int size, int process);
+
+/// The allocations of this process, with the addresses of all processes.
+class Allocations {
+ public:
+  struct Place {
+    std::size_t allocation = 0;
+    std::ptrdiff_t offset = -1;  ///< negative: in no allocation
+  };
+  /// `ids`: the process of each base.
+  void add(std::vector<int> ids, void* const* bases, armci_size_t size);
+  void remove(void const* base);
+  Place find(int process, void const* address) const;
+  char* base(std::size_t allocation, int process) const;
+
+ private:
+  struct Allocation {
+    std::vector<int> ids;
+    std::vector<char*> bases;
+    armci_size_t size;  ///< of the caller's part
+  };
+  std::vector<Allocation> all_;
+};
+Allocations& allocations();
+
+}  // namespace mpixrma::broken
