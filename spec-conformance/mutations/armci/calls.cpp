@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <sched.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "spec-conformance/mutations/armci/broken.hpp"
@@ -152,6 +153,14 @@ void ARMCI_Access_end(void* ptr) {
 int ARMCI_Absolute_id(ARMCI_Group* group, int group_rank) {
   if (is("P_04")) return group_rank;
   return behind<int(ARMCI_Group*, int)>("ARMCI_Absolute_id")(group, group_rank);
+}
+
+void ARMCI_Error(char const* msg, int code) {
+  if (is("A_22")) {
+    std::fprintf(stderr, "%d: %s %d\n", armci_msg_me(), msg, code);
+    armci_msg_abort(code);
+  }
+  behind<void(char const*, int)>("ARMCI_Error")(msg, code);
 }
 
 int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
