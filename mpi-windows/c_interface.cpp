@@ -7,8 +7,15 @@
 #include "engine/base/log.hpp"
 #include "hosts/common/hosted.hpp"
 #include "hosts/common/statistics_table.hpp"
+#include "mpi-windows/creation/creation.hpp"
+#include "mpi-windows/creation/own_memory.hpp"
+#include "mpi-windows/creation/served_window.hpp"
+#include "mpi-windows/epochs/active.hpp"
+#include "mpi-windows/epochs/flush.hpp"
+#include "mpi-windows/epochs/passive.hpp"
+#include "mpi-windows/epochs/queue.hpp"
+#include "mpi-windows/state/failure.hpp"
 #include "mpi-windows/state/unasked.hpp"
-#include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
 
@@ -70,16 +77,15 @@ int on(mpix_window_t* handle, CallName name, Call call) noexcept {
   int const error = on(handle, call);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
-  return on(handle, [&](Window& open) { return open.told(error, name.name, {{}, name.rank, 0, 0}); });
+  return on(handle, [&](Window& open) { return report(open, error, name.name, {{}, name.rank, 0, 0}); });
 }
 
 }  // namespace
 }  // namespace mpixrma::windows
 
 using namespace mpixrma::windows;
-using Level = Window::Level;
 
-int mpix_windows_progress(void) try { return Window::serve_queues(); } catch (...) {
+int mpix_windows_progress(void) try { return serve_queues(); } catch (...) {
   return 0;
 }
 void mpix_windows_set_verbose(int level) { Window::verbose = level; }
@@ -95,8 +101,8 @@ int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const s
   prepare();
   newest_refusal() = {};
   auto made = std::make_unique<Window>(*mpixrma::hosted_engine(), comm, Hints(hints), handle);
-  bool const connects = memory->flavor == MPI_WIN_FLAVOR_DYNAMIC && !made->hints().port_name().empty();
-  int const error = connects ? made->connect(comm) : made->open(comm, *memory);
+  bool const connects = memory->flavor == MPI_WIN_FLAVOR_DYNAMIC && !made->hints.port_name().empty();
+  int const error = connects ? connect_window(*made, comm) : open_window(*made, comm, *memory);
   mpixrma::engine::Log const log(Window::verbose, mpixrma::hosted_engine()->process());
   if (error != MPI_SUCCESS) {
     int rank = 0;
@@ -116,7 +122,7 @@ int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const s
 
 int mpix_window_free(mpix_window_t* window, int* is_gone) {
   bool closed = false;
-  int const error = on(window, "MPI_Win_free", [&](Window& open) { return open.close(&closed); });
+  int const error = on(window, "MPI_Win_free", [&](Window& open) { return close_window(open, &closed); });
   if (closed) delete &of(window);
   *is_gone = closed ? 1 : 0;
   return error;
@@ -124,13 +130,13 @@ int mpix_window_free(mpix_window_t* window, int* is_gone) {
 
 void mpix_window_end_epochs(mpix_window_t* window) {
   (void)on(window, [](Window& open) {
-    open.end_epochs();
+    end_epochs(open);
     return MPI_SUCCESS;
   });
 }
 
 const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value) try {
-  return of(window).hints().set(key, value);
+  return of(window).hints.set(key, value);
 } catch (...) {
   return nullptr;
 }
@@ -142,93 +148,95 @@ int mpix_window_refusal(const char** text) {
   return newest_refusal().error_class;
 }
 
-int mpix_window_ranks(const mpix_window_t* window) { return static_cast<Window const*>(window)->ranks(); }
+int mpix_window_ranks(const mpix_window_t* window) {
+  return static_cast<Window const*>(window)->processes.size;
+}
 int mpix_window_region(const mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit) {
   Window const& open = *static_cast<Window const*>(window);
   if (open.is_dynamic()) return MPI_ERR_RMA_FLAVOR;
-  if (rank < 0 || rank >= open.ranks()) return MPI_ERR_RANK;
-  *size = static_cast<MPI_Aint>(open.entry(rank).size);
-  *disp_unit = open.entry(rank).disp_unit;
+  if (!open.processes.contains(rank)) return MPI_ERR_RANK;
+  *size = static_cast<MPI_Aint>(open.table[rank].size);
+  *disp_unit = open.table[rank].disp_unit;
   return MPI_SUCCESS;
 }
 
 int mpix_window_shared_query(mpix_window_t* window, int rank, MPI_Aint* size, int* disp_unit, void** base) {
-  return on(window, [&](Window& open) { return open.shared_query(rank, size, disp_unit, base); });
+  return on(window, [&](Window& open) { return shared_query(open, rank, size, disp_unit, base); });
 }
 int mpix_window_attach(mpix_window_t* window, void* base, MPI_Aint size) {
-  return on(window, [&](Window& open) { return open.attach(base, size); });
+  return on(window, [&](Window& open) { return attach(open, base, size); });
 }
 int mpix_window_detach(mpix_window_t* window, const void* base) {
-  return on(window, [&](Window& open) { return open.detach(base); });
+  return on(window, [&](Window& open) { return detach(open, base); });
 }
 
 int mpix_window_fence(mpix_window_t* window, int assertion) {
-  return on(window, "MPI_Win_fence", [&](Window& open) { return open.fence(assertion); });
+  return on(window, "MPI_Win_fence", [&](Window& open) { return fence(open, assertion); });
 }
 int mpix_window_post(mpix_window_t* window, MPI_Group group, int assertion) {
-  return on(window, "MPI_Win_post", [&](Window& open) { return open.post(group, assertion); });
+  return on(window, "MPI_Win_post", [&](Window& open) { return post_exposure(open, group, assertion); });
 }
 int mpix_window_start(mpix_window_t* window, MPI_Group group, int assertion) {
-  return on(window, "MPI_Win_start", [&](Window& open) { return open.start(group, assertion); });
+  return on(window, "MPI_Win_start", [&](Window& open) { return start_access(open, group, assertion); });
 }
 int mpix_window_complete(mpix_window_t* window) {
-  return on(window, "MPI_Win_complete", [](Window& open) { return open.complete(); });
+  return on(window, "MPI_Win_complete", [](Window& open) { return complete_access(open); });
 }
 int mpix_window_wait(mpix_window_t* window) {
-  return on(window, "MPI_Win_wait", [](Window& open) { return open.wait(); });
+  return on(window, "MPI_Win_wait", [](Window& open) { return wait_exposure(open); });
 }
 int mpix_window_test(mpix_window_t* window, int* flag) {
-  return on(window, "MPI_Win_test", [&](Window& open) { return open.test(flag); });
+  return on(window, "MPI_Win_test", [&](Window& open) { return test_exposure(open, flag); });
 }
 int mpix_window_lock(mpix_window_t* window, int type, int rank, int assertion) {
-  return on(window, [&](Window& open) { return open.lock(type, rank, assertion); });
+  return on(window, [&](Window& open) { return lock_target(open, type, rank, assertion); });
 }
 int mpix_window_unlock(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return open.unlock(rank); });
+  return on(window, [&](Window& open) { return unlock_target(open, rank); });
 }
 int mpix_window_lock_all(mpix_window_t* window, int assertion) {
-  return on(window, "MPI_Win_lock_all", [&](Window& open) { return open.lock_all(assertion); });
+  return on(window, "MPI_Win_lock_all", [&](Window& open) { return lock_all(open, assertion); });
 }
 int mpix_window_unlock_all(mpix_window_t* window) {
-  return on(window, "MPI_Win_unlock_all", [](Window& open) { return open.unlock_all(); });
+  return on(window, "MPI_Win_unlock_all", [](Window& open) { return unlock_all(open); });
 }
 int mpix_window_sync(mpix_window_t* window) {
-  return on(window, [](Window& open) { return open.sync(); });
+  return on(window, [](Window& open) { return sync(open); });
 }
 int mpix_window_flush(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return open.flush(rank, Level::remote); });
+  return on(window, [&](Window& open) { return flush(open, rank, Level::remote); });
 }
 int mpix_window_flush_all(mpix_window_t* window) {
-  return on(window, "MPI_Win_flush_all", [](Window& open) { return open.flush_all(Level::remote); });
+  return on(window, "MPI_Win_flush_all", [](Window& open) { return flush_all(open, Level::remote); });
 }
 int mpix_window_flush_local(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return open.flush(rank, Level::local); });
+  return on(window, [&](Window& open) { return flush(open, rank, Level::local); });
 }
 int mpix_window_flush_local_all(mpix_window_t* window) {
-  return on(window, "MPI_Win_flush_local_all", [](Window& open) { return open.flush_all(Level::local); });
+  return on(window, "MPI_Win_flush_local_all", [](Window& open) { return flush_all(open, Level::local); });
 }
 int mpix_window_order(mpix_window_t* window, int rank) {
-  return on(window, rank_call("MPIX_Win_order", rank), [&](Window& open) { return open.order(rank); });
+  return on(window, rank_call("MPIX_Win_order", rank), [&](Window& open) { return order(open, rank); });
 }
 int mpix_window_order_all(mpix_window_t* window) {
-  return on(window, "MPIX_Win_order_all", [](Window& open) { return open.order_all(); });
+  return on(window, "MPIX_Win_order_all", [](Window& open) { return order_all(open); });
 }
 int mpix_window_begin_flush_all(mpix_window_t* window) {
-  return on(window, "MPIX_Win_flush_windows", [](Window& open) { return open.begin_flush_all(); });
+  return on(window, "MPIX_Win_flush_windows", [](Window& open) { return begin_flush_all(open); });
 }
 int mpix_window_iflush(mpix_window_t* window, int rank, MPI_Request* request) {
   return on(window, rank_call("MPIX_Win_iflush", rank),
-            [&](Window& open) { return open.iflush(rank, Level::remote, request); });
+            [&](Window& open) { return iflush(open, rank, Level::remote, request); });
 }
 int mpix_window_iflush_all(mpix_window_t* window, MPI_Request* request) {
   return on(window, "MPIX_Win_iflush_all",
-            [&](Window& open) { return open.iflush_all(Level::remote, request); });
+            [&](Window& open) { return iflush_all(open, Level::remote, request); });
 }
 int mpix_window_iflush_local(mpix_window_t* window, int rank, MPI_Request* request) {
   return on(window, rank_call("MPIX_Win_iflush_local", rank),
-            [&](Window& open) { return open.iflush(rank, Level::local, request); });
+            [&](Window& open) { return iflush(open, rank, Level::local, request); });
 }
 int mpix_window_iflush_local_all(mpix_window_t* window, MPI_Request* request) {
   return on(window, "MPIX_Win_iflush_local_all",
-            [&](Window& open) { return open.iflush_all(Level::local, request); });
+            [&](Window& open) { return iflush_all(open, Level::local, request); });
 }

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "mpi-windows/creation/served_window.hpp"
 #include "mpi-windows/nam/window.hpp"
 #include "mpi-windows/state/error.hpp"
 #include "mpi-windows/state/mpix_windows.h"
-#include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
 
@@ -38,7 +38,7 @@ int mpix_nam_configure(const char* allocation, size_t private_bytes, const char*
   });
 }
 int mpix_window_persist(mpix_window_t* window) {
-  return outcome_of([&] { static_cast<Window*>(window)->persist(); });
+  return outcome_of([&] { persist(*static_cast<Window*>(window)); });
 }
 int mpix_nam_ranks(const char* port, int follow, int* ranks) {
   return outcome_of([&] { *ranks = nam_ranks(port, follow != 0); });

@@ -167,7 +167,7 @@ int execute_by_request(Window& window, Target& target, engine::RmaOp const& oper
   try {
     target.by_request->execute(target.requested_rank, operation);
   } catch (NamError const& error) {
-    Subject const subject = window.subject_of(target, operation);
+    Subject const subject = subject_of(window, target, operation);
     return code_with(error.error_class(), "%s failed: %s", describe(subject).c_str(), error.what());
   }
   if (request != nullptr) *request = completed_request();
@@ -209,7 +209,7 @@ class Outcome {
  public:
   Outcome(Window& window, MPI_Request* request)
       : joint_(request != nullptr
-                   ? open_joint_request(window.handle(), window.context(), window.joint_requests_, request)
+                   ? open_joint_request(window.handle, window.context, window.joint_requests, request)
                    : nullptr) {}
   ~Outcome() {
     if (joint_ != nullptr) joint_->close();
@@ -262,7 +262,7 @@ int issue_divided(Window& window, Target& target, engine::RmaOp const& operation
       if (memory.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
     }
   }
-  return request != nullptr ? MPI_SUCCESS : window.class_of(outcome.status());
+  return request != nullptr ? MPI_SUCCESS : class_of(window, outcome.status());
 }
 
 }  // namespace mpixrma::windows

@@ -1,131 +1,134 @@
-/// Window: counters that notified operations increment at their targets.
+#include "mpi-windows/operations/notified.hpp"
+
 #include <climits>
 #include <cstring>
 
+#include "mpi-windows/epochs/completion.hpp"
+#include "mpi-windows/epochs/signals.hpp"
 #include "mpi-windows/operations/operation.hpp"
+#include "mpi-windows/state/failure.hpp"
+#include "mpi-windows/state/targets.hpp"
 
 namespace mpixrma::windows {
 
-void Window::give_up_counters() {
-  if (counters_.base == nullptr) return;
-  engine_.progress();  // completes requests whose threshold is reached, before the others fail
-  engine_.forget_counters(counters_.base, counters_.base + counters_.count);
-  (void)engine_.free(counters_.base);
-  counters_.base = nullptr;
-  counters_.count = 0;
-}
+namespace {
 
 /// Makes counters that are all zero. No memory is allocated for a count of 0.
-int Window::make_counters(int count, std::uint64_t** base) {
+int make_counters(Window& window, int count, std::uint64_t** base) {
   if (count == 0) return MPI_SUCCESS;
   std::size_t const bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);
   void* made = nullptr;
-  if (int const error = class_of(engine_.allocate(bytes, &made)); error != MPI_SUCCESS) return error;
+  if (int const error = class_of(window, window.engine.allocate(bytes, &made)); error != MPI_SUCCESS)
+    return error;
   *base = static_cast<std::uint64_t*>(std::memset(made, 0, bytes));
   return MPI_SUCCESS;
 }
 
 /// Replaces the counters of this process.
-void Window::take_counters(std::uint64_t* base, int count) {
-  give_up_counters();
-  counters_.base = base;
-  counters_.count = count;
-  control_.counter(control_.layout.notifications())
+void replace_counters(Window& window, std::uint64_t* base, int count) {
+  window.counters.release(window.engine);
+  window.counters.base = base;
+  window.counters.count = count;
+  window.control.counter(window.control.layout.notifications())
       .store(reinterpret_cast<std::uint64_t>(base), std::memory_order_relaxed);
-  control_.counter(control_.layout.notifications() + sizeof(Counter))
-      .store(static_cast<std::uint64_t>(counters_.count), std::memory_order_relaxed);
+  window.control.counter(window.control.layout.notifications() + sizeof(Counter))
+      .store(static_cast<std::uint64_t>(window.counters.count), std::memory_order_relaxed);
 }
 
+/// Called with Window::creation held.
+int fetch_counters(Window& window, Target& target) {
+  if (target.counters_round == window.counters.round) return MPI_SUCCESS;
+  std::uint64_t received[2] = {};
+  if (target.control != nullptr) {
+    std::memcpy(received, target.control + window.control.layout.notifications(), sizeof received);
+  } else {
+    engine::RmaOp read;
+    read.kind = engine::OpKind::get;
+    read.context = window.context;
+    read.origin = reinterpret_cast<std::byte*>(received);
+    read.origin_layout = engine::Layout::contiguous(sizeof received);
+    read.target = window.control.layout.notifications();
+    read.exposed.target = target.control_name;
+    read.target_layout = read.origin_layout;
+    engine::Issued const issued = window.engine.issue(*target.process, read);
+    if (engine::failed(issued.status)) return class_of(window, issued.status);
+    window.engine.complete(*target.process, issued.sequence);
+    if (int const error = class_of(window, window.engine.take_error(*target.process, window.context));
+        error != MPI_SUCCESS)
+      return error;
+  }
+  target.counters = received[0];
+  target.counters_count = received[1];
+  target.counters_round = window.counters.round;
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
 /// The suggested number of counters fills a page.
-CounterBounds Window::counter_bounds() const noexcept {
-  if (processes_.is_connected()) return {0, 0};
-  int const asserted = hints_.counters();
+CounterBounds counter_bounds(Window const& window) noexcept {
+  if (window.processes.is_connected()) return {0, 0};
+  int const asserted = window.hints.counters();
   return asserted != 0 ? CounterBounds{asserted, asserted} : CounterBounds{512, INT_MAX};
 }
 
 /// A process that may not change its counters takes part nevertheless, because the others wait for it and
 /// their counters are new. If memory for the counters of one process is missing, all processes keep the
 /// counters that they have.
-int Window::set_counters(int count) {
-  if (processes_.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
+int set_counters(Window& window, int count) {
+  if (window.processes.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
   int error = MPI_SUCCESS;
-  if (!epoch_.permits_fence()) error = MPI_ERR_RMA_SYNC;
-  if (count < counters_.count || count > counter_bounds().max) error = MPI_ERR_ARG;
+  if (!window.epoch.permits_fence()) error = MPI_ERR_RMA_SYNC;
+  if (count < window.counters.count || count > counter_bounds(window).max) error = MPI_ERR_ARG;
   std::uint64_t* made = nullptr;
-  int const lack = error == MPI_SUCCESS ? make_counters(count, &made) : MPI_SUCCESS;
-  if (barrier_with(lack != MPI_SUCCESS)) {  // no process uses the old counters
-    if (made != nullptr) (void)engine_.free(made);
-    barrier();
+  int const lack = error == MPI_SUCCESS ? make_counters(window, count, &made) : MPI_SUCCESS;
+  if (barrier_with_failure(window, lack != MPI_SUCCESS)) {  // no process uses the old counters
+    if (made != nullptr) (void)window.engine.free(made);
+    barrier(window);
     return error != MPI_SUCCESS ? error : lack != MPI_SUCCESS ? lack : MPI_ERR_NO_MEM;
   }
-  if (error == MPI_SUCCESS) take_counters(made, count);
+  if (error == MPI_SUCCESS) replace_counters(window, made, count);
   {
-    std::lock_guard const held(creation_);
-    ++counters_.round;
+    std::lock_guard const held(window.creation);
+    ++window.counters.round;
   }
-  barrier();  // publishes the new counters to the others
+  barrier(window);  // publishes the new counters to the others
   return error;
 }
 
-int Window::count_counters(int rank, int* count) {
-  if (!processes_.contains(rank)) return MPI_ERR_RANK;
-  *count = counters_.count;
-  if (processes_.is_connected() || rank == processes_.rank) return MPI_SUCCESS;
-  Target* const known = target(rank);
+int count_counters(Window& window, int rank, int* count) {
+  if (!window.processes.contains(rank)) return MPI_ERR_RANK;
+  *count = window.counters.count;
+  if (window.processes.is_connected() || rank == window.processes.rank) return MPI_SUCCESS;
+  Target* const known = find_target(window, rank);
   if (known == nullptr) return MPI_ERR_OTHER;
-  std::lock_guard const held(creation_);
-  int const error = learn_counters(*known);
+  std::lock_guard const held(window.creation);
+  int const error = fetch_counters(window, *known);
   if (error == MPI_SUCCESS) *count = static_cast<int>(known->counters_count);
   return error;
 }
 
-/// Called with `creation_` held.
-int Window::learn_counters(Target& target) {
-  if (target.counters_round == counters_.round) return MPI_SUCCESS;
-  std::uint64_t told[2] = {};
-  if (target.control != nullptr) {
-    std::memcpy(told, target.control + control_.layout.notifications(), sizeof told);
-  } else {
-    engine::RmaOp read;
-    read.kind = engine::OpKind::get;
-    read.context = context_;
-    read.origin = reinterpret_cast<std::byte*>(told);
-    read.origin_layout = engine::Layout::contiguous(sizeof told);
-    read.target = control_.layout.notifications();
-    read.exposed.target = target.control_name;
-    read.target_layout = read.origin_layout;
-    engine::Issued const issued = engine_.issue(*target.process, read);
-    if (engine::failed(issued.status)) return class_of(issued.status);
-    engine_.complete(*target.process, issued.sequence);
-    if (int const error = class_of(engine_.take_error(*target.process, context_)); error != MPI_SUCCESS)
-      return error;
-  }
-  target.counters = told[0];
-  target.counters_count = told[1];
-  target.counters_round = counters_.round;
-  return MPI_SUCCESS;
-}
-
-int Window::find_counter(Target& target, int index, engine::RemoteAddress* address) {
-  if (processes_.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;
-  std::lock_guard const held(creation_);
-  if (int const error = learn_counters(target); error != MPI_SUCCESS) return error;
+int find_counter(Window& window, Target& target, int index, engine::RemoteAddress* address) {
+  if (window.processes.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;
+  std::lock_guard const held(window.creation);
+  if (int const error = fetch_counters(window, target); error != MPI_SUCCESS) return error;
   if (index < 0 || static_cast<std::uint64_t>(index) >= target.counters_count) return MPI_ERR_ARG;
   *address = target.counters + static_cast<std::uint64_t>(index) * sizeof(std::uint64_t);
   return MPI_SUCCESS;
 }
 
-int Window::notify_behind(Target& target, engine::RemoteAddress counter, MPI_Request* request) {
-  if (int const error = complete(target); error != MPI_SUCCESS) return error;
+int issue_trailing_notification(Window& window, Target& target, engine::RemoteAddress counter,
+                                MPI_Request* request) {
+  if (int const error = complete_target(window, target); error != MPI_SUCCESS) return error;
   engine::RmaOp raise = engine::update_with(engine::ReduceOp::increment, engine::ElementType::uint64);
   raise.guarantees = engine::Guarantee::element_atomic;
-  raise.context = context_;
+  raise.context = window.context;
   raise.target = counter;
   raise.target_layout = engine::Layout::contiguous(sizeof(std::uint64_t));
-  engine::Issued const issued = engine_.issue(*target.process, raise);
-  if (issued.sequence != 0) engine_.complete(*target.process, issued.sequence);
+  engine::Issued const issued = window.engine.issue(*target.process, raise);
+  if (issued.sequence != 0) window.engine.complete(*target.process, issued.sequence);
   if (request != nullptr && !engine::failed(issued.status)) *request = completed_request();
-  return class_of(issued.status);
+  return class_of(window, issued.status);
 }
 
 }  // namespace mpixrma::windows
@@ -137,21 +140,21 @@ Window& of(mpix_window_t* handle) noexcept { return *static_cast<Window*>(handle
 }  // namespace
 
 int mpix_window_set_counters(mpix_window_t* window, int count) try {
-  return of(window).set_counters(count);
+  return set_counters(of(window), count);
 } catch (...) {
   return class_of_exception();
 }
 void mpix_window_counter_bounds(const mpix_window_t* window, int* suggested, int* most) {
-  CounterBounds const bounds = static_cast<Window const*>(window)->counter_bounds();
+  CounterBounds const bounds = counter_bounds(*static_cast<Window const*>(window));
   *suggested = bounds.suggested;
   *most = bounds.max;
 }
 int mpix_window_num_counters(mpix_window_t* window, int rank, int* count) try {
-  return of(window).count_counters(rank, count);
+  return count_counters(of(window), rank, count);
 } catch (...) {
   return class_of_exception();
 }
 uint64_t* mpix_window_counter(mpix_window_t* window, int index) {
   (void)mpix_windows_progress();  // a process may wait in a loop of such calls for the answer to an operation
-  return of(window).counters_.find(index);
+  return of(window).counters.find(index);
 }

@@ -7,9 +7,13 @@
 #include "datatype/absolute.hpp"
 #include "datatype/datatype.hpp"
 #include "engine/proto/direct.hpp"
+#include "mpi-windows/epochs/access.hpp"
+#include "mpi-windows/epochs/queue.hpp"
 #include "mpi-windows/operations/divided.hpp"
+#include "mpi-windows/operations/notified.hpp"
 #include "mpi-windows/operations/queued.hpp"
-#include "mpi-windows/operations/request.hpp"
+#include "mpi-windows/state/failure.hpp"
+#include "mpi-windows/state/request.hpp"
 #include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
@@ -47,9 +51,9 @@ class Side {
 
 /// Opens the target for an operation. Returns an error class.
 inline int access(Window& window, int rank, MPI_Request const* request, Target** target) {
-  if (request != nullptr && !window.epoch_.is_passive()) return MPI_ERR_RMA_SYNC;
-  *target = window.targets_.find_open(rank);
-  int const error = *target != nullptr ? MPI_SUCCESS : window.begin_access(rank, target);
+  if (request != nullptr && !window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
+  *target = window.targets.find_open(rank);
+  int const error = *target != nullptr ? MPI_SUCCESS : begin_access(window, rank, target);
   if (error == MPI_SUCCESS) window.note_use(**target);
   return error;
 }
@@ -65,7 +69,7 @@ inline int check_address(Window const& window, Target const& target, engine::Rma
     engine::RemoteAddress const end = address + run.length;
     while (address < end) {
       auto const is_found = [&] { return address - found.base < found.length; };
-      if (!is_found() && engine::failed(window.engine().find_segment(*target.memory, address, &found)))
+      if (!is_found() && engine::failed(window.engine.find_segment(*target.memory, address, &found)))
         return MPI_ERR_RMA_RANGE;
       if (!is_found()) return MPI_ERR_RMA_RANGE;
       address = found.base + found.length;
@@ -79,7 +83,7 @@ inline int check_address(Window const& window, Target const& target, engine::Rma
 inline int locate(Window const& window, Target const& target, MPI_Aint disp, engine::RmaOp* operation) {
   if (window.is_dynamic()) {
     operation->target = static_cast<engine::RemoteAddress>(disp);
-    return window.engine().is_checking() ? check_address(window, target, *operation) : MPI_SUCCESS;
+    return window.engine.is_checking() ? check_address(window, target, *operation) : MPI_SUCCESS;
   }
   std::int64_t offset = 0;
   std::int64_t begin = 0;
@@ -89,7 +93,7 @@ inline int locate(Window const& window, Target const& target, MPI_Aint disp, eng
                      __builtin_add_overflow(offset, extent.begin, &begin) ||
                      __builtin_add_overflow(offset, extent.end, &end);
   if (wraps || begin < 0 || static_cast<std::uint64_t>(end) > target.size) [[unlikely]]
-    return window.outside(target, {kind_of(*operation), target.rank, disp, operation->target_layout.size()});
+    return range_failure(target, {kind_of(*operation), target.rank, disp, operation->target_layout.size()});
   operation->target = target.offset + static_cast<std::uint64_t>(offset);
   operation->exposed.target = target.exposure;
   return MPI_SUCCESS;
@@ -107,7 +111,7 @@ inline bool try_direct(Window const& window, Target const& target, engine::RmaOp
     std::uint64_t const offset = begin - target.offset;
     begin = target.view.exposure.base + offset;
     mapped = target.view.reach(offset, bytes, engine::Rights::all);
-  } else if (!window.engine().issues_all() && !target.outstanding.is_set()) {
+  } else if (!window.engine.issues_all() && !target.outstanding.is_set()) {
     // The engine checks whether the operation has to wait for messages that are in flight.
     mapped = target.memory->reach(begin, bytes);
   }
@@ -121,8 +125,8 @@ inline bool try_direct(Window const& window, Target const& target, engine::RmaOp
 
 /// Issues an operation that is complete but for its context to the process that has the target's memory.
 inline engine::Issued start(Window& window, Target& target, engine::RmaOp& operation) {
-  operation.context = window.context();
-  engine::Issued const issued = window.engine().issue(*target.memory, operation);
+  operation.context = window.context;
+  engine::Issued const issued = window.engine.issue(*target.memory, operation);
   if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
   return issued;
 }
@@ -137,9 +141,9 @@ inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_R
   RequestCompletion* completion = nullptr;
   MPI_Request pending = MPI_REQUEST_NULL;
   if (request != nullptr) {
-    completion = open_request(window.handle(), window.context());
+    completion = open_request(window.handle, window.context);
     if (completion == nullptr) return MPI_ERR_NO_MEM;
-    completion->subject = window.subject_of(target, operation);
+    completion->subject = subject_of(window, target, operation);
     // Read before the operation can complete: its completion object goes back to the pool then.
     pending = completion->handle;
     operation.completion = completion;
@@ -148,10 +152,10 @@ inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_R
   if (engine::failed(issued.status)) {
     if (completion != nullptr) drop_request(completion);
     if (issued.status == engine::Status::busy) {
-      window.queue_behind_lock(target);
+      queue_behind_lock(window, target);
       return queue_operation(window, target, operation, no_notification, request);
     }
-    return window.failure(target, issued.status, operation);
+    return failure_of(window, target, issued.status, operation);
   }
   if (completion != nullptr && issued.complete) (void)finish_request(completion);
   if (request != nullptr) *request = pending;
@@ -164,7 +168,7 @@ inline int issue_notified_now(Window& window, Target& target, engine::RmaOp& ope
                               MPI_Request* request) {
   if (notification == no_notification) return issue(window, target, operation, request);
   engine::RemoteAddress counter = 0;
-  if (int const error = window.find_counter(target, notification, &counter); error != MPI_SUCCESS)
+  if (int const error = find_counter(window, target, notification, &counter); error != MPI_SUCCESS)
     return error;
   if (target.memory == target.process && operation.target_layout.size() != 0) {
     operation.notify = counter;
@@ -174,16 +178,16 @@ inline int issue_notified_now(Window& window, Target& target, engine::RmaOp& ope
   if (operation.target_layout.size() != 0) {
     if (int const error = issue(window, target, operation, nullptr); error != MPI_SUCCESS) return error;
   }
-  return window.notify_behind(target, counter, request);
+  return issue_trailing_notification(window, target, counter, request);
 }
 
 /// The same, once the target is open.
 inline int issue_notified(Window& window, Target& target, engine::RmaOp& operation, int notification,
                           MPI_Request* request) {
   if (notification != no_notification) {
-    if (!window.epoch_.is_passive()) return MPI_ERR_RMA_SYNC;
+    if (!window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
     // Reading the counter's address, or its increment, may wait for the target.
-    window.queue_behind_lock(target);
+    queue_behind_lock(window, target);
   }
   if (!target.is_open()) [[unlikely]]
     return queue_operation(window, target, operation, notification, request);

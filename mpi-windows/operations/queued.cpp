@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "mpi-windows/epochs/completion.hpp"
 #include "mpi-windows/operations/operation.hpp"
 
 namespace mpixrma::windows {
@@ -45,7 +46,7 @@ class QueuedOperation final : public QueuedCall {
   int issue_and_wait(Window& window, Target& target) {
     int error = issue_notified_now(window, target, operation_, notification_, nullptr);
     if (completion_ == nullptr) return error;
-    if (error == MPI_SUCCESS) error = window.complete(target);
+    if (error == MPI_SUCCESS) error = complete_target(window, target);
     return finish(error == MPI_SUCCESS ? engine::Status::ok : engine::Status::bad_argument);
   }
   /// Completes the request, which reports a failure, if there is one.
@@ -68,14 +69,14 @@ class QueuedOperation final : public QueuedCall {
 int queue_operation(Window& window, Target& target, engine::RmaOp const& operation, int notification,
                     MPI_Request* request) {
   auto call = std::make_unique<QueuedOperation>(operation, notification);
-  if (request == nullptr) return window.enqueue(target, std::move(call));
-  RequestCompletion* const completion = open_request(window.handle(), window.context());
+  if (request == nullptr) return enqueue(window, target, std::move(call));
+  RequestCompletion* const completion = open_request(window.handle, window.context);
   if (completion == nullptr) return MPI_ERR_NO_MEM;
-  completion->subject = window.subject_of(target, operation);
+  completion->subject = subject_of(window, target, operation);
   // Read before the operation can complete: its completion object goes back to the pool then.
   *request = completion->handle;
   call->give_request(completion);
-  return window.enqueue(target, std::move(call));
+  return enqueue(window, target, std::move(call));
 }
 
 }  // namespace mpixrma::windows

@@ -31,7 +31,7 @@ int transfer_any(Window& window, OpKind direction, Buffer const& origin, Place c
   if (local.bytes() == 0 && notification == no_notification) return finish_empty(request);
   engine::RmaOp transfer;
   transfer.kind = direction;
-  transfer.guarantees = window.hints().transfer_guarantees();
+  transfer.guarantees = window.hints.transfer_guarantees();
   transfer.origin = local.place(origin.address);
   transfer.origin_layout = local.layout();
   transfer.target_layout = remote.layout();
@@ -46,9 +46,9 @@ int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Plac
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
   bool const puts = direction == OpKind::put;
-  return window.told(error, puts ? "MPI_Put" : "MPI_Get",
-                     {puts ? engine::OperationKind::put : engine::OperationKind::get, place.rank, place.disp,
-                      bytes_of(place)});
+  return report(window, error, puts ? "MPI_Put" : "MPI_Get",
+                {puts ? engine::OperationKind::put : engine::OperationKind::get, place.rank, place.disp,
+                 bytes_of(place)});
 } catch (...) {
   return class_of_exception();
 }
@@ -67,14 +67,14 @@ inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origi
                         MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* handle) noexcept {
   auto& window = *static_cast<Window*>(handle);
   if (origin_type == type && origin_count == count) [[likely]] {
-    Datatype const* const known = window.recent_type_.find(type);
+    Datatype const* const known = window.recent_type.find(type);
     std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
     std::uint64_t offset = 0;
-    std::byte* const remote = window.targets_.recent(rank).reach(disp, bytes, &offset);
+    std::byte* const remote = window.targets.recent(rank).reach(disp, bytes, &offset);
     if (remote != nullptr && bytes != 0) [[likely]] {
       constexpr bool puts = direction == OpKind::put;
       auto* const local = static_cast<std::byte*>(origin);
-      if constexpr (puts) window.stores_.note();
+      if constexpr (puts) window.stores.note();
       std::byte* const to = puts ? remote : local;
       std::byte const* const from = puts ? local : remote;
       if (bytes != sizeof(std::uint64_t)) return copy_and_succeed(to, from, bytes);

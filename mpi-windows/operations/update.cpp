@@ -57,10 +57,10 @@ struct Elements {
 };
 inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_Aint disp, MPI_Count count,
                               MPI_Datatype type) noexcept {
-  Datatype const* const known = window.recent_type_.find(type);
+  Datatype const* const known = window.recent_type.find(type);
   std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
   if (bytes == 0 || !known->defines(operation)) return {};
-  Target const& target = window.targets_.recent(rank);
+  Target const& target = window.targets.recent(rank);
   std::uint64_t offset = 0;
   std::byte* const mapped = target.reach(disp, bytes, &offset);
   if (mapped == nullptr) return {};
@@ -105,9 +105,9 @@ inline bool try_in_stripe(Window& window, Elements const& elements, ReduceOp ope
   ElementType const type = elements.type->flat().element;
   if (engine::has_cpu_atomics(type)) return false;
   engine::SmallGuard const guard(*elements.stripes, elements.address, elements.address + elements.bytes,
-                                 window.pid_);
+                                 window.pid);
   if (!guard.is_held()) return false;
-  window.stores_.note();
+  window.stores.note();
   auto const* const from = static_cast<std::byte const*>(origin);
   if (elements.bytes == sizeof(double) && type == ElementType::float64 && operation == ReduceOp::sum) {
     double present = 0;
@@ -151,7 +151,7 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
     if (engine::has_cpu_atomics(reduction.type)) {
       engine::accumulate_elements(
           reduction, call.origin->address, mapped, *stripes, address, bytes,
-          place.count == 1 && bytes <= sizeof(std::uint64_t) && !window.hints().keeps_arrays());
+          place.count == 1 && bytes <= sizeof(std::uint64_t) && !window.hints.keeps_arrays());
     } else {
       engine::StripeGuard const guard(*stripes, engine::stripes_of(address, address + bytes));
       engine::accumulate_contiguous(reduction, mapped, static_cast<std::byte const*>(call.origin->address),
@@ -164,7 +164,7 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
       static_cast<std::byte const*>(call.operand2),
       call.result != nullptr ? static_cast<std::byte*>(call.result->address) : nullptr, bytes};
   return engine::try_update_elements(reduction, mapped, sides, *stripes, address,
-                                     window.hints().accumulate_guarantees());
+                                     window.hints.accumulate_guarantees());
 }
 
 /// Describes `buffer`, which must have as many data as the target. Returns an error class.
@@ -183,7 +183,7 @@ int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
   if (int const error = remote.describe(call.target->type, call.target->count); error != MPI_SUCCESS)
     return error;
   engine::RmaOp update = engine::update_with(call.operation, ElementType::none);
-  update.guarantees = window.hints().accumulate_guarantees();
+  update.guarantees = window.hints.accumulate_guarantees();
   update.target_layout = remote.layout();
   if (engine::operand_count(call.operation) != 0) {
     if (int const error = describe_like(remote, *call.origin, &origin); error != MPI_SUCCESS) return error;
@@ -211,16 +211,16 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
                                      MPI_Request* request) noexcept try {
   Window& window = *static_cast<Window*>(handle);
   if (call.operation == ReduceOp::count_) return MPI_ERR_OP;
-  window.stores_.note();
+  window.stores.note();
   bool const plain = request == nullptr && call.notification == no_notification;
   if (plain && try_contiguous(window, call)) return MPI_SUCCESS;
   int const error = update_any(window, call, request);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
   bool const fetches = call.result != nullptr;
-  return window.told(error, fetches ? "MPI_Get_accumulate" : "MPI_Accumulate",
-                     {fetches ? engine::OperationKind::read_modify_write : engine::OperationKind::accumulate,
-                      call.target->rank, call.target->disp, bytes_of(*call.target)});
+  return report(window, error, fetches ? "MPI_Get_accumulate" : "MPI_Accumulate",
+                {fetches ? engine::OperationKind::read_modify_write : engine::OperationKind::accumulate,
+                 call.target->rank, call.target->disp, bytes_of(*call.target)});
 } catch (...) {
   return class_of_exception();
 }

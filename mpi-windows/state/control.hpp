@@ -12,8 +12,8 @@ namespace mpixrma::windows {
 using Counter = std::atomic<std::uint64_t>;
 using PostCounter = std::atomic<std::uint8_t>;
 
-/// Failure mark in a counter of arrivals, above the count: the arriving process objects.
-inline constexpr std::uint64_t objection_mark = std::uint64_t{1} << 48;
+/// Mark in a counter of arrivals, above the count: an arriving process has failed.
+inline constexpr std::uint64_t failure_mark = std::uint64_t{1} << 48;
 
 /// Rounds of a dissemination barrier of `ranks` processes.
 constexpr unsigned barrier_rounds(int ranks) noexcept {

@@ -1,8 +1,8 @@
-/// Window: error texts.
+#include "mpi-windows/state/failure.hpp"
+
 #include <cinttypes>
 
 #include "datatype/error_codes.hpp"
-#include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
 
@@ -16,14 +16,20 @@ bool ends_job(MPI_Win win) {
 
 }  // namespace
 
-Subject Window::subject_of(Target const& target, engine::LateError const& error) const noexcept {
+/// After the end of its server, the memory belongs to no window.
+int class_of(Window const& window, engine::Status status) noexcept {
+  bool const is_lost = status == engine::Status::transport || status == engine::Status::unreachable;
+  return is_lost && window.nam != nullptr ? MPI_ERR_WIN : windows::class_of(status);
+}
+
+Subject subject_of(Window const& window, Target const& target, engine::LateError const& error) noexcept {
   engine::TargetMemory const& memory = error.memory;
   if (error.rank != engine::LateError::of_peer)
     return {error.kind, error.rank, static_cast<MPI_Aint>(memory.address), memory.bytes};
   bool const exposed = memory.exposure != engine::ExposureId::none && memory.exposure == target.exposure;
   bool const named = exposed || target.by_request != nullptr;
   Subject subject{error.kind, target.rank, 0, 0};
-  if (is_dynamic()) {
+  if (window.is_dynamic()) {
     subject.disp = static_cast<MPI_Aint>(memory.address);
     subject.bytes = memory.bytes;
   } else if (named && target.disp_unit != 0) {
@@ -34,61 +40,63 @@ Subject Window::subject_of(Target const& target, engine::LateError const& error)
   return subject;
 }
 
-Subject Window::subject_of(Target const& target, engine::RmaOp const& operation) const noexcept {
+Subject subject_of(Window const& window, Target const& target, engine::RmaOp const& operation) noexcept {
   engine::TargetMemory const memory{operation.target, operation.target_layout.size(), true,
                                     operation.exposed.target};
-  return subject_of(target, {engine::Status::ok, kind_of(operation), memory});
+  return subject_of(window, target, {engine::Status::ok, kind_of(operation), memory});
 }
 
-int Window::failure(Target const& target, engine::Status status, engine::RmaOp const& operation) {
+int failure_of(Window const& window, Target const& target, engine::Status status,
+               engine::RmaOp const& operation) {
   engine::TargetMemory const memory{operation.target, operation.target_layout.size(),
                                     operation.target_layout.is_contiguous(), operation.exposed.target};
-  return failure(target, {status, kind_of(operation), memory});
+  return failure_of(window, target, {status, kind_of(operation), memory});
 }
 
-int Window::failure(Target const& target, engine::LateError const& error) {
-  std::string const what = describe(subject_of(target, error));
+int failure_of(Window const& window, Target const& target, engine::LateError const& error) {
+  std::string const what = describe(subject_of(window, target, error));
   bool const by_address = error.rank == engine::LateError::of_peer &&
-                          error.memory.exposure == engine::ExposureId::none && is_dynamic();
-  std::string const reason = by_address ? engine_.reason(target.memory->process(), error.status, error.memory)
-                                        : engine::to_string(error.status);
-  return code_with(class_of(error.status), "%s failed: %s", what.c_str(), reason.c_str());
+                          error.memory.exposure == engine::ExposureId::none && window.is_dynamic();
+  std::string const reason = by_address
+                                 ? window.engine.reason(target.memory->process(), error.status, error.memory)
+                                 : engine::to_string(error.status);
+  return code_with(class_of(window, error.status), "%s failed: %s", what.c_str(), reason.c_str());
 }
 
-int Window::outside(Target const& target, Subject const& subject) const {
+int range_failure(Target const& target, Subject const& subject) {
   return code_with(
       MPI_ERR_RMA_RANGE, "%s is not inside the window: rank %d has %" PRIu64 " bytes, in units of %lld",
       describe(subject).c_str(), target.rank, target.size, static_cast<long long>(target.disp_unit));
 }
 
-char const* Window::epoch_text() const noexcept {
-  switch (epoch_.kind.load(std::memory_order_relaxed)) {
+char const* epoch_text(Window const& window) noexcept {
+  switch (window.epoch.kind.load(std::memory_order_relaxed)) {
     case Epoch::none: break;
     case Epoch::fence: return "an epoch of MPI_Win_fence is open";
     case Epoch::group: return "an epoch of MPI_Win_start is open";
     case Epoch::locks: return "an epoch of MPI_Win_lock is open";
     case Epoch::lock_all: return "an epoch of MPI_Win_lock_all is open";
   }
-  return exposure_epoch_.is_open ? "an exposure epoch of MPI_Win_post is open" : "no epoch is open";
+  return window.exposure_epoch.is_open ? "an exposure epoch of MPI_Win_post is open" : "no epoch is open";
 }
 
-int Window::told_failure(int error, char const* call, int rank) {
-  return told_failure(error, call, Subject{{}, rank, 0, 0});
+int report_failure(Window const& window, int error, char const* call, int rank) {
+  return report_failure(window, error, call, Subject{{}, rank, 0, 0});
 }
 
-int Window::told_failure(int error, char const* call, Subject const& subject) {
+int report_failure(Window const& window, int error, char const* call, Subject const& subject) {
   bool const moves = subject.kind != engine::OperationKind::unknown;
   std::string what = call;
   if (subject.rank >= 0)
     what += moves ? ": " + describe(subject) : " of rank " + std::to_string(subject.rank);
   if (error == MPI_ERR_RMA_SYNC) {
-    error = code_with(error, "%s is not permitted now: on this window, %s", what.c_str(), epoch_text());
+    error = code_with(error, "%s is not permitted now: on this window, %s", what.c_str(), epoch_text(window));
   } else if (error == MPI_ERR_RMA_RANGE) {
     error = code_with(error, "%s: the target memory is not attached to the window", what.c_str());
   }
   int error_class = error;
   PMPI_Error_class(error, &error_class);
-  if (error_class != error && ends_job(static_cast<MPI_Win>(handle_))) print_error(error);
+  if (error_class != error && ends_job(static_cast<MPI_Win>(window.handle))) print_error(error);
   return error;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "engine/runtime/engine.hpp"
+
 namespace mpixrma::windows {
 
 /// Limits of the number of notification counters of a process: up to `suggested`, operations are not slowed
@@ -21,6 +23,7 @@ struct NotificationCounters {
   std::uint64_t* find(int index) const noexcept {
     return index >= 0 && index < count ? base + index : nullptr;
   }
+  void release(engine::Engine& engine);
 };
 
 }  // namespace mpixrma::windows

@@ -40,7 +40,7 @@ FLOORS = {
                ["target"], ["runtime"]],
     "mpix": [["runtime"], ["error"], ["attrs"], ["comm"], ["request"], ["xfer"],
              ["completion", "memory", "notify", "rmw", "statistics"], ["window_calls"], ["nam"], ["setup"]],
-    "mpi-windows": [["nam"], ["state"], ["creation", "operations"], ["epochs"]],
+    "mpi-windows": [["nam"], ["state"], ["epochs"], ["creation", "operations"]],
     "nam": [["protocol"], ["client", "process"], ["data"], ["server"], ["tool"]],
 }
 # Layers without circles between files; a header and the source beside it count as one.

@@ -1,4 +1,4 @@
-#include "mpi-windows/operations/request.hpp"
+#include "mpi-windows/state/request.hpp"
 
 #include "datatype/handle.hpp"
 #include "hosts/common/completion_pool.hpp"

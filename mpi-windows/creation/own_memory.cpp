@@ -1,0 +1,189 @@
+#include "mpi-windows/creation/own_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <mutex>
+
+#include "datatype/handle.hpp"
+#include "hosts/common/hosted.h"
+#include "mpi-windows/state/failure.hpp"
+#include "mpi-windows/state/targets.hpp"
+
+namespace mpixrma::windows {
+
+namespace {
+
+int allocate(Window& window, std::size_t bytes, void** base) {
+  engine::AllocationHints wishes;
+  wishes.alignment = window.hints.alignment();
+  return class_of(window, window.engine.allocate(bytes, wishes, base));
+}
+
+int expose(Window& window, void* base, std::size_t bytes, RankEntry& mine) {
+  window.memory.base = static_cast<std::byte*>(base);
+  if (bytes == 0) return MPI_SUCCESS;
+  engine::Status const status =
+      window.engine.expose(base, bytes, engine::Rights::all, &window.memory.exposure);
+  mine.exposure = window.memory.exposure;
+  if (window.hints.begins_with_elements()) window.engine.update_by_elements(base, bytes);
+  return status == engine::Status::bad_address ? MPI_ERR_BASE : class_of(window, status);
+}
+
+/// Returns whether the memory belongs to another process and was obtained from another window.
+bool find_alias(Window& window, MPI_Comm comm, mpix_window_memory const& memory, RankEntry& mine) {
+  auto const found = SharedPlaces::find(memory.base, static_cast<std::size_t>(memory.size));
+  if (!found || found->process == mine.process) return false;
+  for (int rank = 0; rank < window.processes.size; ++rank) {
+    std::uint64_t process = 0;
+    if (mpix_host_operations()->process_of_rank(number_of(comm), rank, &process) != 0) return false;
+    if (process != found->process) continue;
+    mine.owner = rank;
+    mine.exposure = found->exposure;
+    mine.offset = found->offset;
+    window.memory.base = static_cast<std::byte*>(memory.base);
+    return true;
+  }
+  return false;
+}
+
+/// Records memory whose address the program may use to create another window.
+void record_alias(Window& window, Target const& target, void const* local) {
+  if (target.memory == nullptr || target.exposure == engine::ExposureId::none || window.nam != nullptr)
+    return;
+  if (target.memory->process() == window.engine.process()) return;
+  std::lock_guard const held(window.creation);
+  window.memory.aliases.add(local, {target.memory->process(), target.exposure, target.offset, target.size});
+}
+
+}  // namespace
+
+int make_control(Window& window, RankEntry& mine) {
+  void* control = nullptr;
+  if (int const error = class_of(window, window.engine.allocate(window.control.layout.bytes(), &control));
+      error != MPI_SUCCESS)
+    return error;
+  std::memset(control, 0, window.control.layout.bytes());
+  window.control.base = static_cast<std::byte*>(control);
+  if (int const error = class_of(window, window.engine.expose(control, window.control.layout.bytes(),
+                                                              engine::Rights::all, &mine.control));
+      error != MPI_SUCCESS)
+    return error;
+  if (mine.kind != MemoryKind::host) mine.lock = NamWindow::mapped_before();
+  if (window.hints.no_locks() || mine.kind != MemoryKind::host) return MPI_SUCCESS;
+  int const error = class_of(window, window.engine.create_locks(1, &window.own_lock.id));
+  window.own_lock.exists = error == MPI_SUCCESS;
+  mine.lock = window.own_lock.id;
+  return error;
+}
+
+bool shares_one_allocation(Window const& window) noexcept {
+  return window.memory.flavor == MPI_WIN_FLAVOR_SHARED && !window.hints.noncontiguous();
+}
+
+int make_memory(Window& window, MPI_Comm comm, mpix_window_memory& memory, RankEntry& mine) {
+  auto const bytes = static_cast<std::size_t>(memory.size);
+  if (memory.flavor == MPI_WIN_FLAVOR_DYNAMIC || shares_one_allocation(window) ||
+      mine.kind != MemoryKind::host)
+    return MPI_SUCCESS;
+  if (memory.flavor != MPI_WIN_FLAVOR_CREATE) {
+    memory.base = nullptr;
+    if (bytes == 0) return MPI_SUCCESS;
+    if (int const error = allocate(window, bytes, &memory.base); error != MPI_SUCCESS) return error;
+    window.memory.allocated = memory.base;
+  } else if (bytes != 0 && find_alias(window, comm, memory, mine)) {
+    return MPI_SUCCESS;
+  }
+  return expose(window, memory.base, bytes, mine);
+}
+
+int allocate_for_all(Window& window, MPI_Comm comm, mpix_window_memory& memory) {
+  RankEntry whole;
+  std::size_t total = 0;
+  for (RankEntry const& entry : window.table) total += entry.size;
+  void* base = nullptr;
+  if (window.processes.rank == 0) {
+    int made = allocate(window, std::max<std::size_t>(total, 1), &base);
+    window.memory.allocated = base;
+    if (made == MPI_SUCCESS) made = expose(window, base, std::max<std::size_t>(total, 1), whole);
+    whole.error_class = static_cast<std::int16_t>(made);
+  }
+  PMPI_Bcast(&whole, sizeof whole, MPI_BYTE, 0, comm);
+  if (whole.error_class != MPI_SUCCESS) return whole.error_class;
+  window.table.place_in_one(whole.exposure);
+  Target* const own = find_target(window, window.processes.rank);
+  engine::ExposedView view;
+  if (own == nullptr || engine::failed(window.engine.view(*own->memory, whole.exposure, &view)))
+    return MPI_ERR_RMA_SHARED;
+  memory.base = view.local + window.table[window.processes.rank].offset;
+  record_alias(window, *own, memory.base);
+  return MPI_SUCCESS;
+}
+
+int shared_query(Window& window, int rank, MPI_Aint* size, int* disp_unit, void** base) {
+  if (window.is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  if (rank == MPI_PROC_NULL) {
+    auto const has_memory = [](RankEntry const& entry) { return entry.size != 0; };
+    auto const found = std::ranges::find_if(window.table, has_memory);
+    *size = 0;
+    *disp_unit = 0;
+    *base = nullptr;
+    if (found == window.table.end()) return MPI_SUCCESS;
+    rank = found.rank();
+  }
+  Target* const asked = find_target(window, rank);
+  if (asked == nullptr) return !window.processes.contains(rank) ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  engine::ExposedView const& view = asked->view;
+  void* there = view.local;
+  // The direct path may be disabled although the memory is mapped.
+  engine::ExposedView mapped;
+  if (there == nullptr && asked->exposure != engine::ExposureId::none &&
+      !engine::failed(window.engine.view(*asked->memory, asked->exposure, &mapped)))
+    there = mapped.local + asked->offset;
+  if (there == nullptr && rank == window.processes.rank) there = window.memory.base;
+  if (there != nullptr) record_alias(window, *asked, there);
+  window.memory.is_shared.store(true, std::memory_order_relaxed);
+  *size = there != nullptr ? static_cast<MPI_Aint>(asked->size) : 0;
+  *disp_unit = window.table[rank].disp_unit;
+  *base = there;
+  return MPI_SUCCESS;
+}
+
+int attach(Window& window, void* base, MPI_Aint size) {
+  if (!window.is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  auto const begin = reinterpret_cast<std::uintptr_t>(base);
+  auto const bytes = static_cast<std::size_t>(size);
+  std::lock_guard const held(window.creation);
+  if (bytes == 0) {
+    window.cold->attached_empty.insert(begin);
+    return MPI_SUCCESS;
+  }
+  auto const next = window.cold->attached.lower_bound(begin);
+  bool const overlaps_next = next != window.cold->attached.end() && next->first - begin < bytes;
+  bool const overlaps_last =
+      next != window.cold->attached.begin() && std::prev(next)->first + std::prev(next)->second > begin;
+  if (overlaps_next || overlaps_last) return MPI_ERR_RMA_ATTACH;
+  if (engine::failed(window.engine.attach(base, bytes))) return MPI_ERR_RMA_ATTACH;
+  if (window.hints.begins_with_elements()) window.engine.update_by_elements(base, bytes);
+  window.cold->attached.emplace(begin, bytes);
+  return MPI_SUCCESS;
+}
+
+int detach(Window& window, void const* base) {
+  if (!window.is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  std::lock_guard const held(window.creation);
+  auto const begin = reinterpret_cast<std::uintptr_t>(base);
+  auto const found = window.cold->attached.find(begin);
+  if (found == window.cold->attached.end()) {
+    auto const empty = window.cold->attached_empty.find(begin);
+    if (empty == window.cold->attached_empty.end()) return MPI_ERR_RMA_ATTACH;
+    window.cold->attached_empty.erase(empty);
+    return MPI_SUCCESS;
+  }
+  // Memory that was freed meanwhile is no longer registered.
+  (void)window.engine.detach(const_cast<void*>(base), found->second);
+  window.cold->attached.erase(found);
+  return MPI_SUCCESS;
+}
+
+}  // namespace mpixrma::windows

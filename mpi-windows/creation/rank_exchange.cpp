@@ -1,0 +1,86 @@
+#include "mpi-windows/creation/rank_exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mpi-windows/state/control.hpp"
+#include "mpi-windows/state/targets.hpp"
+
+namespace mpixrma::windows {
+
+namespace {
+
+/// From this number of ranks on, compact representations of the rank table pay off.
+constexpr int min_ranks_for_pattern = 16;
+
+/// Renames this process's exposures to the first ids that are unused at all processes. Collective: returns
+/// false at all processes if one fails.
+bool agree_exposure_ids(Window& window, MPI_Comm comm, engine::UnusedNames unused, RankEntry& mine) {
+  int taken = 1;
+  for (engine::ExposureId* const name : {&mine.control, &mine.exposure}) {
+    if (*name == engine::ExposureId::none) continue;
+    unused.generation += 2;
+    bool const exists = unused.slot < 1u << engine::exposure_slot_bits;
+    engine::ExposureId const wanted = engine::make_exposure_id(unused.slot++, unused.generation);
+    if (!exists || engine::failed(window.engine.rename(*name, wanted)))
+      taken = 0;
+    else
+      *name = wanted;
+  }
+  window.memory.exposure = mine.exposure;
+  // No process may use the ids before all processes have set them.
+  PMPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_INT, MPI_MIN, comm);
+  return taken != 0;
+}
+
+void publish_rank_table(Window& window) {
+  void* base = nullptr;
+  bool const taken = !engine::failed(window.engine.allocate(window.table.bytes(), &base));
+  if (taken) {
+    std::memcpy(base, window.table.data(), window.table.bytes());
+    window.table.move_to(static_cast<RankEntry const*>(base), true);
+    window.memory.kept_table = base;
+  }
+  auto const address = taken ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
+  window.control.counter(window.control.layout.table()).store(address, std::memory_order_release);
+}
+
+}  // namespace
+
+int gather(Window& window, MPI_Comm comm, RankEntry& mine) {
+  if (window.processes.size >= min_ranks_for_pattern) {
+    Comparison found = compare(comm, window.processes.rank, mine, window.engine.unused_names());
+    if (found.error_class != MPI_SUCCESS) return found.error_class;
+    if (found.is_pattern && (found.same_names || agree_exposure_ids(window, comm, found.unused, mine))) {
+      found.pattern.first.control = mine.control;
+      found.pattern.first.exposure = mine.exposure;
+      window.table.follow(window.processes.size, found.pattern);
+      return MPI_SUCCESS;
+    }
+  }
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, window.table.open(window.processes.size), sizeof mine,
+                 MPI_BYTE, comm);
+  int worst = MPI_SUCCESS;
+  for (RankEntry const& entry : window.table) worst = std::max<int>(worst, entry.error_class);
+  return worst;
+}
+
+void share_rank_table(Window& window) {
+  if (!window.table.has_entries() || window.processes.size < min_ranks_for_pattern) return;
+  auto const here = [host = own_host()](RankEntry const& entry) { return entry.host == host; };
+  RankEntry const* const entries = window.table.data();
+  auto const keeper =
+      static_cast<int>(std::find_if(entries, entries + window.processes.size, here) - entries);
+  if (keeper == window.processes.rank) return publish_rank_table(window);
+  Target* const first = find_target(window, keeper);
+  if (first == nullptr || first->control == nullptr) return;
+  auto const& published = *reinterpret_cast<Counter const*>(first->control + window.control.layout.table());
+  std::uint64_t address = 0;
+  // Acquire: pairs with the release in publish_rank_table(), for the entries.
+  window.engine.wait_until([&] { return (address = published.load(std::memory_order_acquire)) != 0; });
+  if (address == ControlLayout::no_table) return;
+  if (std::byte* const there = window.engine.map(*first->process, address, window.table.bytes()))
+    window.table.move_to(reinterpret_cast<RankEntry const*>(there), false);
+}
+
+}  // namespace mpixrma::windows

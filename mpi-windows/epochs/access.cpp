@@ -1,0 +1,94 @@
+#include "mpi-windows/epochs/access.hpp"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "mpi-windows/epochs/active.hpp"
+#include "mpi-windows/epochs/completion.hpp"
+#include "mpi-windows/epochs/queue.hpp"
+#include "mpi-windows/epochs/target_lock.hpp"
+#include "mpi-windows/state/targets.hpp"
+
+namespace mpixrma::windows {
+
+namespace {
+
+/// Starts to open the target. Sets `*open` if it has been opened or queued.
+int enter(Window& window, Target& target, Permission* permission, bool* open) {
+  for (;;) {
+    {
+      std::lock_guard const guard(window.epoch.lock);
+      Access const access = target.access.load(std::memory_order_acquire);
+      *open = access >= Access::queued;
+      if (*open) return MPI_SUCCESS;
+      if (access == Access::closed) {
+        if (int const error = window.epoch.check_access(target, permission); error != MPI_SUCCESS)
+          return error;
+        if (window.epoch.is_none()) window.epoch.kind.store(Epoch::fence, std::memory_order_relaxed);
+        window.epoch.add(target);
+        target.access.store(Access::opening, std::memory_order_relaxed);
+        return MPI_SUCCESS;
+      }
+    }
+    window.engine.wait_until(
+        [&] { return target.access.load(std::memory_order_acquire) != Access::opening; });
+  }
+}
+
+}  // namespace
+
+int begin_access(Window& window, int rank, Target** out) {
+  Target* const made = find_target(window, rank);
+  if (made == nullptr) return !window.processes.contains(rank) ? MPI_ERR_RANK : MPI_ERR_OTHER;
+  Permission permission = Permission::yes;
+  bool open = false;
+  *out = made;
+  if (int const error = enter(window, *made, &permission, &open); error != MPI_SUCCESS || open) {
+    if (made->is_queued()) (void)serve_queue(window, *made);
+    return error;
+  }
+  Awaited awaited = Awaited::nothing;
+  int error = MPI_SUCCESS;
+  if (permission == Permission::post && !has_post_soon(window, *made)) awaited = Awaited::post;
+  if (permission == Permission::lock && !try_lock(window, *made, engine::LockMode::shared, Lock::shared))
+    error = request_lock(window, *made, engine::LockMode::shared, false, &awaited);
+  if (permission == Permission::lock && awaited != Awaited::nothing && is_answered(window, *made, awaited)) {
+    awaited = Awaited::nothing;
+    error = made->queue->refusal;
+  }
+  if (error != MPI_SUCCESS) {
+    std::lock_guard const guard(window.epoch.lock);
+    window.epoch.remove(*made);
+    return error;
+  }
+  // Counts as held from now on: later requests of the process describe it.
+  if (awaited == Awaited::lock) note_granted(window, *made, made->queue->request);
+  awaited == Awaited::nothing ? made->open() : begin_queue(window, *made, awaited);
+  return MPI_SUCCESS;
+}
+
+int complete_opened(Window& window) {
+  std::vector<Target*> opened;
+  {
+    std::lock_guard const guard(window.epoch.lock);
+    opened.swap(window.epoch.opened);
+  }
+  int error = MPI_SUCCESS;
+  for (Target* const target : opened) {
+    error = first_of(error, wait_for_queue(window, *target));
+    if (target->outstanding.is_set()) error = first_of(error, complete_messages(window, *target));
+    if (target->is_queued()) leave_queue(*target);
+    target->close();
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::lock_guard const guard(window.epoch.lock);
+  window.epoch.kind.store(Epoch::none, std::memory_order_relaxed);
+  if (window.epoch.opened.empty()) {
+    opened.clear();
+    window.epoch.opened.swap(opened);  // keep its memory
+  }
+  return error;
+}
+
+}  // namespace mpixrma::windows

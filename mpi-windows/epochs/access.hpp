@@ -1,0 +1,14 @@
+/// Start and end of the access to targets in an epoch.
+#pragma once
+
+#include "mpi-windows/state/window.hpp"
+
+namespace mpixrma::windows {
+
+/// Opens the target at the first operation of an epoch. If its post or its lock has not arrived, the target
+/// is queued: operations must be enqueued. Local. Returns an error class.
+int begin_access(Window& window, int rank, Target** target);
+/// Completes the access epoch at all its targets.
+int complete_opened(Window& window);
+
+}  // namespace mpixrma::windows

@@ -1,0 +1,74 @@
+#include "mpi-windows/epochs/completion.hpp"
+
+#include "hosts/common/hosted.hpp"
+#include "mpi-windows/state/failure.hpp"
+
+namespace mpixrma::windows {
+
+namespace {
+
+int complete_parts(Window& window, Target& target);
+
+}  // namespace
+
+int complete_messages(Window& window, Target& target) {
+  // Covers only the currently outstanding operations: other threads may issue more meanwhile, and rely on
+  // `outstanding` until all operations that it covers are complete.
+  std::uint64_t const sequence = target.outstanding.get();
+  if (target.memory == nullptr) {
+    int const error = complete_parts(window, target);
+    target.outstanding.clear(sequence);
+    return error;
+  }
+  window.engine.complete(*target.memory, sequence);
+  target.outstanding.clear(sequence);
+  (void)mpix_host_operations()->requests_show();  // records failures of freed requests
+  engine::LateError error;
+  if (!engine::failed(window.engine.take_error(*target.memory, window.context, &error))) return MPI_SUCCESS;
+  return failure_of(window, target, error);
+}
+
+namespace {
+
+int complete_parts(Window& window, Target& target) {
+  int error = MPI_SUCCESS;
+  for_each_part(target, [&](Target& part) {
+    if (part.outstanding.is_set()) error = first_of(error, complete_messages(window, part));
+  });
+  window.stores.complete();
+  return error;
+}
+
+}  // namespace
+
+int complete_locally(Window& window, Target& target) {
+  for_each_part(target, [&window](Target& part) {
+    if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
+      window.engine.complete_local(*part.memory, sequence);
+  });
+  return MPI_SUCCESS;
+}
+
+int complete_all(Window& window) {
+  int error = MPI_SUCCESS;
+  window.targets.for_each([&](Target& target) {
+    if (target.outstanding.is_set()) error = first_of(error, complete_messages(window, target));
+  });
+  window.stores.complete();
+  return error;
+}
+
+int take_failures(Window& window) {
+  int error = MPI_SUCCESS;
+  window.targets.for_each([&](Target& target) {
+    for_each_part(target, [&](Target& part) {
+      engine::LateError late;
+      if (part.memory != nullptr &&
+          engine::failed(window.engine.take_error(*part.memory, window.context, &late)))
+        error = first_of(error, failure_of(window, part, late));
+    });
+  });
+  return error;
+}
+
+}  // namespace mpixrma::windows

@@ -1,0 +1,26 @@
+/// Completion of the operations that a window has issued.
+#pragma once
+
+#include <mpi.h>
+
+#include "mpi-windows/state/store_fence.hpp"
+#include "mpi-windows/state/window.hpp"
+
+namespace mpixrma::windows {
+
+/// Waits until the messages to `target` are complete there; returns the first failure.
+int complete_messages(Window& window, Target& target);
+/// Waits until all operations issued to `target` are complete there; returns the first failure.
+inline int complete_target(Window& window, Target& target) {
+  if (target.outstanding.is_set()) return complete_messages(window, target);
+  window.stores.complete();
+  return MPI_SUCCESS;
+}
+/// As above, for all targets.
+int complete_all(Window& window);
+/// Waits until the buffers of all operations issued to `target` may be reused.
+int complete_locally(Window& window, Target& target);
+/// Returns the first failure of the completed operations, or MPI_SUCCESS.
+int take_failures(Window& window);
+
+}  // namespace mpixrma::windows

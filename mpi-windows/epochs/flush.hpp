@@ -1,0 +1,40 @@
+/// Order and completion of operations in epochs of passive targets.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "mpi-windows/state/window.hpp"
+
+namespace mpixrma::windows {
+
+/// The level of completion: at the origin or at the target.
+enum class Level : std::uint8_t { local, remote };
+
+int flush_any(Window& window, int rank, Level level);
+/// Applies report() to its result, as lock_target() does.
+inline int flush(Window& window, int rank, Level level) {
+  Target const& recent = window.targets.recent(rank);
+  if (recent.access.load(std::memory_order_relaxed) == Access::open && window.epoch.is_passive() &&
+      !recent.outstanding.is_set()) [[likely]] {
+    if (level == Level::remote) window.stores.complete();
+    return MPI_SUCCESS;
+  }
+  return flush_any(window, rank, level);
+}
+int flush_all(Window& window, Level level);
+/// Orders earlier operations before later ones.
+int order(Window& window, int rank);
+int order_all(Window& window);
+/// Flushes with a request, which do not wait.
+int iflush(Window& window, int rank, Level level, MPI_Request* request);
+int iflush_all(Window& window, Level level, MPI_Request* request);
+/// Starts the completion that flush_all() waits for, without waiting.
+int begin_flush_all(Window& window);
+/// Waits until no joint request is pending.
+void end_joint_requests(Window& window);
+int sync(Window& window);
+
+}  // namespace mpixrma::windows

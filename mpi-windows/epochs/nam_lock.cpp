@@ -1,0 +1,56 @@
+#include "mpi-windows/epochs/nam_lock.hpp"
+
+#include <atomic>
+#include <string>
+
+#include "mpi-windows/state/error.hpp"
+#include "mpi-windows/state/nam_outcome.hpp"
+
+namespace mpixrma::windows {
+
+namespace {
+
+/// Number of locks at memory servers that the windows of this process hold.
+std::atomic<std::size_t> nam_locks_held{0};
+
+}  // namespace
+
+void request_nam_lock(Window& window, Target& target) {
+  target.queue->nam_wait.emplace(window.cold->nam_patience, target.rank, target.queue->request.mode);
+}
+
+bool has_nam_lock(Window& window, Target& target) {
+  TargetQueue& queue = *target.queue;
+  engine::LockMode const mode = queue.request.mode;
+  auto const holds_others = [] {
+    engine::LockRequest asked;
+    std::uint64_t none = 0;
+    Window::held_locks.describe(0, &none, &asked);
+    // Relaxed: the waiting thread itself has counted the locks that it holds.
+    return asked.overtakes || nam_locks_held.load(std::memory_order_relaxed) != 0;
+  };
+  auto const attempt = [&](bool* has_turn) { return window.nam->try_lock(target.rank, mode, has_turn); };
+  std::string reason;
+  bool taken = false;
+  int error = outcome_of([&] { taken = queue.nam_wait->attempt(attempt, holds_others); }, &reason);
+  if (error != MPI_SUCCESS) error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
+  Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
+  if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
+    error = MPI_ERR_WIN;
+  if (taken) {
+    target.lock = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
+    nam_locks_held.fetch_add(1, std::memory_order_relaxed);
+  } else if (error != MPI_SUCCESS) {
+    window.nam->unlock(target.rank);
+    queue.refused = engine::Status::access_denied;
+    queue.refusal = error;
+  }
+  return taken || error != MPI_SUCCESS;
+}
+
+void release_nam_lock(Window& window, Target& target) noexcept {
+  window.nam->unlock(target.rank);
+  nam_locks_held.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace mpixrma::windows

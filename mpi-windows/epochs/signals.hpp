@@ -1,0 +1,45 @@
+/// Signals between the processes of a window, in their control memory.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/base/backoff.hpp"
+#include "mpi-windows/epochs/queue.hpp"
+#include "mpi-windows/state/window.hpp"
+
+namespace mpixrma::windows {
+
+/// Looks for a local counter that other processes raise, as long as they usually need.
+template <typename Predicate>
+bool poll_briefly(Window& window, Predicate done) {
+  constexpr unsigned quick_spins = 256;
+  for (unsigned spins = 0; spins < quick_spins && !window.engine.yields_when_idle(); ++spins) {
+    if (done()) return true;
+    engine::cpu_relax();
+  }
+  return false;
+}
+
+/// Waits until other processes have raised a local counter.
+template <typename Predicate>
+void await(Window& window, Predicate done) {
+  if (poll_briefly(window, done)) return;
+  window.engine.wait_until([&] {
+    (void)serve_queues();
+    return done();
+  });
+}
+
+/// Raises a counter of the target, ordered after all earlier stores of this process.
+void signal(Window& window, Target& target, std::size_t offset, engine::ElementType type);
+/// Waits until all processes of the window, or all that are connected to it, have called.
+void synchronise(Window& window);
+/// Waits until all processes of the window have called.
+void barrier(Window& window);
+/// Returns whether any process has failed; the same at all. Must be followed by a barrier().
+bool barrier_with_failure(Window& window, bool failed);
+/// Resolves the successors before the last barrier: the process that stores the host's table may leave the
+/// barrier, and free the table, before others.
+void find_successors(Window& window);
+
+}  // namespace mpixrma::windows

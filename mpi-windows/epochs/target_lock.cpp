@@ -1,0 +1,150 @@
+#include "mpi-windows/epochs/target_lock.hpp"
+
+#include <utility>
+
+#include "mpi-windows/epochs/completion.hpp"
+#include "mpi-windows/epochs/nam_lock.hpp"
+#include "mpi-windows/state/failure.hpp"
+
+namespace mpixrma::windows {
+
+namespace {
+
+/// Adds the locks that this process holds to a request for a shared lock.
+void describe_held(Window& window, Target& target, engine::LockRequest* request) {
+  engine::LockClock& own = window.engine.lock_clock();
+  if (engine::LockClock const* const its = window.engine.lock_clock(*target.process)) own.raise(its->now());
+  Window::held_locks.describe(own.now(), &target.lock_asked_after, request);
+}
+
+/// Whether all operations issued under a mapped lock are complete, so that it can be released in place.
+bool can_release_in_place(Window const& window, Target const& target) noexcept {
+  return target.lock_word != nullptr && target.lock > Lock::unchecked && window.nam == nullptr &&
+         !target.outstanding.is_set() && !target.process->is_lost() && target.process->newest() == 0;
+}
+
+/// Releases the lock by the general path: after the operations issued under it. Operations sent as messages
+/// are complete when they have been waited for.
+__attribute__((noinline)) int release_behind_operations(Window& window, Target& target) {
+  Lock const held = std::exchange(target.lock, Lock::none);
+  if (held == Lock::none || held == Lock::unchecked) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return MPI_SUCCESS;
+  }
+  if (std::uint64_t const grant = std::exchange(target.granted, 0); grant != 0) {
+    auto const mode = held == Lock::exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
+    window.cold->held.note_released(mode, grant);
+  }
+  int error = MPI_SUCCESS;
+  if (window.nam != nullptr) {
+    if (target.outstanding.is_set()) error = complete_messages(window, target);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    release_nam_lock(window, target);
+    return error;
+  }
+  if (target.memory != target.process && target.outstanding.is_set())
+    error = complete_messages(window, target);
+  engine::Issued const issued =
+      window.engine.unlock(*target.process, target.lock_id, lock_owner, window.context);
+  return first_of(error, class_of(window, issued.status));
+}
+
+}  // namespace
+
+bool try_lock(Window& window, Target& target, engine::LockMode mode, Lock held) {
+  if (target.lock_word == nullptr || target.process->is_lost()) return false;
+  if (target.lock_word->try_lock(window.own_lock.holder, mode).outcome != engine::SharedLock::Outcome::done)
+    return false;
+  target.lock = held;
+  return true;
+}
+
+int wait_for_lock(Window& window, Target& target, engine::LockMode mode, bool with_next) {
+  Awaited awaited = Awaited::nothing;
+  int const error = request_lock(window, target, mode, with_next, &awaited);
+  if (awaited == Awaited::nothing) return error;
+  if (awaited == Awaited::nam_lock) {
+    window.engine.wait_until([&] { return has_nam_lock(window, target); });
+  } else {
+    window.engine.wait_until(*target.process, [&] { return has_lock(window, target); });
+  }
+  return target.queue->refusal;
+}
+
+int request_lock(Window& window, Target& target, engine::LockMode mode, bool with_next, Awaited* awaited) {
+  TargetQueue& queue = queue_of(target);
+  queue.request = {.lock = target.lock_id, .mode = mode, .owner = lock_owner, .beside_stream = true};
+  queue.refused = engine::Status::ok;
+  queue.refusal = MPI_SUCCESS;
+  if (window.nam != nullptr) {
+    *awaited = Awaited::nam_lock;
+    request_nam_lock(window, target);
+    return MPI_SUCCESS;
+  }
+  if (mode == engine::LockMode::shared) describe_held(window, target, &queue.request);
+  Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
+  if (!window.stores.has_threads() && target.memory == target.process && window.engine.has_settled_locks()) {
+    if (auto const issued =
+            window.engine.lock_in_stream(*target.process, queue.request, window.context, with_next)) {
+      if (engine::failed(issued->status)) return class_of(window, issued->status);
+      target.outstanding.raise(issued->sequence);
+      target.lock = held;
+      note_granted(window, target, queue.request);
+      return MPI_SUCCESS;
+    }
+  }
+  queue.grant.has_come.store(false, std::memory_order_relaxed);
+  queue.request.completion = &queue.grant;
+  engine::Issued const issued = window.engine.lock(*target.process, queue.request);
+  queue.asked_at = issued.sequence;
+  if (!issued.complete) *awaited = Awaited::lock;
+  if (issued.complete && !engine::failed(issued.status)) target.lock = held;
+  return issued.complete ? class_of(window, issued.status) : MPI_SUCCESS;
+}
+
+bool is_answered(Window& window, Target& target, Awaited awaited) {
+  if (awaited == Awaited::nam_lock) return has_nam_lock(window, target);
+  constexpr unsigned polls_before_question = 1000;
+  TargetQueue& queue = *target.queue;
+  unsigned polls = 0;
+  window.engine.wait_until(*target.process, [&] {
+    if (queue.grant.has_come.load(std::memory_order_acquire)) return true;
+    // A message asks how far the target is.
+    return ++polls > polls_before_question && window.engine.test(*target.process, queue.asked_at);
+  });
+  return has_lock(window, target);
+}
+
+bool has_lock(Window& window, Target& target) {
+  TargetQueue& queue = *target.queue;
+  if (!queue.grant.has_come.load(std::memory_order_acquire)) return false;
+  queue.refused = queue.grant.status;
+  queue.refusal = class_of(window, queue.refused);
+  if (engine::failed(queue.refused)) {
+    if (target.granted != 0)
+      window.cold->held.note_released(queue.request.mode, std::exchange(target.granted, 0));
+    return true;
+  }
+  if (target.granted == 0) note_granted(window, target, queue.request);
+  target.lock = queue.request.mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
+  return true;
+}
+
+void note_granted(Window& window, Target& target, engine::LockRequest const& request) {
+  target.granted = window.cold->held.note_granted(request.mode, request.time);
+}
+
+int release_lock(Window& window, Target& target) {
+  if (can_release_in_place(window, target)) [[likely]] {
+    // A full barrier: stores made under the lock precede the next holder's accesses.
+    auto const left = window.engine.leave(*target.process, target.lock_id, *target.lock_word,
+                                          window.own_lock.holder, window.context);
+    if (left) {
+      target.lock = Lock::none;
+      return engine::failed(left->status) ? class_of(window, left->status) : MPI_SUCCESS;
+    }
+  }
+  return release_behind_operations(window, target);
+}
+
+}  // namespace mpixrma::windows

@@ -1,0 +1,130 @@
+#include "mpi-windows/state/targets.hpp"
+
+#include "engine/base/log.hpp"
+
+namespace mpixrma::windows {
+
+namespace {
+
+/// The generation of a rank's own memory without a view in the engine: it never changes, because the memory
+/// lives as long as the window.
+constinit std::atomic<std::uint64_t> const always_there{0};
+
+bool find_piece(Window& window, Target& target, NamPiece const& piece) {
+  NamMemory const& memory = *piece.memory;
+  target.view = memory.view(piece.rank);
+  target.stripes = memory.stripes();
+  if (memory.is_mapped()) return true;
+  if (memory.is_by_request()) {
+    target.by_request = &memory;
+    target.requested_rank = piece.rank;
+    return true;
+  }
+  target.memory = memory.peer(window.engine);  // null for mapped memory
+  target.exposure = memory.exposure();
+  target.offset = memory.offset(piece.rank);
+  return target.memory != nullptr;
+}
+
+/// Mapped memory of a server belongs to no process.
+bool find_at_server(Window& window, Target& target, std::vector<NamPiece> const& pieces) {
+  if (pieces.size() == 1) return find_piece(window, target, pieces.front());
+  auto divided = std::make_unique<DividedMemory>();
+  divided->stripe_bytes = window.nam->stripe_bytes();
+  bool found = true;
+  for (NamPiece const& piece : pieces) {
+    Target& part = *divided->parts.emplace_back(std::make_unique<Target>());
+    part.rank = target.rank;
+    found = find_piece(window, part, piece) && found;
+  }
+  target.divided = std::move(divided);
+  if (!found) release_memory(window.engine, target);
+  return found;
+}
+
+void map_memory(Window& window, Target& target) {
+  if (target.exposure == engine::ExposureId::none || window.engine.issues_all()) return;
+  engine::ExposedView view;
+  if (!engine::failed(window.engine.view(*target.memory, target.exposure, &view))) {
+    view.local += target.offset;
+    view.exposure.base += target.offset;
+  } else if (target.rank == window.processes.rank && target.stripes != nullptr) {
+    view.local = window.memory.base;
+    view.exposure = {reinterpret_cast<engine::RemoteAddress>(window.memory.base), 0, engine::Rights::all};
+    view.owner_generation = &always_there;
+  } else {
+    return;
+  }
+  view.exposure.length = target.size;
+  target.view = view;
+}
+
+/// Returns false if the memory is unreachable.
+bool find_memory(Window& window, Target& target) {
+  RankEntry const entry = window.table[target.rank];
+  target.size = entry.size;
+  if (window.nam != nullptr) return find_at_server(window, target, window.nam->pieces(target.rank));
+  target.memory = window.engine.peer(window.table[entry.owner].process);
+  if (target.memory == nullptr) return false;
+  target.stripes = target.memory->stripes();
+  target.exposure = entry.exposure;
+  target.offset = entry.offset;
+  map_memory(window, target);
+  return true;
+}
+
+void log_path(Window const& window, Target const& target) {
+  engine::Log const log(Window::verbose, window.engine.process());
+  if (!log.shows(engine::LogLevel::paths)) return;
+  char const* const way = target.view.local != nullptr   ? "by load and store"
+                          : target.divided != nullptr    ? "in stripes, at several memory servers"
+                          : target.by_request != nullptr ? "by requests to the memory server"
+                          : target.stripes == nullptr    ? "over the network"
+                          : window.is_dynamic()
+                              ? "by load and store where it is allocated by MPI, else through the kernel"
+                              : "through the kernel or by messages";
+  log.write(engine::LogLevel::paths, "window %u: rank %d is reached %s", window.number(), target.rank, way);
+}
+
+}  // namespace
+
+void release_memory(engine::Engine& engine, Target& target) {
+  for_each_part(target, [&](Target& part) {
+    if (part.memory != nullptr) engine.release(*part.memory);
+  });
+}
+
+Target* make_target(Window& window, int rank) {
+  if (!window.processes.contains(rank)) return nullptr;
+  std::lock_guard const held(window.creation);
+  if (Target* const made = window.targets.find(rank)) return made;
+  RankEntry const entry = window.table[rank];
+  auto target = std::make_unique<Target>();
+  target->rank = rank;
+  // A connected window has no peers for the creating ranks.
+  bool const knows_ranks = !window.processes.is_connected();
+  if (knows_ranks && (target->process = window.engine.peer(entry.process)) == nullptr) return nullptr;
+  if (!find_memory(window, *target)) {
+    if (knows_ranks) window.engine.release(*target->process);
+    return nullptr;
+  }
+  target->disp_unit = window.is_dynamic() ? 1 : entry.disp_unit;
+  target->control_name = entry.control;
+  target->lock_id = entry.lock;
+  if (rank == window.processes.rank) {
+    target->control = window.control.base;
+  } else if (target->process != nullptr) {
+    engine::ExposedView view;
+    if (!engine::failed(window.engine.view(*target->process, entry.control, &view)))
+      target->control = view.local;
+  }
+  if (target->process != nullptr && window.nam == nullptr)
+    target->lock_word = window.engine.shared_lock(*target->process, entry.lock);
+  if (target->lock_word != nullptr)
+    window.cold->held.add(*window.engine.lock_clock(*target->process), entry.lock, *target->lock_word);
+  log_path(window, *target);
+  window.targets.add(*target);
+  return target.release();
+}
+
+}  // namespace mpixrma::windows

@@ -1,0 +1,21 @@
+/// Creation of targets at their first use.
+#pragma once
+
+#include "mpi-windows/state/window.hpp"
+
+namespace mpixrma::windows {
+
+/// Called if the table does not have the target.
+Target* make_target(Window& window, int rank);
+/// Returns nullptr if the rank is out of range or its process is unreachable.
+inline Target* find_target(Window& window, int rank) {
+  if (Target& recent = window.targets.recent(rank); !TargetTable::is_nobody(recent)) return &recent;
+  Target* const known = window.targets.find(rank);
+  if (known == nullptr) return make_target(window, rank);
+  window.targets.note_recent(*known);
+  return known;
+}
+/// Releases the processes that have the target's memory.
+void release_memory(engine::Engine& engine, Target& target);
+
+}  // namespace mpixrma::windows
