@@ -85,6 +85,8 @@ struct mpix_engine_config {
                                     0: no bound */
   size_t same_address_base;    /**< where addresses begin that are used for memory at one address in several
                                     processes; 0: default */
+  /** Methods of copies, a list as parameter `copy` has it; "auto" or NULL: as measured on the host. */
+  const char* copy_methods;
 };
 
 #endif

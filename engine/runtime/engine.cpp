@@ -25,6 +25,7 @@ Engine::~Engine() {
 Status Engine::start() {
   State& state = *state_;
   mpix_engine_config const& config = state.config;
+  state.copy_decisions.open(config);
   std::size_t const idle_bytes =
       config.idle_memory_bytes == MPIX_ENGINE_KEEP_NOTHING ? 0 : config.idle_memory_bytes;
   auto* const stripes = static_cast<StripeTable*>(config.stripes);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "engine/op/kernel/copy_methods.hpp"
 #include "engine/runtime/mpix_engine.h"
 
 namespace {
@@ -97,6 +98,13 @@ constexpr mpix_engine_parameter table[] = {
      "communicate on different channels do not wait for each other. A worker takes about 4 MiB of "
      "`/dev/shm` and some descriptors. 0: with MPI_THREAD_MULTIPLE, and 1 GiB free in `/dev/shm`, one "
      "channel for each core that the process may use, at most 4; otherwise 1."},
+    {"copy", words_kind, 0, 0, 0, 0, 0, "auto", "", 6,
+     "Methods of copies of at least 2 KiB: `library` (memcpy), `vector`, or `string` (the processor's string "
+     "copy), for all or as a list of `SIZE=METHOD` and `SIZE.SHIFT=METHOD`, of which later items prevail "
+     "(`library,2k.close=vector,2m=string`). Sizes are `2k`, `8k`, `32k`, `128k`, `512k`, `2m`, `8m`. "
+     "The shift is the distance from the origin's offset in a page to the target's: `alike` (a multiple of "
+     "64), `close` (less than 64 ahead), `ahead` (less than 2048 ahead), `other`. `auto`, and what is not "
+     "listed: as measured on this host; without a measurement `library`."},
     {"check", switch_kind, FIELD(check), 0, 1, MPIX_CHECKING, 0, nullptr, "", 4,
      "1: verify that memory is communicatable if a call says so; if it is not, the call fails and prints "
      "one line. The default is 1 in builds with `-DMPIX_CHECKING=ON`."},
@@ -215,6 +223,18 @@ int set_network(mpix_engine_config& config, std::string_view word, char* why, st
   return 0;
 }
 
+int set_copy(mpix_engine_config& config, char const* text, char* why, std::size_t bytes) {
+  mpixrma::engine::CopyTable chosen;
+  std::string_view const wrong = mpixrma::engine::read_copy_methods(text, chosen);
+  if (!wrong.empty())
+    return refuse(why, bytes,
+                  "copy has \"%.*s\"; expected auto, or items METHOD, SIZE=METHOD or SIZE.SHIFT=METHOD with "
+                  "library, vector or string for METHOD",
+                  static_cast<int>(wrong.size()), wrong.data());
+  config.copy_methods = text;
+  return 0;
+}
+
 }  // namespace
 
 const mpix_engine_parameter* mpix_engine_parameters(std::size_t* count) {
@@ -249,6 +269,7 @@ int mpix_engine_set_text(mpix_engine_config* config, const mpix_engine_parameter
     std::string_view const name = parameter->name;
     if (name == "path") return set_paths(*config, given, why, bytes);
     if (name == "network") return set_network(*config, given, why, bytes);
+    if (name == "copy") return set_copy(*config, text, why, bytes);
     if (name == "agent_cores") config->agent_cores = text;
     if (name == "interfaces" && given != "auto") config->interfaces = given == "all" ? nullptr : text;
     return 0;

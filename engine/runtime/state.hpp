@@ -19,6 +19,7 @@
 #include "engine/proto/network.hpp"
 #include "engine/proto/registrations.hpp"
 #include "engine/runtime/channels.hpp"
+#include "engine/runtime/copy_decisions.hpp"
 #include "engine/runtime/engine.hpp"
 #include "engine/runtime/inspection.hpp"
 #include "engine/runtime/joint_fence.hpp"
@@ -79,6 +80,7 @@ struct Engine::State {
   Channels channels;
   Registrations registrations;
   std::vector<OwnSegment> revoked;  ///< segments whose keys some peer still has, or that are still registered
+  CopyDecisions copy_decisions;
   Watches watches;
   Inspection inspection;
   std::vector<std::byte> address;      ///< the blob without the secret

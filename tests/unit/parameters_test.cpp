@@ -111,6 +111,13 @@ TEST(Parameters, WordsSetPaths) {
   EXPECT_STREQ(set("agent_cores", "0,2-3").config.agent_cores, "0,2-3");
 }
 
+TEST(Parameters, WordsSetMethodsOfCopies) {
+  EXPECT_STREQ(set("copy", "library,2k.close=vector").config.copy_methods, "library,2k.close=vector");
+  Outcome const wrong = set("copy", "library,3k=vector");
+  EXPECT_NE(wrong.status, 0);
+  EXPECT_NE(wrong.why.find("copy has \"3k=vector\""), std::string::npos) << wrong.why;
+}
+
 TEST(Parameters, FormerValuesAreTakenWithTheNewName) {
   Outcome const agent = set("path", "agent");
   EXPECT_EQ(agent.status, 0);

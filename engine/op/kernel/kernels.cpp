@@ -37,23 +37,13 @@ void copy_ends(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
   std::memcpy(to + bytes - sizeof tail, &tail, sizeof tail);
 }
 
-/// Beyond about the size of the second-level cache, the C library replaces the processor's string copy by a
-/// loop that takes up to a fifth longer. Copying in pieces avoids that.
-void copy_in_pieces(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
-  constexpr std::size_t piece = 128 * 1024;
-  for (; bytes > piece; bytes -= piece, to += piece, from += piece) std::memcpy(to, from, piece);
-  std::memcpy(to, from, bytes);
-}
-
 }  // namespace
 
 RowKernels const* const active_kernels = choose();
 
 void detail::copy_large(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
-  constexpr std::size_t whole = 256 * 1024;
   if (bytes > 16) {
-    if (bytes >= least_shifted_bytes && active_kernels->copy_shifted(to, from, bytes)) return;
-    bytes <= whole ? (void)std::memcpy(to, from, bytes) : copy_in_pieces(to, from, bytes);
+    bytes < least_decided_bytes ? (void)std::memcpy(to, from, bytes) : copy_decided(to, from, bytes);
   } else if (bytes > 8) {
     copy_ends<std::uint64_t>(to, from, bytes);
   } else if (bytes > 4) {

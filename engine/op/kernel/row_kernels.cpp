@@ -54,7 +54,7 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
     case 128: return copy_fixed<128>(to, to_stride, from, from_stride, rows);
     default:
       for (std::size_t row = 0; row < rows; ++row, to += to_stride, from += from_stride) {
-        if (bytes < least_shifted_bytes || !copy_shifted(to, from, bytes)) __builtin_memcpy(to, from, bytes);
+        bytes < least_decided_bytes ? (void)__builtin_memcpy(to, from, bytes) : copy_decided(to, from, bytes);
       }
   }
 }
@@ -335,7 +335,9 @@ constexpr ElementType kernel_type(ElementType type, ReduceOp operation) noexcept
 constexpr RowKernels make_table() {
   RowKernels table{};
   table.copy = &copy_rows;
-  table.copy_shifted = &copy_shifted;
+#ifdef __AVX2__
+  table.copy_vectors = &VectorCopy::run;
+#endif
   for_every_pair([&]<ElementType type, ReduceOp operation> {
     if constexpr (defined(operation, type)) {
       constexpr auto row = static_cast<std::size_t>(type);

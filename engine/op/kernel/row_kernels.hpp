@@ -52,17 +52,21 @@ struct KernelTable {
   }
 };
 
-/// A contiguous copy of at least `least_shifted_bytes` bytes for cases in which the C library is slower;
-/// returns false without copying in all others.
-using CopyShifted = bool (*)(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
+/// A contiguous copy of at least 256 bytes.
+using CopyVectors = void (*)(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
-inline constexpr std::size_t least_shifted_bytes = 2048;
+/// Shorter copies are the C library's.
+inline constexpr std::size_t least_decided_bytes = 2048;
+
+/// Copies at least least_decided_bytes bytes by the method that the table in use has for them
+/// (engine/op/kernel/copy_methods.hpp).
+void copy_decided(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 struct RowKernels {
   CopyRows copy = nullptr;
-  CopyShifted copy_shifted = nullptr;
-  KernelTable<CombineRows> combine;  ///< operations with at most one operand, without a fetch
-  KernelTable<UpdateRows> update;    ///< operations with a fetch or with two operands
+  CopyVectors copy_vectors = nullptr;  ///< null: the instruction set has no vectors for it
+  KernelTable<CombineRows> combine;    ///< operations with at most one operand, without a fetch
+  KernelTable<UpdateRows> update;      ///< operations with a fetch or with two operands
 };
 
 RowKernels const& row_kernels_baseline() noexcept;

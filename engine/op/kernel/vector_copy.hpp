@@ -1,8 +1,4 @@
 /// Contiguous copies by vectors, for the source that is compiled once per instruction set.
-///
-/// The C library copies large memory by the processor's string copy. That is as fast as this code if both
-/// sides have the same alignment; otherwise it is up to half slower, and on AMD processors thirty times
-/// slower if the target's page offset is a few bytes behind the origin's.
 #pragma once
 
 #include <cstddef>
@@ -63,16 +59,6 @@ struct VectorCopy {
     store_anywhere(to + bytes - vector_bytes, tail);
   }
 };
-/// Copies if the C library would be slower; else returns false without copying.
-bool copy_shifted(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
-  constexpr std::uintptr_t alike = 32;
-  auto const shift = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
-  if (shift % alike == 0) return false;
-  VectorCopy::run(to, from, bytes);
-  return true;
-}
-#else
-bool copy_shifted(std::byte*, std::byte const*, std::size_t) noexcept { return false; }
 #endif
 
 }  // namespace
