@@ -36,7 +36,7 @@ FOREIGN = {
 # The rooms of folders, from the lowest floor up: a file includes files of its own room and of floors below. The files
 # beside the rooms stand on the highest floor.
 FLOORS = {
-    "engine": [["base"], ["bootstrap", "op/layout"], ["op/kernel"], ["op"], ["sync"], ["net"], ["memory"], ["origin"], ["proto"],
+    "engine": [["base"], ["bootstrap", "op/layout"], ["op/kernel"], ["op", "tuning"], ["sync"], ["net"], ["memory"], ["origin"], ["proto"],
                ["target"], ["runtime"]],
     "mpix": [["runtime"], ["error"], ["attrs"], ["comm"], ["request"], ["xfer"],
              ["completion", "memory", "notify", "rmw", "statistics"], ["window_calls"], ["nam"], ["setup"]],

@@ -1,0 +1,175 @@
+#include "engine/tuning/copy_measurement.hpp"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14
+#endif
+
+namespace mpixrma::engine {
+
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t rounds = 5;
+constexpr double most_spread = 0.1;
+/// The C library stays where another method gains less.
+constexpr double least_gain = 0.03;
+
+/// Time of the thread: other processes on its core do not count.
+std::chrono::nanoseconds thread_time() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+double median(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+bool is_spread(std::vector<double> const& times) {
+  double const least = *std::min_element(times.begin(), times.end());
+  return median(times) > (1 + most_spread) * least;
+}
+
+/// The size that stands for a class: between its first one and that of the next, for the longest of a job its
+/// first, because a job has little time.
+constexpr std::size_t typical_size(std::size_t size_class) noexcept {
+  return first_size_of_class(size_class) * (size_class + 1 == copy_sizes_of_job ? 1 : 2);
+}
+
+constexpr std::size_t offset_of(CopyShift shift) noexcept {
+  switch (shift) {
+    case CopyShift::close: return 16;
+    case CopyShift::ahead: return 1040;
+    case CopyShift::other: return page - 16;
+    default: return 0;
+  }
+}
+
+/// Measures one decision after the other.
+class Measuring {
+ public:
+  explicit Measuring(CopyMeasurement const& measurement)
+      : measurement_(measurement), end_(thread_time() + measurement.budget) {}
+
+  bool is_over() const { return thread_time() >= end_ || (measurement_.stops && measurement_.stops()); }
+
+  /// Returns none if the time is over, or the times do not tell.
+  std::optional<CopyMethod> decide(std::size_t size_class, CopyShift shift) {
+    bytes_ = typical_size(size_class);
+    target_ = measurement_.target + offset_of(shift);
+    touch();
+    CopyTimes times;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      for (std::size_t i = 0; i < copy_method_count; ++i) {
+        auto const method = static_cast<CopyMethod>(i);
+        if (!is_available(method) || is_dropped(times, i)) continue;
+        if (is_over()) return std::nullopt;
+        times[i].push_back(time_of(method));
+      }
+    }
+    return fastest_copy_method(times);
+  }
+
+ private:
+  /// Whether the method was much slower than another one in the first round.
+  static bool is_dropped(CopyTimes const& times, std::size_t method) {
+    constexpr double much = 2;
+    return !times[method].empty() && std::ranges::any_of(times, [&](std::vector<double> const& others) {
+      return !others.empty() && times[method].front() > much * others.front();
+    });
+  }
+
+  /// Page faults are no part of the times.
+  void touch() {
+    std::size_t const needed = bytes_ + page;
+    if (needed <= touched_) return;
+    for (std::byte* const side : {measurement_.origin, measurement_.target}) {
+      // In one call it takes half as long as one by one.
+      if (::madvise(side + touched_, needed - touched_, MADV_POPULATE_WRITE) != 0)
+        std::memset(side + touched_, 1, needed - touched_);
+    }
+    touched_ = needed;
+  }
+
+  double time_of(CopyMethod method) {
+    constexpr std::size_t long_enough = 64 * 1024;
+    std::size_t const copies = std::max<std::size_t>(1, long_enough / bytes_);
+    if (measurement_.before) measurement_.before(bytes_);
+    std::chrono::nanoseconds const begin = thread_time();
+    for (std::size_t i = 0; i < copies; ++i) copy_by(method, target_, measurement_.origin, bytes_);
+    return static_cast<double>((thread_time() - begin).count()) / static_cast<double>(copies);
+  }
+
+  CopyMeasurement const& measurement_;
+  std::chrono::nanoseconds end_;
+  std::size_t bytes_ = 0;
+  std::byte* target_ = nullptr;
+  std::size_t touched_ = 0;
+};
+
+}  // namespace
+
+std::optional<CopyMethod> fastest_copy_method(CopyTimes const& times) {
+  auto const of = [&](CopyMethod method) -> std::vector<double> const& {
+    return times[static_cast<std::size_t>(method)];
+  };
+  std::optional<CopyMethod> fastest;
+  for (std::size_t i = 0; i < copy_method_count; ++i) {
+    auto const method = static_cast<CopyMethod>(i);
+    if (of(method).size() < 2) continue;
+    if (!fastest || median(of(method)) < median(of(*fastest))) fastest = method;
+  }
+  if (!fastest || is_spread(of(*fastest))) return std::nullopt;
+  std::vector<double> const& library = of(CopyMethod::library);
+  if (library.size() < 2) return fastest;
+  if (is_spread(library)) return std::nullopt;
+  return median(library) <= (1 + least_gain) * median(of(*fastest)) ? CopyMethod::library : fastest;
+}
+
+std::size_t copy_measurement_bytes(std::size_t sizes) noexcept { return typical_size(sizes - 1) + page; }
+
+bool is_complete(CopyTable const& fixed, CopyTable const& table, std::size_t sizes) noexcept {
+  bool complete = true;
+  for_every_copy_decision([&](std::size_t size_class, CopyShift shift) {
+    complete =
+        complete && (size_class >= sizes || fixed.at(size_class, shift) || table.at(size_class, shift));
+  });
+  return complete;
+}
+
+void measure_copies(CopyMeasurement const& measurement, CopyTable const& fixed, CopyTable& table) {
+  Measuring measuring(measurement);
+  for_every_copy_decision([&](std::size_t size_class, CopyShift shift) {
+    if (size_class >= measurement.sizes || fixed.at(size_class, shift) || table.at(size_class, shift)) return;
+    if (!measuring.is_over()) table.at(size_class, shift) = measuring.decide(size_class, shift);
+  });
+}
+
+bool measure_copies_briefly(CopyTable const& fixed, CopyTable& table, std::function<bool()> stops) {
+  // The longest copy, or the page faults for it, which may begin at the end, take less than half a
+  // millisecond.
+  constexpr std::chrono::microseconds budget(1200);
+  std::size_t const bytes = copy_measurement_bytes(copy_sizes_of_job);
+  void* const memory = ::mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  auto* const target = static_cast<std::byte*>(memory);
+  measure_copies({.target = target,
+                  .origin = target + bytes,
+                  .sizes = copy_sizes_of_job,
+                  .budget = budget,
+                  .stops = std::move(stops),
+                  .before = {}},
+                 fixed, table);
+  ::munmap(memory, 2 * bytes);
+  return true;
+}
+
+}  // namespace mpixrma::engine

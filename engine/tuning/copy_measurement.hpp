@@ -1,0 +1,50 @@
+/// Measures which method of copies is the fastest here.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "engine/op/kernel/copy_methods.hpp"
+
+namespace mpixrma::engine {
+
+/// Size classes that a job measures; `mpix-rma tune` measures all.
+inline constexpr std::size_t copy_sizes_of_job = 5;
+
+/// Times of a copy by each method, one for each round. No times: the method is not available. One time: it
+/// took more than twice as long as another one, and was not tried again.
+using CopyTimes = std::array<std::vector<double>, copy_method_count>;
+
+/// Returns the method with the least median, and the C library if it takes at most 3 % longer. Returns none
+/// if the times do not tell: their median is more than 10 % above their minimum.
+std::optional<CopyMethod> fastest_copy_method(CopyTimes const& times);
+
+/// The memory in which copies are measured, and bounds of the time for it.
+struct CopyMeasurement {
+  std::byte* target;                              ///< begins at a page, copy_measurement_bytes() long
+  std::byte* origin;                              ///< likewise
+  std::size_t sizes = copy_sizes_of_job;          ///< size classes to measure
+  std::chrono::nanoseconds budget;                ///< CPU time of this thread for all
+  std::function<bool()> stops;                    ///< called before each copy: whether to end early
+  std::function<void(std::size_t bytes)> before;  ///< called before each copy, untimed; may be empty
+};
+
+/// Size of either side for so many size classes.
+std::size_t copy_measurement_bytes(std::size_t sizes) noexcept;
+
+/// Measures decisions that neither `table` nor `fixed` has, small sizes first, and adds to `table` what was
+/// found.
+void measure_copies(CopyMeasurement const& measurement, CopyTable const& fixed, CopyTable& table);
+
+/// Whether `table` or `fixed` has all decisions about the first `sizes` size classes.
+bool is_complete(CopyTable const& fixed, CopyTable const& table, std::size_t sizes) noexcept;
+
+/// As measure_copies(), in memory of its own, with what a job may spend: at most 2 ms. `stops` may be set by
+/// another thread. Returns false if there is no memory.
+bool measure_copies_briefly(CopyTable const& fixed, CopyTable& table, std::function<bool()> stops);
+
+}  // namespace mpixrma::engine

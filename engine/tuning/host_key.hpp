@@ -1,0 +1,12 @@
+/// The conditions under which a measurement holds.
+#pragma once
+
+#include <string>
+
+namespace mpixrma::engine {
+
+/// Returns one line with the processor's model and microcode according to the file `cpuinfo`, the kernel, the
+/// C library and the version of this library. A part that cannot be found out is "unknown".
+std::string host_key(char const* cpuinfo = "/proc/cpuinfo");
+
+}  // namespace mpixrma::engine
