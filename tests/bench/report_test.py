@@ -11,9 +11,10 @@ import tarfile
 import tempfile
 import time
 import unittest
+import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
-from report import launch, model, runner, sections, stats, store, versus
+from report import building, launch, model, runner, sections, stats, store, versus
 
 REPORT = launch.ROOT / "bench" / "report"
 # Prints a line for each attribute; the times stand in a file beside the program, and each start is recorded.
@@ -189,6 +190,18 @@ class Runs(Directory):
         self.assertEqual(launch.Launcher("/b", "srun --exclusive").command(run),
                          ["srun", "--exclusive", "-N", "2", "-n", "4", *started])
         self.assertEqual(launch.Launcher("/b", "prun -h{hosts} -r {ranks}").command(run), ["prun", "-h2", "-r", "4", *started])
+
+
+class Building(Directory):
+    def test_brings_the_programs_up_to_date_before_it_measures(self):
+        (self.build / "CMakeCache.txt").write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={self.path}\n")
+        cmake = self.path / "bin" / "cmake"
+        cmake.parent.mkdir()
+        cmake.write_text(f"#!/bin/sh\necho \"$*\" >> '{self.path}/built'\n[ \"$4\" != help ] || echo 'bench_calls: phony'\n")
+        cmake.chmod(0o755)
+        with unittest.mock.patch.dict(os.environ, PATH=f"{self.path}/bin:{os.environ['PATH']}"):
+            building.bring_up_to_date(self.build, {"bench_calls", "bench_call", "bench_absent"}, lambda text: None)
+        self.assertEqual((self.path / "built").read_text().splitlines()[1:], [f"--build {self.build} --target bench_calls"])
 
 
 @unittest.skipUnless(HAS_PAGE, "jinja2 or matplotlib is missing")
