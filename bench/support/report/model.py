@@ -42,11 +42,13 @@ class Results:
 
     def __init__(self, records):
         self.failures = {}  # run: text of its last failure
+        self.commands = {}  # run: the command that was started
         self._samples = {}  # (run, Line): {round: Sample}
         for record in records:
             if record["status"] != 0:
                 self.failures[record["run"]] = f"exit status {record['status']}: {record['error']}".rstrip(": ")
                 continue
+            self.commands[record["run"]] = record.get("command", "")
             for *line, value in record["rows"]:
                 self._samples.setdefault((record["run"], Line(*line)), {})[record["round"]] = Sample(record["began"], value)
         self.runs = list(dict.fromkeys(run for run, _ in self._samples))

@@ -43,6 +43,7 @@ def lines(series, labels, reference=None):
     """`series`: {name: [(x, stats.Summary or stats.Ratio)]}; both axes are logarithmic. Medians are joined, bars are their
     intervals, crosses are outliers. `labels`: x axis, y axis. `reference`: a horizontal line."""
     plt = pyplot()
+    from matplotlib import ticker
     figure, axes = plt.subplots(figsize=(7.2, 4.2))
     for index, (name, points) in enumerate(series.items()):
         colour = COLOURS[index % len(COLOURS)]
@@ -65,6 +66,8 @@ def lines(series, labels, reference=None):
     axes.set_ylabel(labels[1])
     ticks = sorted({x for points in series.values() for x, _ in points})
     axes.set_xticks(ticks, [size_text(x) for x in ticks])
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5), numticks=12))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.12g}"))
     axes.minorticks_off()
     axes.grid(True, color=INK, alpha=0.12, linewidth=0.6)
     axes.legend(frameon=False, fontsize=9, ncols=1 if len(series) < 5 else 2, loc="upper center", bbox_to_anchor=(0.5, -0.16))

@@ -1,8 +1,9 @@
 """Cells, columns and texts that the sections share."""
-from . import launch, stats
+from . import stats
 from .model import Cell
 
 TIME_COLUMNS = ("median, us", "interval, us", "outliers")
+BOTH_TIMES = ("ours, us", "interval of ours", "peer, us", "interval of the peer")
 RATIO_COLUMNS = ("ratio", "interval of the ratio", "verdict", "pairs")
 STYLES = {"faster": "won", "slower": "lost", "no difference": "same", "undecided": "undecided"}
 
@@ -11,9 +12,9 @@ def hosts_text(hosts):
     return "one host" if hosts == 1 else "two hosts"
 
 
-def command(section, run, build_dir=launch.ROOT / "build" / "release"):
+def command(section, results, run):
     """The commands that repeat a figure: the whole section, and one program of it."""
-    return f"bench/report --only {section}\n{launch.Launcher(build_dir).shown(run)}"
+    return f"bench/report --only {section}\n{results.commands.get(run, '')}".rstrip()
 
 
 def significant(value):

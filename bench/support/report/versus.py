@@ -24,13 +24,13 @@ def rows(first, second):
         at = stats.unpaired_ratio(a, b) if b else None
         if at:
             yield [Cell(run), Cell(line.operation), Cell(line.memory), Cell(line.shape(), line.segments * line.size),
-                   *tables.times(a)[:2], *tables.times(b)[:2], *tables.ratio_cells(at)]
+                   *tables.ratio_cells(at), *tables.times(a)[:2], *tables.times(b)[:2]]
 
 
 def block(name, first, second):
     found = list(rows(first, second))
     return Block(name, f"bench/report --compare A B --only {name}", LIMITS, f"{len(found)} lines that both have.",
-                 columns=("run", "operation", "memory", "bytes", "A", "interval", "B", "interval", *tables.RATIO_COLUMNS),
+                 columns=("run", "operation", "memory", "bytes", *tables.RATIO_COLUMNS, "A", "interval of A", "B", "interval of B"),
                  rows=found)
 
 

@@ -20,6 +20,10 @@ def with_sizes(run, sizes):
     return Run(run.name, run.program, sizes, hosts=run.hosts)
 
 
+def command(results, hosts):
+    return tables.command(NAME, results, TIMES[hosts].name)
+
+
 def line(operation, memory, size):
     return Line("attributes", operation, memory, 1, size)
 
@@ -48,7 +52,7 @@ def matrix(results, hosts, memory, size):
     return (" ", *names), rows
 
 
-def matrix_blocks(results, command):
+def matrix_blocks(results):
     limits = ("Times of one machine: the two hosts are network namespaces, joined by TCP without a wire. Other costs of an "
               "attribute, such as operations of the program that cannot overlap, are not in the figures.")
     for hosts, memory in PLACES:
@@ -56,11 +60,11 @@ def matrix_blocks(results, command):
             columns, rows = matrix(results, hosts, memory, size)
             if rows and size in (8, 4096):
                 yield Block(f"Put of {size} bytes, {memory} memory, {tables.hosts_text(hosts)}: time over the bare call",
-                            command, limits, "The diagonal has an attribute alone, the other cells have pairs.",
+                            command(results, hosts), limits, "The diagonal has an attribute alone, the other cells have pairs.",
                             columns=columns, rows=rows)
 
 
-def size_blocks(results, command):
+def size_blocks(results):
     for hosts, memory in PLACES:
         series = {}
         for name in SINGLE:
@@ -69,26 +73,27 @@ def size_blocks(results, command):
             if points:
                 series[name] = points
         if series:
-            yield Block(f"Put by size, {memory} memory, {tables.hosts_text(hosts)}: time over the bare call", command,
+            yield Block(f"Put by size, {memory} memory, {tables.hosts_text(hosts)}: time over the bare call",
+                        command(results, hosts),
                         "A ratio of large transfers says little about an attribute: the copy dominates. The dotted line is no "
                         "difference.",
                         svg=plots.lines(series, ("bytes", "time with the attribute / without"), reference=1))
 
 
-def full_table(results, command):
+def full_table(results):
     rows = []
     for hosts, memory in PLACES:
         run = TIMES[hosts].name
-        for found in results.lines(run):
+        for found in sorted(results.lines(run), key=lambda each: (each.size, each.operation)):
             at = ratio(results, hosts, found) if found.memory == memory and found.operation != "none" else None
             if at:
                 rows.append([Cell(found.operation), Cell(tables.hosts_text(hosts)), Cell(memory),
-                             tables.number_cell(found.size), *tables.times(results.values(run, found)),
-                             *tables.ratio_cells(at)])
+                             tables.number_cell(found.size), *tables.ratio_cells(at),
+                             *tables.times(results.values(run, found))])
     if rows:
-        yield Block("Each attribute and each pair", command, "A plan is no attribute: it is the bare call with its arguments "
-                    "checked in advance.", columns=("attributes", "hosts", "memory", "bytes", *tables.TIME_COLUMNS,
-                                                    *tables.RATIO_COLUMNS), rows=rows)
+        yield Block("Each attribute and each pair", command(results, 1), "A plan is no attribute: it is the bare call with its arguments "
+                    "checked in advance.", columns=("attributes", "hosts", "memory", "bytes", *tables.RATIO_COLUMNS,
+                                                    *tables.TIME_COLUMNS), rows=rows)
 
 
 def instructions(results):
@@ -98,7 +103,7 @@ def instructions(results):
         count = min(results.values(COUNTS.name, found))
         rows.append([Cell(found.operation), tables.number_cell(count), tables.number_cell(count - min(bare))])
     if rows:
-        yield Block("Instructions of a put of 8 bytes with attributes, without its completion", tables.command(NAME, COUNTS),
+        yield Block("Instructions of a put of 8 bytes with attributes, without its completion", tables.command(NAME, results, COUNTS.name),
                     "Instructions are no time: a locked instruction takes as long as some twenty others. On one host, "
                     "allocated memory; between hosts the count depends on when the network answers.",
                     "All instructions in user space, without those of an empty call; the smallest of the repetitions.",
@@ -123,6 +128,4 @@ def summary(results):
 
 
 def blocks(results):
-    command = tables.command(NAME, TIMES[1])
-    return [*matrix_blocks(results, command), *size_blocks(results, command), *instructions(results),
-            *full_table(results, command)]
+    return [*matrix_blocks(results), *size_blocks(results), *instructions(results), *full_table(results)]

@@ -31,7 +31,7 @@ def blocks(results):
         return []
     spread = max(max(found) - min(found) for run, interface, _ in ROWS for operation in OPERATIONS
                  if (found := results.values(run.name, Line("calls", operation, interface))))
-    return [Block("8 bytes of allocated memory on one host, complete at the target", tables.command(NAME, OURS),
+    return [Block("8 bytes of allocated memory on one host, complete at the target", tables.command(NAME, results, OURS.name),
                   "Instructions are no time. The kernel's are not counted, so a call that enters it seems cheap. A call that "
                   "waits for the target repeats its loop as often as the target makes it wait: with the single-stepped origin, "
                   "rarely.",

@@ -98,13 +98,13 @@ def ratio_rows(results, hosts):
             continue
         at = stats.ratio(results.samples(ours, found), results.samples(best, found))
         yield [Cell(found.operation), Cell(found.memory), Cell(found.shape(), found.segments * found.size),
-               *tables.times(results.values(ours, found))[:2], Cell(best.split(";")[0]),
-               *tables.times(results.values(best, found))[:2], *tables.ratio_cells(at)]
+               Cell(best.split(";")[0]), *tables.ratio_cells(at), *tables.times(results.values(ours, found))[:2],
+               *tables.times(results.values(best, found))[:2]]
 
 
 def blocks_of(results, hosts):
     where = tables.hosts_text(hosts)
-    command = tables.command(NAME, Run("", "bench_armci_mpix", hosts=hosts))
+    command = tables.command(NAME, results, name("ours", hosts))
     figures = [*((f"Figure 3, {where}: contiguous {operation}", figure3(results, hosts, operation), "bytes")
                  for operation in ("get", "put", "acc")),
                *((f"Figure 4, {where}: strided {operation[:-1]}, segments of {segment} bytes",
@@ -117,8 +117,8 @@ def blocks_of(results, hosts):
     if rows:
         yield Block(f"Ours beside the best of ARMCI-MPI, {where}", command, LIMITS[hosts],
                     "Every line of the programs; the best peer is chosen line by line.",
-                    columns=("operation", "memory", "bytes", "ours, us", "interval, us", "best of ARMCI-MPI", "median, us",
-                             "interval, us", *tables.RATIO_COLUMNS), rows=rows)
+                    columns=("operation", "memory", "bytes", "best of ARMCI-MPI", *tables.RATIO_COLUMNS, *tables.BOTH_TIMES),
+                    rows=rows)
 
 
 def blocks(results):

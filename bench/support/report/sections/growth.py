@@ -34,7 +34,7 @@ def points(results, run, wanted):
 def plot(results, wanted, title, ylabel):
     series = {each[0]: found for each in wanted if (found := points(results, ENGINE.name, each))}
     if series:
-        yield Block(title, tables.command(NAME, ENGINE), LIMITS, svg=plots.lines(series, ("peers, origins or segments", ylabel)))
+        yield Block(title, tables.command(NAME, results, ENGINE.name), LIMITS, svg=plots.lines(series, ("peers, origins or segments", ylabel)))
 
 
 def per_item(results, run, wanted):
@@ -56,7 +56,7 @@ def model(results):
         window = low.median + slope * (ranks - first)
         all_peers, few = ranks * (peer + origin), min(ranks, 100) * (peer + origin)
         rows.append([tables.number_cell(ranks), *(Cell(f"{value / 2**20:,.3f}", value) for value in (few, all_peers, window))])
-    yield Block("Model: memory of one process in MiB", tables.command(NAME, WINDOWS),
+    yield Block("Model: memory of one process in MiB", tables.command(NAME, results, WINDOWS.name),
                 "An extrapolation. Assumptions: memory is linear in the peers in use, as the measured range shows; all windows are "
                 "uniform; a process keeps at most 1,024 connections open, whose memory in UCX is not included. The second column "
                 "assumes 100 neighbours, the third that every process talks to every other one.",
@@ -75,7 +75,7 @@ def window_table(results):
                      *(Cell(tables.significant(value), value) if values and (value := stats.summary(values).median) is not None
                        else Cell("") for values in found)])
     if rows:
-        yield Block("Windows of many ranks: bytes of a process or of a host, microseconds", tables.command(NAME, WINDOWS),
+        yield Block("Windows of many ranks: bytes of a process or of a host, microseconds", tables.command(NAME, results, WINDOWS.name),
                     LIMITS + " Times of creation are without the network.", columns=("ranks are", "ranks", *names), rows=rows)
 
 

@@ -7,6 +7,7 @@ TITLE = "Latency, bandwidth and message rate"
 ORDER = 20
 OURS = ("MPIX_RMA", "windows, osc/mpix", "ARMCI, this library")
 OPERATIONS = ("put", "get", "acc")
+VERDICT = 6  # its column in the comparison
 TUNED = (("ARMCI_RMA_ATOMICITY", "0"),)
 LIMITS = {1: "Two processes of one machine with two cores: the copies run at the speed of its caches. A virtual machine's clock "
              "changes between modes by itself, which the turns of the sides meet alike.",
@@ -38,7 +39,9 @@ def line(operation, kind, size):
 
 
 def names_of(results, hosts):
-    return [run for run in results.runs if run.endswith(tables.hosts_text(hosts))]
+    """Ours first."""
+    found = [run for run in results.runs if run.endswith(tables.hosts_text(hosts))]
+    return sorted(found, key=lambda run: (short(run) not in OURS, run))
 
 
 def short(run):
@@ -81,9 +84,9 @@ def comparison_rows(results, hosts):
             if best is None:
                 continue
             at = stats.ratio(results.samples(ours, found), results.samples(best, found))
-            yield [Cell(f"osu_{found.operation}"), tables.number_cell(found.size), Cell(short(ours)),
-                   *tables.times(results.values(ours, found))[:2], Cell(short(best)),
-                   *tables.times(results.values(best, found))[:2], *tables.ratio_cells(at)]
+            yield [Cell(f"osu_{found.operation}"), tables.number_cell(found.size), Cell(short(ours)), Cell(short(best)),
+                   *tables.ratio_cells(at), *tables.times(results.values(ours, found))[:2],
+                   *tables.times(results.values(best, found))[:2]]
 
 
 def message_rates(results, hosts):
@@ -104,16 +107,16 @@ def blocks_of(results, hosts):
     if not names:
         return
     where = tables.hosts_text(hosts)
-    command = tables.command(NAME, Run("", "bench_osu", ("mpix",), hosts=hosts))
+    command = tables.command(NAME, results, names[0])
     rows = list(comparison_rows(results, hosts))
     if rows:
-        lost = sum(1 for row in rows if row[-2].text == "slower")
-        won = sum(1 for row in rows if row[-2].text == "faster")
+        lost = sum(1 for row in rows if row[VERDICT].text == "slower")
+        won = sum(1 for row in rows if row[VERDICT].text == "faster")
         yield Block(f"Ours beside the best of the others, {where}", command,
                     LIMITS[hosts] + " The best peer is chosen by its median on the line, which favours the peer.",
                     f"{len(rows)} lines: {won} faster, {lost} slower, {len(rows) - won - lost} without a difference or undecided.",
-                    columns=("benchmark", "bytes", "ours", "median, us", "interval, us", "best of the others", "median, us",
-                             "interval, us", *tables.RATIO_COLUMNS), rows=rows)
+                    columns=("benchmark", "bytes", "ours", "best of the others", *tables.RATIO_COLUMNS, *tables.BOTH_TIMES),
+                    rows=rows)
     for operation in OPERATIONS:
         for kind, label in (("latency", "us"), ("bw", "MB/s")):
             series = plot(results, hosts, operation, kind)

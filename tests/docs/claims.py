@@ -1,0 +1,111 @@
+"""Checks that figures of documents are those of the evaluation report. A figure is a link to a section of the page whose title
+names what was measured, with both sides of a ratio:
+
+    [0.62](docs/evaluation/index.html#osu "MPIX_RMA, one host | put_latency allocated 8 / windows, osc/sm, one host | put_latency
+    allocated 8")
+
+The title is RUN | OPERATION MEMORY SIZE, once or twice; a size of several segments is SEGMENTSxBYTES. A ratio is that of the
+medians of pairs, as the page has it. The text may round it. Figures, tables and page have to be of the commit that
+docs/evaluation/README.md names.
+"""
+import csv
+import json
+import pathlib
+import re
+import sys
+
+DOCUMENTS = ("README.md", "docs/performance.md", "docs/evaluation/README.md")
+EVALUATION = "docs/evaluation"
+LINK = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#([\w-]+)\s+"([^"]*)"\)')
+UNNAMED = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#[\w-]+\)')
+SIDE = re.compile(r"(.+?) \| (\S+) (\S+) (?:(\d+)x)?(\d+)")
+COMMIT = re.compile(r"commit `([0-9a-f]{12,40})`")
+
+
+def samples_of(figures, side):
+    """{round: Sample} of the line that a title names; raises ValueError where there is none."""
+    from report import model
+    found = SIDE.fullmatch(side.strip())
+    if not found:
+        raise ValueError(f"\"{side.strip()}\" is not RUN | OPERATION MEMORY SIZE")
+    run, operation, memory, segments, size = found.groups()
+    for line in figures:
+        if (line["run"], line["operation"], line["memory"], line["segments"], line["bytes"]) == \
+                (run, operation, memory, int(segments or 1), int(size)):
+            return {int(number): model.Sample(*sample) for number, sample in line["samples"].items()}
+    raise ValueError(f"the report has no line \"{side.strip()}\"")
+
+
+def value_of(figures, title):
+    """The figure that a title names."""
+    from report import stats
+    sides = [samples_of(figures, side) for side in title.split(" / ")]
+    if len(sides) == 1:
+        return stats.summary([sample.value for sample in sides[0].values()]).median
+    ratio = stats.ratio(*sides)
+    if ratio is None:
+        raise ValueError(f"the report has no pairs for \"{title}\"")
+    return ratio.median
+
+
+def rounded(value, text):
+    decimals = len(text.partition(".")[2])
+    return f"{value:,.{decimals}f}" if "," in text else f"{value:.{decimals}f}"
+
+
+def faults_of(document, report, sections):
+    text = document.read_text()
+    for found in UNNAMED.finditer(text):
+        yield f"{document.name}: the figure {found[1]} does not say what was measured"
+    for shown, _, section, title in LINK.findall(text):
+        title = re.sub(r"\s+", " ", title)
+        if section not in sections:
+            yield f"{document.name}: the page has no section {section}"
+            continue
+        try:
+            value = value_of(report["figures"].get(section, []), title)
+        except ValueError as error:
+            yield f"{document.name}: {shown}: {error}"
+            continue
+        if rounded(value, shown) != shown:
+            yield f"{document.name}: {shown} is {value:.4g} in the report: {title}"
+
+
+def faults_of_commit(directory, report):
+    """Tables, page and text of another commit than the figures."""
+    commit = report["commit"]
+    named = COMMIT.findall((directory / "README.md").read_text())
+    if not named or any(not commit.startswith(found) for found in named):
+        yield f"README.md names the commit {', '.join(named) or 'none'}, the report is of {commit}"
+    for path in sorted((directory / "data").glob("*.csv")):
+        with open(path, newline="") as table:
+            found = {row["commit"] for row in csv.DictReader(table)}
+        if found != {commit}:
+            yield f"{path.name} is of commit {', '.join(sorted(found))}, the report of {commit}"
+    if commit not in (directory / "index.html").read_text():
+        yield f"index.html is not of commit {commit}"
+
+
+def check(root):
+    """The faults, and the number of figures."""
+    directory = root / EVALUATION
+    report = json.loads((directory / "data" / "report.json").read_text())
+    sections = set(re.findall(r'<section id="([\w-]+)"', (directory / "index.html").read_text()))
+    documents = [root / name for name in DOCUMENTS if (root / name).exists()]
+    faults = [fault for document in documents for fault in faults_of(document, report, sections)]
+    figures = sum(len(LINK.findall(document.read_text())) for document in documents)
+    return [*faults, *faults_of_commit(directory, report)], figures
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    sys.path.insert(0, str(root / "bench" / "support"))
+    faults, figures = check(root)
+    if not figures:
+        faults.append("no document has a figure of the report")
+    print("\n".join(faults) if faults else f"{figures} figures are those of the report")
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

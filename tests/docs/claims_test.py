@@ -1,0 +1,77 @@
+"""claims.py finds figures that are not those of the report."""
+import csv
+import json
+import pathlib
+import tempfile
+import unittest
+
+import claims
+
+COMMIT = "a" * 40
+TITLE = "ours, one host | put heap 8 / theirs | put heap 8"
+
+
+class Claims(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.root = pathlib.Path(self.directory.name)
+        self.evaluation = self.root / "docs" / "evaluation"
+        (self.evaluation / "data").mkdir(parents=True)
+        lines = [self.line("ours, one host", [1, 2, 4]), self.line("theirs", [2, 8, 4]), self.line("theirs", [5], segments=16)]
+        (self.evaluation / "data" / "report.json").write_text(json.dumps({"commit": COMMIT, "figures": {"osu": lines}}))
+        (self.evaluation / "index.html").write_text(f'<section id="osu"></section> {COMMIT}')
+        self.write_table(COMMIT)
+        self.write("docs/evaluation/README.md", f"commit `{COMMIT[:12]}`")
+
+    @staticmethod
+    def line(run, values, segments=1):
+        return {"run": run, "family": "osu", "operation": "put", "memory": "heap", "segments": segments, "bytes": 8,
+                "samples": {str(number): [100.0 * number, value] for number, value in enumerate(values)}}
+
+    def write(self, name, text):
+        (self.root / name).write_text(text)
+
+    def write_table(self, commit):
+        with open(self.evaluation / "data" / "osu.csv", "w", newline="") as out:
+            csv.writer(out).writerows([["run", "commit"], ["ours, one host", commit]])
+
+    def faults(self, text=""):
+        self.write("README.md", text)
+        return claims.check(self.root)[0]
+
+    def link(self, shown, title=TITLE, section="osu"):
+        return f'a put takes [{shown}](docs/evaluation/index.html#{section} "{title}") of theirs'
+
+    def test_the_median_of_pairs_passes_as_it_is_rounded(self):
+        for shown in ("0.50", "0.5"):
+            self.assertEqual(self.faults(self.link(shown)), [])
+        self.assertEqual(self.faults(self.link("5.00", "theirs | put heap 16x8")), [])
+        self.assertEqual(claims.check(self.root)[1], 1)
+
+    def test_another_figure_does_not(self):
+        self.assertIn("0.51 is 0.5 in the report", self.faults(self.link("0.51"))[0])
+
+    def test_a_line_that_breaks_is_one_title(self):
+        self.assertEqual(self.faults(self.link("0.50", TITLE.replace(" heap 8 / ", "\nheap 8 / "))), [])
+
+    def test_what_the_report_does_not_have(self):
+        self.assertIn("the report has no line", self.faults(self.link("0.50", "ours, one host | get heap 8"))[0])
+        self.assertIn("has no section other", self.faults(self.link("0.50", section="other"))[0])
+        self.assertIn("is not RUN", self.faults(self.link("0.50", "fast"))[0])
+        self.assertIn("does not say what", self.faults("[0.50](docs/evaluation/index.html#osu)")[0])
+
+    def test_tables_page_and_text_of_another_commit(self):
+        self.write_table("b" * 40)
+        self.assertIn("osu.csv is of commit " + "b" * 40, self.faults()[0])
+        self.write_table(COMMIT)
+        self.write("docs/evaluation/README.md", "commit `bbbbbbbbbbbb`")
+        self.assertIn("names the commit bbbbbbbbbbbb", self.faults()[0])
+        self.write("docs/evaluation/README.md", f"commit `{COMMIT}`")
+        self.assertEqual(self.faults(), [])
+        (self.evaluation / "index.html").write_text('<section id="osu"></section>')
+        self.assertIn("index.html is not of", self.faults()[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
