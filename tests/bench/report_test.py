@@ -45,14 +45,16 @@ class Statistics(unittest.TestCase):
         ours, peer = samples([1, 10, 100, 1, 10, 100]), samples([2, 5, 400, 2, 5, 400])
         found = stats.ratio(ours, peer)
         self.assertEqual((found.median, found.least, found.most, found.pairs), (0.5, 0.25, 2, 6))
-        self.assertEqual(found.verdict, "no difference")
+        self.assertEqual(found.verdict, "unclear")
 
     def test_verdict_needs_the_whole_interval_on_one_side(self):
         for factor, verdict in ((0.5, "faster"), (2.0, "slower"), (1.0, "no difference")):
             self.assertEqual(stats.ratio(samples([factor] * 6), samples([1.0] * 6)).verdict, verdict)
         self.assertEqual(stats.ratio(samples([0.5] * 5), samples([1.0] * 5)).verdict, "undecided")
         one_above = stats.ratio(samples([0.5] * 5 + [1.01]), samples([1.0] * 6))
-        self.assertEqual(one_above.verdict, "no difference")
+        self.assertEqual(one_above.verdict, "unclear")
+        near = stats.ratio(samples([0.8] * 5 + [1.01]), samples([1.0] * 6))
+        self.assertEqual((near.median, near.verdict), (0.8, "no difference"))
 
     def test_pairs_of_different_minutes_are_left_out(self):
         late = samples([1.0] * 8)
@@ -243,7 +245,8 @@ class Page(Directory):
                 if len(row) == 11 and row[1:4] == ["one host", "heap", "4,096"]}
         self.assertEqual([rows[name][4] for name in ("ordering", "notify", "atomicity")], ["2.00", "1.00", "0.50"])
         self.assertEqual([rows[name][6] for name in ("ordering", "notify", "atomicity")], ["slower", "no difference", "faster"])
-        self.assertIn("Free: atomicity, notify. Times the bare call: ordering 2.00.", text)
+        self.assertIn("Times the bare call: costs: ordering 2.00 (2.00 to 2.00); no cost: atomicity 0.50 (0.50 to 0.50); "
+                      "no difference: notify 1.00 (1.00 to 1.00).", text)
 
     def test_writes_figures_with_their_origin(self):
         self.add_attributes()

@@ -37,7 +37,8 @@ def method(records, description):
         f"{stats.FEWEST} samples they are the range.",
         f"A ratio is the median of the ratios of the rounds; both sides were started within {stats.PAIR_SECONDS} seconds, other "
         "pairs are left out and counted. Below 1 this library, or the call with the attribute, takes less time.",
-        f"\"No difference\": the interval includes 1. \"Undecided\": fewer than {stats.FEWEST} pairs.",
+        f"\"No difference\": the interval includes 1, and its ends differ by a factor of at most {stats.WIDEST}. \"Unclear\": it "
+        f"includes 1 and is wider. \"Undecided\": fewer than {stats.FEWEST} pairs.",
         f"Outliers lie more than {stats.FENCE} interquartile ranges beyond the quartiles. They are shown, and no figure leaves "
         "them out.",
     ]
@@ -45,6 +46,9 @@ def method(records, description):
         found.append(f"Load of the machine (one-minute average, own programs included): {statistics.median(loads):.1f} in the "
                      f"median, at most {max(loads):.1f}, on {description['machine'].get('Usable cores', '?')} cores. Load of others "
                      "makes times longer and intervals wider.")
+    priorities = {record.get("nice", 0) for record in taken}
+    if priorities - {0}:
+        found.append(f"The programs ran at niceness {', '.join(map(str, sorted(priorities)))}, below 0 before those of others.")
     if description.get("reduced"):
         found.append("Quick mode: few sizes, and rounds until five minutes are over.")
     return found

@@ -65,7 +65,7 @@ class Runner:
         took = time.monotonic() - started
         self.seconds[(name, run.key())] = took
         self.store.append(name, {"run": run.name, "key": run.key(), "round": number, "began": began, "seconds": round(took, 3),
-                                 "load": os.getloadavg()[0], "command": self.launcher.shown(run), "seed": seed,
+                                 "load": os.getloadavg()[0], "nice": os.nice(0), "command": self.launcher.shown(run), "seed": seed,
                                  "status": status, "error": error if status else "", "rows": rows})
         if status == 0:
             done.add((run.key(), number))

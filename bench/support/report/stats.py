@@ -8,6 +8,7 @@ import compare
 CONFIDENCE = compare.CONFIDENCE
 FEWEST = compare.FEWEST_PAIRS
 PAIR_SECONDS = 60  # both sides of a ratio were measured within this time
+WIDEST = 1.5  # ratio of the ends of an interval that includes 1; a wider one does not say that there is no difference
 FENCE = 1.5  # interquartile ranges beyond the quartiles at which a sample is an outlier (Tukey)
 RESAMPLES = 2000
 
@@ -45,7 +46,9 @@ def summary(values):
 def verdict(least, most, pairs):
     if pairs < FEWEST:
         return "undecided"
-    return "faster" if most < 1 else "slower" if least > 1 else "no difference"
+    if most < 1 or least > 1:
+        return "faster" if most < 1 else "slower"
+    return "no difference" if most <= WIDEST * least else "unclear"
 
 
 def ratio(ours, peer):

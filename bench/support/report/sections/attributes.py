@@ -113,18 +113,17 @@ def instructions(results):
 def summary(results):
     """Sentences for the top of the page."""
     for hosts, memory in PLACES:
-        free, costly = [], []
+        by = {"costs": [], "no cost": [], "no difference": [], "not resolved": []}
         for name in SINGLE:
             at = ratio(results, hosts, line(name, memory, 8))
-            if at and at.verdict in ("no difference", "faster"):
-                free.append(name)
-            elif at:
-                costly.append(f"{name} {at.median:.2f}{' (undecided)' if at.verdict == 'undecided' else ''}")
+            if at:
+                group = {"slower": "costs", "faster": "no cost", "no difference": "no difference"}.get(at.verdict, "not resolved")
+                by[group].append(f"{name} {at.median:.2f} ({at.least:.2f} to {at.most:.2f})")
         bare = results.values(TIMES[hosts].name, line("none", memory, 8))
         if bare:
+            groups_text = "; ".join(f"{group}: {', '.join(names)}" for group, names in by.items() if names)
             yield (f"{tables.hosts_text(hosts).capitalize()}, {memory} memory: a bare put of 8 bytes takes "
-                   f"{stats.summary(bare).median:.3g} us. Free: {', '.join(free) or 'none'}. Times the bare call: "
-                   f"{', '.join(costly) or 'none'}.")
+                   f"{tables.significant(stats.summary(bare).median)} us. Times the bare call: {groups_text}.")
 
 
 def blocks(results):
