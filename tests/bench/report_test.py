@@ -170,6 +170,20 @@ class Runs(Directory):
         self.assertEqual([kept.results("s").values("both", model.Line("f", which)) for which in ("put", "get")],
                          [[1.5, 1.5], [2.5, 2.5]])
 
+    def test_the_end_of_the_report_ends_the_program_that_it_has_started(self):
+        program = self.build / "bench" / "bench_attributes"
+        program.write_text(f"#!/bin/sh\necho $$ > '{self.path}/started'\nexec sleep 300\n")
+        program.chmod(0o755)
+        report = subprocess.Popen([sys.executable, str(REPORT), "--output", str(self.report), "--build-dir", str(self.build),
+                                   "--launcher", "env {ranks}=", "--only", "attributes"], stderr=subprocess.PIPE, text=True)
+        started = self.path / "started"
+        while not (started.exists() and started.read_text().endswith("\n")):
+            self.assertIsNone(report.poll())
+            time.sleep(0.02)
+        report.terminate()
+        self.assertIn("goes on with the results", report.communicate()[1])
+        self.assertFalse(pathlib.Path(f"/proc/{started.read_text().strip()}").exists())
+
     def test_order_of_the_sides_changes(self):
         plan = self.plan()
         store.Store(self.report).open({}, {})
