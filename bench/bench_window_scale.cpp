@@ -11,6 +11,8 @@
 
 #include "bench/support/lone_engine.hpp"
 #include "hosts/common/hosted.h"
+#include "mpi-windows/creation/creation.hpp"
+#include "mpi-windows/epochs/passive.hpp"
 #include "mpi-windows/state/window.hpp"
 
 namespace {
@@ -46,7 +48,7 @@ void measure_windows(int count, bool are_alike) {
   auto const make = [&] {
     auto window = std::make_unique<Window>(bench::the_engine(), MPI_COMM_WORLD, Hints(nullptr), nullptr);
     mpix_window_memory memory{MPI_WIN_FLAVOR_ALLOCATE, nullptr, 4096, 8};
-    if (window->open(MPI_COMM_WORLD, memory) != MPI_SUCCESS) std::exit(1);
+    if (open_window(*window, MPI_COMM_WORLD, memory) != MPI_SUCCESS) std::exit(1);
     made.push_back(std::move(window));
   };
   make();  // the cost of the first window
@@ -59,8 +61,8 @@ void measure_windows(int count, bool are_alike) {
   bench::Meter const using_them;
   int const targets = std::min(used, count - 1);
   for (int rank = 1; rank <= targets; ++rank) {
-    if (made.back()->lock(MPI_LOCK_SHARED, rank, MPI_MODE_NOCHECK) != MPI_SUCCESS) std::exit(1);
-    if (made.back()->entry(rank).process != bench::own_process + static_cast<std::uint64_t>(rank))
+    if (lock_target(*made.back(), MPI_LOCK_SHARED, rank, MPI_MODE_NOCHECK) != MPI_SUCCESS) std::exit(1);
+    if (made.back()->table[rank].process != bench::own_process + static_cast<std::uint64_t>(rank))
       std::exit(1);
   }
   double const used_bytes = using_them.bytes_each(static_cast<std::size_t>(targets));
