@@ -14,6 +14,7 @@ import unittest
 import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
+from report.sections import conformance
 from report import building, launch, model, runner, sections, stats, store, versus
 
 REPORT = launch.ROOT / "bench" / "report"
@@ -316,3 +317,26 @@ class Sections(unittest.TestCase):
         for section in sections.load_all():
             if section.NAME != "conformance":
                 self.assertEqual(list(section.blocks(model.Results([]))), [])
+
+
+class Conformance(unittest.TestCase):
+    def test_recorded_run_has_counts_of_each_section_and_run(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory)
+            (path / "results").mkdir()
+            (path / "clauses.md").write_text("## One\n| X1_01 | s | r | yes |\n| X1_02 | s | r | yes |\n## Two\n| G_01 | s | r | yes |\n")
+            for run, failed in (("np1", None), ("np2", "X1_02")):
+                tests = [{"name": f"{name}_x", "result": "COMPLETED", **({"failures": [1]} if name == failed else {})}
+                         for name in ("X1_01", "X1_02", "G_01")]
+                content = {"testsuites": [{"testsuite": tests if run == "np2" else tests[:2]}]}
+                (path / "results" / f"conformance.{run}.json").write_text(json.dumps(content))
+            done = subprocess.run([sys.executable, str(launch.ROOT / "spec-conformance" / "report"), "table",
+                                   str(path / "clauses.md"), str(path / "results")], capture_output=True, text=True,
+                                  env=dict(os.environ, MPIX_CONFORMANCE_RECORD=str(path / "recorded.json")))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with unittest.mock.patch.object(conformance, "RECORD", path / "recorded.json"):
+                block = conformance.blocks(model.Results([]))[0]
+        self.assertRegex(block.text, r"^20\d\d-\d\d-\d\d, commit (\w{12}|unknown)\.$")
+        self.assertEqual(block.columns, ("section", "np1", "np2"))
+        self.assertEqual([[cell.text for cell in row] for row in block.rows], [["One", "2/2", "1/2"], ["Two", "", "1/1"]])
+        self.assertEqual([[cell.style for cell in row] for row in block.rows], [["", "", "lost"], ["", "", ""]])

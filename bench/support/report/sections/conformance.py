@@ -1,4 +1,5 @@
-"""The clauses of the documents, and how many have a test."""
+"""The clauses of the documents, how many have a test, and the last recorded run of the suite."""
+import json
 import re
 
 from .. import tables
@@ -10,6 +11,8 @@ TITLE = "Conformance"
 ORDER = 50
 SUITE = ROOT / "spec-conformance"
 DOCUMENTS = ("clauses.md", "windows.md", "window_extensions.md", "nam.md")
+RECORD = SUITE / "recorded.json"
+RECORDING = "MPIX_CONFORMANCE_RECORD=$PWD/spec-conformance/recorded.json ctest --test-dir build/release -L conformance"
 COMMAND = "ctest --test-dir build/release -L conformance"
 CLAUSE = re.compile(r"^\| ((?:X\d+|G|A|P|N|E|W\d+)_\d+) \|(.*)\|\s*$")
 
@@ -55,5 +58,25 @@ def mutations():
                     rows=[[Cell(text) for text in row] for row in found])
 
 
+def recorded():
+    if not RECORD.exists():
+        return
+    record = json.loads(RECORD.read_text())
+    runs = list(dict.fromkeys(run for by_run in record["sections"].values() for run in by_run))
+    rows = []
+    for title, by_run in record["sections"].items():
+        cells = [passed_cell(*by_run.get(run, (0, 0))) for run in runs]
+        if any(cell.text for cell in cells):
+            rows.append([Cell(title), *cells])
+    yield Block("Last recorded run: clauses passed / clauses run", RECORDING,
+                "The run is of this date and commit, not of the commit that the report names. np2 is a run with two ranks on one "
+                "host, 1x2 one with a rank on each of two hosts.",
+                f"{record['date']}, commit {record['commit'][:12]}.", columns=("section", *runs), rows=rows)
+
+
+def passed_cell(passed, ran):
+    return Cell(f"{passed}/{ran}", passed, "" if passed == ran else "lost") if ran else Cell("")
+
+
 def blocks(results):
-    return [*coverage(), *mutations()]
+    return [*recorded(), *coverage(), *mutations()]
