@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "tool/copies.hpp"
 #include "tool/environment.hpp"
 #include "tool/error.hpp"
 #include "tool/machine.hpp"
@@ -125,6 +126,7 @@ bool show_info(Installation const& installation) {
                 finding.reason.c_str());
     if (!finding.remedy.empty()) std::printf("           remedy: %s\n", finding.remedy.c_str());
   }
+  show_copies();
   std::printf(
       "paths: direct needs shared memory of processes; cross-memory needs cross-memory copies; network needs "
       "such a\n"

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tool/check.hpp"
+#include "tool/copies.hpp"
 #include "tool/environment.hpp"
 #include "tool/error.hpp"
 #include "tool/info.hpp"
@@ -48,6 +49,9 @@ void add_looks(CLI::App& app, int& status) {
     if (sub->remaining().empty()) throw CLI::RequiredError("PROGRAM");
     status = check_program(Installation::of_this_command(), sub->remaining());
   });
+  app.add_subcommand("tune",
+                     "Measures how this host copies memory fastest, and keeps it for all jobs of the user")
+      ->callback([&status] { status = tune_copies() ? exit_ok : exit_failure; });
   sub = app.add_subcommand("ps", "Shows what a running process, which may hang, waits for");
   sub->add_option("pid", pid, "Its process id")->required()->check(CLI::PositiveNumber);
   sub->callback([] { show_process(pid); });

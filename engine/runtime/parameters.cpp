@@ -104,7 +104,8 @@ constexpr mpix_engine_parameter table[] = {
      "(`library,2k.close=vector,2m=string`). Sizes are `2k`, `8k`, `32k`, `128k`, `512k`, `2m`, `8m`. "
      "The shift is the distance from the origin's offset in a page to the target's: `alike` (a multiple of "
      "64), `close` (less than 64 ahead), `ahead` (less than 2048 ahead), `other`. `auto`, and what is not "
-     "listed: as measured on this host; without a measurement `library`."},
+     "listed: as measured on this host, which `mpix-rma info` shows and `mpix-rma tune` repeats; without a "
+     "measurement `library`."},
     {"check", switch_kind, FIELD(check), 0, 1, MPIX_CHECKING, 0, nullptr, "", 4,
      "1: verify that memory is communicatable if a call says so; if it is not, the call fails and prints "
      "one line. The default is 1 in builds with `-DMPIX_CHECKING=ON`."},
