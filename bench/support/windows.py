@@ -23,12 +23,16 @@ AGAINST_MESSAGE = [(operation, 1, 8, 1.25) for operation in ("put", "get", "accu
 COMPUTING_US = 1000  # an accumulate to a target that computes for a second
 
 
+def environment_of_ours(options):
+    component = pathlib.Path(options.build_dir).resolve() / "lib" / "mpix-rma" / "openmpi"
+    return {"OMPI_MCA_mca_base_component_path": f"{component}:SYSTEM_DEFAULT"}
+
+
 def programs(options):
     """(label, program, arguments, mca, environment): each component in turn, so that a change of the machine's pace meets
     all of them."""
     quick = ["--quick"] if options.quick else []
-    component = pathlib.Path(options.build_dir).resolve() / "lib" / "mpix-rma" / "openmpi"
-    ours = {"OMPI_MCA_mca_base_component_path": f"{component}:SYSTEM_DEFAULT"}
+    ours = environment_of_ours(options)
     runs = [("am", "bench_am", [], [], {})] if options.two_hosts else []
     for peer in (OURS, *(PEERS_TWO_HOSTS if options.two_hosts else PEERS_ONE_HOST)):
         label = OURS if peer == OURS else f"osc/{peer}"
