@@ -16,23 +16,45 @@ namespace {
 /// for it.
 constexpr std::size_t window_page_bytes = 256 * 1024;
 
-Window parse_window(std::string const& body) {
-  Json const json = Json::parse(body, nullptr, false);
-  if (!json.is_object()) throw Error(ErrorCode::malformed, "the window cannot be read");
-  return window_from(json);
+Error damaged_row(std::string const& row) {
+  return {
+      ErrorCode::damaged,
+      "the description of " + row +
+          " in the catalog is damaged: stop the server, and run 'mpix-nam check --directory DIR --repair'"};
 }
 
-Grant read_grant(Statement const& row) {
-  Grant grant{row.text(0),
-              static_cast<uid_t>(row.number(1)),
-              static_cast<std::uint64_t>(row.number(2)),
-              parse_storage(row.text(3)),
-              row.text(4),
-              row.number(5),
+/// Throws Error(damaged) if this is no description of window `id`: SQLite does not notice changed bits in a
+/// text.
+Window parse_window(std::string const& id, std::string const& body) {
+  try {
+    Json const json = Json::parse(body, nullptr, false);
+    if (Window window = window_from(json); window.id == id) return window;
+  } catch (Error const&) {
+  }
+  throw damaged_row("window " + id);
+}
+
+/// Throws Error(damaged) likewise.
+StorageKind storage_of(std::string const& grant, std::string const& name) {
+  try {
+    return parse_storage(name);
+  } catch (Error const&) {
+    throw damaged_row("grant " + grant);
+  }
+}
+
+/// The grant's columns begin at `first`.
+Grant read_grant(Statement const& row, int first) {
+  Grant grant{row.text(first),
+              static_cast<uid_t>(row.number(first + 1)),
+              static_cast<std::uint64_t>(row.number(first + 2)),
+              storage_of(row.text(first), row.text(first + 3)),
+              row.text(first + 4),
+              row.number(first + 5),
               std::nullopt,
               std::nullopt};
-  if (!row.is_null(6)) grant.expires = row.number(6);
-  if (!row.is_null(7)) grant.grantor = static_cast<uid_t>(row.number(7));
+  if (!row.is_null(first + 6)) grant.expires = row.number(first + 6);
+  if (!row.is_null(first + 7)) grant.grantor = static_cast<uid_t>(row.number(first + 7));
   return grant;
 }
 
@@ -96,7 +118,7 @@ std::vector<Grant> Catalog::grants() {
   Statement select(
       database_,
       "SELECT id, owner, bytes, storage, file, created, expires, grantor FROM grants ORDER BY created, id");
-  while (select.step()) found.push_back(read_grant(select));
+  while (select.step()) found.push_back(read_grant(select, 0));
   return found;
 }
 
@@ -127,13 +149,13 @@ std::uint64_t Catalog::count_windows(std::string const& grant) {
 Catalog::WindowPage Catalog::windows(std::string const& grant, std::uint64_t after) {
   WindowPage page;
   Statement select(database_,
-                   "SELECT rowid, body FROM windows WHERE grant_id = ? AND rowid > ? ORDER BY rowid");
+                   "SELECT rowid, id, body FROM windows WHERE grant_id = ? AND rowid > ? ORDER BY rowid");
   select.bind(grant).bind(static_cast<std::int64_t>(after));
   for (std::size_t bytes = 0; select.step();) {
     if (bytes >= window_page_bytes) return page;
-    std::string const body = select.text(1);
+    std::string const body = select.text(2);
     bytes += body.size();
-    page.windows.push_back(parse_window(body));
+    page.windows.push_back(parse_window(select.text(1), body));
     page.next = static_cast<std::uint64_t>(select.number(0));
   }
   page.next = 0;
@@ -150,7 +172,7 @@ void Catalog::check_metadata(std::string const& grant, std::uint64_t limit) {
 std::optional<Catalog::Found> Catalog::find_window(std::string const& id) {
   Statement select(database_, "SELECT grant_id, body FROM windows WHERE id = ?");
   if (!select.bind(id).step()) return std::nullopt;
-  return Found{select.text(0), parse_window(select.text(1))};
+  return Found{select.text(0), parse_window(id, select.text(1))};
 }
 
 std::vector<std::string> Catalog::problems() {
@@ -167,12 +189,12 @@ std::vector<std::string> Catalog::problems() {
     select.bind(grant.id);
     while (select.step()) {
       try {
-        Window const window = parse_window(select.text(1));
+        Window const window = parse_window(select.text(0), select.text(1));
         if (!space.take_at(window.offset, window.bytes))
           found.push_back("window " + window.id + " of grant " + grant.id +
                           " lies outside of it or on another window");
       } catch (Error const& error) {
-        found.push_back("window " + select.text(0) + ": " + error.what());
+        found.emplace_back(error.what());
       }
     }
     if (grant.storage == StorageKind::file) {
@@ -215,6 +237,12 @@ bool read_all(Database& from, std::string const& columns, std::string const& tab
   return false;
 }
 
+/// Catalogs of earlier versions have none.
+bool has_grantors(Database& from) {
+  Statement columns(from, "SELECT COUNT(*) FROM pragma_table_info('grants') WHERE name = 'grantor'");
+  return columns.step() && columns.number(0) != 0;
+}
+
 /// Fills the new catalog; adds a line for each row that does not fit into it.
 void salvage(Database& from, Catalog& into, std::vector<std::string>* lost) {
   auto const attempt = [&](std::string const& what, auto action) {
@@ -222,43 +250,45 @@ void salvage(Database& from, Catalog& into, std::vector<std::string>* lost) {
       action();
     } catch (Error const& error) {
       if (error.code() == ErrorCode::no_space) throw;
-      lost->push_back(what + ": " + error.what());
+      lost->push_back(error.code() == ErrorCode::damaged ? what : what + ": " + error.what());
     }
   };
   auto const all = [&](std::string const& columns, std::string const& table, auto take) {
     if (!read_all(from, columns, table, take))
       lost->push_back("some of the " + table + ": the catalog is damaged there");
   };
-  all("id, owner, bytes, storage, file, created, expires", "grants", [&](Statement const& row) {
-    attempt("grant " + row.text(1), [&] {
-      Grant grant{row.text(1),
-                  static_cast<uid_t>(row.number(2)),
-                  static_cast<std::uint64_t>(row.number(3)),
-                  parse_storage(row.text(4)),
-                  row.text(5),
-                  row.number(6),
-                  std::nullopt,
-                  std::nullopt};
-      if (!row.is_null(7)) grant.expires = row.number(7);
-      into.add(grant);
-    });
-  });
+  std::string const grantor = has_grantors(from) ? "grantor" : "NULL";
+  all("id, owner, bytes, storage, file, created, expires, " + grantor, "grants",
+      [&](Statement const& row) { attempt("grant " + row.text(1), [&] { into.add(read_grant(row, 1)); }); });
   all("id, grant_id, body", "windows", [&](Statement const& row) {
-    attempt("window " + row.text(1), [&] { into.add(row.text(2), parse_window(row.text(3))); });
+    attempt("window " + row.text(1), [&] { into.add(row.text(2), parse_window(row.text(1), row.text(3))); });
   });
   all("name, owner, window", "names", [&](Statement const& row) {
     attempt("name '" + row.text(1) + "'", [&] {
+      if (!into.find_window(row.text(3))) throw Error(ErrorCode::not_found, "its window is lost");
       into.publish({static_cast<uid_t>(row.number(2)), row.text(1)}, row.text(3));
     });
   });
 }
 
-/// Whether SQLite finds the catalog corrupt; does not check whether its rows make sense.
+/// Throws Error if a grant or a window cannot be read.
+void read_rows(Database& database) {
+  Statement tables(database, "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('grants', 'windows')");
+  if (!tables.step() || tables.number(0) != 2) return;
+  for (Statement grants(database, "SELECT id, storage FROM grants"); grants.step();)
+    (void)storage_of(grants.text(0), grants.text(1));
+  for (Statement windows(database, "SELECT id, body FROM windows"); windows.step();)
+    (void)parse_window(windows.text(0), windows.text(1));
+}
+
+/// Whether SQLite finds the catalog corrupt, or a row of it cannot be read.
 bool is_damaged(std::filesystem::path const& file) {
   try {
     Database database(file, Database::Mode::existing);
     Statement check(database, "PRAGMA integrity_check");
-    return !check.step() || check.text(0) != "ok";
+    if (!check.step() || check.text(0) != "ok") return true;
+    read_rows(database);
+    return false;
   } catch (Error const& error) {
     if (error.code() != ErrorCode::damaged) throw;
     return true;

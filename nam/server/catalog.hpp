@@ -65,7 +65,8 @@ class Catalog {
     std::vector<Window> windows;
     std::uint64_t next = 0;  ///< the page after this one begins after it; 0: this one is the last
   };
-  /// Returns windows in the order of their creation; `after` is 0, or `next` of the previous page.
+  /// Returns windows in the order of their creation; `after` is 0, or `next` of the previous page. Throws
+  /// Error(damaged) if a description cannot be read.
   WindowPage windows(std::string const& grant, std::uint64_t after);
   /// Throws Error(quota) if the descriptions of the grant's windows and names have more bytes.
   void check_metadata(std::string const& grant, std::uint64_t limit);
@@ -73,6 +74,7 @@ class Catalog {
     std::string grant;
     Window window;
   };
+  /// Throws Error(damaged) if the window's description cannot be read.
   std::optional<Found> find_window(std::string const& id);
 
   // catalog_names.cpp
@@ -87,7 +89,7 @@ class Catalog {
     Found window;
   };
   /// Returns at most `most` names after `after`, in the order of owner and name; only those of `owner` if it
-  /// is given.
+  /// is given. A name has an empty window if the description of its own cannot be read.
   std::vector<FoundName> names(std::optional<uid_t> owner, NameKey const& after, std::size_t most);
   /// Number of names of the grant's windows that `user` has published, and that all users but `owner` have.
   struct ForeignNames {
@@ -103,6 +105,7 @@ class Catalog {
  private:
   void open();
   void with_reserve(std::function<void()> const& action);
+  Found readable_window(std::string const& id);
 
   Database database_;
   DiskReserve* reserve_;
@@ -114,7 +117,8 @@ struct RepairReport {
   std::filesystem::path kept_as;  ///< the damaged catalog, with its -wal and -shm
 };
 
-/// If SQLite finds the catalog corrupt, replaces it by a new one with all rows that can be read. The caller
+/// If SQLite finds the catalog corrupt, or a row cannot be read, replaces it by a new one with all rows that
+/// can be read. The caller
 /// holds lock_directory(). Throws Error, also if another process uses the catalog or this process may not
 /// write it; then the catalog is unchanged.
 RepairReport repair_catalog(std::filesystem::path const& file);

@@ -26,6 +26,16 @@ std::optional<Catalog::Found> Catalog::find_name(NameKey const& name) {
   return find_window(select.text(0));
 }
 
+/// Returns an empty window if the description cannot be read: all users read the list of names.
+Catalog::Found Catalog::readable_window(std::string const& id) {
+  try {
+    if (auto found = find_window(id)) return *std::move(found);
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::damaged) throw;
+  }
+  return {};
+}
+
 std::vector<Catalog::FoundName> Catalog::names(std::optional<uid_t> owner, NameKey const& after,
                                                std::size_t most) {
   std::vector<FoundName> found;
@@ -34,10 +44,10 @@ std::vector<Catalog::FoundName> Catalog::names(std::optional<uid_t> owner, NameK
   select.bind(after.owner).bind(after.name);
   if (owner) select.bind(*owner);
   select.bind(static_cast<std::int64_t>(most));
-  std::optional<Found> window;  // most often that of the name before
+  Found window;  // most often that of the name before
   while (select.step()) {
-    if (!window || window->window.id != select.text(2)) window = find_window(select.text(2));
-    if (window) found.push_back({{static_cast<uid_t>(select.number(0)), select.text(1)}, *window});
+    if (window.window.id != select.text(2)) window = readable_window(select.text(2));
+    found.push_back({{static_cast<uid_t>(select.number(0)), select.text(1)}, window});
   }
   return found;
 }

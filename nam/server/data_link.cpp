@@ -150,9 +150,7 @@ void DataLink::take(Message& message) {
     sessions_.acknowledge(field_or(message.head, "taken", std::uint64_t{0}));
     pass_sessions();
   } else if (op == "load") {
-    Json page = events_.windows(field<std::uint64_t>(message.head, "after"));
-    page["op"] = "windows";
-    connection_->post(page);
+    send_windows(field<std::uint64_t>(message.head, "after"));
   } else if (op == "create") {
     on_create(message.head);
   } else if (op == "changed") {
@@ -162,6 +160,22 @@ void DataLink::take(Message& message) {
   } else if (op == "lost") {
     events_.lost_window(field<std::string>(message.head, "window"));
   }
+}
+
+/// A process that has just started needs all windows of the catalog; a process that is adopted continues with
+/// those that it has. A catalog that another process locks is read later, by the next data process.
+void DataLink::send_windows(std::uint64_t after) {
+  Json page;
+  try {
+    page = events_.windows(after);
+  } catch (Error const& error) {
+    if (ready_) throw;
+    connection_->post({{"op", "end"}});
+    if (error.code() == ErrorCode::unavailable) throw;
+    return give_up(error);
+  }
+  page["op"] = "windows";
+  connection_->post(page);
 }
 
 void DataLink::on_ready(Message& message) {

@@ -91,6 +91,7 @@ class DataLink {
   void hold_memory();
   void on_message(Message& message);
   void take(Message& message);
+  void send_windows(std::uint64_t after);
   void on_ready(Message& message);
   void on_create(Json const& request);
   void on_changed(std::uint64_t change);

@@ -315,5 +315,67 @@ TEST_F(Catalogs, RepairKeepsTheDamagedCatalogWithItsLog) {
   expect_pattern(port, 100, 1);
 }
 
+class DamagedRow : public Catalogs {
+ protected:
+  /// Bits that change in a text leave a catalog in which SQLite finds no damage.
+  void damage(std::string const& window) const {
+    Database(catalog(), Database::Mode::existing)
+        .run(("UPDATE windows SET body = replace(body, 'offset', 'offsat') WHERE id = '" + window + "'")
+                 .c_str());
+  }
+  bool is_not_ready(Locator const& grant) const {
+    Json const grants = server_.ask({{"op", "list"}}).at("grants");
+    return std::any_of(grants.begin(), grants.end(), [&](Json const& each) {
+      return each.at("grant") == grant.grant && each.at("state") == "not ready";
+    });
+  }
+
+  TestServer::Arguments on_files_{"--size",    "64M",  "--listen",       "none",
+                                  "--storage", "file", "--self-service", "1M"};
+};
+
+TEST_F(DamagedRow, EndsNoOtherGrantAndIsRepaired) {
+  server_.start(on_files_);
+  Locator const grant = server_.grant(1u << 20);
+  WindowInfo const damaged = make_persistent(grant, 100, 1);
+  std::string const sound = make_persistent(grant, 100, 5).port;
+  std::string const other = make_persistent(server_.grant(1u << 20), 100, 7).port;
+  server_.ask({{"op", "publish"}, {"name", "first"}, {"port", damaged.port}});
+  server_.ask({{"op", "publish"}, {"name", "second"}, {"port", other}});
+  server_.stop();
+  damage(damaged.id);
+  server_.start(on_files_);
+  EXPECT_TRUE(eventually([&] { return is_not_ready(grant); }));
+  EXPECT_EQ(refusal([&] { Session::open(grant); }), ErrorCode::unavailable);
+  expect_pattern(other, 100, 7);
+  Json const names = server_.ask({{"op", "names"}, {"all", true}}).at("names");
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_EQ(names.at(0).at("name"), "second");
+  server_.stop();
+  EXPECT_NE(check(""), exit_ok);
+  EXPECT_EQ(check("--repair"), exit_ok);
+  EXPECT_TRUE(std::filesystem::exists(catalog().string() + ".damaged"));
+  server_.start(on_files_);
+  expect_pattern(sound, 100, 5);
+  WindowInfo window;
+  EXPECT_EQ(refusal([&] { Session::connect(damaged.port, &window); }), ErrorCode::not_found);
+}
+
+TEST_F(DamagedRow, RepairKeepsWhoHasMadeEachGrant) {
+  if (!is_root()) GTEST_SKIP() << "needs another user";
+  server_.start(on_files_);
+  server_.admit_all_users();
+  WindowInfo const damaged = make_persistent(server_.grant(1u << 20), 100, 1);
+  ASSERT_TRUE(as_user(attacker, [&] { return server_.grant(4096).grant.size() == 32; }));
+  server_.stop();
+  damage(damaged.id);
+  ASSERT_EQ(check("--repair"), exit_ok);
+  server_.start(on_files_);
+  EXPECT_TRUE(as_user(attacker, [&] {
+    Json const own = server_.ask({{"op", "list"}}).at("grants").at(0);
+    return server_.ask({{"op", "extend"}, {"grant", own.at("grant")}, {"seconds", 60}}).contains("grant");
+  }));
+}
+
 }  // namespace
 }  // namespace mpixrma::nam
