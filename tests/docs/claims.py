@@ -1,11 +1,12 @@
 """Checks that figures of documents are those of the evaluation report. A figure is a link to a section of the page whose title
 names what was measured, with both sides of a ratio:
 
-    [0.62](docs/evaluation/index.html#osu "MPIX_RMA, one host | put_latency allocated 8 / windows, osc/sm, one host | put_latency
+    [0.62](docs/evaluation/index.html#osu "MPIX_RMA, one host: put_latency allocated 8 / windows, osc/sm, one host: put_latency
     allocated 8")
 
-The title is RUN | OPERATION MEMORY SIZE, once or twice; a size of several segments is SEGMENTSxBYTES. A ratio is that of the
-medians of pairs, as the page has it. The text may round it. Figures, tables and page have to be of the commit that
+The title is RUN: OPERATION MEMORY SIZE, once or twice; a size of several segments is SEGMENTSxBYTES. A ratio is that of the
+medians of pairs, as the page has it. The text may round it, and the interval and the verdict that may stand behind it:
+"(0.60 to 0.64)", "(0.5 to 1.2, unclear)". Figures, tables and page have to be of the commit that
 docs/evaluation/README.md names.
 """
 import csv
@@ -16,9 +17,10 @@ import sys
 
 DOCUMENTS = ("README.md", "docs/performance.md", "docs/evaluation/README.md")
 EVALUATION = "docs/evaluation"
-LINK = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#([\w-]+)\s+"([^"]*)"\)')
+INTERVAL = r'(?:\s\(([\d.,]+) to ([\d.,]+)(?:, ([a-z ]+))?\))?'
+LINK = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#([\w-]+)\s+"([^"]*)"\)' + INTERVAL)
 UNNAMED = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#[\w-]+\)')
-SIDE = re.compile(r"(.+?) \| (\S+) (\S+) (?:(\d+)x)?(\d+)")
+SIDE = re.compile(r"(.+): (\S+) (\S+) (?:(\d+)x)?(\d+)")
 COMMIT = re.compile(r"commit `([0-9a-f]{12,40})`")
 
 
@@ -27,7 +29,7 @@ def samples_of(figures, side):
     from report import model
     found = SIDE.fullmatch(side.strip())
     if not found:
-        raise ValueError(f"\"{side.strip()}\" is not RUN | OPERATION MEMORY SIZE")
+        raise ValueError(f"\"{side.strip()}\" is not RUN: OPERATION MEMORY SIZE")
     run, operation, memory, segments, size = found.groups()
     for line in figures:
         if (line["run"], line["operation"], line["memory"], line["segments"], line["bytes"]) == \
@@ -36,16 +38,16 @@ def samples_of(figures, side):
     raise ValueError(f"the report has no line \"{side.strip()}\"")
 
 
-def value_of(figures, title):
-    """The figure that a title names."""
+def figure_of(figures, title):
+    """The Summary or the Ratio that a title names."""
     from report import stats
     sides = [samples_of(figures, side) for side in title.split(" / ")]
     if len(sides) == 1:
-        return stats.summary([sample.value for sample in sides[0].values()]).median
+        return stats.summary([sample.value for sample in sides[0].values()])
     ratio = stats.ratio(*sides)
     if ratio is None:
         raise ValueError(f"the report has no pairs for \"{title}\"")
-    return ratio.median
+    return ratio
 
 
 def rounded(value, text):
@@ -57,18 +59,22 @@ def faults_of(document, report, sections):
     text = document.read_text()
     for found in UNNAMED.finditer(text):
         yield f"{document.name}: the figure {found[1]} does not say what was measured"
-    for shown, _, section, title in LINK.findall(text):
+    for shown, _, section, title, least, most, verdict in LINK.findall(text):
         title = re.sub(r"\s+", " ", title)
         if section not in sections:
             yield f"{document.name}: the page has no section {section}"
             continue
         try:
-            value = value_of(report["figures"].get(section, []), title)
+            found = figure_of(report["figures"].get(section, []), title)
         except ValueError as error:
             yield f"{document.name}: {shown}: {error}"
             continue
-        if rounded(value, shown) != shown:
-            yield f"{document.name}: {shown} is {value:.4g} in the report: {title}"
+        wanted = [(shown, found.median), *([(least, found.least), (most, found.most)] if least else [])]
+        for text_value, value in wanted:
+            if rounded(value, text_value) != text_value:
+                yield f"{document.name}: {text_value} is {value:.4g} in the report: {title}"
+        if verdict and verdict != getattr(found, "verdict", None):
+            yield f"{document.name}: \"{verdict}\" is not the report's verdict: {title}"
 
 
 def faults_of_commit(directory, report):

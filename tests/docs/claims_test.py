@@ -8,7 +8,7 @@ import unittest
 import claims
 
 COMMIT = "a" * 40
-TITLE = "ours, one host | put heap 8 / theirs | put heap 8"
+TITLE = "ours, one host: put heap 8 / theirs: put heap 8"
 
 
 class Claims(unittest.TestCase):
@@ -46,17 +46,25 @@ class Claims(unittest.TestCase):
     def test_the_median_of_pairs_passes_as_it_is_rounded(self):
         for shown in ("0.50", "0.5"):
             self.assertEqual(self.faults(self.link(shown)), [])
-        self.assertEqual(self.faults(self.link("5.00", "theirs | put heap 16x8")), [])
+        self.assertEqual(self.faults(self.link("5.00", "theirs: put heap 16x8")), [])
         self.assertEqual(claims.check(self.root)[1], 1)
 
     def test_another_figure_does_not(self):
         self.assertIn("0.51 is 0.5 in the report", self.faults(self.link("0.51"))[0])
 
+    def test_interval_and_verdict_behind_a_figure(self):
+        self.assertEqual(self.faults(self.link("0.50") + " of theirs (0.7 to 0.8)"), [])  # not of the figure
+        link = self.link("0.50").removesuffix(" of theirs")
+        self.assertEqual(self.faults(link + " (0.25 to 1.00, undecided)"), [])
+        self.assertIn("0.26 is 0.25", self.faults(link + " (0.26 to 1.00)")[0])
+        self.assertIn("1.01 is 1 in", self.faults(link + " (0.25 to 1.01)")[0])
+        self.assertIn("not the report's verdict", self.faults(link + " (0.25 to 1.00, no difference)")[0])
+
     def test_a_line_that_breaks_is_one_title(self):
         self.assertEqual(self.faults(self.link("0.50", TITLE.replace(" heap 8 / ", "\nheap 8 / "))), [])
 
     def test_what_the_report_does_not_have(self):
-        self.assertIn("the report has no line", self.faults(self.link("0.50", "ours, one host | get heap 8"))[0])
+        self.assertIn("the report has no line", self.faults(self.link("0.50", "ours, one host: get heap 8"))[0])
         self.assertIn("has no section other", self.faults(self.link("0.50", section="other"))[0])
         self.assertIn("is not RUN", self.faults(self.link("0.50", "fast"))[0])
         self.assertIn("does not say what", self.faults("[0.50](docs/evaluation/index.html#osu)")[0])

@@ -76,7 +76,7 @@ def describe(build_dir):
         "Compiler": first_line([compiler, "--version"]) if compiler else "",
         "Build": f"{build_type} {flags}".strip(),
         "MPI": first_line(["mpirun.openmpi", "--version"]) or first_line(["mpirun", "--version"]),
-        "UCX": first_line(["ucx_info", "-v"]).lstrip("# "),
+        "UCX": first_line(["ucx_info", "-v"]).lstrip("# ") or first_line(["pkg-config", "--modversion", "ucx"]),
         "Python": platform.python_version(),
     }
     return {name: text for name, text in found.items() if text}
