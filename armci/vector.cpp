@@ -31,8 +31,8 @@ template <Direction direction>
 int move_segments(char const* call, void* const* local, void* const* remote, armci_giov_t const& set,
                   int process, Scaled const& scaled) {
   // A long list of accumulates takes the locks of the memory only once.
-  constexpr int most_accumulates = 4;
-  bool const locks_once = direction == Direction::accumulate && set.ptr_array_len > most_accumulates;
+  constexpr int max_accumulates = 4;
+  bool const locks_once = direction == Direction::accumulate && set.ptr_array_len > max_accumulates;
   if (settings.iov_checks || locks_once) return 0;
   int done = 0;
   while (done < set.ptr_array_len && local[done] != nullptr && remote[done] != nullptr &&

@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr std::size_t most_bytes = 1u << 20;
+constexpr std::size_t max_bytes = 1u << 20;
 
 struct Mode {
   char const* name;
@@ -34,7 +34,7 @@ void operations(Mode const& mode, char* origin, char* target, std::size_t bytes)
   };
   bench::measure(line("put"), [&] { ARMCI_Put(origin, target, size, 1); });
   bench::measure(line("get"), [&] { ARMCI_Get(target, origin, size, 1); });
-  std::memset(origin, 0, most_bytes);
+  std::memset(origin, 0, max_bytes);
   bench::measure(line("acc_long"), [&] { ARMCI_Acc(ARMCI_ACC_LNG, &one, origin, target, size, 1); });
   bench::measure(line("acc_double"), [&] { ARMCI_Acc(ARMCI_ACC_DBL, &two, origin, target, size, 1); });
   if (size >= 64) {
@@ -52,7 +52,7 @@ void operations(Mode const& mode, char* origin, char* target, std::size_t bytes)
 
 /// The case that CONFLICT_FREE describes: both processes accumulate to one process, to halves of its memory.
 void halves(Mode const& mode, char* origin, char* target, std::size_t bytes) {
-  char* const half = target + (bench::rank() == 0 ? 0 : most_bytes / 2);
+  char* const half = target + (bench::rank() == 0 ? 0 : max_bytes / 2);
   double two = 2;
   bench::measure_together({"armci_modes", mode.name, "acc_halves", "allocated", 1, bytes}, 200,
                           [&] { ARMCI_Acc(ARMCI_ACC_DBL, &two, origin, half, static_cast<int>(bytes), 1); });
@@ -65,11 +65,11 @@ int main(int argc, char** argv) {
   if (!bench::has_two_processes() || argc != 1) return bench::refuse("bench_armci_modes");
   ARMCI_Init();
   void* bases[2];
-  ARMCI_Malloc(bases, most_bytes);
+  ARMCI_Malloc(bases, max_bytes);
   void* const mine = bases[bench::rank()];
-  std::memset(mine, 0, most_bytes);
-  auto* const origin = static_cast<char*>(ARMCI_Malloc_local(most_bytes));
-  std::memset(origin, 0, most_bytes);
+  std::memset(mine, 0, max_bytes);
+  auto* const origin = static_cast<char*>(ARMCI_Malloc_local(max_bytes));
+  std::memset(origin, 0, max_bytes);
   ARMCI_Group world;
   ARMCI_Group_get_world(&world);
   for (Mode const& mode : access_modes) {

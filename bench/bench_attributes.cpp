@@ -20,7 +20,7 @@ namespace {
 
 MPI_Comm world = MPI_COMM_WORLD;
 constexpr std::size_t series_bytes = 256u << 10;
-constexpr std::size_t most_in_series = 64;
+constexpr std::size_t max_in_series = 64;
 
 struct Memory {
   char const* name;
@@ -32,7 +32,7 @@ struct Memory {
 /// Measures the time per call of `put` in microseconds.
 template <typename Put>
 void measure_series(bench::Case const& what, Put put) {
-  std::size_t const series = std::clamp<std::size_t>(series_bytes / what.segment_bytes, 1, most_in_series);
+  std::size_t const series = std::clamp<std::size_t>(series_bytes / what.segment_bytes, 1, max_in_series);
   if (!bench::is_wanted(what)) return;
   MPI_Barrier(world);
   if (bench::rank() == 0) {

@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr int most_threads = 4;
+constexpr int max_threads = 4;
 MPI_Comm world = MPI_COMM_WORLD;
 
 /// Waits without taking the processor from the origin.
@@ -72,18 +72,17 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   int size = 0;
   MPI_Comm_size(world, &size);
-  if (size != 1 + most_threads || provided != MPI_THREAD_MULTIPLE) {
+  if (size != 1 + max_threads || provided != MPI_THREAD_MULTIPLE) {
     if (bench::rank() == 0)
-      std::fprintf(stderr, "usage: mpirun -np %d bench_threads, with MPI_THREAD_MULTIPLE\n",
-                   1 + most_threads);
+      std::fprintf(stderr, "usage: mpirun -np %d bench_threads, with MPI_THREAD_MULTIPLE\n", 1 + max_threads);
     MPI_Finalize();
     return 2;
   }
   constexpr MPI_Aint bytes = 1 << 16;
-  void* bases[1 + most_threads];
+  void* bases[1 + max_threads];
   MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, world, nullptr, bases);
   std::vector<char> heap(bytes);
-  std::vector<char*> heaps(1 + most_threads);
+  std::vector<char*> heaps(1 + max_threads);
   char* const mine = heap.data();
   MPI_Allgather(&mine, sizeof mine, MPI_BYTE, heaps.data(), sizeof mine, MPI_BYTE, world);
   auto const measure = [&](bool plain, bool different, std::string const& memory) {
@@ -95,7 +94,7 @@ int main(int argc, char** argv) {
                     &world, nullptr);
       MPIX_RMA_Complete(&world, target);
     };
-    for (int threads = 1; threads <= most_threads; threads *= 2) {
+    for (int threads = 1; threads <= max_threads; threads *= 2) {
       bench::Case const what{"threads",
                              "mpix",
                              different ? "put_other_target" : "put_same_target",

@@ -14,7 +14,7 @@ typedef struct osc_mpix_module_t {
     ompi_osc_base_module_t super;
     mpix_window_t *window;
     int suggested_counters;
-    int most_counters;
+    int max_counters;
 } osc_mpix_module_t;
 
 static inline mpix_window_t *ompi_osc_mpix_window(ompi_win_t *win)
@@ -31,7 +31,7 @@ void ompi_osc_mpix_show_counter_bounds(ompi_win_t *win);
 /* osc_mpix_window_extensions.c: mpix_host_ops. */
 int ompi_osc_mpix_window_targets(mpix_handle_t window);
 int ompi_osc_mpix_window_set_counters(mpix_handle_t window, int num);
-void ompi_osc_mpix_window_show_counter_bounds(int suggested_key, int most_key, int value_key);
+void ompi_osc_mpix_window_show_counter_bounds(int suggested_key, int max_key, int value_key);
 uint64_t *ompi_osc_mpix_window_counter(mpix_handle_t window, int index);
 int ompi_osc_mpix_window_num_counters(mpix_handle_t window, int rank, int *num);
 int ompi_osc_mpix_window_notified(mpix_handle_t window, const struct mpix_host_notified *operation,

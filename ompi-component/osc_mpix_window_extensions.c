@@ -40,18 +40,18 @@ void ompi_osc_mpix_show_counter_bounds(ompi_win_t *win)
     static MPI_Count largest = INT64_MAX;
     static MPI_Count none = 0;
     osc_mpix_module_t *module = (osc_mpix_module_t *) win->w_osc_module;
-    mpix_window_counter_bounds(module->window, &module->suggested_counters, &module->most_counters);
-    void *const values[3] = {&module->suggested_counters, &module->most_counters,
-                             0 != module->most_counters ? &largest : &none};
+    mpix_window_counter_bounds(module->window, &module->suggested_counters, &module->max_counters);
+    void *const values[3] = {&module->suggested_counters, &module->max_counters,
+                             0 != module->max_counters ? &largest : &none};
     for (int i = 0; i < 3; ++i) {
         (void) PMPI_Win_set_attr(win, bounds_keys[i], values[i]);
     }
 }
 
-void ompi_osc_mpix_window_show_counter_bounds(int suggested_key, int most_key, int value_key)
+void ompi_osc_mpix_window_show_counter_bounds(int suggested_key, int max_key, int value_key)
 {
     bounds_keys[0] = suggested_key;
-    bounds_keys[1] = most_key;
+    bounds_keys[1] = max_key;
     bounds_keys[2] = value_key;
     bounds_are_shown = true;
     const int size = opal_pointer_array_get_size(&ompi_mpi_windows);

@@ -12,7 +12,7 @@ namespace mpixrma::engine {
 class BoundedText {
  public:
   /// `process` is the process that the text describes.
-  BoundedText(std::size_t most_bytes, std::uint64_t process) : most_bytes_(most_bytes), process_(process) {}
+  BoundedText(std::size_t max_bytes, std::uint64_t process) : max_bytes_(max_bytes), process_(process) {}
 
   /// Returns the number of a process in its job, which is its rank there, with the job if it is another job.
   std::string name(std::uint64_t process) const {
@@ -27,20 +27,20 @@ class BoundedText {
 
   /// Adds a line. Once the maximum size is exceeded, adds a line that says so and then nothing more.
   __attribute__((format(printf, 2, 3))) void add(char const* format, ...) {
-    if (text_.size() > most_bytes_) return;
+    if (text_.size() > max_bytes_) return;
     char line[256];
     std::va_list arguments;
     va_start(arguments, format);
     (void)std::vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     text_ += line;
-    if (text_.size() > most_bytes_) text_ += "\n(more is left out)\n";
+    if (text_.size() > max_bytes_) text_ += "\n(more is left out)\n";
   }
 
   std::string const& str() const noexcept { return text_; }
 
  private:
-  std::size_t most_bytes_;
+  std::size_t max_bytes_;
   std::uint64_t process_;
   std::string text_;
 };

@@ -16,7 +16,7 @@ constexpr std::size_t kept_step_bytes = 64 * 1024 * 1024;
 }  // namespace
 
 bool IdleMemory::may_keep(std::size_t bytes, std::size_t kept) noexcept {
-  if (kept > most_ || bytes > most_ - kept) return false;
+  if (kept > limit_ || bytes > limit_ - kept) return false;
   if (bytes > left_) {
     std::size_t const share = memory_headroom_or_none() / times_for_others;
     if (share < kept + bytes) return false;

@@ -8,16 +8,16 @@ namespace mpixrma::engine {
 
 class IdleMemory {
  public:
-  /// `most` is the maximum number of bytes to keep.
-  void set_limit(std::size_t most) noexcept { most_ = most; }
-  std::size_t limit() const noexcept { return most_; }
+  /// `bytes` is the maximum number of bytes to keep.
+  void set_limit(std::size_t bytes) noexcept { limit_ = bytes; }
+  std::size_t limit() const noexcept { return limit_; }
 
   /// Whether `bytes` more bytes may be kept in addition to `kept`: within the limit, and while the machine
   /// has several times as much left for other processes.
   bool may_keep(std::size_t bytes, std::size_t kept) noexcept;
 
  private:
-  std::size_t most_ = 0;
+  std::size_t limit_ = 0;
   std::size_t left_ = 0;  ///< bytes that may be kept before the next check of the free memory
 };
 

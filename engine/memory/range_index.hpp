@@ -47,7 +47,7 @@ class BasicRangeIndex {
 
   static constexpr int attempts = 64;
   // Far more than a search needs; a search that exceeds it is caught in a cycle of changing links.
-  static constexpr unsigned most_steps = 1024;
+  static constexpr unsigned max_steps = 1024;
 
   /// Returns the last slot whose range begins at or before `address`; `capacity` if there is none; more if
   /// the search got lost.
@@ -60,7 +60,7 @@ class BasicRangeIndex {
         // Acquire: pairs with the release in set(); a link of a later state shows in the version.
         std::uint32_t const next = links[level].load(std::memory_order_acquire);
         if (next == 0 || next > capacity || slots[next - 1].base() > address) break;
-        if (++steps == most_steps) return capacity + 1;
+        if (++steps == max_steps) return capacity + 1;
         last = next;
       }
     }

@@ -52,16 +52,16 @@ class KnownPages {
     bool const adjoins = word_ != 0 && first <= end(page) + page && last + page >= begin();
     std::uintptr_t const low = adjoins ? std::min(first, begin()) : first;
     std::uintptr_t const high = adjoins ? std::max(last, end(page)) : last;
-    bool const fits = (high - low) / page <= most_following;
-    word_ = fits ? low | (high - low) / page : first | std::min((last - first) / page, most_following);
+    bool const fits = (high - low) / page <= max_following;
+    word_ = fits ? low | (high - low) / page : first | std::min((last - first) / page, max_following);
   }
   void forget() noexcept { word_ = 0; }
 
  private:
-  static constexpr std::uintptr_t most_following = 4095;  ///< there is no smaller page than of 4 KiB
+  static constexpr std::uintptr_t max_following = 4095;  ///< there is no smaller page than of 4 KiB
 
-  std::uintptr_t begin() const noexcept { return word_ & ~most_following; }
-  std::uintptr_t end(std::size_t page) const noexcept { return begin() + (word_ & most_following) * page; }
+  std::uintptr_t begin() const noexcept { return word_ & ~max_following; }
+  std::uintptr_t end(std::size_t page) const noexcept { return begin() + (word_ & max_following) * page; }
 
   std::uintptr_t word_ = 0;  ///< 0: none
 };

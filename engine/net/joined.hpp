@@ -82,7 +82,7 @@ class JoinedWriter {
 
  public:
   /// Maximum size of a record without its payload and padding.
-  static constexpr std::size_t most_overhead = sizeof(std::uint64_t) + sizeof(Header);
+  static constexpr std::size_t max_overhead = sizeof(std::uint64_t) + sizeof(Header);
 
   JoinedWriter() = default;
   /// `room` is aligned to 8 bytes.

@@ -24,7 +24,7 @@ enum class Staging : std::uint16_t {
 
 /// A request on contiguous memory of the target, with the fields of wire::RequestHeader. Answered in place.
 struct RingEntry {
-  static constexpr std::size_t most_data = 88;
+  static constexpr std::size_t max_data = 88;
 
   std::uint8_t kind;
   std::uint8_t element_type;
@@ -36,22 +36,22 @@ struct RingEntry {
   Staging staging;
   std::uint64_t address;
   std::uint64_t exposure;
-  std::byte data[most_data];  ///< in the answer: the `bytes` fetched bytes
+  std::byte data[max_data];  ///< in the answer: the `bytes` fetched bytes
 };
 
 /// A fragment of a larger request, in the format of a message. Its memory is allocated at first use.
 struct StagedRequest {
-  static constexpr std::size_t most_data = 16 * 1024;  ///< bytes of the target
-  static constexpr std::size_t most_segments = 256;
-  static constexpr std::size_t most_operands = 2;
-  static constexpr std::size_t most_description =
-      max_dimensions * sizeof(Dimension) + most_segments * sizeof(Segment);
-  static constexpr std::size_t most_payload = most_description + most_operands * most_data;
+  static constexpr std::size_t max_data = 16 * 1024;  ///< bytes of the target
+  static constexpr std::size_t max_segments = 256;
+  static constexpr std::size_t max_operands = 2;
+  static constexpr std::size_t max_description =
+      max_dimensions * sizeof(Dimension) + max_segments * sizeof(Segment);
+  static constexpr std::size_t max_payload = max_description + max_operands * max_data;
 
   wire::RequestHeader header;
   std::uint64_t payload_bytes;
-  alignas(64) std::byte payload[most_payload];
-  alignas(64) std::byte fetched[most_data];  ///< in the answer
+  alignas(64) std::byte payload[max_payload];
+  alignas(64) std::byte fetched[max_data];  ///< in the answer
 };
 
 /// The owner of a slot. Separate from the slot, so that a cache line that the target polls is written only

@@ -190,7 +190,7 @@ inline constexpr std::size_t first_window = 64 * 1024;
 inline constexpr std::size_t max_out_of_order = 65536;
 
 /// Maximum cost, in bytes, of requests with flag_quiet before they are acknowledged.
-inline constexpr std::size_t most_quiet = first_window / 4;
+inline constexpr std::size_t max_unacked_bytes = first_window / 4;
 
 /// Maximum number of bytes that a request may access without carrying as much data, or that may be answered
 /// with data; legitimate requests stay within a fragment.

@@ -84,12 +84,12 @@ void describe_outstanding(Peer& peer, BoundedText& text) {
   if (stream.broken) text.add("    the connection is lost\n");
   if (stream.may_wait_for_lock())
     text.add("    what follows message %llu waits for a lock\n", static_cast<Long>(stream.fence));
-  constexpr int most_entries = 16;
+  constexpr int max_entries = 16;
   int entries = 0;
   for (Outstanding const* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
-    if (++entries <= most_entries) describe_entry(*entry, text);
+    if (++entries <= max_entries) describe_entry(*entry, text);
   }
-  if (entries > most_entries) text.add("    and %d more\n", entries - most_entries);
+  if (entries > max_entries) text.add("    and %d more\n", entries - max_entries);
 }
 
 }  // namespace mpixrma::engine

@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 bool MessageProtocol::joins(Peer& peer, MessageOperation const& operation,
                             std::size_t payload_bytes) const noexcept {
   using Writer = wire::JoinedWriter<wire::RequestHeader>;
-  bool const small = payload_bytes + Writer::most_overhead <= settings_.joined_bytes / 2;
+  bool const small = payload_bytes + Writer::max_overhead <= settings_.joined_bytes / 2;
   if (operation.travels_alone || !small || operation.total > settings_.joined_bytes / 2) return false;
   MessageStream const& stream = peer.state().messages;
   return wire::moves_data(operation.header) ? stream.is_busy() || stream.is_joining() : operation.joins;

@@ -23,7 +23,7 @@ namespace {
 bool suits(RmaOp const& operation) noexcept {
   std::size_t const copies = std::max(operation.operands(), 1u);
   return operation.target_layout.is_contiguous() && operation.scale == nullptr &&
-         operation.target_layout.block * copies <= RingEntry::most_data;
+         operation.target_layout.block * copies <= RingEntry::max_data;
 }
 
 /// Whether staging the operation is worthwhile, compared with the other protocols.
@@ -33,9 +33,9 @@ bool suits_staging(RmaOp const& operation, RingRoute const& route) noexcept {
   if (operation.is_update()) return !route.held || route.across;
   // Staged data are copied twice, by one processor and by the other: the kernel copies more than this in the
   // time, but not in many small pieces.
-  constexpr std::size_t most_beside_kernel = 16 * 1024;
+  constexpr std::size_t max_beside_kernel = 16 * 1024;
   if (!route.across) return !route.held;
-  return operation.target_layout.size() <= most_beside_kernel || is_scattered(operation.target_layout);
+  return operation.target_layout.size() <= max_beside_kernel || is_scattered(operation.target_layout);
 }
 
 /// An unmapped origin of a put or get must be an error, as it is when the kernel transfers the data.
@@ -173,7 +173,7 @@ class StagedDelivery {
     bool const fetches = message_.expects_data();
     staging_ = pace.choose(bytes, fetches);
     if (staging_ == Staging::past_caches && message_.has_data())
-      packed_ = std::make_unique_for_overwrite<std::byte[]>(StagedRequest::most_payload);
+      packed_ = std::make_unique_for_overwrite<std::byte[]>(StagedRequest::max_payload);
     auto const begin = std::chrono::steady_clock::now();
     run_all(left);
     bool const whole = !stopped_ && sent_ == bytes;
@@ -182,7 +182,7 @@ class StagedDelivery {
 
   FragmentLimits limits() const noexcept {
     std::size_t const part = message_.total / depth / 64 * 64;
-    return {std::clamp(part, least_bytes, StagedRequest::most_data), StagedRequest::most_segments,
+    return {std::clamp(part, least_bytes, StagedRequest::max_data), StagedRequest::max_segments,
             message_.element_bytes()};
   }
 

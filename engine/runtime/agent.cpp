@@ -28,7 +28,7 @@ constexpr microseconds glance{20};
 // Number of polls without a message after which the agent returns to the event descriptor, or polls half as
 // often.
 constexpr int idle_looks = 16;
-constexpr int most_halvings = 6;
+constexpr int max_halvings = 6;
 // Interval for checking processes whose end no descriptor announces, and idle connections.
 constexpr int look_interval_ms = 1000;
 
@@ -131,7 +131,7 @@ bool Agent::sleep_until_event() {
     if (take_) take_();
     if (handle_arrived()) polls_in_vain = 0;
     if (linger()) continue;
-    int const halvings = std::min(polls_in_vain / idle_looks, most_halvings);
+    int const halvings = std::min(polls_in_vain / idle_looks, max_halvings);
     bool busy = false;
     bool armed = false;
     {

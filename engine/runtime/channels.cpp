@@ -7,7 +7,7 @@ namespace mpixrma::engine {
 namespace {
 
 // Size of a message without its data: the header, and the description of a layout.
-constexpr std::size_t most_beside_data = 32 * 1024;
+constexpr std::size_t max_beside_data = 32 * 1024;
 
 /// Divides the process's limits equally among its channels.
 mpix_engine_config share_of(mpix_engine_config const& config, std::size_t channels) noexcept {
@@ -25,7 +25,7 @@ Channels::Channels(Credentials const& credentials, mpix_engine_config const& con
                    SegmentTable const& segments, LockTable& locks, Log const& log)
     : log_(log),
       sessions_(credentials.sessions),
-      message_bytes_(config.fragment_bytes + most_beside_data),
+      message_bytes_(config.fragment_bytes + max_beside_data),
       context_(log) {
   bool const several = config.channels > 1 && UcxContext::permits_several_threads();
   std::size_t const count = several ? std::min(static_cast<std::size_t>(config.channels), max_workers) : 1;

@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds patience{500};
-constexpr std::size_t most_bytes = 48 * 1024;  // less than a socket buffers
+constexpr std::size_t max_bytes = 48 * 1024;  // less than a socket buffers
 
 template <typename Lockable>
 std::unique_lock<Lockable> lock_patiently(Lockable& lock) {
@@ -45,7 +45,7 @@ void describe_traffic(Peer& peer, BoundedText& text) {
 }  // namespace
 
 std::string Engine::State::inspect() {
-  BoundedText text(most_bytes, bootstrap.process);
+  BoundedText text(max_bytes, bootstrap.process);
   text.add("engine of process %s (pid %d), library version %s\n", text.name(bootstrap.process).c_str(),
            static_cast<int>(pid), mpix_engine_version());
   auto const listed = lock_patiently(peers_lock);

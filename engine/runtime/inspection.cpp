@@ -35,8 +35,8 @@ void Inspection::open() noexcept {
   auto const bytes =
       static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(length));
   if (::bind(made.get(), reinterpret_cast<sockaddr const*>(&address), bytes) != 0) return;
-  constexpr int most_waiting = 4;
-  if (::listen(made.get(), most_waiting) == 0) socket_ = std::move(made);
+  constexpr int max_waiting = 4;
+  if (::listen(made.get(), max_waiting) == 0) socket_ = std::move(made);
 }
 
 void Inspection::answer(std::function<std::string()> const& describe) const noexcept {

@@ -86,7 +86,7 @@ void Executor::hold(Origin& origin, KeptRequest kept) {
 }
 
 /// An origin of ours that keeps to its window needs less.
-std::size_t Executor::most_kept() const noexcept {
+std::size_t Executor::max_buffered_bytes() const noexcept {
   return 2 * (settings_.window_bytes + settings_.fragment_bytes) + (std::size_t{1} << 20);
 }
 
@@ -94,7 +94,7 @@ bool Executor::has_room(Origin const& origin, std::size_t payload_bytes) const n
   std::size_t const all =
       settings_.memory_bytes + origins_.size() * (settings_.fragment_bytes + (128u << 10));
   std::size_t const bytes = KeptRequest::footprint(payload_bytes);
-  return origin.kept_bytes + bytes <= most_kept() && kept_bytes_ + bytes <= all;
+  return origin.kept_bytes + bytes <= max_buffered_bytes() && kept_bytes_ + bytes <= all;
 }
 
 void Executor::note_kept(Origin& origin, KeptRequest const& kept) noexcept {
@@ -246,7 +246,7 @@ void Executor::note_executed(Origin& origin, wire::RequestHeader const& header, 
   origin.done += cost;
   take_position(origin, header.sequence);
   bool const quiet = (header.flags & wire::flag_quiet) != 0;
-  if (!quiet || origin.done - origin.told_done >= wire::most_quiet) replies_.owe(origin);
+  if (!quiet || origin.done - origin.told_done >= wire::max_unacked_bytes) replies_.owe(origin);
 }
 
 void Executor::take_position(Origin& origin, std::uint64_t sequence) {

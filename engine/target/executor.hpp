@@ -151,7 +151,7 @@ class Executor {
   void take(std::span<std::byte const> header, std::span<std::byte const> payload);
   void take_in_session(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
   void hold(Origin& origin, KeptRequest kept);
-  std::size_t most_kept() const noexcept;
+  std::size_t max_buffered_bytes() const noexcept;
   bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
   void note_kept(Origin& origin, KeptRequest const& kept) noexcept;
   void note_released(Origin& origin, KeptRequest const& kept) noexcept;
@@ -242,7 +242,7 @@ class Executor {
   NeighbourStripes neighbours_;
   RingReader ring_reader_;
   alignas(
-      64) std::array<std::byte, StagedRequest::most_data> fetched_;  ///< before it is copied past the caches
+      64) std::array<std::byte, StagedRequest::max_data> fetched_;  ///< before it is copied past the caches
   KeyHolders holders_;
   std::vector<std::uint64_t> aligned_;  ///< scratch buffer for misaligned payloads
   std::uint64_t executed_ = 0;

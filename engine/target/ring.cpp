@@ -55,23 +55,23 @@ Status Executor::execute_entry(RingEntry const& entry, std::byte* answer) noexce
   wire::RequestHeader const header = header_of(entry);
   wire::CheckedRequest request{};
   char const* fault = "malformed ring request";
-  if (entry.bytes <= RingEntry::most_data && entry.data_bytes <= RingEntry::most_data)
+  if (entry.bytes <= RingEntry::max_data && entry.data_bytes <= RingEntry::max_data)
     fault = wire::check(std::as_bytes(std::span(&header, 1)), std::span(entry.data).first(entry.data_bytes),
                         &request);
   return execute_entry(request, fault, answer);
 }
 
 Status Executor::execute_staged(StagedRequest& staged, Staging staging) noexcept {
-  alignas(8) std::array<std::byte, StagedRequest::most_description> description;
+  alignas(8) std::array<std::byte, StagedRequest::max_description> description;
   wire::CheckedRequest request{};
   char const* fault = "malformed ring request";
   std::uint64_t const payload_bytes = staged.payload_bytes;  // read once, because its origin may change it
-  if (payload_bytes <= StagedRequest::most_payload) {
+  if (payload_bytes <= StagedRequest::max_payload) {
     if (staging == Staging::past_caches) fetch_all(std::span(staged.payload).first(payload_bytes));
     fault = wire::check(std::as_bytes(std::span(&staged.header, 1)),
                         std::span(staged.payload).first(payload_bytes), &request, description);
   }
-  if (fault == nullptr && request.header.bytes > StagedRequest::most_data) fault = "oversized ring request";
+  if (fault == nullptr && request.header.bytes > StagedRequest::max_data) fault = "oversized ring request";
   bool const fetches = fault == nullptr && wire::is_fetching(request.header);
   if (!fetches || staging != Staging::past_caches) return execute_entry(request, fault, staged.fetched);
   Status const status = execute_entry(request, fault, fetched_.data());

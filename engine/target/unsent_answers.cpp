@@ -32,7 +32,7 @@ void Executor::bound_answers(Origin& origin) const {
 std::size_t Executor::answer_share() const noexcept {
   std::size_t const least = settings_.fragment_bytes + (std::size_t{128} << 10);
   std::size_t const share = settings_.answers_bytes / std::max<std::size_t>(origins_.size(), 1);
-  return std::max(std::min(share, most_kept()), least);
+  return std::max(std::min(share, max_buffered_bytes()), least);
 }
 
 /// A request for more than the share waits until nothing else is unsent.

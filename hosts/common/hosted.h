@@ -158,7 +158,7 @@ struct mpix_host_ops {
   /** Adds attributes with these keys to all present and future windows of the host: addresses of two ints,
    * the suggested and the maximum number of counters of a process, and the address of an MPI_Count, the
    * maximum value of a counter. Called once. */
-  void (*window_show_counter_bounds)(int suggested_key, int most_key, int value_key);
+  void (*window_show_counter_bounds)(int suggested_key, int max_key, int value_key);
 
   /** Returns an MPI error class; MPI_ERR_WIN if the window does not belong to the host. Kinds of calls
    * without a request ignore `request`. */

@@ -27,7 +27,7 @@ constexpr int one_attempt_ms = 1000;
 constexpr int between_attempts_ms = 20;
 /// Number of attempts for which no process may listen at the server's address. The memory is gone with its
 /// last process.
-constexpr int most_attempts_alone = 25;
+constexpr int max_attempts_alone = 25;
 constexpr std::chrono::seconds longest_search{30};
 
 /// Returns a number that identifies a control memory on this host.
@@ -103,7 +103,7 @@ int NamGrant::on_end() {
 /// While the control process lives, a new data process serves the same memory.
 bool NamGrant::find_again() {
   auto const end = std::chrono::steady_clock::now() + longest_search;
-  for (int alone = 0; alone < most_attempts_alone && std::chrono::steady_clock::now() < end;) {
+  for (int alone = 0; alone < max_attempts_alone && std::chrono::steady_clock::now() < end;) {
     try {
       nam::Session session = nam::Session::open(locator_, one_attempt_ms);
       if (number_of(session.map().control()) != control_) return false;

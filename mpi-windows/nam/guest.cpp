@@ -40,16 +40,16 @@ struct Share {
 template <typename Send>
 void for_each_share(engine::Layout const& target, std::uint64_t begin, std::size_t element, Send send) {
   // An element may consist of two runs.
-  constexpr std::size_t most_runs = nam::most_operation_runs - 2;
-  std::size_t const most_bytes = nam::most_operation_bytes - nam::most_operation_bytes % element;
+  constexpr std::size_t max_runs = nam::max_operation_runs - 2;
+  std::size_t const max_bytes = nam::max_operation_bytes - nam::max_operation_bytes % element;
   engine::LayoutCursor cursor(target);
   Share share;
   while (cursor.remaining() != 0) {
     share.position += std::exchange(share.bytes, 0);
     share.runs.clear();
-    while (cursor.remaining() != 0 && share.bytes != most_bytes &&
-           (share.runs.size() < most_runs || share.bytes % element != 0)) {
-      Segment run = cursor.next(most_bytes - share.bytes);
+    while (cursor.remaining() != 0 && share.bytes != max_bytes &&
+           (share.runs.size() < max_runs || share.bytes % element != 0)) {
+      Segment run = cursor.next(max_bytes - share.bytes);
       run.offset += static_cast<std::ptrdiff_t>(begin);
       share.bytes += run.length;
       Segment* const last = share.runs.empty() ? nullptr : &share.runs.back();

@@ -16,7 +16,7 @@ using engine::OwnedLayout;
 using engine::Segment;
 
 /// Number of runs of one side that are cut at a time.
-constexpr std::size_t most_runs = 1u << 16;
+constexpr std::size_t max_runs = 1u << 16;
 
 /// A part of one side of an operation: contiguous runs in the order of the data.
 class Runs {
@@ -70,7 +70,7 @@ class Cutter {
   /// Cuts the next runs for all parts. Returns false if nothing was left.
   bool next() {
     if (target_.remaining() == 0) return false;
-    for (std::size_t runs = 0; target_.remaining() != 0 && runs < most_runs;) {
+    for (std::size_t runs = 0; target_.remaining() != 0 && runs < max_runs;) {
       Segment const run = target_.next();
       for (std::size_t done = 0; done < run.length; ++runs)
         done += take(begin_ + static_cast<std::uint64_t>(run.offset) + done, run.length - done);

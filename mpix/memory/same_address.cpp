@@ -12,7 +12,7 @@ namespace {
 
 /// Each round excludes memory that some process uses. More are needed only where many processes have mapped
 /// much of the range.
-constexpr int most_rounds = 256;
+constexpr int max_rounds = 256;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ engine::RemoteAddress agree_on_address(MPI_Comm comm, MemoryNeed const& need) {
                            std::max(need.alignment, engine::huge_page_bytes)};
   PMPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, comm);
   engine::RemoteAddress from = 0;
-  for (int round = 0; round < most_rounds; ++round) {
+  for (int round = 0; round < max_rounds; ++round) {
     engine::RemoteAddress const mine = engine_of_process().unused_addresses(from, most[0], most[1]);
     // The second maximum is the complement of the lowest address.
     std::uint64_t ends[2] = {mine, ~mine};

@@ -27,7 +27,7 @@ constexpr int connect_timeout_ms = 5000;
 constexpr std::chrono::milliseconds longest_refusal{10000};
 constexpr std::chrono::milliseconds first_pause{5};
 constexpr std::chrono::milliseconds longest_pause{50};
-constexpr int most_told = 64;  ///< unanswered requests; a multiple of it fits into the socket buffers
+constexpr int max_told = 64;  ///< unanswered requests; a multiple of it fits into the socket buffers
 /// Limits for a peer that has not proved yet that it is the server.
 constexpr ChannelLimits stranger_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 64u << 20, .data_bytes = 1u << 20, .descriptors = 8};
@@ -144,7 +144,7 @@ Json Client::exchange(Json const& request, std::span<std::byte const> sent, std:
 }
 
 void Client::tell(Json request) {
-  bool const answered = ++told_ == most_told;
+  bool const answered = ++told_ == max_told;
   if (!answered) request["quiet"] = true;
   {
     std::lock_guard const held(shared_->mutex);

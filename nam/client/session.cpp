@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t piece_bytes = 1u << 20;
 constexpr std::uint64_t region_alignment = 64;
-constexpr std::size_t most_regions = 65536;
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;  ///< the sum of two such numbers fits
+constexpr std::size_t max_regions = 65536;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;  ///< the sum of two such numbers fits
 
 [[noreturn]] void refuse_window() {
   throw Error(ErrorCode::malformed, "the memory server sent an inconsistent description of a window");
@@ -27,10 +27,10 @@ void add_regions(Json const& answer, WindowInfo* window) {
   auto const sizes = field<std::vector<std::uint64_t>>(answer, "sizes");
   auto const units = field<std::vector<std::uint64_t>>(answer, "units");
   std::uint64_t end = field<std::uint64_t>(answer, "offset");
-  if (sizes.size() != units.size() || sizes.size() > most_regions || end > most_bytes) refuse_window();
+  if (sizes.size() != units.size() || sizes.size() > max_regions || end > max_bytes) refuse_window();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     end = (end + region_alignment - 1) / region_alignment * region_alignment;
-    if (units[i] == 0 || sizes[i] > most_bytes || end > most_bytes - sizes[i]) refuse_window();
+    if (units[i] == 0 || sizes[i] > max_bytes || end > max_bytes - sizes[i]) refuse_window();
     window->regions.push_back({end, sizes[i], units[i]});
     end += sizes[i];
   }
@@ -52,7 +52,7 @@ WindowInfo window_from(Json const& answer) {
   window.slot = field<SharedControl::Slot>(answer, "slot");
   window.generation = field<std::uint64_t>(answer, "generation");
   window.exposure = field_or<std::uint64_t>(answer, "exposure", 0);
-  if (window.other_parts.size() >= most_parts || window.stripe_bytes % stripe_granularity != 0)
+  if (window.other_parts.size() >= max_parts || window.stripe_bytes % stripe_granularity != 0)
     refuse_window();
   add_regions(answer, &window);
   return window;

@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds look_interval{100};
 constexpr int pause_for_look = 10;  ///< times its duration
 /// UCX accepts connections until there are none, and takes no message meanwhile.
-constexpr int most_in_turn = 16;
+constexpr int max_in_turn = 16;
 
 struct Peer {
   HostAddress host{};
@@ -62,11 +62,11 @@ class Accepted {
  public:
   void bound(std::size_t most) noexcept {
     std::lock_guard const held(lock_);
-    most_ = most;
+    limit_ = most;
   }
   bool is_bounded() noexcept {
     std::lock_guard const held(lock_);
-    return most_ != 0;
+    return limit_ != 0;
   }
   void admit(std::vector<HostAddress> const& hosts) {
     std::lock_guard const held(lock_);
@@ -82,7 +82,7 @@ class Accepted {
   /// Returns false where UCX should do other work. It calls again at once.
   bool take_turn() noexcept {
     std::lock_guard const held(lock_);
-    if (most_ == 0 || taken_in_turn_++ < most_in_turn) return true;
+    if (limit_ == 0 || taken_in_turn_++ < max_in_turn) return true;
     taken_in_turn_ = 0;
     return false;
   }
@@ -93,7 +93,7 @@ class Accepted {
   /// Returns false if the connection is a stranger's, or exceeds a bound.
   bool add(int socket) noexcept {
     std::lock_guard const held(lock_);
-    if (most_ == 0) return true;
+    if (limit_ == 0) return true;
     std::optional<Peer> const peer = peer_of(socket);
     if (!peer || !sessions_.contains(peer->host)) {
       ++refused_.of_strangers;
@@ -146,7 +146,7 @@ class Accepted {
   bool has_room(Peer const& peer) const noexcept {
     auto const of_host = open_of_.find(network_of(peer.host));
     std::size_t const count = of_host != open_of_.end() ? of_host->second : 0;
-    return open_.size() < most_ && count < std::max<std::size_t>(most_ / 2, 1);
+    return open_.size() < limit_ && count < std::max<std::size_t>(limit_ / 2, 1);
   }
   bool has_closed(Connection const& connection) noexcept {
     if (peer_of(connection.socket) == connection.peer) return false;
@@ -163,7 +163,7 @@ class Accepted {
   }
 
   std::mutex lock_;
-  std::size_t most_ = 0;  ///< 0: no bound
+  std::size_t limit_ = 0;  ///< 0: no bound
   std::vector<Connection> open_;
   std::map<HostAddress, std::size_t> open_of_;  ///< number of them, by the peer's network
   Clock::time_point next_look_;

@@ -12,8 +12,8 @@ namespace {
 
 /// Gives up soon: the holder of the stripes may be stopped, and this process has other sessions to serve.
 bool acquire_soon(engine::StripeHold& hold) noexcept {
-  constexpr int most_attempts = 64;
-  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+  constexpr int max_attempts = 64;
+  for (int attempt = 0; attempt < max_attempts; ++attempt) {
     if (hold.acquire()) return true;
     engine::cpu_relax();
   }

@@ -10,7 +10,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr std::size_t most_described = 8;  ///< processes in an answer: as many descriptors as a client takes
+constexpr std::size_t max_described = 8;  ///< processes in an answer: as many descriptors as a client takes
 
 bool has_ended(FileDescriptor const& process) {
   pollfd entry{process.get(), POLLIN, 0};
@@ -56,7 +56,7 @@ void DataProcess::processes(SessionId id, Json const& request) {
   for (SessionId const each : users) {
     Session const& user = sessions_.at(each);
     bool const counts = user.has_mapped && !(user.process && has_ended(user.process));
-    if (!counts || !known.insert(user.pid).second || described.size() == most_described) continue;
+    if (!counts || !known.insert(user.pid).second || described.size() == max_described) continue;
     described.push_back({{"pid", static_cast<unsigned>(user.pid)}, {"uid", user.identity.uid}});
     if (user.process && session.is_local)
       descriptors.emplace_back(::fcntl(user.process.get(), F_DUPFD_CLOEXEC, 0));

@@ -147,8 +147,8 @@ void DataProcess::check_quotas(Window const& window) const {
 /// Whether these parts exist is not checked here.
 std::vector<std::string> DataProcess::other_parts_of(Json const& request) {
   auto parts = field_or<std::vector<std::string>>(request, "other_parts", {});
-  if (parts.size() >= most_parts)
-    throw Error(ErrorCode::bad_request, "a window has at most " + std::to_string(most_parts) + " parts");
+  if (parts.size() >= max_parts)
+    throw Error(ErrorCode::bad_request, "a window has at most " + std::to_string(max_parts) + " parts");
   for (std::string const& part : parts) {
     if (parse_locator(part).window.empty())
       throw Error(ErrorCode::bad_request, "'" + part + "' does not name a window");

@@ -12,9 +12,9 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr std::uint64_t most_message_bytes = 128u << 20;  ///< of all sessions, at a time
+constexpr std::uint64_t max_message_bytes = 128u << 20;  ///< of all sessions, at a time
 /// The system searches all locks of a grant for each request: a fraction of a millisecond.
-constexpr std::uint64_t most_locks = 16384;
+constexpr std::uint64_t max_locks = 16384;
 constexpr std::uint64_t largest_other_file = 64u << 20;
 constexpr std::chrono::milliseconds reservation_pause{1};
 
@@ -29,8 +29,8 @@ void DataProcess::set_up(Message& message) {
   session_shares_ = {"sessions", quotas_.sessions};
   // Half of them: the engine needs some for its own connections.
   descriptor_shares_ = {"descriptors", raise_descriptor_limit() / 2};
-  lock_shares_ = {"locks", most_locks};
-  message_shares_ = {"bytes of messages", most_message_bytes};
+  lock_shares_ = {"locks", max_locks};
+  message_shares_ = {"bytes of messages", max_message_bytes};
   kind_ = parse_storage(field<std::string>(head, "storage"));
   lease_ = std::chrono::seconds(field<std::uint32_t>(head, "lease"));
   temporary_ = field<bool>(head, "temporary");

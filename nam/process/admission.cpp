@@ -13,7 +13,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr rlim_t most_descriptors = 65536;
+constexpr rlim_t max_descriptors = 65536;
 
 /// Returns how many of `limit` places all peers of a standing may have: the rest is for higher standings.
 std::size_t room_for(Standing standing, std::size_t limit) {
@@ -26,7 +26,7 @@ std::size_t room_for(Standing standing, std::size_t limit) {
 }
 
 /// Returns how many places all owners together may have: a user becomes one by a grant to himself.
-std::size_t most_of_owners(std::size_t limit) { return std::max<std::size_t>(limit - limit / 4, 1); }
+std::size_t owner_limit(std::size_t limit) { return std::max<std::size_t>(limit - limit / 4, 1); }
 
 /// Returns how many places unauthenticated connections keep where users have all others: a user on another
 /// host is one of them first.
@@ -123,7 +123,7 @@ void Admission::remove(Applicant const& holder) noexcept {
 
 bool Admission::is_full(Standing standing) const noexcept {
   if (all_ >= room_for(standing, limit_)) return true;
-  if (standing == Standing::owner) return owners_.count() >= most_of_owners(limit_);
+  if (standing == Standing::owner) return owners_.count() >= owner_limit(limit_);
   return standing == Standing::unauthenticated &&
          unauthenticated_.count() >= std::max<std::size_t>(limit_ / 2, 1);
 }
@@ -139,7 +139,7 @@ std::optional<std::uint64_t> Admission::dispensable_user(std::size_t connections
 
 /// Returns the connection that gives its place to one of a peer that has `connections`.
 std::optional<std::uint64_t> Admission::dispensable(Standing standing, std::size_t connections) const {
-  if (standing == Standing::owner && owners_.count() >= most_of_owners(limit_)) {
+  if (standing == Standing::owner && owners_.count() >= owner_limit(limit_)) {
     auto const most = owners_.most();
     return most && most->connections > connections + 1 ? std::optional(most->oldest) : std::nullopt;
   }
@@ -189,12 +189,12 @@ std::string host_of_peer(engine::FileDescriptor const& socket) {
 std::size_t raise_descriptor_limit() noexcept {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  rlim_t const wanted = std::min(limit.rlim_max, most_descriptors);
+  rlim_t const wanted = std::min(limit.rlim_max, max_descriptors);
   if (limit.rlim_cur < wanted) {
     rlimit const raised{wanted, limit.rlim_max};
     if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit.rlim_cur = wanted;
   }
-  return static_cast<std::size_t>(std::min(limit.rlim_cur, most_descriptors));
+  return static_cast<std::size_t>(std::min(limit.rlim_cur, max_descriptors));
 }
 
 }  // namespace mpixrma::nam

@@ -59,7 +59,7 @@ class Budgets {
     Clock::time_point filled;
     std::uint64_t refused = 0;
   };
-  static constexpr std::size_t most_sources = 1024;
+  static constexpr std::size_t max_sources = 1024;
 
   double left_at(Budget const& budget, Clock::time_point now) const {
     double const seconds = std::chrono::duration<double>(now - budget.filled).count();
@@ -72,13 +72,13 @@ class Budgets {
 
   Budget& budget_of(std::string const& source, Clock::time_point now) {
     bool const is_due = now - swept_ >= std::chrono::seconds(1);
-    if (is_due && budgets_.size() >= most_sources && !budgets_.contains(source)) {
+    if (is_due && budgets_.size() >= max_sources && !budgets_.contains(source)) {
       swept_ = now;
       std::erase_if(budgets_, [&](auto const& entry) {
         return entry.second.refused == 0 && left_at(entry.second, now) >= at_once_;
       });
     }
-    bool const has_room = budgets_.size() < most_sources || budgets_.contains(source);
+    bool const has_room = budgets_.size() < max_sources || budgets_.contains(source);
     return budgets_.try_emplace(has_room ? source : others, Budget{at_once_, now}).first->second;
   }
 

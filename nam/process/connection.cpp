@@ -143,7 +143,7 @@ void Connection::close_when_sent() {
 }
 
 bool Connection::takes() const noexcept {
-  bool const has_room = channel_.output_bytes() <= most_output_ && (most_output_ != 0 || !has_output());
+  bool const has_room = channel_.output_bytes() <= max_output_ && (max_output_ != 0 || !has_output());
   return has_room && !paused_ && !closing_;
 }
 

@@ -31,10 +31,10 @@ class Connection {
   void pause() noexcept { paused_ = true; }
   void resume();
   bool is_paused() const noexcept { return paused_; }
-  /// From now on messages are taken in as long as no more than `most_output` bytes wait to be sent. For a
+  /// From now on messages are taken in as long as no more than `max_output` bytes wait to be sent. For a
   /// link on which both sides send unasked: if each stopped reading while it has output, both could wait for
   /// ever (docs/decisions/0019).
-  void read_while_sending(std::size_t most_output) noexcept { most_output_ = most_output; }
+  void read_while_sending(std::size_t max_output) noexcept { max_output_ = max_output; }
   std::size_t output_bytes() const noexcept { return channel_.output_bytes(); }
   void set_limits(ChannelLimits const& limits) noexcept { channel_.set_limits(limits); }
   void set_account(KeptBytes::Account account) { channel_.set_account(std::move(account)); }
@@ -76,7 +76,7 @@ class Connection {
   bool closing_ = false;
   bool quiet_ = false;
   bool is_starved_ = false;      ///< as reported in the log
-  std::size_t most_output_ = 0;  ///< with which messages are taken in
+  std::size_t max_output_ = 0;   ///< with which messages are taken in
   std::string user_;             ///< whose turn it waits for; empty: does not wait
   bool awaits_turn_ = false;     ///< the descriptor is not watched meanwhile
   bool has_ended_ = false;       ///< the peer has closed; messages that came before are served

@@ -24,8 +24,8 @@ namespace {
 }
 
 constexpr std::chrono::milliseconds first_suspension{10};
-constexpr unsigned most_doublings = 10;
-constexpr std::size_t most_turns = 64;  ///< between two looks at descriptors
+constexpr unsigned max_doublings = 10;
+constexpr std::size_t max_turns = 64;  ///< between two looks at descriptors
 
 /// Whether `action` returns normally: an exception of one event must not end the process, which serves all
 /// others.
@@ -98,7 +98,7 @@ void EventLoop::resume_suspended() {
     if (!watched.suspended || watched.resume_at > now) continue;
     epoll_event event = event_of(fd, watched.events);
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-      watched.resume_at = now + first_suspension * (1u << most_doublings);
+      watched.resume_at = now + first_suspension * (1u << max_doublings);
       continue;
     }
     watched.suspended = false;
@@ -174,7 +174,7 @@ void EventLoop::run_tasks() {
 }
 
 void EventLoop::run_round() {
-  for (auto const& task : turns_.next_round(most_turns)) (void)returns(task);
+  for (auto const& task : turns_.next_round(max_turns)) (void)returns(task);
 }
 
 std::span<epoll_event const> EventLoop::wait(std::span<epoll_event> room) {
@@ -204,7 +204,7 @@ void EventLoop::dispatch(int fd, std::uint32_t events) {
   if (done) {
     found->second.failures = 0;
   } else {
-    unsigned const doublings = std::min(found->second.failures++, most_doublings);
+    unsigned const doublings = std::min(found->second.failures++, max_doublings);
     suspend(fd, found->second, first_suspension * (1u << doublings));
   }
 }

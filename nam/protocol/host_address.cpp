@@ -93,7 +93,7 @@ std::vector<std::string> own_host_addresses() {
   std::vector<std::string> found;
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return found;
-  for (ifaddrs const* each = all; each != nullptr && found.size() < most_host_addresses;
+  for (ifaddrs const* each = all; each != nullptr && found.size() < max_host_addresses;
        each = each->ifa_next) {
     if ((each->ifa_flags & IFF_UP) == 0 || each->ifa_addr == nullptr) continue;
     if (auto const host = host_address(*each->ifa_addr); host) found.push_back(to_text(*host));
@@ -110,7 +110,7 @@ std::vector<HostAddress> hosts_of_client(ConnectionEnds const& session,
       peer ? is_loopback(*peer) || peer == session.local : !session.local.has_value();
   std::set<HostAddress> hosts;
   if (peer) hosts.insert(*peer);
-  for (std::size_t i = 0; i < std::min(sent.size(), most_host_addresses); ++i) {
+  for (std::size_t i = 0; i < std::min(sent.size(), max_host_addresses); ++i) {
     std::optional<HostAddress> const host = host_address(sent[i]);
     if (host && (is_of_this_host || !is_loopback(*host))) hosts.insert(*host);
   }

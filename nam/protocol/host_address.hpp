@@ -34,7 +34,7 @@ struct ConnectionEnds {
 ConnectionEnds ends_of(int socket) noexcept;
 
 /// Most addresses of its host that a client sends, and that a server takes from it.
-inline constexpr std::size_t most_host_addresses = 256;
+inline constexpr std::size_t max_host_addresses = 256;
 
 /// Returns the addresses of this host's active interfaces as texts.
 std::vector<std::string> own_host_addresses();

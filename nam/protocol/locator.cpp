@@ -87,8 +87,8 @@ std::vector<Locator> parse_grants(std::string_view text) {
     if (!grants.emplace_back(parse_locator(one)).window.empty()) refuse(one);
     begin = end + 1;
   }
-  if (grants.size() > most_parts)
-    throw Error(ErrorCode::bad_request, "windows are spread over at most " + std::to_string(most_parts) +
+  if (grants.size() > max_parts)
+    throw Error(ErrorCode::bad_request, "windows are spread over at most " + std::to_string(max_parts) +
                                             " grants, not " + std::to_string(grants.size()));
   return grants;
 }

@@ -43,7 +43,7 @@ bool is_locator(std::string_view text) noexcept;
 /// Throws Error(bad_request).
 Locator parse_locator(std::string_view text);
 /// Maximum number of parts that a window is spread over.
-inline constexpr std::size_t most_parts = 64;
+inline constexpr std::size_t max_parts = 64;
 /// Stripe sizes are multiples of this, so that no aligned element crosses a stripe boundary.
 inline constexpr std::uint64_t stripe_granularity = 4096;
 /// Parses locators of grants, separated by commas. Throws Error(bad_request).

@@ -31,7 +31,7 @@ void check_runs(std::span<Segment const> runs, std::uint64_t region_bytes) {
     if (run.offset < 0 || static_cast<std::uint64_t>(run.offset) > region_bytes ||
         run.length > region_bytes - static_cast<std::uint64_t>(run.offset))
       throw Error(ErrorCode::bad_request, "the region has " + std::to_string(region_bytes) + " bytes");
-    if (run.length == 0 || run.length > most_operation_bytes - bytes) refuse("empty run, or too many bytes");
+    if (run.length == 0 || run.length > max_operation_bytes - bytes) refuse("empty run, or too many bytes");
     bytes += run.length;
   }
 }
@@ -75,7 +75,7 @@ OperationRequest unpack_operation(Json const& head, std::span<std::byte const> d
   OperationRequest request;
   request.kind = kind_from(field<std::string>(head, "kind"));
   auto const runs = field<std::uint64_t>(head, "runs");
-  if (runs == 0 || runs > most_operation_runs || data.size() / sizeof(Segment) < runs)
+  if (runs == 0 || runs > max_operation_runs || data.size() / sizeof(Segment) < runs)
     refuse("the runs exceed the message");
   request.runs = {reinterpret_cast<Segment const*>(data.data()), static_cast<std::size_t>(runs)};
   check_runs(request.runs, region_bytes);

@@ -18,8 +18,8 @@
 namespace mpixrma::nam {
 
 /// Limits of one request, which fits into one message of a session.
-inline constexpr std::size_t most_operation_bytes = 256u << 10;  ///< bytes of the target
-inline constexpr std::size_t most_operation_runs = 16384;
+inline constexpr std::size_t max_operation_bytes = 256u << 10;  ///< bytes of the target
+inline constexpr std::size_t max_operation_runs = 16384;
 
 struct OperationRequest {
   enum class Kind : std::uint8_t { put, get, update };

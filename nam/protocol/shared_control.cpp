@@ -14,7 +14,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::uint64_t header_mark = 0x326c72746e6f636e;
-constexpr std::uint64_t most_slots = std::uint64_t{1} << 32;
+constexpr std::uint64_t max_slots = std::uint64_t{1} << 32;
 
 /// Hash that identifies a window in its slot.
 std::uint64_t key_of(std::string const& window) {
@@ -28,7 +28,7 @@ std::uint64_t key_of(std::string const& window) {
 SharedControl SharedControl::make(std::uint64_t windows) {
   FileDescriptor made;
   if (engine::failed(
-          engine::create_shared("mpix-nam-control", bytes_for(std::min(windows, most_slots)), &made)))
+          engine::create_shared("mpix-nam-control", bytes_for(std::min(windows, max_slots)), &made)))
     throw Error(ErrorCode::no_space, "out of memory for the windows of the grant");
   return take_over(std::move(made));
 }
@@ -48,7 +48,7 @@ SharedControl::SharedControl(FileDescriptor descriptor, bool believes_header)
   auto const bytes = static_cast<std::uint64_t>(status.st_size);
   if (is_there && bytes >= sizeof(Header)) mapping_ = engine::Mapping::of(descriptor_, bytes);
   if (!mapping_) throw Error(ErrorCode::unavailable, "the control memory of the grant cannot be mapped");
-  slots_ = std::min((bytes - sizeof(Header)) / sizeof(Entry), most_slots);
+  slots_ = std::min((bytes - sizeof(Header)) / sizeof(Entry), max_slots);
   if (!believes_header) {
     header().mark = header_mark;
     header().slots = slots_;

@@ -21,7 +21,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr double lines_a_second = 20;
-constexpr double most_lines = 100;  ///< at once
+constexpr double max_lines = 100;  ///< at once
 constexpr std::size_t longest_field = 300;
 
 std::string time_now() {
@@ -67,7 +67,7 @@ std::string describe_peer(engine::FileDescriptor const& socket) {
 }
 
 AuditLog::AuditLog(std::string file)
-    : file_(std::move(file)), users_(lines_a_second, most_lines), hosts_(lines_a_second, most_lines) {
+    : file_(std::move(file)), users_(lines_a_second, max_lines), hosts_(lines_a_second, max_lines) {
   reopen();
   if (!file_.empty() && !opened_)
     throw Error(ErrorCode::bad_request,

@@ -21,8 +21,8 @@ constexpr std::chrono::milliseconds shortage_pause{100};
 constexpr std::chrono::milliseconds refusal_period{10};
 /// Connections that are taken before others have their turn. Few if others wait: a host that connects fast
 /// would delay the answers to its own connections until they end.
-constexpr int most_taken = 16;
-constexpr int most_taken_before_turns = 2;
+constexpr int max_taken = 16;
+constexpr int max_taken_before_turns = 2;
 constexpr std::chrono::seconds longest_unauthenticated{2};
 /// A host that is silent for longer may have died, and its user needs the place.
 constexpr std::chrono::seconds longest_silence{60};
@@ -50,7 +50,7 @@ std::map<std::string, ControlServer::Handler> const ControlServer::handlers{
     {"chmod", &ControlServer::chmod},         {"dry_run", &ControlServer::dry_run}};
 
 void ControlServer::take_connections(FileDescriptor const& listener) {
-  int const most = loop_.has_turns() ? most_taken_before_turns : most_taken;
+  int const most = loop_.has_turns() ? max_taken_before_turns : max_taken;
   for (int taken = 0; taken < most; ++taken) {
     FileDescriptor socket = accept_from(listener);
     if (socket) {
@@ -154,7 +154,7 @@ void ControlServer::end_unauthenticated() {
 }
 
 /// Sockets of clients may take three quarters of the descriptors: grants and the catalog need the others.
-std::size_t ControlServer::most_connections() const {
+std::size_t ControlServer::max_connections() const {
   return std::min<std::size_t>(options_.max_connections, descriptor_limit_ - descriptor_limit_ / 4);
 }
 

@@ -27,7 +27,7 @@ constexpr std::chrono::seconds longest_wait_for_directory{3};
 constexpr std::chrono::milliseconds least_stay{1000};
 constexpr int longest_end = 5;  ///< seconds
 constexpr std::size_t least_lingering = 256;
-constexpr std::uint64_t most_kept_answers = 64u << 20;
+constexpr std::uint64_t max_kept_answers = 64u << 20;
 
 void make_private(std::filesystem::path const& directory) {
   std::error_code error;
@@ -73,9 +73,9 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       audit_(options_.audit_log),
       descriptor_limit_(raise_descriptor_limit()),
       admission_(
-          most_connections(), [this](ClientId id) { give_way(id); }, least_stay),
+          max_connections(), [this](ClientId id) { give_way(id); }, least_stay),
       secrets_(options_.directory / "secrets"),
-      kept_answers_("bytes of messages", most_kept_answers) {
+      kept_answers_("bytes of messages", max_kept_answers) {
   log(Severity::info, "the limit of open descriptors is " + std::to_string(descriptor_limit_) +
                           ", that of connections " + std::to_string(admission_.limit()));
   (void)reserve_.take();
@@ -187,7 +187,7 @@ void ControlServer::reread_options() {
     options_.max_connections = fresh->max_connections;
     options_.expiry_grace = fresh->expiry_grace;
     options_.max_user_grants = fresh->max_user_grants;
-    admission_.set_limit(most_connections());
+    admission_.set_limit(max_connections());
     secrets_.refresh();
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
@@ -219,10 +219,10 @@ void ControlServer::drop_ended() {
   });
   // Their descriptors are kept in order to know which memory their clients use; if there are many, not for
   // all.
-  auto const most_lingering = static_cast<std::ptrdiff_t>(std::max(least_lingering, descriptor_limit_ / 16));
+  auto const max_lingering = static_cast<std::ptrdiff_t>(std::max(least_lingering, descriptor_limit_ / 16));
   auto lingering =
       std::count_if(ending_.begin(), ending_.end(), [](auto const& link) { return link->has_ended(); });
-  std::erase_if(ending_, [&](auto const& link) { return link->has_ended() && lingering-- > most_lingering; });
+  std::erase_if(ending_, [&](auto const& link) { return link->has_ended() && lingering-- > max_lingering; });
   if (is_ending_ && ending_.empty()) loop_.stop();
 }
 

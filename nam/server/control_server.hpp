@@ -71,7 +71,7 @@ class ControlServer {
   void give_way(ClientId id);
   void give_way_in_queue(ClientId id);
   void end_unauthenticated();
-  std::size_t most_connections() const;
+  std::size_t max_connections() const;
   void on_request(ClientId id, Message& message);
   Json answer_to(ClientId id, std::string const& op, Json const& request);
   /// An answer about an object that is absent, or hidden from the user.

@@ -24,7 +24,7 @@ constexpr std::uint64_t largest_release = 1u << 30;  ///< at a call: other users
 constexpr std::chrono::seconds longest_ordered_end{3};
 /// Bytes to be sent above which the link takes in no request that has an answer, and no request of clients
 /// that can be rejected. The process always reads (docs/decisions/0019).
-constexpr std::size_t most_output = 1u << 20;
+constexpr std::size_t max_output = 1u << 20;
 constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
 
 FileDescriptor copy_of(FileDescriptor const& descriptor) {
@@ -70,7 +70,7 @@ void DataLink::attach(FileDescriptor socket) {
   connection_ = std::make_unique<Connection>(
       loop_, Channel(std::move(socket), limits), [this](Message& message) { on_message(message); },
       [this] { loop_.later([this] { on_close(); }); });
-  connection_->read_while_sending(most_output);
+  connection_->read_while_sending(max_output);
 }
 
 /// Connects to the data process of an earlier control process, which then reports that it is ready.
@@ -298,7 +298,7 @@ void DataLink::pass_sessions() {
   }
 }
 
-bool DataLink::is_behind() const noexcept { return connection_ && connection_->output_bytes() > most_output; }
+bool DataLink::is_behind() const noexcept { return connection_ && connection_->output_bytes() > max_output; }
 
 void DataLink::remove_window(std::string const& id) {
   if (connection_) connection_->post({{"op", "remove"}, {"window", id}});

@@ -14,8 +14,8 @@ constexpr std::size_t names_in_query = 4;
 constexpr std::chrono::milliseconds longest_step{2};
 constexpr std::chrono::milliseconds search_pause{1};
 /// Users who do not own a grant leave room for its owner's names.
-constexpr std::uint64_t most_foreign_names = 64;           ///< of a user in a grant
-constexpr std::uint64_t most_foreign_names_in_all = 1024;  ///< of all of them in a grant
+constexpr std::uint64_t max_foreign_names = 64;           ///< of a user in a grant
+constexpr std::uint64_t max_foreign_names_in_all = 1024;  ///< of all of them in a grant
 
 }  // namespace
 
@@ -127,7 +127,7 @@ Json ControlServer::publish(ClientId id, Json const& request) {
   uid_t const owner = grants_.at(found->grant).grant.owner;
   if (key.owner != owner) {
     auto const there = catalog_.count_foreign_names(found->grant, owner, key.owner);
-    if (there.of_user >= most_foreign_names || there.of_all >= most_foreign_names_in_all)
+    if (there.of_user >= max_foreign_names || there.of_all >= max_foreign_names_in_all)
       throw Error(ErrorCode::quota,
                   "users who do not own the grant have published as many names in it as they may");
   }

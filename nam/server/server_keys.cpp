@@ -17,8 +17,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr std::size_t most_keys = 16;
-constexpr std::size_t most_bytes = 4096;
+constexpr std::size_t max_keys = 16;
+constexpr std::size_t max_bytes = 4096;
 
 [[noreturn]] void fail(std::filesystem::path const& file, std::string const& why) {
   throw Error(ErrorCode::internal, "the server's key in " + file.string() + ": " + why);
@@ -51,7 +51,7 @@ void ServerKeys::read() {
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || status.st_uid != ::geteuid())
     throw Error(ErrorCode::denied, "the server's key in " + file_.string() +
                                        " must belong to the server's user and have mode 0600");
-  std::string text(most_bytes, '\0');
+  std::string text(max_bytes, '\0');
   ssize_t const got = ::read(opened.get(), text.data(), text.size());
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   std::istringstream lines(text);
@@ -102,7 +102,7 @@ void ServerKeys::rotate(std::int64_t until) {
   std::vector<Key> keys = keys_;
   keys.front().until = until;
   keys.insert(keys.begin(), {KeyPair::make(), 0});
-  if (keys.size() > most_keys) keys.resize(most_keys);
+  if (keys.size() > max_keys) keys.resize(max_keys);
   write(keys, Target::replaced);
   keys_ = std::move(keys);
 }

@@ -12,9 +12,9 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr std::size_t most_in_flight = 64;
-constexpr std::size_t most_waiting = 2048;
-constexpr std::ptrdiff_t most_waiting_guest = 64;  ///< of a user who does not own the grant
+constexpr std::size_t max_in_flight = 64;
+constexpr std::size_t max_waiting = 2048;
+constexpr std::ptrdiff_t max_waiting_guest = 64;  ///< of a user who does not own the grant
 
 constexpr short hang_up = POLLRDHUP | POLLHUP | POLLERR;
 
@@ -34,13 +34,13 @@ void refuse(SessionQueue::Entry entry, Error const& error) {
 }  // namespace
 
 bool SessionQueue::has_room_for(Json const& session) const {
-  if (waiting_.size() >= most_waiting) return false;
+  if (waiting_.size() >= max_waiting) return false;
   auto const user_of = [](Json const& each) { return field<uid_t>(each, "uid"); };
   uid_t const user = user_of(session);
   if (user == owner_ || field<bool>(session, "admin")) return true;
   auto const of_user = std::count_if(waiting_.begin(), waiting_.end(),
                                      [&](Entry const& each) { return user_of(each.session) == user; });
-  return of_user < most_waiting_guest && waiting_.size() < most_waiting / 2;
+  return of_user < max_waiting_guest && waiting_.size() < max_waiting / 2;
 }
 
 void SessionQueue::add(Entry entry) {
@@ -54,7 +54,7 @@ void SessionQueue::add(Entry entry) {
 
 std::optional<std::pair<FileDescriptor, Json>> SessionQueue::next() {
   InterruptedWait const interrupted;
-  while (!waiting_.empty() && in_flight_.size() < most_in_flight) {
+  while (!waiting_.empty() && in_flight_.size() < max_in_flight) {
     Entry entry = std::move(waiting_.front());
     waiting_.pop_front();
     if (has_hung_up(entry.socket)) continue;

@@ -17,7 +17,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr int most_links = 40;
+constexpr int max_links = 40;
 
 [[noreturn]] void refuse(std::filesystem::path const& path, std::string const& reason) {
   throw Error(ErrorCode::bad_request, "cannot write " + path.string() + ": " + reason);
@@ -62,7 +62,7 @@ engine::FileDescriptor open_directory(std::filesystem::path const& directory,
       at = std::move(next);
       continue;
     }
-    if (++links > most_links) refuse(path, std::strerror(ELOOP));
+    if (++links > max_links) refuse(path, std::strerror(ELOOP));
     std::filesystem::path const target = target_of(next, status, path);
     prepend(target, &steps);
     if (target.is_absolute()) at = beginning_of(target);

@@ -17,7 +17,7 @@ namespace {
 using namespace mpixrma::nam;
 
 constexpr ChannelLimits limits{.head_bytes = 16384, .data_bytes = 4096, .descriptors = 0};
-constexpr std::size_t most_input = 32768;  // bytes that a socket buffers
+constexpr std::size_t max_input = 32768;  // bytes that a socket buffers
 
 /// Whether `read` accepts the input; it may throw only this library's errors.
 template <typename Read>
@@ -61,7 +61,7 @@ void interpret_operation(Message const& message) {
 }  // namespace
 
 bool messages(Input input) {
-  if (input.size() > most_input) return false;
+  if (input.size() > max_input) return false;
   int ends[2] = {-1, -1};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "no socket");
   Channel channel(FileDescriptor(ends[0]), limits);
@@ -97,7 +97,7 @@ bool names(Input input) {
   });
   return is_taken([&] {
            std::vector<Locator> const grants = parse_grants(text);
-           require(!grants.empty() && grants.size() <= most_parts, "too many grants");
+           require(!grants.empty() && grants.size() <= max_parts, "too many grants");
            for (Locator const& grant : grants)
              require(parse_locator(format(grant)) == grant, "another grant");
          }) ||

@@ -44,7 +44,7 @@ bool operation(Input input) {
               "a run outside of the region");
       bytes += run.length;
     }
-    require(bytes == request.bytes() && bytes != 0 && bytes <= most_operation_bytes, "too many bytes");
+    require(bytes == request.bytes() && bytes != 0 && bytes <= max_operation_bytes, "too many bytes");
     require(request.operand.size() == (request.operands() > 0 ? bytes : 0) &&
                 request.operand2.size() == (request.operands() > 1 ? bytes : 0),
             "operands of another size");

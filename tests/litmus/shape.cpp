@@ -112,7 +112,7 @@ void run_round(std::vector<Step> const& steps, Port& port, bool word_per_round, 
 
 Value const* numbers() {
   static std::vector<Value> const values = [] {
-    std::vector<Value> made(most_rounds + 2);
+    std::vector<Value> made(max_rounds + 2);
     std::iota(made.begin(), made.end(), 0);
     return made;
   }();
@@ -163,9 +163,9 @@ bool Shape::uses(Variable variable) const {
 
 void run(Shape const& shape, int role, Port& port, Length length, Log* log) {
   std::vector<Step> const& steps = shape.roles[static_cast<std::size_t>(role)];
-  for (auto& values : log->values) values.assign(most_rounds, 0);
+  for (auto& values : log->values) values.assign(max_rounds, 0);
   bool const timed = length.exact_rounds == 0;
-  std::uint64_t const permitted = shape.word_per_round ? words_per_sweep : most_rounds;
+  std::uint64_t const permitted = shape.word_per_round ? words_per_sweep : max_rounds;
   std::uint64_t const most = timed ? permitted : std::min(permitted, length.exact_rounds);
   constexpr std::uint64_t rounds_between_looks = 64;
   auto const end = std::chrono::steady_clock::now() + std::chrono::microseconds(length.microseconds);

@@ -55,7 +55,7 @@ struct Shape {
   bool uses(Variable variable) const;
 };
 
-inline constexpr std::uint64_t most_rounds = 1 << 17;
+inline constexpr std::uint64_t max_rounds = 1 << 17;
 inline constexpr std::uint64_t words_per_sweep = 1 << 11;
 
 /// numbers()[i] is i: the constant origin of the put of round i.

@@ -29,8 +29,8 @@ constexpr int patience_ms = 5000;
 /// Calls `take` until it has failed a few times in sequence.
 template <typename Take>
 void take_all(Take take) {
-  constexpr int most_failures = 3;
-  for (int failures = 0; failures < most_failures;) {
+  constexpr int max_failures = 3;
+  for (int failures = 0; failures < max_failures;) {
     try {
       take();
       failures = 0;

@@ -59,7 +59,7 @@ TEST(HostAddress, ServerTakesABoundedNumberOfAddresses) {
   std::vector<std::string> sent;
   for (int i = 0; i < 1000; ++i)
     sent.push_back("10.1." + std::to_string(i / 256) + "." + std::to_string(i % 256));
-  EXPECT_EQ(admitted({}, sent).size(), most_host_addresses);
+  EXPECT_EQ(admitted({}, sent).size(), max_host_addresses);
 }
 
 TEST(HostAddress, OwnAddressesIncludeLoopback) {

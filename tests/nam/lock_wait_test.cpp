@@ -67,10 +67,10 @@ struct World {
 
   /// Runs until all processes have ended. Returns false if that takes too many steps.
   bool run(Random& random) {
-    constexpr int most_steps = 200000;
+    constexpr int max_steps = 200000;
     NamLockWait::Clock::time_point now{};
     passes.assign(processes.size(), std::vector<int>(processes.size()));
-    for (int step = 0; step < most_steps; ++step) {
+    for (int step = 0; step < max_steps; ++step) {
       now += std::chrono::milliseconds(1);
       if (std::ranges::all_of(processes, [](auto const& process) { return process->has_ended(); }))
         return true;

@@ -44,8 +44,8 @@ TEST(LocatorTest, several_grants_have_commas_between) {
   EXPECT_EQ(parse_grants(format(one)), std::vector{one});
   EXPECT_EQ(parse_grants(format(one) + "," + format(two) + "," + format(one)), (std::vector{one, two, one}));
   std::string all = format(one);
-  for (std::size_t i = 1; i < most_parts; ++i) all.append(",").append(format(two));
-  EXPECT_EQ(parse_grants(all).size(), most_parts);
+  for (std::size_t i = 1; i < max_parts; ++i) all.append(",").append(format(two));
+  EXPECT_EQ(parse_grants(all).size(), max_parts);
   std::string const window = format(Locator{"0a", "0c", one.address});
   for (std::string const& wrong :
        {std::string(), format(one) + ",", "," + format(one), format(one) + ",nonsense",

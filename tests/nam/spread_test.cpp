@@ -156,7 +156,7 @@ TEST_F(SpreadServers, parts_that_are_not_those_of_one_window_are_refused) {
   EXPECT_EQ(find_parts(allocate({one})).size(), 2u);
   EXPECT_EQ(refusal([&] { allocate({"nonsense"}); }), ErrorCode::bad_request);
   EXPECT_EQ(refusal([&] { allocate({format(grants[1])}); }), ErrorCode::bad_request);
-  EXPECT_EQ(refusal([&] { allocate(std::vector<std::string>(most_parts, one)); }), ErrorCode::bad_request);
+  EXPECT_EQ(refusal([&] { allocate(std::vector<std::string>(max_parts, one)); }), ErrorCode::bad_request);
 }
 
 TEST_F(SpreadServers, parts_that_are_not_kept_end_with_who_has_made_them) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int batch_operations = 32;
 constexpr std::size_t arena_bytes = 1u << 20;
-constexpr std::size_t most_per_operation = 3 * 49152;
+constexpr std::size_t max_per_operation = 3 * 49152;
 constexpr int max_reports = 10;
 
 }  // namespace
@@ -57,7 +57,7 @@ void Origin::run_batch() {
   std::fill(next_place_.begin(), next_place_.end(), below(Region::zone_bytes / 2));
   // Mostly one target, so that operations conflict.
   int const home = static_cast<int>(below(static_cast<unsigned>(job_.size)));
-  for (int i = 0; i < batch_operations && arena_.has(most_per_operation); ++i) {
+  for (int i = 0; i < batch_operations && arena_.has(max_per_operation); ++i) {
     int const rank = chance(80) ? home : static_cast<int>(below(static_cast<unsigned>(job_.size)));
     issue(rank, static_cast<int>(below(Places::kinds)));
     if (discipline_ == Discipline::fenced)

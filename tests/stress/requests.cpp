@@ -126,10 +126,10 @@ bool Requests::finish_own() {
 void Requests::finish() {
   finish_native();
   bool const waited = finish_own();
-  constexpr std::size_t most_spare = 8;
+  constexpr std::size_t max_spare = 8;
   for (std::size_t i = 0; i < native_.size(); ++i) {
     if (native_[i] == MPI_REQUEST_NULL) continue;
-    if (native_again_[i] && spare_native_.size() < most_spare) {
+    if (native_again_[i] && spare_native_.size() < max_spare) {
       spare_native_.push_back(native_[i]);
     } else {
       require_(MPI_Request_free(&native_[i]), "MPI_Request_free");
@@ -137,7 +137,7 @@ void Requests::finish() {
   }
   for (std::size_t i = 0; i < own_.size(); ++i) {
     if (own_[i] == MPIX_RMA_REQUEST_NULL) continue;
-    if (waited && own_again_[i] && spare_own_.size() < most_spare) {
+    if (waited && own_again_[i] && spare_own_.size() < max_spare) {
       spare_own_.push_back(own_[i]);
     } else {
       require_(MPIX_Rma_request_free(&own_[i]), "MPIX_Rma_request_free");

@@ -12,9 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { page_bytes = 4096, most_pages = 4096 };
+enum { page_bytes = 4096, max_pages = 4096 };
 
-static _Atomic bool changed[most_pages];
+static _Atomic bool changed[max_pages];
 
 static bool is_storage_file(int descriptor) {
   char link[64];
@@ -29,7 +29,8 @@ static bool is_storage_file(int descriptor) {
 __attribute__((visibility("default"))) ssize_t pwrite(int descriptor, const void *from, size_t length, off_t offset) {
   const ssize_t written = syscall(SYS_pwrite64, descriptor, from, length, offset);
   if (written <= 0 || getenv("MPIX_TEST_DISK") == NULL || !is_storage_file(descriptor)) return written;
-  for (off_t page = offset / page_bytes; page <= (offset + written - 1) / page_bytes && page < most_pages; ++page)
+  for (off_t page = offset / page_bytes; page <= (offset + written - 1) / page_bytes && page < max_pages;
+       ++page)
     atomic_store(&changed[page], true);
   return written;
 }
@@ -47,7 +48,7 @@ __attribute__((visibility("default"))) int fdatasync(int descriptor) {
   snprintf(failing, sizeof failing, "%s.fails", name);
   const bool fails = access(failing, F_OK) == 0;
   const int disk = open(name, O_WRONLY | O_CLOEXEC);
-  for (off_t page = 0; page < most_pages; ++page)
+  for (off_t page = 0; page < max_pages; ++page)
     if (atomic_exchange(&changed[page], false) && !fails) put_on_disk(descriptor, disk, page);
   close(disk);
   if (fails) errno = EIO;

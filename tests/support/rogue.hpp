@@ -78,7 +78,7 @@ class Rogue {
   /// Sends copies of header and payload; waits while too many messages are in flight.
   void send(engine::wire::MessageClass kind, std::vector<std::byte> header, std::vector<std::byte> payload,
             unsigned flags) {
-    constexpr std::size_t most_pending = 256;
+    constexpr std::size_t max_pending = 256;
     Pending& pending = pending_.emplace_back(Pending{std::move(header), std::move(payload), nullptr});
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -88,7 +88,7 @@ class Rogue {
                         pending.payload.data(), pending.payload.size(), &param);
     do {
       progress();
-    } while (pending_.size() > most_pending);
+    } while (pending_.size() > max_pending);
   }
   /// Sends as much as leaves at once, and takes nothing that has arrived.
   void send_only(engine::wire::MessageClass kind, std::vector<std::byte> header) {

@@ -64,7 +64,7 @@ class Origin {
   void send(wire::RequestHeader const& header) { send({test::bytes_of(header), {}}); }
   /// Sends several requests in one message; each text is a header and its payload.
   void send_joined(std::vector<Text> const& texts) {
-    std::vector<std::byte> room(texts.size() * (wire::JoinedWriter<wire::RequestHeader>::most_overhead + 8));
+    std::vector<std::byte> room(texts.size() * (wire::JoinedWriter<wire::RequestHeader>::max_overhead + 8));
     wire::JoinedWriter<wire::RequestHeader> records(session_, room);
     for (Text const& text : texts) {
       wire::RequestHeader header;

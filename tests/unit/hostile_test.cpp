@@ -238,11 +238,11 @@ class Author {
     wire::CheckedRequest request{};
     auto const* const data = reinterpret_cast<std::byte const*>(aligned.data());
     if (wire::check(text.header, {data, text.payload.size()}, &request) != nullptr) return true;
-    constexpr std::size_t most_bytes = 8192;
+    constexpr std::size_t max_bytes = 8192;
     wire::RequestKind const kind = request.header.kind;
     if (kind == wire::RequestKind::lock || kind == wire::RequestKind::introduction) return false;
     if (kind == wire::RequestKind::find_segment || kind == wire::RequestKind::forgotten) return true;
-    if (request.header.bytes > most_bytes) return false;
+    if (request.header.bytes > max_bytes) return false;
     if (kind == wire::RequestKind::get) return true;
     RemoteAddress begin = 0;
     RemoteAddress end = 0;

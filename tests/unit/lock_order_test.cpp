@@ -302,7 +302,7 @@ TEST(LockOrder, LeavesOnlyCirclesOfHoldersOnceLocksAreTakenOneByOne) {
 
 /// Runs all programs. Returns the maximum number of times that one process acquired a shared lock ahead of
 /// the same earlier exclusive request.
-std::size_t most_passes(World& world) {
+std::size_t max_passes(World& world) {
   std::size_t most = 0;
   std::vector<std::uint64_t> arrivals(world.processes.size());
   std::vector<std::vector<std::size_t>> passes(arrivals.size(), std::vector<std::size_t>(arrivals.size()));
@@ -349,7 +349,7 @@ TEST(LockOrder, LetsEachProcessPassAnExclusiveRequestAFewTimesOnly) {
       }
       world.add(std::move(program), world.some_near(round % 2 == 0));
     }
-    most = std::max(most, most_passes(world));
+    most = std::max(most, max_passes(world));
     ASSERT_TRUE(world.has_ended()) << "seed " << first + round;
   }
   EXPECT_LE(most, passes_expected);
@@ -376,7 +376,7 @@ TEST(LockOrder, LetsNobodyPassForAsLongAsItKeepsAnotherLock) {
       for (int epoch = 0; epoch < 50; ++epoch) take_all(random, &program, {{1, LockMode::exclusive, false}});
       world.add(std::move(program), {false, false});
     }
-    most = std::max(most, most_passes(world));
+    most = std::max(most, max_passes(world));
     ASSERT_TRUE(world.has_ended()) << "seed " << first + round;
   }
   EXPECT_LE(most, passes_expected);

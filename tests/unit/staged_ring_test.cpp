@@ -266,13 +266,13 @@ TEST(StagedRequest, is_not_believed) {
   using Spoil = void (*)(StagedRequest&);
   static constexpr Spoil spoils[] = {
       [](StagedRequest& staged) { staged.payload_bytes = UINT64_MAX; },
-      [](StagedRequest& staged) { staged.payload_bytes = StagedRequest::most_payload + 1; },
+      [](StagedRequest& staged) { staged.payload_bytes = StagedRequest::max_payload + 1; },
       [](StagedRequest& staged) { staged.payload_bytes = 63; },
       [](StagedRequest& staged) {
         staged.header.bytes = staged.header.total = staged.header.block = 1u << 30;
       },
       [](StagedRequest& staged) { staged.header.segments = UINT32_MAX; },
-      [](StagedRequest& staged) { staged.header.segments = StagedRequest::most_segments + 1; },
+      [](StagedRequest& staged) { staged.header.segments = StagedRequest::max_segments + 1; },
       [](StagedRequest& staged) { staged.header.dimensions = 255; },
       [](StagedRequest& staged) { staged.header.position = 1; },
       [](StagedRequest& staged) { staged.header.kind = wire::RequestKind::lock; },
@@ -285,7 +285,7 @@ TEST(StagedRequest, is_not_believed) {
       // A get of more bytes than the answer can hold.
       [](StagedRequest& staged) {
         staged.header.kind = wire::RequestKind::get;
-        staged.header.bytes = staged.header.total = staged.header.block = StagedRequest::most_data + 1;
+        staged.header.bytes = staged.header.total = staged.header.block = StagedRequest::max_data + 1;
         staged.payload_bytes = 0;
       }};
   with_target(

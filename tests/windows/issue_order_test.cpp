@@ -11,7 +11,7 @@
 namespace mpixrma::test {
 namespace {
 
-constexpr int most_elements = 512;
+constexpr int max_elements = 512;
 
 int rounds() {
   char const* const given = std::getenv("MPIX_TEST_ROUNDS");
@@ -42,7 +42,7 @@ template <typename T>
 class Region {
  public:
   Region(Window const& window, int target, int number)
-      : window_(window), target_(target), first_(most_elements * number), expected_(most_elements, T{}) {}
+      : window_(window), target_(target), first_(max_elements * number), expected_(max_elements, T{}) {}
 
   void put(int begin, int count, T value) {
     auto const& source = keep(std::vector<T>(static_cast<std::size_t>(count), value));
@@ -108,7 +108,7 @@ void wait_seldom() {
 
 class IssueOrder : public FlavourTest {
  protected:
-  MPI_Aint bytes() const { return MPI_Aint{8} * most_elements * 2 * size_; }
+  MPI_Aint bytes() const { return MPI_Aint{8} * max_elements * 2 * size_; }
   std::mt19937 engine() const { return std::mt19937(seed() + static_cast<unsigned>(rank_)); }
 };
 MPIX_ON_EACH_FLAVOUR(IssueOrder);
@@ -194,9 +194,9 @@ TEST_P(IssueOrder, W1172_02_HoldsForRandomOverlappingOperations) {
   int wrong = 0;
   for (int round = 0; round < rounds(); ++round) {
     for (int i = 0; i < 12; ++i) {
-      int const most = random() % 4 == 0 ? most_elements : 4;
+      int const most = random() % 4 == 0 ? max_elements : 4;
       int const count = 1 + static_cast<int>(random() % static_cast<unsigned>(most));
-      int const begin = static_cast<int>(random() % static_cast<unsigned>(most_elements - count + 1));
+      int const begin = static_cast<int>(random() % static_cast<unsigned>(max_elements - count + 1));
       switch (random() % 3) {
         case 0: region.put(begin, count, static_cast<long>(random() % 1000)); break;
         case 1: region.add(begin, count, 1); break;

@@ -164,7 +164,7 @@ class SplitElement {
   }
 
  private:
-  static constexpr std::size_t most_bytes = 8;
+  static constexpr std::size_t max_bytes = 8;
 
   template <typename Move>
   void each(Move move) noexcept {
@@ -175,8 +175,8 @@ class SplitElement {
 
   std::byte* base_;
   std::size_t count_ = 0;
-  Segment runs_[most_bytes];
-  std::byte value_[most_bytes] = {};
+  Segment runs_[max_bytes];
+  std::byte value_[max_bytes] = {};
 };
 
 /// Updates elements with inner gaps one by one: the `bytes` bytes from `position` on of the target's data,

@@ -51,7 +51,7 @@ struct Operation {
 class IssueOrder : public FlavourTest {
  protected:
   static constexpr int words = 65536;  ///< words of an origin at each target
-  static constexpr std::size_t most_pending = 64;
+  static constexpr std::size_t max_pending = 64;
 
   void draw(Operation& operation) {
     static constexpr int counts[] = {1, 1, 1, 2, 3, 8, 50, 300, 2000, 20000};
@@ -154,7 +154,7 @@ TEST_P(IssueOrder, GetsReturnWhatEarlierCallsLeave) {
     draw(operation);
     expect(operation);
     EXPECT_EQ(issue(window, operation), MPI_SUCCESS);
-    if (pending_.size() == most_pending || random_.chance(12)) finish(window);
+    if (pending_.size() == max_pending || random_.chance(12)) finish(window);
   }
   finish(window);
   MPI_Win_unlock_all(window);

@@ -192,7 +192,7 @@ TEST(Link, BothSidesMakeProgressWhileTheySend) {
   std::vector<std::byte> const bytes = pattern(64u << 10, 1);
   EventLoop loop;
   int received[2] = {0, 0};
-  auto const side = [&](FileDescriptor socket, int index, std::size_t most_output) {
+  auto const side = [&](FileDescriptor socket, int index, std::size_t max_output) {
     auto made = std::make_unique<Connection>(
         loop, Channel(std::move(socket), {}),
         [&, index](Message& message) {
@@ -202,7 +202,7 @@ TEST(Link, BothSidesMakeProgressWhileTheySend) {
           if (received[0] == count && received[1] == count) loop.stop();
         },
         [&] { loop.stop(); });
-    made->read_while_sending(most_output);
+    made->read_while_sending(max_output);
     return made;
   };
   auto const near = side(std::move(pair.near), 0, std::numeric_limits<std::size_t>::max());

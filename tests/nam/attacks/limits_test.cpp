@@ -29,8 +29,8 @@ class Strangers : public ::testing::Test {
   void SetUp() override {
     if (!is_root()) GTEST_SKIP() << "needs other users";
   }
-  void start(TestServer::Arguments const& arguments, rlim_t descriptors, rlim_t most_descriptors) {
-    start_with_descriptors(server_, arguments, descriptors, most_descriptors);
+  void start(TestServer::Arguments const& arguments, rlim_t descriptors, rlim_t max_descriptors) {
+    start_with_descriptors(server_, arguments, descriptors, max_descriptors);
   }
   std::shared_ptr<std::vector<FileDescriptor>> local_connections(int count) const {
     auto made = std::make_shared<std::vector<FileDescriptor>>();

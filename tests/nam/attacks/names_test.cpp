@@ -214,7 +214,7 @@ TEST_F(Names, SearchesOfAUserDelayThoseOfOthersAsOne) {
 std::vector<std::string> long_parts() {
   std::string part = "mpix-nam://" + std::string(32, 'a') + "/" + std::string(32, 'b') + "?unix=/";
   part.resize(port_name_limit - 1, 'x');
-  return std::vector<std::string>(most_parts - 1, part);
+  return std::vector<std::string>(max_parts - 1, part);
 }
 
 TEST_F(Names, DescriptionsOfWindowsCountAgainstAQuota) {

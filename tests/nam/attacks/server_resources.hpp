@@ -12,13 +12,13 @@
 namespace mpixrma::nam {
 
 /// Starts a server for clients of all users that may have `descriptors` descriptors, and raise this limit to
-/// `most_descriptors`. Its process calls `before` first.
+/// `max_descriptors`. Its process calls `before` first.
 inline void start_with_descriptors(
-    TestServer& server, TestServer::Arguments const& arguments, rlim_t descriptors, rlim_t most_descriptors,
+    TestServer& server, TestServer::Arguments const& arguments, rlim_t descriptors, rlim_t max_descriptors,
     std::function<void()> const& before = [] {}) {
   server.spawn(arguments, [&] {
     before();
-    rlimit const limit{descriptors, most_descriptors};
+    rlimit const limit{descriptors, max_descriptors};
     (void)::setrlimit(RLIMIT_NOFILE, &limit);
   });
   server.await();
