@@ -92,7 +92,7 @@ void acknowledge(std::uint32_t number) {
   reply.session = target.session;
   reply.executed = target.executed;
   reply.done = target.done;
-  reply.window = wire::first_window;
+  reply.credit = wire::initial_credit;
   deliver(wire::MessageClass::reply, &reply, sizeof reply, nullptr, 0);
 }
 

@@ -27,7 +27,7 @@ struct mpix_engine_config {
   unsigned paths;              /**< set of mpix_engine_path that may be used */
   int network_without_hardware; /**< nonzero: use the network path also where UCX emulates it */
   size_t fragment_bytes;        /**< largest payload of one message; 0: default */
-  size_t window_bytes;          /**< most that is under way to a peer by messages; 0: default */
+  size_t credit_bytes;          /**< most that is under way to a peer by messages; 0: default */
   size_t target_memory_bytes;  /**< memory of operations that wait to be sent to one peer; 0: default */
   size_t process_memory_bytes; /**< the same for all peers and for unsent messages; 0: default */
   size_t origins_memory_bytes; /**< what all origins together may make this process hold; 0: default */

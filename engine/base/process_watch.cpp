@@ -35,8 +35,8 @@ bool ProcessWatch::add(std::uint64_t process, pid_t pid) {
   if (!watched.descriptor && errno == ESRCH) {
     ended_.push_back(process);
   } else if (!announce(process, watched)) {
-    watched.looked_at = true;
-    ++looked_at_;
+    watched.polled = true;
+    ++polled_;
   }
   return true;
 }
@@ -54,7 +54,7 @@ bool ProcessWatch::announce(std::uint64_t process, Watched& watched) {
 void ProcessWatch::remove(std::uint64_t process) {
   auto const found = watched_.find(process);
   if (found == watched_.end()) return;
-  if (found->second.looked_at) --looked_at_;
+  if (found->second.polled) --polled_;
   watched_.erase(found);  // closing a descriptor removes it from the epoll set
 }
 
@@ -64,9 +64,9 @@ std::vector<std::uint64_t> ProcessWatch::take_ended() {
   int const count =
       epoll_ ? ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0) : 0;
   for (int i = 0; i < count; ++i) ended.push_back(events[static_cast<std::size_t>(i)].data.u64);
-  if (needs_looks()) {
+  if (must_poll()) {
     for (auto const& [process, watched] : watched_) {
-      if (watched.looked_at && !process_is_alive(watched.pid)) ended.push_back(process);
+      if (watched.polled && !process_is_alive(watched.pid)) ended.push_back(process);
     }
   }
   for (std::uint64_t const process : ended) remove(process);

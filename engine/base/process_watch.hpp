@@ -25,7 +25,7 @@ class ProcessWatch {
   void remove(std::uint64_t process);
 
   /// Whether some processes must be polled, because they have no descriptor.
-  bool needs_looks() const noexcept { return looked_at_ != 0; }
+  bool must_poll() const noexcept { return polled_ != 0; }
 
   /// Returns the identities of the processes that have ended; each is returned once.
   std::vector<std::uint64_t> take_ended();
@@ -34,7 +34,7 @@ class ProcessWatch {
   struct Watched {
     pid_t pid = 0;
     FileDescriptor descriptor;  ///< pidfd
-    bool looked_at = false;     ///< polled instead
+    bool polled = false;        ///< without a pidfd
   };
 
   bool announce(std::uint64_t process, Watched& watched);
@@ -42,7 +42,7 @@ class ProcessWatch {
   FileDescriptor epoll_;
   std::unordered_map<std::uint64_t, Watched> watched_;
   std::vector<std::uint64_t> ended_;  ///< ended before they were added
-  std::size_t looked_at_ = 0;
+  std::size_t polled_ = 0;
 };
 
 }  // namespace mpixrma::engine

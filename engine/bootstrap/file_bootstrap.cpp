@@ -92,7 +92,7 @@ struct mpix_file_bootstrap {
   ~mpix_file_bootstrap() {
     if (!published_ || pid_ != mpixrma::engine::own_process_id()) return;
     ::unlinkat(directory_.get(), name_of(process_).c_str(), 0);
-    notices_.tell(process_);
+    notices_.notify(process_);
   }
 
   bool open();

@@ -43,7 +43,7 @@ bool GoneNotices::open(int directory) {
   return false;
 }
 
-void GoneNotices::tell(std::uint64_t process) const {
+void GoneNotices::notify(std::uint64_t process) const {
   // A separate open file description of the directory, so that its position is not shared.
   int const listed = ::openat(directory_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   std::unique_ptr<DIR, int (*)(DIR*)> const directory(listed < 0 ? nullptr : ::fdopendir(listed),
@@ -69,14 +69,15 @@ void GoneNotices::write_to(char const* name, std::uint64_t process) const {
 }
 
 bool GoneNotices::next(std::uint64_t& process) {
-  std::array<std::uint64_t, 512> told;
-  if (told_.empty()) {
-    ssize_t const got = ::read(fifo_.get(), told.data(), sizeof told);
-    if (got > 0) told_.insert(told_.end(), told.begin(), told.begin() + got / ssize_t{sizeof process});
+  std::array<std::uint64_t, 512> notices;
+  if (received_.empty()) {
+    ssize_t const got = ::read(fifo_.get(), notices.data(), sizeof notices);
+    if (got > 0)
+      received_.insert(received_.end(), notices.begin(), notices.begin() + got / ssize_t{sizeof process});
   }
-  if (told_.empty()) return false;
-  process = told_.front();
-  told_.pop_front();
+  if (received_.empty()) return false;
+  process = received_.front();
+  received_.pop_front();
   return true;
 }
 

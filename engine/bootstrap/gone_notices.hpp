@@ -27,7 +27,7 @@ class GoneNotices {
   bool open(int directory);
 
   /// Notifies all processes that have a FIFO in the directory, except for this one.
-  void tell(std::uint64_t process) const;
+  void notify(std::uint64_t process) const;
 
   /// Readable when there are notifications; -1 if not open.
   int fd() const noexcept { return fifo_.get(); }
@@ -42,7 +42,7 @@ class GoneNotices {
   std::string name_;
   FileDescriptor fifo_;
   pid_t pid_ = own_process_id();
-  std::deque<std::uint64_t> told_;
+  std::deque<std::uint64_t> received_;
 };
 
 }  // namespace mpixrma::engine

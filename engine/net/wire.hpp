@@ -71,10 +71,10 @@ enum RequestFlag : std::uint16_t {
   flag_held = 8,      ///< the stripes are held already: by the lock of `token`, or by this process
   flag_no_wait = 16,  ///< the origin holds stripes: answer `busy` instead of waiting for the target's stripes
   flag_shared = 32,   ///< lock: the memory is only read
-  flag_registered = 64,   ///< the origin guarantees that the memory is registered: no probing needed
-  flag_tell = 128,        ///< answer when this operation is executed, independently of earlier ones
-  flag_elements = 256,    ///< update: each element is atomic by itself, not all together
-  flag_quiet = 512,       ///< acquire, release: delayed acknowledgement
+  flag_registered = 64,       ///< the origin guarantees that the memory is registered: no probing needed
+  flag_separate_reply = 128,  ///< answer when this operation is executed, independently of earlier ones
+  flag_elements = 256,        ///< update: each element is atomic by itself, not all together
+  flag_quiet = 512,           ///< acquire, release: delayed acknowledgement
   flag_in_stream = 1024,  ///< acquire: completes its position when `owner` has the lock, without an answer
   flag_arrays = 2048      ///< update: as Guarantee::keeps_arrays
 };
@@ -149,7 +149,7 @@ struct ReplyHeader {
   std::uint64_t offset;
   std::uint64_t bytes;
   std::uint64_t done;        ///< cost of all requests that are executed or rejected
-  std::uint64_t window;      ///< credit: cost that the origin may have in flight
+  std::uint64_t credit;      ///< cost that the origin may have in flight
   std::uint64_t lock_clock;  ///< logical time of the sender's locks
 };
 static_assert(sizeof(ReplyHeader) == 80);
@@ -183,14 +183,14 @@ Header begin_header(Kind kind) noexcept {
 }
 
 /// Credit before the first reply, in bytes.
-inline constexpr std::size_t first_window = 64 * 1024;
+inline constexpr std::size_t initial_credit = 64 * 1024;
 
 /// Maximum number of requests of an origin that are buffered or were executed out of order; a legitimate
 /// origin stays far below.
 inline constexpr std::size_t max_out_of_order = 65536;
 
 /// Maximum cost, in bytes, of requests with flag_quiet before they are acknowledged.
-inline constexpr std::size_t max_unacked_bytes = first_window / 4;
+inline constexpr std::size_t max_unacked_bytes = initial_credit / 4;
 
 /// Maximum number of bytes that a request may access without carrying as much data, or that may be answered
 /// with data; legitimate requests stay within a fragment.

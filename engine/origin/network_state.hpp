@@ -38,7 +38,7 @@ struct KeyQuestion {
   bool operator==(KeyQuestion const&) const = default;
 };
 
-/// Ranges of a peer's addresses without a segment that this path can use. A version in the peer's replies
+/// Ranges of a peer's addresses without a segment that this protocol can use. A version in the peer's replies
 /// shows that its segments have changed; then all ranges are dropped.
 class Gaps {
  public:

@@ -1,4 +1,4 @@
-/// Operations on the message path that must be tracked after they are issued, because data, an
+/// Operations of the message protocol that must be tracked after they are issued, because data, an
 /// acknowledgement or further fragments are outstanding.
 #pragma once
 
@@ -28,7 +28,7 @@ struct Outstanding {
   OwnedLayout sink_layout;
   StripeHold hold;  ///< its stripes in this process, held until an atomic operation is executed
   LockState lock = LockState::not_needed;
-  MessageProtocol* path = nullptr;
+  MessageProtocol* protocol = nullptr;
   Peer* peer = nullptr;
   std::uint64_t token = 0;
   std::uint64_t first_sequence = 0;
@@ -55,7 +55,7 @@ struct Outstanding {
     if (!sent_completely() || sends_in_flight != 0) return false;
     if (operation.expects_data()) return answered == operation.total;
     // Such an operation may be rejected and then sent again.
-    return (operation.header.flags & wire::flag_tell) == 0;
+    return (operation.header.flags & wire::flag_separate_reply) == 0;
   }
 };
 

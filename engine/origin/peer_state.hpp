@@ -45,7 +45,7 @@ struct MessageStream {
   std::uint64_t fence = 0;
   /// Newest message with an ordering guarantee.
   std::uint64_t ordered = 0;
-  /// Messages with Guarantee::overlap_ordered, if other paths lead to the peer as well; else null.
+  /// Messages with Guarantee::overlap_ordered, if other protocols reach the peer as well; else null.
   std::unique_ptr<RecentAccesses> accesses;
   /// Operations that wait for replies or acknowledgements, in issue order.
   OutstandingList unfinished;
@@ -96,11 +96,11 @@ struct PeerState {
   MessageStream messages;
   TrafficCounters traffic;
 
-  /// Operations of the network path in flight; an empty object for a peer that never used that path.
+  /// Operations of the network protocol in flight; an empty object for a peer that never used it.
   NetworkState const& network() const noexcept {
     return network_ != nullptr ? *network_ : NetworkState::none();
   }
-  /// Returns nullptr for a peer that never used the network path.
+  /// Returns nullptr for a peer that never used the network protocol.
   NetworkState* network_if_any() noexcept { return network_.get(); }
   NetworkState& make_network() {
     if (network_ == nullptr) network_ = std::make_unique<NetworkState>();

@@ -56,8 +56,8 @@ class RecentAccesses {
   std::uint64_t forgotten_ = 0;  ///< the newest operation that is no longer in `entries_`
 };
 
-/// The conflicting earlier operations on each path whose operations may be outstanding when issue() returns.
-/// 0: none.
+/// The conflicting earlier operations of each protocol whose operations may be outstanding when issue()
+/// returns. 0: none.
 struct Predecessors {
   std::uint64_t message = 0;  ///< position in the stream
   std::uint64_t network = 0;  ///< number of the operation

@@ -34,7 +34,7 @@ class RemoteSegments {
   void open_own(PublishedTables const& tables, ProcessControl& control);
 
   /// Fills `out` with the live segment that contains `address`, mapped if its region can be mapped; false if
-  /// there is none. `delta_known` tells whether it can be accessed by load and store.
+  /// there is none. `delta_known`: whether it can be accessed by load and store.
   struct Found {
     RemoteAddress base = 0;
     std::size_t length = 0;

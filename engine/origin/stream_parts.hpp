@@ -15,21 +15,21 @@ namespace mpixrma::engine {
 class Credit {
  public:
   void charge(std::uint64_t cost) noexcept { sent_ += cost; }
-  /// The peer has processed messages of the cost `done`, and permits `window` to be in flight. Returns false
+  /// The peer has processed messages of the cost `done`, and permits `limit` to be in flight. Returns false
   /// if so much was never sent.
-  bool settle(std::uint64_t done, std::uint64_t window) noexcept {
+  bool settle(std::uint64_t done, std::uint64_t limit) noexcept {
     if (done > sent_) return false;
     done_ = std::max(done_, done);
-    window_ = window;
+    limit_ = limit;
     return true;
   }
-  /// Permits one message beyond the window, so that a large message always gets through.
-  bool permits_another() const noexcept { return sent_ == done_ || sent_ - done_ < window_; }
+  /// Permits one message beyond the limit, so that a large message always gets through.
+  bool permits_another() const noexcept { return sent_ == done_ || sent_ - done_ < limit_; }
 
  private:
   std::uint64_t sent_ = 0;
   std::uint64_t done_ = 0;
-  std::uint64_t window_ = wire::first_window;
+  std::uint64_t limit_ = wire::initial_credit;
 };
 
 /// The newest messages whose acknowledgement the peer delays.
@@ -41,7 +41,7 @@ class DelayedAcknowledgements {
     last_ = sequence;
   }
   /// Returns the last message up to `newest` whose acknowledgement is not delayed.
-  std::uint64_t newest_told(std::uint64_t newest) const noexcept {
+  std::uint64_t newest_undelayed(std::uint64_t newest) const noexcept {
     return newest == last_ ? last_ - run_ : newest;
   }
 

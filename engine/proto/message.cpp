@@ -51,7 +51,7 @@ Issued MessageProtocol::start_message(Peer& peer, MessageOperation& operation, G
   wire::RequestHeader& header = operation.header;
   if (atomic) {
     operation.until_executed = operation.travels_alone = true;
-    if (!operation.expects_data()) header.flags |= wire::flag_tell;
+    if (!operation.expects_data()) header.flags |= wire::flag_separate_reply;
     // To avoid deadlock, a holder of stripes of one process waits only for stripes of processes with a higher
     // identity.
     if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
@@ -112,7 +112,7 @@ bool MessageProtocol::may_be_sent_at_once(Peer& peer, MessageOperation const& op
   bool const awaited =
       operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
   if (awaited || operation.total >= borrow_bytes || stream.unsent != nullptr) return false;
-  return window_open(peer) && count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
+  return has_credit(peer) && count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
 }
 
 /// Copies the parts of the operation that must outlive the caller's arrays.
@@ -126,7 +126,7 @@ Outstanding& MessageProtocol::remember(Peer& peer, MessageOperation const& opera
   entry.operation.source_layout = entry.source_layout.view();
   entry.operation.sink_layout = entry.sink_layout.view();
   entry.operation.header.token = entry.token;
-  entry.path = this;
+  entry.protocol = this;
   entry.peer = &peer;
   entry.queued_bytes =
       sizeof entry + entry.target_layout.bytes() + entry.source_layout.bytes() + entry.sink_layout.bytes();
@@ -141,7 +141,7 @@ FragmentLimits MessageProtocol::limits_for(MessageOperation const& operation) co
   return {bytes, max_described_segments, operation.element_bytes()};
 }
 
-bool MessageProtocol::window_open(Peer& peer) noexcept {
+bool MessageProtocol::has_credit(Peer& peer) noexcept {
   MessageStream const& stream = peer.state().messages;
   if (stream.suspended) return false;
   return stream.newest_sent - std::min(stream.newest_sent, stream.executed.load(std::memory_order_relaxed)) <
@@ -162,7 +162,7 @@ void MessageProtocol::advance(Peer& peer) {
     Outstanding& entry = *stream.unsent;
     if (entry.lock == LockState::asked) return;
     while (!entry.sent_completely()) {
-      if (!window_open(peer) || !may_start(entry)) return;
+      if (!has_credit(peer) || !may_start(entry)) return;
       if (!entry.started() && !entry.hold.acquire()) {
         stalled_.push_back(&peer);
         return;
@@ -258,7 +258,7 @@ Status MessageProtocol::send_fragment(Peer& peer, MessageOperation const& operat
     message.sent_argument = entry;
     message.sent = [](void* argument) noexcept {
       auto& sent = *static_cast<Outstanding*>(argument);
-      if (--sent.sends_in_flight == 0) sent.path->due_.push_back(sent.peer);
+      if (--sent.sends_in_flight == 0) sent.protocol->due_.push_back(sent.peer);
     };
   } else if (payload_bytes != 0) {
     write_payload(message.payload(payload_bytes), operation, fragment, described);
@@ -298,7 +298,7 @@ Outstanding* MessageProtocol::find_segment(Peer& peer, RemoteAddress address) {
 void MessageProtocol::ask_for_key(Peer& peer, KeyQuestion const& question) {
   MessageStream const& stream = peer.state().messages;
   // Queued behind the lock, it would delay answers to the peer.
-  bool const at_once = stream.unsent == nullptr && window_open(peer);
+  bool const at_once = stream.unsent == nullptr && has_credit(peer);
   if ((stream.may_wait_for_lock() && !at_once) || failed(reach(peer))) return;
   NetworkState& state = peer.state().make_network();
   state.asked = question;

@@ -30,7 +30,7 @@ class MessageProtocol {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
-    std::size_t window_bytes = 0;   ///< maximum of data in flight to a peer
+    std::size_t credit_bytes = 0;   ///< maximum of data in flight to a peer
     std::size_t target_bytes = 0;   ///< memory for operations that wait to be sent to one peer
     std::size_t process_bytes = 0;  ///< the same for all peers, and for messages that UCX has not sent
     std::size_t joined_bytes = 0;   ///< largest batch; 0: no batches
@@ -186,7 +186,7 @@ class MessageProtocol {
   void begin_joined(Peer& peer);
   void forget_joined(Peer& peer) noexcept;
   static void charge(Peer& peer, wire::RequestHeader const& header, std::size_t payload_bytes) noexcept;
-  static bool window_open(Peer& peer) noexcept;
+  static bool has_credit(Peer& peer) noexcept;
   bool may_start(Outstanding const& entry) const noexcept;
   Status send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes);
   bool introduce(Peer& peer);

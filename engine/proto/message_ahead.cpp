@@ -12,7 +12,7 @@ Issued MessageProtocol::issue_ahead(Peer& peer, RmaOp const& operation) {
   message.header.context = operation.context;
   message.header.flags |= flags_for_execution(operation, true);
   // The acknowledgement of the stream may wait for an earlier message, which may wait for the stripes.
-  if (!message.expects_data()) message.header.flags |= wire::flag_tell;
+  if (!message.expects_data()) message.header.flags |= wire::flag_separate_reply;
   message.until_executed = message.travels_alone = true;
   message.completion = operation.completion;
   Outstanding& entry = remember(peer, message);

@@ -76,7 +76,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return &peer;
   // At the end of a job peers disconnect one after the other: only lost operations are worth a log line.
-  bool const idle = finished(peer, stream.delayed.newest_told(peer.newest()));
+  bool const idle = finished(peer, stream.delayed.newest_undelayed(peer.newest()));
   log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
              static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;
@@ -127,11 +127,11 @@ bool MessageProtocol::is_idle(std::uint64_t process) const noexcept {
   }
   // Delayed messages must have been executed before this process agrees to disconnect. If the peer requests
   // the disconnect, they must also not include a lock request.
-  bool const told =
-      stream.executed.load(std::memory_order_relaxed) >= stream.delayed.newest_told(peer->newest()) &&
+  bool const acknowledged =
+      stream.executed.load(std::memory_order_relaxed) >= stream.delayed.newest_undelayed(peer->newest()) &&
       !stream.may_wait_for_lock();
   bool const sent = stream.unfinished.front() == nullptr && !stream.is_joining();
-  return sent && told && !revoking && peer->state().network().is_idle();
+  return sent && acknowledged && !revoking && peer->state().network().is_idle();
 }
 
 std::uint64_t MessageProtocol::last_use(std::uint64_t process) const noexcept {

@@ -42,7 +42,7 @@ std::optional<Issued> MessageProtocol::acquire_in_stream(Peer& peer, LockRequest
                                                          std::uint32_t context, bool with_next) {
   if (Status const status = reach(peer); failed(status)) return Issued{status, true, 0};
   MessageStream& stream = peer.state().messages;
-  if (stream.unsent != nullptr || !window_open(peer)) return std::nullopt;
+  if (stream.unsent != nullptr || !has_credit(peer)) return std::nullopt;
   MessageOperation operation = lock_message(peer, wire::RequestKind::acquire, request.lock, request.owner);
   operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
   operation.header.lock_time = request.time;
@@ -61,7 +61,7 @@ bool MessageProtocol::must_not_follow_lock(Peer& peer, Layout const& target, Gua
   if (!stream.may_wait_for_lock() || stream.broken) return false;
   // One message must describe it, possibly with two operands.
   bool const small = target.size() <= settings_.fragment_bytes / 2 && target.segments.empty();
-  return !small || has(guarantees, Guarantee::atomic) || stream.unsent != nullptr || !window_open(peer);
+  return !small || has(guarantees, Guarantee::atomic) || stream.unsent != nullptr || !has_credit(peer);
 }
 
 Issued MessageProtocol::release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
@@ -71,7 +71,7 @@ Issued MessageProtocol::release(Peer& peer, LockId lock, std::uint32_t owner, wi
   operation.header.operation = static_cast<std::uint8_t>(kind);
   operation.header.context = context;
   MessageStream& stream = peer.state().messages;
-  bool const at_once = stream.unsent == nullptr && window_open(peer);
+  bool const at_once = stream.unsent == nullptr && has_credit(peer);
   // Send it in a batch with its successors, whose acknowledgement covers it.
   operation.joins = at_once && stream.is_joining();
   if (operation.joins) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_quiet);

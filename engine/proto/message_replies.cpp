@@ -71,8 +71,8 @@ char const* MessageProtocol::take_reply(Peer& peer, wire::ReplyHeader const& hea
                                         std::span<std::byte const> payload) {
   MessageStream& stream = peer.state().messages;
   bool const are_sent = header.executed <= stream.newest_sent || header.executed <= newest_ahead(peer);
-  auto const window = std::min<std::uint64_t>(header.window, settings_.window_bytes);
-  if (!are_sent || !stream.credit.settle(header.done, window))
+  auto const limit = std::min<std::uint64_t>(header.credit, settings_.credit_bytes);
+  if (!are_sent || !stream.credit.settle(header.done, limit))
     return "acknowledges messages that were not sent";
   locks_.clock().raise(header.lock_clock);
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
@@ -220,7 +220,7 @@ void MessageProtocol::settle(Peer& peer) {
     entry = next;
   }
   if (acquiring_.front() != nullptr) settle_acquiring();
-  if (executed >= stream.delayed.newest_told(peer.newest())) stream.forgotten.clear();
+  if (executed >= stream.delayed.newest_undelayed(peer.newest())) stream.forgotten.clear();
   if (std::uint64_t const held = peer.stores_held_by(); held != 0 && finished(peer, held))
     peer.allow_stores(held);
 }
@@ -280,8 +280,8 @@ bool MessageProtocol::finished(Peer& peer, std::uint64_t sequence) noexcept {
 bool MessageProtocol::await(Peer& peer, std::uint64_t sequence) {
   if (finished(peer, sequence)) return true;
   MessageStream const& stream = peer.state().messages;
-  bool const told = sequence <= stream.delayed.newest_told(peer.newest());
-  if (told || failed(reach(peer))) return false;
+  bool const acknowledged = sequence <= stream.delayed.newest_undelayed(peer.newest());
+  if (acknowledged || failed(reach(peer))) return false;
   // An empty put, whose acknowledgement covers everything before it.
   MessageOperation nothing;
   nothing.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);

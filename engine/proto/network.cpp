@@ -70,7 +70,7 @@ std::optional<KeyQuestion> NetworkProtocol::open_question(Peer& peer, RmaOp cons
     if (!known->usable) return std::nullopt;
     begin += known->exposure.base;
   }
-  // A transfer that ends outside of the segment never uses this path.
+  // A transfer that ends outside of the segment never uses this protocol.
   bool const answered = engine::find_key(*state, begin, 1) != nullptr || state->gaps.contain(begin);
   return answered ? std::nullopt : std::optional(question);
 }
@@ -154,7 +154,7 @@ struct NetworkOperation {
   std::uint64_t parts;  ///< parts that UCX has not completed, plus one until all are posted
   bool flushed;         ///< a flush has covered it, or is not needed
   Status status;
-  bool told;  ///< its completion has been called
+  bool reported;  ///< its completion has been called
   OperationKind kind;
   TargetMemory memory;
 };
@@ -169,8 +169,8 @@ ucp_request_param_t callback_of(ucp_send_nbx_callback_t callback, void* argument
   return param;
 }
 
-void tell(NetworkOperation& operation) {
-  if (std::exchange(operation.told, true)) return;
+void report(NetworkOperation& operation) {
+  if (std::exchange(operation.reported, true)) return;
   if (operation.completion != nullptr) {
     operation.completion->done(*operation.completion, operation.status, operation.bytes);
   } else if (failed(operation.status)) {
@@ -188,7 +188,7 @@ void settle(NetworkOperation& operation) {
   state.awaiting_flush.erase(operation.number);
   std::unique_ptr<NetworkOperation> const owned(&operation);
   if (operation.peer->state().location.same_machine) --operation.peer->state().unannounced_transfers->count;
-  tell(operation);
+  report(operation);
 }
 
 void on_part_done(void* request, ucs_status_t status, void* argument) {
@@ -316,7 +316,7 @@ Issued NetworkProtocol::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key)
     state.newest_put = number;
     state.unflushed[transfer.context] = number;
   }
-  // A position of the message stream that is already reached; Engine::complete waits for this path too.
+  // A position of the message stream that is already reached; Engine::complete waits for this protocol too.
   std::uint64_t const sequence = std::max<std::uint64_t>(peer.newest(), 1);
   bool const ended = operation.parts == 0;
   if (ended) state.pending.erase(number);
@@ -335,7 +335,7 @@ void NetworkProtocol::lose(Peer& peer) {
   NetworkState& state = peer.state().make_network();
   for (auto const& [number, operation] : state.pending) {
     operation->status = Status::transport;
-    tell(*operation);
+    report(*operation);
   }
   while (!state.awaiting_flush.empty()) {
     NetworkOperation& operation = *state.awaiting_flush.begin()->second;

@@ -146,7 +146,7 @@ class StagedDelivery {
     if (failed(status_)) return status_;
     if (sent_ < message_.total) left->push_back({sent_, message_.total - sent_});
     if (left->empty()) return Status::ok;
-    // Nothing was executed, so the whole operation may take another path.
+    // Nothing was executed, so the whole operation may take another protocol.
     if (executed_ == 0) left->clear();
     return std::nullopt;
   }

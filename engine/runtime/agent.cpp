@@ -137,7 +137,7 @@ bool Agent::sleep_until_event() {
     {
       std::lock_guard const held(channel_.lock);
       busy = channel_.needs_polling();
-      looks = channel_.needs_looks() || channel_.parting.is_crowded();
+      looks = channel_.must_poll() || channel_.parting.is_crowded();
       armed = (!busy || halvings != 0) && channel_.transport.arm();
       if (!busy && armed) {
         channel_.set_quiet(true);

@@ -74,7 +74,7 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   if (config.channels <= 0) config.channels = default_channels(config.thread_multiple != 0);
   // Fragments must not split elements.
   config.fragment_bytes = (config.fragment_bytes + 127) / 128 * 128;
-  config.window_bytes = std::max(config.window_bytes, config.fragment_bytes);
+  config.credit_bytes = std::max(config.credit_bytes, config.fragment_bytes);
   // A batch must hold at least two operations.
   if (config.join_bytes != MPIX_ENGINE_NEVER_JOIN)
     config.join_bytes = std::clamp<std::size_t>(config.join_bytes, 1024, 1u << 20) / 8 * 8;

@@ -43,24 +43,24 @@ ExposedMemory exposed_by(Given const& given) noexcept {
 }
 
 /// Placed in the private part of the caller's completion.
-struct Teller : Completion {
-  static Completion* of(mpix_engine_completion* told) noexcept {
-    static_assert(sizeof(Teller) <= sizeof told->engine_private);
-    return told == nullptr ? nullptr : new (told->engine_private) Teller(*told);
+struct CallbackCompletion : Completion {
+  static Completion* of(mpix_engine_completion* completion) noexcept {
+    static_assert(sizeof(CallbackCompletion) <= sizeof completion->engine_private);
+    return completion == nullptr ? nullptr : new (completion->engine_private) CallbackCompletion(*completion);
   }
 
  private:
-  explicit Teller(mpix_engine_completion& told) noexcept : told_(&told) {
+  explicit CallbackCompletion(mpix_engine_completion& completion) noexcept : completion_(&completion) {
     done = [](Completion& self, Status status, std::size_t bytes) noexcept {
-      mpix_engine_completion* const whom = static_cast<Teller&>(self).told_;
-      whom->done(whom, static_cast<int>(status), bytes);
+      mpix_engine_completion* const callback = static_cast<CallbackCompletion&>(self).completion_;
+      callback->done(callback, static_cast<int>(status), bytes);
     };
   }
 
-  mpix_engine_completion* told_;
+  mpix_engine_completion* completion_;
 };
 
-Status tell(Issued const& issued, mpix_engine_issued* result) noexcept {
+Status result_of(Issued const& issued, mpix_engine_issued* result) noexcept {
   if (result != nullptr) *result = {issued.complete ? 1 : 0, issued.sequence};
   return issued.status;
 }
@@ -78,7 +78,7 @@ RmaOp common_of(OpKind kind, Given const& given) noexcept {
   operation.target_layout = layout_of(given.target_layout);
   operation.notify = given.notify;
   operation.exposed = exposed_by(given);
-  operation.completion = Teller::of(given.completion);
+  operation.completion = CallbackCompletion::of(given.completion);
   return operation;
 }
 
@@ -95,7 +95,7 @@ RmaOp update_of(mpix_engine_update const& given) noexcept {
 
 int issue(mpix_engine_t* engine, mpix_engine_peer_t* peer, RmaOp const& operation,
           mpix_engine_issued* result) noexcept {
-  return status_of([&] { return tell(engine_of(engine).issue(peer_of(peer), operation), result); });
+  return status_of([&] { return result_of(engine_of(engine).issue(peer_of(peer), operation), result); });
 }
 
 template <typename Enumeration>
@@ -229,7 +229,7 @@ int mpix_engine_take_error(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint
 int mpix_engine_watch(mpix_engine_t* engine, const uint64_t* counter, uint64_t threshold,
                       struct mpix_engine_completion* completion) {
   return status_of([&] {
-    engine_of(engine).watch(counter, threshold, *Teller::of(completion));
+    engine_of(engine).watch(counter, threshold, *CallbackCompletion::of(completion));
     return Status::ok;
   });
 }
@@ -252,15 +252,15 @@ int mpix_engine_lock(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                            request->shared != 0 ? LockMode::shared : LockMode::exclusive,
                            request->owner,
                            request->attempt != 0,
-                           Teller::of(request->completion),
+                           CallbackCompletion::of(request->completion),
                            request->overtakes != 0};
-  return status_of([&] { return tell(engine_of(engine).lock(peer_of(peer), wanted), issued); });
+  return status_of([&] { return result_of(engine_of(engine).lock(peer_of(peer), wanted), issued); });
 }
 
 int mpix_engine_unlock(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t lock, uint32_t owner,
                        uint32_t context, struct mpix_engine_issued* issued) {
   return status_of(
-      [&] { return tell(engine_of(engine).unlock(peer_of(peer), lock, owner, context), issued); });
+      [&] { return result_of(engine_of(engine).unlock(peer_of(peer), lock, owner, context), issued); });
 }
 
 void mpix_engine_read_traffic(const mpix_engine_t* engine, struct mpix_engine_traffic* traffic) {

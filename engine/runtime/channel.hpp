@@ -35,11 +35,11 @@ class Channel final : public MessageHandler {
         transport(log, credentials.encrypt),
         connections(transport, watch, host, credentials.process, log),
         message_protocol(transport, connections, credentials,
-                         {config.fragment_bytes, config.window_bytes, config.target_memory_bytes,
+                         {config.fragment_bytes, config.credit_bytes, config.target_memory_bytes,
                           config.process_memory_bytes, joined_bytes(config)},
                          locks, log),
         executor(transport, connections, segments, locks, credentials,
-                 {config.fragment_bytes, config.window_bytes, config.origins_memory_bytes,
+                 {config.fragment_bytes, config.credit_bytes, config.origins_memory_bytes,
                   joined_bytes(config), config.answers_memory_bytes, config.session_processes},
                  log),
         parting(transport, connections, message_protocol, executor, credentials.process, config.max_endpoints,
@@ -146,7 +146,7 @@ class Channel final : public MessageHandler {
   }
 
   /// Whether some processes or lock holders must be polled, because no event announces their end.
-  bool needs_looks() const noexcept { return watch.needs_looks() || locks.needs_looks(); }
+  bool must_poll() const noexcept { return watch.must_poll() || locks.must_poll(); }
 
   /// Handles the end of a process, announced by itself or by others. With the lock held.
   void lose(std::uint64_t process) {

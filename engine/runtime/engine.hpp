@@ -192,7 +192,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Withdraws an exposure. Operations that begin after the return find the exposure stale; UCX puts and gets
   /// on it have ended. free() withdraws all exposures in the memory. stale_exposure: it does not exist.
   Status conceal(ExposureId id);
-  /// As conceal() without the wait; is_unreachable() tells when it has ended.
+  /// As conceal() without the wait; is_unreachable() reports when it has ended.
   Status start_conceal(ExposureId id, Concealed* left);
   bool is_unreachable(Concealed const& left);
   /// Revokes the keys that ended processes knew from all other processes, and destroys them when these have
@@ -261,11 +261,11 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// `holder` has not acquired it there.
   std::optional<Issued> leave(Peer& peer, LockId lock, SharedLock& word, Holder holder,
                               std::uint32_t context) {
-    auto const [outcome, tell] = word.unlock(holder);
+    auto const [outcome, agent_waits] = word.unlock(holder);
     if (outcome != SharedLock::Outcome::done) return std::nullopt;
-    if (!tell && !word.is_wanted()) [[likely]]
+    if (!agent_waits && !word.is_wanted()) [[likely]]
       return Issued{};
-    return leave_to_others(peer, lock, word, holder, context, tell);
+    return leave_to_others(peer, lock, word, holder, context, agent_waits);
   }
   Holder own_holder(std::uint32_t owner) const noexcept;
 
@@ -328,11 +328,11 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void wait_for_lock();
   bool wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees);
   bool take_shortly(SharedLock& word, Holder holder, LockMode mode);
-  /// The end of leave() if requests wait for the lock here or, `tell`, at the peer's agent.
+  /// The end of leave() if requests wait for the lock here or, `agent_waits`, at the peer's agent.
   Issued leave_to_others(Peer& peer, LockId lock, SharedLock& word, Holder holder, std::uint32_t context,
-                         bool tell);
+                         bool agent_waits);
   /// Notifies the peer's agent that this owner has released the lock, so that it serves its queue.
-  Issued tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);
+  Issued report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);
   Issued send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
                       std::uint32_t context);
   template <typename Hold>

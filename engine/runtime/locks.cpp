@@ -44,9 +44,9 @@ bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
   std::chrono::steady_clock::time_point end;
   for (unsigned looks = 1;; ++looks) {
     if (word.seems_free()) {
-      auto const [outcome, tell] = word.try_lock(holder, mode);
+      auto const [outcome, agent_waits] = word.try_lock(holder, mode);
       if (outcome == SharedLock::Outcome::done) return true;
-      if (tell || outcome == SharedLock::Outcome::missing) return false;
+      if (agent_waits || outcome == SharedLock::Outcome::missing) return false;
     }
     word.want();
     cpu_relax();
@@ -67,15 +67,15 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (SharedLock* const word = shared_lock(peer, request.lock)) {
     Holder const holder = own_holder(request.owner);
-    auto const [outcome, tell] = word->try_lock(holder, request.mode);
+    auto const [outcome, agent_waits] = word->try_lock(holder, request.mode);
     if (outcome == SharedLock::Outcome::done) return {};
     bool const wrong = outcome == SharedLock::Outcome::missing || word->is_held_by(holder);
     // The agent may have granted shared locks.
     bool const open = request.mode == LockMode::shared && word->is_queued();
     bool const given_up = wrong || (request.attempt && !open && !may_be_orphaned(*word));
-    if (given_up && tell) (void)tell_left(peer, request.lock, request.owner, 0);
+    if (given_up && agent_waits) (void)report_release(peer, request.lock, request.owner, 0);
     if (given_up) return {wrong ? Status::bad_argument : Status::busy, true, 0};
-    if (!request.attempt && !tell && take_shortly(*word, holder, request.mode)) return {};
+    if (!request.attempt && !agent_waits && take_shortly(*word, holder, request.mode)) return {};
   }
   wait_for_room(peer);
   Channel& channel = channel_of(peer);
@@ -155,12 +155,12 @@ Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_
 }
 
 Issued Engine::leave_to_others(Peer& peer, LockId lock, SharedLock& word, Holder holder,
-                               std::uint32_t context, bool tell) {
+                               std::uint32_t context, bool agent_waits) {
   if (word.is_wanted()) give_way(word);
-  return tell ? tell_left(peer, lock, owner_of(holder), context) : Issued{};
+  return agent_waits ? report_release(peer, lock, owner_of(holder), context) : Issued{};
 }
 
-Issued Engine::tell_left(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
+Issued Engine::report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
   return send_release(peer, lock, owner, wire::ReleaseKind::taken, context);
 }
 

@@ -197,7 +197,7 @@ struct mpix_engine_transfer {
 
 /** The state of an operation when its call returns. */
 struct mpix_engine_issued {
-  int complete; /**< nonzero: complete at the level asked for; the completion will not be told */
+  int complete; /**< nonzero: complete at the level asked for; the completion will not be called */
   /** Position in the stream of messages to the peer, for mpix_engine_complete; 0: already complete at the
    *  target, up to the store fence that mpix_engine_complete makes. */
   uint64_t sequence;

@@ -128,7 +128,7 @@ class LockTable {
 
   /// As of ProcessWatch, for processes that are waited for.
   int fd() const noexcept { return watch_.fd(); }
-  bool needs_looks() const noexcept { return watches_ && watch_.needs_looks(); }
+  bool must_poll() const noexcept { return watches_ && watch_.must_poll(); }
 
  private:
   static constexpr std::int64_t no_deadline = INT64_MAX;  ///< deadlines are in Clock's ticks

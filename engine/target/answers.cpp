@@ -9,9 +9,9 @@
 namespace mpixrma::engine {
 
 /// Sets the credit of an origin: each gets the same share of the memory for operations in flight.
-void Executor::divide_window() noexcept {
+void Executor::divide_credit() noexcept {
   std::size_t const share = settings_.memory_bytes / std::max<std::size_t>(origins_.size(), 1);
-  replies_.set_window(std::min(std::max(share, wire::first_window), settings_.window_bytes));
+  replies_.set_credit(std::min(std::max(share, wire::initial_credit), settings_.credit_bytes));
 }
 
 void Executor::revoke(std::uint64_t number, RemoteAddress base) {
@@ -25,25 +25,25 @@ void Executor::revoke(std::uint64_t number, RemoteAddress base) {
 
 void Executor::answer_locks() {
   look_at_holders();
-  for (LockTable::Answer const& told : locks_.take_answers(lock_answers_)) {
-    auto const origin = origins_.find(told.process);
+  for (LockTable::Answer const& answer : locks_.take_answers(lock_answers_)) {
+    auto const origin = origins_.find(answer.process);
     if (origin == origins_.end()) continue;
     try {
-      answer_lock(*origin->second, told);
+      answer_lock(*origin->second, answer);
     } catch (std::bad_alloc const&) {
-      connections_.lose(told.process, "no memory to tell it of its lock");
+      connections_.lose(answer.process, "no memory for the reply to its lock request");
     }
   }
 }
 
-void Executor::answer_lock(Origin& origin, LockTable::Answer const& told) {
+void Executor::answer_lock(Origin& origin, LockTable::Answer const& answer) {
   wire::RequestHeader asked{};
-  asked.token = told.token;
-  if (told.position != 0) {
-    end_lock_wait(origin, told);
-  } else if (failed(told.status)) {
+  asked.token = answer.token;
+  if (answer.position != 0) {
+    end_lock_wait(origin, answer);
+  } else if (failed(answer.status)) {
     asked.kind = wire::RequestKind::acquire;
-    replies_.add_failure(origin, asked, told.status);
+    replies_.add_failure(origin, asked, answer.status);
   } else {
     replies_.add(origin, wire::ReplyKind::executed, asked);
   }

@@ -85,9 +85,9 @@ void Executor::hold(Origin& origin, KeptRequest kept) {
   note_kept(origin, held.add(header.sequence, after, std::move(kept)));
 }
 
-/// An origin of ours that keeps to its window needs less.
+/// An origin of ours that keeps to its credit needs less.
 std::size_t Executor::max_buffered_bytes() const noexcept {
-  return 2 * (settings_.window_bytes + settings_.fragment_bytes) + (std::size_t{1} << 20);
+  return 2 * (settings_.credit_bytes + settings_.fragment_bytes) + (std::size_t{1} << 20);
 }
 
 bool Executor::has_room(Origin const& origin, std::size_t payload_bytes) const noexcept {
@@ -219,23 +219,24 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
   note_executed(origin, header, cost);
   // The acknowledgement of the stream may wait for an earlier request, and that for stripes that the origin
   // holds for this operation.
-  if ((header.flags & wire::flag_tell) != 0 && ended) replies_.add(origin, wire::ReplyKind::executed, header);
+  if ((header.flags & wire::flag_separate_reply) != 0 && ended)
+    replies_.add(origin, wire::ReplyKind::executed, header);
 }
 
 /// Requests behind the lock request continue, whatever its result. Only if there was no memory for it they
 /// must not: they would be executed without a lock that others hold.
-void Executor::end_lock_wait(Origin& origin, LockTable::Answer const& told) {
+void Executor::end_lock_wait(Origin& origin, LockTable::Answer const& answer) {
   OutOfOrder* const rest = origin.out_of_order();
-  if (rest == nullptr || rest->lock != told.position) return;
-  if (told.status == Status::out_of_memory)
+  if (rest == nullptr || rest->lock != answer.position) return;
+  if (answer.status == Status::out_of_memory)
     return connections_.lose(origin.process, "no memory for its lock request");
   rest->lock = 0;
   auto asked = wire::begin_header<wire::RequestHeader>(wire::RequestKind::acquire);
-  asked.sequence = told.position;
+  asked.sequence = answer.position;
   // Requests executed ahead of it have been acknowledged, and are reported with it.
   asked.flags = rest->ahead.empty() ? wire::flag_quiet : 0;
-  asked.context = static_cast<std::uint32_t>(told.token);
-  if (failed(told.status)) replies_.add_failure(origin, asked, told.status);
+  asked.context = static_cast<std::uint32_t>(answer.token);
+  if (failed(answer.status)) replies_.add_failure(origin, asked, answer.status);
   note_executed(origin, asked, wire::cost_of(asked, 0));
   release_held(origin);
 }
@@ -246,7 +247,7 @@ void Executor::note_executed(Origin& origin, wire::RequestHeader const& header, 
   origin.done += cost;
   take_position(origin, header.sequence);
   bool const quiet = (header.flags & wire::flag_quiet) != 0;
-  if (!quiet || origin.done - origin.told_done >= wire::max_unacked_bytes) replies_.owe(origin);
+  if (!quiet || origin.done - origin.reported_done >= wire::max_unacked_bytes) replies_.owe(origin);
 }
 
 void Executor::take_position(Origin& origin, std::uint64_t sequence) {

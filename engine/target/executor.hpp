@@ -36,7 +36,7 @@ class Executor {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
-    std::size_t window_bytes = 0;       ///< most that one origin may have under way
+    std::size_t credit_bytes = 0;       ///< most that one origin may have under way
     std::size_t memory_bytes = 0;       ///< what all of them together are to make this process hold
     std::size_t joined_bytes = 0;       ///< largest message of several replies; 0: each travels alone
     std::size_t answers_bytes = 0;      ///< of all answers that are not sent; 0: no bound
@@ -166,7 +166,7 @@ class Executor {
   void release_held(Origin& origin);
   void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
                std::size_t payload_bytes, Status resolved);
-  void end_lock_wait(Origin& origin, LockTable::Answer const& told);
+  void end_lock_wait(Origin& origin, LockTable::Answer const& answer);
   void note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost);
   void take_position(Origin& origin, std::uint64_t sequence);
 
@@ -211,10 +211,10 @@ class Executor {
   void end(Origin const& origin, SessionEnd why);
 
   // answers.cpp: what goes back.
-  void divide_window() noexcept;
+  void divide_credit() noexcept;
   void answer_query(Origin& origin, wire::CheckedRequest const& request);
   void answer_locks();
-  void answer_lock(Origin& origin, LockTable::Answer const& told);
+  void answer_lock(Origin& origin, LockTable::Answer const& answer);
   void forget_holder_of_all(std::uint64_t process) noexcept;
 
   Transport& transport_;

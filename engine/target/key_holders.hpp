@@ -32,12 +32,12 @@ class KeyHolders {
     std::erase_if(holders_, [](auto const& entry) { return entry.second.is_unused(); });
   }
 
-  /// Calls `tell(process)` for each process that knows it.
+  /// Calls `visit(process)` for each process that knows it.
   template <typename Function>
-  void for_each(std::uint64_t number, Function tell) const {
+  void for_each(std::uint64_t number, Function visit) const {
     auto const found = holders_.find(number);
     if (found == holders_.end()) return;
-    for (std::uint64_t const process : found->second.processes) tell(process);
+    for (std::uint64_t const process : found->second.processes) visit(process);
   }
   /// Whether no process knows it.
   bool is_unknown(std::uint64_t number) const {

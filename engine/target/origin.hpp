@@ -220,8 +220,8 @@ struct Origin {
   std::size_t kept_bytes = 0;       ///< of requests that are held or deferred, and of entries of OutOfOrder
   std::uint64_t messages = 0;       ///< executed, whatever became of them
   std::uint64_t done = 0;           ///< cost of what is executed or refused
-  std::uint64_t acknowledged = 0;   ///< what the origin was told of `executed`
-  std::uint64_t told_done = 0;      ///< and of `done`
+  std::uint64_t acknowledged = 0;   ///< the part of `executed` that was reported to the origin
+  std::uint64_t reported_done = 0;  ///< the part of `done`
   std::size_t replies_waiting = 0;  ///< replies to it that are not sent
   std::size_t waiting_bytes = 0;    ///< payloads of those that have no message of their own
   std::shared_ptr<MessageAccount> unsent{};  ///< of its answers, where they are bounded

@@ -202,8 +202,8 @@ void Replies::complete(Origin& origin, wire::ReplyHeader& header) const {
   header.session = origin.session.reply;
   header.executed = origin.acknowledged;
   header.segments_version = segments_.version();
-  header.done = origin.told_done = origin.done;
-  header.window = window_;
+  header.done = origin.reported_done = origin.done;
+  header.credit = credit_;
   header.lock_clock = locks_.clock().now();
 }
 

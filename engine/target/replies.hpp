@@ -42,7 +42,7 @@ class Replies {
         joined_bytes_(joined_bytes) {}
 
   /// Sets the credit that replies grant to each origin, in bytes.
-  void set_window(std::uint64_t bytes) noexcept { window_ = bytes; }
+  void set_credit(std::uint64_t bytes) noexcept { credit_ = bytes; }
   /// Sets the function that is called with an origin whose unsent answers are bounded, after each answer.
   void set_check(std::function<void(Origin&)> check) { check_unsent_ = std::move(check); }
 
@@ -96,7 +96,7 @@ class Replies {
   SegmentTable const& segments_;
   LockTable& locks_;
   std::size_t joined_bytes_;
-  std::uint64_t window_ = wire::first_window;
+  std::uint64_t credit_ = wire::initial_credit;
   std::function<void(Origin&)> check_unsent_;
   std::vector<Reply> replies_;
   std::vector<std::byte> small_;  ///< payloads of small replies, each 8-byte-aligned

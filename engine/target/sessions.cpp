@@ -94,7 +94,7 @@ char const* Executor::admit(SessionOpening const& opening, Secret const& secret)
     bound_answers(*made);
     if (!sessions_.emplace(session.request, made.get()).second) return "a session that exists already";
     origins_.emplace(name, std::move(made));
-    divide_window();
+    divide_credit();
     expect_sealed(opening, secret);
     return nullptr;
   }
@@ -164,7 +164,7 @@ void Executor::forget(std::uint64_t process) {
   kept_bytes_ -= gone->kept_bytes;
   std::uint64_t const session = gone->target;
   origins_.erase(found);
-  divide_window();
+  divide_credit();
   transport_.seals().forget_expected(process);
   if (credentials_.encrypt) retire_session(session);
 }

@@ -32,7 +32,7 @@ class EnginePath : public ::testing::TestWithParam<PathCase> {
     bool const remote = GetParam().odd_ones_remote && rank % 2 == 1;
     if (remote) config.paths = MPIX_ENGINE_PATH_MESSAGE;
     config.fragment_bytes = 4096;  // operations of moderate size need several messages
-    config.window_bytes = 16384;
+    config.credit_bytes = 16384;
   }
 };
 

@@ -77,7 +77,7 @@ class ChannelJob : public ::testing::TestWithParam<ChannelCase> {
     config.network_without_hardware = GetParam().network_without_hardware;
     config.channels = GetParam().channels.at(static_cast<std::size_t>(rank));
     config.fragment_bytes = 4096;
-    config.window_bytes = 16384;
+    config.credit_bytes = 16384;
   }
 };
 

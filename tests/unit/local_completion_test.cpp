@@ -20,7 +20,7 @@ class LocalCompletion : public EnginePath {
  protected:
   static void configure(mpix_engine_config& config, int rank) {
     EnginePath::configure(config, rank);
-    config.fragment_bytes = config.window_bytes = 0;  // the defaults: large buffers are lent to UCX
+    config.fragment_bytes = config.credit_bytes = 0;  // the defaults: large buffers are lent to UCX
   }
 };
 

@@ -238,7 +238,7 @@ void put_while_key_arrives(Guarantee guarantees) {
   auto const many_messages = [](mpix_engine_config& config) {
     only_network(config);
     config.fragment_bytes = 4096;  // messages still wait for credit when the key has arrived
-    config.window_bytes = 16384;
+    config.credit_bytes = 16384;
   };
   run_job(2, many_messages, [guarantees](Rank& rank) {
     constexpr std::size_t words = 8192;

@@ -144,7 +144,7 @@ TEST(Parameters, PairsThatDoNotFitAreRefused) {
   mpix_engine_config_init(&config);
   char why[256] = "";
   EXPECT_EQ(mpix_engine_check_config(&config, why, sizeof why), 0);
-  config.window_bytes = config.fragment_bytes - 1;
+  config.credit_bytes = config.fragment_bytes - 1;
   EXPECT_NE(mpix_engine_check_config(&config, why, sizeof why), 0);
   EXPECT_NE(std::string(why).find("at least fragment_size"), std::string::npos) << why;
 }

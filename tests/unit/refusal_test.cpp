@@ -152,7 +152,7 @@ TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
   auto const configure = [](mpix_engine_config& config) {
     without_ring(config);
     config.fragment_bytes = fragment;
-    config.window_bytes = 16384;
+    config.credit_bytes = 16384;
   };
   test::run_job(2, configure, [](Rank& rank) {
     constexpr std::size_t far_words = most * fragment / 8;
@@ -190,7 +190,7 @@ TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
   auto const configure = [](mpix_engine_config& config) {
     without_ring(config);
     config.fragment_bytes = 4096;
-    config.window_bytes = 16384;
+    config.credit_bytes = 16384;
   };
   for (bool const first_is_large : {false, true}) {
     constexpr int issued = 1500;

@@ -278,7 +278,7 @@ TEST(StagedRequest, is_not_believed) {
       [](StagedRequest& staged) { staged.header.kind = wire::RequestKind::lock; },
       [](StagedRequest& staged) { staged.header.kind = wire::RequestKind::release; },
       [](StagedRequest& staged) { staged.header.kind = wire::RequestKind{77}; },
-      [](StagedRequest& staged) { staged.header.flags = wire::flag_tell; },
+      [](StagedRequest& staged) { staged.header.flags = wire::flag_separate_reply; },
       [](StagedRequest& staged) { staged.header.notify = 64; },
       [](StagedRequest& staged) { staged.header.notify_exposure = 3; },
       [](StagedRequest& staged) { staged.header.magic ^= 1; },

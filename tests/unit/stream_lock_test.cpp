@@ -17,7 +17,7 @@ constexpr std::uint32_t context = 7;
 void messages_only(mpix_engine_config& config) {
   config.paths = MPIX_ENGINE_PATH_MESSAGE;
   config.fragment_bytes = 4096;
-  config.window_bytes = 16384;
+  config.credit_bytes = 16384;
 }
 
 /// A lock of a rank, and a word of its memory.

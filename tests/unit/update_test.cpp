@@ -32,7 +32,7 @@ class Updates : public EnginePath {
   static void configure(mpix_engine_config& config, int rank) {
     EnginePath::configure(config, rank);
     config.fragment_bytes = 512;  // most updates of more than a few elements need several messages
-    config.window_bytes = 4096;
+    config.credit_bytes = 4096;
   }
 };
 INSTANTIATE_TEST_SUITE_P(Paths, Updates, every_path(), path_name);
