@@ -15,8 +15,8 @@
 
 namespace mpixrma::engine {
 
-/// `version_` is odd while links change. A range that is found is valid in any case, because its slot is
-/// self-validating. Only a search without a result checks the version, and repeats if it has changed.
+/// `version_` is odd while links change. A search that finds a range need not check the version, because the
+/// slot validates itself. A search without a result checks the version, and repeats if it has changed.
 template <template <typename> class Atomic, std::uint32_t capacity, unsigned levels>
 class BasicRangeIndex {
  public:
@@ -46,11 +46,11 @@ class BasicRangeIndex {
   using Links = std::array<Atomic<std::uint32_t>, levels>;
 
   static constexpr int attempts = 64;
-  // Far more than a search needs; a search that exceeds it is caught in a cycle of changing links.
+  // Far more than a search needs. Links that change during a search may form a cycle.
   static constexpr unsigned max_steps = 1024;
 
-  /// Returns the last slot whose range begins at or before `address`; `capacity` if there is none; more if
-  /// the search got lost.
+  /// Returns the last slot whose range begins at or before `address`; `capacity` if there is none;
+  /// `capacity` + 1 if the links changed during the search so that they formed a cycle.
   std::uint32_t last_up_to(Slot const* slots, RemoteAddress address) const noexcept {
     std::uint32_t last = 0;
     unsigned steps = 0;
@@ -67,7 +67,7 @@ class BasicRangeIndex {
     return last == 0 ? capacity : last - 1;
   }
 
-  /// The fallback for a search that is disturbed repeatedly: finds a range that is stable during the scan.
+  /// Searches all slots, without the links: the fallback if the links have changed during every attempt.
   static std::uint32_t scan(Slot const* slots, std::uint32_t end, RemoteAddress address,
                             PublishedRange* out) noexcept {
     for (std::uint32_t i = 0; i < std::min(end, capacity); ++i) {
@@ -81,7 +81,7 @@ class BasicRangeIndex {
   Links links_[capacity];
 };
 
-/// The writer's side. It keeps a private copy of the links, because others might have modified the published
+/// The writer. It reads a private copy of the links, because a faulty process may overwrite the published
 /// ones.
 template <template <typename> class Atomic, std::uint32_t capacity, unsigned levels>
 class BasicRangeIndexWriter {

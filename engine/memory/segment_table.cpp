@@ -18,7 +18,7 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::
   if (failed(status)) return status;
   control_mapping_ = Mapping::of(control_fd_, sizeof(ProcessControl));
   if (!control_mapping_) return Status::out_of_memory;
-  // The files are zero-initialised, which is the initial state of every field but these.
+  // The files consist of zeros, which is the initial state of all other fields.
   tables_ = std::launder(reinterpret_cast<PublishedTables*>(tables_mapping_.base()));
   control_ = std::launder(reinterpret_cast<ProcessControl*>(control_mapping_.base()));
   stripes_ = stripes != nullptr ? stripes : &control_->stripes;
@@ -130,7 +130,7 @@ SegmentTable::Segments::iterator SegmentTable::first_after(RemoteAddress address
   return before->second.base + before->second.length > address ? before : next;
 }
 
-/// Adds a registration of user memory.
+/// Adds a registration of user memory: merges the segments that overlap it into one.
 void SegmentTable::cover(Coverage::Range range, std::vector<OwnSegment>* replaced) {
   user_memory_.add(range);
   auto const first = first_after(range.begin);
@@ -148,11 +148,11 @@ void SegmentTable::cover(Coverage::Range range, std::vector<OwnSegment>* replace
   index_.finish_change();
 }
 
-/// Removes a registration.
+/// Removes a registration: replaces its segment by segments for the registrations that remain.
 void SegmentTable::uncover(Coverage::Range range, std::vector<OwnSegment>* replaced) {
   user_memory_.remove(range);
   auto const it = first_after(range.begin);
-  if (it == segments_.end() || it->second.base > range.begin) return;  // for lack of slots
+  if (it == segments_.end() || it->second.base > range.begin) return;  // it had no free slot
   Coverage::Range const whole{it->second.base, it->second.base + it->second.length};
   std::vector<Coverage::Range> const rest = user_memory_.unions_in(whole, range);
   if (rest.size() == 1 && rest[0] == whole) return;
@@ -210,7 +210,7 @@ bool SegmentTable::has_free_slot() const noexcept {
   return !free_slots_.empty() || segment_end_ != max_segments;
 }
 
-/// Must be called within a change of the index.
+/// Between begin_change() and finish_change() of the index.
 Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32_t region) {
   if (!has_free_slot()) return Status::out_of_memory;
   if (free_slots_.empty()) {
@@ -228,7 +228,7 @@ Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32
   return Status::ok;
 }
 
-/// Withdraws a segment from peers. Must be called within a change of the index.
+/// Withdraws a segment from peers. Between begin_change() and finish_change() of the index.
 void SegmentTable::withdraw(OwnSegment& segment) {
   tables_->segments[segment.slot].withdraw(segment.generation + 1);
   index_.remove(segment.slot);
