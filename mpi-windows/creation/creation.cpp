@@ -71,7 +71,7 @@ int close_window(Window& window, bool* closed) {
   error = first_of(error, complete_all(window));
   end_joint_requests(window);
   (void)mpix_host_operations()->requests_show();  // records failures of freed requests
-  end_telling(window.context);
+  end_reporting(window.context);
   error = first_of(error, take_failures(window));
   if (window.table.is_shared()) find_successors(window);
   synchronise(window);  // afterwards no process has operations in flight

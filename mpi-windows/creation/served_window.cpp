@@ -81,9 +81,9 @@ int share_nam(Window& window, MPI_Comm comm, Make make) {
   if (!is_mapped) agree(&joined, rank, comm);
   if (joined.error_class != MPI_SUCCESS) return refuse(joined.error_class, joined.text);
   NamWindow::note_mapped(window.nam->mapped_in());
-  window.hints.tell_port(window.nam->port());
+  window.hints.set_port(window.nam->port());
   std::uint64_t const stripe = window.nam->stripe_bytes();
-  window.hints.tell_stripe(stripe != 0 ? std::to_string(stripe) : "");
+  window.hints.set_stripe(stripe != 0 ? std::to_string(stripe) : "");
   return MPI_SUCCESS;
 }
 

@@ -56,38 +56,38 @@ class Reader {
 
 constexpr std::size_t number_bytes = sizeof(std::uint64_t);
 
-void add(Writer& told, NamPart const& part) {
-  told.add(nam::format(part.grant));
-  told.add(part.control);
-  told.add(part.secret);
-  told.add(part.window.id);
-  told.add(part.window.port);
-  told.add(std::uint64_t{part.window.owns_grant ? 1u : 0u});
-  told.add(std::uint64_t{part.window.slot});
-  told.add(part.window.generation);
-  told.add(std::uint64_t{part.window.regions.size()});
+void add(Writer& packed, NamPart const& part) {
+  packed.add(nam::format(part.grant));
+  packed.add(part.control);
+  packed.add(part.secret);
+  packed.add(part.window.id);
+  packed.add(part.window.port);
+  packed.add(std::uint64_t{part.window.owns_grant ? 1u : 0u});
+  packed.add(std::uint64_t{part.window.slot});
+  packed.add(part.window.generation);
+  packed.add(std::uint64_t{part.window.regions.size()});
   for (nam::WindowRegion const& region : part.window.regions) {
-    told.add(region.offset);
-    told.add(region.bytes);
-    told.add(region.unit);
+    packed.add(region.offset);
+    packed.add(region.bytes);
+    packed.add(region.unit);
   }
 }
 
-NamPart next_part(Reader& told) {
+NamPart next_part(Reader& packed) {
   NamPart part;
-  part.grant = nam::parse_locator(told.text());
-  part.control = told.number();
-  part.secret = told.text();
-  part.window.id = told.text();
-  part.window.port = told.text();
-  part.window.owns_grant = told.number() != 0;
-  part.window.slot = static_cast<nam::SharedControl::Slot>(told.number());
-  part.window.generation = told.number();
-  part.window.regions.resize(told.count(3 * number_bytes));
+  part.grant = nam::parse_locator(packed.text());
+  part.control = packed.number();
+  part.secret = packed.text();
+  part.window.id = packed.text();
+  part.window.port = packed.text();
+  part.window.owns_grant = packed.number() != 0;
+  part.window.slot = static_cast<nam::SharedControl::Slot>(packed.number());
+  part.window.generation = packed.number();
+  part.window.regions.resize(packed.count(3 * number_bytes));
   for (nam::WindowRegion& region : part.window.regions) {
-    region.offset = told.number();
-    region.bytes = told.number();
-    region.unit = told.number();
+    region.offset = packed.number();
+    region.bytes = packed.number();
+    region.unit = packed.number();
   }
   return part;
 }
@@ -95,19 +95,19 @@ NamPart next_part(Reader& told) {
 }  // namespace
 
 std::string NamDescription::pack() const {
-  Writer told;
-  told.add(stripe_bytes);
-  told.add(std::uint64_t{parts.size()});
-  for (NamPart const& part : parts) add(told, part);
-  return told.take();
+  Writer packed;
+  packed.add(stripe_bytes);
+  packed.add(std::uint64_t{parts.size()});
+  for (NamPart const& part : parts) add(packed, part);
+  return packed.take();
 }
 
 NamDescription NamDescription::unpack(std::string_view bytes) {
-  Reader told(bytes);
+  Reader packed(bytes);
   NamDescription found;
-  found.stripe_bytes = told.number();
-  found.parts.resize(told.count(8 * number_bytes));
-  for (NamPart& part : found.parts) part = next_part(told);
+  found.stripe_bytes = packed.number();
+  found.parts.resize(packed.count(8 * number_bytes));
+  for (NamPart& part : found.parts) part = next_part(packed);
   return found;
 }
 

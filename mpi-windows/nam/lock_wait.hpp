@@ -52,7 +52,7 @@ class NamLockWait {
               Clock::time_point now = Clock::now())
       : patience_(patience), rank_(rank), mode_(mode), end_(now + patience.at(rank)) {}
 
-  /// `try_lock(bool* has_turn)` is as NamWindow::try_lock; `holds_others()` tells whether the process holds
+  /// `try_lock(bool* has_turn)` is as NamWindow::try_lock; `holds_others()`: whether the process holds
   /// any lock. Returns true if the lock was acquired.
   template <typename TryLock, typename HoldsOthers>
   bool attempt(TryLock try_lock, HoldsOthers holds_others, Clock::time_point now = Clock::now()) {

@@ -21,7 +21,9 @@ class MappedNamWindow final : public ServedWindow {
   }
   ~MappedNamWindow() override { grant_->give_back_locks(info_.slot); }
 
-  void describe(NamDescription* told) const override { tell(told, grant_->locator(), grant_->control()); }
+  void describe(NamDescription* description) const override {
+    add_part(description, grant_->locator(), grant_->control());
+  }
   std::uint32_t mapped_in() const noexcept override {
     auto const name = grant_->locator().grant + '/' + std::to_string(grant_->control());
     return static_cast<std::uint32_t>(std::hash<std::string>{}(name)) | 1;

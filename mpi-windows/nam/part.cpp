@@ -74,13 +74,13 @@ std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session sessi
   return join_remote(locator, window, encrypt);
 }
 
-std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped, bool encrypt) {
-  if (!told.secret.empty()) nam::tell_secret(told.grant.address, nam::secret_from_hex(told.secret));
-  if (!told.window.owns_grant) return join_guest(told.grant, told.window);
-  auto grant = is_mapped ? NamGrant::mapped(told.grant, told.control) : nullptr;
-  if (grant == nullptr) grant = find_mapped(told.grant, told.control);
-  if (grant != nullptr) return make_mapped(std::move(grant), told.window);
-  return join_remote(told.grant, told.window, encrypt);
+std::unique_ptr<NamWindow> join_part(NamPart const& part, bool is_mapped, bool encrypt) {
+  if (!part.secret.empty()) nam::set_secret(part.grant.address, nam::secret_from_hex(part.secret));
+  if (!part.window.owns_grant) return join_guest(part.grant, part.window);
+  auto grant = is_mapped ? NamGrant::mapped(part.grant, part.control) : nullptr;
+  if (grant == nullptr) grant = find_mapped(part.grant, part.control);
+  if (grant != nullptr) return make_mapped(std::move(grant), part.window);
+  return join_remote(part.grant, part.window, encrypt);
 }
 
 }  // namespace mpixrma::windows

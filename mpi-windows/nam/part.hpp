@@ -21,6 +21,6 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session session, bool encrypt);
 /// Returns the window that another process has described; `is_mapped` and `encrypt` are as of
 /// NamWindow::join.
-std::unique_ptr<NamWindow> join_part(NamPart const& told, bool is_mapped, bool encrypt);
+std::unique_ptr<NamWindow> join_part(NamPart const& part, bool is_mapped, bool encrypt);
 
 }  // namespace mpixrma::windows

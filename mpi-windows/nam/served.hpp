@@ -41,9 +41,9 @@ class ServedWindow : public NamWindow, public NamMemory {
   nam::WindowRegion const& region(int rank) const noexcept {
     return info_.regions[static_cast<std::size_t>(rank)];
   }
-  void tell(NamDescription* told, nam::Locator const& grant, std::uint64_t control) const {
-    auto const secret = nam::told_secret(grant.address);
-    told->parts.push_back({grant, control, secret ? nam::to_hex(*secret) : "", info_});
+  void add_part(NamDescription* description, nam::Locator const& grant, std::uint64_t control) const {
+    auto const secret = nam::given_secret(grant.address);
+    description->parts.push_back({grant, control, secret ? nam::to_hex(*secret) : "", info_});
   }
   /// Evicts the window through the grant's server, because a persistent window belongs to the grant.
   void evict(nam::Locator const& grant) const {

@@ -24,7 +24,9 @@ SessionNamWindow::~SessionNamWindow() {
 }
 
 /// Processes that map the memory read its control memory themselves, so `control` is 0.
-void SessionNamWindow::describe(NamDescription* told) const { tell(told, session_->locator(), 0); }
+void SessionNamWindow::describe(NamDescription* description) const {
+  add_part(description, session_->locator(), 0);
+}
 
 void SessionNamWindow::persist() {
   at_server([this] { session_->ask([this](nam::Session& session) { session.persist(info_); }); });

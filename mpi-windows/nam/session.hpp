@@ -51,7 +51,7 @@ class SessionNamWindow : public ServedWindow {
  public:
   ~SessionNamWindow() override;
 
-  void describe(NamDescription* told) const override;
+  void describe(NamDescription* description) const override;
   std::uint32_t mapped_in() const noexcept override { return 0; }
   void persist() override;
   bool is_mapped() const noexcept override { return false; }

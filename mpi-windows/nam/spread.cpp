@@ -36,8 +36,8 @@ class SpreadNamWindow final : public NamWindow {
     if (stripe_bytes() != 0) ranks_ = parts_.front()->ranks();
   }
 
-  void describe(NamDescription* told) const override {
-    for (auto const& part : parts_) part->describe(told);
+  void describe(NamDescription* description) const override {
+    for (auto const& part : parts_) part->describe(description);
   }
   std::uint32_t mapped_in() const noexcept override {
     std::uint32_t grants = 0;

@@ -125,10 +125,10 @@ std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, bool 
 }
 
 std::string NamWindow::description() const {
-  NamDescription told;
-  told.stripe_bytes = stripe_bytes();
-  describe(&told);
-  return told.pack();
+  NamDescription made;
+  made.stripe_bytes = stripe_bytes();
+  describe(&made);
+  return made.pack();
 }
 
 std::uint32_t NamWindow::mapped_before() noexcept { return noted.load(std::memory_order_relaxed); }

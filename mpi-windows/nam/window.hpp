@@ -112,7 +112,7 @@ class NamWindow {
 
   std::string description() const;
   /// Appends its parts to the description.
-  virtual void describe(NamDescription* told) const = 0;
+  virtual void describe(NamDescription* description) const = 0;
   /// Identifies the grants that have its memory; 0 if this process does not map all of it.
   virtual std::uint32_t mapped_in() const noexcept = 0;
   /// Frees the window and returns its memory to the grant. Called by the process that has allocated it.

@@ -147,7 +147,8 @@ struct Sides {
   OwnedLayout result;
 };
 
-void aim(engine::RmaOp& part, Share& share, Sides& sides) {
+/// Lets the operation on one part refer to the origin and result of the share.
+void set_buffers(engine::RmaOp& part, Share& share, Sides& sides) {
   std::ptrdiff_t begin = 0;
   if (!share.origin.is_empty()) {
     sides.origin = share.origin.finish(&begin);
@@ -197,7 +198,7 @@ engine::Issued issue_share(Window& window, Target& target, engine::RmaOp const& 
   part.exposed.target = target.exposure;
   part.completion = completion;
   part.guarantees = without(part.guarantees, engine::Guarantee::no_lock_wait);  // one call for all parts
-  aim(part, share, sides);
+  set_buffers(part, share, sides);
   if (try_direct(window, target, part)) return {};
   if (target.by_request != nullptr) return {execute_by_request(target, part), true, 0};
   if (target.memory == nullptr) return {engine::Status::stale_exposure, true, 0};

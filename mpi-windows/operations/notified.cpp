@@ -72,20 +72,20 @@ CounterBounds counter_bounds(Window const& window) noexcept {
   return asserted != 0 ? CounterBounds{asserted, asserted} : CounterBounds{512, INT_MAX};
 }
 
-/// A process that may not change its counters takes part nevertheless, because the others wait for it and
-/// their counters are new. If memory for the counters of one process is missing, all processes keep the
-/// counters that they have.
+/// Collective also for a process whose arguments are invalid: it keeps its counters, takes part in the
+/// barriers, and fetches the others' new addresses when it next uses their counters. If one process cannot
+/// allocate counters, all processes keep the counters that they have.
 int set_counters(Window& window, int count) {
   if (window.processes.is_connected()) return MPI_ERR_UNSUPPORTED_OPERATION;  // the targets are not processes
   int error = MPI_SUCCESS;
   if (!window.epoch.permits_fence()) error = MPI_ERR_RMA_SYNC;
   if (count < window.counters.count || count > counter_bounds(window).max) error = MPI_ERR_ARG;
   std::uint64_t* made = nullptr;
-  int const lack = error == MPI_SUCCESS ? make_counters(window, count, &made) : MPI_SUCCESS;
-  if (barrier_with_failure(window, lack != MPI_SUCCESS)) {  // no process uses the old counters
+  int const allocated = error == MPI_SUCCESS ? make_counters(window, count, &made) : MPI_SUCCESS;
+  if (barrier_with_failure(window, allocated != MPI_SUCCESS)) {  // no process uses the old counters
     if (made != nullptr) (void)window.engine.free(made);
     barrier(window);
-    return error != MPI_SUCCESS ? error : lack != MPI_SUCCESS ? lack : MPI_ERR_NO_MEM;
+    return error != MPI_SUCCESS ? error : allocated != MPI_SUCCESS ? allocated : MPI_ERR_NO_MEM;
   }
   if (error == MPI_SUCCESS) replace_counters(window, made, count);
   {

@@ -79,7 +79,7 @@ inline int check_address(Window const& window, Target const& target, engine::Rma
 }
 
 /// Sets `operation->target` and `exposed` to the place of the operation. Returns MPI_ERR_RMA_RANGE if it is
-/// not within the window, as far as this process can tell.
+/// not within the window, as far as this process knows.
 inline int locate(Window const& window, Target const& target, MPI_Aint disp, engine::RmaOp* operation) {
   if (window.is_dynamic()) {
     operation->target = static_cast<engine::RemoteAddress>(disp);

@@ -38,14 +38,14 @@ class Hints {
   std::string const& mode() const noexcept { return mode_; }
   /// Size in bytes of the stripes that distribute regions over memory servers; empty: not striped.
   std::string const& stripe() const noexcept { return stripe_; }
-  void tell_stripe(std::string const& stripe) { stripe_ = stripe; }
+  void set_stripe(std::string const& stripe) { stripe_ = stripe; }
   /// Whether data on networks to a memory server must be encrypted.
   bool encrypt() const noexcept { return encrypt_; }
   /// Whether servers that only the owner of a window has named are accepted.
   bool follow() const noexcept { return follow_; }
   /// Port name of a persistent window at a memory server. If given as a hint, the window exists already.
   std::string const& port_name() const noexcept { return port_name_; }
-  void tell_port(std::string const& port) { port_name_ = port; }
+  void set_port(std::string const& port) { port_name_ = port; }
   /// Maximum number of notification counters of a process; 0: unknown.
   int counters() const noexcept { return counters_; }
   std::size_t alignment() const noexcept { return alignment_; }

@@ -38,7 +38,7 @@ void end_failed(void* context, int asked) noexcept {
 constexpr mpix_host_failure failure_of_request{
     [](void* context) noexcept { return code_of(*static_cast<RequestCompletion*>(context)); }, &end_failed};
 
-void tell(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
+void complete_request(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
   auto& completion = static_cast<RequestCompletion&>(self);
   completion.status = status;
   bool const failed = engine::failed(status);
@@ -57,7 +57,7 @@ RequestCompletion* open_request(void* window, std::uint32_t context) {
   completion->request = request;
   completion->context = context;
   completion->handle = handle_of<MPI_Request>(handle);
-  completion->done = &tell;
+  completion->done = &complete_request;
   completion->subject = {};
   return completion;
 }

@@ -14,7 +14,7 @@ namespace {
 
 struct Unasked {
   std::mutex lock;
-  std::set<std::uint32_t> telling;      ///< context numbers of windows
+  std::set<std::uint32_t> reporting;    ///< context numbers of windows
   engine::LateErrors::Failures orphan;  ///< failures of windows that no longer exist
 };
 
@@ -25,19 +25,19 @@ Unasked& unasked() {
 
 }  // namespace
 
-void begin_telling(std::uint32_t context) {
+void begin_reporting(std::uint32_t context) {
   std::lock_guard const held(unasked().lock);
-  unasked().telling.insert(context);
+  unasked().reporting.insert(context);
 }
 
-void end_telling(std::uint32_t context) noexcept {
+void end_reporting(std::uint32_t context) noexcept {
   std::lock_guard const held(unasked().lock);
-  unasked().telling.erase(context);
+  unasked().reporting.erase(context);
 }
 
 void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcept {
   std::lock_guard const held(unasked().lock);
-  if (unasked().telling.contains(context)) return hosted_engine()->keep_error(context, error);
+  if (unasked().reporting.contains(context)) return hosted_engine()->keep_error(context, error);
   unasked().orphan.add({error, 1});
 }
 

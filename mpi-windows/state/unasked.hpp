@@ -10,8 +10,8 @@ namespace mpixrma::windows {
 
 /// Between the two calls, with its context number, the window reports such failures. Failures that it had to
 /// report before are stored in the engine at that time.
-void begin_telling(std::uint32_t context);
-void end_telling(std::uint32_t context) noexcept;
+void begin_reporting(std::uint32_t context);
+void end_reporting(std::uint32_t context) noexcept;
 
 /// Stores the failure for the window, or for print_unasked().
 void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcept;

@@ -45,7 +45,7 @@ Window::Window(engine::Engine& process_engine, MPI_Comm comm, Hints const& given
       context(next_context()),
       own_lock{.holder = process_engine.own_holder(lock_owner)},
       cold(std::make_unique<ColdState>(held_locks, own_lock.holder, [this] { return epoch.is_passive(); })) {
-  begin_telling(context);
+  begin_reporting(context);
   PMPI_Comm_rank(comm, &processes.rank);
   PMPI_Comm_size(comm, &processes.size);
   PMPI_Comm_group(comm, &processes.group);
@@ -57,7 +57,7 @@ int Window::verbose = 0;
 engine::HeldLocks Window::held_locks;
 
 Window::~Window() {
-  end_telling(context);
+  end_reporting(context);
   cold->held.forget();
   release_own_memory(*this);
   counters.release(engine);

@@ -15,7 +15,7 @@ namespace mpixrma {
 
 namespace {
 
-int tell(Site const& site, LateFailure const& failed) {
+int raise_if_failed(Site const& site, LateFailure const& failed) {
   return engine::failed(failed.error.status) ? raise(site, late_failure(failed)) : MPI_SUCCESS;
 }
 
@@ -29,11 +29,11 @@ __attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) 
   LateFailure failed;
   auto const one = [&](Site const& site, Target& target) {
     (void)complete(target, &failed);
-    return tell(site, failed);
+    return raise_if_failed(site, failed);
   };
   auto const all = [&](Site const& site, Communicator& state) {
     (void)complete_all(state, &failed);
-    return tell(site, failed);
+    return raise_if_failed(site, failed);
   };
   return for_targets("MPIX_RMA_Complete", communicator, rank, one, all);
 } catch (...) {

@@ -33,11 +33,11 @@ Unasked unasked_of(Communicator& communicator) {
 void raise_unasked(Unasked const& unasked) {
   if (unasked.count == 0) return;
   Failure const first = late_failure(unasked.first);
-  Failure const told = failure(
+  Failure const summary = failure(
       first.error_class, "%llu operation%s failed without being reported; the first: %s",
       static_cast<unsigned long long>(unasked.count), unasked.count == 1 ? "" : "s", first.reason.c_str());
-  report("MPI_Finalize", told);
-  if (unasked.comm != MPI_COMM_NULL) (void)invoke_handler({"MPI_Finalize", unasked.comm}, told);
+  report("MPI_Finalize", summary);
+  if (unasked.comm != MPI_COMM_NULL) (void)invoke_handler({"MPI_Finalize", unasked.comm}, summary);
 }
 
 }  // namespace

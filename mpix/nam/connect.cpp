@@ -18,7 +18,7 @@ namespace mpixrma {
 namespace {
 
 /// The message that `root` broadcasts.
-struct Told {
+struct WindowAnswer {
   int is_nam;
   int error_class;
   int ranks;
@@ -28,18 +28,18 @@ struct Told {
   char text[MPI_MAX_ERROR_STRING];
 };
 
-void look_at(char const* port, MPI_Info info, Told* told) {
-  told->follow = is_true(info, "mpix_nam_follow") ? 1 : 0;
-  told->encrypt = is_true(info, "mpix_nam_encrypt") ? 1 : 0;
-  std::strncpy(told->port, port, sizeof told->port - 1);
-  if (std::strlen(port) >= sizeof told->port) {
-    told->error_class = MPI_ERR_PORT;
-    std::strncpy(told->text, "the port name is too long", sizeof told->text - 1);
+void look_at(char const* port, MPI_Info info, WindowAnswer* answer) {
+  answer->follow = is_true(info, "mpix_nam_follow") ? 1 : 0;
+  answer->encrypt = is_true(info, "mpix_nam_encrypt") ? 1 : 0;
+  std::strncpy(answer->port, port, sizeof answer->port - 1);
+  if (std::strlen(port) >= sizeof answer->port) {
+    answer->error_class = MPI_ERR_PORT;
+    std::strncpy(answer->text, "the port name is too long", sizeof answer->text - 1);
     return;
   }
-  told->error_class = host().nam_ranks(port, told->follow, &told->ranks);
-  if (told->error_class == MPI_SUCCESS) return;
-  std::strncpy(told->text, newest_refusal(told->error_class).reason.c_str(), sizeof told->text - 1);
+  answer->error_class = host().nam_ranks(port, answer->follow, &answer->ranks);
+  if (answer->error_class == MPI_SUCCESS) return;
+  std::strncpy(answer->text, newest_refusal(answer->error_class).reason.c_str(), sizeof answer->text - 1);
 }
 
 int rank_in(MPI_Comm comm) {
@@ -70,17 +70,17 @@ bool has_root(MPI_Comm comm, int root) {
 }
 
 /// Collective. Returns an MPI error code.
-int ask_for_window(Site const& site, char const* port, MPI_Info info, int root, Told* told) {
+int ask_for_window(Site const& site, char const* port, MPI_Info info, int root, WindowAnswer* answer) {
   bool const ready = prepare() == Readiness::ready && makes_windows();
-  *told = {};
-  if (rank_in(site.comm) == root && ready) look_at(port, info, told);
+  *answer = {};
+  if (rank_in(site.comm) == root && ready) look_at(port, info, answer);
   if (Verdict const verdict = agree_on_class(site.comm, ready ? MPI_SUCCESS : no_host_class);
       verdict.error_class != MPI_SUCCESS)
     return ready ? raise_agreed(site, {}, verdict) : raise_without_windows(site);
-  PMPI_Bcast(told, sizeof *told, MPI_BYTE, root, site.comm);
-  told->port[sizeof told->port - 1] = told->text[sizeof told->text - 1] = '\0';
-  if (told->error_class == MPI_SUCCESS) return MPI_SUCCESS;
-  return raise(site, told->error_class, "%s", told->text);
+  PMPI_Bcast(answer, sizeof *answer, MPI_BYTE, root, site.comm);
+  answer->port[sizeof answer->port - 1] = answer->text[sizeof answer->text - 1] = '\0';
+  if (answer->error_class == MPI_SUCCESS) return MPI_SUCCESS;
+  return raise(site, answer->error_class, "%s", answer->text);
 }
 
 /// Frees the handle if it represents a window. Returns false for any other handle.
@@ -103,9 +103,9 @@ extern "C" MPIX_RMA_API int MPI_Comm_connect(char const* port_name, MPI_Info inf
   if (matter == Matter::window_without_key)
     return raise(site, MPI_ERR_INFO_NOKEY,
                  "the port belongs to a window, but the info object lacks deep_win_connect");
-  Told told;
-  if (int const code = ask_for_window(site, port_name, info, root, &told); code != MPI_SUCCESS) return code;
-  *newcomm = make_connection(comm, told.ranks, {told.port, told.follow != 0, told.encrypt != 0});
+  WindowAnswer answer;
+  if (int const code = ask_for_window(site, port_name, info, root, &answer); code != MPI_SUCCESS) return code;
+  *newcomm = make_connection(comm, answer.ranks, {answer.port, answer.follow != 0, answer.encrypt != 0});
   return *newcomm != MPI_COMM_NULL ? MPI_SUCCESS
                                    : raise(site, MPI_ERR_INTERN, "MPI cannot create another communicator");
 } catch (...) {
@@ -146,9 +146,9 @@ int MPIX_Win_connect(const char* port_name, MPI_Info info, int root, MPI_Comm co
   if (comm == MPI_COMM_NULL) return raise_unusable(site.call, &comm);
   if (!has_root(comm, root)) return raise(site, MPI_ERR_ROOT, "root %d is not in an intracommunicator", root);
   if (win == nullptr) return raise(site, MPI_ERR_ARG, "win is a null pointer");
-  Told told;
-  if (int const code = ask_for_window(site, port_name, info, root, &told); code != MPI_SUCCESS) return code;
-  return connect_nam(site, info, {told.port, told.follow != 0, told.encrypt != 0}, win);
+  WindowAnswer answer;
+  if (int const code = ask_for_window(site, port_name, info, root, &answer); code != MPI_SUCCESS) return code;
+  return connect_nam(site, info, {answer.port, answer.follow != 0, answer.encrypt != 0}, win);
 } catch (...) {
   return raise_exception(&comm);
 }

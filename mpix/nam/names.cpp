@@ -11,7 +11,7 @@ using namespace mpixrma;
 namespace {
 
 /// Returns the MPI error code of a call that a server has answered with `error_class`.
-int told_by_server(char const* call, int error_class) {
+int result_of_server_call(char const* call, int error_class) {
   return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise({call}, newest_refusal(error_class));
 }
 
@@ -40,7 +40,7 @@ extern "C" MPIX_RMA_API int MPI_Publish_name(char const* service_name, MPI_Info 
                                              char const* port_name) try {
   if (service_name == nullptr || !is_nam_port(port_name) || prepare() != Readiness::ready || !makes_windows())
     return PMPI_Publish_name(service_name, info, port_name);
-  return told_by_server("MPI_Publish_name", host().nam_publish(service_name, port_name));
+  return result_of_server_call("MPI_Publish_name", host().nam_publish(service_name, port_name));
 } catch (...) {
   return raise_exception(nullptr);
 }
@@ -49,8 +49,8 @@ extern "C" MPIX_RMA_API int MPI_Unpublish_name(char const* service_name, MPI_Inf
                                                char const* port_name) try {
   if (service_name == nullptr || !is_nam_port(port_name) || prepare() != Readiness::ready || !makes_windows())
     return PMPI_Unpublish_name(service_name, info, port_name);
-  return told_by_server("MPI_Unpublish_name",
-                        host().nam_unpublish(full_name(service_name, info).c_str(), port_name));
+  return result_of_server_call("MPI_Unpublish_name",
+                               host().nam_unpublish(full_name(service_name, info).c_str(), port_name));
 } catch (...) {
   return raise_exception(nullptr);
 }

@@ -92,7 +92,7 @@ bool all_complete(int count, MPIX_Rma_request const requests[]) {
   return true;
 }
 
-/// Returns the index of a complete request; `*any` tells whether one was active or complete.
+/// Returns the index of a complete request; `*any`: whether one was active or complete.
 int find_complete(int count, MPIX_Rma_request const requests[], bool* any) {
   *any = false;
   for (int i = 0; i < count; ++i) {

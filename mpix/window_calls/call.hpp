@@ -23,7 +23,7 @@ __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int err
 }
 
 /// Converts the host's answer, an error class or a code with a text, to the result of a call.
-inline int told(char const* call, MPI_Win win, int error) {
+inline int result_of(char const* call, MPI_Win win, int error) {
   if (error == MPI_SUCCESS) return MPI_SUCCESS;
   int error_class = error;
   PMPI_Error_class(error, &error_class);
@@ -38,9 +38,9 @@ inline int told(char const* call, MPI_Win win, int error) {
   return raise_on(call, win, error_class, reason);
 }
 
-/// As told(), for calls that name a notification counter, for which MPI_ERR_ARG means a wrong index.
-inline int told_of_counter(char const* call, MPI_Win win, int error_class) {
-  if (error_class != MPI_ERR_ARG) return told(call, win, error_class);
+/// As result_of(), for calls that name a notification counter, for which MPI_ERR_ARG means a wrong index.
+inline int result_of_counter(char const* call, MPI_Win win, int error_class) {
+  if (error_class != MPI_ERR_ARG) return result_of(call, win, error_class);
   return raise_on(call, win, keys().notification_class, "there is no such notification counter");
 }
 

@@ -30,9 +30,9 @@ namespace {
 template <typename Use>
 int with_counter(char const* call, MPI_Win win, int index, Use use) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
-    if (ops.window_targets(number_of(win)) < 0) return told(call, win, MPI_ERR_WIN);
+    if (ops.window_targets(number_of(win)) < 0) return result_of(call, win, MPI_ERR_WIN);
     std::uint64_t* const counter = ops.window_counter(number_of(win), index);
-    return counter != nullptr ? use(*counter) : told_of_counter(call, win, MPI_ERR_ARG);
+    return counter != nullptr ? use(*counter) : result_of_counter(call, win, MPI_ERR_ARG);
   });
 }
 
@@ -40,7 +40,7 @@ int with_counter(char const* call, MPI_Win win, int index, Use use) noexcept {
 int notified(char const* call, MPI_Win win, mpix_host_notified const& operation) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     if (operation.rank == MPI_PROC_NULL) return MPI_SUCCESS;
-    return told_of_counter(call, win, ops.window_notified(number_of(win), &operation, nullptr));
+    return result_of_counter(call, win, ops.window_notified(number_of(win), &operation, nullptr));
   });
 }
 
@@ -56,7 +56,7 @@ int notified(char const* call, MPI_Win win, mpix_host_notified const& operation,
     mpix_handle_t made = 0;
     int const error_class = ops.window_notified(number_of(win), &operation, &made);
     if (error_class == MPI_SUCCESS) *request = handle_of<MPI_Request>(made);
-    return told_of_counter(call, win, error_class);
+    return result_of_counter(call, win, error_class);
   });
 }
 
@@ -121,7 +121,7 @@ int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int num) {
     if (error == MPI_ERR_ARG)
       return raise_on(call, win, error, "num is negative, or more than the window was made for");
     if (error == MPI_ERR_RMA_SYNC) return raise_on(call, win, error, "an access epoch is open");
-    return told(call, win, error);
+    return result_of(call, win, error);
   });
 }
 
@@ -129,7 +129,7 @@ int MPIX_Win_get_num_notify(MPI_Win win, int rank, int* num) {
   char const* const call = "MPIX_Win_get_num_notify";
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     if (num == nullptr) return raise_on(call, win, MPI_ERR_ARG, "num is a null pointer");
-    return told(call, win, ops.window_num_counters(number_of(win), rank, num));
+    return result_of(call, win, ops.window_num_counters(number_of(win), rank, num));
   });
 }
 

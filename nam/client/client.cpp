@@ -27,7 +27,7 @@ constexpr int connect_timeout_ms = 5000;
 constexpr std::chrono::milliseconds longest_refusal{10000};
 constexpr std::chrono::milliseconds first_pause{5};
 constexpr std::chrono::milliseconds longest_pause{50};
-constexpr int max_told = 64;  ///< unanswered requests; a multiple of it fits into the socket buffers
+constexpr int max_unanswered = 64;  ///< unanswered requests; a multiple of it fits into the socket buffers
 /// Limits for a peer that has not proved yet that it is the server.
 constexpr ChannelLimits stranger_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 64u << 20, .data_bytes = 1u << 20, .descriptors = 8};
@@ -136,15 +136,15 @@ Json Client::exchange(Json const& request, std::span<std::byte const> sent, std:
     }
   }
   Message answer = receive();
-  told_ = 0;
+  unanswered_ = 0;
   throw_if_refused(answer.head);
   if (received != nullptr) *received = std::move(answer.data);
   if (descriptors != nullptr) *descriptors = std::move(answer.descriptors);
   return std::move(answer.head);
 }
 
-void Client::tell(Json request) {
-  bool const answered = ++told_ == max_told;
+void Client::send_unanswered(Json request) {
+  bool const answered = ++unanswered_ == max_unanswered;
   if (!answered) request["quiet"] = true;
   {
     std::lock_guard const held(shared_->mutex);
@@ -154,7 +154,7 @@ void Client::tell(Json request) {
   }
   if (!answered) return;
   (void)receive();
-  told_ = 0;
+  unanswered_ = 0;
 }
 
 void Client::keep_lease() {

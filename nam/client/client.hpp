@@ -39,7 +39,7 @@ class Client {
 
   /// Sends a request without waiting for an answer. Returns when the request is sent; the server executes it
   /// before later requests.
-  void tell(Json request);
+  void send_unanswered(Json request);
 
   bool is_local() const noexcept { return !shared_->channel.is_protected(); }
   /// Keeps the lease of a session over TCP as long as this process runs. One round trip; does nothing for a
@@ -62,7 +62,7 @@ class Client {
   std::shared_ptr<GuardedChannel> shared_;
   int patience_ms_;
   bool has_version_ = false;  ///< the protocol version was sent to the server
-  int told_ = 0;              ///< number of tell() calls since the last answer
+  int unanswered_ = 0;        ///< number of send_unanswered() calls since the last answer
   std::string server_key_;
 };
 

@@ -64,8 +64,8 @@ ConsentToFollow::ConsentToFollow(bool given) noexcept : before_(has_scoped_conse
 
 ConsentToFollow::~ConsentToFollow() { has_scoped_consent = before_; }
 
-Address followed(Address const& written, Address const& teller) {
-  if (is_same(written, teller)) return teller;
+Address followed(Address const& written, Address const& source) {
+  if (is_same(written, source)) return source;
   for (Address const& known : named_by_user()) {
     if (is_same(written, known)) return known;
   }
@@ -86,16 +86,16 @@ Address followed(Address const& written, Address const& teller) {
 }
 
 void check_own_port(Client const& client, Address const& address, std::string const& port) {
-  Address const told = parse_locator(port).address;
+  Address const reported = parse_locator(port).address;
   std::error_code ignored;
   bool const is_own = client.is_local()
-                          ? told.unix_path == address.unix_path ||
-                                (!told.key.empty() && told.key == address.key) ||
-                                std::filesystem::equivalent(told.unix_path, address.unix_path, ignored)
-                          : told.key == client.server_key();
+                          ? reported.unix_path == address.unix_path ||
+                                (!reported.key.empty() && reported.key == address.key) ||
+                                std::filesystem::equivalent(reported.unix_path, address.unix_path, ignored)
+                          : reported.key == client.server_key();
   if (!is_own)
     throw Error(ErrorCode::denied, "the memory server at " + format(address) +
-                                       " reported a window at another server: " + format(told));
+                                       " reported a window at another server: " + format(reported));
 }
 
 }  // namespace mpixrma::nam

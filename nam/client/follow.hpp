@@ -25,11 +25,11 @@ class ConsentToFollow {
   bool before_;
 };
 
-/// Returns the address to use for `written`, which came from the server at `teller`. Accepted are the address
+/// Returns the address to use for `written`, which came from the server at `source`. Accepted are the address
 /// of the same server, of a server that the user has named, of a server on this host that runs as root or as
 /// this user, and of a server whose key is pinned. Throws Error(denied) otherwise, unless the user has
 /// consented.
-Address followed(Address const& written, Address const& teller);
+Address followed(Address const& written, Address const& source);
 
 /// Throws Error(denied) unless `port`, which the server of `client` at `address` has returned, names a window
 /// at that server.

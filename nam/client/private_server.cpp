@@ -135,7 +135,7 @@ void PrivateServer::open_grant(std::uint64_t bytes, bool from_elsewhere) {
   grant_ = parse_locator(field<std::string>(server.request({{"op", "grant"}, {"bytes", bytes}}), "locator"));
   if (!from_elsewhere) return;
   Json const made = server.request({{"op", "secret"}});
-  tell_secret(grant_.address, secret_from_hex(field<std::string>(made, "secret")));
+  set_secret(grant_.address, secret_from_hex(field<std::string>(made, "secret")));
 }
 
 bool PrivateServer::has_ended(int within_ms) {

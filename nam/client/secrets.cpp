@@ -11,8 +11,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-std::mutex told_lock;
-std::map<std::string, UserSecret> told;  ///< by server
+std::mutex given_lock;
+std::map<std::string, UserSecret> given;  ///< by server
 
 /// The same whether or not the address has the server's key.
 std::string place_of(Address const& server) {
@@ -21,15 +21,15 @@ std::string place_of(Address const& server) {
 
 }  // namespace
 
-void tell_secret(Address const& server, UserSecret const& secret) {
-  std::lock_guard const held(told_lock);
-  told[place_of(server)] = secret;
+void set_secret(Address const& server, UserSecret const& secret) {
+  std::lock_guard const held(given_lock);
+  given[place_of(server)] = secret;
 }
 
-std::optional<UserSecret> told_secret(Address const& server) {
-  std::lock_guard const held(told_lock);
-  auto const found = told.find(place_of(server));
-  return found != told.end() ? std::optional(found->second) : std::nullopt;
+std::optional<UserSecret> given_secret(Address const& server) {
+  std::lock_guard const held(given_lock);
+  auto const found = given.find(place_of(server));
+  return found != given.end() ? std::optional(found->second) : std::nullopt;
 }
 
 std::filesystem::path secret_file() {
@@ -43,7 +43,7 @@ std::filesystem::path secret_file(Address const& server) {
 }
 
 UserSecret secret_for(Address const& server) {
-  auto secret = told_secret(server);
+  auto secret = given_secret(server);
   if (!secret) secret = read_secret(secret_file(server));
   if (!secret) secret = read_secret(secret_file());
   if (!secret)

@@ -10,9 +10,9 @@
 namespace mpixrma::nam {
 
 /// Sets the secret of a server that was started for the job, for use by this process. Thread-safe.
-void tell_secret(Address const& server, UserSecret const& secret);
-/// Returns the secret that tell_secret() has set for the server, if any.
-std::optional<UserSecret> told_secret(Address const& server);
+void set_secret(Address const& server, UserSecret const& secret);
+/// Returns the secret that set_secret() has set for the server, if any.
+std::optional<UserSecret> given_secret(Address const& server);
 
 /// Returns the file of the user's secret: MPIX_NAM_SECRET_FILE, or ~/.config/mpix-nam/secret.
 std::filesystem::path secret_file();

@@ -164,7 +164,7 @@ Json release_of(WindowInfo const& window) { return {{"op", "release"}, {"window"
 
 void Session::release(WindowInfo const& window) { (void)client_.request(release_of(window)); }
 
-void Session::release_soon(WindowInfo const& window) { client_.tell(release_of(window)); }
+void Session::release_soon(WindowInfo const& window) { client_.send_unanswered(release_of(window)); }
 
 void Session::persist(WindowInfo const& window) {
   (void)client_.request({{"op", "persist"}, {"window", window.id}});
@@ -243,10 +243,12 @@ bool Session::try_lock(WindowInfo const& window, std::uint64_t holder, std::uint
 }
 
 void Session::unlock_soon(WindowInfo const& window, std::uint64_t holder, std::uint32_t rank) {
-  client_.tell({{"op", "unlock"}, {"holder", holder}, {"slot", window.slot}, {"rank", rank}});
+  client_.send_unanswered({{"op", "unlock"}, {"holder", holder}, {"slot", window.slot}, {"rank", rank}});
 }
 
-void Session::end_locks(std::uint64_t holder) { client_.tell({{"op", "end_locks"}, {"holder", holder}}); }
+void Session::end_locks(std::uint64_t holder) {
+  client_.send_unanswered({{"op", "end_locks"}, {"holder", holder}});
+}
 
 Json Session::usage() { return client_.request({{"op", "usage"}}); }
 

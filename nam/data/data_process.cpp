@@ -44,13 +44,13 @@ DataProcess::DataProcess(FileDescriptor control) {
     give_back_concealed();
     store_some();
     wait_for_control();
-    tell_omitted_denials();
+    report_omitted_denials();
   });
   loop_.linger(std::chrono::microseconds(100));
   reservation_timer_ = loop_.add_timer([this] { reserve_next(); });
   usage_timer_ = loop_.add_timer([this] {
     usage_due_ = false;
-    tell_usage();
+    report_usage();
   });
 }
 
@@ -95,10 +95,10 @@ void DataProcess::be_adopted() {
   if (!socket || control_) return;
   attach_control(std::move(socket));
   loading_ = Loading{true, {}, {}};
-  tell_ready();
+  report_ready();
 }
 
-void DataProcess::tell_ready() {
+void DataProcess::report_ready() {
   Json ready = usage();
   ready["protocol"] = data_protocol_version;
   ready["encrypt"] = network_.encrypt;
@@ -145,7 +145,7 @@ void DataProcess::obey(Message& message) {
     load(message.head);
   } else if (op == "session") {
     ++sessions_taken_;
-    tell_usage();  // also of one that fails
+    report_usage();  // also of one that fails
     open_session(message);
   } else if (op == "created") {
     on_created(message.head);
@@ -220,27 +220,27 @@ Json DataProcess::usage() const {
 }
 
 /// Windows that are not persistent are made and freed often: the control process is not woken for each.
-void DataProcess::tell_usage_of(Window const& window) {
-  if (window.persistent) return tell_usage();
-  tell_usage_soon();
+void DataProcess::report_usage_of(Window const& window) {
+  if (window.persistent) return report_usage();
+  report_usage_soon();
 }
 
-void DataProcess::tell_usage_soon() {
+void DataProcess::report_usage_soon() {
   if (!std::exchange(usage_due_, true)) EventLoop::start_timer(usage_timer_, usage_delay);
 }
 
 /// Reports the usage once for all that happens now.
-void DataProcess::tell_usage() {
+void DataProcess::report_usage() {
   if (!std::exchange(usage_told_, false)) return;
   loop_.later([this] {
     usage_told_ = true;
     if (!control_) return;
     // Sent only if nothing else waits: however long the control process does not read, one message waits.
-    if (control_->output_bytes() != 0) return tell_usage_soon();
-    Json told = usage();
-    told["op"] = "usage";
-    told["taken"] = std::exchange(sessions_taken_, 0);
-    control_->post(told);
+    if (control_->output_bytes() != 0) return report_usage_soon();
+    Json report = usage();
+    report["op"] = "usage";
+    report["taken"] = std::exchange(sessions_taken_, 0);
+    control_->post(report);
   });
 }
 

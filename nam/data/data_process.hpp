@@ -97,7 +97,7 @@ class DataProcess {
     std::string window;
     Durability durability;            ///< after which the session goes on
     std::function<void(Held&)> done;  ///< answers the session, or throws Error
-    std::function<void()> failed;     ///< before the session is told of a failure
+    std::function<void()> failed;     ///< before the failure is reported to the session
     std::uint64_t stored = 0;         ///< bytes of the window
     std::uint64_t failures = 0;       ///< of earlier syncs
   };
@@ -120,16 +120,16 @@ class DataProcess {
   void obey(Message& message);
   void lose_control();
   void be_adopted();
-  void tell_ready();
+  void report_ready();
   std::vector<FileDescriptor> memory_to_pass() const;
   void wait_for_control();
   void change_mode(std::string const& window, unsigned mode);
   void withdraw_all() noexcept;
   void end(bool keep_windows);
   void on_created(Json const& answer);
-  void tell_usage();
-  void tell_usage_of(Window const& window);
-  void tell_usage_soon();
+  void report_usage();
+  void report_usage_of(Window const& window);
+  void report_usage_soon();
   Json usage() const;
 
   // set_up.cpp: the memory, and the windows that are in it already.
@@ -155,8 +155,8 @@ class DataProcess {
 
   // requests.cpp: requests of sessions.
   void serve(SessionId id, Message& message);
-  void tell_denied(SessionId id, Json const& request, Error const& error);
-  void tell_omitted_denials();
+  void report_denied(SessionId id, Json const& request, Error const& error);
+  void report_omitted_denials();
   void on_request(SessionId id, Message& message);
   Json describe(SessionId id, Held& held);
   void enter(SessionId id, Held& held, std::function<void()> failed);
@@ -242,7 +242,7 @@ class DataProcess {
   Shares lock_shares_;        ///< locks of sessions, held or waited for
   Shares message_shares_;     ///< bytes of messages that are not complete, or not sent
   std::map<std::string, Held> windows_;
-  Budgets denials_{10, 1};      ///< told to the control process, of each user
+  Budgets denials_{10, 1};      ///< reports to the control process, of each user
   std::uint64_t regions_ = 0;   ///< of all windows
   std::uint64_t metadata_ = 0;  ///< of all windows, bytes
   std::optional<Loading> loading_;

@@ -18,7 +18,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t largest_read = 1u << 20;
-constexpr std::size_t longest_told = 300;  ///< of a text of a client, to the control process
+constexpr std::size_t max_reported = 300;  ///< of a text of a client, to the control process
 
 }  // namespace
 
@@ -26,17 +26,17 @@ void DataProcess::serve(SessionId id, Message& message) {
   try {
     on_request(id, message);
   } catch (Error const& error) {
-    if (error.code() == ErrorCode::denied) tell_denied(id, message.head, error);
+    if (error.code() == ErrorCode::denied) report_denied(id, message.head, error);
     throw;
   }
 }
 
 /// For the audit; of each user so seldom that none floods the control process.
-void DataProcess::tell_denied(SessionId id, Json const& request, Error const& error) {
+void DataProcess::report_denied(SessionId id, Json const& request, Error const& error) {
   if (!control_) return;
   uid_t const user = sessions_.at(id).identity.uid;
   auto const now = Budgets::Clock::now();
-  // A control process that does not read is told later.
+  // A control process that does not read is notified later.
   if (control_->output_bytes() != 0) return denials_.refuse(std::to_string(user), now);
   auto const omitted = denials_.take(std::to_string(user), now);
   if (!omitted) return;
@@ -45,14 +45,14 @@ void DataProcess::tell_denied(SessionId id, Json const& request, Error const& er
       window != request.end() && window->is_string() ? window->get<std::string>() : std::string();
   control_->post({{"op", "denied"},
                   {"uid", user},
-                  {"request", shortened(field<std::string>(request, "op"), longest_told)},
-                  {"window", shortened(name, longest_told)},
-                  {"text", shortened(error.what(), longest_told)},
+                  {"request", shortened(field<std::string>(request, "op"), max_reported)},
+                  {"window", shortened(name, max_reported)},
+                  {"text", shortened(error.what(), max_reported)},
                   {"omitted", *omitted}});
 }
 
 /// Once a second.
-void DataProcess::tell_omitted_denials() {
+void DataProcess::report_omitted_denials() {
   if (!control_ || control_->output_bytes() != 0) return;
   for (Budgets::Refused const& each : denials_.take_refused(Budgets::Clock::now())) {
     if (each.source == Budgets::others) continue;  // nobody's in particular
@@ -207,7 +207,7 @@ void DataProcess::enter_in_catalog(SessionId id, Held& held) {
   if (loading_) loading_->newer.insert(held.window.id);
   sessions_.at(id).connection->pause();
   control_->post({{"op", "create"}, {"creation", creation}, {"window", to_json(held.window)}});
-  tell_usage();
+  report_usage();
 }
 
 Json DataProcess::allocate(SessionId id, Json const& request) {
@@ -220,7 +220,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   std::string const name = window.id;
   keep(std::move(window), id);
   Held& held = windows_.at(name);
-  tell_usage_of(held.window);
+  report_usage_of(held.window);
   try {
     if (!persistent) return describe(id, held);
     enter(id, held, [this, name] { drop(name); });
@@ -344,7 +344,7 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   }
   regions_ -= window.regions.size();
   metadata_ -= metadata_bytes(window);
-  tell_usage_of(window);
+  report_usage_of(window);
   windows_.erase(found);
 }
 

@@ -44,7 +44,7 @@ void DataProcess::open_session(Message& message) {
     // At once: a client that leaves no room for the answer would keep descriptors that count for nobody.
     session.connection->close();
   }
-  tell_usage();
+  report_usage();
 }
 
 void DataProcess::take_share(Session& session) {
@@ -81,7 +81,7 @@ void DataProcess::close_session(SessionId id) {
   sessions_.erase(found);
   for (std::string const& window : ended) drop(window);
   background_rounds_ = 2;
-  tell_usage();
+  report_usage();
 }
 
 }  // namespace mpixrma::nam

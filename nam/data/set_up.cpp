@@ -122,7 +122,7 @@ void DataProcess::load(Json const& page) {
     return refuse_grant(error);
   }
   is_loaded_ = true;
-  if (!loaded.adopted) tell_ready();
+  if (!loaded.adopted) report_ready();
 }
 
 /// Drops windows that the catalog does not have. A process that has served before may have a window whose

@@ -63,14 +63,14 @@ void DataProcess::look_at_accepted() {
   RefusedConnections const refused = take_refused_connections();
   if (refused.beyond_bound + refused.of_strangers == 0) return;
   refusal_told_ = now;
-  auto const tell = [](std::uint64_t count, std::string const& why) {
+  auto const print = [](std::uint64_t count, std::string const& why) {
     if (count != 0)
       log(Severity::warning, "closed " + std::to_string(count) + " connections to the engine's port" + why);
   };
-  tell(refused.of_strangers, " from hosts that have no session with the grant");
-  tell(refused.beyond_bound,
-       ": so many are open that this process would run out of descriptors. A packet filter keeps strangers "
-       "from the port");
+  print(refused.of_strangers, " from hosts that have no session with the grant");
+  print(refused.beyond_bound,
+        ": so many are open that this process would run out of descriptors. A packet filter keeps strangers "
+        "from the port");
 }
 
 /// The processes that may use the session have connections.

@@ -91,7 +91,7 @@ void AuditLog::record(Act const& act) {
   if (omitted) write_line(act, act.omitted + *omitted);
 }
 
-void AuditLog::tell_omitted() {
+void AuditLog::report_omitted() {
   auto const now = Budgets::Clock::now();
   for (Budgets::Refused const& each : users_.take_refused(now))
     write_line({each.source, "", "", "", omitted_acts}, each.count);

@@ -33,14 +33,14 @@ class AuditLog {
   /// Opens the file again, which may have been moved away.
   void reopen();
 
-  /// The result of a line that tells only how many acts were left out.
+  /// The result of a line that reports only how many acts were left out.
   static constexpr std::string_view omitted_acts = "omitted";
 
   /// A line. A user, or the host of a connection without one, has so many lines a second; the next line says
   /// how many were left out.
   void record(Act const& act);
   /// Once a second: a line for each whose acts were left out, and who has done nothing since.
-  void tell_omitted();
+  void report_omitted();
 
  private:
   void write_line(Act const& act, std::uint64_t omitted);

@@ -154,7 +154,7 @@ void ControlServer::add_listener(FileDescriptor listener) {
               [this, index = listeners_.size() - 1](std::uint32_t) { take_connections(listeners_[index]); });
 }
 
-/// Clients that connect while the previous key is accepted are told the new one.
+/// Clients that connect while the previous key is accepted receive the new one.
 Json ControlServer::rotate_key(ClientId id, Json const& request) {
   if (!identity(id).is_admin)
     throw Error(ErrorCode::denied, "only administrators of the server change its key");
@@ -255,7 +255,7 @@ void ControlServer::tick() {
   }
   drop_ended();
   remove_lost_windows();
-  audit_.tell_omitted();
+  audit_.report_omitted();
   log_omitted_lines();
   (void)reserve_.take();
 }

@@ -35,7 +35,7 @@ class ControlServer {
   /// `reread` returns the present options, or nothing if they are wrong. Throws Error.
   ControlServer(Options options, std::function<std::optional<Options>()> reread, SpawnerLink& spawner);
 
-  /// Runs until it is told to end. Returns the exit code.
+  /// Runs until it is requested to end. Returns the exit code.
   int run();
 
  private:

@@ -79,7 +79,7 @@ bool DataLink::adopt() {
   if (!socket && is_shortage(errno)) throw_unavailable("cannot look for a data process", errno);
   auto const other = socket ? credentials_of(socket) : std::nullopt;
   if (!other || !(spawner_.is_data_user(other->uid) || other->uid == ::geteuid())) return false;
-  spawner_.tell_adopted(field<std::string>(setup_, "grant"), other->uid);
+  spawner_.report_adopted(field<std::string>(setup_, "grant"), other->uid);
   pid_ = other->pid;
   adopting_ = true;
   attach(std::move(socket));
@@ -180,8 +180,8 @@ void DataLink::send_windows(std::uint64_t after) {
 
 void DataLink::on_ready(Message& message) {
   usage_ = message.head;
-  tells_changes_ = field_or(message.head, "tells_changes", false);
-  if (!tells_changes_) end_changes();
+  reports_changes_ = field_or(message.head, "tells_changes", false);
+  if (!reports_changes_) end_changes();
   if (!message.descriptors.empty()) {
     memory_ = std::move(message.descriptors);
     hold_memory();
@@ -308,7 +308,7 @@ void DataLink::remove_window(std::string const& id) {
 void DataLink::change_mode(std::string const& window, unsigned mode, std::function<void()> in_force) {
   std::uint64_t const change = next_change_++;
   changes_.emplace(change, std::move(in_force));
-  if (!connection_ || (ready_ && !tells_changes_)) return end_changes();
+  if (!connection_ || (ready_ && !reports_changes_)) return end_changes();
   connection_->post({{"op", "chmod"}, {"window", window}, {"mode", mode}, {"change", change}});
 }
 

@@ -125,7 +125,7 @@ class DataLink {
   Json usage_ = Json::object();
   std::map<std::uint64_t, std::function<void()>> changes_;  ///< of modes, that are not in force yet
   std::uint64_t next_change_ = 1;
-  bool tells_changes_ = false;  ///< the process says when they are: one of an earlier server does not
+  bool reports_changes_ = false;  ///< the process says when they are: one of an earlier server does not
 };
 
 }  // namespace mpixrma::nam

@@ -156,7 +156,7 @@ void ControlServer::on_grant_ready(std::string const& id) {
   client->second.connection->resume();
 }
 
-/// Removes the grant if no client has been told of it; otherwise it remains, and its users are told.
+/// Removes the grant if no client knows it; otherwise it remains, and its users are notified.
 void ControlServer::on_grant_failed(std::string const& id, Error const& error) {
   auto const found = grants_.find(id);
   if (found == grants_.end()) return;

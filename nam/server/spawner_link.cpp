@@ -111,7 +111,7 @@ pid_t SpawnerLink::start(std::string const& grant, FileDescriptor socket) {
   return static_cast<pid_t>(field<std::uint32_t>(answer.head, "pid"));
 }
 
-void SpawnerLink::tell_adopted(std::string const& grant, uid_t uid) {
+void SpawnerLink::report_adopted(std::string const& grant, uid_t uid) {
   adopted_[grant] = uid;
   send({{"op", "adopted"}, {"grant", grant}, {"uid", uid}}, {});
 }

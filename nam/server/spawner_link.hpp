@@ -37,10 +37,10 @@ class SpawnerLink {
   /// Starts the data process of a grant, which gets the other end of `socket`. Throws Error.
   pid_t start(std::string const& grant, FileDescriptor socket);
   /// Reports that a data process of an earlier server continues.
-  void tell_adopted(std::string const& grant, uid_t uid);
+  void report_adopted(std::string const& grant, uid_t uid);
   void hold(std::string const& grant, std::vector<FileDescriptor> memory);
   void drop(std::string const& grant);
-  /// Ends a data process that does not end when it is told to. The main process sends the signal: it can
+  /// Ends a data process that does not end when it is requested to. The main process sends the signal: it can
   /// become the user of the data process.
   void kill(std::string const& grant, pid_t pid);
   /// Whether another process has the memory of a grant open. The main process checks: it can become the user

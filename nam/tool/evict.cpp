@@ -40,8 +40,8 @@ PartsAnswer ask_for_parts(Address const& server, std::string const& port, Json r
       request["port"] = part;
       Locator where = parse_locator(part);
       where.address = followed(where.address, server);
-      Json const told = Client(where.address).request(request);
-      answer.parts.push_back({std::move(where), field<uid_t>(told, "grant_owner")});
+      Json const reply = Client(where.address).request(request);
+      answer.parts.push_back({std::move(where), field<uid_t>(reply, "grant_owner")});
     } catch (Error const& error) {
       if (error.code() == ErrorCode::not_found) continue;
       failure.emplace(error.code(), "the part " + part + " of the window stays as it is: " + error.what());
@@ -148,10 +148,10 @@ class Mappers {
 };
 
 /// Prints a line for processes that were not named before.
-void tell(Json const& processes, std::set<std::uint64_t>* told) {
+void print(Json const& processes, std::set<std::uint64_t>* printed) {
   std::string names;
   for (Json const& each : processes) {
-    if (!told->insert(field<std::uint64_t>(each, "pid")).second) continue;
+    if (!printed->insert(field<std::uint64_t>(each, "pid")).second) continue;
     names += (names.empty() ? "" : ", ") + Mappers::describe(each);
   }
   if (names.empty()) return;
@@ -171,13 +171,13 @@ std::optional<Mappers> mappers_of(PartsAnswer::Part const& part) {
 }
 
 void wait_for_mappers(PartsAnswer::Part const& part, Arguments const& arguments,
-                      std::set<std::uint64_t>* told) {
+                      std::set<std::uint64_t>* printed) {
   constexpr std::chrono::milliseconds pause{100};
   std::chrono::seconds const grace(parse_seconds(arguments.grace));
   while (auto mappers = mappers_of(part)) {
     try {
       for (; mappers->look(); std::this_thread::sleep_for(pause)) {
-        tell(mappers->processes(), told);
+        print(mappers->processes(), printed);
         if (arguments.end_processes) mappers->end(grace);
       }
       return;
@@ -218,9 +218,9 @@ void evict(Arguments const& arguments) {
   PartsAnswer const evicted =
       ask_for_parts(address_of(arguments), arguments.target, destroy(arguments, {{"op", "evict"}}));
   if (arguments.dry_run) return print_dry_run(evicted, arguments);
-  std::set<std::uint64_t> told;
+  std::set<std::uint64_t> printed;
   if (!arguments.no_wait) {
-    for (PartsAnswer::Part const& part : evicted.parts) wait_for_mappers(part, arguments, &told);
+    for (PartsAnswer::Part const& part : evicted.parts) wait_for_mappers(part, arguments, &printed);
   }
   if (arguments.json) print_json(evicted.first);
 }

@@ -77,7 +77,8 @@ class Colluder {
     while (silent_.size() > 200) silent_.pop_front();
     std::erase_if(connections_, [](Client const& client) { return !client.is_open(); });
     take_connections();
-    for (Client& client : connections_) ignore_errors([&] { client.tell({{"op", "names"}, {"all", true}}); });
+    for (Client& client : connections_)
+      ignore_errors([&] { client.send_unanswered({{"op", "names"}, {"all", true}}); });
     std::vector<std::byte> bytes(1u << 18);
     for (Session& guest : guests_) ignore_errors([&] { guest.read(window_, 0, 0, bytes); });
   }

@@ -223,7 +223,7 @@ TEST_F(Network, ReplayedSessionAdmitsNobody) {
       auto const* const begin = reinterpret_cast<std::byte const*>(bytes.data());
       if (from_client) recorded.insert(recorded.end(), begin, begin + bytes.size());
     });
-    tell_secret(between.address(), secret_);
+    set_secret(between.address(), secret_);
     ::setenv("MPIX_NAM_USER", "nobody", 1);
     EXPECT_TRUE(Client(between.address()).request({{"op", "names"}}).contains("names"));
     ::unsetenv("MPIX_NAM_USER");
