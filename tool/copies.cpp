@@ -81,11 +81,11 @@ class Sides {
 
 /// Disturbed decisions are measured again, a few times.
 CopyTable measure_all() {
-  constexpr int most_turns = 10;
+  constexpr int max_turns = 10;
   Sides const sides(engine::copy_measurement_bytes(engine::copy_size_count));
   CacheHolder holder(sides.target());
   CopyTable table;
-  for (int turn = 0; turn < most_turns && !is_complete({}, table, engine::copy_size_count); ++turn) {
+  for (int turn = 0; turn < max_turns && !is_complete({}, table, engine::copy_size_count); ++turn) {
     measure_copies({.target = sides.target(),
                     .origin = sides.origin(),
                     .sizes = engine::copy_size_count,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t rounds = 5;
-constexpr double most_spread = 0.1;
+constexpr double max_spread = 0.1;
 /// The C library stays where another method gains less.
 constexpr double least_gain = 0.03;
 
@@ -35,7 +35,7 @@ double median(std::vector<double> times) {
 
 bool is_spread(std::vector<double> const& times) {
   double const least = *std::min_element(times.begin(), times.end());
-  return median(times) > (1 + most_spread) * least;
+  return median(times) > (1 + max_spread) * least;
 }
 
 /// The size that stands for a class: between its first one and that of the next, for the longest of a job its
@@ -61,7 +61,7 @@ class Measuring {
 
   bool is_over() const { return thread_time() >= end_ || (measurement_.stops && measurement_.stops()); }
 
-  /// Returns none if the time is over, or the times do not tell.
+  /// Returns none if the time is over, or the times are inconclusive.
   std::optional<CopyMethod> decide(std::size_t size_class, CopyShift shift) {
     bytes_ = typical_size(size_class);
     target_ = measurement_.target + offset_of(shift);

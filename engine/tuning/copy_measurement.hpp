@@ -20,7 +20,7 @@ inline constexpr std::size_t copy_sizes_of_job = 5;
 using CopyTimes = std::array<std::vector<double>, copy_method_count>;
 
 /// Returns the method with the least median, and the C library if it takes at most 3 % longer. Returns none
-/// if the times do not tell: their median is more than 10 % above their minimum.
+/// if the times are inconclusive: their median is more than 10 % above their minimum.
 std::optional<CopyMethod> fastest_copy_method(CopyTimes const& times);
 
 /// The memory in which copies are measured, and bounds of the time for it.
