@@ -233,6 +233,39 @@ TEST_F(X53, X53_07_rmw_in_its_forms) {
   }
 }
 
+/// In C++, where a void pointer is converted by an overload only.
+TEST_F(X53, X53_07_attributes_may_be_the_void_pointer_of_the_text) {
+  fill(0);
+  MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION);
+  void* const given = &chosen;
+  MPI_Aint const target = address_of(there(0));
+  long one = 1;
+  long wanted = 50;
+  long before[] = {-1, -1, -1, -1, -1};
+  MPIX_Rmw_request request = MPIX_RMA_REQUEST_NULL;
+  ASSERT_EQ(
+      MPIX_RMA_xfer_c(MPIX_RMA_PUT, &one, 1, MPI_LONG, next_, there(0), 1, MPI_LONG, nullptr, &world, given),
+      MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[0], next_, target, nullptr, &world, given),
+            MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[1], next_, target, &request, &world, given),
+            MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_wait(&request), MPI_SUCCESS);
+  ASSERT_EQ(
+      MPIX_RMA_rmw_c(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before[2], next_, target, &request, &world, given),
+      MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_wait(&request), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_GT, &wanted, 1, MPI_LONG, &wanted, &before[3], next_, target,
+                          &request, &world, given),
+            MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_wait(&request), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_rmw2_c(MPIX_RMW2_COMP_SWAP_GT, &one, 1, MPI_LONG, &one, &before[4], next_, target,
+                            &request, &world, given),
+            MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_wait(&request), MPI_SUCCESS);
+  EXPECT_TRUE(std::equal(before, before + 5, std::begin({1L, 2L, 3L, 4L, 50L})));
+}
+
 TEST_F(X53, X53_08_rmw2_in_its_forms) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     fill(0);
