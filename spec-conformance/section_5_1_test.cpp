@@ -1,4 +1,5 @@
 /// Section 5.1: operations.
+#include <array>
 #include <cstdio>
 #include <limits>
 
@@ -170,6 +171,9 @@ TEST_F(X51, X51_18_binary_exclusive_or) {
 TEST_F(X51, X51_19_swap) {
   rmw_gives<long>(MPIX_RMW_SWAP, MPI_LONG, {1, 2, 3}, {7, 8, 9}, {7, 8, 9});
   rmw_gives<signed char>(MPIX_RMW_SWAP, MPI_BYTE, {1, 2, 3}, {7, 8, 9}, {7, 8, 9});
+  using Pair = std::array<int, 2>;
+  rmw_gives<Pair>(MPIX_RMW_SWAP, MPI_2INT, {Pair{1, 2}, Pair{3, 4}}, {Pair{5, 6}, Pair{7, 8}},
+                  {Pair{5, 6}, Pair{7, 8}});
 }
 
 TEST_F(X51, X51_20_each_element_is_updated_with_its_own_operand) {

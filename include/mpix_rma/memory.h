@@ -115,8 +115,10 @@ MPIX_RMA_API int MPIX_RMA_Deregister(const void *base, MPI_Aint size);
  * @param target_rank   rank in it, this process included
  * @param target_addr   virtual address in that process
  * @param flag          receives 1 if it is communicatable, else 0
- * @param base          receives the first address of the segment (MPIX_RMA_Segment); may be NULL
- * @param size          receives the length of the segment in bytes, from its base; may be NULL
+ * @param base          receives the first address of the segment (MPIX_RMA_Segment); unchanged without a segment;
+ *                      may be NULL
+ * @param size          receives the length of the segment in bytes, from its base; unchanged without a segment; may
+ *                      be NULL
  *
  * Local; may have to query the target's agent. The answer can be outdated by the time it arrives.
  *

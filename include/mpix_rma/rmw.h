@@ -9,7 +9,9 @@ extern "C" {
 /**
  * Operation types of MPIX_RMA_rmw (5.1). The last three are additions to the proposal. The operations of
  * MPIX_RMA_xfer, MPIX_RMA_rmw and MPIX_RMA_rmw2 have different values: MPI_ERR_OP for one that belongs to
- * another call.
+ * another call. INC, MIN and MAX are defined for integers and real numbers, PROD and SUM for complex numbers too,
+ * LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for integers and MPI_BYTE, SWAP and NO_OP for
+ * every predefined datatype, pairs such as MPI_2INT included.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_INC = 101,   /**< target + 1 */
@@ -27,7 +29,10 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_MAX = 113    /**< the larger of target and operand */
 } MPIX_RMW_Op;
 
-/** Operation types of MPIX_RMA_rmw2 (5.1). */
+/**
+ * Operation types of MPIX_RMA_rmw2 (5.1). MASK_SWAP is defined for integers, logicals and MPI_BYTE, COMP_SWAP_E and
+ * COMP_SWAP_NE for every predefined datatype but pairs, the others for integers and real numbers.
+ */
 typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
     MPIX_RMW2_MASK_SWAP = 201,    /**< bits that are set in operand are taken from operand2 */
     MPIX_RMW2_COMP_SWAP_LT = 202, /**< operand < target ? operand2 : target */

@@ -62,6 +62,21 @@ TEST_F(CommunicatableMemoryCalls, ReturnTheOwnBaseAloneOrAll) {
   EXPECT_EQ(class_of(rma_allocate(64, MPI_INFO_NULL, world, nullptr, nullptr)), MPI_ERR_ARG);
 }
 
+TEST_F(CommunicatableMemoryCalls, QueryWithoutSegmentLeavesBaseAndSize) {
+  static char variable = 0;
+  int const next = (memory_.rank() + 1) % memory_.size();
+  auto const own = reinterpret_cast<std::intptr_t>(&variable);
+  std::vector<std::intptr_t> all(static_cast<std::size_t>(memory_.size()));
+  MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, world);
+  int flag = 7;
+  void* base = &flag;
+  MPI_Aint size = 77;
+  auto* const there = reinterpret_cast<void*>(all[static_cast<std::size_t>(next)]);
+  EXPECT_EQ(rma_query(world, next, there, &flag, &base, &size), MPI_SUCCESS);
+  EXPECT_EQ(flag, 0);
+  EXPECT_TRUE(base == &flag && size == 77);
+}
+
 /// The segments of a rank; checks that a shorter array receives the first ones.
 std::vector<MPIX_RMA_Segment> segments_of(int rank) {
   int count = -1;
