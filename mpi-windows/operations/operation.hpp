@@ -194,6 +194,20 @@ inline int issue_notified(Window& window, Target& target, engine::RmaOp& operati
   return issue_notified_now(window, target, operation, notification, request);
 }
 
+enum class CallKind { put, get, accumulate, get_accumulate };
+
+/// Returns the name of the call, for an error text.
+inline char const* call_name(CallKind kind, MPI_Request const* request, int notification) noexcept {
+  static constexpr char const* names[][4] = {
+      {"MPI_Put", "MPI_Rput", "MPIX_Put_notify", "MPIX_Rput_notify"},
+      {"MPI_Get", "MPI_Rget", "MPIX_Get_notify", "MPIX_Rget_notify"},
+      {"MPI_Accumulate", "MPI_Raccumulate", "MPIX_Accumulate_notify", "MPIX_Raccumulate_notify"},
+      {"MPI_Get_accumulate", "MPI_Rget_accumulate", "MPIX_Get_accumulate_notify",
+       "MPIX_Rget_accumulate_notify"}};
+  std::size_t const form = (notification != no_notification ? 2U : 0U) + (request != nullptr ? 1U : 0U);
+  return names[static_cast<std::size_t>(kind)][form];
+}
+
 /// For an error text. Returns 0 for an invalid datatype.
 inline std::uint64_t bytes_of(mpix_window_place const& place) {
   Datatype const* const type = place.count > 0 ? Datatype::find(place.type) : nullptr;

@@ -46,7 +46,7 @@ int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Plac
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
   bool const puts = direction == OpKind::put;
-  return report(window, error, puts ? "MPI_Put" : "MPI_Get",
+  return report(window, error, call_name(puts ? CallKind::put : CallKind::get, request, notification),
                 {puts ? engine::OperationKind::put : engine::OperationKind::get, place.rank, place.disp,
                  bytes_of(place)});
 } catch (...) {

@@ -20,6 +20,13 @@ struct UpdateCall {
   mpix_window_buffer const* result;
   mpix_window_place const* target;
   int notification = no_notification;
+  char const* name = nullptr;  ///< of a call on one element; null: as `result` and `notification` have it
+
+  char const* name_with(MPI_Request const* request) const noexcept {
+    if (name != nullptr) return name;
+    return call_name(result != nullptr ? CallKind::get_accumulate : CallKind::accumulate, request,
+                     notification);
+  }
 };
 
 /// Returns ReduceOp::count_ for an operation that is not predefined.
@@ -218,7 +225,7 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
   bool const fetches = call.result != nullptr;
-  return report(window, error, fetches ? "MPI_Get_accumulate" : "MPI_Accumulate",
+  return report(window, error, call.name_with(request),
                 {fetches ? engine::OperationKind::read_modify_write : engine::OperationKind::accumulate,
                  call.target->rank, call.target->disp, bytes_of(*call.target)});
 } catch (...) {
@@ -240,7 +247,8 @@ __attribute__((noinline)) int fetch_slowly(void const* operand, void const* oper
   mpix_window_buffer const from{const_cast<void*>(operand), 1, type};
   mpix_window_buffer const to{result, 1, type};
   mpix_window_place const place{rank, disp, 1, type};
-  return update(window, {operation, &from, operand2, &to, &place}, nullptr);
+  char const* const name = operand2 != nullptr ? "MPI_Compare_and_swap" : "MPI_Fetch_and_op";
+  return update(window, {operation, &from, operand2, &to, &place, no_notification, name}, nullptr);
 }
 
 }  // namespace

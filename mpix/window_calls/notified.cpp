@@ -119,7 +119,11 @@ int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int num) {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     int const error = ops.window_set_counters(number_of(win), num);
     if (error == MPI_ERR_ARG)
-      return raise_on(call, win, error, "num is negative, or more than the window was made for");
+      return raise_on(call, win,
+                      failure(error,
+                              "num %d is negative, fewer than the present counters, or more "
+                              "than the window was made for",
+                              num));
     if (error == MPI_ERR_RMA_SYNC) return raise_on(call, win, error, "an access epoch is open");
     return result_of(call, win, error);
   });

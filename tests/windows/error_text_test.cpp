@@ -4,13 +4,6 @@
 namespace mpixrma::test {
 namespace {
 
-std::string text_of(int code) {
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return text;
-}
-
 void expect(int code, int error_class, std::vector<std::string> const& words) {
   EXPECT_EQ(class_of(code), error_class);
   std::string const text = text_of(code);
@@ -34,6 +27,17 @@ TEST_P(ErrorTexts, OperationOutsideEpochNamesDisplacementAndRank) {
          {"MPI_Put: a put" + where, "no epoch is open"});
   expect(MPI_Accumulate(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, MPI_SUM, window), MPI_ERR_RMA_SYNC,
          {"MPI_Accumulate: an accumulate" + where});
+  MPI_Request request = MPI_REQUEST_NULL;
+  expect(MPI_Rget(&value_, 1, MPI_LONG, next_, at, 1, MPI_LONG, window, &request), MPI_ERR_RMA_SYNC,
+         {"MPI_Rget: a get" + where});
+  long before = 0;
+  expect(
+      MPI_Get_accumulate(&value_, 1, MPI_LONG, &before, 1, MPI_LONG, next_, at, 1, MPI_LONG, MPI_SUM, window),
+      MPI_ERR_RMA_SYNC, {"MPI_Get_accumulate: a read-modify-write" + where});
+  expect(MPI_Fetch_and_op(&value_, &before, MPI_LONG, next_, at, MPI_SUM, window), MPI_ERR_RMA_SYNC,
+         {"MPI_Fetch_and_op: a read-modify-write" + where});
+  expect(MPI_Compare_and_swap(&value_, &value_, &before, MPI_LONG, next_, at, window), MPI_ERR_RMA_SYNC,
+         {"MPI_Compare_and_swap: a read-modify-write" + where});
   expect(MPI_Win_unlock(next_, window), MPI_ERR_RMA_SYNC, {"MPI_Win_unlock " + place_, "no epoch is open"});
   expect(MPI_Win_flush(next_, window), MPI_ERR_RMA_SYNC, {"MPI_Win_flush " + place_});
   expect(MPI_Win_flush_local(next_, window), MPI_ERR_RMA_SYNC, {"MPI_Win_flush_local " + place_});

@@ -167,12 +167,4 @@ inline int outcome_of(int code, int rank, MPI_Win window) {
   return code != MPI_SUCCESS ? code : MPI_Win_flush(rank, window);
 }
 
-/// The string of an error code.
-inline std::string text_of(int code) {
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return text;
-}
-
 }  // namespace mpixrma::test

@@ -194,8 +194,9 @@ TEST_P(EachNotification, W126_14_in_epochs_of_passive_targets_alone) {
   double const values[] = {1.5, 2.5, 3.5};
   window.base<double>()[1] = 0;
   MPI_Win_fence(0, window);
-  EXPECT_EQ(class_of(MPIX_Put_notify(&values[0], 1, MPI_DOUBLE, next_, at, 1, MPI_DOUBLE, 0, window)),
-            MPI_ERR_RMA_SYNC);
+  int const code = MPIX_Put_notify(&values[0], 1, MPI_DOUBLE, next_, at, 1, MPI_DOUBLE, 0, window);
+  EXPECT_EQ(class_of(code), MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(text_of(code).find("MPIX_Put_notify: a put of 8 bytes"), 0U) << text_of(code);
   MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
   MPI_Group everybody = MPI_GROUP_NULL;
   MPI_Group sources = MPI_GROUP_NULL;

@@ -129,6 +129,14 @@ inline int class_of(int code) {
   return result;
 }
 
+/// Returns the text of an error code.
+inline std::string text_of(int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return text;
+}
+
 /// Returns the value of a key of the window's info; empty if there is none.
 inline std::string value_of(MPI_Win window, char const* key) {
   MPI_Info info = MPI_INFO_NULL;
