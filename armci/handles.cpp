@@ -2,6 +2,7 @@
 #include "mpix/runtime/process_engine.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -51,8 +52,9 @@ Pending& pending_of(int* handle, int process) {
   if (handle == nullptr) return implicit_pending[process];
   if (Pending* const known = find(*handle)) return *known;
   if (unused_pending.empty()) {
-    explicit_pending.emplace_back();
-    unused_pending.push_back(static_cast<int>(explicit_pending.size()));
+    Pending& made = explicit_pending.emplace_back();
+    made.number = static_cast<int>(explicit_pending.size());
+    unused_pending.push_back(made.number);
   }
   *handle = unused_pending.back();
   unused_pending.pop_back();
@@ -83,18 +85,39 @@ PendingList implicit_operations() {
   return all;
 }
 
-/// Returns the pending operations of a handle, or nullptr if there are none, which takes no lock.
-Pending* operations_of(int handle) {
-  if (handle == no_pending) return nullptr;
-  std::lock_guard const held(tables_lock);
-  return find(handle);
-}
+/// A thread that tests or waits for the operations of a handle. Several threads may do so with one handle:
+/// the first whose operations are complete empties it, and the last ends the use of its Pending.
+class Waiter {
+ public:
+  explicit Waiter(int& handle) : handle_(handle) {
+    if (handle_.load(std::memory_order_relaxed) == no_pending) return;  // takes no lock
+    std::lock_guard const held(tables_lock);
+    pending_ = find(handle_.load(std::memory_order_relaxed));
+    if (pending_ != nullptr) ++pending_->waiters;
+  }
+  ~Waiter() {
+    if (pending_ == nullptr) return;
+    std::lock_guard const held(tables_lock);
+    if (--pending_->waiters == 0 && !pending_->in_use) unused_pending.push_back(pending_->number);
+  }
+  Waiter(Waiter const&) = delete;
+  Waiter& operator=(Waiter const&) = delete;
 
-void release(int& handle) {
-  std::lock_guard const held(tables_lock);
-  find(handle)->in_use = false;
-  unused_pending.push_back(std::exchange(handle, no_pending));
-}
+  /// Null if there are no operations.
+  Pending* pending() const noexcept { return pending_; }
+
+  /// The operations are complete.
+  void empty_handle() {
+    std::lock_guard const held(tables_lock);
+    if (find(handle_.load(std::memory_order_relaxed)) != pending_) return;  // another thread has
+    pending_->in_use = false;
+    handle_.store(no_pending, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic_ref<int> handle_;
+  Pending* pending_ = nullptr;
+};
 
 /// Waits for the operations and returns the first failure, if any.
 FailedOperation finish(Pending& pending) {
@@ -114,9 +137,9 @@ FailedOperation finish(PendingList const& all) {
 }
 
 /// Waits for the operations of a handle and empties the handle.
-FailedOperation finish(int& handle, Pending& pending) {
-  FailedOperation const failed = finish(pending);
-  release(handle);
+FailedOperation finish(Waiter& waiter) {
+  FailedOperation const failed = finish(*waiter.pending());
+  waiter.empty_handle();
   return failed;
 }
 
@@ -149,19 +172,19 @@ void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engin
 bool test(char const* call, int* handle) {
   (void)running_world(call);
   if (handle == nullptr) return test_implicit(call);
-  Pending* const pending = operations_of(*handle);
-  if (pending == nullptr) return true;
+  Waiter waiter(*handle);
+  if (waiter.pending() == nullptr) return true;
   mpixrma::engine_of_process().progress();
-  bool const complete = is_complete(*pending);
-  if (complete) check_waited(call, finish(*handle, *pending));
+  bool const complete = is_complete(*waiter.pending());
+  if (complete) check_waited(call, finish(waiter));
   return complete;
 }
 
 void wait_for(char const* call, int* handle) {
   (void)running_world(call);
   if (handle == nullptr) return wait_for_all(call);
-  Pending* const pending = operations_of(*handle);
-  if (pending != nullptr) check_waited(call, finish(*handle, *pending));
+  Waiter waiter(*handle);
+  if (waiter.pending() != nullptr) check_waited(call, finish(waiter));
 }
 
 void wait_for_process(char const* call, int process) {

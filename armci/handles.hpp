@@ -10,6 +10,8 @@ namespace armci {
 /// Operations that are waited for together: those of one handle, or the implicit ones to one process.
 struct Pending {
   bool in_use = false;  ///< referenced by a handle
+  int number = 0;       ///< in handles; 0 for implicit ones
+  int waiters = 0;      ///< threads that wait for them by a handle
   std::atomic<int> count{0};
   FailedOperation failed;  ///< first failure, if any; belongs to the application once `count` is 0
 };

@@ -22,7 +22,7 @@
  * ARMCI_Group_set_default and, as in MPI, collective calls of the same group. Below that level only one
  * thread may call ARMCI at a time; threads may take turns if MPI's level permits. Operations of several
  * threads are in order if the program synchronises the threads. Fences and waits complete the operations of
- * all threads that were issued before. A mutex is held by a thread.
+ * all threads that were issued before. Several threads may wait for one handle. A mutex is held by a thread.
  *
  * Counts, strides and sizes are in bytes unless stated to be in elements.
  */

@@ -48,6 +48,31 @@ TEST(Threads, HaveTheLevelThatWasRequested) {
   EXPECT_EQ(level, MPI_THREAD_MULTIPLE);
 }
 
+/// As threads of Global Arrays do, whose tables of handles have no lock.
+TEST(Threads, WaitForTheOperationsOfOneHandle) {
+  constexpr int rounds = 200;
+  constexpr int longs = 2000;
+  Remote remote(longs * 8);
+  int const next = (me() + 1) % size();
+  for (int round = 1; round <= rounds; ++round) {
+    std::vector<long> values(longs, round);
+    std::vector<long> got(longs, -1);
+    armci_hdl_t handle;
+    ARMCI_INIT_HANDLE(&handle);
+    ASSERT_EQ(ARMCI_NbPut(values.data(), remote.at(next), longs * 8, next, &handle), 0);
+    ASSERT_EQ(ARMCI_NbGet(remote.at(next), got.data(), longs * 8, next, &handle), 0);
+    in_threads([&](int thread) {
+      if (thread == 0) {
+        while (ARMCI_Test(&handle) != 0) {
+        }
+      } else {
+        EXPECT_EQ(ARMCI_Wait(&handle), 0);
+      }
+      EXPECT_EQ(got.back(), round);
+    });
+  }
+}
+
 /// Each thread has a part of every process's memory, which nobody else uses.
 TEST(Threads, SeeTheirOwnPutsInOrder) {
   constexpr int rounds = 300;
