@@ -288,6 +288,8 @@ class Page(Directory):
         found = {(row[1], row[2]): row for row in rows if len(row) == 12 and row[0] == "two hosts" and row[3] == "8"}
         self.assertEqual(found[("ordering", "heap")][4:7], ["0.50", "0.50 to 0.50", "faster"])
         self.assertEqual(found[("none", "heap")][4:7], ["1.00", "1.00 to 1.00", "no difference"])
+        # One machine: no table of differences.
+        self.assertEqual([heading.text for heading in tree.iter("h3")][-2:], [f"A: {self.report}", f"B: {other}"])
         with self.assertRaisesRegex(SystemExit, "no line in common"):
             versus.build([self.report, other], ["osu"], {})
 

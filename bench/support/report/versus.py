@@ -19,7 +19,7 @@ def load(directory):
 
 def rows(first, second):
     """Of the lines that both have."""
-    for (run, line), samples in first.all():
+    for (run, line), samples in sorted(first.all(), key=lambda each: (each[0][0], *each[0][1])):
         a, b = [sample.value for sample in samples.values()], second.values(run, line)
         at = stats.unpaired_ratio(a, b) if b else None
         if at:
@@ -29,8 +29,8 @@ def rows(first, second):
 
 def block(name, first, second):
     found = list(rows(first, second))
-    return Block(name, f"bench/report --compare A B --only {name}", LIMITS, f"{len(found)} lines that both have.",
-                 columns=("run", "operation", "memory", "bytes", *tables.RATIO_COLUMNS, "A", "interval of A", "B", "interval of B"),
+    return Block("Each line that both have: A over B", f"bench/report --compare A B --only {name}", LIMITS, f"{len(found)} lines.",
+                 columns=("run", "operation", "memory", "bytes", *tables.RATIO_COLUMNS[:-1], "samples", "A", "interval of A", "B", "interval of B"),
                  rows=found)
 
 
@@ -58,7 +58,8 @@ def build(directories, only, titles):
         raise SystemExit("bench/report: the two have no line in common")
     sides = [{"title": f"{letter}: {directory}", "rows": page.describe(side)[0]["rows"]}
              for letter, directory, side in zip("AB", directories, (first, second))]
+    properties = [*sides, {"title": "Where A and B differ", "rows": differences(first, second)}]
     method = ["Ratios are A / B of the medians: below 1, A takes less time.", LIMITS]
     return page.render({"title": "MPIX-RMA: two evaluations", "subtitle": " | ".join(map(str, directories)), "summary": [],
                         "sections": sections, "method": method,
-                        "properties": [*sides, {"title": "Where A and B differ", "rows": differences(first, second)}]})
+                        "properties": [table for table in properties if table["rows"]]})
