@@ -61,6 +61,7 @@ void open_world(MPI_Comm comm, int thread_level) {
   MPI_Comm_rank(world.comm, &world.rank);
   report_as(world.rank);
   MPI_Comm_size(world.comm, &world.size);
+  mpixrma::open_engine();
   Steps local;
   local.take([&] { check_thread_level(thread_level); });
   local.take([&] {

@@ -27,7 +27,9 @@
  * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If Open MPI has not
  * started the library's component (docs/debugging.md), every function but these two and MPIX_RMA_Error_class
  * prints a line and returns the transport class, through the handler, a collective call at all ranks.
- * MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases.
+ * MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases. A library that was loaded after MPI_Init (by
+ * dlopen) serves the processes of a communicator from their first MPIX_RMA_Allocate or creation of a window
+ * on, and fails in the same way before.
  */
 #ifndef MPIX_RMA_H
 #define MPIX_RMA_H

@@ -1,9 +1,8 @@
 /*
  * The Open MPI OSC component that hosts the one-sided engine.
  *
- * Open MPI opens it in MPI_Init like its own components. It starts the engine, publishes the engine's
- * address with the process's other connection data, registers the engine's progress with opal_progress,
- * and provides services that only the inside of an MPI library has: the process identities of ranks, and
+ * Open MPI opens it in MPI_Init like its own components. It starts the engine there or with the first window,
+ * publishes the engine's address, registers the engine's progress with opal_progress, and provides services that only the inside of an MPI library has: the process identities of ranks, and
  * requests that MPI_Wait and MPI_Test accept. It also implements windows by calls of mpi-windows/.
  */
 #ifndef OSC_MPIX_H
@@ -18,6 +17,17 @@
 #include "hosts/common/hosted.h"
 
 extern ompi_osc_base_component_t mca_osc_mpix_component;
+
+/* osc_mpix_engine.c: the engine of the process. */
+/* Called once, in MPI_Init. */
+int ompi_osc_mpix_engine_configure(bool thread_multiple);
+bool ompi_osc_mpix_engine_runs(void);
+/* Opens the engine, unless it is open or could not be opened before. Any thread. */
+int ompi_osc_mpix_engine_open(void);
+/* Collective: OMPI_SUCCESS at all processes of the communicator if the engine of each one is open, and its
+ * address can be looked up; otherwise OMPI_ERR_NOT_AVAILABLE at all. */
+int ompi_osc_mpix_engine_open_at_all(struct ompi_communicator_t *comm);
+void ompi_osc_mpix_engine_close(void);
 
 /* osc_mpix_parameters.c: MCA parameters, and the engine's configuration made of them. */
 int ompi_osc_mpix_register(void);

@@ -22,7 +22,7 @@ void ompi_osc_mpix_report_window(void)
     atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
 }
 
-/* Called before the engine is destroyed. Writes a line of words and numbers in the order in which the
+/* Called before the engine is destroyed; `engine` is NULL if none was opened. Writes a line of words and numbers in the order in which the
  * command reads them. */
 void ompi_osc_mpix_report(mpix_engine_t *engine)
 {
@@ -31,7 +31,9 @@ void ompi_osc_mpix_report(mpix_engine_t *engine)
         return;
     }
     struct mpix_engine_traffic traffic = {0};
-    mpix_engine_read_traffic(engine, &traffic);
+    if (NULL != engine) {
+        mpix_engine_read_traffic(engine, &traffic);
+    }
     char path[4096];
     snprintf(path, sizeof(path), "%s/%u.%d", directory, (unsigned) OPAL_PROC_MY_NAME.vpid, (int) getpid());
     FILE *file = fopen(path, "w");

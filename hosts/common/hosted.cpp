@@ -12,9 +12,14 @@ namespace {
 constinit std::atomic<mpix_engine_t*> engine{nullptr};
 constinit mpix_host_ops const* operations = nullptr;
 constinit char refusal[256] = "";
+constinit std::atomic<bool> opens_early{false};
+constinit std::atomic<mpix_host_opener> opener{nullptr};
 
 // The engine belongs to the parent.
-mpixrma::ChildHandler const in_child{+[]() noexcept { mpix_host_offer(nullptr, nullptr); }};
+mpixrma::ChildHandler const in_child{+[]() noexcept {
+  mpix_host_offer_opener(nullptr);
+  mpix_host_offer(nullptr, nullptr);
+}};
 
 }  // namespace
 
@@ -26,6 +31,16 @@ void mpix_host_offer(mpix_engine_t* offered, const struct mpix_host_ops* ops) {
 mpix_engine_t* mpix_host_engine(void) { return engine.load(std::memory_order_acquire); }
 
 const struct mpix_host_ops* mpix_host_operations(void) { return operations; }
+
+void mpix_host_open_early(void) { opens_early.store(true, std::memory_order_relaxed); }
+int mpix_host_opens_early(void) { return opens_early.load(std::memory_order_relaxed) ? 1 : 0; }
+
+void mpix_host_offer_opener(mpix_host_opener offered) { opener.store(offered, std::memory_order_release); }
+int mpix_host_open(void) {
+  mpix_host_opener const open = opener.load(std::memory_order_acquire);
+  return open != nullptr ? open() : -1;
+}
+int mpix_host_can_open(void) { return opener.load(std::memory_order_acquire) != nullptr ? 1 : 0; }
 
 int mpix_host_is_public(void) {
   char const* const chosen = std::getenv("MPIX_HOST");

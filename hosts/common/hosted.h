@@ -180,6 +180,25 @@ MPIX_ENGINE_API mpix_engine_t* mpix_host_engine(void);
 /** The services that were offered with the engine. */
 MPIX_ENGINE_API const struct mpix_host_ops* mpix_host_operations(void);
 
+/** Asks the host to open its engine in MPI_Init. Called before MPI_Init by a library whose functions may name
+ * any process at any time: a target need not call the library, so nothing else would open its engine. */
+MPIX_ENGINE_API void mpix_host_open_early(void);
+MPIX_ENGINE_API int mpix_host_opens_early(void);
+
+/** Opens the engine of this process unless it is open. Returns 0, or nonzero if it cannot be opened. */
+typedef int (*mpix_host_opener)(void);
+
+/** Sets the host's function for mpix_host_open; NULL withdraws it. */
+MPIX_ENGINE_API void mpix_host_offer_opener(mpix_host_opener opener);
+
+/** Opens the engine of this process, if there is a host that can, unless it is open. Another process can look
+ * up its address after a collective call of MPI that both make behind this one. Returns 0 if it is open. Any
+ * thread. */
+MPIX_ENGINE_API int mpix_host_open(void);
+
+/** Nonzero if there is a host that mpix_host_open asks. */
+MPIX_ENGINE_API int mpix_host_can_open(void);
+
 /** Nonzero if the environment (MPIX_HOST=public) requests the host on public MPI although the MPI library
  * contains a host. */
 MPIX_ENGINE_API int mpix_host_is_public(void);

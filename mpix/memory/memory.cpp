@@ -246,6 +246,7 @@ int MPIX_RMA_Deregister(void const* base, MPI_Aint size) try {
 
 int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void** base, void* bases[]) try {
   using namespace mpixrma;
+  open_engine();
   Communicator* const state = Communicator::find(communicator);
   char const* const call = "MPIX_RMA_Allocate";
   if (state == nullptr)

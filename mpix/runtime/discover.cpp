@@ -147,6 +147,7 @@ __attribute__((constructor)) void make_component_known() {
   PMPI_Initialized(&started);
   is_late = started != 0;
   if (is_late) return;
+  mpix_host_open_early();
   extend_component_path();
   extend_osc_list();
 }

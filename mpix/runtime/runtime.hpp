@@ -31,6 +31,10 @@ MPIX_WAIST_API bool is_forked() noexcept;
 /// Initialises the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();
 
+/// Opens the engine of this process if it has none, because the library was loaded after MPI_Init. Called in
+/// front of a collective call of MPI, after which the engines of its processes reach each other.
+MPIX_WAIST_API void open_engine();
+
 /// The keyval that attaches the library's state to communicators, valid once prepare() has returned ready,
 /// and the error classes, valid once it has returned ready or no_host.
 struct RuntimeKeys {

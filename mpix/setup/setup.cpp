@@ -93,6 +93,9 @@ void set_up_once() {
 RuntimeKeys const& keys() noexcept { return runtime_keys; }
 
 std::string why_no_host() {
+  if (mpix_host_can_open() != 0 && *mpix_host_refusal() == '\0')
+    return "the engine is not open yet, because the library was loaded after MPI_Init; "
+           "MPIX_RMA_Allocate and the creation of a window open it";
 #ifdef OPEN_MPI
   if (mpix_host_is_public() == 0)
     return "Open MPI did not start the component osc/mpix in this process; " + why_no_component();
@@ -124,6 +127,10 @@ Readiness prepare() {
     set_up.store(true, std::memory_order_release);
   }
   return Readiness::ready;
+}
+
+void open_engine() {
+  if (prepare() == Readiness::no_host) (void)mpix_host_open();
 }
 
 }  // namespace mpixrma

@@ -1,0 +1,101 @@
+/// The engine of a program that is not linked with the library: opened with the first window, not before.
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace mpixrma::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Number of the library's threads in this process.
+int agents() {
+  int found = 0;
+  for (fs::directory_entry const& thread : fs::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::ifstream(thread.path() / "comm") >> name;
+    found += name == "mpix-agent" ? 1 : 0;
+  }
+  return found;
+}
+
+int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
+/// Every rank puts its value to each rank's window. Collective; returns the values received.
+std::vector<long> exchange(MPI_Comm comm, long value) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  long* own = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_allocate(static_cast<MPI_Aint>(sizeof(long)) * size, sizeof(long), MPI_INFO_NULL, comm, &own,
+                   &window);
+  std::fill_n(own, size, -1);
+  MPI_Win_fence(0, window);
+  for (int rank = 0; rank < size; ++rank)
+    MPI_Put(&value, 1, MPI_LONG, rank, rank_in(comm), 1, MPI_LONG, window);
+  MPI_Win_fence(0, window);
+  std::vector<long> received(own, own + size);
+  MPI_Win_free(&window);
+  return received;
+}
+
+/// The values of all ranks of the communicator, by messages.
+std::vector<long> gathered(MPI_Comm comm, long value) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  std::vector<long> all(static_cast<std::size_t>(size));
+  MPI_Allgather(&value, 1, MPI_LONG, all.data(), 1, MPI_LONG, comm);
+  return all;
+}
+
+TEST(LateEngine, OpensWithTheFirstWindow) {
+  int const rank = rank_in(MPI_COMM_WORLD);
+  EXPECT_EQ(agents(), 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(agents(), 0);
+  // Half of the processes open theirs, and then the others; communicators that overlap follow.
+  for (int turn = 0; turn < 2; ++turn) {
+    MPI_Comm some = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2 == turn ? 0 : MPI_UNDEFINED, rank, &some);
+    if (some == MPI_COMM_NULL) continue;
+    EXPECT_EQ(exchange(some, 10 + rank), gathered(some, 10 + rank));
+    EXPECT_GT(agents(), 0);
+    MPI_Comm_free(&some);
+  }
+  MPI_Comm pair = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank / 2, -rank, &pair);
+  EXPECT_EQ(exchange(pair, 20 + rank), gathered(pair, 20 + rank));
+  MPI_Comm_free(&pair);
+  EXPECT_EQ(exchange(MPI_COMM_WORLD, 30 + rank), gathered(MPI_COMM_WORLD, 30 + rank));
+}
+
+/// All processes use another component together.
+TEST(LateEngine, IsUsedByNoneIfOneProcessHasNoDescriptors) {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  bool const is_last = rank_in(MPI_COMM_WORLD) == size - 1;
+  struct rlimit usual {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  if (is_last) {
+    auto const open = std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+    rlimit const few{static_cast<rlim_t>(open) + 2, usual.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  std::vector<long> const received = exchange(MPI_COMM_WORLD, rank_in(MPI_COMM_WORLD));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_EQ(received, gathered(MPI_COMM_WORLD, rank_in(MPI_COMM_WORLD)));
+  if (is_last) EXPECT_EQ(agents(), 0);
+}
+
+}  // namespace
+}  // namespace mpixrma::test
