@@ -29,7 +29,7 @@ set(mpix_sanitized_ranks 2 3)
 # Open MPI takes pml/ob1 on machines without a network of its own, after it has opened the libraries of all the others; named,
 # a job starts in two thirds of the time. The tests of installed files leave the choice to Open MPI.
 set(mpix_mpi_environment OMPI_MCA_pml=ob1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
-    ${mpix_sanitizer_environment})
+    XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache ${mpix_sanitizer_environment})
 # Jobs run side by side, and one that waits gives its core to another.
 set(mpix_shared_cores OMPI_MCA_mpi_yield_when_idle=1)
 # For programs that are not linked with the library, as in share/env.sh.in.

@@ -43,7 +43,7 @@ function(mpix_unit_test name)
   # UCX 1.18 starts a thread when it is loaded, which looks for a daemon and ends: a test that forks meanwhile gives the
   # child locks of UCX that this thread holds.
   set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
-    ENVIRONMENT "${mpix_sanitizer_environment};UCX_VFS_ENABLE=n;${arg_ENVIRONMENT}")
+    ENVIRONMENT "${mpix_sanitizer_environment};UCX_VFS_ENABLE=n;XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache;${arg_ENVIRONMENT}")
   mpix_order_test(${test_name} ${arg_PROCESSORS} ${arg_COST})
   mpix_sanitized_tests(${test_name})
 endfunction()

@@ -1,5 +1,6 @@
 #include "engine/runtime/copy_decisions.hpp"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -51,6 +52,7 @@ void CopyDecisions::adopt(CopyCache const& cache) {
 /// Measures, or waits until another process of the user has. Without a usable directory it measures for
 /// itself.
 void CopyDecisions::complete(CopyCache const& cache) {
+  ::pthread_setname_np(::pthread_self(), "mpix-measure");
   lower_priority();
   if (!cache.is_usable()) return measure(nullptr);
   if (CopyCache::Turn const turn = cache.take_turn()) {

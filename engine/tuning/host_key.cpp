@@ -52,7 +52,7 @@ std::string host_key(char const* cpuinfo) {
   key.append(known ? system.machine : "unknown")
       .append("; kernel ")
       .append(known ? system.release : "unknown");
-  return key.append("; C library ").append(::gnu_get_libc_version()).append("; MPIX-RMA " MPIX_VERSION);
+  return key.append("; C library ").append(::gnu_get_libc_version()).append("; MPIX-RMA " MPIX_BUILD);
 }
 
 }  // namespace mpixrma::engine

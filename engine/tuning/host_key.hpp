@@ -6,7 +6,8 @@
 namespace mpixrma::engine {
 
 /// Returns one line with the processor's model and microcode according to the file `cpuinfo`, the kernel, the
-/// C library and the version of this library. A part that cannot be found out is "unknown".
+/// C library, and the version and kind of build of this library. A part that cannot be found out is
+/// "unknown".
 std::string host_key(char const* cpuinfo = "/proc/cpuinfo");
 
 }  // namespace mpixrma::engine
