@@ -102,7 +102,7 @@ class Measuring {
   double time_of(CopyMethod method) {
     constexpr std::size_t long_enough = 64 * 1024;
     std::size_t const copies = std::max<std::size_t>(1, long_enough / bytes_);
-    if (measurement_.before) measurement_.before(bytes_);
+    if (measurement_.before && copies == 1) measurement_.before(bytes_);
     std::chrono::nanoseconds const begin = thread_time();
     for (std::size_t i = 0; i < copies; ++i) copy_by(method, target_, measurement_.origin, bytes_);
     return static_cast<double>((thread_time() - begin).count()) / static_cast<double>(copies);

@@ -25,12 +25,13 @@ std::optional<CopyMethod> fastest_copy_method(CopyTimes const& times);
 
 /// The memory in which copies are measured, and bounds of the time for it.
 struct CopyMeasurement {
-  std::byte* target;                              ///< begins at a page, copy_measurement_bytes() long
-  std::byte* origin;                              ///< likewise
-  std::size_t sizes = copy_sizes_of_job;          ///< size classes to measure
-  std::chrono::nanoseconds budget;                ///< CPU time of this thread for all
-  std::function<bool()> stops;                    ///< called before each copy: whether to end early
-  std::function<void(std::size_t bytes)> before;  ///< called before each copy, untimed; may be empty
+  std::byte* target;                      ///< begins at a page, copy_measurement_bytes() long
+  std::byte* origin;                      ///< likewise
+  std::size_t sizes = copy_sizes_of_job;  ///< size classes to measure
+  std::chrono::nanoseconds budget;        ///< CPU time of this thread for all
+  std::function<bool()> stops;            ///< called before each copy: whether to end early
+  /// Called before each copy of at least 64 KiB, untimed; may be empty. Smaller blocks are copied many times.
+  std::function<void(std::size_t bytes)> before;
 };
 
 /// Size of either side for so many size classes.

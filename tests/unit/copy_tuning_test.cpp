@@ -3,11 +3,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "engine/tuning/copy_cache.hpp"
 #include "engine/tuning/copy_measurement.hpp"
@@ -79,6 +83,22 @@ TEST(CopyMeasurement, FindsAvailableMethodsSoon) {
   for_every_copy_decision([&](std::size_t size_class, CopyShift shift) {
     EXPECT_TRUE(is_available(table.at(size_class, shift).value_or(CopyMethod::library)));
   });
+}
+
+/// Small blocks are copied many times, and are in the caches of this processor for all but the first copy.
+TEST(CopyMeasurement, PreparesLargeCopiesOnly) {
+  std::vector<std::byte> memory(2 * copy_measurement_bytes(3) + 2 * 4096);
+  std::byte* const target = memory.data() + (4096 - reinterpret_cast<std::uintptr_t>(memory.data()) % 4096);
+  std::size_t least = SIZE_MAX;
+  CopyTable table;
+  measure_copies({.target = target,
+                  .origin = target + copy_measurement_bytes(3),
+                  .sizes = 3,
+                  .budget = std::chrono::minutes(1),
+                  .stops = {},
+                  .before = [&](std::size_t bytes) { least = std::min(least, bytes); }},
+                 {}, table);
+  EXPECT_EQ(least, 64u * 1024);
 }
 
 TEST(CopyMeasurement, IsCompleteWithDecisionsFromEither) {
