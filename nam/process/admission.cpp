@@ -32,15 +32,8 @@ std::size_t owner_limit(std::size_t limit) { return std::max<std::size_t>(limit 
 /// host is one of them first.
 std::size_t least_of_unauthenticated(std::size_t limit) { return limit / 16; }
 
-/// Returns how many places one peer may have. Ranks of a job on one host connect at the same time.
-std::size_t share_of(Standing standing, std::size_t limit) {
-  switch (standing) {
-    case Standing::administrator: return limit;
-    case Standing::owner: return std::max<std::size_t>(limit / 2, 1);
-    case Standing::user: return std::max<std::size_t>(limit / 8, 1);
-    default: return std::max<std::size_t>(limit / 4, 1);
-  }
-}
+/// Returns how many of `limit` places unauthenticated connections may have.
+std::size_t unauthenticated_limit(std::size_t limit) { return std::max<std::size_t>(limit / 2, 1); }
 
 }  // namespace
 
@@ -121,11 +114,38 @@ void Admission::remove(Applicant const& holder) noexcept {
   if (--found->second == 0) peers_.erase(found);
 }
 
+/// Returns how many places one peer may have. Ranks of a job on one host connect at the same time.
+std::size_t Admission::share_of(Standing standing) const noexcept {
+  switch (standing) {
+    case Standing::administrator: return limit_;
+    case Standing::owner: return std::max<std::size_t>(limit_ / 2, 1);
+    case Standing::user: return std::max<std::size_t>(limit_ / 8, 1);
+    default: return std::max<std::size_t>({limit_ / 4, own_places_ / 2, 1});
+  }
+}
+
 bool Admission::is_full(Standing standing) const noexcept {
-  if (all_ >= room_for(standing, limit_)) return true;
-  if (standing == Standing::owner) return owners_.count() >= owner_limit(limit_);
-  return standing == Standing::unauthenticated &&
-         unauthenticated_.count() >= std::max<std::size_t>(limit_ / 2, 1);
+  std::size_t const unauthenticated = unauthenticated_.count();
+  std::size_t const limit = unauthenticated_limit(limit_);
+  if (standing == Standing::unauthenticated)
+    return unauthenticated >= std::max(limit, own_places_) ||
+           (unauthenticated >= own_places_ && all_ >= room_for(standing, limit_));
+  if (known() + std::min(unauthenticated, limit) >= room_for(standing, limit_)) return true;
+  return standing == Standing::owner && owners_.count() >= owner_limit(limit_);
+}
+
+/// Whether unauthenticated connections exceed their half of the places. The number of all connections then
+/// does not show how many places are left to users.
+bool Admission::uses_own_places() const noexcept {
+  return unauthenticated_.count() > unauthenticated_limit(limit_);
+}
+
+/// Whether a user gives way to the new connection rather than an unauthenticated one.
+bool Admission::takes_from_users(Standing standing) const noexcept {
+  std::size_t const unauthenticated = unauthenticated_.count();
+  std::size_t const least = least_of_unauthenticated(limit_);
+  if (standing == Standing::unauthenticated) return unauthenticated < least;
+  return unauthenticated <= least || (uses_own_places() && known() + least >= room_for(standing, limit_));
 }
 
 /// Returns the oldest connection of the user who has the most, if that leaves him more than `connections`.
@@ -143,12 +163,11 @@ std::optional<std::uint64_t> Admission::dispensable(Standing standing, std::size
     auto const most = owners_.most();
     return most && most->connections > connections + 1 ? std::optional(most->oldest) : std::nullopt;
   }
-  std::size_t const least = least_of_unauthenticated(limit_);
-  std::size_t const unauthenticated = unauthenticated_.count();
-  bool const is_known = standing != Standing::unauthenticated;
-  if (unauthenticated < least || (is_known && unauthenticated == least)) {
+  if (takes_from_users(standing)) {
     if (auto const user = dispensable_user(connections)) return user;
   }
+  bool const is_known = standing != Standing::unauthenticated;
+  if (is_known && uses_own_places() && known() >= room_for(standing, limit_)) return std::nullopt;
   auto const most = unauthenticated_.most();
   return most ? std::optional(most->oldest) : std::nullopt;
 }
@@ -168,7 +187,7 @@ bool Admission::is_young_of_same_host(Applicant const& applicant, std::uint64_t 
 /// The new connection takes the place of the evicted one, so the number of connections does not grow.
 void Admission::make_room(Applicant const& applicant) {
   std::size_t const connections = count_of(applicant.peer);
-  std::size_t const share = share_of(applicant.standing, limit_);
+  std::size_t const share = share_of(applicant.standing);
   bool const has_share = connections >= share;
   if (!has_share && !is_full(applicant.standing)) return;
   bool const is_administrator = applicant.standing == Standing::administrator;

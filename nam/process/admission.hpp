@@ -55,10 +55,15 @@ class Admission {
 
   /// `evict` ends a connection, and with it its place, before it returns. An unauthenticated connection is
   /// not evicted for another one of its host before `least_stay` is over: a host that connects faster than
-  /// the server answers would keep all of its users out.
+  /// the server answers would keep all of its users out. Of its connections, one gets a place as often as
+  /// places become free: if `connections` are few, this would take longer than clients try. Unauthenticated
+  /// connections therefore have at least `unauthenticated` places, also in addition to `connections`.
   Admission(std::size_t connections, std::function<void(std::uint64_t connection)> evict,
-            Clock::duration least_stay = {})
-      : limit_(connections), evict_(std::move(evict)), least_stay_(least_stay) {}
+            Clock::duration least_stay = {}, std::size_t unauthenticated = 0)
+      : limit_(connections),
+        evict_(std::move(evict)),
+        least_stay_(least_stay),
+        own_places_(unauthenticated) {}
   /// Sets the limit of all peers together.
   void set_limit(std::size_t connections) noexcept { limit_ = connections; }
   std::size_t limit() const noexcept { return limit_; }
@@ -104,7 +109,11 @@ class Admission {
   void make_room(Applicant const& applicant);
   std::optional<std::uint64_t> dispensable_in_share(Applicant const& applicant) const;
   bool is_young_of_same_host(Applicant const& applicant, std::uint64_t connection) const;
+  std::size_t share_of(Standing standing) const noexcept;
+  std::size_t known() const noexcept { return all_ - unauthenticated_.count(); }
   bool is_full(Standing standing) const noexcept;
+  bool uses_own_places() const noexcept;
+  bool takes_from_users(Standing standing) const noexcept;
   std::optional<std::uint64_t> dispensable_user(std::size_t connections) const;
   std::optional<std::uint64_t> dispensable(Standing standing, std::size_t connections) const;
   void add(Applicant const& holder);
@@ -113,6 +122,7 @@ class Admission {
   std::size_t limit_;
   std::function<void(std::uint64_t)> evict_;
   Clock::duration least_stay_;
+  std::size_t own_places_;                               ///< of unauthenticated connections
   std::map<std::uint64_t, Clock::time_point> arrivals_;  ///< of unauthenticated connections
   std::size_t all_ = 0;
   std::map<std::string, std::size_t> peers_;  ///< number of their connections

@@ -25,6 +25,8 @@ constexpr std::chrono::seconds longest_wait_for_directory{3};
 /// The server answers all connections that it keeps of a host in less than this, also if it has little of a
 /// core.
 constexpr std::chrono::milliseconds least_stay{1000};
+/// Connections that have not authenticated, of all hosts, whatever --max-connections is.
+constexpr std::size_t least_unauthenticated = 256;
 constexpr int longest_end = 5;  ///< seconds
 constexpr std::size_t least_lingering = 256;
 constexpr std::uint64_t max_kept_answers = 64u << 20;
@@ -73,7 +75,8 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
       audit_(options_.audit_log),
       descriptor_limit_(raise_descriptor_limit()),
       admission_(
-          max_connections(), [this](ClientId id) { give_way(id); }, least_stay),
+          max_connections(), [this](ClientId id) { give_way(id); }, least_stay,
+          std::min(least_unauthenticated, descriptor_limit_ / 16)),
       secrets_(options_.directory / "secrets"),
       kept_answers_("bytes of messages", max_kept_answers) {
   log(Severity::info, "the limit of open descriptors is " + std::to_string(descriptor_limit_) +

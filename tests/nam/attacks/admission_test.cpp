@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "nam/process/admission.hpp"
+#include "nam/protocol/handshake.hpp"
 #include "nam/protocol/socket.hpp"
 #include "tests/nam/attacks/attack.hpp"
 #include "tests/nam/attacks/client_files.hpp"
+#include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
@@ -150,6 +152,43 @@ TEST_F(Places, AuthenticationGivesThePlaceOfTheHostBack) {
   EXPECT_EQ(admission_.count(), 0u);
 }
 
+/// A host that connects fast leaves a place to a user of it as often as places become free.
+TEST(FewPlaces, LeaveUnauthenticatedConnectionsPlacesOfTheirOwn) {
+  std::map<std::uint64_t, Admission::Place> held;
+  Admission admission(
+      16, [&](std::uint64_t connection) { held.erase(connection); }, std::chrono::hours(1), 64);
+  std::uint64_t next = 1;
+  auto const refused = [&](std::string const& peer, Standing standing) {
+    return refusal([&] {
+      held[next] = admission.admit({peer, standing, next});
+      ++next;
+    });
+  };
+  auto const flood = [&] {
+    for (int i = 0; i < 33; ++i) (void)refused("host a", Standing::unauthenticated);
+    for (int i = 0; i < 33; ++i) (void)refused("host b", Standing::unauthenticated);
+  };
+  flood();
+  EXPECT_EQ(admission.count(), 64u);
+  EXPECT_EQ(refused("host a", Standing::unauthenticated), ErrorCode::quota);
+  EXPECT_EQ(refused("host c", Standing::unauthenticated), std::nullopt);
+  // The limit of users is the same as without the flood, and they give way to each other.
+  std::uint64_t const first = next;
+  for (int i = 0; i < 4; ++i) {
+    for (int twice = 0; twice < 2; ++twice) {
+      EXPECT_EQ(refused("user " + std::to_string(i), Standing::user), std::nullopt);
+      flood();
+    }
+  }
+  EXPECT_EQ(refused("user 5", Standing::user), std::nullopt);
+  EXPECT_FALSE(held.contains(first)) << "the oldest one of the users who had two";
+  flood();
+  EXPECT_EQ(refused("user 1", Standing::user), ErrorCode::quota);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(refused("root", Standing::administrator), std::nullopt);
+  EXPECT_LE(admission.count(), 64u + 16u);
+  held.clear();  // before `admission`
+}
+
 FileDescriptor connect_from(std::string const& source, std::uint16_t port) {
   FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -180,9 +219,9 @@ TEST(Hosts, LoopbackAddressesAreOneHost) {
 
 class SilentHosts : public ::testing::Test {
  protected:
-  void start() {
-    start_with_descriptors(server_, {"--size", "64M", "--listen", "127.0.0.1:0", "--max-connections", "256"},
-                           1024, 1024);
+  void start(std::string const& connections = "256") {
+    start_with_descriptors(
+        server_, {"--size", "64M", "--listen", "127.0.0.1:0", "--max-connections", connections}, 1024, 1024);
     files_.emplace(server_);
     grant_ = server_.grant(1u << 20);
     over_tcp_ = grant_.address;
@@ -214,6 +253,16 @@ TEST_F(SilentHosts, KeepNobodyFromLoggingIn) {
     }
     expect_pattern(make_persistent(grant_, 100, 1).port, 100, 1);
   }
+}
+
+TEST_F(SilentHosts, LeavePlacesAtAServerForFewConnections) {
+  start("16");
+  std::vector<FileDescriptor> const attack = silent(20);
+  Channel channel(connect_tcp("127.0.0.1", over_tcp_.port, 5000), {});
+  channel.post(ClientHandshake().hello(std::nullopt));
+  auto const answer = await_message(channel);
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(answer->head.contains("key")) << answer->head;
 }
 
 }  // namespace
