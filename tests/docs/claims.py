@@ -20,6 +20,7 @@ EVALUATION = "docs/evaluation"
 INTERVAL = r'(?:\s\(([\d.,]+) to ([\d.,]+)(?:, ([a-z ]+))?\))?'
 LINK = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#([\w-]+)\s+"([^"]*)"\)' + INTERVAL)
 UNNAMED = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#[\w-]+\)')
+SECTION = re.compile(r"\]\(\S*?index\.html#([\w-]+)")
 SIDE = re.compile(r"(.+): (\S+) (\S+) (?:(\d+)x)?(\d+)")
 COMMIT = re.compile(r"commit `([0-9a-f]{12,40})`")
 
@@ -59,11 +60,10 @@ def faults_of(document, report, sections):
     text = document.read_text()
     for found in UNNAMED.finditer(text):
         yield f"{document.name}: the figure {found[1]} does not say what was measured"
+    for section in set(SECTION.findall(text)) - sections:
+        yield f"{document.name}: the page has no section {section}"
     for shown, _, section, title, least, most, verdict in LINK.findall(text):
         title = re.sub(r"\s+", " ", title)
-        if section not in sections:
-            yield f"{document.name}: the page has no section {section}"
-            continue
         try:
             found = figure_of(report["figures"].get(section, []), title)
         except ValueError as error:

@@ -66,6 +66,8 @@ class Claims(unittest.TestCase):
     def test_what_the_report_does_not_have(self):
         self.assertIn("the report has no line", self.faults(self.link("0.50", "ours, one host: get heap 8"))[0])
         self.assertIn("has no section other", self.faults(self.link("0.50", section="other"))[0])
+        self.assertIn("has no section other", self.faults("[latency](docs/evaluation/index.html#other)")[0])
+        self.assertEqual(self.faults("[latency](docs/evaluation/index.html#osu)"), [])
         self.assertIn("is not RUN", self.faults(self.link("0.50", "fast"))[0])
         self.assertIn("does not say what", self.faults("[0.50](docs/evaluation/index.html#osu)")[0])
 
