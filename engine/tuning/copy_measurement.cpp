@@ -100,9 +100,11 @@ class Measuring {
   }
 
   double time_of(CopyMethod method) {
-    constexpr std::size_t long_enough = 64 * 1024;
-    std::size_t const copies = std::max<std::size_t>(1, long_enough / bytes_);
-    if (measurement_.before && copies == 1) measurement_.before(bytes_);
+    constexpr std::size_t large = 64 * 1024;
+    // So many bytes of small copies that reading the clock does not count.
+    constexpr std::size_t long_enough = 2 * large;
+    std::size_t const copies = bytes_ >= large ? 1 : long_enough / bytes_;
+    if (measurement_.before && bytes_ >= large) measurement_.before(bytes_);
     std::chrono::nanoseconds const begin = thread_time();
     for (std::size_t i = 0; i < copies; ++i) copy_by(method, target_, measurement_.origin, bytes_);
     return static_cast<double>((thread_time() - begin).count()) / static_cast<double>(copies);
