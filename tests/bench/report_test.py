@@ -243,6 +243,7 @@ class Page(Directory):
         self.start("--only", "attributes", "--rounds", "6")
         tree, text = self.check(self.report / "index.html")
         self.assertEqual(self.starts("bench_attributes"), 12)
+        self.assertIn("Rounds: attributes 6. ", text)
         shown = [section.get("id") for section in tree.iter("section")]
         # No section is empty: only the clauses need no measurement.
         self.assertEqual(shown, ["attributes", "conformance", "method"])

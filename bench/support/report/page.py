@@ -27,9 +27,9 @@ def method(records, description):
     """How the figures were obtained, in sentences."""
     taken = [record for found in records.values() for record in found]
     loads = [record["load"] for record in taken if record["status"] == 0]
-    rounds = {record["round"] for record in taken if record["status"] == 0}
+    rounds = {name: len({record["round"] for record in found if record["status"] == 0}) for name, found in records.items()}
     found = [
-        f"{len(rounds)} rounds. In each, sections, runs and the lines of the attributes are in random order "
+        f"Rounds: {', '.join(f'{name} {count}' for name, count in rounds.items() if count)}. In each, sections, runs and the lines of the attributes are in random order "
         f"(seed {description['seed']}); the sides of a comparison run in turn, one after the other.",
         "A program repeats an operation for about a millisecond, 5 to 15 times, after 10 calls and the calibration as a warm-up, "
         "and reports the median. A sample is that median; the figures are medians of the samples of all rounds.",
