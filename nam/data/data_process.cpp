@@ -38,7 +38,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     take_back_spares(Spares::idle_for_a_second);
     end_silent_sessions();
     end_lost_sessions();
-    if (engine_) engine_->renew_keys();
+    if (remote_.engine) remote_.engine->renew_keys();
     trim_memory();
     look_at_accepted();
     give_back_concealed();
@@ -47,9 +47,9 @@ DataProcess::DataProcess(FileDescriptor control) {
     report_omitted_denials();
   });
   loop_.linger(std::chrono::microseconds(100));
-  reservation_timer_ = loop_.add_timer([this] { reserve_next(); });
-  usage_timer_ = loop_.add_timer([this] {
-    usage_due_ = false;
+  reservation_.timer = loop_.add_timer([this] { reserve_next(); });
+  usage_report_.timer = loop_.add_timer([this] {
+    usage_report_.is_due = false;
     report_usage();
   });
 }
@@ -68,18 +68,18 @@ void DataProcess::attach_control(FileDescriptor socket) {
       [this] { loop_.later([this] { lose_control(); }); });
   // The control process does not read while much waits to be sent to this one, so this one always reads.
   control_->read_while_sending(std::numeric_limits<std::size_t>::max());
-  seconds_alone_ = 0;
-  sessions_taken_ = 0;
+  adoption_.seconds_alone = 0;
+  usage_report_.sessions_taken = 0;
 }
 
 void DataProcess::lose_control() {
   control_.reset();
-  loading_.reset();
-  if (!storage_ || !is_loaded_) return loop_.stop();  // the next one starts another process
+  catalog_.loading.reset();
+  if (!memory_.storage || !catalog_.is_loaded) return loop_.stop();  // the next one starts another process
   log(Severity::warning, "the control process has ended; waiting for a new one");
-  for (auto const& [id, pending] : std::exchange(pending_, {})) {
+  for (auto const& [id, pending] : std::exchange(catalog_.pending, {})) {
     // The catalog may have the window: its memory is freed when the catalog does not have it any more.
-    unconfirmed_.push_back(pending.window);
+    catalog_.unconfirmed.push_back(pending.window);
     auto const session = sessions_.find(pending.session);
     if (session == sessions_.end()) continue;
     session->second.connection->post(
@@ -90,18 +90,18 @@ void DataProcess::lose_control() {
 
 /// Accepts a new control process if there is none.
 void DataProcess::be_adopted() {
-  FileDescriptor socket = accept_from(adoption_);
-  if (!socket && is_shortage(errno)) loop_.pause(adoption_.get(), std::chrono::milliseconds(100));
+  FileDescriptor socket = accept_from(adoption_.socket);
+  if (!socket && is_shortage(errno)) loop_.pause(adoption_.socket.get(), std::chrono::milliseconds(100));
   if (!socket || control_) return;
   attach_control(std::move(socket));
-  loading_ = Loading{true, {}, {}};
+  catalog_.loading = Loading{true, {}, {}};
   report_ready();
 }
 
 void DataProcess::report_ready() {
   Json ready = usage();
   ready["protocol"] = data_protocol_version;
-  ready["encrypt"] = network_.encrypt;
+  ready["encrypt"] = remote_.network.encrypt;
   ready["tells_changes"] = true;
   ready["op"] = "ready";
   control_->post(ready, {}, memory_to_pass());
@@ -110,15 +110,16 @@ void DataProcess::report_ready() {
 /// Returns the descriptors for the control process, which keeps them beyond the life of this one.
 std::vector<FileDescriptor> DataProcess::memory_to_pass() const {
   std::vector<FileDescriptor> memory;
-  memory.emplace_back(::fcntl(shared_->descriptor().get(), F_DUPFD_CLOEXEC, 0));
-  memory.emplace_back(::fcntl(storage_->descriptor(), F_DUPFD_CLOEXEC, 0));
+  memory.emplace_back(::fcntl(memory_.shared->descriptor().get(), F_DUPFD_CLOEXEC, 0));
+  memory.emplace_back(::fcntl(memory_.storage->descriptor(), F_DUPFD_CLOEXEC, 0));
   return memory;
 }
 
 /// Called once a second. Nobody restarts a temporary server: its windows last as long as they are used.
 void DataProcess::wait_for_control() {
   if (control_) return;
-  bool const goes_on = temporary_ ? !sessions_.empty() : ++seconds_alone_ <= longest_alone;
+  bool const goes_on =
+      adoption_.is_temporary ? !sessions_.empty() : ++adoption_.seconds_alone <= longest_alone;
   if (goes_on) return;
   log(Severity::error, "no control process has come back; the memory of the grant is freed");
   exit_code_ = 1;
@@ -144,13 +145,13 @@ void DataProcess::obey(Message& message) {
   } else if (op == "windows") {
     load(message.head);
   } else if (op == "session") {
-    ++sessions_taken_;
+    ++usage_report_.sessions_taken;
     report_usage();  // also of one that fails
     open_session(message);
   } else if (op == "created") {
     on_created(message.head);
   } else if (op == "remove") {
-    if (loading_) loading_->listed.erase(field<std::string>(message.head, "window"));
+    if (catalog_.loading) catalog_.loading->listed.erase(field<std::string>(message.head, "window"));
     drop(field<std::string>(message.head, "window"), Ending::evicted);
   } else if (op == "chmod") {
     change_mode(field<std::string>(message.head, "window"), field<unsigned>(message.head, "mode"));
@@ -170,28 +171,29 @@ void DataProcess::change_mode(std::string const& window, unsigned mode) {
     held.window.ownership.mode = mode;
     revoke_locks_without_right(held);
   }
-  if (loading_ && loading_->listed.contains(window)) loading_->listed.at(window).ownership.mode = mode;
+  if (catalog_.loading && catalog_.loading->listed.contains(window))
+    catalog_.loading->listed.at(window).ownership.mode = mode;
 }
 
 /// Clients find out when they use the windows.
 void DataProcess::withdraw_all() noexcept {
-  if (shared_) shared_->withdraw_others({});
+  if (memory_.shared) memory_.shared->withdraw_others({});
 }
 
 /// If `keep_windows` is set, the grant continues with the next data process.
 void DataProcess::end(bool keep_windows) {
   withdraw_all();
   if (keep_windows) store_all();
-  if (!keep_windows && storage_) storage_->discard();
+  if (!keep_windows && memory_.storage) memory_.storage->discard();
   loop_.stop();
 }
 
 /// Handles the catalog's answer about a new persistent window.
 void DataProcess::on_created(Json const& answer) {
-  auto const found = pending_.find(field<std::uint64_t>(answer, "creation"));
-  if (found == pending_.end()) return;
+  auto const found = catalog_.pending.find(field<std::uint64_t>(answer, "creation"));
+  if (found == catalog_.pending.end()) return;
   Pending const pending = found->second;
-  pending_.erase(found);
+  catalog_.pending.erase(found);
   auto const session = sessions_.find(pending.session);
   bool const refused = answer.contains("error");
   if (refused) drop(pending.window);
@@ -208,12 +210,12 @@ void DataProcess::on_created(Json const& answer) {
 }
 
 Json DataProcess::usage() const {
-  std::uint64_t const free = free_ ? free_->free_bytes() : 0;
+  std::uint64_t const free = memory_.free ? memory_.free->free_bytes() : 0;
   auto const persistent = std::count_if(windows_.begin(), windows_.end(),
                                         [](auto const& entry) { return entry.second.window.persistent; });
-  return {{"used", storage_ ? storage_->bytes() - free : 0},
+  return {{"used", memory_.storage ? memory_.storage->bytes() - free : 0},
           {"free", free},
-          {"largest_free", free_ ? free_->largest_free() : 0},
+          {"largest_free", memory_.free ? memory_.free->largest_free() : 0},
           {"windows", windows_.size()},
           {"persistent", persistent},
           {"sessions", sessions_.size()}};
@@ -226,20 +228,20 @@ void DataProcess::report_usage_of(Window const& window) {
 }
 
 void DataProcess::report_usage_soon() {
-  if (!std::exchange(usage_due_, true)) EventLoop::start_timer(usage_timer_, usage_delay);
+  if (!std::exchange(usage_report_.is_due, true)) EventLoop::start_timer(usage_report_.timer, usage_delay);
 }
 
 /// Reports the usage once for all that happens now.
 void DataProcess::report_usage() {
-  if (!std::exchange(usage_told_, false)) return;
+  if (!std::exchange(usage_report_.is_sent, false)) return;
   loop_.later([this] {
-    usage_told_ = true;
+    usage_report_.is_sent = true;
     if (!control_) return;
     // Sent only if nothing else waits: however long the control process does not read, one message waits.
     if (control_->output_bytes() != 0) return report_usage_soon();
     Json report = usage();
     report["op"] = "usage";
-    report["taken"] = std::exchange(sessions_taken_, 0);
+    report["taken"] = std::exchange(usage_report_.sessions_taken, 0);
     control_->post(report);
   });
 }

@@ -223,51 +223,92 @@ class DataProcess {
   enum class Ending { freed, evicted };
   void drop(std::string const& window, Ending ending = Ending::freed);
 
+  /// The memory of the grant.
+  struct Memory {
+    StorageKind kind = StorageKind::memory;
+    std::optional<Storage> storage;
+    std::optional<StorageFile> file;
+    std::optional<StorageSync> sync;  ///< of the file, from the first window on that needs it
+    std::optional<SharedControl> shared;
+    std::optional<SegmentAllocator> free;
+  };
+  /// The engine, for clients that cannot map the memory.
+  struct Remote {
+    DataEngine::Network network;                               ///< without interfaces there is no engine
+    std::unique_ptr<DataEngine> engine;                        ///< from the first session on that needs it
+    std::chrono::steady_clock::time_point refusal_reported{};  ///< of connections to the engine's port
+    int trims_due = 0;                                         ///< of the process's own memory, once a second
+  };
+  /// Shares of the sessions in what the grant permits.
+  struct SessionShares {
+    Shares sessions;
+    Shares descriptors;  ///< for sockets of sessions, and for their locks
+    Shares locks;        ///< of sessions, held or waited for
+    Shares messages;     ///< bytes of messages that are not complete, or not sent
+  };
+  /// Sums over all windows.
+  struct Totals {
+    std::uint64_t regions = 0;
+    std::uint64_t metadata = 0;  ///< bytes
+  };
+  /// The state of the control process's catalog, as far as it concerns this process.
+  struct Catalog {
+    std::optional<Loading> loading;
+    bool is_loaded = false;
+    std::map<std::uint64_t, Pending> pending;
+    std::uint64_t next_creation = 1;
+    std::vector<std::string> unconfirmed;  ///< pending when the control process was lost
+  };
+  /// The next report of the usage to the control process.
+  struct UsageReport {
+    bool is_sent = true;
+    bool is_due = false;
+    int timer = -1;
+    std::uint64_t sessions_taken = 0;  ///< that the control process does not know of yet
+  };
+  /// The write-back in the background.
+  struct WriteBack {
+    std::string window;       ///< at which it continues
+    std::uint64_t bytes = 0;  ///< of this window
+    int rounds_due = 2;       ///< one may have begun before the last session ended
+  };
+  /// The time without a control process.
+  struct Adoption {
+    FileDescriptor socket;      ///< at which a new control process finds this one
+    bool is_temporary = false;  ///< the server is not started again
+    int seconds_alone = 0;
+  };
+  /// Leases of remote sessions.
+  struct Leases {
+    std::chrono::seconds length{0};                 ///< 0: without end
+    std::chrono::steady_clock::time_point checked;  ///< for silent sessions
+  };
+  /// The reservation of the memory, during which the process serves nobody.
+  struct Reservation {
+    int timer = -1;
+    bool is_active = false;
+  };
+
   EventLoop loop_;
   std::unique_ptr<Connection> control_;
-  FileDescriptor adoption_;  ///< the socket at which a new control process finds this one
+  Adoption adoption_;
   std::string grant_;
   uid_t owner_ = 0;
-  StorageKind kind_ = StorageKind::memory;
-  std::optional<Storage> storage_;
-  std::optional<StorageFile> file_;
-  std::optional<StorageSync> sync_;  ///< of the file, from the first window on that needs it
-  std::optional<SharedControl> shared_;
-  std::optional<SegmentAllocator> free_;
-  DataEngine::Network network_;         ///< for the engine; without interfaces there is no engine
-  std::unique_ptr<DataEngine> engine_;  ///< from the first session on that needs it
+  Memory memory_;
+  Remote remote_;
   Quotas quotas_;
-  Shares session_shares_;
-  Shares descriptor_shares_;  ///< for sockets of sessions, and for their locks
-  Shares lock_shares_;        ///< locks of sessions, held or waited for
-  Shares message_shares_;     ///< bytes of messages that are not complete, or not sent
+  SessionShares shares_;
   std::map<std::string, Held> windows_;
-  Budgets denials_{10, 1};      ///< reports to the control process, of each user
-  std::uint64_t regions_ = 0;   ///< of all windows
-  std::uint64_t metadata_ = 0;  ///< of all windows, bytes
-  std::optional<Loading> loading_;
-  bool is_loaded_ = false;
+  Budgets denials_{10, 1};  ///< reports to the control process, of each user
+  Totals totals_;
+  Catalog catalog_;
   std::vector<Piece> concealed_;  ///< of windows that have ended, and that clients may still reach
   std::map<SessionId, Session> sessions_;
   SessionId next_session_ = 1;
-  std::uint64_t sessions_taken_ = 0;  ///< that the control process does not know of yet
-  std::map<std::uint64_t, Pending> pending_;
-  std::uint64_t next_creation_ = 1;
-  std::vector<std::string> unconfirmed_;  ///< pending when the control process was lost
-  bool usage_told_ = true;
-  int usage_timer_ = -1;
-  int reservation_timer_ = -1;
-  bool reserving_ = false;  ///< the memory; the process serves nobody yet
-  bool usage_due_ = false;
-  std::string stored_window_;       ///< at which the write-back in the background continues
-  std::uint64_t stored_bytes_ = 0;  ///< of this window
-  std::chrono::steady_clock::time_point refusal_told_{};  ///< of connections to the engine's port
-  int trims_due_ = 0;                                     ///< of the process's own memory, once a second
-  int background_rounds_ = 2;       ///< that are due: one may have begun before the last session ended
-  bool temporary_ = false;          ///< the server is not started again
-  int seconds_alone_ = 0;           ///< without a control process
-  std::chrono::seconds lease_{0};   ///< of remote sessions; 0: without end
-  std::chrono::steady_clock::time_point looked_;  ///< for silent sessions
+  UsageReport usage_report_;
+  Reservation reservation_;
+  WriteBack write_back_;
+  Leases leases_;
   int exit_code_ = 0;
 };
 

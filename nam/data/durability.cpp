@@ -28,20 +28,23 @@ void DataProcess::load_windows() {
   for (auto const& [offset, length] : pieces) {
     if (length == 0) continue;
     // A window that ended when the server did may have left bytes between the windows that remain.
-    file_->clear(end, offset - end);
-    file_->load(storage_->descriptor(), offset, length);
+    memory_.file->clear(end, offset - end);
+    memory_.file->load(memory_.storage->descriptor(), offset, length);
     end = offset + length;
   }
-  file_->clear(end, storage_->bytes() - end);
+  memory_.file->clear(end, memory_.storage->bytes() - end);
 }
 
-std::uint64_t DataProcess::failed_syncs() const noexcept { return sync_ ? sync_->failures() : 0; }
+std::uint64_t DataProcess::failed_syncs() const noexcept {
+  return memory_.sync ? memory_.sync->failures() : 0;
+}
 
 /// The session waits until the window is as durable as it is to be. Others do not: the window is written in
 /// turns of the session's user, and a thread waits for the disk.
 void DataProcess::begin_storing(Storing storing) {
-  if (!file_) return storing.done(windows_.at(storing.window));
-  if (storing.durability == Durability::storage && !sync_) sync_.emplace(loop_, [this] { file_->sync(); });
+  if (!memory_.file) return storing.done(windows_.at(storing.window));
+  if (storing.durability == Durability::storage && !memory_.sync)
+    memory_.sync.emplace(loop_, [this] { memory_.file->sync(); });
   storing.failures = failed_syncs();
   Connection& connection = *sessions_.at(storing.session).connection;
   store_next(std::make_shared<Storing>(std::move(storing)));
@@ -67,14 +70,15 @@ void DataProcess::store_part(std::shared_ptr<Storing> const& storing) {
   std::uint64_t const length = SegmentAllocator::footprint(window.bytes);
   bool const is_synced = storing->durability == Durability::storage;
   Pages const pages = is_synced && found->second.synced != storing->failures ? Pages::all : Pages::changed;
-  std::uint64_t const end = file_->store(pages, storage_->descriptor(), window.offset + storing->stored,
-                                         length - storing->stored, bytes_in_a_turn);
+  std::uint64_t const end =
+      memory_.file->store(pages, memory_.storage->descriptor(), window.offset + storing->stored,
+                          length - storing->stored, bytes_in_a_turn);
   storing->stored = end - window.offset;
   if (storing->stored < length) return store_next(storing);
   if (!is_synced) return end_storing(*storing, nullptr);
   if (failed_syncs() != storing->failures)
     throw Error(ErrorCode::internal, "the storage file of the grant could not be written");
-  sync_->request([this, storing](Error const* failure) { end_storing(*storing, failure); });
+  memory_.sync->request([this, storing](Error const* failure) { end_storing(*storing, failure); });
 }
 
 void DataProcess::end_storing(Storing const& storing, Error const* failure) {
@@ -100,14 +104,15 @@ void DataProcess::answer_session(SessionId id, Json const& answer) {
 
 /// An ordered end promises no more than the operations before it did: failures are reported in the log.
 void DataProcess::store_all() const noexcept {
-  if (!file_) return;
+  if (!memory_.file) return;
   for (auto const& [id, held] : windows_) {
     Window const& window = held.window;
     if (!window.persistent) continue;
     Pages const pages = held.synced.value_or(0) == failed_syncs() ? Pages::changed : Pages::all;
     try {
-      file_->store(pages, storage_->descriptor(), window.offset, SegmentAllocator::footprint(window.bytes));
-      if (window.durability == Durability::storage) file_->sync();
+      memory_.file->store(pages, memory_.storage->descriptor(), window.offset,
+                          SegmentAllocator::footprint(window.bytes));
+      if (window.durability == Durability::storage) memory_.file->sync();
     } catch (std::exception const& error) {
       log(Severity::error, "window " + id + " is not written to storage: " + error.what());
     }
@@ -117,30 +122,30 @@ void DataProcess::store_all() const noexcept {
 /// Called once a second. Stores some of the windows, one after another and then from the first one again, as
 /// long as there are sessions, and once completely after the last session.
 void DataProcess::store_some() {
-  if (!file_ || background_rounds_ == 0) return;
+  if (!memory_.file || write_back_.rounds_due == 0) return;
   std::uint64_t left = background_bytes;
   try {
-    for (auto next = windows_.lower_bound(stored_window_); next != windows_.end() && left != 0;) {
+    for (auto next = windows_.lower_bound(write_back_.window); next != windows_.end() && left != 0;) {
       auto const& [id, held] = *next;
       std::uint64_t const length =
           held.window.persistent ? SegmentAllocator::footprint(held.window.bytes) : 0;
-      std::uint64_t const begin = id == stored_window_ ? std::min(stored_bytes_, length) : 0;
+      std::uint64_t const begin = id == write_back_.window ? std::min(write_back_.bytes, length) : 0;
       std::uint64_t const part = std::min(left, length - begin);
-      file_->store(Pages::changed, storage_->descriptor(), held.window.offset + begin, part);
+      memory_.file->store(Pages::changed, memory_.storage->descriptor(), held.window.offset + begin, part);
       left -= part;
-      stored_window_ = id;
-      stored_bytes_ = begin + part;
-      if (stored_bytes_ < length) return;
+      write_back_.window = id;
+      write_back_.bytes = begin + part;
+      if (write_back_.bytes < length) return;
       ++next;
-      stored_window_ = next != windows_.end() ? next->first : "";
-      stored_bytes_ = 0;
+      write_back_.window = next != windows_.end() ? next->first : "";
+      write_back_.bytes = 0;
     }
     if (left == 0) return;
-    if (sessions_.empty()) --background_rounds_;
-    stored_window_.clear();
-    stored_bytes_ = 0;
+    if (sessions_.empty()) --write_back_.rounds_due;
+    write_back_.window.clear();
+    write_back_.bytes = 0;
   } catch (Error const& error) {
-    background_rounds_ = 0;  // until a session has ended; persist() reports to its caller
+    write_back_.rounds_due = 0;  // until a session has ended; persist() reports to its caller
     log(Severity::error, std::string("windows are not written to storage: ") + error.what());
   }
 }

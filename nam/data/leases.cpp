@@ -39,27 +39,29 @@ void DataProcess::watch_client(SessionId id, pid_t client) {
 void DataProcess::end_silent_sessions() {
   constexpr std::chrono::seconds longest_gap{3};
   auto const now = std::chrono::steady_clock::now();
-  bool const was_stopped = now - looked_ > longest_gap;
-  looked_ = now;
+  bool const was_stopped = now - leases_.checked > longest_gap;
+  leases_.checked = now;
   for (auto& [id, session] : sessions_) {
-    if (session.is_local || lease_.count() == 0) continue;
+    if (session.is_local || leases_.length.count() == 0) continue;
     // Messages that arrive while the session waits for the control process or the storage file are unread.
     if (was_stopped || session.connection->is_paused()) session.heard = now;
-    if (now - session.heard <= lease_) continue;
+    if (now - session.heard <= leases_.length) continue;
     log(Severity::warning, "a session of user " + std::to_string(session.identity.uid) +
-                               " ends: its client was silent for " + std::to_string(lease_.count()) + " s");
-    session.connection->post(to_answer(Error(
-        ErrorCode::unavailable, "the session's lease of " + std::to_string(lease_.count()) + " s is over")));
+                               " ends: its client was silent for " + std::to_string(leases_.length.count()) +
+                               " s");
+    session.connection->post(
+        to_answer(Error(ErrorCode::unavailable,
+                        "the session's lease of " + std::to_string(leases_.length.count()) + " s is over")));
     session.connection->close();  // closes the session when the event loop goes on
   }
 }
 
 /// Called once a second. Locks of a session whose encrypted connection has ended become free for others.
 void DataProcess::end_lost_sessions() {
-  if (!engine_) return;
+  if (!remote_.engine) return;
   for (auto& [id, session] : sessions_) {
     if (session.access.session == 0) continue;
-    std::optional<Error> const why = engine_->end_of(session.access.session);
+    std::optional<Error> const why = remote_.engine->end_of(session.access.session);
     if (!why) continue;
     log(Severity::warning,
         "a session of user " + std::to_string(session.identity.uid) + " ends: " + why->what());

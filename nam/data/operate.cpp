@@ -70,7 +70,7 @@ bool DataProcess::execute(OperationRequest const& request, Region const& region,
   engine::OwnedLayout const owned(engine::Layout{request.bytes(), {}, runs});
   engine::Layout const layout = owned.view();
   std::uint64_t const target = region.offset + static_cast<std::uint64_t>(first);
-  engine::StripeTable& stripes = shared_->stripes();
+  engine::StripeTable& stripes = memory_.shared->stripes();
   engine::RmaOp operation = operation_of(request, fetched);
   operation.target = target;
   operation.target_layout = layout;
@@ -78,9 +78,10 @@ bool DataProcess::execute(OperationRequest const& request, Region const& region,
   engine::StripeHold hold(stripes, engine::footprint_of(operation, stripes.modes).target);
   if (!acquire_soon(hold)) return false;
   engine::Extent const extent = layout.extent();
-  storage_->access(target + static_cast<std::uint64_t>(extent.begin),
-                   static_cast<std::uint64_t>(extent.end - extent.begin),
-                   [&] { engine::execute_directly(operation, storage_->base() + target, stripes.modes); });
+  memory_.storage->access(
+      target + static_cast<std::uint64_t>(extent.begin),
+      static_cast<std::uint64_t>(extent.end - extent.begin),
+      [&] { engine::execute_directly(operation, memory_.storage->base() + target, stripes.modes); });
   return true;
 }
 

@@ -71,7 +71,7 @@ void DataProcess::on_request(SessionId id, Message& message) {
   Json const& request = message.head;
   auto const op = field<std::string>(request, "op");
   if (op == "open" || op == "usage") return connection.post(usage());
-  if (op == "renew") return connection.post({{"lease", lease_.count()}});
+  if (op == "renew") return connection.post({{"lease", leases_.length.count()}});
   if (op == "connect" || op == "join") return connection.post(join(id, request));
   if (op == "read") return read(id, request);
   if (op == "write") return write(id, message);
@@ -116,30 +116,30 @@ Json DataProcess::describe(SessionId id, Held& held) {
   answer["owns_grant"] = session.is_owner;
   answer["read"] = may(session, window, Access::read);
   answer["write"] = may(session, window, Access::write);
-  answer["storage"] = to_string(kind_);
+  answer["storage"] = to_string(memory_.kind);
   // Noted even before the session maps the memory: it may do so later.
   if (session.is_owner && session.is_local) held.used_by.insert(id);
   answer["slot"] = held.slot;
-  answer["generation"] = shared_->generation(held.slot).load(std::memory_order_relaxed);
+  answer["generation"] = memory_.shared->generation(held.slot).load(std::memory_order_relaxed);
   if (session.access.session != 0) answer["exposure"] = expose(held);
   return answer;
 }
 
 bool DataProcess::has_room_for(Window const& window) const {
-  return free_->largest_free() >= SegmentAllocator::footprint(window.bytes) &&
-         windows_.size() < std::min(quotas_.windows, shared_->slots()) &&
-         window.regions.size() + regions_ <= quotas_.regions;
+  return memory_.free->largest_free() >= SegmentAllocator::footprint(window.bytes) &&
+         windows_.size() < std::min(quotas_.windows, memory_.shared->slots()) &&
+         window.regions.size() + totals_.regions <= quotas_.regions;
 }
 
 void DataProcess::check_quotas(Window const& window) const {
-  std::uint64_t const most = std::min(quotas_.windows, shared_->slots());
+  std::uint64_t const most = std::min(quotas_.windows, memory_.shared->slots());
   if (windows_.size() >= most)
     throw Error(ErrorCode::quota, "the grant has as many windows as it may have: " + std::to_string(most));
-  if (window.regions.size() > quotas_.regions - std::min(quotas_.regions, regions_))
+  if (window.regions.size() > quotas_.regions - std::min(quotas_.regions, totals_.regions))
     throw Error(ErrorCode::quota, "the windows of the grant may have " + std::to_string(quotas_.regions) +
-                                      " regions in all, and " + std::to_string(quotas_.regions - regions_) +
-                                      " are left");
-  if (metadata_bytes(window) > quotas_.metadata - std::min(quotas_.metadata, metadata_))
+                                      " regions in all, and " +
+                                      std::to_string(quotas_.regions - totals_.regions) + " are left");
+  if (metadata_bytes(window) > quotas_.metadata - std::min(quotas_.metadata, totals_.metadata))
     throw Error(ErrorCode::quota, "the descriptions of the grant's windows may have " +
                                       std::to_string(quotas_.metadata) + " bytes in all");
 }
@@ -170,21 +170,23 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   if (window.stripe_bytes % stripe_granularity != 0)
     throw Error(ErrorCode::bad_request,
                 "stripes are multiples of " + std::to_string(stripe_granularity) + " bytes");
-  if (window.durability != Durability::clients && kind_ != StorageKind::file)
-    throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(kind_) +
+  if (window.durability != Durability::clients && memory_.kind != StorageKind::file)
+    throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(memory_.kind) +
                                             "' do not outlive the server: start it with --storage file");
   give_back_concealed();
   if (!has_room_for(window)) take_back_spares(Spares::all);
   wait_for_concealed(window);
   check_quotas(window);
   window.id = random_identifier();
-  auto const offset = free_->take(window.bytes);
+  auto const offset = memory_.free->take(window.bytes);
   if (!offset)
-    throw Error(ErrorCode::no_space, "the grant has " + format_bytes(free_->free_bytes()) + " left, " +
-                                         format_bytes(free_->largest_free()) + " of it in one piece, and " +
-                                         format_bytes(window.bytes) + " were asked for");
+    throw Error(ErrorCode::no_space, "the grant has " + format_bytes(memory_.free->free_bytes()) + " left, " +
+                                         format_bytes(memory_.free->largest_free()) +
+                                         " of it in one piece, and " + format_bytes(window.bytes) +
+                                         " were asked for");
   // The content that an earlier window has left there is cleared.
-  if (!storage_->is_fresh()) storage_->clear(*offset, SegmentAllocator::footprint(window.bytes));
+  if (!memory_.storage->is_fresh())
+    memory_.storage->clear(*offset, SegmentAllocator::footprint(window.bytes));
   window.offset = *offset;
   for (Region& region : window.regions) region.offset += *offset;
   return window;
@@ -202,9 +204,9 @@ void DataProcess::enter_in_catalog(SessionId id, Held& held) {
     throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
   held.session = 0;
   held.window.persistent = true;
-  std::uint64_t const creation = next_creation_++;
-  pending_.emplace(creation, Pending{id, held.window.id});
-  if (loading_) loading_->newer.insert(held.window.id);
+  std::uint64_t const creation = catalog_.next_creation++;
+  catalog_.pending.emplace(creation, Pending{id, held.window.id});
+  if (catalog_.loading) catalog_.loading->newer.insert(held.window.id);
   sessions_.at(id).connection->pause();
   control_->post({{"op", "create"}, {"creation", creation}, {"window", to_json(held.window)}});
   report_usage();
@@ -281,14 +283,14 @@ void DataProcess::read(SessionId id, Json const& request) {
   auto const bytes = field<std::uint64_t>(request, "bytes");
   if (bytes > largest_read) throw Error(ErrorCode::bad_request, "a message has at most 1M of data");
   std::vector<std::byte> values(bytes);
-  storage_->read(locate(window, request, bytes), values);
+  memory_.storage->read(locate(window, request, bytes), values);
   sessions_.at(id).connection->post(done, std::move(values));
 }
 
 void DataProcess::write(SessionId id, Message const& message) {
   Window const& window = window_for(id, message.head, Access::write).window;
   std::uint64_t const at = locate(window, message.head, message.data.size());
-  storage_->write(at, message.data);
+  memory_.storage->write(at, message.data);
   sessions_.at(id).connection->post(done);
 }
 
@@ -301,9 +303,9 @@ void DataProcess::map(SessionId id) {
   session.has_mapped = true;
   std::vector<FileDescriptor> memory;
   // Opened separately, so that the control process can find out whether the memory is still in use.
-  memory.push_back(reopened(storage_->descriptor()));
-  memory.push_back(shared_->reopen());
-  session.connection->post({{"bytes", storage_->bytes()},
+  memory.push_back(reopened(memory_.storage->descriptor()));
+  memory.push_back(memory_.shared->reopen());
+  session.connection->post({{"bytes", memory_.storage->bytes()},
                             {"pid_namespace", engine::HostIdentity::of_this_process().pid_namespace}},
                            {}, std::move(memory));
 }
@@ -314,10 +316,10 @@ void DataProcess::take_back_spares(Spares which) {
   std::vector<std::string> taken;
   for (auto& [name, held] : windows_) {
     if (held.session == 0) continue;
-    std::uint64_t const there = shared_->spare(held.slot);
+    std::uint64_t const there = memory_.shared->spare(held.slot);
     bool const is_due = there != 0 && (which == Spares::all || there == held.spare);
     held.spare = there;
-    if (is_due && shared_->take_spare(held.slot, there)) taken.push_back(name);
+    if (is_due && memory_.shared->take_spare(held.slot, there)) taken.push_back(name);
   }
   for (std::string const& name : taken) drop(name);
 }
@@ -330,9 +332,9 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   Window const& window = held.window;
   // The next window in its place has the same locks.
   for (SessionId const locker : held.lockers) revoke_locks(locker, held, Revoked::all);
-  shared_->free_place(held.slot);
+  memory_.shared->free_place(held.slot);
   Piece piece{window.offset, window.bytes, window.persistent, {}, {}, {}};
-  if (held.exposure != 0) piece.concealed = engine_->conceal(held.exposure);
+  if (held.exposure != 0) piece.concealed = remote_.engine->conceal(held.exposure);
   if (ending == Ending::evicted) {
     piece.window = name;
     piece.used_by = std::move(held.used_by);
@@ -342,8 +344,8 @@ void DataProcess::drop(std::string const& name, Ending ending) {
   } else {
     give_back(piece);
   }
-  regions_ -= window.regions.size();
-  metadata_ -= metadata_bytes(window);
+  totals_.regions -= window.regions.size();
+  totals_.metadata -= metadata_bytes(window);
   report_usage_of(window);
   windows_.erase(found);
 }

@@ -25,10 +25,10 @@ void DataProcess::open_session(Message& message) {
   session.is_local = !head.contains("stream");
   FileDescriptor& socket = message.descriptors.front();
   auto const client = credentials_of(socket);
-  if (!session.is_local && lease_.count() != 0) bound_silence(socket, lease_);
+  if (!session.is_local && leases_.length.count() != 0) bound_silence(socket, leases_.length);
   Channel channel(std::move(socket), session.is_owner ? ChannelLimits{} : guest_limits);
   // Each session alone may keep a whole message: all of them together could take the memory of the host.
-  channel.set_account(account_in(message_shares_, {session.identity.uid, session.is_owner}));
+  channel.set_account(account_in(shares_.messages, {session.identity.uid, session.is_owner}));
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
@@ -48,11 +48,11 @@ void DataProcess::open_session(Message& message) {
 }
 
 void DataProcess::take_share(Session& session) {
-  session_shares_.take(session.identity.uid, session.is_owner);
+  shares_.sessions.take(session.identity.uid, session.is_owner);
   try {
-    descriptor_shares_.take(session.identity.uid, session.is_owner, descriptors_of_session);
+    shares_.descriptors.take(session.identity.uid, session.is_owner, descriptors_of_session);
   } catch (Error const&) {
-    session_shares_.give_back(session.identity.uid, session.is_owner);
+    shares_.sessions.give_back(session.identity.uid, session.is_owner);
     throw;
   }
   session.has_share = true;
@@ -63,10 +63,10 @@ void DataProcess::close_session(SessionId id) {
   if (found == sessions_.end()) return;
   Session const& session = found->second;
   if (session.has_share) {
-    session_shares_.give_back(session.identity.uid, session.is_owner);
-    descriptor_shares_.give_back(session.identity.uid, session.is_owner,
-                                 descriptors_of_session + session.locks.size());
-    lock_shares_.give_back(session.identity.uid, session.is_owner, session.requested_locks.size());
+    shares_.sessions.give_back(session.identity.uid, session.is_owner);
+    shares_.descriptors.give_back(session.identity.uid, session.is_owner,
+                                  descriptors_of_session + session.locks.size());
+    shares_.locks.give_back(session.identity.uid, session.is_owner, session.requested_locks.size());
   }
   if (session.process) loop_.forget(session.process.get());
   std::vector<std::string> ended;
@@ -80,7 +80,7 @@ void DataProcess::close_session(SessionId id) {
   close_access(session);
   sessions_.erase(found);
   for (std::string const& window : ended) drop(window);
-  background_rounds_ = 2;
+  write_back_.rounds_due = 2;
   report_usage();
 }
 

@@ -26,59 +26,60 @@ void DataProcess::set_up(Message& message) {
   owner_ = field<uid_t>(head, "owner");
   quotas_ = {field<std::uint64_t>(head, "max_windows"), field<std::uint64_t>(head, "max_regions"),
              field<std::uint64_t>(head, "max_sessions"), field<std::uint64_t>(head, "max_metadata")};
-  session_shares_ = {"sessions", quotas_.sessions};
+  shares_.sessions = {"sessions", quotas_.sessions};
   // Half of them: the engine needs some for its own connections.
-  descriptor_shares_ = {"descriptors", raise_descriptor_limit() / 2};
-  lock_shares_ = {"locks", max_locks};
-  message_shares_ = {"bytes of messages", max_message_bytes};
-  kind_ = parse_storage(field<std::string>(head, "storage"));
-  lease_ = std::chrono::seconds(field<std::uint32_t>(head, "lease"));
-  temporary_ = field<bool>(head, "temporary");
-  network_ = {field<std::string>(head, "interfaces"), parse_remote_keys(field<std::string>(head, "rdma")),
-              field<bool>(head, "encrypt")};
+  shares_.descriptors = {"descriptors", raise_descriptor_limit() / 2};
+  shares_.locks = {"locks", max_locks};
+  shares_.messages = {"bytes of messages", max_message_bytes};
+  memory_.kind = parse_storage(field<std::string>(head, "storage"));
+  leases_.length = std::chrono::seconds(field<std::uint32_t>(head, "lease"));
+  adoption_.is_temporary = field<bool>(head, "temporary");
+  remote_.network = {field<std::string>(head, "interfaces"),
+                     parse_remote_keys(field<std::string>(head, "rdma")), field<bool>(head, "encrypt")};
   try {
     // Must come first: the process that listens there is the only one that uses the memory.
     if (message.descriptors.empty()) throw Error(ErrorCode::malformed, "a grant without a socket");
-    adoption_ = std::move(message.descriptors.back());
+    adoption_.socket = std::move(message.descriptors.back());
     message.descriptors.pop_back();
-    listen_at(adoption_);
+    listen_at(adoption_.socket);
     open_memory(message);
     if (!field_or(head, "overcommit", false)) {
-      storage_->keep_pages();
-      reserving_ = storage_->is_fresh();
+      memory_.storage->keep_pages();
+      reservation_.is_active = memory_.storage->is_fresh();
     }
     // Memory and file are there: this process makes no larger ones.
-    limit_file_size(storage_file_bytes(storage_->bytes()) + largest_other_file);
+    limit_file_size(storage_file_bytes(memory_.storage->bytes()) + largest_other_file);
   } catch (Error const& error) {
     return refuse_grant(error);
   }
-  if (reserving_) return EventLoop::start_timer(reservation_timer_, reservation_pause);
+  if (reservation_.is_active) return EventLoop::start_timer(reservation_.timer, reservation_pause);
   finish_set_up();
 }
 
 /// Reserves a part of the memory each time, so that the end of the grant does not wait for all of it.
 void DataProcess::reserve_next() {
-  if (!control_ || !storage_) return;
+  if (!control_ || !memory_.storage) return;
   try {
-    if (!storage_->reserve_next()) return EventLoop::start_timer(reservation_timer_, reservation_pause);
+    if (!memory_.storage->reserve_next())
+      return EventLoop::start_timer(reservation_.timer, reservation_pause);
   } catch (Error const& error) {
     return refuse_grant(error);
   }
-  reserving_ = false;
+  reservation_.is_active = false;
   finish_set_up();
 }
 
 void DataProcess::finish_set_up() {
-  free_.emplace(storage_->bytes());
-  loop_.watch(adoption_.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
-  loading_ = Loading{};
+  memory_.free.emplace(memory_.storage->bytes());
+  loop_.watch(adoption_.socket.get(), EPOLLIN, [this](std::uint32_t) { be_adopted(); });
+  catalog_.loading = Loading{};
   control_->post({{"op", "load"}, {"after", 0u}});
 }
 
 /// Without its memory this process does nothing more, and writes nothing to the file.
 void DataProcess::refuse_grant(Error const& error) {
-  file_.reset();
-  storage_.reset();
+  memory_.file.reset();
+  memory_.storage.reset();
   Json answer = to_answer(error);
   answer["op"] = "failed";
   control_->post(answer);
@@ -91,37 +92,39 @@ void DataProcess::open_memory(Message& message) {
   auto const places =
       std::max<std::uint64_t>(quotas_.windows, field<std::uint64_t>(message.head, "window_count"));
   auto& passed = message.descriptors;
-  if (kind_ == StorageKind::file) {
+  if (memory_.kind == StorageKind::file) {
     if (passed.empty()) throw Error(ErrorCode::unavailable, "the grant's storage file was not passed");
-    file_.emplace(std::move(passed.back()), StorageIdentity{grant_, bytes},
-                  field<bool>(message.head, "new_file"));
+    memory_.file.emplace(std::move(passed.back()), StorageIdentity{grant_, bytes},
+                         field<bool>(message.head, "new_file"));
     passed.pop_back();
   }
   bool const is_kept = passed.size() == 2;
-  is_kept ? storage_.emplace(kind_, bytes, std::move(passed[1])) : storage_.emplace(kind_, bytes);
+  is_kept ? memory_.storage.emplace(memory_.kind, bytes, std::move(passed[1]))
+          : memory_.storage.emplace(memory_.kind, bytes);
   // The control memory of an earlier version may be laid out in another way.
   bool const has_control = is_kept && !field<bool>(message.head, "renew_control");
-  shared_.emplace(has_control ? SharedControl::take_over(std::move(passed[0])) : SharedControl::make(places));
+  memory_.shared.emplace(has_control ? SharedControl::take_over(std::move(passed[0]))
+                                     : SharedControl::make(places));
 }
 
 /// Takes in a page of the catalog's windows. After the last page, a process that has just started is ready.
 void DataProcess::load(Json const& page) {
-  if (!loading_) return;
+  if (!catalog_.loading) return;
   for (Json const& each : page.at("windows")) {
     Window window = window_from(each);
     std::string const id = window.id;
-    loading_->listed.insert_or_assign(id, std::move(window));
+    catalog_.loading->listed.insert_or_assign(id, std::move(window));
   }
   if (auto const next = field<std::uint64_t>(page, "next"); next != 0)
     return control_->post({{"op", "load"}, {"after", next}});
-  Loading const loaded = std::move(*std::exchange(loading_, std::nullopt));
+  Loading const loaded = std::move(*std::exchange(catalog_.loading, std::nullopt));
   reconcile(loaded);
   try {
-    if (file_ && !loaded.adopted) storage_->is_fresh() ? load_windows() : store_all();
+    if (memory_.file && !loaded.adopted) memory_.storage->is_fresh() ? load_windows() : store_all();
   } catch (Error const& error) {
     return refuse_grant(error);
   }
-  is_loaded_ = true;
+  catalog_.is_loaded = true;
   if (!loaded.adopted) report_ready();
 }
 
@@ -129,7 +132,7 @@ void DataProcess::load(Json const& page) {
 /// creation was never confirmed to a client.
 void DataProcess::reconcile(Loading const& loaded) {
   auto const& listed = loaded.listed;
-  for (std::string const& id : std::exchange(unconfirmed_, {})) drop(id);
+  for (std::string const& id : std::exchange(catalog_.unconfirmed, {})) drop(id);
   std::vector<std::string> gone;
   for (auto const& [id, held] : windows_) {
     if (held.window.persistent && !listed.contains(id) && !loaded.newer.contains(id)) gone.push_back(id);
@@ -138,7 +141,7 @@ void DataProcess::reconcile(Loading const& loaded) {
   if (!loaded.adopted) {
     std::vector<std::string> kept;
     for (auto const& [id, window] : listed) kept.push_back(id);
-    shared_->withdraw_others(kept);
+    memory_.shared->withdraw_others(kept);
   }
   for (auto const& [id, window] : listed) {
     if (auto const known = windows_.find(id); known != windows_.end()) {
@@ -147,11 +150,11 @@ void DataProcess::reconcile(Loading const& loaded) {
         change_mode(id, window.ownership.mode);
       continue;
     }
-    if (loaded.adopted || !free_->take_at(window.offset, window.bytes)) {
+    if (loaded.adopted || !memory_.free->take_at(window.offset, window.bytes)) {
       control_->post({{"op", "lost"}, {"window", id}});
       continue;
     }
-    keep(window, 0, shared_->find(id));
+    keep(window, 0, memory_.shared->find(id));
   }
 }
 
@@ -159,10 +162,10 @@ void DataProcess::reconcile(Loading const& loaded) {
 /// was made.
 void DataProcess::keep(Window window, SessionId session, std::optional<SharedControl::Slot> place) {
   std::string const id = window.id;
-  auto const slot = place ? place : shared_->place(id);
+  auto const slot = place ? place : memory_.shared->place(id);
   if (!slot) throw Error(ErrorCode::quota, "the grant has no place for another window");
-  regions_ += window.regions.size();
-  metadata_ += metadata_bytes(window);
+  totals_.regions += window.regions.size();
+  totals_.metadata += metadata_bytes(window);
   Held& held = windows_.emplace(id, Held{std::move(window), session, *slot}).first->second;
   if (session != 0) held.synced = 0;  // the file has nothing of a new window
 }

@@ -29,13 +29,13 @@ void DataProcess::reach(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   if (!session.is_owner)
     throw Error(ErrorCode::denied, "only the owner of a grant may use its windows through an engine");
-  if (network_.interfaces.empty())
+  if (remote_.network.interfaces.empty())
     throw Error(ErrorCode::unsupported,
                 "the server's windows are reached on its own host only: others need its option --interfaces");
-  if (field_or(request, "encrypt", false) && !network_.encrypt)
+  if (field_or(request, "encrypt", false) && !remote_.network.encrypt)
     throw Error(ErrorCode::unsupported,
                 "the server does not encrypt data, which this client demands: start it with --encrypt");
-  if (!engine_) start_engine();
+  if (!remote_.engine) start_engine();
   if (session.access.session == 0) open_access(session);
   session.hosts =
       AdmittedHosts(hosts_of_client(ends_of(session.connection->descriptor()),
@@ -48,21 +48,22 @@ void DataProcess::start_engine() {
   constexpr std::uint64_t spare_descriptors = 48;
   std::uint64_t const half = raise_descriptor_limit() / 2;
   bound_accepted_connections(half - std::min(half / 2, spare_descriptors));
-  engine_ = std::make_unique<DataEngine>(network_, shared_->stripes(), message_bytes_for(storage_->bytes()));
+  remote_.engine = std::make_unique<DataEngine>(remote_.network, memory_.shared->stripes(),
+                                                message_bytes_for(memory_.storage->bytes()));
 }
 
 /// Once a second. Who connects to UCX's port need not be a client.
 void DataProcess::look_at_accepted() {
-  if (!engine_) return;
+  if (!remote_.engine) return;
   constexpr UnusedConnections longest{.silent = std::chrono::seconds(10),
                                       .without_session = std::chrono::seconds(10)};
   constexpr std::chrono::seconds log_interval{60};
   end_unused_connections(longest);
   auto const now = std::chrono::steady_clock::now();
-  if (now - refusal_told_ < log_interval) return;
+  if (now - remote_.refusal_reported < log_interval) return;
   RefusedConnections const refused = take_refused_connections();
   if (refused.beyond_bound + refused.of_strangers == 0) return;
-  refusal_told_ = now;
+  remote_.refusal_reported = now;
   auto const print = [](std::uint64_t count, std::string const& why) {
     if (count != 0)
       log(Severity::warning, "closed " + std::to_string(count) + " connections to the engine's port" + why);
@@ -75,11 +76,11 @@ void DataProcess::look_at_accepted() {
 
 /// The processes that may use the session have connections.
 void DataProcess::open_access(Session& session) {
-  descriptor_shares_.take(session.identity.uid, session.is_owner, descriptors_of_access);
+  shares_.descriptors.take(session.identity.uid, session.is_owner, descriptors_of_access);
   try {
-    session.access = engine_->open();
+    session.access = remote_.engine->open();
   } catch (Error const&) {
-    descriptor_shares_.give_back(session.identity.uid, session.is_owner, descriptors_of_access);
+    shares_.descriptors.give_back(session.identity.uid, session.is_owner, descriptors_of_access);
     throw;
   }
 }
@@ -87,30 +88,30 @@ void DataProcess::open_access(Session& session) {
 /// No operation of the session is executed any more.
 void DataProcess::close_access(Session const& session) noexcept {
   if (session.access.session == 0) return;
-  engine_->close(session.access.session);
-  descriptor_shares_.give_back(session.identity.uid, session.is_owner, descriptors_of_access);
-  trims_due_ = 2;
+  remote_.engine->close(session.access.session);
+  shares_.descriptors.give_back(session.identity.uid, session.is_owner, descriptors_of_access);
+  remote_.trims_due = 2;
 }
 
 /// Once a second: what messages of sessions that have ended have taken goes back to the system.
 void DataProcess::trim_memory() {
-  if (trims_due_ == 0) return;
-  --trims_due_;
+  if (remote_.trims_due == 0) return;
+  --remote_.trims_due;
   (void)::malloc_trim(0);
 }
 
 /// All regions of a window are one exposure: they have one owner.
 std::uint64_t DataProcess::expose(Held& held) {
   if (held.exposure == 0 && held.window.bytes != 0)
-    held.exposure = engine_->expose(storage_->base() + held.window.offset, held.window.bytes);
+    held.exposure = remote_.engine->expose(memory_.storage->base() + held.window.offset, held.window.bytes);
   return held.exposure;
 }
 
 void DataProcess::give_back(Piece const& piece) {
   std::uint64_t const length = SegmentAllocator::footprint(piece.bytes);
-  storage_->clear(piece.offset, length);
-  if (file_ && piece.in_file) file_->clear(piece.offset, length);
-  free_->give_back(piece.offset, piece.bytes);
+  memory_.storage->clear(piece.offset, length);
+  if (memory_.file && piece.in_file) memory_.file->clear(piece.offset, length);
+  memory_.free->give_back(piece.offset, piece.bytes);
 }
 
 void DataProcess::give_back_concealed() {
@@ -122,7 +123,7 @@ void DataProcess::give_back_concealed() {
 }
 
 bool DataProcess::is_reachable(Piece const& piece) const noexcept {
-  return is_mapped(piece) || (engine_ && !engine_->is_unreachable(piece.concealed));
+  return is_mapped(piece) || (remote_.engine && !remote_.engine->is_unreachable(piece.concealed));
 }
 
 /// A running client answers at once. Memory that a stopped client can reach is not given to others until it
@@ -146,11 +147,11 @@ SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
   if (known != session.locks.end()) return known->second;
   if (session.locks.size() >= quotas_.windows)
     throw Error(ErrorCode::quota, "the session locks as many windows as the grant may have");
-  descriptor_shares_.take(session.identity.uid, session.is_owner);
+  shares_.descriptors.take(session.identity.uid, session.is_owner);
   try {
-    return session.locks.emplace(holder, SharedControl::take_over(shared_->reopen())).first->second;
+    return session.locks.emplace(holder, SharedControl::take_over(memory_.shared->reopen())).first->second;
   } catch (Error const&) {
-    descriptor_shares_.give_back(session.identity.uid, session.is_owner);
+    shares_.descriptors.give_back(session.identity.uid, session.is_owner);
     throw;
   }
 }
@@ -171,7 +172,7 @@ void DataProcess::try_lock(SessionId id, Json const& request) {
 void DataProcess::unlock(SessionId id, Json const& request) {
   auto const slot = field<SharedControl::Slot>(request, "slot");
   auto const rank = field<std::uint16_t>(request, "rank");
-  if (slot >= shared_->slots()) throw Error(ErrorCode::bad_request, "there is no such window");
+  if (slot >= memory_.shared->slots()) throw Error(ErrorCode::bad_request, "there is no such window");
   locks_of(id, request).unlock(slot, rank);
   sessions_.at(id).connection->post(done);
 }
@@ -179,7 +180,7 @@ void DataProcess::unlock(SessionId id, Json const& request) {
 void DataProcess::end_locks(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   std::size_t const ended = session.locks.erase(field<std::uint64_t>(request, "holder"));
-  descriptor_shares_.give_back(session.identity.uid, session.is_owner, ended);
+  shares_.descriptors.give_back(session.identity.uid, session.is_owner, ended);
   session.connection->post(done);
 }
 
