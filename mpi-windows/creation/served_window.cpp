@@ -82,8 +82,8 @@ int share_nam(Window& window, MPI_Comm comm, Make make) {
   if (joined.error_class != MPI_SUCCESS) return refuse(joined.error_class, joined.text);
   NamWindow::note_mapped(window.nam->mapped_in());
   window.hints.set_port(window.nam->port());
-  std::uint64_t const stripe = window.nam->stripe_bytes();
-  window.hints.set_stripe(stripe != 0 ? std::to_string(stripe) : "");
+  std::uint64_t const chunk = window.nam->chunk_bytes();
+  window.hints.set_chunk_size(chunk != 0 ? std::to_string(chunk) : "");
   return MPI_SUCCESS;
 }
 
@@ -102,7 +102,7 @@ int allocate_at_server(Window& window, MPI_Comm comm) {
     bool const one_host = std::ranges::all_of(window.table, is_here);
     return NamWindow::allocate(sizes, units,
                                {persistent, window.hints.durability(), window.hints.mode(),
-                                window.hints.stripe(), one_host, window.hints.encrypt()});
+                                window.hints.chunk_size(), one_host, window.hints.encrypt()});
   });
   if (error != MPI_SUCCESS && window.processes.rank == 0) release_nam(window);
   return error;

@@ -26,7 +26,7 @@ int find_locked_target(Window const& window, int rank, Target** used) noexcept {
 int order_now(Window& window, Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   if (sequence == 0) return MPI_SUCCESS;
-  // Direct accesses bypass the engine and do not check for outstanding messages, and the parts of a striped
+  // Direct accesses bypass the engine and do not check for outstanding messages, and the parts of a divided
   // region are at processes that cannot order operations among each other. So wait for the messages.
   if (target.view.local != nullptr || target.divided != nullptr) return complete_messages(window, target);
   window.engine.fence(*target.memory, sequence);

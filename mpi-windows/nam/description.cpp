@@ -96,7 +96,7 @@ NamPart next_part(Reader& packed) {
 
 std::string NamDescription::pack() const {
   Writer packed;
-  packed.add(stripe_bytes);
+  packed.add(chunk_bytes);
   packed.add(std::uint64_t{parts.size()});
   for (NamPart const& part : parts) add(packed, part);
   return packed.take();
@@ -105,7 +105,7 @@ std::string NamDescription::pack() const {
 NamDescription NamDescription::unpack(std::string_view bytes) {
   Reader packed(bytes);
   NamDescription found;
-  found.stripe_bytes = packed.number();
+  found.chunk_bytes = packed.number();
   found.parts.resize(packed.count(8 * number_bytes));
   for (NamPart& part : found.parts) part = next_part(packed);
   return found;

@@ -19,7 +19,7 @@ struct NamPart {
 };
 
 struct NamDescription {
-  std::uint64_t stripe_bytes = 0;  ///< as of NamWindow
+  std::uint64_t chunk_bytes = 0;  ///< as of NamWindow
   std::vector<NamPart> parts;
 
   std::string pack() const;

@@ -41,7 +41,7 @@ bool has_shape(nam::WindowInfo const& window, std::vector<std::uint64_t> const& 
                std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
   nam::WindowWishes const usual;
   bool const is_plain = !wishes.persistent && wishes.durability == usual.durability &&
-                        wishes.mode == usual.mode && wishes.other_parts.empty() && wishes.stripe_bytes == 0;
+                        wishes.mode == usual.mode && wishes.other_parts.empty() && wishes.chunk_bytes == 0;
   if (!is_plain || window.regions.size() != sizes.size()) return false;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (window.regions[i].bytes != sizes[i] || window.regions[i].unit != units[i]) return false;
@@ -151,7 +151,7 @@ void NamGrant::keep(nam::WindowInfo* window) {
 
 void NamGrant::release(nam::WindowInfo const& window) {
   std::lock_guard const held(lock_);
-  bool const is_plain = window.durability == nam::WindowWishes().durability && window.stripe_bytes == 0;
+  bool const is_plain = window.durability == nam::WindowWishes().durability && window.chunk_bytes == 0;
   if (!is_plain || bytes_of(window) > largest_spare || !session_.is_open())
     return session_.release_soon(window);
   if (spare_.generation != 0 && take_spare()) session_.release_soon(spare_.window);

@@ -33,7 +33,7 @@ class SpreadNamWindow final : public NamWindow {
  public:
   SpreadNamWindow(Parts parts, nam::Spread const& spread) : parts_(std::move(parts)), spread_(spread) {
     for (auto const& part : parts_) ranks_ += part->ranks();
-    if (stripe_bytes() != 0) ranks_ = parts_.front()->ranks();
+    if (chunk_bytes() != 0) ranks_ = parts_.front()->ranks();
   }
 
   void describe(NamDescription* description) const override {
@@ -56,9 +56,9 @@ class SpreadNamWindow final : public NamWindow {
 
   std::string const& port() const noexcept override { return parts_.front()->port(); }
   int ranks() const noexcept override { return ranks_; }
-  std::uint64_t stripe_bytes() const noexcept override { return spread_.stripe_bytes(); }
+  std::uint64_t chunk_bytes() const noexcept override { return spread_.chunk_bytes(); }
   std::uint64_t size(int rank) const noexcept override {
-    if (stripe_bytes() == 0) return part(rank).size(place(rank));
+    if (chunk_bytes() == 0) return part(rank).size(place(rank));
     std::uint64_t bytes = 0;
     for (auto const& part : parts_) bytes += part->size(rank);
     return bytes;
@@ -68,7 +68,7 @@ class SpreadNamWindow final : public NamWindow {
   std::vector<NamPiece> pieces(int rank) const override {
     std::vector<NamPiece> found = part(rank).pieces(place(rank));
     std::size_t const first = spread_.part_of(static_cast<std::uint64_t>(rank));
-    for (std::size_t i = 1; stripe_bytes() != 0 && i < parts_.size(); ++i) {
+    for (std::size_t i = 1; chunk_bytes() != 0 && i < parts_.size(); ++i) {
       NamPiece const piece = parts_[(first + i) % parts_.size()]->pieces(rank).front();
       if (piece.bytes != 0) found.push_back(piece);
     }
@@ -126,7 +126,7 @@ std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants
                                          std::vector<std::uint64_t> const& sizes,
                                          std::vector<std::uint64_t> const& units,
                                          nam::WindowWishes const& wishes) {
-  nam::Spread const spread = nam::spread_over(grants, sizes.size(), wishes.stripe_bytes);
+  nam::Spread const spread = nam::spread_over(grants, sizes.size(), wishes.chunk_bytes);
   ServedParts parts(grants, spread.parts());
   try {
     nam::make_parts(spread, sizes, units, wishes, parts);
@@ -145,7 +145,7 @@ std::unique_ptr<NamWindow> join_parts(Parts parts, nam::Spread const& spread) {
 std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped, bool encrypt) {
   Parts parts;
   for (NamPart const& part : description.parts) parts.push_back(join_part(part, is_mapped, encrypt));
-  nam::Spread const spread(parts.size(), description.stripe_bytes);
+  nam::Spread const spread(parts.size(), description.chunk_bytes);
   return join_parts(std::move(parts), spread);
 }
 

@@ -75,13 +75,13 @@ unsigned parse_mode(std::string const& text) {
 }
 
 /// Throws NamError.
-std::uint64_t parse_stripe(std::string const& text) {
+std::uint64_t parse_chunk_size(std::string const& text) {
   std::uint64_t bytes = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   bool const is_number = error == std::errc() && end == text.data() + text.size();
-  if (!is_number || bytes == 0 || bytes % nam::stripe_granularity != 0)
+  if (!is_number || bytes == 0 || bytes % nam::chunk_granularity != 0)
     throw NamError(MPI_ERR_INFO_VALUE, "mpix_nam_stripe must be a multiple of " +
-                                           std::to_string(nam::stripe_granularity) + " bytes, not '" + text +
+                                           std::to_string(nam::chunk_granularity) + " bytes, not '" + text +
                                            "'");
   return bytes;
 }
@@ -102,7 +102,7 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
     if (!wishes.durability.empty()) wanted.durability = wishes.durability;
     if (!wishes.mode.empty()) wanted.mode = parse_mode(wishes.mode);
     wanted.encrypt = wishes.encrypt;
-    if (!wishes.stripe.empty()) wanted.stripe_bytes = parse_stripe(wishes.stripe);
+    if (!wishes.chunk_size.empty()) wanted.chunk_bytes = parse_chunk_size(wishes.chunk_size);
     return allocate_over(grants_for(wishes), sizes, units, wanted);
   });
 }
@@ -126,7 +126,7 @@ std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, bool 
 
 std::string NamWindow::description() const {
   NamDescription made;
-  made.stripe_bytes = stripe_bytes();
+  made.chunk_bytes = chunk_bytes();
   describe(&made);
   return made.pack();
 }

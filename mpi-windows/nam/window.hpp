@@ -35,7 +35,7 @@ struct NamWishes {
   bool persistent = false;
   std::string durability;  ///< as of mpix_nam_durability; empty: the server's default
   std::string mode;        ///< as of mpix_nam_mode; empty: the server's default
-  std::string stripe;      ///< as of mpix_nam_stripe; empty: regions are not striped
+  std::string chunk_size;  ///< as of mpix_nam_stripe; empty: regions are not divided
   bool one_host = true;    ///< all processes are on one host
   bool encrypt = false;    ///< reject the window if data on networks is not encrypted
 };
@@ -125,11 +125,11 @@ class NamWindow {
   virtual int ranks() const noexcept = 0;
   virtual std::uint64_t size(int rank) const noexcept = 0;
   virtual int disp_unit(int rank) const noexcept = 0;
-  /// Size of the stripes that distribute regions over their pieces; 0: not striped.
-  virtual std::uint64_t stripe_bytes() const noexcept { return 0; }
+  /// Size of the chunks in which regions are divided between their pieces; 0: not divided.
+  virtual std::uint64_t chunk_bytes() const noexcept { return 0; }
 
-  /// Returns the pieces of the region of a rank. Of n pieces, piece i has every nth stripe, starting at
-  /// stripe i.
+  /// Returns the pieces of the region of a rank. Of n pieces, piece i has every nth chunk, starting at
+  /// chunk i.
   virtual std::vector<NamPiece> pieces(int rank) const = 0;
 
   /// Tries to acquire the lock of a rank against all processes that use the window; the lock belongs to the

@@ -54,7 +54,7 @@ struct Share {
   Runs result;
 };
 
-/// Cuts an operation at the borders of stripes.
+/// Cuts an operation at the borders of chunks.
 class Cutter {
  public:
   /// `origin` and `result` are empty if the operation has none.
@@ -80,13 +80,13 @@ class Cutter {
   Share& share(std::size_t part) noexcept { return shares_[part]; }
 
  private:
-  /// Returns how many bytes from `offset` on, `most` at the most, are in one stripe.
+  /// Returns how many bytes from `offset` on, `most` at the most, are in one chunk.
   std::size_t take(std::uint64_t offset, std::size_t most) {
-    std::uint64_t const stripe = offset / memory_.stripe_bytes;
-    std::uint64_t const within = offset % memory_.stripe_bytes;
-    auto const bytes = static_cast<std::size_t>(std::min<std::uint64_t>(most, memory_.stripe_bytes - within));
-    std::uint64_t const there = stripe / shares_.size() * memory_.stripe_bytes + within;
-    Share& share = shares_[stripe % shares_.size()];
+    std::uint64_t const chunk = offset / memory_.chunk_bytes;
+    std::uint64_t const within = offset % memory_.chunk_bytes;
+    auto const bytes = static_cast<std::size_t>(std::min<std::uint64_t>(most, memory_.chunk_bytes - within));
+    std::uint64_t const there = chunk / shares_.size() * memory_.chunk_bytes + within;
+    Share& share = shares_[chunk % shares_.size()];
     share.target.add({static_cast<std::ptrdiff_t>(there), bytes});
     move(origin_, bytes, share.origin);
     move(result_, bytes, share.result);
@@ -109,19 +109,19 @@ class Cutter {
   std::vector<Share> shares_;
 };
 
-/// Whether each element lies within one stripe, whose size is a multiple of the elements' size.
+/// Whether each element lies within one chunk, whose size is a multiple of the elements' size.
 bool keeps_elements(DividedMemory const& memory, std::uint64_t begin, Layout const& target,
                     std::size_t element) {
   LayoutCursor cursor(target);
-  std::uint64_t stripe = 0;  // of the byte before
+  std::uint64_t chunk = 0;  // of the byte before
   for (std::size_t position = 0; cursor.remaining() != 0;) {
     Segment const run = cursor.next();
     std::uint64_t const first = begin + static_cast<std::uint64_t>(run.offset);
     bool const within = position % element != 0;  // an element with a gap
-    if (within && first / memory.stripe_bytes != stripe) return false;
-    std::uint64_t const left = memory.stripe_bytes - first % memory.stripe_bytes;
+    if (within && first / memory.chunk_bytes != chunk) return false;
+    std::uint64_t const left = memory.chunk_bytes - first % memory.chunk_bytes;
     if (left < run.length && (position + left) % element != 0) return false;
-    stripe = (first + run.length - 1) / memory.stripe_bytes;
+    chunk = (first + run.length - 1) / memory.chunk_bytes;
     position += run.length;
   }
   return true;
@@ -135,7 +135,7 @@ Layout result_of(engine::RmaOp const& operation) {
   return operation.result != nullptr ? operation.result_layout : Layout{};
 }
 
-/// Returns the unit in bytes that the border of a stripe must not cut.
+/// Returns the unit in bytes that the border of a chunk must not cut.
 std::size_t element_of(engine::RmaOp const& operation) {
   return operation.is_update() ? std::max<std::size_t>(engine::element_size(operation.type), 1) : 1;
 }

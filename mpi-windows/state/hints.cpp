@@ -88,7 +88,7 @@ void Hints::take_memory(std::string_view key, char const* value) {
   if (key == "deep_win_port_name") port_name_ = text;
   if (key == "mpix_nam_durability") durability_ = text;
   if (key == "mpix_nam_mode") mode_ = text;
-  if (key == "mpix_nam_stripe") stripe_ = text;
+  if (key == "mpix_nam_stripe") chunk_size_ = text;
   if (key == "mpix_nam_encrypt") encrypt_ = is_true(text);
   if (key == "mpix_nam_follow") follow_ = is_true(text);
 }
@@ -143,7 +143,7 @@ char const* Hints::set(char const* key, char const* value) {
   if (name == "deep_win_port_name") return known(port_name_);
   if (name == "mpix_nam_durability") return known(durability_);
   if (name == "mpix_nam_mode") return known(mode_);
-  if (name == "mpix_nam_stripe") return known(stripe_);
+  if (name == "mpix_nam_stripe") return known(chunk_size_);
   if (name == "mpix_nam_encrypt" && encrypt_) return truth(encrypt_);
   if (name == "mpix_nam_follow" && follow_) return truth(follow_);
   if (name == "deep_mem_kind" && kind_ != MemoryKind::host && kind_ != MemoryKind::unknown)

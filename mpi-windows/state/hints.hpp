@@ -36,9 +36,10 @@ class Hints {
   std::string const& durability() const noexcept { return durability_; }
   /// Octal access mode of a persistent window; empty: the server's default.
   std::string const& mode() const noexcept { return mode_; }
-  /// Size in bytes of the stripes that distribute regions over memory servers; empty: not striped.
-  std::string const& stripe() const noexcept { return stripe_; }
-  void set_stripe(std::string const& stripe) { stripe_ = stripe; }
+  /// Size in bytes of the chunks in which regions are divided between memory servers, as of mpix_nam_stripe;
+  /// empty: not divided.
+  std::string const& chunk_size() const noexcept { return chunk_size_; }
+  void set_chunk_size(std::string const& bytes) { chunk_size_ = bytes; }
   /// Whether data on networks to a memory server must be encrypted.
   bool encrypt() const noexcept { return encrypt_; }
   /// Whether servers that only the owner of a window has named are accepted.
@@ -106,7 +107,7 @@ class Hints {
   std::string port_name_;
   std::string durability_;
   std::string mode_;
-  std::string stripe_;
+  std::string chunk_size_;
   bool encrypt_ = false;
   bool follow_ = false;
   std::string ordering_ = "rar,raw,war,waw";

@@ -40,9 +40,9 @@ struct Target {
   engine::ExposedView view;
   engine::StripeTable* stripes = nullptr;  ///< null if not accessible by load and store
   /// The process that has the memory, to which all operations go; null for memory at a server that is mapped,
-  /// striped, or accessed by requests.
+  /// divided, or accessed by requests.
   engine::Peer* memory = nullptr;
-  /// Marks of the operations that the window has issued to `memory`, or to the parts of a striped region.
+  /// Marks of the operations that the window has issued to `memory`, or to the parts of a divided region.
   engine::OutstandingMark outstanding;
 
   engine::ExposureId exposure{};
@@ -70,7 +70,7 @@ struct Target {
   NamMemory const* by_request = nullptr;
   int requested_rank = 0;
 
-  std::unique_ptr<DividedMemory const> divided;  ///< striped memory of several processes; else null
+  std::unique_ptr<DividedMemory const> divided;  ///< memory of several processes; else null
   std::unique_ptr<TargetQueue> queue;            ///< null until a post or a lock was missing
 
   /// Acquire: pairs with the release in open().
@@ -106,13 +106,13 @@ struct Target {
   }
 };
 
-/// Striped memory of a target: stripes are assigned to the parts cyclically and are contiguous in each part.
+/// Memory of a target in chunks: they are assigned to the parts cyclically and are contiguous in each part.
 struct DividedMemory {
-  std::uint64_t stripe_bytes = 0;
+  std::uint64_t chunk_bytes = 0;
   std::vector<std::unique_ptr<Target>> parts;  ///< never opened
 };
 
-/// Calls `visit` with the target or, for striped memory, with each part.
+/// Calls `visit` with the target or, for divided memory, with each part.
 template <typename Visitor>
 void for_each_part(Target& target, Visitor visit) {
   if (target.divided == nullptr) return visit(target);

@@ -30,7 +30,7 @@ bool find_piece(Window& window, Target& target, NamPiece const& piece) {
 bool find_at_server(Window& window, Target& target, std::vector<NamPiece> const& pieces) {
   if (pieces.size() == 1) return find_piece(window, target, pieces.front());
   auto divided = std::make_unique<DividedMemory>();
-  divided->stripe_bytes = window.nam->stripe_bytes();
+  divided->chunk_bytes = window.nam->chunk_bytes();
   bool found = true;
   for (NamPiece const& piece : pieces) {
     Target& part = *divided->parts.emplace_back(std::make_unique<Target>());

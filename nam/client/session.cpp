@@ -43,7 +43,7 @@ WindowInfo window_from(Json const& answer) {
   window.grant = field<std::string>(answer, "grant");
   window.owner = field<std::uint64_t>(answer, "owner");
   window.other_parts = field_or<std::vector<std::string>>(answer, "other_parts", {});
-  window.stripe_bytes = field_or<std::uint64_t>(answer, "stripe", 0);
+  window.chunk_bytes = field_or<std::uint64_t>(answer, "stripe", 0);
   window.persistent = field<bool>(answer, "persistent");
   window.owns_grant = field_or(answer, "owns_grant", true);
   window.may_read = field<bool>(answer, "read");
@@ -52,8 +52,7 @@ WindowInfo window_from(Json const& answer) {
   window.slot = field<SharedControl::Slot>(answer, "slot");
   window.generation = field<std::uint64_t>(answer, "generation");
   window.exposure = field_or<std::uint64_t>(answer, "exposure", 0);
-  if (window.other_parts.size() >= max_parts || window.stripe_bytes % stripe_granularity != 0)
-    refuse_window();
+  if (window.other_parts.size() >= max_parts || window.chunk_bytes % chunk_granularity != 0) refuse_window();
   add_regions(answer, &window);
   return window;
 }
@@ -139,7 +138,7 @@ WindowInfo Session::allocate(std::vector<std::uint64_t> const& sizes, std::vecto
                                                    {"durability", wishes.durability},
                                                    {"mode", wishes.mode},
                                                    {"other_parts", wishes.other_parts},
-                                                   {"stripe", wishes.stripe_bytes}}));
+                                                   {"stripe", wishes.chunk_bytes}}));
   check_shape(window, sizes, units);
   return window;
 }

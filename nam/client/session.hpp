@@ -29,7 +29,7 @@ struct WindowInfo {
   std::string grant;
   std::uint64_t owner = 0;               ///< user id on the server's host
   std::vector<std::string> other_parts;  ///< port names of the other parts, if any (nam/client/spread.hpp)
-  std::uint64_t stripe_bytes = 0;        ///< stripe size of a spread window with striped regions
+  std::uint64_t chunk_bytes = 0;         ///< of a spread window with divided regions
   bool persistent = false;
   bool owns_grant = true;  ///< whether this user may allocate in the grant and map its memory
   bool may_read = false;
@@ -50,7 +50,7 @@ struct WindowWishes {
   /// For the first part of a persistent window that is spread over grants: port names of the other parts, in
   /// order.
   std::vector<std::string> other_parts = {};
-  std::uint64_t stripe_bytes = 0;  ///< for a part of a window with striped regions (nam/client/spread.hpp)
+  std::uint64_t chunk_bytes = 0;   ///< for a part of a window with divided regions (nam/client/spread.hpp)
   bool encrypt = false;            ///< clients must encrypt network access to the window; not sent to servers
 };
 

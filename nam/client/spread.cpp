@@ -22,16 +22,16 @@ void check(WindowInfo const& first, WindowInfo const& part, std::string const& p
 void check_shares(std::vector<WindowInfo> const& parts, std::string const& port) {
   Spread const spread = spread_of(parts);
   std::uint64_t regions = parts.front().regions.size();
-  if (spread.stripe_bytes() == 0) {
+  if (spread.chunk_bytes() == 0) {
     regions = 0;
     for (WindowInfo const& part : parts) regions += part.regions.size();
   }
   for (std::size_t part = 0; part < parts.size(); ++part) {
     if (parts[part].regions.size() != spread.share(regions, part) ||
-        parts[part].stripe_bytes != spread.stripe_bytes())
+        parts[part].chunk_bytes != spread.chunk_bytes())
       refuse_parts(port);
   }
-  if (spread.stripe_bytes() == 0) return;
+  if (spread.chunk_bytes() == 0) return;
   std::vector<WindowRegion> const whole = regions_of(parts);
   for (std::size_t part = 0; part < parts.size(); ++part) {
     for (std::uint64_t rank = 0; rank < regions; ++rank) {
@@ -44,25 +44,25 @@ void check_shares(std::vector<WindowInfo> const& parts, std::string const& port)
 }  // namespace
 
 Spread::Location Spread::find(std::uint64_t rank, std::uint64_t offset) const noexcept {
-  if (stripe_bytes_ == 0) return {part_of(rank), place_of(rank), offset, UINT64_MAX - offset};
-  std::uint64_t const stripe = offset / stripe_bytes_;
-  std::uint64_t const within = offset % stripe_bytes_;
-  return {part_of(rank % parts_ + stripe % parts_), rank, stripe / parts_ * stripe_bytes_ + within,
-          stripe_bytes_ - within};
+  if (chunk_bytes_ == 0) return {part_of(rank), place_of(rank), offset, UINT64_MAX - offset};
+  std::uint64_t const chunk = offset / chunk_bytes_;
+  std::uint64_t const within = offset % chunk_bytes_;
+  return {part_of(rank % parts_ + chunk % parts_), rank, chunk / parts_ * chunk_bytes_ + within,
+          chunk_bytes_ - within};
 }
 
 std::uint64_t Spread::share_of_region(std::uint64_t rank, std::uint64_t bytes,
                                       std::size_t part) const noexcept {
-  if (stripe_bytes_ == 0) return part_of(rank) == part ? bytes : 0;
+  if (chunk_bytes_ == 0) return part_of(rank) == part ? bytes : 0;
   std::uint64_t const first = (part + parts_ - part_of(rank)) % parts_;
-  std::uint64_t const whole = bytes / stripe_bytes_;
-  std::uint64_t const stripes = whole / parts_ + (first < whole % parts_ ? 1 : 0);
-  return stripes * stripe_bytes_ + (first == whole % parts_ ? bytes % stripe_bytes_ : 0);
+  std::uint64_t const whole = bytes / chunk_bytes_;
+  std::uint64_t const chunks = whole / parts_ + (first < whole % parts_ ? 1 : 0);
+  return chunks * chunk_bytes_ + (first == whole % parts_ ? bytes % chunk_bytes_ : 0);
 }
 
 std::vector<std::uint64_t> Spread::share_of_sizes(std::vector<std::uint64_t> const& all,
                                                   std::size_t part) const {
-  if (stripe_bytes_ == 0) return share(all, part);
+  if (chunk_bytes_ == 0) return share(all, part);
   std::vector<std::uint64_t> found;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     found.push_back(share_of_region(rank, all[rank], part));
@@ -70,26 +70,26 @@ std::vector<std::uint64_t> Spread::share_of_sizes(std::vector<std::uint64_t> con
 }
 
 std::vector<std::uint64_t> Spread::share(std::vector<std::uint64_t> const& all, std::size_t part) const {
-  if (stripe_bytes_ != 0) return all;
+  if (chunk_bytes_ != 0) return all;
   std::vector<std::uint64_t> found;
   for (std::size_t rank = part; rank < all.size(); rank += parts_) found.push_back(all[rank]);
   return found;
 }
 
 Spread spread_of(std::vector<WindowInfo> const& parts) {
-  return Spread(parts.size(), parts.front().stripe_bytes);
+  return Spread(parts.size(), parts.front().chunk_bytes);
 }
 
 std::vector<WindowRegion> regions_of(std::vector<WindowInfo> const& parts) {
   Spread const spread = spread_of(parts);
   std::size_t ranks = 0;
   for (WindowInfo const& part : parts) ranks += part.regions.size();
-  if (spread.stripe_bytes() != 0) ranks = parts.front().regions.size();
+  if (spread.chunk_bytes() != 0) ranks = parts.front().regions.size();
   std::vector<WindowRegion> regions;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     WindowRegion region = parts[spread.part_of(rank)].regions[spread.place_of(rank)];
     region.offset = 0;
-    if (spread.stripe_bytes() != 0) {
+    if (spread.chunk_bytes() != 0) {
       region.bytes = 0;
       for (WindowInfo const& part : parts) region.bytes += part.regions[rank].bytes;
     }

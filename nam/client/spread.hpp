@@ -11,22 +11,22 @@
 
 namespace mpixrma::nam {
 
-/// The distribution of a window's regions over its parts. Regions may be striped: then every part has a piece
-/// of each region. Stripe i of region r is in part (r + i) % n, so that small regions do not all begin in the
-/// same part; the stripes of a region within a part are contiguous there.
+/// The distribution of a window's regions over its parts. Regions may be divided: then every part has a piece
+/// of each region. Chunk i of region r is in part (r + i) % n, so that small regions do not all begin in the
+/// same part; the chunks of a region within a part are contiguous there.
 class Spread {
  public:
-  /// `stripe_bytes` is 0 if regions are not striped.
-  explicit Spread(std::size_t parts, std::uint64_t stripe_bytes = 0)
-      : parts_(parts), stripe_bytes_(stripe_bytes) {}
+  /// `chunk_bytes` is 0 if regions are not divided.
+  explicit Spread(std::size_t parts, std::uint64_t chunk_bytes = 0)
+      : parts_(parts), chunk_bytes_(chunk_bytes) {}
 
   std::size_t parts() const noexcept { return parts_; }
-  std::uint64_t stripe_bytes() const noexcept { return stripe_bytes_; }
+  std::uint64_t chunk_bytes() const noexcept { return chunk_bytes_; }
   /// Returns the part with the first byte of the region.
   std::size_t part_of(std::uint64_t rank) const noexcept { return rank % parts_; }
   /// Returns the index of the region among those of its part.
   std::uint64_t place_of(std::uint64_t rank) const noexcept {
-    return stripe_bytes_ != 0 ? rank : rank / parts_;
+    return chunk_bytes_ != 0 ? rank : rank / parts_;
   }
 
   /// The location of a byte of a region, and the number of bytes that are contiguous from there.
@@ -40,7 +40,7 @@ class Spread {
 
   /// Returns the number of the `regions` regions that a part has.
   std::uint64_t share(std::uint64_t regions, std::size_t part) const noexcept {
-    return stripe_bytes_ != 0 ? regions : (regions + parts_ - 1 - part) / parts_;
+    return chunk_bytes_ != 0 ? regions : (regions + parts_ - 1 - part) / parts_;
   }
   /// Returns the number of bytes of a region of `bytes` bytes that are in the part.
   std::uint64_t share_of_region(std::uint64_t rank, std::uint64_t bytes, std::size_t part) const noexcept;
@@ -50,7 +50,7 @@ class Spread {
 
  private:
   std::size_t parts_;
-  std::uint64_t stripe_bytes_;
+  std::uint64_t chunk_bytes_;
 };
 
 /// Returns the distribution of the window with these parts, in order.

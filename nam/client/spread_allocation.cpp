@@ -40,17 +40,17 @@ struct SessionParts {
 
 }  // namespace
 
-/// Striped regions use all grants.
-Spread spread_over(std::vector<Locator> const& grants, std::size_t regions, std::uint64_t stripe_bytes) {
-  return Spread(stripe_bytes != 0 ? grants.size() : std::min(grants.size(), regions),
-                grants.size() > 1 ? stripe_bytes : 0);
+/// Divided regions use all grants.
+Spread spread_over(std::vector<Locator> const& grants, std::size_t regions, std::uint64_t chunk_bytes) {
+  return Spread(chunk_bytes != 0 ? grants.size() : std::min(grants.size(), regions),
+                grants.size() > 1 ? chunk_bytes : 0);
 }
 
 std::vector<WindowInfo> allocate_parts(std::vector<Locator> const& grants,
                                        std::vector<std::uint64_t> const& sizes,
                                        std::vector<std::uint64_t> const& units, WindowWishes const& wishes,
                                        std::vector<Session>* sessions) {
-  Spread const spread = spread_over(grants, sizes.size(), wishes.stripe_bytes);
+  Spread const spread = spread_over(grants, sizes.size(), wishes.chunk_bytes);
   SessionParts parts(grants, spread.parts());
   try {
     make_parts(spread, sizes, units, wishes, parts);

@@ -11,7 +11,7 @@
 namespace mpixrma::nam {
 
 /// Returns the distribution of a window with `regions` regions over as many of the grants as it can use.
-Spread spread_over(std::vector<Locator> const& grants, std::size_t regions, std::uint64_t stripe_bytes);
+Spread spread_over(std::vector<Locator> const& grants, std::size_t regions, std::uint64_t chunk_bytes);
 
 /// Returns the result of `call`; an error names the part.
 template <typename Call>
@@ -32,7 +32,7 @@ template <typename Makers>
 void make_parts(Spread const& spread, std::vector<std::uint64_t> const& sizes,
                 std::vector<std::uint64_t> const& units, WindowWishes wishes, Makers& makers) {
   bool const persistent = wishes.persistent;
-  wishes.stripe_bytes = spread.stripe_bytes();
+  wishes.chunk_bytes = spread.chunk_bytes();
   std::vector<std::string> others;
   // The first part, which leads to the others, is created last; until then the others end with this process.
   for (std::size_t part = spread.parts(); part-- > 0;) {

@@ -166,10 +166,10 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   check_mode(window.ownership.mode);
   window.durability = parse_durability(field_or<std::string>(request, "durability", "clients"));
   window.other_parts = other_parts_of(request);
-  window.stripe_bytes = field_or<std::uint64_t>(request, "stripe", 0);
-  if (window.stripe_bytes % stripe_granularity != 0)
+  window.chunk_bytes = field_or<std::uint64_t>(request, "stripe", 0);
+  if (window.chunk_bytes % chunk_granularity != 0)
     throw Error(ErrorCode::bad_request,
-                "stripes are multiples of " + std::to_string(stripe_granularity) + " bytes");
+                "stripes are multiples of " + std::to_string(chunk_granularity) + " bytes");
   if (window.durability != Durability::clients && memory_.kind != StorageKind::file)
     throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(memory_.kind) +
                                             "' do not outlive the server: start it with --storage file");

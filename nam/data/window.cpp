@@ -62,7 +62,7 @@ Json to_json(Window const& window) {
             {"sizes", sizes},
             {"units", units}};
   if (!window.other_parts.empty()) json["other_parts"] = window.other_parts;
-  if (window.stripe_bytes != 0) json["stripe"] = window.stripe_bytes;
+  if (window.chunk_bytes != 0) json["stripe"] = window.chunk_bytes;
   return json;
 }
 
@@ -74,7 +74,7 @@ Window window_from(Json const& json) {
                       field<unsigned>(json, "mode")};
   window.durability = parse_durability(field<std::string>(json, "durability"));
   window.other_parts = field_or<std::vector<std::string>>(json, "other_parts", {});
-  window.stripe_bytes = field_or<std::uint64_t>(json, "stripe", 0);
+  window.chunk_bytes = field_or<std::uint64_t>(json, "stripe", 0);
   window.offset = field<std::uint64_t>(json, "offset");
   window.bytes = lay_out(field<std::vector<std::uint64_t>>(json, "sizes"),
                          field<std::vector<std::uint64_t>>(json, "units"), &window.regions);

@@ -37,7 +37,7 @@ struct Window {
   std::vector<Region> regions;
   std::vector<std::string> other_parts =
       {};                          ///< port names, of a persistent window that is spread over grants
-  std::uint64_t stripe_bytes = 0;  ///< of a part of a window whose regions are divided
+  std::uint64_t chunk_bytes = 0;   ///< of a part of a window whose regions are divided
 };
 
 /// Regions are aligned to this.

@@ -44,8 +44,8 @@ bool is_locator(std::string_view text) noexcept;
 Locator parse_locator(std::string_view text);
 /// Maximum number of parts that a window is spread over.
 inline constexpr std::size_t max_parts = 64;
-/// Stripe sizes are multiples of this, so that no aligned element crosses a stripe boundary.
-inline constexpr std::uint64_t stripe_granularity = 4096;
+/// Chunk sizes are multiples of this, so that no aligned element crosses a chunk boundary.
+inline constexpr std::uint64_t chunk_granularity = 4096;
 /// Parses locators of grants, separated by commas. Throws Error(bad_request).
 std::vector<Locator> parse_grants(std::string_view text);
 std::string format(Locator const& locator);

@@ -55,7 +55,7 @@ void backup(Arguments const& arguments) {
                   {"sizes", sizes},
                   {"units", units},
                   {"durability", parts.front().durability},
-                  {"stripe", spread.stripe_bytes()}};
+                  {"stripe", spread.chunk_bytes()}};
   std::string const line = head.dump() + "\n";
   file.write(std::as_bytes(std::span(line)));
   for (std::uint64_t rank = 0; rank < regions.size(); ++rank) {
@@ -108,7 +108,7 @@ void restore(Arguments const& arguments) {
   File const file = open_file(arguments.file);
   Json const head = read_head(file.get(), arguments.file);
   WindowWishes wishes{true, field<std::string>(head, "durability"), 0600};
-  wishes.stripe_bytes = field_or<std::uint64_t>(head, "stripe", 0);
+  wishes.chunk_bytes = field_or<std::uint64_t>(head, "stripe", 0);
   if (arguments.dry_run) {
     std::uint64_t bytes = 0;
     for (std::uint64_t const size : field<std::vector<std::uint64_t>>(head, "sizes")) bytes += size;

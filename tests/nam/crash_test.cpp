@@ -30,13 +30,13 @@ struct ModelWindow {
   bool may_be_gone = false;
 };
 
-/// The servers and their storage; windows are spread over several servers, in stripes if `stripe_bytes` is
+/// The servers and their storage; windows are spread over several servers, in stripes if `chunk_bytes` is
 /// not 0.
 struct Setting {
   char const* name;
   char const* storage;
   std::size_t servers;
-  std::uint64_t stripe_bytes;
+  std::uint64_t chunk_bytes;
 };
 
 class Model : public ::testing::TestWithParam<Setting> {
@@ -52,7 +52,7 @@ class Model : public ::testing::TestWithParam<Setting> {
   }
   static bool is_file() { return std::string(GetParam().storage) == "file"; }
   Spread spread_of(ModelWindow const& window) const {
-    return spread_over(grants_, window.ranks, GetParam().stripe_bytes);
+    return spread_over(grants_, window.ranks, GetParam().chunk_bytes);
   }
 
   /// Returns false if a server was killed meanwhile, and the outcome is unknown.
@@ -75,7 +75,7 @@ class Model : public ::testing::TestWithParam<Setting> {
     if (windows_.size() >= 8) return;
     bool const done = attempt([&] {
       std::vector<Session> sessions;
-      WindowWishes const wishes{.persistent = true, .stripe_bytes = GetParam().stripe_bytes};
+      WindowWishes const wishes{.persistent = true, .chunk_bytes = GetParam().chunk_bytes};
       auto const parts =
           allocate_parts(grants_, std::vector(ranks, bytes), std::vector(ranks, 1ul), wishes, &sessions);
       windows_[parts.front().port] = {ranks, bytes, Bytes(ranks * bytes), {}, false};
@@ -254,8 +254,8 @@ class Model : public ::testing::TestWithParam<Setting> {
 INSTANTIATE_TEST_SUITE_P(Storages, Model,
                          ::testing::Values(Setting{"file", "file", 1, 0}, Setting{"memory", "memory", 1, 0},
                                            Setting{"spread_file", "file", 2, 0},
-                                           Setting{"striped_file", "file", 2, stripe_granularity},
-                                           Setting{"striped_memory", "memory", 3, stripe_granularity}),
+                                           Setting{"striped_file", "file", 2, chunk_granularity},
+                                           Setting{"striped_memory", "memory", 3, chunk_granularity}),
                          [](auto const& setting) { return std::string(setting.param.name); });
 
 TEST_P(Model, everything_persistent_is_there_after_random_kills) {

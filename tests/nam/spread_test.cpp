@@ -11,7 +11,7 @@ namespace {
 struct SpreadServers : ::testing::Test {
   static constexpr std::size_t bytes = 1000;
   static constexpr std::size_t ranks = 5;
-  static constexpr std::uint64_t divided_bytes = 5 * stripe_granularity + 100;
+  static constexpr std::uint64_t divided_bytes = 5 * chunk_granularity + 100;
 
   SpreadServers() {
     first.start();
@@ -35,8 +35,8 @@ struct SpreadServers : ::testing::Test {
   }
   /// Makes a window in stripes, of which each region has several.
   std::string make_divided() const {
-    Spread const spread(2, stripe_granularity);
-    WindowWishes wishes{.persistent = true, .stripe_bytes = stripe_granularity};
+    Spread const spread(2, chunk_granularity);
+    WindowWishes wishes{.persistent = true, .chunk_bytes = chunk_granularity};
     std::vector<std::uint64_t> const sizes(ranks, divided_bytes);
     for (std::size_t part : {1u, 0u}) {
       Session session = Session::open(grants[part]);
@@ -95,7 +95,7 @@ struct SpreadServers : ::testing::Test {
     ASSERT_EQ(run_tool("restore '" + format(other) + "," + format(grant) + "' " + saved()), 0);
     std::vector<WindowInfo> const again = find_parts(port_in(first, other));
     EXPECT_EQ(again.size(), 2u);
-    EXPECT_EQ(again.front().stripe_bytes, find_parts(port).front().stripe_bytes);
+    EXPECT_EQ(again.front().chunk_bytes, find_parts(port).front().chunk_bytes);
     expect_content(port_in(first, other), bytes_of_region);
   }
 
@@ -165,11 +165,11 @@ TEST_F(SpreadServers, parts_that_are_not_kept_end_with_who_has_made_them) {
     Session of_first = Session::open(grants[0]);
     Session of_second = Session::open(grants[1]);
     Session of_others = Session::open(grants[1]);
-    WindowInfo kept = of_second.allocate({8}, {8}, {.stripe_bytes = 4096});
+    WindowInfo kept = of_second.allocate({8}, {8}, {.chunk_bytes = 4096});
     WindowInfo const left = of_second.allocate({8}, {8});
     of_second.keep(&kept);
     EXPECT_TRUE(kept.persistent);
-    EXPECT_EQ(kept.stripe_bytes, 4096u);
+    EXPECT_EQ(kept.chunk_bytes, 4096u);
     EXPECT_EQ(refusal([&] { of_second.keep(&kept); }), ErrorCode::denied);
     WindowInfo others = left;
     EXPECT_EQ(refusal([&] { of_others.keep(&others); }), ErrorCode::denied);
@@ -207,7 +207,7 @@ TEST_F(SpreadServers, another_users_window_is_no_part) {
 TEST_F(SpreadServers, regions_in_stripes_have_the_sizes_that_they_were_made_with) {
   std::vector<WindowInfo> parts = find_parts(make_divided());
   ASSERT_EQ(parts.size(), 2u);
-  EXPECT_EQ(spread_of(parts).stripe_bytes(), stripe_granularity);
+  EXPECT_EQ(spread_of(parts).chunk_bytes(), chunk_granularity);
   std::vector<WindowRegion> const regions = regions_of(parts);
   ASSERT_EQ(regions.size(), ranks);
   for (WindowRegion const& region : regions) {
@@ -215,11 +215,11 @@ TEST_F(SpreadServers, regions_in_stripes_have_the_sizes_that_they_were_made_with
     EXPECT_EQ(region.unit, 8u);
   }
   Session session = Session::open(grants[0]);
-  EXPECT_EQ(refusal([&] { session.allocate({8}, {8}, {.stripe_bytes = 100}); }), ErrorCode::bad_request);
+  EXPECT_EQ(refusal([&] { session.allocate({8}, {8}, {.chunk_bytes = 100}); }), ErrorCode::bad_request);
   // A window whose stripes are in wrong places.
-  std::string const other = session.allocate({4096}, {8}, {.persistent = true, .stripe_bytes = 4096}).port;
+  std::string const other = session.allocate({4096}, {8}, {.persistent = true, .chunk_bytes = 4096}).port;
   std::string const port =
-      session.allocate({8}, {8}, {.persistent = true, .other_parts = {other}, .stripe_bytes = 4096}).port;
+      session.allocate({8}, {8}, {.persistent = true, .other_parts = {other}, .chunk_bytes = 4096}).port;
   EXPECT_EQ(refusal([&] { (void)find_parts(port); }), ErrorCode::malformed);
 }
 
