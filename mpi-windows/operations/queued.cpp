@@ -47,6 +47,7 @@ class QueuedOperation final : public QueuedCall {
     int error = issue_notified_now(window, target, operation_, notification_, nullptr);
     if (completion_ == nullptr) return error;
     if (error == MPI_SUCCESS) error = complete_target(window, target);
+    completion_->error = error;
     return finish(error == MPI_SUCCESS ? engine::Status::ok : engine::Status::bad_argument);
   }
   /// Completes the request, which reports a failure, if there is one.

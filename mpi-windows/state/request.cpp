@@ -20,6 +20,7 @@ void keep(RequestCompletion const& failed) noexcept {
 }
 
 int code_of(RequestCompletion const& failed) noexcept {
+  if (failed.error != MPI_SUCCESS) return failed.error;
   int const error_class = class_of(failed.status);
   try {
     return code_with(error_class, "%s failed: %s", describe(failed.subject).c_str(),
@@ -58,6 +59,7 @@ RequestCompletion* open_request(void* window, std::uint32_t context) {
   completion->context = context;
   completion->handle = handle_of<MPI_Request>(handle);
   completion->done = &complete_request;
+  completion->error = MPI_SUCCESS;
   completion->subject = {};
   return completion;
 }

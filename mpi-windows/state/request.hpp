@@ -19,6 +19,7 @@ struct RequestCompletion : engine::Completion {
   MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
   std::uint32_t context = 0;              ///< of the window, which reports a failure that no caller waits for
   engine::Status status = engine::Status::ok;
+  int error = MPI_SUCCESS;  ///< error code of the failure if it is not that of `status`
   Subject subject;  ///< names the operation when it fails
   RequestCompletion* next = nullptr;
 };

@@ -211,6 +211,31 @@ TEST_F(NamStriped, elements_across_a_border_are_refused_and_bytes_are_not) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
+TEST_F(NamStriped, QueuedRequestReportsElementAcrossBorder) {
+  constexpr int holder = 0;
+  constexpr int origin = 1;
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(allocate(2 * stripe, 1, "4096", "deep_nam", &window), MPI_SUCCESS);
+  if (rank_ == holder) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, holder, 0, window);
+  MPI_Barrier(world);
+  if (rank_ == origin) {
+    long const values[] = {3, 5};
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win_lock_all(0, window);
+    EXPECT_EQ(
+        MPI_Raccumulate(values, 2, MPI_LONG, holder, stripe - 12, 2, MPI_LONG, MPI_SUM, window, &request),
+        MPI_SUCCESS);
+    MPI_Send(nullptr, 0, MPI_BYTE, holder, 0, world);
+    EXPECT_EQ(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)), MPI_ERR_DISP);
+    MPI_Win_unlock_all(window);
+  } else if (rank_ == holder) {
+    MPI_Recv(nullptr, 0, MPI_BYTE, origin, 0, world, MPI_STATUS_IGNORE);
+    MPI_Win_unlock(holder, window);
+  }
+  MPI_Barrier(world);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
 TEST_F(NamStriped, a_lock_is_for_all_stripes) {
   constexpr long rounds = 30;
   MPI_Win window = make();
