@@ -202,6 +202,17 @@ void ControlServer::send_refusals() {
     EventLoop::start_timer(refusal_timer_, refusals_.begin()->first - Retry::Clock::now());
 }
 
+/// Answers a client whose request has paused its connection; nothing if the client is gone. Its next request
+/// may be any other one, and is served after the current one.
+void ControlServer::answer_paused(ClientId id, Json const& answer) {
+  auto const client = clients_.find(id);
+  if (client == clients_.end()) return;
+  client->second.connection->post(answer);
+  loop_.later([this, id] {
+    if (auto const found = clients_.find(id); found != clients_.end()) found->second.connection->resume();
+  });
+}
+
 Json ControlServer::answer_to(ClientId id, std::string const& op, Json const& request) {
   Client& client = clients_.at(id);
   if (client.is_local && !client.has_version) check_protocol(request);

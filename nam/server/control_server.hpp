@@ -81,6 +81,7 @@ class ControlServer {
     Error error;
     bool is_quiet;
   };
+  void answer_paused(ClientId id, Json const& answer);
   void refuse_later(Refusal refusal);
   void send_refusals();
   Json hello(ClientId id, Json const& request);

@@ -150,10 +150,7 @@ void ControlServer::on_grant_ready(std::string const& id) {
   if (found == grants_.end()) return;
   Grant const& grant = found->second.grant;
   log_of_grant(grant, "grant " + id + " of " + format_bytes(grant.bytes) + " for " + user_name(grant.owner));
-  auto const client = clients_.find(std::exchange(found->second.asked_by, 0));
-  if (client == clients_.end()) return;
-  client->second.connection->post(describe(found->second));
-  client->second.connection->resume();
+  answer_paused(std::exchange(found->second.asked_by, 0), describe(found->second));
 }
 
 /// Removes the grant if no client knows it; otherwise it remains, and its users are notified.
@@ -164,10 +161,7 @@ void ControlServer::on_grant_failed(std::string const& id, Error const& error) {
   if (asked_by == 0) return;
   found->second.is_unwanted = true;
   delete_grant(id);
-  auto const client = clients_.find(asked_by);
-  if (client == clients_.end()) return;
-  client->second.connection->post(to_answer(error));
-  client->second.connection->resume();
+  answer_paused(asked_by, to_answer(error));
 }
 
 void ControlServer::end_grant(std::string const& id) {
@@ -177,6 +171,7 @@ void ControlServer::end_grant(std::string const& id) {
   found->second.link->end(false);
   ending_.push_back(std::move(found->second.link));
   log_of_grant(found->second.grant, "grant " + id + " has ended");
+  answer_paused(found->second.asked_by, to_answer(Error(ErrorCode::not_found, "the grant has ended")));
   grants_.erase(found);
 }
 
@@ -244,19 +239,12 @@ Json ControlServer::revoke(ClientId id, Json const& request) {
 }
 
 void ControlServer::answer_revocations() {
-  std::vector<Revocation> done;  // the next request of a client that goes on may be another one
+  std::vector<Revocation> done;
   std::erase_if(revocations_, [&](Revocation const& each) {
     if (each.link->has_ended()) done.push_back(each);
     return each.link->has_ended();
   });
-  for (Revocation const& each : done) {
-    auto const client = clients_.find(each.client);
-    if (client == clients_.end()) continue;
-    client->second.connection->post({{"grant", each.grant}});
-    loop_.later([this, id = each.client] {
-      if (auto const found = clients_.find(id); found != clients_.end()) found->second.connection->resume();
-    });
-  }
+  for (Revocation const& each : done) answer_paused(each.client, {{"grant", each.grant}});
 }
 
 /// To extend a grant needs the same right as to make one.

@@ -112,12 +112,7 @@ Json ControlServer::chmod(ClientId id, Json const& request) {
       {"window", found->window.id}, {"grant", found->grant}, {"grant_owner", live.grant.owner},
       {"owner", ownership.owner},   {"mode", mode},          {"other_parts", found->window.other_parts}};
   clients_.at(id).connection->pause();
-  live.link->change_mode(found->window.id, mode, [this, id, answer] {
-    auto const client = clients_.find(id);
-    if (client == clients_.end()) return;
-    client->second.connection->post(answer);
-    client->second.connection->resume();
-  });
+  live.link->change_mode(found->window.id, mode, [this, id, answer] { answer_paused(id, answer); });
   return nullptr;
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <regex>
 #include <string>
 #include <vector>
@@ -21,6 +22,22 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::uint64_t own_bytes = 16u << 20;  ///< that a user may grant to himself
+
+TEST(Grants, RevokedWhileTheyPrepareAnswerTheirMaker) {
+  TestServer server;
+  server.start({"--size", "1G", "--listen", "none"});
+  auto maker = std::async(std::launch::async,
+                          [&] { return refusal([&] { server.grant(std::uint64_t{512} << 20); }); });
+  Client other(server.address());
+  Json grants = Json::array();
+  while (grants.empty() || grants.at(0).at("pid") == 0) grants = other.request({{"op", "list"}}).at("grants");
+  stop_process(grants.at(0).at("pid").get<pid_t>());
+  std::string const grant = grants.at(0).at("grant");
+  bool const prepares = other.request({{"op", "show"}, {"grant", grant}}).at("state") == "preparing";
+  other.request({{"op", "revoke"}, {"grant", grant}});  // the server kills the process
+  if (!prepares) GTEST_SKIP() << "the grant was ready at once";
+  EXPECT_EQ(maker.get(), ErrorCode::not_found);
+}
 
 TEST(Grants, ReserveTheirMemory) {
   TestServer server;
