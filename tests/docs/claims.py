@@ -8,6 +8,10 @@ The title is RUN: OPERATION MEMORY SIZE, once or twice; a size of several segmen
 medians of pairs, as the page has it. The text may round it, and the interval and the verdict that may stand behind it:
 "(0.60 to 0.64)", "(0.5 to 1.2, unclear)". Figures, tables and page have to be of the commit that
 docs/evaluation/README.md names.
+
+usage: claims.py DIRECTORY [--write]
+
+--write   put the report's figures into the documents, and its commit into docs/evaluation/README.md
 """
 import csv
 import json
@@ -77,6 +81,33 @@ def faults_of(document, report, sections):
             yield f"{document.name}: \"{verdict}\" is not the report's verdict: {title}"
 
 
+def figures_written(text, report):
+    """The text with the report's figures, in as many decimals as before. A figure that the report lacks stays."""
+    def current(link):
+        shown, path, section, title, least, most, _ = link.groups()
+        try:
+            found = figure_of(report["figures"].get(section, []), re.sub(r"\s+", " ", title))
+        except ValueError:
+            return link[0]
+        written = f'[{rounded(found.median, shown)}]({path}#{section} "{title}")'
+        if not least:
+            return written
+        verdict = getattr(found, "verdict", None)
+        shown_verdict = "" if verdict in (None, "faster", "slower") else f", {verdict}"
+        return f"{written} ({rounded(found.least, least)} to {rounded(found.most, most)}{shown_verdict})"
+    return LINK.sub(current, text)
+
+
+def write(root):
+    directory = root / EVALUATION
+    report = json.loads((directory / "data" / "report.json").read_text())
+    for document in (root / name for name in DOCUMENTS):
+        if document.exists():
+            document.write_text(figures_written(document.read_text(), report))
+    summary = directory / "README.md"
+    summary.write_text(COMMIT.sub(f"commit `{report['commit']}`", summary.read_text()))
+
+
 def faults_of_commit(directory, report):
     """Tables, page and text of another commit than the figures."""
     commit = report["commit"]
@@ -106,6 +137,8 @@ def check(root):
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     sys.path.insert(0, str(root / "bench" / "support"))
+    if "--write" in sys.argv[2:]:
+        write(root)
     faults, figures = check(root)
     if not figures:
         faults.append("no document has a figure of the report")

@@ -82,6 +82,16 @@ class Claims(unittest.TestCase):
         (self.evaluation / "index.html").write_text('<section id="osu"></section>')
         self.assertIn("index.html is not of", self.faults()[0])
 
+    def test_written_figures_are_those_of_the_report(self):
+        link = self.link("0.51").removesuffix(" of theirs")
+        self.write("README.md", f"{link} (0.1 to 2.00) for {self.link('9.0', 'theirs: put heap 16x8')}")
+        self.write("docs/evaluation/README.md", "commit `bbbbbbbbbbbb`")
+        claims.write(self.root)
+        self.assertEqual(claims.check(self.root), ([], 2))
+        self.assertEqual((self.root / "README.md").read_text(),
+                         f"{self.link('0.50').removesuffix(' of theirs')} (0.2 to 1.00, undecided) for "
+                         f"{self.link('5.0', 'theirs: put heap 16x8')}")
+
 
 if __name__ == "__main__":
     unittest.main()
