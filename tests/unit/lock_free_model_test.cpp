@@ -164,7 +164,7 @@ struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
   Lock lock;
   rl::var<int> memory;
   bool kept_out = false;
-  int told = 0;
+  int reports = 0;
 
   void before() {
     memory($) = 0;
@@ -179,7 +179,7 @@ struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
       result = lock.unlock(holder);
       RL_ASSERT(result.outcome == Lock::Outcome::done);
     }
-    if (result.tell) ++told;
+    if (result.agent_waits) ++reports;
   }
   void thread(unsigned index) {
     if (index < 3) return take(index, index == 2 ? LockMode::shared : LockMode::exclusive);
@@ -189,7 +189,7 @@ struct SharedLockModel : rl::test_suite<SharedLockModel<Atomic>, 4> {
     memory($) = 7;
     lock.clear_queued();
   }
-  void after() { RL_ASSERT(!kept_out || told != 0); }
+  void after() { RL_ASSERT(!kept_out || reports != 0); }
 };
 
 /// Two origins and an occasionally polling target hand a slot to each other. Relacy reports unordered
