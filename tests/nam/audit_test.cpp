@@ -50,7 +50,7 @@ TEST_F(Audit, OneUsersActsHideNoneOfAnother) {
   EXPECT_LT(lines_with("user=\"eve\"").size(), 1000u);
   while (acts_told("user=\"eve\"") < 5000) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    log.tell_omitted();
+    log.report_omitted();
   }
   EXPECT_EQ(acts_told("user=\"eve\""), 5000u);
   EXPECT_EQ(acts_told("user=\"bob\""), 1u);
@@ -69,7 +69,7 @@ TEST_F(Audit, ActsLeftOutElsewhereAreCountedWithLinesThatAreLeftOut) {
     log.record({"eve", "session of grant 1", "write", "window", "denied", "no", 7});
   for (int waited = 0; waited < 1000 && acts_told("user=\"eve\"") < 1600; ++waited) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    log.tell_omitted();
+    log.report_omitted();
   }
   EXPECT_LT(lines_with("request=\"write\"").size(), 200u);
   EXPECT_EQ(acts_told("user=\"eve\""), 1600u);
