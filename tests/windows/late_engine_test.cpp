@@ -4,9 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace mpixrma::test {
@@ -77,6 +79,30 @@ TEST(LateEngine, OpensWithTheFirstWindow) {
   EXPECT_EQ(exchange(pair, 20 + rank), gathered(pair, 20 + rank));
   MPI_Comm_free(&pair);
   EXPECT_EQ(exchange(MPI_COMM_WORLD, 30 + rank), gathered(MPI_COMM_WORLD, 30 + rank));
+}
+
+/// The threads of a process create its first windows at the same time.
+TEST(LateEngine, OpensOnceForSeveralThreads) {
+  constexpr std::size_t threads = 4;
+  EXPECT_EQ(agents(), 0);
+  std::array<MPI_Comm, threads> comms{};
+  std::array<std::vector<long>, threads> received;
+  for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  {
+    std::vector<std::jthread> creators;
+    for (std::size_t i = 0; i < threads; ++i) {
+      creators.emplace_back([&received, &comms, i] {
+        received[i] = exchange(comms[i], static_cast<long>(10 * i) + rank_in(comms[i]));
+      });
+    }
+  }
+  int const opened = agents();
+  for (std::size_t i = 0; i < threads; ++i) {
+    EXPECT_EQ(received[i], gathered(comms[i], static_cast<long>(10 * i) + rank_in(comms[i])));
+    MPI_Comm_free(&comms[i]);
+  }
+  (void)exchange(MPI_COMM_WORLD, 0);
+  EXPECT_EQ(agents(), opened);
 }
 
 /// All processes use another component together.
