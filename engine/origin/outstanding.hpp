@@ -14,7 +14,7 @@
 
 namespace mpixrma::engine {
 
-class MessageProtocol;
+class OperationStreams;
 class OutstandingList;
 class Peer;
 
@@ -28,7 +28,7 @@ struct Outstanding {
   OwnedLayout sink_layout;
   StripeHold hold;  ///< its stripes in this process, held until an atomic operation is executed
   LockState lock = LockState::not_needed;
-  MessageProtocol* protocol = nullptr;
+  OperationStreams* streams = nullptr;  ///< while `sends_in_flight` is not 0
   Peer* peer = nullptr;
   std::uint64_t token = 0;
   std::uint64_t first_sequence = 0;

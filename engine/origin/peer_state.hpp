@@ -73,6 +73,12 @@ struct MessageStream {
     return locks.load(std::memory_order_relaxed) && fence > executed.load(std::memory_order_relaxed);
   }
   bool is_joining() const noexcept { return joined != nullptr && joined->message != nullptr; }
+  /// Whether everything up to `sequence` is executed and answered.
+  bool finished(std::uint64_t sequence) const noexcept;
+  /// Whether no operation up to `sequence` uses origin or result buffers any more.
+  bool finished_locally(std::uint64_t sequence) const noexcept;
+  /// Whether the credit permits one more message. Further operations are queued here instead of in UCX.
+  bool has_credit() const noexcept;
   /// Whether an acknowledgement is certain to arrive.
   bool is_busy() const noexcept {
     return !sent_quiet && executed.load(std::memory_order_relaxed) < newest_sent;

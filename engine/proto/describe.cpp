@@ -1,7 +1,7 @@
 #include "engine/proto/describe.hpp"
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/message.hpp"
+#include "engine/proto/tracked_operations.hpp"
 
 namespace mpixrma::engine {
 
@@ -59,8 +59,8 @@ void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedTex
   if (header.exposure != 0) text.add(" of exposure %llx", static_cast<Long>(header.exposure));
 }
 
-void MessageProtocol::describe_lock_requests(BoundedText& text) const {
-  for (Outstanding const* entry = acquiring_.front(); entry != nullptr; entry = entry->next) {
+void TrackedOperations::describe_lock_requests(BoundedText& text) const {
+  for (Outstanding const* entry = detached_.front(); entry != nullptr; entry = entry->next) {
     if (!entry->is_a(wire::RequestKind::acquire)) continue;
     text.add("  to process %s: ", text.name(entry->peer->process()).c_str());
     describe(entry->operation.header, entry->operation.total, text);

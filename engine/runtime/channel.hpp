@@ -35,8 +35,9 @@ class Channel final : public MessageHandler {
         transport(log, credentials.encrypt),
         connections(transport, watch, host, credentials.process, log),
         message_protocol(transport, connections, credentials,
-                         {config.fragment_bytes, config.credit_bytes, config.target_memory_bytes,
-                          config.process_memory_bytes, joined_bytes(config)},
+                         {config.credit_bytes,
+                          joined_bytes(config),
+                          {config.fragment_bytes, config.target_memory_bytes, config.process_memory_bytes}},
                          locks, log),
         executor(transport, connections, segments, locks, credentials,
                  {config.fragment_bytes, config.credit_bytes, config.origins_memory_bytes,
@@ -93,7 +94,7 @@ class Channel final : public MessageHandler {
 
   /// Called by waiting threads: also sends the batches.
   int drive_waiting() {
-    message_protocol.send_joined();
+    message_protocol.sender.send_joined();
     return drive();
   }
 
@@ -150,7 +151,7 @@ class Channel final : public MessageHandler {
 
   /// Handles the end of a process, announced by itself or by others. With the lock held.
   void lose(std::uint64_t process) {
-    if (connections.knows(process) || message_protocol.knows(process))
+    if (connections.knows(process) || message_protocol.sessions.knows(process))
       connections.lose(process, "the process has gone");
   }
 
@@ -171,10 +172,10 @@ class Channel final : public MessageHandler {
   int poll() {
     count_poll();
     int const entries = take_from_ring();
-    if (quiet_.load(std::memory_order_relaxed) && !message_protocol.is_joining()) return entries;
+    if (quiet_.load(std::memory_order_relaxed) && !message_protocol.sender.is_joining()) return entries;
     std::unique_lock const held(lock, std::try_to_lock);
     if (!held.owns_lock()) return entries;
-    message_protocol.send_joined();
+    message_protocol.sender.send_joined();
     int events = 0;
     for (int looks = entries != 0 ? 1 : looks_per_poll; looks != 0 && events == 0; --looks) events = drive();
     leave();
@@ -247,7 +248,7 @@ class Channel final : public MessageHandler {
                   std::span<std::byte const> payload) noexcept override {
     bool const for_executor = kind == wire::MessageClass::request || kind == wire::MessageClass::requests;
     for_executor ? executor.on_message(kind, header, payload)
-                 : message_protocol.on_message(kind, header, payload);
+                 : message_protocol.replies.on_message(kind, header, payload);
   }
   void on_farewell(std::span<std::byte const> header) noexcept override { parting.on_farewell(header); }
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {

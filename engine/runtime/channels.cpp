@@ -97,7 +97,7 @@ void Channels::stop() noexcept {
   for (auto const& channel : channels_) {
     {
       std::lock_guard const held(channel->lock);
-      channel->message_protocol.send_joined();
+      channel->message_protocol.sender.send_joined();
     }
     channel->agent.stop();
   }

@@ -58,7 +58,8 @@ Status Engine::start() {
   if (address.workers.empty()) return Status::transport;
   state.address = encode(address);
   state.publication = publish(address, state.credentials.secret);
-  state.channels.for_each([&](Channel& channel) { channel.message_protocol.set_address(state.address); });
+  state.channels.for_each(
+      [&](Channel& channel) { channel.message_protocol.sessions.set_address(state.address); });
   if (mpix_bootstrap const& job = state.bootstrap; job.gone_fd != nullptr && job.next_gone != nullptr)
     state.channels.front().agent.attend(job.gone_fd(job.context), [&state] { state.take_gone(); });
   state.inspection.open();
@@ -170,7 +171,7 @@ Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const>
             peer.same_host ? "same host" : "other host", peer.cross_memory ? ", cross-memory permitted" : "");
   {
     std::lock_guard const locked(peer.channel->lock);
-    peer.channel->message_protocol.add_peer(*made);
+    peer.channel->message_protocol.sessions.add_peer(*made);
     if (peer.location.same_machine) peer.channel->watch.add(process, peer.location.pid);
   }
   Peer* const entry = peers.emplace(process, std::move(made)).first->second.get();
@@ -195,7 +196,8 @@ Status Engine::State::give_keys() {
   channels.for_each([this](Channel& channel) {
     channel.executor.set_key_provider(
         [this](OwnSegment const& segment) { return registrations.key_of(segment); });
-    channel.message_protocol.set_segment_handlers(&NetworkProtocol::learn, &NetworkProtocol::revoke);
+    channel.message_protocol.replies.set_segment_handler(&NetworkProtocol::learn);
+    channel.message_protocol.revocations.set_handler(&NetworkProtocol::revoke);
   });
   return registrations.start([this] {
     std::lock_guard const held(channels);
@@ -262,8 +264,8 @@ Statistics Engine::statistics() const {
     std::lock_guard const held(channel.lock);
     result.endpoints += channel.transport.endpoints();
     result.traffic.messages_executed += channel.executor.executed();
-    result.requests_joined += channel.message_protocol.joined();
-    result.messages_dropped += channel.executor.dropped() + channel.message_protocol.dropped() +
+    result.requests_joined += channel.message_protocol.sender.joined();
+    result.messages_dropped += channel.executor.dropped() + channel.message_protocol.replies.dropped() +
                                channel.parting.dropped() + channel.transport.dropped();
   });
   return result;

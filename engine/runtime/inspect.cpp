@@ -65,7 +65,7 @@ std::string Engine::State::inspect() {
         if (&channel_of(*peer) == &channel) describe_outstanding(*peer, text);
       }
     }
-    channel.message_protocol.describe_lock_requests(text);
+    channel.message_protocol.tracked.describe_lock_requests(text);
     text.add("requests of other processes that wait here:\n");
     channel.executor.describe_waiting(text);
   });

@@ -36,7 +36,7 @@ Status message::execute_ahead(Dispatch& dispatch) {
     engine.wait_until(dispatch.peer(), [&] {
       std::lock_guard const held(channel.lock);
       if (dispatch.peer_state().messages.suspended) return false;
-      issued = channel.message_protocol.issue_ahead(dispatch.peer(), awaited);
+      issued = channel.message_protocol.streams.issue_ahead(dispatch.peer(), awaited);
       channel.answer_itself();
       return true;
     });

@@ -17,7 +17,8 @@ std::optional<Issued> issue_at_address(Dispatch& dispatch, RmaOp const& transfer
   MessageStream const& stream = dispatch.peer_state().messages;
   Channel& channel = dispatch.channel();
   channel.drive_until(dispatch.stream().held, [&] {
-    return !stream.suspended && channel.message_protocol.await(peer, dispatch.stream().before.message);
+    return !stream.suspended &&
+           channel.message_protocol.streams.await(peer, dispatch.stream().before.message);
   });
   // While the lock was released, the key may have been revoked or the connection lost.
   RemoteKey* const key = NetworkProtocol::find_key(peer, transfer);
@@ -64,7 +65,7 @@ std::optional<Issued> network::issue(Dispatch& dispatch) {
 void Dispatch::ask_for_key() noexcept try {
   if (!network_is_usable() || named_.is_update()) return;
   if (auto const question = NetworkProtocol::open_question(peer_, named_))
-    channel().message_protocol.ask_for_key(peer_, *question);
+    channel().message_protocol.streams.ask_for_key(peer_, *question);
 } catch (std::bad_alloc const&) {
   state_.log.write(LogLevel::error, "no memory to ask process %llx for a key",
                    static_cast<unsigned long long>(peer_.process()));

@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 
 bool Engine::is_complete(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
-  return MessageProtocol::finished(peer, std::min(sequence, peer.newest())) &&
+  return peer.state().messages.finished(std::min(sequence, peer.newest())) &&
          NetworkProtocol::reached(peer, peer.state().network().issued);
 }
 
@@ -35,7 +35,7 @@ void Engine::State::end_joint_fence() {
   for (auto const& [process, peer] : peers) {
     std::lock_guard const held(peer->state().channel->lock);
     std::uint64_t const newest = peer->newest();
-    peer->hold_only(MessageProtocol::finished(*peer, newest) ? 0 : newest);
+    peer->hold_only(peer->state().messages.finished(newest) ? 0 : newest);
   }
 }
 

@@ -80,7 +80,7 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
   wait_for_room(peer);
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
-  Issued const issued = channel.message_protocol.acquire(peer, request);
+  Issued const issued = channel.message_protocol.locks.acquire(peer, request);
   channel.drive();
   channel.leave();
   return issued;
@@ -95,7 +95,7 @@ std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& requ
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   std::optional<Issued> const issued =
-      channel.message_protocol.acquire_in_stream(peer, request, context, with_next);
+      channel.message_protocol.locks.acquire_in_stream(peer, request, context, with_next);
   if (!issued || failed(issued->status)) return issued;
   locking_at_ = issued->sequence;
   locking_.store(&peer, std::memory_order_relaxed);
@@ -123,9 +123,9 @@ bool Engine::wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee
   std::unique_lock held(channel.lock);
   std::uint64_t const lock = stream.fence;
   if (stream.may_wait_for_lock()) {
-    if (!channel.message_protocol.must_not_follow_lock(peer, target, guarantees)) return true;
+    if (!channel.message_protocol.locks.must_not_follow_lock(peer, target, guarantees)) return true;
     if (has(guarantees, Guarantee::no_lock_wait)) {
-      channel.message_protocol.send_joined(peer);
+      channel.message_protocol.sender.send_joined(peer);
       return false;
     }
     held.unlock();
@@ -172,7 +172,7 @@ Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::
   std::unique_lock held(channel.lock);
   // UCX puts and gets have no position in the stream of messages.
   wait_for_network(peer, peer.state().network().issued, held);
-  Issued const issued = channel.message_protocol.release(peer, lock, owner, kind, context);
+  Issued const issued = channel.message_protocol.locks.release(peer, lock, owner, kind, context);
   channel.drive();
   channel.leave();
   return issued;

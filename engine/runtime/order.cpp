@@ -13,7 +13,7 @@ std::uint64_t Engine::newest(Peer const& peer) noexcept { return peer.newest(); 
 
 bool Engine::finished(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
-  return channel_of(peer).message_protocol.await(peer, sequence);
+  return channel_of(peer).message_protocol.streams.await(peer, sequence);
 }
 
 /// The mark is read once in each round: another thread may begin a joint fence at any time, whose mark is no
@@ -33,7 +33,7 @@ void Engine::wait_for_puts_to_self() {
   if (self == nullptr || self->newest() == 0) return;
   wait_until(*self, [&] {
     std::lock_guard const held(channel_of(*self).lock);
-    return MessageProtocol::finished(*self, self->state().messages.ordered);
+    return self->state().messages.finished(self->state().messages.ordered);
   });
 }
 
@@ -42,7 +42,7 @@ void Engine::wait_for_room(Peer& peer) {
   Channel& channel = channel_of(peer);
   wait_until(peer, [&] {
     std::lock_guard const held(channel.lock);
-    return !channel.message_protocol.is_full(peer);
+    return !channel.message_protocol.streams.is_full(peer);
   });
 }
 
@@ -95,7 +95,7 @@ void Engine::complete(Peer& peer, std::uint64_t sequence) {
 
 bool Engine::finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network) {
   std::lock_guard const held(channel_of(peer).lock);
-  return MessageProtocol::finished_locally(peer, sequence) && peer.state().network().released(network);
+  return peer.state().messages.finished_locally(sequence) && peer.state().network().released(network);
 }
 
 void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
@@ -105,7 +105,7 @@ void Engine::complete_local(Peer& peer, std::uint64_t sequence) {
   std::uint64_t network = 0;
   {
     std::lock_guard const held(channel_of(peer).lock);
-    channel_of(peer).message_protocol.send_joined(peer);
+    channel_of(peer).message_protocol.sender.send_joined(peer);
     network = peer.state().network().issued;
   }
   wait_until(peer, [&] { return finished_locally(peer, last, network); });
@@ -116,7 +116,7 @@ void Engine::watch_issued(Peer& peer, std::uint64_t sequence, bool local, std::u
   Watches::Operations issued{&peer, std::min(sequence, peer.newest()), 0, local, context};
   {
     std::lock_guard const held(channel_of(peer).lock);
-    channel_of(peer).message_protocol.send_joined(peer);
+    channel_of(peer).message_protocol.sender.send_joined(peer);
     issued.network = peer.state().network().issued;
   }
   state_->watches.add(issued, completion);
@@ -136,7 +136,7 @@ bool Engine::test(Peer& peer, std::uint64_t sequence) {
   Channel& channel = channel_of(peer);
   channel.poll_now();
   std::lock_guard const held(channel.lock);
-  bool const finished = channel.message_protocol.await(peer, std::min(sequence, peer.newest()));
+  bool const finished = channel.message_protocol.streams.await(peer, std::min(sequence, peer.newest()));
   channel.answer_itself();
   return finished && NetworkProtocol::reached(peer, peer.state().network().issued);
 }
@@ -149,12 +149,12 @@ void Engine::fence(Peer& peer, std::uint64_t sequence) noexcept {
   std::lock_guard const held(channel_of(peer).lock);
   if (NetworkState* const network = peer.state().network_if_any()) network->fence = network->issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
-  if (MessageProtocol::finished(peer, last)) return;
+  if (peer.state().messages.finished(last)) return;
   MessageStream& stream = peer.state().messages;
   stream.fence = std::max(stream.fence, last);
   if (peer.state().same_host) peer.hold_stores(last);
   Channel& channel = channel_of(peer);
-  channel.message_protocol.send_joined(peer);
+  channel.message_protocol.sender.send_joined(peer);
   channel.answer_itself();
 }
 

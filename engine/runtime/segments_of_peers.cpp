@@ -11,12 +11,12 @@ namespace mpixrma::engine {
 /// Asks the peer's agent, and waits for the answer.
 Status Engine::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer) {
   std::unique_lock held(channel_of(peer).lock);
-  MessageProtocol& path = channel_of(peer).message_protocol;
-  Outstanding* const question = path.find_segment(peer, address);
+  OperationStreams& streams = channel_of(peer).message_protocol.streams;
+  Outstanding* const question = streams.find_segment(peer, address);
   if (question == nullptr) return Status::unreachable;
   channel_of(peer).drive_until(held, [&] { return !question->live; });
   std::optional<wire::SegmentReply> const found = question->segment;
-  path.release(*question);
+  streams.release(*question);
   if (!found) return Status::transport;
   *answer = *found;
   return Status::ok;

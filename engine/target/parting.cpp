@@ -20,11 +20,11 @@ void Parting::on_farewell(std::span<std::byte const> header) noexcept {
   wire::FarewellHeader fields{};
   if (char const* const fault = wire::check(header, &fields)) return drops_.note(fault);
   std::optional<std::uint64_t> process = executor_.process_of(fields.session);
-  if (!process) process = agent_path_.process_of(fields.session);
+  if (!process) process = message_protocol_.sessions.process_of(fields.session);
   if (!process) return drops_.note("it does not belong to a session");
   try {
     // An answer that precedes the disconnect request may grant a lock of which its sender was not aware.
-    connections_.note_farewell(*process, fields.kind, fields.token, agent_path_.is_idle(*process));
+    connections_.note_farewell(*process, fields.kind, fields.token, message_protocol_.is_idle(*process));
   } catch (std::bad_alloc const&) {
     connections_.lose(*process, "no memory for its farewell");
   }
@@ -46,7 +46,7 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
       connections_.note_asked(connection, 0);
       if (!farewell.idle || !is_idle(farewell.process, connection)) {
         (void)send(farewell.process, connection, wire::Farewell::stay, farewell.token);
-        agent_path_.resume(farewell.process);
+        message_protocol_.resume(farewell.process);
       } else if (send(farewell.process, connection, wire::Farewell::agree, farewell.token)) {
         part(farewell.process);
       }
@@ -61,7 +61,7 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
     case wire::Farewell::stay:
       if (!answered) break;
       connections_.note_asked(connection, 0);
-      agent_path_.resume(farewell.process);
+      message_protocol_.resume(farewell.process);
       break;
   }
 }
@@ -77,7 +77,7 @@ std::size_t Parting::ask_idle() {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> idle;  // last use, process
   connections_.for_each([&](std::uint64_t process, Connections::Connection const& connection) {
     if (process == process_ || !is_idle(process, connection)) return;
-    idle.emplace_back(std::max(agent_path_.last_use(process), executor_.last_use(process)), process);
+    idle.emplace_back(std::max(message_protocol_.last_use(process), executor_.last_use(process)), process);
   });
   // Closes some more than necessary, because the search takes time.
   std::size_t const too_many = connections_.size() - limit_ + limit_ / 8;
@@ -94,25 +94,25 @@ void Parting::ask(std::uint64_t process) {
   // A failed send is handled as a lost connection.
   if (!send(process, connection, wire::Farewell::ask, token)) return;
   connections_.note_asked(connection, token);
-  agent_path_.suspend(process);
+  message_protocol_.suspend(process);
 }
 
 bool Parting::is_idle(std::uint64_t process, Connections::Connection const& connection) const {
-  return connection.asked == 0 && agent_path_.is_idle(process) && executor_.is_idle(process) &&
+  return connection.asked == 0 && message_protocol_.is_idle(process) && executor_.is_idle(process) &&
          !transport_.has_unsent(connection.endpoint);
 }
 
 void Parting::part(std::uint64_t process) {
-  agent_path_.part(process);
+  message_protocol_.part(process);
   executor_.part(process);
   connections_.part(process);
-  agent_path_.resume(process);
+  message_protocol_.resume(process);
 }
 
 bool Parting::send(std::uint64_t process, Connections::Connection const& connection, wire::Farewell kind,
                    std::uint64_t token) {
   auto header = wire::begin_header<wire::FarewellHeader>(kind);
-  std::uint64_t const own = agent_path_.session_with(process);
+  std::uint64_t const own = message_protocol_.sessions.session_with(process);
   header.session = own != 0 ? own : executor_.session_with(process);
   header.token = token;
   Message& message = transport_.message();

@@ -26,7 +26,7 @@ class Parting {
           Executor& executor, std::uint64_t process, std::size_t limit, Log const& log)
       : transport_(transport),
         connections_(connections),
-        agent_path_(message_protocol),
+        message_protocol_(message_protocol),
         executor_(executor),
         process_(process),
         limit_(limit),
@@ -60,7 +60,7 @@ class Parting {
 
   Transport& transport_;
   Connections& connections_;
-  MessageProtocol& agent_path_;
+  MessageProtocol& message_protocol_;
   Executor& executor_;
   std::uint64_t process_;
   std::size_t limit_;

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/proto/message.hpp"
+#include "engine/origin/peer_state.hpp"
 #include "engine/sync/lock_table.hpp"
 #include "tests/support/at_length.hpp"
 #include "tests/support/engine_paths.hpp"
@@ -112,16 +112,16 @@ TEST_P(Lock, is_given_back_without_an_answer) {
     }
     rank.barrier();
     if (rank.rank() == 1) {
-      EXPECT_FALSE(MessageProtocol::finished(rank.peer(0), given.sequence));
+      EXPECT_FALSE(rank.peer(0).state().messages.finished(given.sequence));
       rank.engine().complete(rank.peer(0), given.sequence);
-      EXPECT_TRUE(MessageProtocol::finished(rank.peer(0), given.sequence));
+      EXPECT_TRUE(rank.peer(0).state().messages.finished(given.sequence));
       // The credit is not exhausted.
       for (int round = 0; round < 1000 / test::slowness; ++round) {
         ASSERT_EQ(lock.lock(), Status::ok);
         given = rank.engine().unlock(rank.peer(0), id, 0);
       }
       rank.engine().complete(rank.peer(0), given.sequence);
-      EXPECT_TRUE(MessageProtocol::finished(rank.peer(0), given.sequence));
+      EXPECT_TRUE(rank.peer(0).state().messages.finished(given.sequence));
       // The lock is not held.
       EXPECT_EQ(lock.unlock(), Status::bad_argument);
     }

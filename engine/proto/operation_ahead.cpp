@@ -1,13 +1,13 @@
-/// MessageProtocol: operations that are sent ahead of others.
+/// OperationStreams: operations that are sent ahead of others.
 #include <vector>
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/message.hpp"
+#include "engine/proto/operation_streams.hpp"
 
 namespace mpixrma::engine {
 
-Issued MessageProtocol::issue_ahead(Peer& peer, RmaOp const& operation) {
-  if (Status const status = reach(peer); failed(status)) return {status, true, 0};
+Issued OperationStreams::issue_ahead(Peer& peer, RmaOp const& operation) {
+  if (Status const status = sessions_.reach(peer); failed(status)) return {status, true, 0};
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.flags |= flags_for_execution(operation, true);
@@ -15,22 +15,22 @@ Issued MessageProtocol::issue_ahead(Peer& peer, RmaOp const& operation) {
   if (!message.expects_data()) message.header.flags |= wire::flag_separate_reply;
   message.until_executed = message.travels_alone = true;
   message.completion = operation.completion;
-  Outstanding& entry = remember(peer, message);
-  note_sent(entry);
+  Outstanding& entry = tracked_.remember(peer, message);
+  tracked_.note_sent(entry);
   std::uint64_t const fragments = count_fragments(entry.operation.target, message.total, limits_for(message));
   entry.last_sequence = peer.reserve(fragments);
   entry.first_sequence = entry.next_sequence = entry.last_sequence - fragments + 1;
   std::uint64_t const last = entry.last_sequence;
-  acquiring_.push_back(entry);  // `unfinished` is in issue order and ends with unsent operations
+  tracked_.detach(entry);  // `unfinished` is in issue order and ends with unsent operations
   send_all(entry);
   return {Status::ok, false, last};
 }
 
 /// Unsent messages keep their positions before those of the entry.
-void MessageProtocol::send_all(Outstanding& entry) {
+void OperationStreams::send_all(Outstanding& entry) {
   Peer& peer = *entry.peer;
   MessageStream& stream = peer.state().messages;
-  if (stream.is_joining()) send_joined(peer);
+  if (stream.is_joining()) sender_.send_joined(peer);
   bool const overtakes = stream.unsent != nullptr;
   std::uint64_t const newest = stream.newest_sent;
   bool const quiet = stream.sent_quiet;
@@ -52,7 +52,7 @@ void MessageProtocol::send_all(Outstanding& entry) {
   stream.sent_quiet = quiet;
 }
 
-std::uint64_t MessageProtocol::newest_ahead(Peer const& peer) const noexcept {
+std::uint64_t OperationStreams::newest_ahead(Peer const& peer) const noexcept {
   for (auto const& [known, newest] : ahead_) {
     if (known == &peer) return newest;
   }

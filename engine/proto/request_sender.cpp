@@ -1,24 +1,49 @@
-/// MessageProtocol: batches of small requests to one peer.
+#include "engine/proto/request_sender.hpp"
+
 #include <algorithm>
+#include <memory>
 
 #include "engine/origin/peer_state.hpp"
-#include "engine/proto/message.hpp"
 
 namespace mpixrma::engine {
 
-/// Whether the request joins a batch: behind messages in flight whose acknowledgement is certain to arrive,
-/// or behind a lock request that has not been sent.
-bool MessageProtocol::joins(Peer& peer, MessageOperation const& operation,
-                            std::size_t payload_bytes) const noexcept {
+namespace {
+
+/// Charges the cost of the request to the credit.
+void charge(Peer& peer, wire::RequestHeader const& header, std::size_t payload_bytes) noexcept {
+  peer.state().messages.credit.charge(wire::cost_of(header, payload_bytes));
+  peer.state().traffic.add_message();
+}
+
+}  // namespace
+
+Status RequestSender::send(Peer& peer, wire::RequestHeader& header, Message& message,
+                           std::size_t payload_bytes) {
+  MessageStream& stream = peer.state().messages;
+  // Flush the batch first to preserve issue order.
+  if (stream.is_joining()) send_joined(peer);
+  stream.newest_sent = std::max(stream.newest_sent, header.sequence);
+  if (header.sequence != 0) {
+    stream.sent_quiet = (header.flags & wire::flag_quiet) != 0;
+    header.session = stream.session;
+    charge(peer, header, payload_bytes);
+  }
+  message.set_header(header);
+  ++messages_;
+  stream.last_use = connections_.note_use();
+  return transport_.send(stream.endpoint, wire::MessageClass::request, message);
+}
+
+bool RequestSender::joins(Peer& peer, MessageOperation const& operation,
+                          std::size_t payload_bytes) const noexcept {
   using Writer = wire::JoinedWriter<wire::RequestHeader>;
-  bool const small = payload_bytes + Writer::max_overhead <= settings_.joined_bytes / 2;
-  if (operation.travels_alone || !small || operation.total > settings_.joined_bytes / 2) return false;
+  bool const small = payload_bytes + Writer::max_overhead <= joined_bytes_ / 2;
+  if (operation.travels_alone || !small || operation.total > joined_bytes_ / 2) return false;
   MessageStream const& stream = peer.state().messages;
   return wire::moves_data(operation.header) ? stream.is_busy() || stream.is_joining() : operation.joins;
 }
 
-/// Adds the request to the current batch; returns the location for its payload.
-std::byte* MessageProtocol::join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {
+std::byte* RequestSender::join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {
   MessageStream& stream = peer.state().messages;
   header.session = stream.session;
   if (!stream.is_joining()) begin_joined(peer);
@@ -35,12 +60,12 @@ std::byte* MessageProtocol::join(Peer& peer, wire::RequestHeader& header, std::s
   return out;
 }
 
-void MessageProtocol::begin_joined(Peer& peer) {
+void RequestSender::begin_joined(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   if (stream.joined == nullptr) stream.joined = std::make_unique<JoinedRequests>();
   joining_.reserve(joining_.size() + 1);
   Message& message = transport_.message();
-  std::size_t const bytes = settings_.joined_bytes;
+  std::size_t const bytes = joined_bytes_;
   stream.joined->records = {stream.session, {message.payload(bytes), bytes}};
   stream.joined->message = &message;
   joining_.push_back(&peer);
@@ -48,13 +73,13 @@ void MessageProtocol::begin_joined(Peer& peer) {
 }
 
 /// Starts over without a batch.
-void MessageProtocol::forget_joined(Peer& peer) noexcept {
+void RequestSender::forget_joined(Peer& peer) noexcept {
   peer.state().messages.joined->message = nullptr;
   std::erase(joining_, &peer);
   is_joining_.store(!joining_.empty(), std::memory_order_relaxed);
 }
 
-void MessageProtocol::send_joined(Peer& peer) {
+void RequestSender::send_joined(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   if (!stream.is_joining()) return;
   Message& message = *stream.joined->message;
@@ -69,6 +94,16 @@ void MessageProtocol::send_joined(Peer& peer) {
   stream.last_use = connections_.note_use();
   // Unsent operations fail when the lost connection is reported.
   (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);
+}
+
+void RequestSender::discard_joined(Peer& peer) noexcept {
+  if (!peer.state().messages.is_joining()) return;
+  transport_.discard(*peer.state().messages.joined->message);
+  forget_joined(peer);
+}
+
+bool RequestSender::is_sealed(Peer& peer) const noexcept {
+  return transport_.is_sealed(peer.state().messages.endpoint);
 }
 
 }  // namespace mpixrma::engine

@@ -1,0 +1,36 @@
+#include "engine/origin/peer_state.hpp"
+
+#include <algorithm>
+
+namespace mpixrma::engine {
+
+namespace {
+
+// Maximum number of messages in flight to a peer.
+constexpr std::uint64_t max_in_flight = 1024;
+
+}  // namespace
+
+bool MessageStream::finished(std::uint64_t sequence) const noexcept {
+  if (broken) return true;
+  if (executed.load(std::memory_order_acquire) < sequence) return false;
+  Outstanding const* const oldest = unfinished.front();
+  return oldest == nullptr || oldest->last_sequence > sequence;
+}
+
+bool MessageStream::finished_locally(std::uint64_t sequence) const noexcept {
+  if (broken) return unfinished.front() == nullptr;
+  // Starts with the newest one, which is the most likely to be outstanding.
+  for (Outstanding const* entry = unfinished.back(); entry != nullptr; entry = entry->previous) {
+    if (entry->first_sequence <= sequence && !entry->has_let_go()) return false;
+  }
+  return true;
+}
+
+bool MessageStream::has_credit() const noexcept {
+  if (suspended) return false;
+  return newest_sent - std::min(newest_sent, executed.load(std::memory_order_relaxed)) < max_in_flight &&
+         credit.permits_another();
+}
+
+}  // namespace mpixrma::engine

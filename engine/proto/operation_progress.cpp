@@ -1,0 +1,86 @@
+/// OperationStreams: progress of operations that have been issued.
+#include <algorithm>
+#include <utility>
+
+#include "engine/origin/peer_state.hpp"
+#include "engine/proto/operation_streams.hpp"
+
+namespace mpixrma::engine {
+
+void OperationStreams::settle(Peer& peer) {
+  MessageStream& stream = peer.state().messages;
+  advance(peer);
+  // Nothing is in flight any more whose answer would send the batch.
+  if (stream.is_joining() && !stream.is_busy()) sender_.send_joined(peer);
+  std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
+  // In issue order: entries behind one that is not sent completely cannot be finished.
+  for (Outstanding* entry = stream.unfinished.front(); entry != nullptr && entry->sent_completely();) {
+    Outstanding* const next = entry->next;
+    if (TrackedOperations::is_finished(*entry, executed)) tracked_.finish(*entry);
+    entry = next;
+  }
+  tracked_.finish_detached();
+  if (executed >= stream.delayed.newest_undelayed(peer.newest())) stream.forgotten.clear();
+  if (std::uint64_t const held = peer.stores_held_by(); held != 0 && stream.finished(held))
+    peer.allow_stores(held);
+}
+
+void OperationStreams::settle_due() {
+  while (!due_.empty()) {
+    Peer& peer = *due_.back();
+    due_.pop_back();
+    settle(peer);
+  }
+}
+
+/// Gives waiting threads a turn at the stripes that the operation releases.
+void OperationStreams::note_busy(Outstanding& entry) {
+  constexpr unsigned longest_pause = 6;
+  entry.hold.release();
+  refused_.push_back({entry.token, 1u << std::min(entry.refusals++, longest_pause)});
+}
+
+void OperationStreams::retry() {
+  std::vector<Peer*> stalled;
+  stalled.swap(stalled_);
+  for (Peer* const peer : stalled) settle(*peer);
+  std::vector<Refused> waiting;
+  waiting.swap(refused_);
+  for (auto const& [token, pause] : waiting) {
+    Outstanding* const entry = tracked_.find(token);
+    if (entry == nullptr || entry->peer->state().messages.broken) continue;  // lost meanwhile
+    if (pause == 0 && entry->hold.acquire()) {
+      send_again(*entry);
+    } else {
+      refused_.push_back({token, pause == 0 ? 0 : pause - 1});
+    }
+  }
+}
+
+/// Resends the rejected message at its old position of the stream.
+void OperationStreams::send_again(Outstanding& entry) {
+  if (entry.lock == LockState::asked) return send_lock(entry);
+  MessageOperation const& operation = entry.operation;
+  Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
+  (void)send_fragment(*entry.peer, operation, fragment, entry.last_sequence, &entry);
+}
+
+bool OperationStreams::await(Peer& peer, std::uint64_t sequence) {
+  MessageStream const& stream = peer.state().messages;
+  if (stream.finished(sequence)) return true;
+  bool const acknowledged = sequence <= stream.delayed.newest_undelayed(peer.newest());
+  if (acknowledged || failed(sessions_.reach(peer))) return false;
+  // An empty put, whose acknowledgement covers everything before it.
+  MessageOperation nothing;
+  nothing.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);
+  (void)queue(peer, nothing);
+  advance(peer);
+  return false;
+}
+
+void OperationStreams::remove_peer(Peer const& peer) noexcept {
+  std::erase(stalled_, &peer);
+  std::erase_if(ahead_, [&](auto const& known) { return known.first == &peer; });
+}
+
+}  // namespace mpixrma::engine

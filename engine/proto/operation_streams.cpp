@@ -1,0 +1,253 @@
+#include "engine/proto/operation_streams.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/origin/peer_state.hpp"
+#include "engine/sync/footprint.hpp"
+
+namespace mpixrma::engine {
+
+namespace {
+
+// From this size on the origin buffer is passed to UCX instead of being copied into a message.
+constexpr std::size_t borrow_bytes = 8 * 1024;
+constexpr std::size_t max_described_segments = 1024;
+
+/// Returns the flags for element-wise atomicity.
+std::uint16_t element_flags(wire::RequestHeader const& header, Guarantee guarantees) noexcept {
+  if (header.kind != wire::RequestKind::update) return wire::flag_atomic;
+  unsigned const arrays = has(guarantees, Guarantee::keeps_arrays) ? wire::flag_arrays : 0;
+  return static_cast<std::uint16_t>(wire::flag_elements | arrays);
+}
+
+}  // namespace
+
+Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, StripeHold hold) {
+  MessageOperation message = message_of(operation);
+  message.header.context = operation.context;
+  message.header.notify_exposure = static_cast<std::uint64_t>(operation.exposed.notify);
+  message.until_executed = has(operation.guarantees, Guarantee::remote_completion);
+  message.completion = operation.completion;
+  message.notify = operation.notify;
+  message.target_stripes = footprint_of(operation).target;
+  return start_message(peer, message, operation.guarantees, std::move(hold));
+}
+
+Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+                                       StripeHold hold) {
+  MessageStream& stream = peer.state().messages;
+  if (Status const status = sessions_.reach(peer); failed(status)) return {status, true, 0};
+  bool const atomic = has(guarantees, Guarantee::atomic);
+  bool const self = peer.process() == credentials_.process;
+  wire::RequestHeader& header = operation.header;
+  if (atomic) {
+    operation.until_executed = operation.travels_alone = true;
+    if (!operation.expects_data()) header.flags |= wire::flag_separate_reply;
+    // To avoid deadlock, a holder of stripes of one process waits only for stripes of processes with a higher
+    // identity.
+    if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
+  }
+  if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
+  header.notify = operation.notify;
+
+  if (!atomic && may_be_sent_at_once(peer, operation)) {
+    if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flags(header, guarantees);
+    std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
+    Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
+    stream.forgotten.note(header.context, sequence);
+    return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
+  }
+  // Counted on the layout that the fragments are split from: the normalised one.
+  Outstanding& entry = tracked_.remember(peer, operation);
+  std::uint64_t const fragments =
+      count_fragments(entry.operation.target, operation.total, limits_for(operation));
+  bool const locks_first = atomic && !self && fragments > 1;
+  if (atomic) {
+    entry.operation.header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
+  } else if (has(guarantees, Guarantee::element_atomic)) {
+    entry.operation.header.flags |= element_flags(header, guarantees);
+  }
+  if (locks_first) entry.lock = LockState::wanted;
+  entry.hold = std::move(hold);
+  std::uint64_t const messages = fragments + (locks_first ? 1 : 0);
+  entry.last_sequence = take_positions(peer, entry.operation, guarantees, messages);
+  entry.first_sequence = entry.next_sequence = entry.last_sequence - messages + 1;
+  stream.unfinished.push_back(entry);
+  if (stream.unsent == nullptr) stream.unsent = &entry;
+  std::uint64_t const last = entry.last_sequence;
+  std::uint64_t const token = entry.token;
+  advance(peer);
+  // While queued, it must not hold stripes that the target may need to continue.
+  if (tracked_.find(token) != nullptr && !entry.started()) entry.hold.release();
+  return {Status::ok, false, last};
+}
+
+/// Reserves the next `messages` positions of the stream, ordered after the operation's predecessors; returns
+/// the last one.
+std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+                                               std::uint64_t messages) {
+  MessageStream& stream = peer.state().messages;
+  bool const ordered = has(guarantees, Guarantee::ordered);
+  // Ordering among messages costs nothing, so operations with overlap_ordered follow all ordered operations.
+  bool const in_order = ordered || has(guarantees, Guarantee::overlap_ordered);
+  operation.header.after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
+  std::uint64_t const last = peer.reserve(messages);
+  if (in_order) stream.ordered = last;
+  if (ordered && peer.state().same_host) peer.hold_stores(last);
+  return last;
+}
+
+/// Whether the operation needs no tracking once its only message is passed to UCX.
+bool OperationStreams::may_be_sent_at_once(Peer& peer, MessageOperation const& operation) const {
+  MessageStream const& stream = peer.state().messages;
+  bool const awaited =
+      operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
+  if (awaited || operation.total >= borrow_bytes || stream.unsent != nullptr) return false;
+  return stream.has_credit() &&
+         count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
+}
+
+FragmentLimits OperationStreams::limits_for(MessageOperation const& operation) const noexcept {
+  std::size_t const bytes =
+      operation.source2 != nullptr ? settings_.fragment_bytes / 2 : settings_.fragment_bytes;
+  return {bytes, max_described_segments, operation.element_bytes()};
+}
+
+bool OperationStreams::is_full(Peer& peer) const noexcept {
+  MessageStream const& stream = peer.state().messages;
+  if (stream.broken) return false;
+  return stream.queued_bytes >= settings_.target_bytes ||
+         tracked_.queued_bytes() + sender_.unsent_bytes() >= settings_.process_bytes;
+}
+
+void OperationStreams::advance(Peer& peer) {
+  MessageStream& stream = peer.state().messages;
+  while (stream.unsent != nullptr && !stream.broken) {
+    Outstanding& entry = *stream.unsent;
+    if (entry.lock == LockState::asked) return;
+    while (!entry.sent_completely()) {
+      if (!stream.has_credit() || !may_start(entry)) return;
+      if (!entry.started() && !entry.hold.acquire()) {
+        stalled_.push_back(&peer);
+        return;
+      }
+      if (entry.lock == LockState::wanted) {
+        entry.lock = LockState::asked;
+        ++entry.next_sequence;
+        send_lock(entry);
+        return;
+      }
+      MessageOperation const& operation = entry.operation;
+      Fragment const fragment =
+          fragment_at(operation.target, operation.total, entry.sent, limits_for(operation));
+      // Before sending, because UCX may complete at once and call back.
+      std::uint64_t const sequence = entry.next_sequence++;
+      entry.sent += fragment.bytes;
+      // Unsent operations fail when the lost connection is reported.
+      if (failed(send_fragment(peer, operation, fragment, sequence, &entry))) return;
+    }
+    stream.unsent = entry.next;
+    tracked_.note_sent(entry);
+    if (entry.is_a(wire::RequestKind::acquire)) {
+      // Completion calls do not wait for locks.
+      stream.unfinished.remove(entry);
+      tracked_.detach(entry);
+    } else if (TrackedOperations::is_finished(entry, stream.executed.load(std::memory_order_relaxed))) {
+      tracked_.finish(entry);
+    }
+  }
+}
+
+/// An operation of this process on itself holds the stripes of both sides from its first message on, and
+/// earlier messages may wait for these stripes. So its predecessors must be executed first, and for an
+/// operation of several messages all earlier ones, because they would also exhaust the credit.
+bool OperationStreams::may_start(Outstanding const& entry) const noexcept {
+  bool const on_itself = entry.peer->process() == credentials_.process;
+  if (entry.started() || !on_itself || (entry.operation.header.flags & wire::flag_held) == 0) return true;
+  bool const several = entry.first_sequence != entry.last_sequence;
+  std::uint64_t const before = several ? entry.first_sequence - 1 : entry.operation.header.after;
+  return entry.peer->state().messages.executed.load(std::memory_order_relaxed) >= before;
+}
+
+Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& operation,
+                                       Fragment const& fragment, std::uint64_t sequence, Outstanding* entry) {
+  Layout const described = described_by(operation, fragment);
+  wire::RequestHeader header = header_of(operation, fragment, described);
+  header.sequence = sequence;
+  header.after = std::min(header.after, sequence - 1);
+  std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
+  if (sender_.joins(peer, operation, payload_bytes)) {
+    write_payload(sender_.join(peer, header, payload_bytes), operation, fragment, described);
+    return Status::ok;
+  }
+  Message& message = sender_.message();
+  bool const only_source = operation.has_data() && payload_bytes == fragment.bytes;
+  bool const borrow = entry != nullptr && only_source && fragment.bytes >= borrow_bytes &&
+                      operation.source_layout.is_contiguous() && !sender_.is_sealed(peer);
+  if (borrow) {
+    message.borrow(operation.source + fragment.offset, fragment.bytes);
+    ++entry->sends_in_flight;
+    entry->streams = this;
+    message.sent_argument = entry;
+    message.sent = [](void* argument) noexcept {
+      auto& sent = *static_cast<Outstanding*>(argument);
+      if (--sent.sends_in_flight == 0) sent.streams->note_due(*sent.peer);
+    };
+  } else if (payload_bytes != 0) {
+    write_payload(message.payload(payload_bytes), operation, fragment, described);
+  }
+  return sender_.send(peer, header, message, payload_bytes);
+}
+
+/// Requests the stripes of the operation from the target. It is the first message of the operation.
+void OperationStreams::send_lock(Outstanding& entry) {
+  wire::RequestHeader header = entry.operation.header;
+  header.kind = wire::RequestKind::lock;
+  header.flags &= wire::flag_no_wait;
+  if (entry.operation.target_stripes.exclusive == 0) header.flags |= wire::flag_shared;
+  header.stripes = entry.operation.target_stripes.exclusive | entry.operation.target_stripes.shared;
+  header.sequence = entry.first_sequence;
+  // Wait for all earlier messages of this stream: one that waits for the stripes would exhaust the credit.
+  header.after = header.sequence - 1;
+  header.notify = header.exposure = header.notify_exposure = 0;
+  (void)sender_.send(*entry.peer, header, sender_.message(), 0);
+}
+
+Outstanding& OperationStreams::queue_question(Peer& peer, KeyQuestion const& question) {
+  MessageOperation operation;
+  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment);
+  operation.header.address = question.address;
+  operation.header.exposure = static_cast<std::uint64_t>(question.exposure);
+  return queue(peer, operation);
+}
+
+Outstanding* OperationStreams::find_segment(Peer& peer, RemoteAddress address) {
+  if (!sessions_.connect(peer)) return nullptr;
+  Outstanding& entry = queue_question(peer, {address, ExposureId::none});
+  advance(peer);
+  return &entry;
+}
+
+void OperationStreams::ask_for_key(Peer& peer, KeyQuestion const& question) {
+  MessageStream const& stream = peer.state().messages;
+  // Queued behind the lock, it would delay answers to the peer.
+  bool const at_once = stream.unsent == nullptr && stream.has_credit();
+  if ((stream.may_wait_for_lock() && !at_once) || failed(sessions_.reach(peer))) return;
+  NetworkState& state = peer.state().make_network();
+  state.asked = question;
+  // Before sending, because a process answers itself within the send.
+  state.question = queue_question(peer, question).token;
+  advance(peer);
+}
+
+Outstanding& OperationStreams::queue(Peer& peer, MessageOperation const& operation) {
+  Outstanding& entry = tracked_.remember(peer, operation);
+  entry.first_sequence = entry.next_sequence = entry.last_sequence = peer.reserve(1);
+  MessageStream& stream = peer.state().messages;
+  stream.unfinished.push_back(entry);
+  if (stream.unsent == nullptr) stream.unsent = &entry;
+  return entry;
+}
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,119 @@
+/// Operations as messages: each takes the next positions of its peer's stream, and is sent as the credit
+/// permits. Under the channel's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/net/session.hpp"
+#include "engine/op/operation.hpp"
+#include "engine/origin/fragment.hpp"
+#include "engine/origin/network_state.hpp"
+#include "engine/origin/outstanding.hpp"
+#include "engine/origin/peer.hpp"
+#include "engine/proto/origin_sessions.hpp"
+#include "engine/proto/request_sender.hpp"
+#include "engine/proto/tracked_operations.hpp"
+
+namespace mpixrma::engine {
+
+class OperationStreams {
+ public:
+  struct Settings {
+    std::size_t fragment_bytes = 0;
+    std::size_t target_bytes = 0;   ///< memory for operations that wait to be sent to one peer
+    std::size_t process_bytes = 0;  ///< the same for all peers, and for messages that UCX has not sent
+  };
+
+  OperationStreams(RequestSender& sender, OriginSessions& sessions, TrackedOperations& tracked,
+                   Credentials const& credentials, Settings const& settings) noexcept
+      : sender_(sender),
+        sessions_(sessions),
+        tracked_(tracked),
+        credentials_(credentials),
+        settings_(settings) {}
+
+  /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
+  Issued issue(Peer& peer, RmaOp const& operation, StripeHold hold);
+  /// Sends an operation for which the caller holds the stripes in both processes, ahead of everything that is
+  /// not sent yet and whatever the credit is: earlier messages may wait for these stripes. It has no
+  /// predecessors and at most a fragment's data; its completion tells its end. Not while the stream is
+  /// suspended. unsupported: too many messages are not executed yet.
+  Issued issue_ahead(Peer& peer, RmaOp const& operation);
+
+  /// Requests the segment at `address`. The returned object, to be passed to release(), receives the answer,
+  /// which is empty if there is no segment. Returns nullptr if the peer is unreachable.
+  Outstanding* find_segment(Peer& peer, RemoteAddress address);
+  void release(Outstanding& entry) noexcept { tracked_.release(entry); }
+  /// Requests a key, behind all earlier messages; the segment handler receives the answer. There must be no
+  /// unanswered question to the peer. Does nothing if the question would have to wait for a lock.
+  void ask_for_key(Peer& peer, KeyQuestion const& question);
+
+  /// Queues one message without data, behind those that are not sent yet; advance() sends it.
+  Outstanding& queue(Peer& peer, MessageOperation const& operation);
+  /// Sends one message without data at once. The credit permits it, and nothing is queued before it.
+  Status send_empty(Peer& peer, MessageOperation const& operation, std::uint64_t sequence) {
+    return send_fragment(peer, operation, Fragment{}, sequence, nullptr);
+  }
+  /// Sends as many operations as the credit permits.
+  void advance(Peer& peer);
+  /// Finishes the operations that the newest reply has completed, and uses the additional credit.
+  void settle(Peer& peer);
+  /// settle() for the peers of note_due().
+  void settle_due();
+  void note_due(Peer& peer) { due_.push_back(&peer); }
+
+  /// The target was busy: the operation is sent again, a while later.
+  void note_busy(Outstanding& entry);
+  /// Sends operations again that wait for a busy target, or for stripes of this process.
+  void retry();
+  /// Whether there are such operations; no event announces that they can be sent.
+  bool has_refused() const noexcept { return !refused_.empty() || !stalled_.empty(); }
+
+  /// As MessageStream::finished(), for waiting callers: requests the acknowledgement if it is delayed.
+  bool await(Peer& peer, std::uint64_t sequence);
+  /// Whether an issuing thread must wait until queued operations to the peer are sent.
+  bool is_full(Peer& peer) const noexcept;
+  /// Whether the operation is too large for one message, which may have two operands.
+  bool needs_messages(Layout const& target) const noexcept {
+    return target.size() > settings_.fragment_bytes / 2 || !target.segments.empty();
+  }
+  /// Returns the position of the newest message that was sent ahead of unsent ones; 0: none.
+  std::uint64_t newest_ahead(Peer const& peer) const noexcept;
+  void remove_peer(Peer const& peer) noexcept;
+
+ private:
+  /// An operation whose target was busy.
+  struct Refused {
+    std::uint64_t token;
+    unsigned pause;  ///< turns until the next attempt
+  };
+
+  Issued start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
+  void send_all(Outstanding& entry);
+  static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+                                      std::uint64_t messages);
+  Outstanding& queue_question(Peer& peer, KeyQuestion const& question);
+  void send_lock(Outstanding& entry);
+  void send_again(Outstanding& entry);
+  bool may_be_sent_at_once(Peer& peer, MessageOperation const& operation) const;
+  Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
+                       std::uint64_t sequence, Outstanding* entry);
+  bool may_start(Outstanding const& entry) const noexcept;
+  FragmentLimits limits_for(MessageOperation const& operation) const noexcept;
+
+  RequestSender& sender_;
+  OriginSessions& sessions_;
+  TrackedOperations& tracked_;
+  Credentials const& credentials_;
+  Settings settings_;
+  std::vector<Peer*> due_;
+  std::vector<Refused> refused_;
+  /// The newest message sent ahead of unsent ones, for the few peers with such messages.
+  std::vector<std::pair<Peer const*, std::uint64_t>> ahead_;
+  std::vector<Peer*> stalled_;  ///< the next operation waits for stripes of this process
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,85 @@
+#include "engine/proto/origin_sessions.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "engine/base/shared_memory.hpp"
+#include "engine/origin/peer_state.hpp"
+
+namespace mpixrma::engine {
+
+void OriginSessions::add_peer(Peer& peer) {
+  peers_.emplace(peer.process(), &peer);
+  Connections::Connection const* const connection = connections_.find(peer.process());
+  peer.state().messages.suspended = connection != nullptr && connection->asked != 0;
+}
+
+void OriginSessions::remove_peer(Peer& peer) {
+  std::erase_if(sessions_, [&](auto const& session) { return session.second == &peer; });
+  peers_.erase(peer.process());
+}
+
+/// While the stream is suspended, operations wait; MessageProtocol::resume() calls this function again.
+bool OriginSessions::connect(Peer& peer) {
+  PeerState& state = peer.state();
+  if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
+  if (state.messages.broken) return false;
+  state.messages.endpoint = connections_.open(peer.process(), state.location);
+  if (state.messages.endpoint == nullptr) return false;
+  try {
+    return introduce(peer);
+  } catch (...) {
+    state.messages.endpoint = nullptr;  // nothing may be sent there before a handshake
+    throw;
+  }
+}
+
+Status OriginSessions::reach(Peer& peer) {
+  if (!connect(peer)) return descriptors_run_short() ? Status::no_descriptors : Status::unreachable;
+  return peer.state().messages.broken ? Status::unreachable : Status::ok;
+}
+
+/// Sends the handshake, which proves knowledge of the peer's secret and contains the address for answers. A
+/// reopened connection continues the previous session.
+bool OriginSessions::introduce(Peer& peer) {
+  PeerState& state = peer.state();
+  SessionOpening const opening{credentials_.process, credentials_.incarnation, peer.process(),
+                               ++introductions_, credentials_.nonce};
+  SessionTokens const session = tokens_of(state.secret, opening);
+  state.messages.session = session.request;
+  sessions_[session.reply] = &peer;
+  if (state.encrypt) {
+    SealKeys const keys = seal_keys_of(state.secret, opening);
+    transport_.seals().forget(state.messages.endpoint);
+    transport_.seals().expect(peer.process(), keys.replies, keys.requests);
+    transport_.seals().begin(peer.process(), state.messages.endpoint);
+  }
+  std::vector<std::byte> const payload = make_introduction(state.secret, opening, address_);
+  auto header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::introduction);
+  header.block = header.bytes = header.total = payload.size();
+  Message& message = sender_.message();
+  std::memcpy(message.payload(payload.size()), payload.data(), payload.size());
+  return !failed(sender_.send(peer, header, message, payload.size()));
+}
+
+Peer* OriginSessions::peer_of(std::uint64_t process) const noexcept {
+  auto const found = peers_.find(process);
+  return found != peers_.end() ? found->second : nullptr;
+}
+
+Peer* OriginSessions::peer_with(std::uint64_t session) const noexcept {
+  auto const found = sessions_.find(session);
+  return found != sessions_.end() ? found->second : nullptr;
+}
+
+std::optional<std::uint64_t> OriginSessions::process_of(std::uint64_t session) const noexcept {
+  Peer const* const peer = peer_with(session);
+  return peer != nullptr ? std::optional(peer->process()) : std::nullopt;
+}
+
+std::uint64_t OriginSessions::session_with(std::uint64_t process) const noexcept {
+  Peer* const peer = peer_of(process);
+  return peer != nullptr ? peer->state().messages.session : 0;
+}
+
+}  // namespace mpixrma::engine

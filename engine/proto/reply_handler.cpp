@@ -1,0 +1,145 @@
+#include "engine/proto/reply_handler.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "engine/net/joined.hpp"
+#include "engine/origin/peer_state.hpp"
+
+namespace mpixrma::engine {
+
+void ReplyHandler::on_message(wire::MessageClass kind, std::span<std::byte const> bytes,
+                              std::span<std::byte const> payload) noexcept {
+  bool const joined = kind == wire::MessageClass::replies;
+  try {
+    joined ? take_joined(bytes, payload) : take(bytes, payload);
+  } catch (std::bad_alloc const&) {
+    drops_.note("no memory to take it");
+    wire::ReplyHeader header{};
+    bool const sound = !joined && wire::check(bytes, payload, &header) == nullptr;
+    std::uint64_t const session = joined ? wire::joined_session_of(bytes) : sound ? header.session : 0;
+    if (Peer const* const peer = parts_.sessions.peer_with(session); peer != nullptr)
+      parts_.connections.lose(peer->process(), "no memory for its replies");
+  }
+}
+
+void ReplyHandler::take(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
+  wire::ReplyHeader header{};
+  if (char const* const fault = wire::check(bytes, payload, &header)) return drops_.note(fault);
+  Peer* const peer = parts_.sessions.peer_with(header.session);
+  if (peer == nullptr) return drops_.note("it does not belong to a session");
+  if (peer->state().messages.broken) return;
+  if (char const* const fault = take_reply(*peer, header, payload)) drops_.note(fault);
+  parts_.streams.settle(*peer);
+}
+
+/// Each reply is handled as if it had come alone; completed operations are finished after all replies.
+void ReplyHandler::take_joined(std::span<std::byte const> bytes, std::span<std::byte const> records) {
+  wire::JoinedHeader joined{};
+  if (char const* const fault = wire::check(bytes, &joined)) return drops_.note(fault);
+  Peer* const peer = parts_.sessions.peer_with(joined.session);
+  if (peer == nullptr) return drops_.note("it does not belong to a session");
+  if (peer->state().messages.broken) return;
+  wire::JoinedReader<wire::ReplyHeader> reader(joined.session, records);
+  wire::ReplyHeader said{};
+  std::span<std::byte const> payload;
+  while (reader.next(&said, &payload)) {
+    wire::ReplyHeader header{};
+    char const* fault = wire::check(std::as_bytes(std::span(&said, 1)), payload, &header);
+    if (fault == nullptr) fault = take_reply(*peer, header, payload);
+    if (fault != nullptr) drops_.note(fault);
+  }
+  if (reader.is_malformed()) drops_.note("a truncated batch");
+  parts_.streams.settle(*peer);
+}
+
+/// Returns the error of the reply, or nullptr.
+char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header,
+                                     std::span<std::byte const> payload) {
+  MessageStream& stream = peer.state().messages;
+  bool const are_sent =
+      header.executed <= stream.newest_sent || header.executed <= parts_.streams.newest_ahead(peer);
+  auto const limit = std::min<std::uint64_t>(header.credit, credit_bytes_);
+  if (!are_sent || !stream.credit.settle(header.done, limit))
+    return "acknowledges messages that were not sent";
+  parts_.locks.clock().raise(header.lock_clock);
+  if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
+    stream.executed.store(header.executed, std::memory_order_release);
+  }
+  if (NetworkState* const network = peer.state().network_if_any())
+    network->see_version(header.segments_version);
+  switch (header.kind) {
+    case wire::ReplyKind::data:
+    case wire::ReplyKind::segment:
+      if (Outstanding* const entry = parts_.tracked.find(peer, header.token); entry != nullptr) {
+        take_data(*entry, header, payload);
+      } else {
+        return "data for an operation that does not exist";
+      }
+      break;
+    case wire::ReplyKind::failed: take_failure(peer, header, payload); break;
+    case wire::ReplyKind::revoke: parts_.revocations.note(peer, header.token, header.offset); break;
+    case wire::ReplyKind::granted:
+    case wire::ReplyKind::busy: take_grant(peer, header); break;
+    case wire::ReplyKind::executed:
+      if (Outstanding* const entry = parts_.tracked.find(peer, header.token); entry != nullptr)
+        entry->executed = entry->sent_completely();
+      break;
+  }
+  return nullptr;
+}
+
+void ReplyHandler::take_data(Outstanding& entry, wire::ReplyHeader const& header,
+                             std::span<std::byte const> payload) {
+  if (entry.is_a(wire::RequestKind::find_segment)) return take_answer(entry, payload);
+  MessageOperation const& operation = entry.operation;
+  if (!operation.expects_data() || header.offset > operation.total ||
+      header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered)
+    return drops_.note("data for an operation that requested none");
+  unpack(operation.sink, operation.sink_layout, header.offset, payload.data(), payload.size());
+  entry.answered += payload.size();
+}
+
+void ReplyHandler::take_answer(Outstanding& entry, std::span<std::byte const> payload) {
+  entry.executed = true;
+  wire::SegmentReply answer{};
+  if (payload.size() >= sizeof answer) std::memcpy(&answer, payload.data(), sizeof answer);
+  bool const sound = payload.size() >= sizeof answer && answer.key_bytes == payload.size() - sizeof answer &&
+                     answer.base + answer.length >= answer.base;
+  if (!sound) return log_.write(LogLevel::error, "dropped a malformed answer about a segment");
+  entry.segment = answer;
+  if (learn_) learn_(*entry.peer, answer, payload.subspan(sizeof answer));
+}
+
+/// The target holds the stripes of an atomic operation, or could not acquire them while this process holds
+/// its own: then these are released until the next attempt.
+void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
+  Outstanding* const entry = parts_.tracked.find(peer, header.token);
+  bool const awaited = entry != nullptr && entry->operation.until_executed;
+  bool const granted = header.kind == wire::ReplyKind::granted;
+  if (!awaited || (granted && entry->lock != LockState::asked)) {
+    drops_.note("an unsolicited answer about stripes");
+  } else if (granted) {
+    entry->lock = LockState::granted;
+  } else {
+    parts_.streams.note_busy(*entry);
+  }
+}
+
+/// `offset` of a failure is the number of bytes that will not be answered with data.
+void ReplyHandler::take_failure(Peer& peer, wire::ReplyHeader const& header,
+                                std::span<std::byte const> payload) {
+  auto const status = static_cast<Status>(header.status);
+  if (header.token != 0) {
+    if (Outstanding* const entry = parts_.tracked.find(peer, header.token); entry != nullptr) {
+      if (!failed(entry->status)) entry->status = status;
+      entry->answered = std::min(entry->operation.total, entry->answered + header.offset);
+      return;
+    }
+    // The operation was already complete for its origin, so later completion calls report the error.
+  }
+  peer.state().messages.errors.keep(header.context, wire::late_error(status, payload));
+}
+
+}  // namespace mpixrma::engine

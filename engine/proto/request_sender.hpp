@@ -1,0 +1,68 @@
+/// Passes requests to the transport, alone or in batches. Under the channel's lock, except where noted.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/net/connections.hpp"
+#include "engine/net/transport.hpp"
+#include "engine/origin/message_operation.hpp"
+#include "engine/origin/peer.hpp"
+
+namespace mpixrma::engine {
+
+class RequestSender {
+ public:
+  /// `joined_bytes`: size of the largest batch; 0: no batches.
+  RequestSender(Transport& transport, Connections& connections, std::size_t joined_bytes) noexcept
+      : transport_(transport), connections_(connections), joined_bytes_(joined_bytes) {}
+
+  /// Returns a message to be filled and passed to send().
+  Message& message() { return transport_.message(); }
+  /// Sends the request, behind the batch if there is one.
+  Status send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes);
+
+  /// Whether the request joins a batch: behind messages in flight whose acknowledgement is certain to arrive,
+  /// or behind a lock request that has not been sent.
+  bool joins(Peer& peer, MessageOperation const& operation, std::size_t payload_bytes) const noexcept;
+  /// Adds the request to the current batch; returns the location for its payload.
+  std::byte* join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes);
+  /// Whether there are batches at all.
+  bool joins_requests() const noexcept { return joined_bytes_ != 0; }
+
+  /// Sends the batch to the peer.
+  void send_joined(Peer& peer);
+  /// Sends the batches to all peers.
+  void send_joined() {
+    while (!joining_.empty()) send_joined(*joining_.back());
+  }
+  /// Drops the batch to a lost peer.
+  void discard_joined(Peer& peer) noexcept;
+  /// Whether there are unsent batches. Any thread; relaxed, because it only triggers a check.
+  bool is_joining() const noexcept { return is_joining_.load(std::memory_order_relaxed); }
+
+  /// Whether messages to the peer are encrypted; see Transport::is_sealed().
+  bool is_sealed(Peer& peer) const noexcept;
+  /// Memory of messages that UCX has not sent.
+  std::size_t unsent_bytes() const noexcept { return transport_.unsent_bytes(); }
+  /// Number of request messages passed to the transport so far.
+  std::uint64_t messages() const noexcept { return messages_; }
+  /// Number of requests sent in batches so far.
+  std::uint64_t joined() const noexcept { return joined_; }
+
+ private:
+  void begin_joined(Peer& peer);
+  void forget_joined(Peer& peer) noexcept;
+
+  Transport& transport_;
+  Connections& connections_;
+  std::size_t joined_bytes_;
+  std::vector<Peer*> joining_;  ///< peers with a batch
+  std::atomic<bool> is_joining_{false};
+  std::uint64_t messages_ = 0;
+  std::uint64_t joined_ = 0;
+};
+
+}  // namespace mpixrma::engine

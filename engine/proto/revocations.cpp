@@ -1,0 +1,41 @@
+#include "engine/proto/revocations.hpp"
+
+#include <algorithm>
+
+#include "engine/origin/peer_state.hpp"
+
+namespace mpixrma::engine {
+
+void Revocations::answer() {
+  std::vector<Revocation> asked;
+  asked.swap(revocations_);
+  for (Revocation const& revocation : asked) {
+    MessageStream const& stream = revocation.peer->state().messages;
+    // The answer's position in the stream must follow those of unsent operations.
+    bool const waits = stream.suspended || stream.unsent != nullptr;
+    if (waits || (revoke_ && !revoke_(*revocation.peer, revocation.number, revocation.base))) {
+      revocations_.push_back(revocation);
+    } else {
+      answer(*revocation.peer, revocation.number);
+    }
+  }
+}
+
+void Revocations::answer(Peer& peer, std::uint64_t number) {
+  if (!sessions_.connect(peer) || peer.state().messages.broken) return;
+  MessageOperation operation;
+  operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::forgotten);
+  operation.header.token = number;
+  (void)streams_.send_empty(peer, operation, peer.reserve(1));
+}
+
+bool Revocations::concern(Peer const& peer) const noexcept {
+  return std::any_of(revocations_.begin(), revocations_.end(),
+                     [&](Revocation const& asked) { return asked.peer == &peer; });
+}
+
+void Revocations::forget(Peer const& peer) noexcept {
+  std::erase_if(revocations_, [&](Revocation const& asked) { return asked.peer == &peer; });
+}
+
+}  // namespace mpixrma::engine

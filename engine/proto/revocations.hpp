@@ -1,0 +1,50 @@
+/// Revocations of segments by their owners, which are answered once the keys are out of use. Under the
+/// channel's lock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "engine/origin/peer.hpp"
+#include "engine/proto/operation_streams.hpp"
+#include "engine/proto/origin_sessions.hpp"
+
+namespace mpixrma::engine {
+
+class Revocations {
+ public:
+  /// Called when the owner of a segment revokes it, until it returns true.
+  using Handler = std::function<bool(Peer&, std::uint64_t number, RemoteAddress base)>;
+
+  Revocations(OriginSessions& sessions, OperationStreams& streams) noexcept
+      : sessions_(sessions), streams_(streams) {}
+
+  void set_handler(Handler revoke) { revoke_ = std::move(revoke); }
+  void note(Peer& peer, std::uint64_t number, RemoteAddress base) {
+    revocations_.push_back({&peer, number, base});
+  }
+  /// Answers the owners of revoked segments whose keys are no longer in use.
+  void answer();
+  /// Whether answers wait for users of the keys; no event announces their end.
+  bool are_waiting() const noexcept { return !revocations_.empty(); }
+  bool concern(Peer const& peer) const noexcept;
+  void forget(Peer const& peer) noexcept;
+
+ private:
+  struct Revocation {
+    Peer* peer;
+    std::uint64_t number;
+    RemoteAddress base;
+  };
+
+  void answer(Peer& peer, std::uint64_t number);
+
+  OriginSessions& sessions_;
+  OperationStreams& streams_;
+  Handler revoke_;
+  std::vector<Revocation> revocations_;
+};
+
+}  // namespace mpixrma::engine

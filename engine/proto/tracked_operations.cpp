@@ -1,0 +1,112 @@
+#include "engine/proto/tracked_operations.hpp"
+
+#include "engine/origin/peer_state.hpp"
+
+namespace mpixrma::engine {
+
+namespace {
+
+LateError late_error_of(Outstanding const& entry) noexcept {
+  wire::RequestHeader const& header = entry.operation.header;
+  return {entry.status,
+          wire::operation_kind(header),
+          {header.address, header.total, entry.operation.target.is_contiguous(),
+           static_cast<ExposureId>(header.exposure)}};
+}
+
+}  // namespace
+
+Outstanding& TrackedOperations::remember(Peer& peer, MessageOperation const& operation) {
+  Outstanding& entry = pool_.take();
+  entry.operation = operation;
+  entry.target_layout = OwnedLayout(operation.target);
+  entry.source_layout = OwnedLayout(operation.source_layout);
+  entry.sink_layout = OwnedLayout(operation.sink_layout);
+  entry.operation.target = entry.target_layout.view();
+  entry.operation.source_layout = entry.source_layout.view();
+  entry.operation.sink_layout = entry.sink_layout.view();
+  entry.operation.header.token = entry.token;
+  entry.peer = &peer;
+  entry.queued_bytes =
+      sizeof entry + entry.target_layout.bytes() + entry.source_layout.bytes() + entry.sink_layout.bytes();
+  peer.state().messages.queued_bytes += entry.queued_bytes;
+  queued_bytes_ += entry.queued_bytes;
+  return entry;
+}
+
+void TrackedOperations::note_sent(Outstanding& entry) noexcept {
+  entry.peer->state().messages.queued_bytes -= entry.queued_bytes;
+  queued_bytes_ -= entry.queued_bytes;
+  entry.queued_bytes = 0;
+}
+
+Outstanding* TrackedOperations::find(Peer const& peer, std::uint64_t token) noexcept {
+  Outstanding* const entry = pool_.find(token);
+  return entry != nullptr && entry->peer == &peer ? entry : nullptr;
+}
+
+bool TrackedOperations::is_finished(Outstanding const& entry, std::uint64_t executed) noexcept {
+  if (!entry.sent_completely() || entry.sends_in_flight != 0) return false;
+  if (failed(entry.status) && entry.status == Status::transport) return true;
+  if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
+  // A query is finished by its answer: the acknowledgement may come earlier with another reply.
+  bool const is_question =
+      entry.is_a(wire::RequestKind::find_segment) || entry.is_a(wire::RequestKind::acquire);
+  if (is_question || entry.executed) return entry.executed || failed(entry.status);
+  return !entry.operation.until_executed || executed >= entry.last_sequence;
+}
+
+void TrackedOperations::finish(Outstanding& entry) noexcept {
+  Peer& peer = *entry.peer;
+  entry.list->remove(entry);
+  if (entry.is_a(wire::RequestKind::find_segment)) {
+    NetworkState* const network = peer.state().network_if_any();
+    if (network == nullptr || network->question != entry.token) {
+      entry.live = false;  // the caller reads the answer and releases it
+      return;
+    }
+    network->question = 0;
+    return pool_.release(entry);
+  }
+  Completion* const completion = entry.operation.completion;
+  Status const status = entry.status;
+  std::size_t const bytes = entry.operation.total;
+  std::uint32_t const context = entry.operation.header.context;
+  LateError const error = failed(status) ? late_error_of(entry) : LateError{};
+  pool_.release(entry);
+  if (completion != nullptr) {
+    completion->done(*completion, status, bytes);
+  } else if (failed(status)) {
+    peer.state().messages.errors.keep(context, error);
+  }
+}
+
+void TrackedOperations::finish_detached() {
+  for (Outstanding* entry = detached_.front(); entry != nullptr;) {
+    Outstanding* const next = entry->next;
+    if (is_finished(*entry, 0)) finish(*entry);
+    entry = next;
+  }
+}
+
+bool TrackedOperations::has_detached(Peer const& peer) const noexcept {
+  for (Outstanding const* entry = detached_.front(); entry != nullptr; entry = entry->next) {
+    if (entry->peer == &peer) return true;
+  }
+  return false;
+}
+
+void TrackedOperations::fail(Peer& peer) noexcept {
+  MessageStream& stream = peer.state().messages;
+  for (Outstanding* entry = stream.unsent; entry != nullptr; entry = entry->next) note_sent(*entry);
+  stream.unsent = nullptr;
+  for (Outstanding* entry = stream.unfinished.front(); entry != nullptr; entry = entry->next) {
+    entry->status = Status::transport;
+    entry->next_sequence = entry->last_sequence + 1;
+  }
+  for (Outstanding* entry = detached_.front(); entry != nullptr; entry = entry->next) {
+    if (entry->peer == &peer) entry->status = Status::transport;
+  }
+}
+
+}  // namespace mpixrma::engine

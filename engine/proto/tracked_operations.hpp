@@ -1,0 +1,52 @@
+/// The operations of the message protocol that are remembered until they are complete. Under the channel's
+/// lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/base/text.hpp"
+#include "engine/origin/outstanding.hpp"
+#include "engine/origin/peer.hpp"
+
+namespace mpixrma::engine {
+
+class TrackedOperations {
+ public:
+  /// Copies the parts of the operation that must outlive the caller's arrays.
+  Outstanding& remember(Peer& peer, MessageOperation const& operation);
+  /// Afterwards the operation waits for answers only.
+  void note_sent(Outstanding& entry) noexcept;
+  /// Moves an operation out of the issue order of its stream: completion calls do not wait for it there.
+  void detach(Outstanding& entry) noexcept { detached_.push_back(entry); }
+
+  /// Returns nullptr for a token that identifies no live operation on the peer.
+  Outstanding* find(Peer const& peer, std::uint64_t token) noexcept;
+  /// The same for an operation on any peer.
+  Outstanding* find(std::uint64_t token) noexcept { return pool_.find(token); }
+  void release(Outstanding& entry) noexcept { pool_.release(entry); }
+
+  /// `executed`: every message up to this position is executed.
+  static bool is_finished(Outstanding const& entry, std::uint64_t executed) noexcept;
+  /// Calls the completion object, or keeps a failure, and releases the operation.
+  void finish(Outstanding& entry) noexcept;
+  /// Finishes the operations that wait outside of the issue order and are complete.
+  void finish_detached();
+
+  /// Memory of operations that are not sent completely, to all peers.
+  std::size_t queued_bytes() const noexcept { return queued_bytes_; }
+  /// Whether operations on the peer wait outside of the issue order.
+  bool has_detached(Peer const& peer) const noexcept;
+  /// Fails everything that the lost peer has not completed.
+  void fail(Peer& peer) noexcept;
+
+  /// Describes the unanswered lock requests as text.
+  void describe_lock_requests(BoundedText& text) const;
+
+ private:
+  OutstandingPool pool_;
+  std::size_t queued_bytes_ = 0;
+  OutstandingList detached_;  ///< lock requests in flight, and operations sent ahead of others
+};
+
+}  // namespace mpixrma::engine
