@@ -73,6 +73,7 @@ struct mpix_engine_config {
   int ring_us; /**< how long an origin waits for a process of its host to look into its ring, where
                        small operations on memory that is not mapped go, before it does without,
                        microseconds; 0: default, negative: it never goes there */
+  int page_fill; /**< nonzero: page tables of other processes' memory are filled in bulk */
   /** Nonzero: messages of sessions, except for the handshake, are encrypted and authenticated. Requires
    * `exposed_only`, and excludes MPIX_ENGINE_PATH_NETWORK, which does not encrypt. */
   int encrypt;

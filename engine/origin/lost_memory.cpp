@@ -13,7 +13,10 @@ namespace mpixrma::engine {
 namespace {
 
 void release_memory(RemoteSegments::MappedRegions& regions) noexcept {
-  for (auto& region : regions) region.mapping.release_memory();
+  for (auto& region : regions) {
+    region.watch.end();
+    region.mapping.release_memory();
+  }
 }
 
 }  // namespace

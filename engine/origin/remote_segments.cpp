@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <utility>
 
 namespace mpixrma::engine {
 
@@ -34,7 +35,7 @@ void RemoteSegments::open_own(PublishedTables const& tables, ProcessControl& con
 }
 
 bool RemoteSegments::find(RemoteAddress address, Found* out) {
-  Mapping replaced;  // unmapped after the lock is released
+  MappedRegion replaced;  // unmapped after the lock is released
   std::lock_guard const lock(mutex_);
   auto const next = known_.upper_bound(address);
   if (next != known_.begin()) {
@@ -66,7 +67,7 @@ bool RemoteSegments::find(ExposureId id, Exposure* out) const noexcept {
 }
 
 Status RemoteSegments::view(ExposureId id, ExposedView* out) {
-  Mapping replaced;
+  MappedRegion replaced;
   std::lock_guard const lock(mutex_);
   PublishedRange range;
   if (!read(id, &range)) return Status::stale_exposure;
@@ -92,7 +93,7 @@ bool RemoteSegments::in_region(RemoteAddress begin, RemoteAddress end) const noe
   return false;
 }
 
-bool RemoteSegments::scan(RemoteAddress address, Found* out, Mapping* replaced) {
+bool RemoteSegments::scan(RemoteAddress address, Found* out, MappedRegion* replaced) {
   PublishedRange range;
   std::uint32_t const end = tables_->segment_end.load(std::memory_order_acquire);
   std::uint32_t const slot = tables_->segment_index.find(tables_->segments, end, address, &range);
@@ -105,7 +106,7 @@ bool RemoteSegments::scan(RemoteAddress address, Found* out, Mapping* replaced) 
 
 /// `*replaced` receives the mapping that was there before.
 bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta,
-                                Mapping* replaced) {
+                                MappedRegion* replaced) {
   if (abandoned_) return false;
   if (index >= regions_->size()) regions_->resize(index + 1);
   MappedRegion& known = (*regions_)[index];
@@ -119,8 +120,7 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
     Mapping mapping = Mapping::of(fd, region.length);
     // Read again, because the descriptor number may refer to another file by now.
     if (!mapping || slot.generation().load(std::memory_order_acquire) != region.generation) return false;
-    *replaced = std::move(known.mapping);
-    known = MappedRegion{region.generation, region.base, std::move(mapping)};
+    *replaced = std::exchange(known, {region.generation, region.base, std::move(mapping), {}});
     log_->write(LogLevel::paths, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_),
                 known.mapping.length());
   }
@@ -128,7 +128,17 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
   std::uint64_t const offset = segment.base - known.base;
   if (offset > known.mapping.length() || segment.length > known.mapping.length() - offset) return false;
   *delta = static_cast<std::int64_t>(reinterpret_cast<std::uint64_t>(known.mapping.base()) - known.base);
+  watch(known, segment.length);
   return true;
+}
+
+/// For a segment of this size that was found in the region.
+void RemoteSegments::watch(MappedRegion& region, std::size_t segment_bytes) {
+  if (filler_ == nullptr || segment_bytes < PageFiller::worthwhile_bytes) return;
+  if (region.watch)
+    region.watch.renew();
+  else
+    region.watch = filler_->watch(region.mapping);
 }
 
 std::shared_ptr<RemoteSegments::MappedRegions> RemoteSegments::abandon() {
@@ -138,15 +148,14 @@ std::shared_ptr<RemoteSegments::MappedRegions> RemoteSegments::abandon() {
   return regions_;
 }
 
-void RemoteSegments::drop_stale(std::vector<Mapping>* stale) {
+void RemoteSegments::drop_stale(MappedRegions* stale) {
   std::lock_guard const lock(mutex_);
   if (abandoned_) return;
   for (std::size_t i = 0; i < regions_->size(); ++i) {
     MappedRegion& known = (*regions_)[i];
     if (known.mapping &&
         tables_->regions[i].generation().load(std::memory_order_acquire) != known.generation) {
-      stale->push_back(std::move(known.mapping));
-      known = MappedRegion{};
+      stale->push_back(std::exchange(known, {}));
     }
   }
   std::erase_if(known_, [](auto const& entry) {

@@ -18,6 +18,7 @@
 #include "engine/memory/published_tables.hpp"
 #include "engine/op/exposure.hpp"
 #include "engine/origin/exposed_view.hpp"
+#include "engine/origin/page_filler.hpp"
 #include "engine/origin/peer.hpp"
 #include "engine/origin/ring_use.hpp"
 #include "engine/origin/staging_pace.hpp"
@@ -32,6 +33,9 @@ class RemoteSegments {
 
   /// For the own process: nothing is mapped, and addresses are used unchanged.
   void open_own(PublishedTables const& tables, ProcessControl& control);
+
+  /// Large regions that are mapped from here on are watched by `filler`, which must outlive this object.
+  void set_filler(PageFiller& filler) noexcept { filler_ = &filler; }
 
   /// Fills `out` with the live segment that contains `address`, mapped if its region can be mapped; false if
   /// there is none. `delta_known`: whether it can be accessed by load and store.
@@ -64,15 +68,16 @@ class RemoteSegments {
   /// Whether [begin, end) overlaps the peer's regions, allocated or not.
   bool in_region(RemoteAddress begin, RemoteAddress end) const noexcept;
 
-  /// Moves the mappings of regions that the owner has freed to `stale`, because unmapping takes long.
-  void drop_stale(std::vector<Mapping>* stale);
-
   struct MappedRegion {
     std::uint64_t generation = 0;
     std::uint64_t base = 0;
     Mapping mapping;
+    PageFiller::Watch watch;  ///< ends before the mapping
   };
   using MappedRegions = std::vector<MappedRegion>;  ///< by the owner's slot number
+
+  /// Moves the mappings of regions that the owner has freed to `stale`, because unmapping takes long.
+  void drop_stale(MappedRegions* stale);
 
   /// For an owner that has ended: maps and drops no region any more. Returns the mapped ones, whose memory
   /// the caller releases without locks, because this takes long; they stay mapped for accesses in progress.
@@ -87,11 +92,14 @@ class RemoteSegments {
   StagingPace& staging_pace() noexcept { return staging_pace_; }
 
  private:
-  bool scan(RemoteAddress address, Found* out, Mapping* replaced);
+  bool scan(RemoteAddress address, Found* out, MappedRegion* replaced);
   bool read(ExposureId id, PublishedRange* out) const noexcept;
-  bool map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta, Mapping* replaced);
+  bool map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta,
+                  MappedRegion* replaced);
+  void watch(MappedRegion& region, std::size_t segment_bytes);
 
   mutable std::mutex mutex_;
+  PageFiller* filler_ = nullptr;
   Log const* log_ = &common_log;
   pid_t pid_ = 0;
   bool own_ = false;

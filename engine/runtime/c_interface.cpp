@@ -49,7 +49,8 @@ Struct copy_known(Struct const& given) noexcept {
   return copy;
 }
 
-/// Sets every number of the table to its default; `unset`: only those that are 0, which means the default.
+/// Sets every number and switch of the table to its default; `unset`: only the numbers that are 0, which
+/// means the default.
 void set_defaults(mpix_engine_config& config, bool unset) noexcept {
   std::size_t count = 0;
   mpix_engine_parameter const* const parameters = mpix_engine_parameters(&count);
@@ -62,8 +63,8 @@ void set_defaults(mpix_engine_config& config, bool unset) noexcept {
     };
     if (parameter.kind == MPIX_ENGINE_PARAMETER_SIZE) set(std::size_t{});
     if (parameter.kind == MPIX_ENGINE_PARAMETER_NUMBER) set(int{});
+    if (parameter.kind == MPIX_ENGINE_PARAMETER_SWITCH && !unset) set(int{});
   }
-  if (!unset) config.check = MPIX_CHECKING;
 }
 
 mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {

@@ -238,6 +238,7 @@ std::unique_ptr<PeerState> Engine::State::look_at(ProcessAddress its) {
                 static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
     return peer;
   }
+  if (config.page_fill != 0) its_segments->set_filler(page_filler);
   peer->segments = std::move(its_segments);
   peer->same_host = true;
   if (may_use(MPIX_ENGINE_PATH_CROSS_MEMORY))

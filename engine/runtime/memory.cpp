@@ -264,7 +264,7 @@ void Engine::wait_until_concealed(ExposureId id) {
 }
 
 void Engine::drop_stale_mappings() {
-  std::vector<Mapping> stale;  // unmapped without the lock
+  RemoteSegments::MappedRegions stale;  // unmapped without the lock
   std::lock_guard const held(state_->peers_lock);
   for (auto& [process, peer] : state_->peers) {
     if (peer->state().same_host) peer->state().segments->drop_stale(&stale);

@@ -106,6 +106,10 @@ constexpr mpix_engine_parameter table[] = {
      "64), `close` (less than 64 ahead), `ahead` (less than 2048 ahead), `other`. `auto`, and what is not "
      "listed: as measured on this host, which `mpix-rma info` shows and `mpix-rma tune` repeats; without a "
      "measurement `library`."},
+    {"page_fill", switch_kind, FIELD(page_fill), 0, 1, 1, 0, nullptr, "", 6,
+     "1: a thread enters the pages of large memory of other processes of the host into the page tables many "
+     "at a time, where accesses cause many page faults; it needs Linux 5.14. 0: each first access to a page "
+     "is a page fault."},
     {"check", switch_kind, FIELD(check), 0, 1, MPIX_CHECKING, 0, nullptr, "", 4,
      "1: verify that memory is communicatable if a call says so; if it is not, the call fails and prints "
      "one line. The default is 1 in builds with `-DMPIX_CHECKING=ON`."},

@@ -15,6 +15,7 @@
 #include "engine/memory/segment_table.hpp"
 #include "engine/net/address.hpp"
 #include "engine/net/session.hpp"
+#include "engine/origin/page_filler.hpp"
 #include "engine/origin/peer_state.hpp"
 #include "engine/proto/network.hpp"
 #include "engine/proto/registrations.hpp"
@@ -76,6 +77,7 @@ struct Engine::State {
   bool network_usable = false;
   DeviceMemory device_memory;
   SegmentTable segments;
+  PageFiller page_filler;  ///< outlives the peers, and the channels with the memory of lost ones
   LockTable locks;
   Channels channels;
   Registrations registrations;

@@ -1,0 +1,146 @@
+#include "engine/origin/page_filler.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "engine/base/service_thread.hpp"
+
+namespace mpixrma::engine {
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// A thread that only faults has a fault in 1 to 20 us. From one fault in this time on, faults are worth it.
+constexpr microseconds few_faults{64};
+// The first look at the faults of a region, and the first turn of filling.
+constexpr milliseconds shortest{1};
+constexpr milliseconds longest_turn{16};
+constexpr milliseconds longest_sleep{256};
+
+std::uint64_t minor_faults(int whose) noexcept {
+  rusage usage{};
+  return ::getrusage(whose, &usage) == 0 ? static_cast<std::uint64_t>(usage.ru_minflt) : 0;
+}
+
+/// Returns the number of page faults of the process's other threads.
+std::uint64_t faults_of_others() noexcept { return minor_faults(RUSAGE_SELF) - minor_faults(RUSAGE_THREAD); }
+
+}  // namespace
+
+PageFiller::~PageFiller() {
+  {
+    std::lock_guard const held(lock_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+/// Between two chunks.
+std::unique_lock<std::mutex> PageFiller::hold() {
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  std::unique_lock held(lock_);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  return held;
+}
+
+PageFiller::Watch PageFiller::watch(Mapping const& mapping) {
+  auto const held = hold();
+  if (unsupported_ || !start()) return {};
+  regions_.emplace_back(mapping.base(), mapping.length(), pagemap_.get());
+  changed_.notify_one();
+  return {*this, std::prev(regions_.end())};
+}
+
+void PageFiller::Watch::renew() noexcept {
+  if (filler_ == nullptr) return;
+  auto const held = filler_->hold();
+  place_->renew();
+  filler_->changed_.notify_one();
+}
+
+void PageFiller::Watch::end() noexcept {
+  if (filler_ == nullptr) return;
+  auto const held = filler_->hold();
+  filler_->regions_.erase(place_);
+  filler_ = nullptr;
+}
+
+/// Returns whether there is a thread.
+bool PageFiller::start() {
+  if (thread_.joinable()) return true;
+  pagemap_ = FileDescriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+  unsupported_ = !pagemap_;
+  if (unsupported_) return false;
+  try {
+    thread_ = start_service_thread([this] {
+      pthread_setname_np(pthread_self(), "mpix-pages");
+      run();
+    });
+  } catch (std::exception const&) {
+    unsupported_ = true;
+  }
+  return !unsupported_;
+}
+
+bool PageFiller::is_anything_left() const noexcept {
+  return std::ranges::any_of(regions_, [](FilledRegion const& region) { return !region.is_full(); });
+}
+
+void PageFiller::run() {
+  Clock::duration sleep = shortest;
+  Clock::duration turn = shortest;
+  std::unique_lock held(lock_);
+  std::uint64_t seen = faults_of_others();
+  auto since = Clock::now();
+  while (!stopping_ && !unsupported_) {
+    if (is_anything_left())
+      changed_.wait_for(held, sleep);
+    else
+      changed_.wait(held);
+    std::uint64_t const faults = faults_of_others();
+    auto const now = Clock::now();
+    bool const many = (faults - seen) * few_faults >= now - since;
+    seen = faults;
+    since = now;
+    if (many && fill_until(now + turn, held)) {
+      sleep = Clock::duration::zero();  // the faults during this turn decide about the next one
+      turn = std::min<Clock::duration>(2 * turn, longest_turn);
+    } else {
+      sleep = std::clamp<Clock::duration>(2 * sleep, shortest, longest_sleep);
+      turn = shortest;
+    }
+  }
+}
+
+/// Visits each chunk at most once. Returns whether pages were entered.
+bool PageFiller::fill_until(Clock::time_point end, std::unique_lock<std::mutex>& held) {
+  bool filled = false;
+  for (std::size_t left = regions_.size(); left != 0 && !regions_.empty(); --left) {
+    // The next turn begins with the next region, and goes on in this one where this turn ends.
+    regions_.splice(regions_.end(), regions_, regions_.begin());
+    for (std::size_t chunk = 0; !regions_.empty() && chunk < regions_.back().chunks(); ++chunk) {
+      auto const step = regions_.back().step();
+      filled = filled || step == FilledRegion::Step::filled;
+      unsupported_ = step == FilledRegion::Step::unsupported;
+      if (unsupported_ || stopping_ || Clock::now() >= end) return filled;
+      let_others_in(held);
+    }
+  }
+  return filled;
+}
+
+void PageFiller::let_others_in(std::unique_lock<std::mutex>& held) {
+  if (waiting_.load(std::memory_order_relaxed) == 0) return;
+  held.unlock();
+  while (waiting_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
+  held.lock();
+}
+
+}  // namespace mpixrma::engine

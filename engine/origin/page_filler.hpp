@@ -1,0 +1,79 @@
+/// A thread that fills the page tables of mapped regions of other processes while accesses fault in them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "engine/base/shared_memory.hpp"
+#include "engine/origin/filled_region.hpp"
+
+namespace mpixrma::engine {
+
+/// The thread starts with the first region, and sleeps while the process has few page faults. It works at
+/// most twice as long as the process has been faulting.
+class PageFiller {
+ public:
+  /// Regions with a segment of at least this size are worth a thread.
+  static constexpr std::size_t worthwhile_bytes = 1024 * 1024;
+
+  PageFiller() = default;
+  ~PageFiller();
+  PageFiller(PageFiller const&) = delete;
+  PageFiller& operator=(PageFiller const&) = delete;
+
+  /// A watched region. Its end waits until no page of the region is being entered.
+  class Watch {
+   public:
+    Watch() = default;
+    Watch(Watch&& other) noexcept : filler_(std::exchange(other.filler_, nullptr)), place_(other.place_) {}
+    Watch& operator=(Watch&& other) noexcept {
+      std::swap(filler_, other.filler_);
+      std::swap(place_, other.place_);
+      return *this;
+    }
+    ~Watch() { end(); }
+
+    void end() noexcept;
+    /// The owner has allocated memory in the region: pages may have been removed from the page tables.
+    void renew() noexcept;
+    explicit operator bool() const noexcept { return filler_ != nullptr; }
+
+   private:
+    friend class PageFiller;
+    Watch(PageFiller& filler, std::list<FilledRegion>::iterator place) : filler_(&filler), place_(place) {}
+
+    PageFiller* filler_ = nullptr;
+    std::list<FilledRegion>::iterator place_;
+  };
+
+  /// Empty if the system does not permit it. `mapping` must be mapped until the watch ends.
+  Watch watch(Mapping const& mapping);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::unique_lock<std::mutex> hold();
+  bool start();
+  void run();
+  bool is_anything_left() const noexcept;
+  bool fill_until(Clock::time_point end, std::unique_lock<std::mutex>& held);
+  void let_others_in(std::unique_lock<std::mutex>& held);
+
+  std::mutex lock_;  ///< held while a chunk is filled
+  std::condition_variable changed_;
+  std::atomic<unsigned> waiting_{0};  ///< number of threads that want the lock
+  std::list<FilledRegion> regions_;
+  FileDescriptor pagemap_;
+  bool unsupported_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace mpixrma::engine

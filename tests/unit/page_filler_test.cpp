@@ -1,0 +1,249 @@
+/// Page tables of mapped regions are filled where accesses cause page faults, and nowhere else.
+#include "engine/origin/page_filler.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/base/shared_memory.hpp"
+#include "engine/runtime/engine.hpp"
+#include "tests/support/job.hpp"
+
+namespace mpixrma::engine {
+namespace {
+
+using test::Rank;
+using test::run_job;
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t chunk = FilledRegion::pages_of_chunk * page;
+
+FileDescriptor pagemap() { return FileDescriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)); }
+
+/// Returns the number of pages of the range that are in this process's page tables.
+std::size_t entered(std::byte const* begin, std::size_t bytes) {
+  FileDescriptor const map = pagemap();  // of this process, which may be a child
+  std::vector<std::uint64_t> entries(bytes / page);
+  auto const place = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / page * sizeof entries[0]);
+  std::size_t const wanted = entries.size() * sizeof entries[0];
+  EXPECT_EQ(::pread(map.get(), entries.data(), wanted, place), static_cast<ssize_t>(wanted));
+  std::size_t count = 0;
+  for (std::uint64_t const entry : entries) count += entry >> 63;
+  return count;
+}
+
+bool kernel_can_fill() {
+  std::vector<std::byte> memory(2 * page);
+  auto const begin = (reinterpret_cast<std::uintptr_t>(memory.data()) + page - 1) / page * page;
+  return ::madvise(reinterpret_cast<void*>(begin), page, 22) == 0;  // MADV_POPULATE_READ
+}
+
+/// A file of several chunks, mapped twice: by its owner, and as by another process.
+class FilledRegionTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t chunks = 8;
+
+  void SetUp() override {
+    if (!kernel_can_fill()) GTEST_SKIP() << "the kernel has no MADV_POPULATE_READ";
+    ASSERT_EQ(create_shared("page-filler-test", chunks * chunk, &file), Status::ok);
+    owner = Mapping::of(file, chunks * chunk, chunk);
+    mapping = Mapping::of(file, chunks * chunk, chunk);
+    ASSERT_TRUE(owner && mapping);
+    (void)::madvise(mapping.base(), chunks * chunk, MADV_NOHUGEPAGE);
+    (void)::madvise(owner.base(), chunks * chunk, MADV_NOHUGEPAGE);
+  }
+  void allocate(std::size_t first_page, std::size_t pages) const {
+    for (std::size_t i = first_page; i < first_page + pages; ++i) owner.base()[i * page] = std::byte{1};
+  }
+  std::size_t allocated() const {
+    struct stat status {};
+    EXPECT_EQ(::fstat(file.get(), &status), 0);
+    return static_cast<std::size_t>(status.st_blocks) * 512 / page;
+  }
+  std::byte& at(std::size_t number) const { return mapping.base()[number * page]; }
+  std::size_t entered_in(std::size_t number) const { return entered(mapping.base() + number * chunk, chunk); }
+  static void look_at_all(FilledRegion& region) {
+    for (std::size_t i = 0; i < region.chunks(); ++i)
+      ASSERT_NE(region.step(), FilledRegion::Step::unsupported);
+  }
+
+  FileDescriptor file;
+  Mapping owner;
+  Mapping mapping;
+  FileDescriptor map = pagemap();
+};
+
+TEST_F(FilledRegionTest, FillsChunksThatAccessesReachAndOneBehind) {
+  allocate(0, chunks * FilledRegion::pages_of_chunk);
+  FilledRegion region(mapping.base(), mapping.length(), map.get());
+  look_at_all(region);
+  EXPECT_EQ(entered(mapping.base(), mapping.length()), 0u) << "nothing was accessed";
+  at(2 * FilledRegion::pages_of_chunk + 7) = std::byte{2};
+  look_at_all(region);
+  EXPECT_EQ(entered_in(1), 0u);
+  EXPECT_EQ(entered_in(2), FilledRegion::pages_of_chunk);
+  EXPECT_EQ(entered_in(3), FilledRegion::pages_of_chunk);
+  EXPECT_EQ(entered_in(4), 0u);
+  EXPECT_FALSE(region.is_full());
+}
+
+TEST_F(FilledRegionTest, GoesFurtherAheadOfAccessesThatGoOn) {
+  allocate(0, chunks * FilledRegion::pages_of_chunk);
+  FilledRegion region(mapping.base(), mapping.length(), map.get());
+  at(0) = std::byte{2};
+  look_at_all(region);
+  EXPECT_EQ(entered_in(2), 0u);
+  at(2 * FilledRegion::pages_of_chunk) = std::byte{2};
+  look_at_all(region);
+  EXPECT_EQ(entered_in(4), FilledRegion::pages_of_chunk) << "two chunks were filled in front of the third";
+  EXPECT_EQ(entered_in(5), 0u);
+}
+
+TEST_F(FilledRegionTest, LeavesHolesAsTheyAre) {
+  allocate(10, 20);
+  allocate(100, 1);
+  std::size_t const before = allocated();
+  FilledRegion region(mapping.base(), mapping.length(), map.get());
+  at(12) = std::byte{2};
+  look_at_all(region);
+  EXPECT_EQ(entered_in(0), 21u);
+  EXPECT_EQ(allocated(), before);
+  at(11) = std::byte{3};
+  look_at_all(region);
+  EXPECT_EQ(allocated(), before);
+}
+
+TEST_F(FilledRegionTest, FillsAgainWhenMoreIsAllocatedAndAccessed) {
+  allocate(0, 10);
+  FilledRegion region(mapping.base(), mapping.length(), map.get());
+  at(3) = std::byte{2};
+  look_at_all(region);
+  EXPECT_EQ(entered_in(0), 10u);
+  allocate(200, 50);
+  look_at_all(region);
+  EXPECT_EQ(entered_in(0), 10u) << "without an access nothing is filled";
+  at(220) = std::byte{2};
+  look_at_all(region);
+  EXPECT_EQ(entered_in(0), 60u);
+}
+
+TEST_F(FilledRegionTest, BeginsAnewWithPagesThatWereRemoved) {
+  allocate(0, chunks * FilledRegion::pages_of_chunk);
+  FilledRegion region(mapping.base(), mapping.length(), map.get());
+  for (std::size_t i = 0; i < chunks; ++i) at(i * FilledRegion::pages_of_chunk) = std::byte{2};
+  look_at_all(region);
+  EXPECT_TRUE(region.is_full());
+  release_pages(file, 0, mapping.length());
+  allocate(0, FilledRegion::pages_of_chunk);
+  region.renew();
+  EXPECT_FALSE(region.is_full());
+  at(5) = std::byte{2};
+  look_at_all(region);
+  EXPECT_EQ(entered_in(0), FilledRegion::pages_of_chunk);
+}
+
+TEST_F(FilledRegionTest, CoversRegionsThatBeginAndEndWithinAChunk) {
+  allocate(0, chunks * FilledRegion::pages_of_chunk);
+  std::size_t const first = 496;  // the kernel enters 16 pages at an access
+  std::size_t const pages = 2 * FilledRegion::pages_of_chunk;
+  FilledRegion region(&at(first), pages * page, map.get());
+  EXPECT_EQ(region.chunks(), 3u);
+  at(first) = std::byte{2};
+  at(first + pages - 1) = std::byte{2};
+  look_at_all(region);
+  EXPECT_TRUE(region.is_full());
+  EXPECT_EQ(entered(mapping.base(), first * page), 0u);
+  EXPECT_EQ(entered(&at(first + pages), mapping.length() - (first + pages) * page), 0u);
+}
+
+TEST_F(FilledRegionTest, WatchesEndWhileTheThreadFills) {
+  allocate(0, chunks * FilledRegion::pages_of_chunk);
+  PageFiller filler;
+  for (int round = 0; round < 50; ++round) {
+    Mapping other = Mapping::of(file, chunks * chunk, chunk);
+    ASSERT_TRUE(other);
+    PageFiller::Watch watch = filler.watch(other);
+    ASSERT_TRUE(watch);
+    for (std::size_t i = 0; i < other.length() / page; i += 3) other.base()[i * page] = std::byte{2};
+    watch.renew();
+    PageFiller::Watch moved = std::move(watch);
+    moved.end();
+    EXPECT_FALSE(moved);
+    std::byte* const gone = other.base();
+    other = Mapping();
+    EXPECT_EQ(::msync(gone, page, MS_ASYNC), -1) << "the filler must not need the mapping any more";
+  }
+}
+
+/// Stores to one page after the other, far apart, until others are entered, too.
+TEST(PageFiller, FillsWindowsOfNeighbours) {
+  if (!kernel_can_fill()) GTEST_SKIP() << "the kernel has no MADV_POPULATE_READ";
+  constexpr std::size_t bytes = 16 * chunk;
+  run_job(
+      2, [](mpix_engine_config&) {},
+      [](Rank& rank) {
+        void* memory = nullptr;
+        if (rank.rank() == 1) {
+          ASSERT_EQ(rank.engine().allocate(bytes, &memory), Status::ok);
+          rank.show(0, memory);
+        }
+        rank.barrier();
+        if (rank.rank() == 0) {
+          std::byte* const mapped = rank.engine().map(rank.peer(1), rank.shown(1, 0), bytes);
+          ASSERT_NE(mapped, nullptr);
+          std::size_t accessed = 0;
+          auto const give_up = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+          while (accessed < bytes / page && std::chrono::steady_clock::now() < give_up) {
+            // Few enough in a row for the filler to be in time on a machine that is busy.
+            for (int i = 0; i < 64 && accessed < bytes / page; ++i, ++accessed)
+              mapped[accessed * 5 % (bytes / page) * page] = std::byte{1};
+            if (entered(mapped, bytes) > 2 * accessed) break;
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+          }
+          EXPECT_LT(accessed, bytes / page / 2) << "no pages but the accessed ones were entered";
+        }
+        rank.barrier();
+        if (rank.rank() == 1) {
+          EXPECT_EQ(rank.engine().free(memory), Status::ok);
+        }
+      });
+}
+
+TEST(PageFiller, IsOffIfTheParameterSaysSo) {
+  constexpr std::size_t bytes = 4 * chunk;
+  run_job(
+      2, [](mpix_engine_config& config, int) { config.page_fill = 0; },
+      [](Rank& rank) {
+        void* memory = nullptr;
+        if (rank.rank() == 1) {
+          ASSERT_EQ(rank.engine().allocate(bytes, &memory), Status::ok);
+          (void)::madvise(memory, bytes, MADV_NOHUGEPAGE);
+          rank.show(0, memory);
+        }
+        rank.barrier();
+        if (rank.rank() == 0) {
+          std::byte* const mapped = rank.engine().map(rank.peer(1), rank.shown(1, 0), bytes);
+          ASSERT_NE(mapped, nullptr);
+          for (std::size_t i = 0; i < bytes / page / 2; ++i) {
+            mapped[2 * i * page] = std::byte{1};
+            if (i % 256 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          }
+          std::size_t const huge_or_less = entered(mapped, bytes);
+          EXPECT_TRUE(huge_or_less == bytes / page / 2 || huge_or_less == bytes / page) << huge_or_less;
+        }
+        rank.barrier();
+        if (rank.rank() == 1) {
+          EXPECT_EQ(rank.engine().free(memory), Status::ok);
+        }
+      });
+}
+
+}  // namespace
+}  // namespace mpixrma::engine
