@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Compares the instructions that the most used calls execute with the recorded ones of this compiler and MPI library.
+
+usage: instruction_counts.py [--write] TOOLS COUNTS COMMAND...
+
+TOOLS names compiler and MPI library; COUNTS is a file of CSV; COMMAND runs bench_instructions. A call with more
+instructions than recorded, but for an allowance, fails. --write records the present counts. Exit status 77: there is
+nothing to compare with."""
+import csv
+import pathlib
+import subprocess
+import sys
+
+SKIPPED = 77
+ALLOWANCE = 0.02  # of the recorded count
+AT_LEAST = 2  # instructions
+
+
+def counts_of(output):
+    """The counts by (interface, call) that the program prints."""
+    rows = csv.reader(output.splitlines())
+    return {(row[3], row[2]): round(float(row[6])) for row in rows if len(row) == 7 and row[0] == "instructions"}
+
+
+def read(path):
+    """The recorded counts by tools, each by (interface, call)."""
+    recorded = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            recorded.setdefault(row["tools"], {})[row["interface"], row["call"]] = int(row["instructions"])
+    return recorded
+
+
+def write(path, recorded):
+    with path.open("w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["tools", "interface", "call", "instructions"])
+        for tools, counts in sorted(recorded.items()):
+            for (interface, call), count in counts.items():
+                out.writerow([tools, interface, call, count])
+
+
+def compare(found, expected):
+    """A line for each call that takes more than recorded, or that is missing."""
+    lines = []
+    for key, most in expected.items():
+        name = " ".join(key)
+        if key not in found:
+            lines.append(f"{name}: not measured")
+        elif found[key] > most + max(most * ALLOWANCE, AT_LEAST):
+            lines.append(f"{name}: {found[key]} instructions, {most} recorded")
+    return lines
+
+
+def main(arguments):
+    if not arguments or "--help" in arguments[:1]:
+        print(__doc__)
+        return 0 if arguments else 2
+    writes = arguments[:1] == ["--write"]
+    tools, path, *command = arguments[1:] if writes else arguments
+    path = pathlib.Path(path)
+    recorded = read(path) if path.exists() else {}
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
+    found = counts_of(done.stdout)
+    if not found:
+        print(f"no counts: {done.stderr.strip()}")
+        return SKIPPED
+    if writes:
+        write(path, recorded | {tools: found})
+        return 0
+    if tools not in recorded:
+        print(f"no counts are recorded for {tools}; those of this build:")
+        print("\n".join(f"  {' '.join(key)}: {count}" for key, count in found.items()))
+        return SKIPPED
+    lines = compare(found, recorded[tools])
+    for line in lines:
+        print(line)
+    if lines:
+        print(f"more instructions than recorded for {tools}: if that is intended, repeat with --write and say why")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
