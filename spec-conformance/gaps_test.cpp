@@ -34,8 +34,8 @@ TEST_F(G, G_01_dup_copies_attributes_split_and_create_do_not) {
     fill(0);
     int three = 3;
     for (int twice = 0; twice < 2; ++twice) {
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &three, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr,
-                              copies[i]),
+      ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &three, 1, MPI_INT, next_, there(0), 1, MPI_INT,
+                                  nullptr, copies[i]),
                 MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(copies[i], next_), MPI_SUCCESS);
     }
@@ -55,8 +55,8 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
   ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
   auto const nowhere_fails_at_once = [&] {
     // A blocking call reports the bad address itself.
-    int const code = MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_INT, next_,
-                                   reinterpret_cast<void*>(0xdead0000), 1, MPI_INT, nullptr, &comm);
+    int const code = MPIX_RMA_xfer_req(MPIX_RMA_GET, &value, 1, MPI_INT, next_,
+                                       reinterpret_cast<void*>(0xdead0000), 1, MPI_INT, nullptr, &comm);
     int const later = MPIX_RMA_Complete(&comm, next_);
     EXPECT_TRUE(code != MPI_SUCCESS || later != MPI_SUCCESS);
     return code != MPI_SUCCESS;
@@ -95,16 +95,16 @@ TEST_F(G, G_03_the_calls_value_counts_most) {
   std::memcpy(memory_.own(0), &five, sizeof five);
   MPI_Barrier(world);
   int seven = 7;
-  ASSERT_EQ(
-      MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &seven, 1, MPI_INT, next_, there(0), 1, MPI_INT, &request, &comm),
-      MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_xfer_rma(MPIX_RMA_ACCUMULATE, &seven, 1, MPI_INT, next_, there(0), 1, MPI_INT, &request,
+                              &comm),
+            MPI_SUCCESS);
   ASSERT_EQ(MPIX_Rma_request_wait(&request), MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(own<int>(0), 7);
   MPI_Barrier(world);
   ASSERT_EQ(
-      MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &seven, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr, &comm),
+      MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &seven, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr, &comm),
       MPI_SUCCESS);
   ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   MPI_Barrier(world);
@@ -116,8 +116,8 @@ TEST_F(G, G_04_without_a_request_complete_completes) {
   fill(2);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<char> got(30000, 0);
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, got.data(), 30000, MPI_CHAR, next_, there(kind), 30000, MPI_CHAR,
-                            static_cast<MPIX_Rma_request*>(nullptr), &world),
+    ASSERT_EQ(MPIX_RMA_xfer_rma(MPIX_RMA_GET, got.data(), 30000, MPI_CHAR, next_, there(kind), 30000,
+                                MPI_CHAR, nullptr, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     EXPECT_EQ(got, std::vector<char>(30000, 2));
@@ -134,8 +134,9 @@ TEST_F(G, G_05_an_object_with_attributes_stays_one_without_goes) {
   EXPECT_NE(staying, MPIX_RMA_REQUEST_NULL);
   int value = 1;
   for (MPIX_Rma_request* const request : {&passing, &staying}) {
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, next_, there(0), 1, MPI_INT, request, &world),
-              MPI_SUCCESS);
+    ASSERT_EQ(
+        MPIX_RMA_xfer_rma(MPIX_RMA_PUT, &value, 1, MPI_INT, next_, there(0), 1, MPI_INT, request, &world),
+        MPI_SUCCESS);
     ASSERT_EQ(MPIX_Rma_request_wait(request), MPI_SUCCESS);
   }
   EXPECT_EQ(passing, MPIX_RMA_REQUEST_NULL);
@@ -165,7 +166,8 @@ TEST_F(G, G_06_late_errors_come_once_by_request_or_complete) {
           << "operation " << op;
       EXPECT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
       MPIX_Rma_request request = MPIX_RMA_REQUEST_NULL;
-      if (MPIX_RMA_xfer(op, &value, 1, MPI_INT, next_, nowhere, 1, MPI_INT, &request, &comm) == MPI_SUCCESS) {
+      if (MPIX_RMA_xfer_rma(op, &value, 1, MPI_INT, next_, nowhere, 1, MPI_INT, &request, &comm) ==
+          MPI_SUCCESS) {
         int const code = MPIX_Rma_request_wait(&request);
         int const rest = MPIX_RMA_Complete(&comm, next_);
         EXPECT_TRUE(class_of(code) == address_class || class_of(rest) == address_class);
@@ -184,15 +186,15 @@ TEST_F(G, G_07_errors_go_through_the_communicators_handler_and_change_nothing) {
   handler_calls = 0;
   int value = 1;
   MPI_Request request = MPI_REQUEST_NULL;
-  EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, size_ + 3, there(0), 1, MPI_INT,
-                                   &request, &comm)),
+  EXPECT_EQ(class_of(MPIX_RMA_xfer_req(MPIX_RMA_PUT, &value, 1, MPI_INT, size_ + 3, there(0), 1, MPI_INT,
+                                       &request, &comm)),
             MPI_ERR_RANK);
   EXPECT_EQ(handler_calls, 1);
   EXPECT_EQ(class_of(handler_code), MPI_ERR_RANK);
   EXPECT_EQ(request, MPI_REQUEST_NULL);
-  EXPECT_EQ(
-      class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_INT, next_, there(0), 2, MPI_INT, &request, &comm)),
-      MPI_ERR_TYPE);
+  EXPECT_EQ(class_of(MPIX_RMA_xfer_req(MPIX_RMA_PUT, &value, 1, MPI_INT, next_, there(0), 2, MPI_INT,
+                                       &request, &comm)),
+            MPI_ERR_TYPE);
   EXPECT_EQ(handler_calls, 2);
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
@@ -213,12 +215,13 @@ TEST_F(G, G_07_errors_go_through_the_communicators_handler_and_change_nothing) {
 TEST_F(G, G_15_nothing_goes_to_proc_null) {
   long value = 1;
   MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(
-      MPIX_RMA_xfer(MPIX_RMA_GET, &value, 1, MPI_LONG, MPI_PROC_NULL, nullptr, 1, MPI_LONG, &request, &world),
-      MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_GET, &value, 1, MPI_LONG, MPI_PROC_NULL, nullptr, 1, MPI_LONG,
+                              &request, &world),
+            MPI_SUCCESS);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   MPIX_Rma_request own_type = MPIX_RMA_REQUEST_NULL;
-  ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &value, 1, MPI_LONG, nullptr, MPI_PROC_NULL, 0, &own_type, &world),
+  ASSERT_EQ(MPIX_RMA_rmw_rma(MPIX_RMW_SUM, &value, 1, MPI_LONG, nullptr, MPI_PROC_NULL, 0, &own_type, &world,
+                             nullptr),
             MPI_SUCCESS);
   EXPECT_EQ(MPIX_Rma_request_wait(&own_type), MPI_SUCCESS);
   EXPECT_EQ(value, 1);

@@ -16,8 +16,8 @@ TEST_F(G, G_08_complete_of_one_communicator_leaves_another_alone) {
   Duplicate idle;
   std::vector<char> values(bytes, 3);
   MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), bytes, MPI_CHAR, next_, there(Memory::plain), bytes,
-                          MPI_CHAR, &request, &busy),
+  ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_PUT, values.data(), bytes, MPI_CHAR, next_, there(Memory::plain),
+                              bytes, MPI_CHAR, &request, &busy),
             MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&idle, MPIX_ALL_RANKS), MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Fence(&idle, MPIX_ALL_RANKS), MPI_SUCCESS);
@@ -90,8 +90,8 @@ TEST_F(G, G_10_totals_beyond_32_bits) {
     std::vector<char> values(block_bytes);
     std::iota(values.begin(), values.end(), char{1});
     for (int kind = 0; kind < Memory::kinds; ++kind) {
-      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), count, folded, next_, there(kind), count, folded,
-                              nullptr, &world),
+      ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_PUT, values.data(), count, folded, next_, there(kind), count,
+                                  folded, nullptr, &world),
                 MPI_SUCCESS);
       ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
       std::vector<char> got(block_bytes);
@@ -120,8 +120,8 @@ TEST_F(G, G_11_accumulate_wants_one_predefined_type_on_both_sides) {
   MPI_Type_commit(&strided);
   double values[] = {1.5, 2.5};
   auto const accumulate = [&](MPI_Datatype here, int count, MPI_Datatype at_target, int target_count) {
-    return MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values, count, here, next_, there(0), target_count, at_target,
-                         nullptr, &world);
+    return MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, values, count, here, next_, there(0), target_count,
+                             at_target, nullptr, &world);
   };
   EXPECT_EQ(class_of(accumulate(mixed, 1, mixed, 1)), MPI_ERR_TYPE);
   EXPECT_EQ(class_of(accumulate(MPI_DOUBLE, 2, MPI_LONG, 2)), MPI_ERR_TYPE);
@@ -207,9 +207,9 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   long got[Memory::kinds];
   long one = 1;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
-    ASSERT_EQ(
-        MPIX_RMA_xfer(MPIX_RMA_GET, &got[kind], 1, MPI_LONG, next_, there(kind), 1, MPI_LONG, nullptr, &comm),
-        MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_GET, &got[kind], 1, MPI_LONG, next_, there(kind), 1, MPI_LONG,
+                                nullptr, &comm),
+              MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_rmw_req(MPIX_RMW_SUM, &one, 1, MPI_LONG, nullptr, next_, address_of(there(kind)),
                                nullptr, &comm),
               MPI_SUCCESS);

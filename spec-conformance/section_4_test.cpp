@@ -65,8 +65,8 @@ TEST_F(X4, X4_04_addresses_are_those_of_the_datatypes_origin) {
   MPI_Type_commit(&below);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     long const values[] = {1000L + rank_, -1};
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<long*>(&values[1]), 1, below, next_, there(kind, 16), 1,
-                            below, nullptr, &world),
+    ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_PUT, const_cast<long*>(&values[1]), 1, below, next_, there(kind, 16),
+                                1, below, nullptr, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);

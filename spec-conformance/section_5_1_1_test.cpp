@@ -133,9 +133,9 @@ TEST_F(X511, X511_06_an_attribute_of_a_communicator_counts_for_its_operations) {
   Duplicate comm;
   int value = 5;
   auto const accumulate = [&] {
-    ASSERT_EQ(
-        MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr, &comm),
-        MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &value, 1, MPI_INT, next_, there(0), 1, MPI_INT, nullptr,
+                                &comm),
+              MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
   };
   accumulate();

@@ -66,15 +66,15 @@ TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
     MPI_Datatype block = MPI_DATATYPE_NULL;
     MPI_Type_create_resized(reversed, 0, 6 * 8, &block);
     MPI_Type_commit(&block);
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &origin[5], count, block, next_, there(kind), count, resized,
-                            nullptr, &world),
+    ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_PUT, &origin[5], count, block, next_, there(kind), count, resized,
+                                nullptr, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(std::memcmp(memory_.own(kind), expected.data(), expected.size() * 8), 0) << "kind " << kind;
     std::vector<double> back(6 * count, -1);
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_GET, &back[5], count, block, next_, there(kind), count, resized, nullptr,
-                            &world),
+    ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_GET, &back[5], count, block, next_, there(kind), count, resized,
+                                nullptr, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     EXPECT_EQ(back, origin);

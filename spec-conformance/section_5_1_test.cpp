@@ -244,8 +244,8 @@ TEST_F(X51, X51_23_completion_by_request_or_complete_gives_the_result) {
     long three = 3;
     long before = -1;
     MPI_Request request = MPI_REQUEST_NULL;
-    ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &three, 1, MPI_LONG, &before, next_, address_of(there(kind)),
-                           &request, &world),
+    ASSERT_EQ(MPIX_RMA_rmw_req(MPIX_RMW_SUM, &three, 1, MPI_LONG, &before, next_, address_of(there(kind)),
+                               &request, &world),
               MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(before, 0);

@@ -150,8 +150,9 @@ TEST_F(X54, X54_05_communicatable_on_communicator_and_request) {
   ASSERT_EQ(rma_allocate_local(64, MPI_INFO_NULL, &base), MPI_SUCCESS);
   *static_cast<int*>(base) = 77;
   for (int kind = 0; kind < Memory::plain; ++kind) {
-    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, base, 1, MPI_INT, next_, there(kind), 1, MPI_INT, &request, &comm),
-              MPI_SUCCESS);
+    ASSERT_EQ(
+        MPIX_RMA_xfer_req(MPIX_RMA_PUT, base, 1, MPI_INT, next_, there(kind), 1, MPI_INT, &request, &comm),
+        MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     ASSERT_EQ(MPIX_RMA_Complete(&comm, next_), MPI_SUCCESS);
     MPI_Barrier(world);

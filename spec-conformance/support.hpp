@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "include/mpix_rma.hpp"
+#include "include/mpix_rma.h"
 #include "tests/support/mpix_fixture.hpp"
 
 namespace mpixrma::test {

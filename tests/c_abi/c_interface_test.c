@@ -43,6 +43,22 @@ int main(int argc, char** argv) {
   MPI_Barrier(world);
   REQUIRE(*(int*)bases[rank] == 10 + (rank + size - 1) % size);
   MPI_Barrier(world);
+  /* Attributes by the void pointer that the proposal prints. */
+  MPIX_RMA_Attributes complete = {.set = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION};
+  void* attributes = &complete;
+  long add = 1, sum = 0;
+  long* words = (long*)bases[next] + 1;
+  *((long*)bases[rank] + 1) = 40;
+  MPI_Barrier(world);
+  REQUIRE(MPIX_RMA_rmw(MPIX_RMW_SUM, &add, 1, MPI_LONG, NULL, next, (MPI_Aint)words, NULL, &world,
+                       attributes) == MPI_SUCCESS);
+  REQUIRE(MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_LT, &add, 1, MPI_LONG, &add, &sum, next, (MPI_Aint)words, NULL,
+                        &world, attributes) == MPI_SUCCESS);
+  REQUIRE(sum == 41);
+  REQUIRE(MPIX_RMA_xfer(MPIX_RMA_GET, &sum, 1, MPI_LONG, next, words, 1, MPI_LONG, NULL, &world,
+                        attributes) == MPI_SUCCESS);
+  REQUIRE(sum == 1);
+  MPI_Barrier(world);
   /* The forms with their own names in C, attributes on request objects and communicators. */
   MPI_Comm ordered;
   MPI_Comm_dup(world, &ordered);

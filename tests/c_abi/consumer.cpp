@@ -3,14 +3,12 @@
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  MPI_Comm world = MPI_COMM_WORLD;
   int rank = 0;
-  MPI_Comm_rank(world, &rank);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   int const value = 10 + rank;
-  int origin = value;
   int target = 0;
-  int code = MPIX_RMA_xfer(MPIX_RMA_PUT, &origin, 1, MPI_INT, rank, &target, 1, MPI_INT, nullptr, &world);
-  if (code == MPI_SUCCESS) code = MPIX_RMA_Complete(&world, rank);
+  mpix::put(MPI_COMM_WORLD, value, mpix::remote_ptr<int>(rank, &target));
+  mpix::complete(MPI_COMM_WORLD, rank);
   MPI_Finalize();
-  return code == MPI_SUCCESS && target == value ? 0 : 1;
+  return target == value ? 0 : 1;
 }

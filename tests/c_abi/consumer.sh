@@ -19,9 +19,10 @@ cmake_minimum_required(VERSION 3.22)
 project(consumer C CXX)
 find_package(MPIXRMA REQUIRED)
 add_executable(cxx_program program.cpp)
-target_link_libraries(cxx_program MPIXRMA::mpix_rma)
+target_link_libraries(cxx_program MPIXRMA::mpix_rma_cpp)
 add_executable(cxx_static_program program.cpp)
 target_link_libraries(cxx_static_program MPIXRMA::armci_static MPIXRMA::mpix_rma_static)
+target_compile_features(cxx_static_program PRIVATE cxx_std_20)
 add_executable(program program.c)
 target_link_libraries(program MPIXRMA::mpix_rma)
 add_library(with_armci SHARED program.c)
@@ -51,14 +52,14 @@ export PKG_CONFIG_PATH
 {
   cc "$program" $(pkg-config --cflags --libs mpix-rma) -o "$dir/program"
   cc "$program" $(pkg-config --static --cflags --libs mpix-rma) -o "$dir/static_program"
-  c++ "$cxx_program" $(pkg-config --cflags --libs mpix-rma) -o "$dir/cxx_program"
-  c++ -include mpi.h "$cxx_program" $(pkg-config --cflags --libs mpix-rma) -o "$dir/cxx_mpi_first"
+  c++ -std=c++20 "$cxx_program" $(pkg-config --cflags --libs mpix-rma) -o "$dir/cxx_program"
+  c++ -std=c++20 -include mpi.h "$cxx_program" $(pkg-config --cflags --libs mpix-rma) -o "$dir/cxx_mpi_first"
   cc "$probe" $(pkg-config --cflags --libs mpix-rma) -o "$dir/probe"
 }
 # The headers alone: a program that is compiled by other flags than the package's.
 mpi_cflags=$(pkg-config --cflags mpix-rma | sed 's/-DOMPI_SKIP_MPICXX=1//')
 # shellcheck disable=SC2046,SC2086
-c++ "$cxx_program" $mpi_cflags $(pkg-config --libs mpix-rma) -o "$dir/cxx_plain"
+c++ -std=c++20 "$cxx_program" $mpi_cflags $(pkg-config --libs mpix-rma) -o "$dir/cxx_plain"
 run "$dir/program"
 run "$dir/static_program"
 run "$dir/cxx_program"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <numeric>
 
-#include "include/mpix_rma.hpp"
+#include "include/mpix_rma.h"
 #include "tests/support/mpix_fixture.hpp"
 
 namespace mpixrma::test {
@@ -72,15 +72,12 @@ NamedXfer const xfers[] = {
        return complete(code, rank);
      }},
     {"MPIX_RMA_Plan_issue_c: ", bound},
-    {"MPIX_RMA_xfer_rma_c: ",  // of C++, without a request
+    {"MPIX_RMA_xfer_rma_c: ",  // without a request
      [](MPIX_RMA_Op op, int* origin, MPI_Count n, MPI_Datatype type, int rank, void* target) {
        return complete(MPIX_RMA_xfer_rma_c(op, origin, n, type, rank, target, n, type, nullptr, &world),
                        rank);
      }},
 };
-
-// In C++ a literal nullptr would choose another overload.
-MPI_Request* const no_request = nullptr;
 
 MPI_Aint address_of(void* target) { return reinterpret_cast<MPI_Aint>(target); }
 
@@ -93,7 +90,7 @@ NamedRmw const rmws[] = {
     {"MPIX_RMA_rmw_c: ", false,
      [](long* operand, long*, MPI_Count n, long* result, int rank, void* target) {
        return complete(MPIX_RMA_rmw_c(MPIX_RMW_SUM, operand, n, MPI_LONG, result, rank, address_of(target),
-                                      no_request, &world, nullptr),
+                                      nullptr, &world, nullptr),
                        rank);
      }},
     {"MPIX_RMA_rmw_req_c: ", false,
@@ -106,14 +103,14 @@ NamedRmw const rmws[] = {
     {"MPIX_RMA_rmw_rma_c: ", false,
      [](long* operand, long*, MPI_Count n, long* result, int rank, void* target) {
        return with_own([&](MPIX_Rma_request* request) {
-         return MPIX_RMA_rmw_c(MPIX_RMW_SUM, operand, n, MPI_LONG, result, rank, address_of(target), request,
-                               &world);
+         return MPIX_RMA_rmw_rma_c(MPIX_RMW_SUM, operand, n, MPI_LONG, result, rank, address_of(target),
+                                   request, &world, nullptr);
        });
      }},
     {"MPIX_RMA_rmw2_c: ", true,
      [](long* operand, long* operand2, MPI_Count n, long* result, int rank, void* target) {
        return complete(MPIX_RMA_rmw2_c(MPIX_RMW2_COMP_SWAP_E, operand, n, MPI_LONG, operand2, result, rank,
-                                       address_of(target), no_request, &world, nullptr),
+                                       address_of(target), nullptr, &world, nullptr),
                        rank);
      }},
     {"MPIX_RMA_rmw2_req_c: ", true,
@@ -126,8 +123,8 @@ NamedRmw const rmws[] = {
     {"MPIX_RMA_rmw2_rma_c: ", true,
      [](long* operand, long* operand2, MPI_Count n, long* result, int rank, void* target) {
        return with_own([&](MPIX_Rma_request* request) {
-         return MPIX_RMA_rmw2_c(MPIX_RMW2_COMP_SWAP_E, operand, n, MPI_LONG, operand2, result, rank,
-                                address_of(target), request, &world);
+         return MPIX_RMA_rmw2_rma_c(MPIX_RMW2_COMP_SWAP_E, operand, n, MPI_LONG, operand2, result, rank,
+                                    address_of(target), request, &world, nullptr);
        });
      }},
 };
@@ -185,12 +182,12 @@ TEST_F(LargeCount, every_read_modify_write_fetches_and_stores) {
         for (std::size_t i = 0; i < before.size() && !form.swaps; ++i) expected[i] = 2 * before[i];
         MPIX_RMA_Attributes blocking = attributes(MPIX_RMA_ATTR_BLOCKING);
         ASSERT_EQ(MPIX_RMA_rmw_c(MPIX_RMW_SWAP, before.data(), count, MPI_LONG, nullptr, next_,
-                                 address_of(there(kind)), no_request, &world, &blocking),
+                                 address_of(there(kind)), nullptr, &world, &blocking),
                   MPI_SUCCESS);
         ASSERT_EQ(form.call(before.data(), news.data(), count, fetched.data(), next_, there(kind)),
                   MPI_SUCCESS);
         ASSERT_EQ(MPIX_RMA_rmw_c(MPIX_RMW_SUM, std::vector<long>(before.size()).data(), count, MPI_LONG,
-                                 after.data(), next_, address_of(there(kind)), no_request, &world, &blocking),
+                                 after.data(), next_, address_of(there(kind)), nullptr, &world, &blocking),
                   MPI_SUCCESS);
         ASSERT_EQ(fetched, before);
         ASSERT_EQ(after, expected);
@@ -285,7 +282,7 @@ TEST_F(LargeCount, large_datatypes_are_counted_by_their_bytes_and_by_their_exten
   expect_refused(transfer(MPIX_RMA_PUT, values, 1 << 17, dense.type, next_, target),
                  "MPIX_RMA_xfer: ", "origin_count 131072");
   expect_refused(MPIX_RMA_rmw(MPIX_RMW_SUM, values, 1 << 17, dense.type, nullptr, next_, address_of(target),
-                              no_request, &world, nullptr),
+                              nullptr, &world, nullptr),
                  "MPIX_RMA_rmw: ", "count 131072");
 }
 

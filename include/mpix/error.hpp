@@ -1,0 +1,196 @@
+/// Errors: exceptions, or results, by the caller's choice. Included by mpix_rma.hpp.
+///
+/// Every function that can fail has a first or second template parameter `Errors`. With `exceptions`, the
+/// default, it throws mpix::error; with `results` it returns a status, or a result that has a value or a
+/// status, and throws nothing. Either way MPI invokes the error handler of the communicator first: with
+/// MPI_ERRORS_ARE_FATAL, MPI's default, the job ends there.
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "../mpix_rma.h"
+
+namespace mpix
+{
+
+/// The error classes that MPI lacks.
+enum class errc : int {
+    address = MPIX_RMA_ERR_ADDRESS,          ///< no memory at the target address, or memory without the right
+    transport = MPIX_RMA_ERR_TRANSPORT,      ///< no connection to the target
+    notification = MPIX_RMA_ERR_NOTIFICATION ///< notification index out of range
+};
+
+/// An MPI error code, or success.
+class [[nodiscard]] status
+{
+  public:
+    /// Success.
+    constexpr status() noexcept = default;
+    /// @param code  an MPI error code
+    constexpr explicit status(int code) noexcept : code_(code) {}
+
+    /// Returns the MPI error code.
+    constexpr int code() const noexcept { return code_; }
+    /// Returns whether the call has succeeded.
+    constexpr explicit operator bool() const noexcept { return code_ == MPI_SUCCESS; }
+    /// Returns the error class of the code, such as MPI_ERR_RANK.
+    int error_class() const noexcept
+    {
+        int found = code_;
+        MPI_Error_class(code_, &found);
+        return found;
+    }
+    /// Returns whether the class is `which`, which MPI lacks.
+    bool is(errc which) const noexcept
+    {
+        int number = 0;
+        return code_ != MPI_SUCCESS &&
+               MPIX_RMA_Error_class(static_cast<MPIX_RMA_Error>(which), &number) == MPI_SUCCESS &&
+               error_class() == number;
+    }
+    /// Returns MPI's text for the code. It names the call and the wrong argument with its value.
+    std::string message() const
+    {
+        char text[MPI_MAX_ERROR_STRING] = "";
+        int length = 0;
+        MPI_Error_string(code_, text, &length);
+        return {text, static_cast<std::size_t>(length)};
+    }
+    friend constexpr bool operator==(status, status) noexcept = default;
+
+  private:
+    int code_ = MPI_SUCCESS;
+};
+
+/// The exception of all functions. what() is the text of the error code.
+class error : public std::runtime_error
+{
+  public:
+    /// @param reason  what has failed
+    explicit error(mpix::status reason) : std::runtime_error(reason.message()), status_(reason) {}
+
+    /// Returns the code, its class and its text.
+    mpix::status status() const noexcept { return status_; }
+
+  private:
+    mpix::status status_;
+};
+
+/// A value, or the status of the call that has failed to return one.
+template <typename T>
+class [[nodiscard]] result
+{
+  public:
+    /// A value.
+    result(T value) noexcept(std::is_nothrow_move_constructible_v<T>) : value_(std::move(value)) {}
+    /// The status of a failure.
+    result(mpix::status failure) noexcept : status_(failure) {}
+
+    /// Returns whether there is a value.
+    explicit operator bool() const noexcept { return value_.has_value(); }
+    /// Returns the status of the call.
+    mpix::status status() const noexcept { return status_; }
+    /// Returns the value; throws mpix::error if there is none.
+    T &value() & { return checked(); }
+    /// Returns the value; throws mpix::error if there is none.
+    T value() && { return std::move(checked()); }
+    /// Returns the value, which must exist.
+    T &operator*() &noexcept { return *value_; }
+    /// Returns the value, which must exist.
+    T const &operator*() const &noexcept { return *value_; }
+    /// Returns the value, which must exist.
+    T operator*() && { return std::move(*value_); }
+    /// Returns the address of the value, which must exist.
+    T *operator->() noexcept { return &*value_; }
+
+  private:
+    T &checked()
+    {
+        if (!value_) throw error(status_);
+        return *value_;
+    }
+
+    std::optional<T> value_;
+    mpix::status status_;
+};
+
+/// Policy: a failure is an exception of type mpix::error.
+struct exceptions {
+};
+/// Policy: a failure is returned as a status, or in a result.
+struct results {
+};
+/// One of the two policies.
+template <typename Errors>
+concept error_policy = std::same_as<Errors, exceptions> || std::same_as<Errors, results>;
+
+namespace detail
+{
+
+template <typename Errors, typename T>
+struct outcome_type {
+    using type = T;
+};
+template <typename T>
+struct outcome_type<results, T> {
+    using type = result<T>;
+};
+template <>
+struct outcome_type<results, void> {
+    using type = status;
+};
+
+/// Out of line, so that the way of success stays short.
+[[noreturn, gnu::cold, gnu::noinline]] inline void raise(int code)
+{
+    throw error(status(code));
+}
+
+} // namespace detail
+
+/// The return type of a function with the policy `Errors` that returns a T if it succeeds.
+template <error_policy Errors, typename T = void>
+using outcome = typename detail::outcome_type<Errors, T>::type;
+
+namespace detail
+{
+
+/// Ends a call without a value.
+template <error_policy Errors>
+outcome<Errors> finish(int code)
+{
+    if constexpr (std::same_as<Errors, results>) {
+        return status(code);
+    } else if (code != MPI_SUCCESS) [[unlikely]] {
+        raise(code);
+    }
+}
+
+/// Ends a call whose value is valid if it has succeeded.
+template <error_policy Errors, typename T>
+outcome<Errors, T> finish(int code, T &&value)
+{
+    if (code != MPI_SUCCESS) [[unlikely]] {
+        if constexpr (std::same_as<Errors, results>) {
+            return status(code);
+        } else {
+            raise(code);
+        }
+    }
+    return std::forward<T>(value);
+}
+
+/// Invokes the error handler of a communicator for arguments that the C interface cannot be given.
+[[gnu::cold, gnu::noinline]] inline int reject(MPI_Comm comm, int code)
+{
+    MPI_Comm_call_errhandler(comm, code);
+    return code;
+}
+
+} // namespace detail
+} // namespace mpix

@@ -1,0 +1,100 @@
+/// mpix: read-modify-writes.
+#include "tests/mpi/cpp/support.hpp"
+
+namespace mpixrma::test {
+namespace {
+
+class CppUpdates : public Cpp {};
+
+TEST_F(CppUpdates, FetchAddCountsEveryRank) {
+  mpix::allocation<long> const memory = zeroed<long>(2);
+  mpix::remote_ptr<long> const counter = memory.at(0);
+  constexpr long rounds = 500;
+  std::vector<int> drawn(static_cast<std::size_t>(rounds * size_));
+  for (long i = 0; i < rounds; ++i) ++drawn[static_cast<std::size_t>(mpix::fetch_add(comm_, counter, 1))];
+  for (long i = 0; i < rounds; ++i) mpix::rmw<mpix::rmw_op::inc>(comm_, mpix::none, mpix::none, counter + 1);
+  complete_all();
+  EXPECT_EQ(mpix::atomic_read(comm_, counter), rounds * size_);
+  EXPECT_EQ(mpix::atomic_read(comm_, counter + 1), rounds * size_);
+  MPI_Allreduce(MPI_IN_PLACE, drawn.data(), static_cast<int>(drawn.size()), MPI_INT, MPI_SUM, comm_);
+  EXPECT_TRUE(std::ranges::all_of(drawn, [](int times) { return times == 1; }));
+}
+
+TEST_F(CppUpdates, CompareExchangeIsALock) {
+  mpix::allocation<long> const memory = zeroed<long>(2);
+  mpix::remote_ptr<long> const lock = memory.at(0);
+  mpix::remote_ptr<long> const guarded = lock + 1;
+  for (int i = 0; i < 50; ++i) {
+    for (long expected = 0; !mpix::compare_exchange(comm_, lock, expected, rank_ + 1); expected = 0)
+      ASSERT_NE(expected, rank_ + 1);
+    long value = 0;
+    mpix::get(comm_, value, guarded, {.blocking = true});
+    ++value;
+    mpix::put(comm_, value, guarded, {.blocking = true});
+    mpix::complete(comm_, 0);
+    ASSERT_EQ(mpix::exchange(comm_, lock, 0), rank_ + 1);
+  }
+  complete_all();
+  EXPECT_EQ(mpix::get_value(comm_, guarded), 50 * size_);
+  MPI_Barrier(comm_);
+}
+
+TEST_F(CppUpdates, OperationsOfEveryKind) {
+  mpix::allocation<int> const memory = zeroed<int>(8);
+  mpix::remote_ptr<int> const there = memory.at(next_);
+  EXPECT_EQ(mpix::exchange(comm_, there, 12), 0);
+  EXPECT_EQ(mpix::fetch<mpix::rmw_op::band>(comm_, there, 10), 12);
+  EXPECT_EQ(mpix::fetch<mpix::rmw_op::bxor>(comm_, there, 3), 8);
+  EXPECT_EQ(mpix::fetch<mpix::rmw_op::max>(comm_, there, 20), 11);
+  EXPECT_EQ(mpix::fetch<mpix::rmw_op::prod>(comm_, there, -2), 20);
+  EXPECT_EQ(mpix::fetch<mpix::rmw_op::land>(comm_, there, 0), -40);
+  EXPECT_EQ(mpix::atomic_read(comm_, there), 0);
+  std::array<int, 3> const mask{0xf0, 0x0f, -1};
+  std::array<int, 3> const bits{0x55, 0x55, 0x55};
+  std::array<int, 3> before{-1, -1, -1};
+  mpix::rmw2<mpix::rmw2_op::mask_swap>(comm_, mask, bits, before, there + 1);
+  complete_all();
+  EXPECT_EQ(before, (std::array<int, 3>{}));
+  EXPECT_EQ(memory[1], 0x50);
+  EXPECT_EQ(memory[2], 0x05);
+  EXPECT_EQ(memory[3], 0x55);
+  MPI_Barrier(comm_);
+  std::vector<int> const added{1, 2, 3};
+  std::vector<int> previous(3);
+  mpix::rrmw<mpix::rmw_op::sum>(comm_, added, previous, there + 1).wait();
+  EXPECT_EQ(previous, (std::vector<int>{0x50, 0x05, 0x55}));
+  mpix::rrmw2<mpix::rmw2_op::comp_swap_lt>(comm_, mask, bits, before, there + 1).wait();
+  complete_all();
+  EXPECT_EQ(before, (std::array<int, 3>{0x51, 0x07, 0x58}));
+  EXPECT_EQ(memory[1], 0x51);  // 0xf0 < 0x51 does not hold
+  EXPECT_EQ(memory[2], 0x07);
+  EXPECT_EQ(memory[3], 0x55);  // -1 < 0x58 does
+  MPI_Barrier(comm_);
+}
+
+TEST_F(CppUpdates, RejectsOperandsOfDifferentLengths) {
+  mpix::allocation<int> const memory = zeroed<int>(4);
+  std::vector<int> const two(2);
+  std::vector<int> three(3);
+  EXPECT_EQ(thrown([&] { mpix::rmw<mpix::rmw_op::sum>(comm_, two, three, memory.at(next_)); }),
+            MPI_ERR_COUNT);
+  MPI_Barrier(comm_);
+}
+
+TEST_F(CppUpdates, ComplexSumsAndPairsSwapped) {
+  using Complex = std::complex<float>;
+  mpix::allocation<Complex> const numbers = zeroed<Complex>(1);
+  EXPECT_EQ(mpix::fetch_add(comm_, numbers.at(next_), Complex(1, -1)), Complex());
+  EXPECT_EQ(mpix::fetch<mpix::rmw_op::prod>(comm_, numbers.at(next_), Complex(0, 1)), Complex(1, -1));
+  complete_all();
+  EXPECT_EQ(numbers[0], Complex(1, 1));
+  using Pair = std::pair<long, int>;
+  mpix::allocation<Pair> const pairs = zeroed<Pair>(1);
+  EXPECT_EQ(mpix::exchange(comm_, pairs.at(next_), Pair(5, rank_)), Pair());
+  complete_all();
+  EXPECT_EQ(pairs[0], Pair(5, previous_));
+  MPI_Barrier(comm_);
+}
+
+}  // namespace
+}  // namespace mpixrma::test
