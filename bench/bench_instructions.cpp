@@ -1,11 +1,12 @@
 /// Instructions that one small call executes in the library, counted by single-stepping: operations on 8
-/// bytes of allocated memory of the last rank, by MPIX_RMA, MPI windows and ARMCI. Needs no hardware
-/// counters. x86-64 only.
+/// bytes of allocated memory of the last rank, by MPIX_RMA, MPI windows and ARMCI. Families c and c++ count
+/// every instruction from the caller's on, of the same calls in C and in C++. Needs no hardware counters.
+/// x86-64 only.
 ///
 /// usage: bench_instructions    (1 or 2 ranks)
 #include <armci.h>
 #include <mpi.h>
-#include <mpix_rma.h>
+#include <mpix_rma.hpp>
 
 #include <vector>
 
@@ -72,6 +73,65 @@ void count_mpix(int target) {
   MPIX_RMA_Free(bases[static_cast<std::size_t>(bench::rank())], world);
 }
 
+/// Ends the job for an error, as an exception that nobody catches does.
+inline void check(int code) {
+  if (code != MPI_SUCCESS) [[unlikely]]
+    MPI_Abort(world, code);
+}
+
+/// Out of line, so that the compiler sees the same of each call.
+template <typename Call>
+[[gnu::noinline]] void perform(Call const& call) {
+  call();
+}
+
+/// Counts a call with all that leads to it. In both languages it checks for errors and takes its arguments
+/// from variables.
+template <typename Call>
+void report_language(char const* language, char const* operation, Call call) {
+  bench::report_instructions({"instructions", "mpix", operation, language, 1, 8}, [&] { perform(call); });
+}
+
+void count_languages(int target) {
+  mpix::allocation<double> const memory = mpix::allocate<double>(world, 512);
+  mpix::remote_ptr<double> const there = memory.at(target);
+  mpix::remote_ptr<long> const counter(target, reinterpret_cast<long*>(there.address() + 1));
+  std::vector<double> many(8);
+  std::span<double> const values(many);
+  report_language("c", "put", [&] {
+    check(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_DOUBLE, there.rank(), there.address(), 1, MPI_DOUBLE,
+                        nullptr, &world, nullptr));
+  });
+  report_language("c++", "put", [&] { mpix::put(world, value, there); });
+  report_language("c", "put_span", [&] {
+    check(MPIX_RMA_xfer_c(MPIX_RMA_PUT, values.data(), static_cast<MPI_Count>(values.size()), MPI_DOUBLE,
+                          there.rank(), there.address(), static_cast<MPI_Count>(values.size()), MPI_DOUBLE,
+                          nullptr, &world, nullptr));
+  });
+  report_language("c++", "put_span", [&] { mpix::put(world, values, there); });
+  report_language("c", "put_ordered", [&] {
+    MPIX_RMA_Attributes const chosen{MPIX_RMA_ATTR_ORDERING | MPIX_RMA_ATTR_BLOCKING, MPI_Op{}, nullptr, 0};
+    check(MPIX_RMA_xfer(MPIX_RMA_PUT, &value, 1, MPI_DOUBLE, there.rank(), there.address(), 1, MPI_DOUBLE,
+                        nullptr, &world, &chosen));
+  });
+  report_language("c++", "put_ordered",
+                  [&] { mpix::put(world, value, there, {.ordering = true, .blocking = true}); });
+  report_language("c", "fetch_add", [&] {
+    MPIX_RMA_Attributes const chosen{MPIX_RMA_ATTR_BLOCKING, MPI_Op{}, nullptr, 0};
+    long previous;
+    check(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &previous, counter.rank(),
+                       reinterpret_cast<MPI_Aint>(counter.address()), nullptr, &world, &chosen));
+    fetched = previous;
+  });
+  report_language("c++", "fetch_add", [&] { fetched = mpix::fetch_add(world, counter, one); });
+  report_language("c", "get", [&] {
+    check(MPIX_RMA_xfer(MPIX_RMA_GET, &result, 1, MPI_DOUBLE, there.rank(), there.address(), 1, MPI_DOUBLE,
+                        nullptr, &world, nullptr));
+  });
+  report_language("c++", "get", [&] { mpix::get(world, result, there); });
+  mpix::complete(world);
+}
+
 void count_windows(int target) {
   char* mine = nullptr;
   MPI_Win window = MPI_WIN_NULL;
@@ -116,6 +176,7 @@ void count_armci(int target) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   count_mpix(last_rank());
+  count_languages(last_rank());
   count_windows(last_rank());
   count_armci(last_rank());
   MPI_Finalize();
