@@ -427,9 +427,11 @@ contains
 
   subroutine errors
     double precision, asynchronous :: from(8)
-    integer :: address, transport, length
+    integer :: address, transport, length, version, subversion
     character(MPI_MAX_ERROR_STRING) :: text
     from = 0
+    call MPIX_RMA_Get_version(version, subversion, ierror)
+    call expect(version == MPIX_RMA_VERSION .and. subversion == MPIX_RMA_SUBVERSION, "version")
     call MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, address, ierror)
     call expect(ierror == MPI_SUCCESS, "address class")
     call MPIX_RMA_Error_class(MPIX_RMA_ERR_TRANSPORT, transport, ierror)
