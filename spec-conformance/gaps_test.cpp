@@ -224,6 +224,13 @@ TEST_F(G, G_15_nothing_goes_to_proc_null) {
                              nullptr),
             MPI_SUCCESS);
   EXPECT_EQ(MPIX_Rma_request_wait(&own_type), MPI_SUCCESS);
+  MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_GET, MPI_LONG, MPI_PROC_NULL, MPI_LONG, world, nullptr, &plan),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Plan_issue(plan, &value, 1, nullptr, 1, nullptr), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Plan_issue(plan, &value, 1, nullptr, 1, &request), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);
   EXPECT_EQ(value, 1);
 }
 

@@ -54,12 +54,12 @@ std::atomic<std::uint64_t> next_number{1};
 
 /// The object that MPIX_RMA_Plan points to.
 struct MPIX_RMA_Plan_s {
-  MPIX_RMA_Plan_s(mpixrma::XferCall const& given, mpixrma::Communicator& state, mpixrma::Target& rank)
+  MPIX_RMA_Plan_s(mpixrma::XferCall const& given, mpixrma::Communicator& state, mpixrma::Target* rank)
       : origin_type(given.origin_type),
         target_type(given.target_type),
         communicator(&state),
         context(state.context()),
-        target(&rank),
+        target(rank),
         call(given) {
     call.origin_type = origin_type.handle();
     call.target_type = target_type.handle();
@@ -76,12 +76,13 @@ struct MPIX_RMA_Plan_s {
 
   // Hot: read by the direct path.
   std::uint64_t number = mpixrma::next_number.fetch_add(1, std::memory_order_relaxed);  ///< never used twice
-  std::size_t element_bytes = 0;  ///< 0: not a put or get of equal contiguous types without attributes
+  /// 0: not a put or get of equal contiguous types without attributes, or the target is MPI_PROC_NULL
+  std::size_t element_bytes = 0;
   mpixrma::KeptType origin_type;
   mpixrma::KeptType target_type;
   mpixrma::Communicator* communicator;
   std::uint32_t context;  ///< of the communicator when the plan was created
-  mpixrma::Target* target;
+  mpixrma::Target* target;  ///< null for MPI_PROC_NULL
   mpixrma::XferCall call;
   MPIX_RMA_Attributes attributes{};
   alignas(32) std::byte scale[32] = {};
@@ -161,10 +162,11 @@ inline int issue_plan(MPIX_RMA_Plan plan, void* origin_addr, Count origin_count,
 }
 
 int check_plan(Site const& site, XferCall const& call, Communicator& communicator) {
-  if (call.rank < 0 || call.rank >= communicator.size())
+  bool const nobody = call.rank == MPI_PROC_NULL;
+  if (!nobody && (call.rank < 0 || call.rank >= communicator.size()))
     return raise_rank(site, call.rank, communicator.size());
   if (int const code = check_kind(site, call); code != MPI_SUCCESS) return code;
-  if (communicator.target(call.rank) != nullptr) return MPI_SUCCESS;
+  if (nobody || communicator.target(call.rank) != nullptr) return MPI_SUCCESS;
   return raise(site, failure(engine::Status::unreachable, {call.rank}));
 }
 
@@ -185,9 +187,11 @@ int MPIX_RMA_Plan_create(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int targe
                       target_datatype, static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
   if (plan == nullptr) return raise(site, MPI_ERR_ARG, "plan is a null pointer");
   if (int const code = check_plan(site, call, *state); code != MPI_SUCCESS) return code;
-  auto made = std::make_unique<MPIX_RMA_Plan_s>(call, *state, *state->target(target_rank));
+  Target* const target = target_rank == MPI_PROC_NULL ? nullptr : state->target(target_rank);
+  auto made = std::make_unique<MPIX_RMA_Plan_s>(call, *state, target);
   Datatype const& type = *Datatype::find(origin_datatype);
-  bool const plain = op != MPIX_RMA_ACCUMULATE && made->attributes.set == 0 && can_be_kept(type);
+  bool const plain =
+      target != nullptr && op != MPIX_RMA_ACCUMULATE && made->attributes.set == 0 && can_be_kept(type);
   if (plain && origin_datatype == target_datatype && type.is_contiguous()) made->element_bytes = type.size();
   *plan = made.release();
   return MPI_SUCCESS;
