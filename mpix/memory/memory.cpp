@@ -280,6 +280,8 @@ int MPIX_RMA_Free(void* base, MPI_Comm communicator) try {
     return raise_unusable_together(call, &communicator,
                                    [](MPI_Comm comm) { (void)agree_on_class(comm, no_host_class); });
   Site const site{call, state->handle()};
+  if (is_intercommunicator(site.comm))
+    return raise(site, MPI_ERR_COMM, "communicator is an intercommunicator");
   // Checked before anything changes, so that all processes can repeat the call with the right base.
   Failure failed = base != nullptr ? wrong_to_free(base, Allocator::collective) : Failure{};
   int const refused = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));

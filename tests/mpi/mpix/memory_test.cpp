@@ -28,6 +28,31 @@ TEST_F(CommunicatableMemoryCalls, FreeByTheCounterpartOfTheAllocation) {
   EXPECT_EQ(rma_free_local(local), MPI_SUCCESS);
 }
 
+TEST_F(CommunicatableMemoryCalls, FreeThroughAnotherCommunicatorOfTheSameProcesses) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &copy);
+  void* base = nullptr;
+  ASSERT_EQ(rma_allocate(64, MPI_INFO_NULL, copy, &base, nullptr), MPI_SUCCESS);
+  MPI_Comm_free(&copy);
+  EXPECT_TRUE(is_communicatable(world, memory_.rank(), base));
+  EXPECT_EQ(rma_free(base, world), MPI_SUCCESS);
+  EXPECT_FALSE(is_communicatable(world, memory_.rank(), base));
+}
+
+TEST_F(CommunicatableMemoryCalls, RefuseIntercommunicators) {
+  if (memory_.size() == 1) GTEST_SKIP() << "needs two ranks";
+  MPI_Comm side = MPI_COMM_NULL;
+  MPI_Comm inter = MPI_COMM_NULL;
+  bool const first = memory_.rank() == 0;
+  MPI_Comm_split(world, first ? 0 : 1, memory_.rank(), &side);
+  MPI_Intercomm_create(side, 0, world, first ? 1 : 0, 3, &inter);
+  void* base = nullptr;
+  EXPECT_EQ(class_of(rma_allocate(64, MPI_INFO_NULL, inter, &base, nullptr)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(rma_free(nullptr, inter)), MPI_ERR_COMM);
+  MPI_Comm_free(&inter);
+  MPI_Comm_free(&side);
+}
+
 TEST_F(CommunicatableMemoryCalls, RegisterForWritingOnlyWritableMemory) {
   constexpr MPI_Aint bytes = 8192;
   void* const constant = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
