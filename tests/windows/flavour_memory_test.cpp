@@ -73,6 +73,18 @@ TEST_F(Dynamic, W1124_03_attaching_is_local) {
   }
 }
 
+TEST_F(Dynamic, W1124_04_regions_must_not_overlap) {
+  std::vector<long> memory(64);
+  MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+  ASSERT_EQ(MPI_Win_attach(window_, &memory[16], 32 * sizeof(long)), MPI_SUCCESS);
+  EXPECT_EQ(class_of(MPI_Win_attach(window_, &memory[0], 17 * sizeof(long))), MPI_ERR_RMA_ATTACH);
+  EXPECT_EQ(class_of(MPI_Win_attach(window_, &memory[47], 8 * sizeof(long))), MPI_ERR_RMA_ATTACH);
+  EXPECT_EQ(class_of(MPI_Win_attach(window_, &memory[20], 8)), MPI_ERR_RMA_ATTACH);
+  EXPECT_EQ(MPI_Win_attach(window_, &memory[0], 16 * sizeof(long)), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_detach(window_, &memory[0]), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Win_detach(window_, &memory[16]), MPI_SUCCESS);
+}
+
 TEST_F(Dynamic, displacements_count_from_MPI_BOTTOM_and_accept_absolute_types) {
   long memory[4] = {};
   MPI_Win_attach(window_, memory, sizeof memory);

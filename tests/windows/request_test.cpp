@@ -31,6 +31,21 @@ TEST_P(RequestForms, W1135_01_rput_frees_the_origin) {
   MPI_Win_unlock_all(window);
 }
 
+TEST_P(RequestForms, W1135_07_not_in_epochs_of_fences) {
+  Window const window(GetParam(), count * 8);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  MPI_Win_fence(0, window);
+  long value = 1;
+  MPI_Request request = MPI_REQUEST_NULL;
+  EXPECT_EQ(
+      class_of(MPI_Rput(&value, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, window, &request)),
+      MPI_ERR_RMA_SYNC);
+  EXPECT_EQ(
+      class_of(MPI_Rget(&value, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, window, &request)),
+      MPI_ERR_RMA_SYNC);
+  MPI_Win_fence(0, window);
+}
+
 TEST_P(RequestForms, W1135_02_rget_has_the_data) {
   Window const window(GetParam(), count * 8);
   for (int i = 0; i < count; ++i) window.base<long>()[i] = i + rank_;
