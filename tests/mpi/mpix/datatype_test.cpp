@@ -294,6 +294,75 @@ TEST(Datatypes, origins_may_be_at_MPI_BOTTOM) {
   MPI_Type_free(&absolute);
 }
 
+MPI_Datatype block_at(void const* address, int count) {
+  MPI_Aint place = 0;
+  MPI_Get_address(address, &place);
+  MPI_Datatype block = MPI_DATATYPE_NULL;
+  MPI_Type_create_hindexed(1, &count, &place, MPI_INT, &block);
+  MPI_Type_commit(&block);
+  return block;
+}
+
+/// One block without gaps, far from displacement 0.
+TEST(Datatypes, BlocksAtAbsoluteAddressesMayBeAtMpiBottomOnBothSides) {
+  Memory memory(4 * sizeof(int));
+  int const next = (memory.rank() + 1) % memory.size();
+  int const previous = (memory.rank() + memory.size() - 1) % memory.size();
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    int numbers[3] = {10 + memory.rank(), 20 + memory.rank(), 30 + memory.rank()};
+    MPI_Datatype origin = block_at(numbers, 3);
+    MPI_Datatype target = block_at(memory.at(next, kind, sizeof(int)), 3);
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, MPI_BOTTOM, 1, origin, next, MPI_BOTTOM, 1, target, nullptr, &world,
+                            nullptr),
+              MPI_SUCCESS);
+    MPI_Type_free(&origin);
+    MPI_Type_free(&target);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+    MPI_Barrier(world);
+    int got[4];
+    std::memcpy(got, memory.own(kind), sizeof got);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(got[i + 1], 10 * (i + 1) + previous) << "kind " << kind;
+    MPI_Barrier(world);
+  }
+}
+
+/// Rows that go backwards at both sides, and elements that overlap the gaps of each other.
+TEST(Datatypes, NegativeStridesOnBothSides) {
+  Memory memory(32 * sizeof(int));
+  int const next = (memory.rank() + 1) % memory.size();
+  int const previous = (memory.rank() + memory.size() - 1) % memory.size();
+  MPI_Datatype backwards = MPI_DATATYPE_NULL;
+  MPI_Type_vector(4, 1, -2, MPI_INT, &backwards);
+  MPI_Type_commit(&backwards);
+  MPI_Datatype rows = MPI_DATATYPE_NULL;
+  MPI_Type_create_resized(backwards, -6 * static_cast<MPI_Aint>(sizeof(int)), 8 * sizeof(int), &rows);
+  MPI_Type_commit(&rows);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    std::memset(memory.own(kind), 0, 32 * sizeof(int));
+    MPI_Barrier(world);
+    int from[8];
+    for (int i = 0; i < 8; ++i) from[i] = 100 * (memory.rank() + 1) + i;
+    // from[7], [5], [3], [1] to places 10, 8, 6, 4; from[6], [4], [2], [0] to 18, 16, 14, 12.
+    for (int row = 0; row < 2; ++row)
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, from + 7 - row, 1, backwards, next,
+                              memory.at(next, kind, (10 + 8 * row) * static_cast<int>(sizeof(int))), 1, rows,
+                              nullptr, &world, nullptr),
+                MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+    MPI_Barrier(world);
+    int got[32];
+    std::memcpy(got, memory.own(kind), sizeof got);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(got[10 - 2 * i], 100 * (previous + 1) + 7 - 2 * i) << "kind " << kind;
+      EXPECT_EQ(got[18 - 2 * i], 100 * (previous + 1) + 6 - 2 * i) << "kind " << kind;
+      EXPECT_EQ(got[9 - 2 * i], 0) << "kind " << kind;
+    }
+    MPI_Barrier(world);
+  }
+  MPI_Type_free(&backwards);
+  MPI_Type_free(&rows);
+}
+
 TEST(Datatypes, accumulate_on_types_of_other_languages_as_mpi_reduces) {
   std::initializer_list<MPI_Op> const logical = {MPI_LAND, MPI_LOR, MPI_LXOR};
   std::initializer_list<MPI_Op> const arithmetic = {MPI_SUM, MPI_PROD};
