@@ -2,10 +2,14 @@
  * MPIX_RMA: attribute-driven one-sided communication for MPI.
  *
  * A target is named by a communicator, a rank and a virtual address in that rank's process: there are no
- * windows and no epochs. By default a call is non-blocking and unordered, and complete when the origin buffer may
- * be reused; a transfer is not atomic, an rmw is atomic for each element. Attributes add guarantees, per call, per request object or per communicator,
- * and cost nothing unless set. Section numbers in the comments are those of the MPI3-RMA proposal of 2008.
+ * windows and no epochs. By default an operation is non-blocking and unordered, and complete when its origin
+ * buffer may be reused (PUT, ACCUMULATE) or holds the data (GET); a transfer is not atomic, an rmw is atomic
+ * for each element. Attributes add guarantees, per call, per request object or per communicator, and cost
+ * nothing unless set. Section numbers in the comments are those of the MPI3-RMA proposal of 2008.
  * docs/semantics.md defines completion and order on every path.
+ *
+ * Calls that the proposal prints, and their other forms, take the address of the communicator: the transfers,
+ * the rmws, MPIX_RMA_Complete, MPIX_RMA_Fence. All others take its value, as MPI's calls do.
  *
  * Functions whose names end in _c take their counts as MPI_Count and otherwise equal those without _c.
  *
@@ -16,20 +20,23 @@
  * before theirs; a concurrent call may or may not be covered. Operations that two threads issue concurrently
  * have no issue order. One thread at a time may use a request object.
  *
- * Errors: every function returns an MPI error code after invoking the error handler of its communicator
- * or window (of MPI_COMM_WORLD if it has no valid one) with it. A rejected call changes nothing. Each
- * function lists the code's class, as from MPI_Error_class; the string from MPI_Error_string names the call
- * and the wrong argument with its value, or the rank and the memory of the operation. A code keeps its string
- * until the library has reported sixteen other errors of the class. If the handler aborts the job, the string
- * is also written to stderr, after the rank in MPI_COMM_WORLD.
+ * Errors: a function that fails invokes the error handler of its communicator or window (of MPI_COMM_WORLD if
+ * it has no valid one) and returns the code that the handler was given. A call that is rejected for its
+ * arguments changes nothing. Each function lists the classes of its codes, as from MPI_Error_class; the
+ * string from MPI_Error_string names the call and the wrong argument with its value, or the rank and the
+ * memory of the operation. A handle that is freed or of another kind is MPI_ERR_COMM, MPI_ERR_TYPE,
+ * MPI_ERR_REQUEST or MPI_ERR_WIN; a compiler also diagnoses the address of another kind of handle. A code
+ * keeps its string until the library has reported sixteen other errors of the class. If the handler aborts
+ * the job, the string is also written to stderr, after the rank in MPI_COMM_WORLD.
  *
  * Before MPI_Init, after MPI_Finalize and in a child of fork() every function but MPIX_RMA_Get_version and
- * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If Open MPI has not
- * started the library's component (docs/debugging.md), every function but these two and MPIX_RMA_Error_class
- * prints a line and returns the transport class, through the handler, a collective call at all ranks.
- * MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases. A library that was loaded after MPI_Init (by
- * dlopen) serves the processes of a communicator from their first MPIX_RMA_Allocate or creation of a window
- * on, and fails in the same way before.
+ * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If Open MPI has
+ * not started the library's component (docs/debugging.md), every function but these two and
+ * MPIX_RMA_Error_class prints a line and returns the transport class, through the handler, a collective call
+ * at all ranks. MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases. A library that is loaded after
+ * MPI_Init (by dlopen) needs the installation's environment (env.sh), or MPI_Init does not start the
+ * component. It serves the processes of a communicator from their first MPIX_RMA_Allocate or creation of a
+ * window on, and fails in the same way before.
  */
 #ifndef MPIX_RMA_H
 #define MPIX_RMA_H

@@ -20,26 +20,26 @@ outcome<Errors> complete(MPI_Comm const &comm, int rank = all_ranks)
 
 /// Waits until the buffers of every operation issued before to `rank` may be reused. MPIX_RMA_Complete_local.
 template <error_policy Errors = exceptions>
-outcome<Errors> complete_local(MPI_Comm comm, int rank = all_ranks)
+outcome<Errors> complete_local(MPI_Comm const &comm, int rank = all_ranks)
 {
-    return detail::finish<Errors>(MPIX_RMA_Complete_local(comm, rank));
+    return detail::finish<Errors>(MPIX_RMA_Complete_local(const_cast<MPI_Comm *>(&comm), rank));
 }
 
 /// Begins complete, and returns a request for it. MPIX_RMA_Icomplete.
 template <error_policy Errors = exceptions>
-outcome<Errors, request> icomplete(MPI_Comm comm, int rank = all_ranks)
+outcome<Errors, request> icomplete(MPI_Comm const &comm, int rank = all_ranks)
 {
     MPI_Request native = MPI_REQUEST_NULL;
-    int const code = MPIX_RMA_Icomplete(comm, rank, &native);
+    int const code = MPIX_RMA_Icomplete(const_cast<MPI_Comm *>(&comm), rank, &native);
     return detail::finish<Errors>(code, request(native));
 }
 
 /// Begins complete_local, and returns a request for it. MPIX_RMA_Icomplete_local.
 template <error_policy Errors = exceptions>
-outcome<Errors, request> icomplete_local(MPI_Comm comm, int rank = all_ranks)
+outcome<Errors, request> icomplete_local(MPI_Comm const &comm, int rank = all_ranks)
 {
     MPI_Request native = MPI_REQUEST_NULL;
-    int const code = MPIX_RMA_Icomplete_local(comm, rank, &native);
+    int const code = MPIX_RMA_Icomplete_local(const_cast<MPI_Comm *>(&comm), rank, &native);
     return detail::finish<Errors>(code, request(native));
 }
 

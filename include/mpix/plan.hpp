@@ -30,7 +30,7 @@ class plan
     using target_type = detail::plan_target<op, T>;
 
     /// @param comm    must not be freed before the plan
-    /// @param rank    the target of all transfers, not MPI_PROC_NULL
+    /// @param rank    the target of all transfers; to MPI_PROC_NULL nothing is transferred
     /// @param chosen  attributes of all transfers; copied, a scale included
     ///
     /// Local. Throws mpix::error, as MPIX_RMA_Plan_create fails.

@@ -18,16 +18,21 @@ extern "C" {
 #define MPIX_RMA_ATTR_NOTIFY UINT64_C(0x100)          /**< notify_index is valid */
 
 /**
- * Attributes of one call. ATOMICITY makes the whole operation indivisible with respect to other operations with
- * ATOMICITY; an rmw without it is not one of them. An operation with ORDERING takes effect after the earlier ones
- * of this process with ORDERING to the same target; but a GET may be performed before an earlier PUT or
- * ACCUMULATE that it does not overlap (MPIX_RMA_Fence orders these, too). The structure can grow: further fields are appended, each with a bit of its own. A
- * field is read only when its bit is set, and no field that the calling program does not know has its bit set. A
+ * Attributes of one call. ATOMICITY makes the whole operation indivisible with respect to other operations
+ * with ATOMICITY; an rmw without it is not one of them. An operation with ORDERING takes effect after the
+ * earlier ones of this process with ORDERING to the same target; but a GET may be performed before an earlier
+ * PUT or ACCUMULATE that it does not overlap (MPIX_RMA_Fence orders these, too). A false
+ * ORIGIN_COMMUNICATABLE or TARGET_COMMUNICATABLE is erroneous; the MCA parameter osc_mpix_check makes it an
+ * error of the call. An attribute that does not apply to an operation, as ACCUMULATE_OP to a PUT, is ignored.
+ *
+ * The structure can grow: further fields are appended, each with a bit of its own. The library reads a field
+ * only when its bit is set, so a program that was compiled with an older, shorter structure stays correct. A
  * bit that the library does not know is MPI_ERR_ARG.
  */
 typedef struct MPIX_RMA_Attributes {
     uint64_t set;                 /**< MPIX_RMA_ATTR_* bits */
-    MPI_Op accumulate_op;         /**< predefined operation of an accumulate */
+    MPI_Op accumulate_op;         /**< operation of an accumulate: any predefined one that MPI defines for the
+                                       datatype, MPI_REPLACE and MPI_NO_OP included */
     const void *accumulate_scale; /**< one element of the accumulate's predefined datatype, multiplied with
                                        each origin element; read during the call */
     int notify_index;             /**< counter of the target, see MPIX_RMA_Set_num_notify */
@@ -36,7 +41,8 @@ typedef struct MPIX_RMA_Attributes {
 /* clang-format off */
 /**
  * Attribute keys, for MPI_Comm_set_attr, MPI_Comm_get_attr, MPI_Comm_delete_attr and for MPIX_Req_set_attr.
- * MPI_Comm_dup copies them. Each is a call of MPIX_RMA_Keyval: valid from MPI_Init to MPI_Finalize.
+ * MPI_Comm_dup and its relatives copy them, MPI_Comm_split and MPI_Comm_create do not. Each is a call of
+ * MPIX_RMA_Keyval: valid from MPI_Init to MPI_Finalize.
  *
  *   key                             value
  *   MPIX_RMA_KEY_ATOMICITY          MPIX_RMA_ON, or null for off
@@ -50,9 +56,9 @@ typedef struct MPIX_RMA_Attributes {
  *
  * For the four switches any non-null pointer means MPIX_RMA_ON. With any other value for
  * MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_KEY_ACCUMULATE_OP or MPIX_RMA_KEY_NOTIFY, or null for the operation
- * or the scale, MPI_Comm_set_attr and MPIX_Req_set_attr return MPI_ERR_ARG and change nothing. Null is counter
- * 0 for MPIX_RMA_KEY_NOTIFY. MPI_Comm_delete_attr removes an attribute from a communicator; the operation, the
- * scale and the counter of a request object cannot be removed.
+ * or the scale, MPI_Comm_set_attr and MPIX_Req_set_attr return MPI_ERR_ARG and change nothing. Null is
+ * counter 0 for MPIX_RMA_KEY_NOTIFY. MPI_Comm_delete_attr removes an attribute from a communicator; the
+ * operation, the scale and the counter of a request object cannot be removed.
  */
 #define MPIX_RMA_KEY_ATOMICITY MPIX_RMA_Keyval("MPIX_RMA_KEY_ATOMICITY")
 #define MPIX_RMA_KEY_ORDERING MPIX_RMA_Keyval("MPIX_RMA_KEY_ORDERING")
@@ -75,9 +81,9 @@ typedef struct MPIX_RMA_Attributes {
 /**
  * Returns the attribute key of a name (5.1.1).
  *
- * @param name  name of one of the key macros: MPIX_RMA_KEY_* for communicators and request objects; for windows
- *              MPIX_WIN_SIZES, MPIX_WIN_DISP_UNITS, MPIX_WIN_NOTIFICATION_NUM_SB, MPIX_WIN_NOTIFICATION_NUM_UB
- *              and MPIX_WIN_NOTIFICATION_VALUE_UB
+ * @param name  name of one of the key macros: MPIX_RMA_KEY_* for communicators and request objects; for
+ *              windows MPIX_WIN_SIZES, MPIX_WIN_DISP_UNITS, MPIX_WIN_NOTIFICATION_NUM_SB,
+ *              MPIX_WIN_NOTIFICATION_NUM_UB and MPIX_WIN_NOTIFICATION_VALUE_UB
  *
  * Local. The key belongs to the library: MPI_Comm_free_keyval and MPI_Keyval_free reject it with
  * MPI_ERR_KEYVAL through the error handler of MPI_COMM_WORLD.

@@ -14,56 +14,59 @@ extern "C" {
  *                      wait for them, and reports none of their errors
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
- * Local. On return the origin buffers are reusable, and the effects are in the target's memory, visible to
- * its loads and to every later operation of any process. Drives progress while waiting.
+ * Local. On return the origin buffers of PUT, ACCUMULATE and rmw may be changed, and those of GET and the
+ * results of rmw hold their data. The effects are in the target's memory, visible to its loads and to every
+ * later operation of any process. Operations with a request are covered, too; their requests remain to be
+ * completed. Drives progress while waiting.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the error of an operation that no request
- *         has reported: the operation had no request, or failed after its request was complete. Of several such
- *         errors the call returns the first that it finds, and discards the others.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the error of an operation that no
+ *         request has reported: the operation had no request, or failed after its request was complete. Of
+ *         several such errors the call returns the first that it finds, and discards the others.
  */
 MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 
 /**
- * Waits until the buffers of every operation that this process issued before through `communicator` to
+ * Waits until the buffers of every operation that this process issued before through *communicator to
  * `target_rank` may be reused. An addition to the proposal: what MPI_Win_flush_local is for windows.
  *
- * @param communicator  the communicator; operations through others are not covered
+ * @param communicator  address of the communicator; operations through others are not covered
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
- * Local; drives progress while waiting. On return the origin buffers of PUT and ACCUMULATE may be changed, and
- * those of GET and the results of rmw hold their data. Waits for the target only where data come back, where an
- * operation has ATOMICITY, and where more data are in flight than the target has granted. The operations may
- * still fail; MPIX_RMA_Complete reports it.
+ * Local; drives progress while waiting. On return the origin buffers of PUT, ACCUMULATE and rmw may be
+ * changed, and those of GET and the results of rmw hold their data. Waits for the target only where data come
+ * back, where an operation has ATOMICITY, and where more data are in flight than the target has granted. The
+ * operations may still fail; MPIX_RMA_Complete reports it.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class (the rank cannot be reached).
  */
-MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm communicator, int target_rank);
+MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm *communicator, int target_rank);
 
 /**
- * Begin what MPIX_RMA_Complete and MPIX_RMA_Complete_local do, without waiting. The request is complete when the
- * corresponding call would return. Additions to the proposal: they are for communicators what MPIX_Win_iflush is
- * for windows.
+ * Begin what MPIX_RMA_Complete and MPIX_RMA_Complete_local do, without waiting. The request is complete when
+ * the corresponding call would return. Additions to the proposal: they are for communicators what
+ * MPIX_Win_iflush is for windows.
  *
- * @param communicator  the communicator; operations through others are not covered
+ * @param communicator  address of the communicator; operations through others are not covered
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  * @param request       receives the request, for MPI_Wait, MPI_Test and similar calls
  *
  * Local; does not wait. Covers the operations issued before, and none that are issued later. The request
- * of MPIX_RMA_Icomplete reports a failure that no other request has reported; that of MPIX_RMA_Icomplete_local
- * reports none.
+ * of MPIX_RMA_Icomplete reports a failure that no other request has reported; that of
+ * MPIX_RMA_Icomplete_local reports none.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the transport
- *         class (the rank cannot be reached).
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the
+ *         transport class (the rank cannot be reached).
  */
-MPIX_RMA_API int MPIX_RMA_Icomplete(MPI_Comm communicator, int target_rank, MPI_Request *request);
-MPIX_RMA_API int MPIX_RMA_Icomplete_local(MPI_Comm communicator, int target_rank, MPI_Request *request);
+MPIX_RMA_API int MPIX_RMA_Icomplete(MPI_Comm *communicator, int target_rank, MPI_Request *request);
+MPIX_RMA_API int MPIX_RMA_Icomplete_local(MPI_Comm *communicator, int target_rank, MPI_Request *request);
 
 /**
  * Orders every operation issued before through *communicator to `target_rank` before every operation to that
  * rank that is issued later (5.2): the effects of the former are visible at the target before those of the
- * latter, and a later GET reads memory in which every earlier PUT and ACCUMULATE is visible to all processes.
- * With MPIX_ALL_RANKS it orders the operations issued before to any rank of the communicator before those issued
- * later to any rank.
+ * latter; a later GET reads memory in which every earlier PUT, ACCUMULATE and rmw is visible to all
+ * processes; and an earlier GET finds no effect of a later operation.
+ * With MPIX_ALL_RANKS it orders the operations issued before to any rank of the communicator before those
+ * issued later to any rank.
  *
  * @param communicator  address of the communicator
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none

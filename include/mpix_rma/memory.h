@@ -17,8 +17,8 @@ extern "C" {
  *                      same at all ranks. Other keys are ignored
  * @param communicator  the communicator
  * @param base          receives the caller's own base address; may be NULL if `bases` is not
- * @param bases         array of communicator-size pointers: receives every rank's base address; may be NULL if
- *                      `base` is not
+ * @param bases         array of communicator-size pointers: receives every rank's base address; may be NULL
+ *                      if `base` is not
  *
  * Collective. Memory is aligned to 64 bytes, from 256 KiB on to a page. Its content is undefined. From 256
  * KiB on this call allocates the pages: if the machine or the cgroup lacks memory, the call fails with
@@ -42,13 +42,14 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
  * Frees memory from MPIX_RMA_Allocate (5.4).
  *
  * @param base          the caller's own base, NULL if its size was 0
- * @param communicator  the same communicator; its operations are completed first
+ * @param communicator  the communicator of the allocation, or another one of the same processes. Its
+ *                      operations are completed first; those through others must be complete
  *
- * Collective. On return no process accesses the memory any more.
+ * Collective: all processes free the same allocation. On return no process accesses the memory any more.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (`base` is not from MPIX_RMA_Allocate); the address or transport
- *         class of a failed operation that was not reported before: the memory is freed nevertheless. The same on all
- *         ranks.
+ * @return MPI_SUCCESS; MPI_ERR_COMM (also an intercommunicator); MPI_ERR_ARG (`base` is not from
+ *         MPIX_RMA_Allocate); the address or transport class of a failed operation that was not reported
+ *         before: the memory is freed nevertheless. The same on all ranks.
  */
 MPIX_RMA_API int MPIX_RMA_Free(void *base, MPI_Comm communicator);
 
@@ -83,9 +84,10 @@ MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
  * @param size  bytes, positive. The range must stay mapped until MPIX_RMA_Deregister. It may overlap other
  *              registered memory, and may lie in memory from MPIX_RMA_Allocate or MPIX_RMA_Allocate_local,
  *              then within one allocation
- * @param info  MPI_INFO_NULL, or an info object with the key mpix_access: "read" if peers only read the memory,
- *              which the caller then need not be able to write; "readwrite" if they also write it. Without it
- *              peers may do what the memory permits. Other keys are ignored
+ * @param info  MPI_INFO_NULL, or an info object with the key mpix_access. "read" states that peers only read
+ *              the memory, which the caller need not be able to write; an operation that writes it is
+ *              erroneous, and need not fail if the memory is writable. "readwrite" states that peers also
+ *              write it. Without the key peers may do what the memory permits. Other keys are ignored
  *
  * Local. Registrations are counted: memory is communicatable as long as one of them, or an allocation, holds
  * it.
@@ -115,10 +117,10 @@ MPIX_RMA_API int MPIX_RMA_Deregister(const void *base, MPI_Aint size);
  * @param target_rank   rank in it, this process included
  * @param target_addr   virtual address in that process
  * @param flag          receives 1 if it is communicatable, else 0
- * @param base          receives the first address of the segment (MPIX_RMA_Segment); unchanged without a segment;
+ * @param base          receives the first address of the segment (MPIX_RMA_Segment); unchanged if `flag` is
+ *                      0; may be NULL
+ * @param size          receives the length of the segment in bytes, from its base; unchanged if `flag` is 0;
  *                      may be NULL
- * @param size          receives the length of the segment in bytes, from its base; unchanged without a segment; may
- *                      be NULL
  *
  * Local; may have to query the target's agent. The answer can be outdated by the time it arrives.
  *
@@ -134,8 +136,8 @@ typedef struct MPIX_RMA_Segment {
 } MPIX_RMA_Segment;
 
 /**
- * Returns the segments of a rank in the order of their addresses (5.4): its allocations and registrations, and
- * the memory of its windows. An addition to the proposal.
+ * Returns the segments of a rank in the order of their addresses (5.4): its allocations and registrations,
+ * and the memory of its windows. An addition to the proposal.
  *
  * @param communicator  the communicator
  * @param target_rank   rank in it, this process included
@@ -143,14 +145,14 @@ typedef struct MPIX_RMA_Segment {
  * @param segments      receives the first `max` segments; may be NULL if `max` is 0
  * @param count         receives the number of the rank's segments, which may exceed `max`
  *
- * Local. Takes a few nanoseconds for each segment of a rank of the same host, and a round trip to the agent of a
- * rank of another. The answer can be outdated by the time it arrives.
+ * Local. Takes a few nanoseconds for each segment of a rank of the same host, and a round trip to the agent
+ * of a rank of another. The answer can be outdated by the time it arrives.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_COUNT (negative); MPI_ERR_ARG (a null pointer);
  *         MPI_ERR_NO_MEM; the transport class.
  */
-MPIX_RMA_API int MPIX_RMA_Segments(MPI_Comm communicator, int target_rank, int max, MPIX_RMA_Segment segments[],
-                                   int *count);
+MPIX_RMA_API int MPIX_RMA_Segments(MPI_Comm communicator, int target_rank, int max,
+                                   MPIX_RMA_Segment segments[], int *count);
 
 #ifdef __cplusplus
 }

@@ -8,9 +8,10 @@ extern "C" {
 
 /* Attribute keys of windows at a memory server, for MPI_Win_get_attr. Each is a call of MPIX_RMA_Keyval:
  * valid from MPI_Init to MPI_Finalize. Windows from MPI_Win_allocate, MPI_Win_create_dynamic,
- * MPIX_Win_allocate_nam and MPIX_Win_connect have them; windows with memory of their processes do not. The first
- * value is an array of MPI_Aint, the second an array of int, with an entry for each process that created the
- * window: the size of its memory in bytes and its displacement unit. The arrays live as long as the window. */
+ * MPIX_Win_allocate_nam and MPIX_Win_connect have them; windows with memory of their processes do not. The
+ * first value is an array of MPI_Aint, the second an array of int, with an entry for each process that
+ * created the window: the size of its memory in bytes and its displacement unit. The arrays live as long as
+ * the window. */
 #define MPIX_WIN_SIZES MPIX_RMA_Keyval("MPIX_WIN_SIZES")
 #define MPIX_WIN_DISP_UNITS MPIX_RMA_Keyval("MPIX_WIN_DISP_UNITS")
 
@@ -39,7 +40,8 @@ extern "C" {
  *         durability or encryption); MPI_ERR_ACCESS; MPI_ERR_PORT (the grant does not exist); MPI_ERR_OTHER.
  *         The same at all processes.
  */
-MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win);
+MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                                       MPI_Win *win);
 
 /**
  * Creates a window on the memory of an existing persistent window at a memory server.
@@ -63,7 +65,8 @@ MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info in
  * @return MPI_SUCCESS; MPI_ERR_PORT (the window does not exist or is not visible to this user);
  *         MPI_ERR_ACCESS; MPI_ERR_UNSUPPORTED_OPERATION; MPI_ERR_OTHER. The same at all processes.
  */
-MPIX_RMA_API int MPIX_Win_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Win *win);
+MPIX_RMA_API int MPIX_Win_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
+                                  MPI_Win *win);
 
 /**
  * Makes the data of a persistent window durable, as chosen at its creation.

@@ -1,7 +1,7 @@
 /**
  * Notification: counters that operations increment at their targets. Indices, reset and the wait for a
- * threshold follow the notified communication proposed for MPI 6 (12.6 of its draft), with a communicator instead of a
- * window. Included by mpix_rma.h.
+ * threshold follow the notified communication proposed for MPI 6 (12.6 of its draft), with a communicator
+ * instead of a window. Included by mpix_rma.h.
  */
 #ifndef MPIX_RMA_NOTIFY_H
 #define MPIX_RMA_NOTIFY_H
@@ -59,15 +59,16 @@ MPIX_RMA_API int MPIX_RMA_Get_notify_value(MPI_Comm communicator, int notificati
  * @param notification_idx  index of the counter, from 0
  * @param value             receives the previous value; may be NULL
  *
- * Local. Requests whose threshold is at most the previous value are complete; others continue to wait, from
- * zero.
+ * Local. Requests whose threshold is at most the previous value are complete; others continue to wait until
+ * the counter, which begins at zero again, reaches their threshold.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter).
  */
 MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm communicator, int notification_idx, MPI_Count *value);
 
 /**
- * Creates a request that completes when a counter of this process reaches a threshold.
+ * Creates a request that is complete when a counter of this process has been at a threshold or beyond, now or
+ * later.
  *
  * @param communicator      the communicator
  * @param notification_idx  index of the counter, from 0

@@ -15,7 +15,7 @@ typedef struct MPIX_RMA_Plan_s *MPIX_RMA_Plan;
  *
  * @param op               as for MPIX_RMA_xfer
  * @param origin_datatype  as for MPIX_RMA_xfer; may be freed after the call
- * @param target_rank      as for MPIX_RMA_xfer, but not MPI_PROC_NULL
+ * @param target_rank      as for MPIX_RMA_xfer, MPI_PROC_NULL included
  * @param target_datatype  as for MPIX_RMA_xfer; may be freed after the call
  * @param communicator     the communicator; must not be freed before MPIX_RMA_Plan_free. Attributes set on it
  *                         later apply to later transfers

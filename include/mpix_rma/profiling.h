@@ -1,7 +1,7 @@
 /**
- * The profiling interface: the calls of mpix_rma.h under a second name. A tool that defines MPIX_RMA_xfer sees
- * each call of the program, and passes it on as PMPIX_RMA_xfer; so for every call. The library does not call
- * the first names itself. Included by tools, beside mpix_rma.h.
+ * The profiling interface: the calls of mpix_rma.h under a second name. A tool that defines MPIX_RMA_xfer
+ * sees each call of the program, and passes it on as PMPIX_RMA_xfer; so for every call. The library does not
+ * call the first names itself. Included by tools, beside mpix_rma.h.
  */
 #ifndef MPIX_RMA_PROFILING_H
 #define MPIX_RMA_PROFILING_H

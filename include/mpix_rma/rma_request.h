@@ -63,7 +63,8 @@ MPIX_RMA_API int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void *origin_addr, MPI_Coun
  */
 MPIX_RMA_API int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                                   void *result_addr, int target_rank, MPI_Aint target_disp,
-                                  MPIX_Rmw_request *request, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
+                                  MPIX_Rmw_request *request, MPI_Comm *communicator,
+                                  const MPIX_RMA_Attributes *rmw_attr_val);
 MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count,
                                     MPI_Datatype datatype, void *result_addr, int target_rank,
                                     MPI_Aint target_disp, MPIX_Rmw_request *request, MPI_Comm *communicator,
@@ -89,10 +90,10 @@ MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, const void *operand_addr, MP
  *
  * @return as MPIX_RMA_rmw.
  */
-MPIX_RMA_API int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
-                                   const void *operand2_addr, void *result_addr, int target_rank,
-                                   MPI_Aint target_disp, MPIX_Rmw_request *request, MPI_Comm *communicator,
-                                   const MPIX_RMA_Attributes *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, const void *operand_addr, int count,
+                                   MPI_Datatype datatype, const void *operand2_addr, void *result_addr,
+                                   int target_rank, MPI_Aint target_disp, MPIX_Rmw_request *request,
+                                   MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
 MPIX_RMA_API int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count,
                                      MPI_Datatype datatype, const void *operand2_addr, void *result_addr,
                                      int target_rank, MPI_Aint target_disp, MPIX_Rmw_request *request,
@@ -106,8 +107,8 @@ MPIX_RMA_API int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, const void *operand_addr, 
  * @param comm_keyval    an attribute key
  * @param attribute_val  as for MPI_Comm_set_attr with that key
  *
- * Local. The object survives MPIX_Rma_request_wait and similar calls, even if the operation has failed; MPIX_Rma_request_free
- * frees it.
+ * Local. The object survives MPIX_Rma_request_wait and similar calls, even if the operation has failed;
+ * MPIX_Rma_request_free frees it.
  *
  * @return as MPIX_Req_set_attr.
  */
@@ -166,8 +167,8 @@ MPIX_RMA_API int MPIX_Rma_request_test(MPIX_Rma_request *request, int *flag);
 MPIX_RMA_API int MPIX_Rma_request_waitall(int count, MPIX_Rma_request requests[]);
 
 /**
- * Tests whether all requests of an array are complete; if so, acts as MPIX_Rma_request_waitall, else changes no
- * request (5.3).
+ * Tests whether all requests of an array are complete; if so, acts as MPIX_Rma_request_waitall, else changes
+ * no request (5.3).
  *
  * @param count     number of requests, not negative
  * @param requests  array of `count` requests
@@ -180,7 +181,8 @@ MPIX_RMA_API int MPIX_Rma_request_waitall(int count, MPIX_Rma_request requests[]
 MPIX_RMA_API int MPIX_Rma_request_testall(int count, MPIX_Rma_request requests[], int *flag);
 
 /**
- * Waits until one of the active requests of an array is complete, then acts as MPIX_Rma_request_wait for it (5.3).
+ * Waits until one of the active requests of an array is complete, then acts as MPIX_Rma_request_wait for it
+ * (5.3).
  *
  * @param count     number of requests, not negative
  * @param requests  array of `count` requests

@@ -9,9 +9,9 @@ extern "C" {
 /**
  * Operation types of MPIX_RMA_rmw (5.1). The last three are additions to the proposal. The operations of
  * MPIX_RMA_xfer, MPIX_RMA_rmw and MPIX_RMA_rmw2 have different values: MPI_ERR_OP for one that belongs to
- * another call. INC, MIN and MAX are defined for integers and real numbers, PROD and SUM for complex numbers too,
- * LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for integers and MPI_BYTE, SWAP and NO_OP for
- * every predefined datatype, pairs such as MPI_2INT included.
+ * another call. INC, MIN and MAX are defined for integers and real numbers, PROD and SUM for complex numbers
+ * too, LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for integers and MPI_BYTE, SWAP and
+ * NO_OP for every predefined datatype, pairs such as MPI_2INT included.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_INC = 101,   /**< target + 1 */
@@ -30,8 +30,9 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
 } MPIX_RMW_Op;
 
 /**
- * Operation types of MPIX_RMA_rmw2 (5.1). MASK_SWAP is defined for integers, logicals and MPI_BYTE, COMP_SWAP_E and
- * COMP_SWAP_NE for every predefined datatype but pairs, the others for integers and real numbers.
+ * Operation types of MPIX_RMA_rmw2 (5.1). MASK_SWAP is defined for integers, logicals and MPI_BYTE,
+ * COMP_SWAP_E and COMP_SWAP_NE for every predefined datatype but pairs, the others for integers and real
+ * numbers.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
     MPIX_RMW2_MASK_SWAP = 201,    /**< bits that are set in operand are taken from operand2 */
@@ -62,10 +63,9 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * @param rmw_attr_val  as for MPIX_RMA_xfer; the accumulate attributes are ignored
  *
  * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may be
- * reused. From the call until remote completion only rmws, and ACCUMULATEs with ATOMICITY, may access the target
- * elements: no PUT, GET, load or store (5.2.1). Integers, logicals and bytes
- * of all sizes are atomic with respect to each other where they overlap; likewise the other types among
- * themselves.
+ * reused. From the call until remote completion only rmws, and ACCUMULATEs with ATOMICITY, may access the
+ * target elements: no PUT, GET, load or store (5.2.1). Integers, logicals and bytes of all sizes are atomic
+ * with respect to each other where they overlap; likewise the other types among themselves.
  *
  * @return as MPIX_RMA_xfer; MPI_ERR_OP also for an operation that is not defined for the datatype;
  *         MPI_ERR_BUFFER also for buffers that overlap; MPI_ERR_ARG also for a misaligned target; the
@@ -74,9 +74,10 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
 MPIX_RMA_API int MPIX_RMA_rmw(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                               void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
                               MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
-MPIX_RMA_API int MPIX_RMA_rmw_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
-                                void *result_addr, int target_rank, MPI_Aint target_disp,
-                                MPI_Request *request, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Count count,
+                                MPI_Datatype datatype, void *result_addr, int target_rank,
+                                MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator,
+                                const MPIX_RMA_Attributes *rmw_attr_val);
 
 /**
  * MPIX_RMA_rmw without attributes on the call (5.3). MPIX_RMA_rmw in C++.
@@ -122,12 +123,13 @@ MPIX_RMA_API int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, const void *operand_addr, MP
  * @return as MPIX_RMA_rmw.
  */
 MPIX_RMA_API int MPIX_RMA_rmw2(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
-                               const void *operand2_addr, void *result_addr, int target_rank, MPI_Aint target_disp,
-                               MPI_Request *request, MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
-MPIX_RMA_API int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count, MPI_Datatype datatype,
-                                 const void *operand2_addr, void *result_addr, int target_rank,
-                                 MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator,
-                                 const MPIX_RMA_Attributes *rmw_attr_val);
+                               const void *operand2_addr, void *result_addr, int target_rank,
+                               MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator,
+                               const MPIX_RMA_Attributes *rmw_attr_val);
+MPIX_RMA_API int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count,
+                                 MPI_Datatype datatype, const void *operand2_addr, void *result_addr,
+                                 int target_rank, MPI_Aint target_disp, MPI_Request *request,
+                                 MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
 
 /**
  * MPIX_RMA_rmw2 without attributes on the call (5.3). MPIX_RMA_rmw2 in C++.
@@ -147,9 +149,10 @@ MPIX_RMA_API int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_
  *
  * @return as MPIX_RMA_rmw.
  */
-MPIX_RMA_API int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
-                                   const void *operand2_addr, void *result_addr, int target_rank,
-                                   MPI_Aint target_disp, MPI_Request *request, MPI_Comm *communicator);
+MPIX_RMA_API int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, const void *operand_addr, int count,
+                                   MPI_Datatype datatype, const void *operand2_addr, void *result_addr,
+                                   int target_rank, MPI_Aint target_disp, MPI_Request *request,
+                                   MPI_Comm *communicator);
 MPIX_RMA_API int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_Count count,
                                      MPI_Datatype datatype, const void *operand2_addr, void *result_addr,
                                      int target_rank, MPI_Aint target_disp, MPI_Request *request,

@@ -11,7 +11,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Protocol) {
     MPIX_RMA_PROTOCOL_DIRECT = 1,       /**< loads and stores to mapped memory of the same host */
     MPIX_RMA_PROTOCOL_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev on the same host */
     MPIX_RMA_PROTOCOL_NETWORK = 3,      /**< UCX put and get */
-    MPIX_RMA_PROTOCOL_RING = 4,         /**< requests in shared memory to a process of the same host that polls */
+    MPIX_RMA_PROTOCOL_RING = 4,         /**< requests in shared memory to a process of the host that polls */
     MPIX_RMA_PROTOCOL_MESSAGE = 5,      /**< messages that the target's agent executes */
     MPIX_RMA_PROTOCOL_ALL = 0           /**< the sum over all of them */
 } MPIX_RMA_Protocol;
@@ -19,11 +19,11 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Protocol) {
 /** The counters of MPIX_RMA_Statistics. Further ones may follow. */
 typedef MPIX_RMA_ENUM_(MPIX_RMA_Statistic) {
     MPIX_RMA_STATISTIC_OPERATIONS = 1,        /**< operations, of one protocol or all */
-    MPIX_RMA_STATISTIC_BYTES = 2,             /**< bytes of their data at the target, of one protocol or all */
-    MPIX_RMA_STATISTIC_MESSAGES_SENT = 3,     /**< requests to the agent there, an operation's or the library's own */
+    MPIX_RMA_STATISTIC_BYTES = 2,             /**< bytes of their target data, of one protocol or all */
+    MPIX_RMA_STATISTIC_MESSAGES_SENT = 3,     /**< requests to the agent there, of operations and the library */
     MPIX_RMA_STATISTIC_MESSAGES_EXECUTED = 4, /**< requests from there that this process has executed */
-    MPIX_RMA_STATISTIC_COUNTED = 5            /**< 1 if operations of the protocol are counted, of all if all are;
-                                                   otherwise 0 */
+    MPIX_RMA_STATISTIC_COUNTED = 5            /**< 1 if operations of the protocol (of all) are counted, or
+                                                   0 */
 } MPIX_RMA_Statistic;
 
 /**
@@ -47,8 +47,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Statistic) {
  *
  * Loads and stores are not counted by default, because counting would take longer than the accesses: then
  * MPIX_RMA_STATISTIC_COUNTED and the counters of MPIX_RMA_PROTOCOL_DIRECT are 0. With the MCA parameter
- * osc_mpix_statistics set to 1, or the environment variable MPIX_RMA_STATISTICS (docs/debugging.md), which also
- * prints the counters in MPI_Finalize, every operation takes a slower way that counts it.
+ * osc_mpix_statistics set to 1, or the environment variable MPIX_RMA_STATISTICS (docs/debugging.md), which
+ * also prints the counters in MPI_Finalize, every operation takes a slower way that counts it.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_ARG (null pointer, no such counter or protocol).
  */

@@ -1,7 +1,7 @@
 /**
  * Extensions of MPI windows: calls that order and complete operations; and notified operations, which
- * increment counters at their targets, like the notified communication proposed for MPI 6 (12.6 of its draft). Included
- * by mpix_rma.h.
+ * increment counters at their targets, like the notified communication proposed for MPI 6 (12.6 of its
+ * draft). Included by mpix_rma.h.
  */
 #ifndef MPIX_RMA_WINDOW_H
 #define MPIX_RMA_WINDOW_H
@@ -45,8 +45,8 @@ MPIX_RMA_API int MPIX_Win_order_all(MPI_Win win);
  *
  * The request completes when all operations that any thread issued to the target before the call are complete
  * there; it does not cover later operations. The request reports a failed operation. The program
- * need not wait for the request before a synchronisation call or MPI_Win_free, which returns when the request is
- * complete.
+ * need not wait for the request before a synchronisation call or MPI_Win_free, which returns when the request
+ * is complete.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not
  * locked); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
@@ -123,10 +123,11 @@ MPIX_RMA_API int MPIX_Win_flush_thread(int rank, MPI_Win win);
 MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 
 /* Attribute keys of windows, for MPI_Win_get_attr. Each is a call of MPIX_RMA_Keyval: valid from MPI_Init to
- * MPI_Finalize. All windows of this library have them. Like predefined attributes they are addresses: of an int,
- * the suggested number of notification counters; of an int, the maximum number of counters of a process; of an
- * MPI_Count, the maximum value of a counter. A window from MPIX_Win_connect has zeros; any other has 512
- * and INT_MAX for the first two, unless the info key mpi_assert_max_num_notify at window creation sets both. */
+ * MPI_Finalize. All windows of this library have them. Like predefined attributes they are addresses: of an
+ * int, the suggested number of notification counters; of an int, the maximum number of counters of a process;
+ * of an MPI_Count, the maximum value of a counter. A window from MPIX_Win_connect has zeros; any other has
+ * 512 and INT_MAX for the first two, unless the info key mpi_assert_max_num_notify at window creation sets
+ * both. */
 #define MPIX_WIN_NOTIFICATION_NUM_SB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_SB")
 #define MPIX_WIN_NOTIFICATION_NUM_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_UB")
 #define MPIX_WIN_NOTIFICATION_VALUE_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_VALUE_UB")
@@ -142,9 +143,9 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
  * MPI_Win_free frees them. A process at which the call fails takes part in it and keeps its counters; lack of
  * memory at one process fails the call at all.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, fewer than before, or more than the window's
- *         mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (a passive-target epoch, or an epoch of MPI_Win_start,
- *         is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
+ * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, fewer than before, or more
+ *         than the window's mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (a passive-target epoch, or an epoch
+ *         of MPI_Win_start, is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int num);
 
@@ -184,15 +185,16 @@ MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MP
  * @param notification_idx  index of the counter, from 0
  * @param value             receives the previous value; may be NULL
  *
- * Local. Requests whose threshold is at most the previous value are complete; others continue to wait, from
- * zero.
+ * Local. Requests whose threshold is at most the previous value are complete; others continue to wait until
+ * the counter, which begins at zero again, reaches their threshold.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter).
  */
 MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
 
 /**
- * Creates a request that completes when a notification counter of this process reaches a threshold.
+ * Creates a request that is complete when a notification counter of this process has been at a threshold or
+ * beyond, now or later.
  *
  * @param win               a window of this library
  * @param notification_idx  index of the counter, from 0
@@ -220,9 +222,8 @@ MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, M
  * @param notification_idx  index of the target's counter, from 0
  * @param win               a window of this library, in a passive-target epoch to the target
  *
- * @return as MPI_Put; MPI_ERR_RMA_SYNC also in other epochs; the class MPIX_RMA_ERR_NOTIFICATION (the target has
- *         no such counter);
- *         MPI_ERR_UNSUPPORTED_OPERATION (a window from MPIX_Win_connect).
+ * @return as MPI_Put; MPI_ERR_RMA_SYNC also in other epochs; the class MPIX_RMA_ERR_NOTIFICATION (the target
+ *         has no such counter); MPI_ERR_UNSUPPORTED_OPERATION (a window from MPIX_Win_connect).
  */
 MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
                                  int target_rank, MPI_Aint target_disp, int target_count,
@@ -264,9 +265,9 @@ MPIX_RMA_API int MPIX_Rput_notify(const void *origin_addr, int origin_count, MPI
  *
  * @return as MPIX_Put_notify.
  */
-MPIX_RMA_API int MPIX_Get_notify(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                                 MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
-                                 int notification_idx, MPI_Win win);
+MPIX_RMA_API int MPIX_Get_notify(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                 int target_rank, MPI_Aint target_disp, int target_count,
+                                 MPI_Datatype target_datatype, int notification_idx, MPI_Win win);
 
 /**
  * MPIX_Get_notify with a request, in passive-target epochs.
@@ -305,9 +306,10 @@ MPIX_RMA_API int MPIX_Rget_notify(void *origin_addr, int origin_count, MPI_Datat
  *
  * @return as MPIX_Put_notify; MPI_ERR_OP.
  */
-MPIX_RMA_API int MPIX_Accumulate_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                                        int target_rank, MPI_Aint target_disp, int target_count,
-                                        MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win);
+MPIX_RMA_API int MPIX_Accumulate_notify(const void *origin_addr, int origin_count,
+                                        MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                                        int target_count, MPI_Datatype target_datatype, MPI_Op op,
+                                        int notification_idx, MPI_Win win);
 
 /**
  * MPIX_Accumulate_notify with a request, in passive-target epochs.
@@ -326,13 +328,14 @@ MPIX_RMA_API int MPIX_Accumulate_notify(const void *origin_addr, int origin_coun
  *
  * @return as MPIX_Accumulate_notify.
  */
-MPIX_RMA_API int MPIX_Raccumulate_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                                         int target_rank, MPI_Aint target_disp, int target_count,
-                                         MPI_Datatype target_datatype, MPI_Op op, int notification_idx, MPI_Win win,
-                                         MPI_Request *request);
+MPIX_RMA_API int MPIX_Raccumulate_notify(const void *origin_addr, int origin_count,
+                                         MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                                         int target_count, MPI_Datatype target_datatype, MPI_Op op,
+                                         int notification_idx, MPI_Win win, MPI_Request *request);
 
 /**
- * As MPI_Get_accumulate, and increments a notification counter of the target once the target's memory is updated.
+ * As MPI_Get_accumulate, and increments a notification counter of the target once the target's memory is
+ * updated.
  *
  * @param origin_addr       as of MPI_Get_accumulate
  * @param origin_count      as of MPI_Get_accumulate
@@ -350,9 +353,10 @@ MPIX_RMA_API int MPIX_Raccumulate_notify(const void *origin_addr, int origin_cou
  *
  * @return as MPIX_Accumulate_notify.
  */
-MPIX_RMA_API int MPIX_Get_accumulate_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                                            void *result_addr, int result_count, MPI_Datatype result_datatype,
-                                            int target_rank, MPI_Aint target_disp, int target_count,
+MPIX_RMA_API int MPIX_Get_accumulate_notify(const void *origin_addr, int origin_count,
+                                            MPI_Datatype origin_datatype, void *result_addr, int result_count,
+                                            MPI_Datatype result_datatype, int target_rank,
+                                            MPI_Aint target_disp, int target_count,
                                             MPI_Datatype target_datatype, MPI_Op op, int notification_idx,
                                             MPI_Win win);
 
@@ -377,10 +381,11 @@ MPIX_RMA_API int MPIX_Get_accumulate_notify(const void *origin_addr, int origin_
  * @return as MPIX_Accumulate_notify.
  */
 MPIX_RMA_API int MPIX_Rget_accumulate_notify(const void *origin_addr, int origin_count,
-                                             MPI_Datatype origin_datatype, void *result_addr, int result_count,
-                                             MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-                                             int target_count, MPI_Datatype target_datatype, MPI_Op op,
-                                             int notification_idx, MPI_Win win, MPI_Request *request);
+                                             MPI_Datatype origin_datatype, void *result_addr,
+                                             int result_count, MPI_Datatype result_datatype, int target_rank,
+                                             MPI_Aint target_disp, int target_count,
+                                             MPI_Datatype target_datatype, MPI_Op op, int notification_idx,
+                                             MPI_Win win, MPI_Request *request);
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * Moves data between this process and `target_rank` (5.1, 5.3 first form).
  *
  * @param op               MPIX_RMA_PUT, MPIX_RMA_GET or MPIX_RMA_ACCUMULATE
- * @param origin_addr      address in this process; written by GET only
+ * @param origin_addr      address in this process. Written by GET and read by the others, so the parameter
+ *                         has no const: a PUT of a constant object needs a cast in C
  * @param origin_count     elements of origin_datatype, not negative
  * @param origin_datatype  committed datatype
  * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this process
@@ -33,35 +34,37 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *                         side (MPI_DOUBLE_INT: 12 bytes). For ACCUMULATE both consist of the same predefined
  *                         datatype
  * @param request          NULL: MPIX_RMA_Complete completes the operation. Otherwise receives a request for
- *                         MPI_Wait and similar calls, whatever the variable held before. Only MPI_ERROR is
- *                         significant in the status
+ *                         MPI_Wait and similar calls, whatever the variable held before. In the status only
+ *                         MPI_ERROR is significant, where the call sets it. MPI_Request_free is permitted,
+ *                         MPI_Cancel is erroneous
  * @param communicator     address of the communicator
  * @param rma_attr_val     address of an MPIX_RMA_Attributes, not a mask of its bits, or NULL for none; merged
  *                         with the attributes of the communicator. For an attribute with a value the call
  *                         takes precedence
  *
  * Local; does not wait for the completion of the operation unless MPIX_RMA_ATTR_BLOCKING is set. It may wait
- * for earlier operations of this process: with ORDERING or after a Fence, if they use another protocol, and when
- * too much is in flight to the target. An operation with ATOMICITY may wait for locks. No wait depends on a call
- * by the application at the target. Complete means that the origin buffer may be reused (PUT, ACCUMULATE) or
- * holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION, that the target's memory holds the result. The
- * target takes no action.
+ * for earlier operations of this process: with ORDERING or after a Fence, if they use another protocol, and
+ * when too much is in flight to the target. An operation with ATOMICITY may wait for locks. No wait depends
+ * on a call by the application at the target. Complete means that the origin buffer may be reused (PUT,
+ * ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION, that the target's memory holds
+ * the result.
  *
  * With MPIX_RMA_ATTR_BLOCKING the request is complete on return. If the call returns an error, there is no
  * request: *request is unchanged. Without data the addresses may be null, and MPIX_RMA_ATTR_NOTIFY still
- * increments the counter. With data, a null address is an error for a datatype without gaps; for others it is
- * MPI_BOTTOM.
+ * increments the counter. With data, a null address is MPI_BOTTOM for a datatype with absolute addresses, of
+ * this process or of the target, and an error for a datatype whose data begin at displacement 0 and have no
+ * gaps.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
  *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or more elements than memory can hold);
  *         MPI_ERR_TYPE (not committed, or the two sides do not match); MPI_ERR_RANK; MPI_ERR_BUFFER
- *         (null origin; also unmapped memory at origin_addr, which is detected only for a PUT or GET whose target
- *         memory is on the same host and not allocated by the library, and by some protocols for contiguous
- *         origins only; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target, unknown attribute,
- *         notification index out of range); the address class (the target memory is not mapped, or not
- *         readable or writable as above, or extends beyond its allocation; or origin_addr is device memory
- *         of CUDA or ROCm) and the transport class of MPIX_RMA_Error_class, and MPI_ERR_NO_MEM; these three
- *         may also come from the request's completion or from MPIX_RMA_Complete.
+ *         (null origin; also unmapped memory at origin_addr, which is detected only for a PUT or GET whose
+ *         target memory is on the same host and not allocated by the library, and by some protocols for
+ *         contiguous origins only; otherwise undefined as for any MPI call); MPI_ERR_ARG (null target,
+ *         unknown attribute, notification index out of range); the address class (the target memory is not
+ *         mapped, or not readable or writable as above, or extends beyond its allocation; or origin_addr is
+ *         device memory of CUDA or ROCm) and the transport class of MPIX_RMA_Error_class, and MPI_ERR_NO_MEM;
+ *         these three may also come from the request's completion or from MPIX_RMA_Complete.
  */
 MPIX_RMA_API int MPIX_RMA_xfer(MPIX_RMA_Op op, void *origin_addr, int origin_count,
                                MPI_Datatype origin_datatype, int target_rank, void *target_addr,

@@ -53,11 +53,11 @@ int with_request(Site const& site, std::vector<Target*> const& targets, Level le
   return MPI_SUCCESS;
 }
 
-int complete_by_request(char const* call, MPI_Comm communicator, int rank, Level level,
+int complete_by_request(char const* call, MPI_Comm* communicator, int rank, Level level,
                         MPI_Request* request) {
   if (request == nullptr) {
-    Communicator* const state = Communicator::find(communicator);
-    if (state == nullptr) return raise_unusable(call, &communicator);
+    Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
+    if (state == nullptr) return raise_unusable(call, communicator);
     return raise({call, state->handle()}, MPI_ERR_REQUEST, "request is a null pointer");
   }
   auto const one = [&](Site const& site, Target& target) {
@@ -76,7 +76,7 @@ int complete_by_request(char const* call, MPI_Comm communicator, int rank, Level
     *request = completed_request();
     return MPI_SUCCESS;
   };
-  return for_targets(call, &communicator, rank, one, all, none);
+  return for_targets(call, communicator, rank, one, all, none);
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ int complete_by_request(char const* call, MPI_Comm communicator, int rank, Level
 
 using namespace mpixrma;
 
-int MPIX_RMA_Complete_local(MPI_Comm communicator, int target_rank) try {
+int MPIX_RMA_Complete_local(MPI_Comm* communicator, int target_rank) try {
   auto const complete = [](Target& target) {
     if (target.outstanding.is_set())
       engine_of_process().complete_local(*target.peer, target.outstanding.get());
@@ -97,20 +97,20 @@ int MPIX_RMA_Complete_local(MPI_Comm communicator, int target_rank) try {
     state.for_each_target(complete);
     return MPI_SUCCESS;
   };
-  return for_targets("MPIX_RMA_Complete_local", &communicator, target_rank, one, all);
+  return for_targets("MPIX_RMA_Complete_local", communicator, target_rank, one, all);
 } catch (...) {
-  return raise_exception(&communicator);
+  return raise_exception(communicator);
 }
 
-int MPIX_RMA_Icomplete(MPI_Comm communicator, int target_rank, MPI_Request* request) try {
+int MPIX_RMA_Icomplete(MPI_Comm* communicator, int target_rank, MPI_Request* request) try {
   return complete_by_request("MPIX_RMA_Icomplete", communicator, target_rank, Level::at_target, request);
 } catch (...) {
-  return raise_exception(&communicator);
+  return raise_exception(communicator);
 }
 
-int MPIX_RMA_Icomplete_local(MPI_Comm communicator, int target_rank, MPI_Request* request) try {
+int MPIX_RMA_Icomplete_local(MPI_Comm* communicator, int target_rank, MPI_Request* request) try {
   return complete_by_request("MPIX_RMA_Icomplete_local", communicator, target_rank, Level::at_origin,
                              request);
 } catch (...) {
-  return raise_exception(&communicator);
+  return raise_exception(communicator);
 }

@@ -30,7 +30,7 @@ TEST_F(Completions, BuffersMayBeReusedAfterLocalCompletion) {
       for (int round = 1; round <= 5; ++round) {
         std::fill(values.begin(), values.end(), 1000 * kind + round);
         ASSERT_EQ(transfer(MPIX_RMA_PUT, values.data(), 100000, MPI_INT, next(), there(kind)), MPI_SUCCESS);
-        ASSERT_EQ(MPIX_RMA_Complete_local(world, all != 0 ? MPIX_ALL_RANKS : next()), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Complete_local(&world, all != 0 ? MPIX_ALL_RANKS : next()), MPI_SUCCESS);
         std::fill(values.begin(), values.end(), -1);
         ASSERT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
         MPI_Barrier(world);
@@ -55,8 +55,8 @@ TEST_F(Completions, RequestCoversWhatWasIssuedBefore) {
                     MPI_SUCCESS);
         }
         MPI_Request requests[2];
-        ASSERT_EQ(MPIX_RMA_Icomplete(world, rank, &requests[0]), MPI_SUCCESS);
-        ASSERT_EQ(MPIX_RMA_Icomplete_local(world, rank, &requests[1]), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Icomplete(&world, rank, &requests[0]), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Icomplete_local(&world, rank, &requests[1]), MPI_SUCCESS);
         ASSERT_EQ(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
         EXPECT_EQ(requests[0], MPI_REQUEST_NULL);
         MPI_Barrier(world);
@@ -79,7 +79,7 @@ TEST_F(Completions, FetchedDataAreThereAfterLocalCompletion) {
     long fetched = -1;
     ASSERT_EQ(transfer(MPIX_RMA_GET, &fetched, 1, MPI_LONG, next(), there(kind)), MPI_SUCCESS);
     MPI_Request request;
-    ASSERT_EQ(MPIX_RMA_Icomplete_local(world, next(), &request), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Icomplete_local(&world, next(), &request), MPI_SUCCESS);
     ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(fetched, 40 + next()) << "kind " << kind;
     MPI_Barrier(world);
@@ -161,7 +161,7 @@ TEST_F(Completions, ReportFailures) {
   int const issued = class_of(
       transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, next(), reinterpret_cast<char*>(std::uintptr_t{4096})));
   MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(MPIX_RMA_Icomplete(world, next(), &request), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Icomplete(&world, next(), &request), MPI_SUCCESS);
   int const completed = class_of(MPI_Wait(&request, MPI_STATUS_IGNORE));
   // By the call on one host, by the request where the operation is a message.
   EXPECT_EQ(issued == MPI_SUCCESS ? completed : issued, address_class);
@@ -182,7 +182,7 @@ TEST_F(Completions, ReportFailuresOfSeveralRanks) {
     issued = transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, rank, there);
   }
   MPI_Request request = MPI_REQUEST_NULL;
-  ASSERT_EQ(MPIX_RMA_Icomplete(world, MPIX_ALL_RANKS, &request), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Icomplete(&world, MPIX_ALL_RANKS, &request), MPI_SUCCESS);
   int const completed = MPI_Wait(&request, MPI_STATUS_IGNORE);
   EXPECT_EQ(class_of(issued == MPI_SUCCESS ? completed : issued), address_class);
   std::string const text = completed == MPI_SUCCESS ? "" : text_of(completed);
@@ -196,13 +196,17 @@ TEST_F(Completions, RefuseBadArguments) {
   ErrorsReturn const returned(world);
   int address_class = 0;
   MPI_Request request = MPI_REQUEST_NULL;
-  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(world, 0, nullptr)), MPI_ERR_REQUEST);
-  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(world, memory_.size(), &request)), MPI_ERR_RANK);
-  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(MPI_COMM_NULL, 0, &request)), MPI_ERR_COMM);
-  EXPECT_EQ(class_of(MPIX_RMA_Complete_local(world, -7)), MPI_ERR_RANK);
-  EXPECT_EQ(class_of(MPIX_RMA_Complete_local(MPI_COMM_NULL, 0)), MPI_ERR_COMM);
-  EXPECT_EQ(MPIX_RMA_Complete_local(world, MPI_PROC_NULL), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_Icomplete(world, MPI_PROC_NULL, &request), MPI_SUCCESS);
+  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(&world, 0, nullptr)), MPI_ERR_REQUEST);
+  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(&world, memory_.size(), &request)), MPI_ERR_RANK);
+  MPI_Comm none = MPI_COMM_NULL;
+  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(&none, 0, &request)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPIX_RMA_Icomplete(nullptr, 0, &request)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPIX_RMA_Icomplete_local(nullptr, 0, nullptr)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPIX_RMA_Complete_local(&world, -7)), MPI_ERR_RANK);
+  EXPECT_EQ(class_of(MPIX_RMA_Complete_local(&none, 0)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPIX_RMA_Complete_local(nullptr, 0)), MPI_ERR_COMM);
+  EXPECT_EQ(MPIX_RMA_Complete_local(&world, MPI_PROC_NULL), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_RMA_Icomplete(&world, MPI_PROC_NULL, &request), MPI_SUCCESS);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_EQ(class_of(MPIX_RMA_Error_class(static_cast<MPIX_RMA_Error>(77), &address_class)), MPI_ERR_ARG);
   EXPECT_EQ(class_of(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, nullptr)), MPI_ERR_ARG);

@@ -164,6 +164,30 @@ TEST_F(Errors, freed_and_null_communicators_are_refused) {
   EXPECT_EQ(class_of(MPIX_RMA_Fence(nullptr, 0)), MPI_ERR_COMM);
 }
 
+TEST_F(Errors, handles_of_other_kinds_are_refused) {
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Datatype datatype = MPI_DOUBLE;
+  void* base = nullptr;
+  MPI_Win_allocate(64, 1, MPI_INFO_NULL, world, static_cast<void*>(&base), &window);
+  MPI_Comm_group(world, &group);
+  // Addresses of other handles, and a communicator in the place of its address.
+  for (void* const wrong : {static_cast<void*>(&window), static_cast<void*>(&group),
+                            static_cast<void*>(&datatype), reinterpret_cast<void*>(world)}) {
+    auto* const communicator = static_cast<MPI_Comm*>(wrong);
+    EXPECT_EQ(class_of(MPIX_RMA_Complete(communicator, 0)), MPI_ERR_COMM);
+    EXPECT_EQ(class_of(MPIX_RMA_Complete_local(communicator, 0)), MPI_ERR_COMM);
+    EXPECT_EQ(class_of(MPIX_RMA_Fence(communicator, 0)), MPI_ERR_COMM);
+    EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE,
+                                     nullptr, communicator, nullptr)),
+              MPI_ERR_COMM);
+  }
+  auto const other = reinterpret_cast<MPI_Datatype>(window);
+  EXPECT_EQ(class_of(put(1, other, 0, memory_.at(0, 0))), MPI_ERR_TYPE);
+  MPI_Group_free(&group);
+  MPI_Win_free(&window);
+}
+
 TEST_F(Errors, an_address_without_memory_gives_the_address_class) {
   int address_class = 0;
   int transport_class = 0;
