@@ -228,7 +228,7 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
   EXPECT_EQ(class_of(rma_set_num_notify(comm, rank_ == 0 ? -1 : 2)), MPI_ERR_ARG);
 }
 
-TEST_F(G, G_14_a_bound_transfer_is_the_call_with_the_bound_arguments) {
+TEST_F(G, G_14_a_plan_issues_the_call_with_its_arguments) {
   ErrorsReturn const returned(world);
   fill(0);
   MPI_Datatype strided = MPI_DATATYPE_NULL;
