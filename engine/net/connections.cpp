@@ -36,11 +36,14 @@ void Connections::lose(ucp_ep_h endpoint, char const* reason) {
   lose(found->second, reason);
 }
 
-void Connections::lose(std::uint64_t process, char const* reason) {
-  Connection& connection = by_process_[process];
-  if (connection.lost) return;
-  connection.lost = true;
-  losses_.push_back({process, reason});
+void Connections::lose(std::uint64_t process, char const* reason) { note_loss({process, reason}); }
+
+void Connections::refuse(std::uint64_t process, char const* reason) { note_loss({process, reason, true}); }
+
+void Connections::note_loss(Loss loss) {
+  Connection& connection = by_process_[loss.process];
+  if (std::exchange(connection.lost, true)) return;
+  losses_.push_back(std::move(loss));
 }
 
 void Connections::close(std::uint64_t process) {
@@ -59,6 +62,11 @@ Connections::Connection* Connections::find(std::uint64_t process) noexcept {
   auto const found = by_process_.find(process);
   bool const usable = found != by_process_.end() && found->second.endpoint != nullptr && !found->second.lost;
   return usable ? &found->second : nullptr;
+}
+
+Connections::Connection const* Connections::find_open(std::uint64_t process) const noexcept {
+  auto const found = by_process_.find(process);
+  return found != by_process_.end() && found->second.endpoint != nullptr ? &found->second : nullptr;
 }
 
 void Connections::note_asked(Connection& connection, std::uint64_t token) noexcept {

@@ -23,6 +23,7 @@ class Connections {
   struct Loss {
     std::uint64_t process;
     std::string reason;
+    bool was_refused = false;  ///< by this process, which reports it to the other one
   };
 
   Connections(Transport& transport, ProcessWatch& watch, HostIdentity const& host, std::uint64_t process,
@@ -40,6 +41,9 @@ class Connections {
   void lose(ucp_ep_h endpoint, char const* reason);
   /// Marks the connection to a process as lost because the process has ended.
   void lose(std::uint64_t process, char const* reason);
+
+  /// Marks the connection to a process as lost because a message on it was not authentic.
+  void refuse(std::uint64_t process, char const* reason);
 
   bool has_losses() const noexcept { return !losses_.empty(); }
   std::vector<Loss> take_losses() { return std::exchange(losses_, {}); }
@@ -62,6 +66,8 @@ class Connections {
   bool knows(std::uint64_t process) const { return by_process_.contains(process); }
   /// Returns the connection to `process` if it is usable, else nullptr.
   Connection* find(std::uint64_t process) noexcept;
+  /// Returns the connection to `process` if it has an endpoint, though it may be lost.
+  Connection const* find_open(std::uint64_t process) const noexcept;
   /// Calls `visit(process, connection)` for all usable connections.
   template <typename Visitor>
   void for_each(Visitor visit) const {
@@ -89,6 +95,8 @@ class Connections {
   std::vector<NotedFarewell> take_farewells() { return std::exchange(farewells_, {}); }
 
  private:
+  void note_loss(Loss loss);
+
   Transport& transport_;
   ProcessWatch& watch_;
   HostIdentity const& host_;

@@ -260,8 +260,9 @@ char const* check(std::span<std::byte const> header, FarewellHeader* out) noexce
   if (header.size() != sizeof(FarewellHeader)) return "farewell of wrong size";
   std::memcpy(out, header.data(), sizeof *out);
   if (out->magic != magic || out->version != version) return "foreign or outdated farewell";
-  bool const known = out->kind >= Farewell::ask && out->kind <= Farewell::stay;
-  return known && out->token != 0 ? nullptr : "unknown kind of farewell";
+  bool const known = out->kind >= Farewell::ask && out->kind <= Farewell::refused;
+  bool const has_token = (out->kind == Farewell::refused) == (out->token == 0);
+  return known && has_token ? nullptr : "unknown kind of farewell";
 }
 
 }  // namespace mpixrma::engine::wire

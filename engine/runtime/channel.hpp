@@ -255,7 +255,7 @@ class Channel final : public MessageHandler {
     connections.lose(endpoint, reason);
   }
   void on_forged(std::uint64_t process, char const* reason) noexcept override {
-    connections.lose(process, reason);
+    connections.refuse(process, reason);
   }
 
   SegmentTable const& segments_;

@@ -63,7 +63,18 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
       connections_.note_asked(connection, 0);
       message_protocol_.resume(farewell.process);
       break;
+    case wire::Farewell::refused:
+      // Unencrypted, a reader of the traffic could have sent it.
+      if (transport_.is_sealed(connection.endpoint))
+        connections_.lose(farewell.process, "the other side has refused a message of the connection");
+      break;
   }
+}
+
+void Parting::report_refused(std::uint64_t process) {
+  Connections::Connection const* const connection = connections_.find_open(process);
+  if (connection != nullptr && transport_.is_sealed(connection->endpoint))
+    (void)send(process, *connection, wire::Farewell::refused, 0);
 }
 
 void Parting::ask_now_and_then() {

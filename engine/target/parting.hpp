@@ -41,6 +41,10 @@ class Parting {
     if (is_crowded()) ask_now_and_then();
   }
 
+  /// Reports to the other side of an encrypted connection that a message on it was refused: UCX would report
+  /// the end of the connection only after its next keepalive. Best effort, before the connection is closed.
+  void report_refused(std::uint64_t process);
+
   std::uint64_t dropped() const noexcept { return drops_.count(); }
 
   bool is_crowded() const noexcept { return connections_.size() > limit_; }
