@@ -24,8 +24,11 @@ std::vector<gid_t> groups_of(char const* name, gid_t gid) {
   return groups;
 }
 
-std::optional<unsigned> number_in(std::string const& text) {
-  unsigned value = 0;
+/// The kernel takes the largest number for "no user".
+constexpr uid_t no_user = static_cast<uid_t>(-1);
+
+std::optional<uid_t> user_number_in(std::string const& text) {
+  uid_t value = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
@@ -59,14 +62,11 @@ std::optional<Identity> identity_of(std::string const& user) {
 
 uid_t parse_user(std::string const& text) {
   if (passwd const* const entry = ::getpwnam(text.c_str())) return entry->pw_uid;
-  if (auto const number = number_in(text)) return *number;
+  auto const number = user_number_in(text);
+  if (number == no_user)
+    throw Error(ErrorCode::bad_request, "'" + text + "' is not the number of a user: it stands for no user");
+  if (number) return *number;
   throw Error(ErrorCode::bad_request, "there is no user '" + text + "'");
-}
-
-gid_t parse_group(std::string const& text) {
-  if (group const* const entry = ::getgrnam(text.c_str())) return entry->gr_gid;
-  if (auto const number = number_in(text)) return *number;
-  throw Error(ErrorCode::bad_request, "there is no group '" + text + "'");
 }
 
 std::string user_name(uid_t uid) {

@@ -37,9 +37,8 @@ class IdentityCache {
   std::map<std::pair<uid_t, gid_t>, Known> known_;
 };
 
-/// Parses the name or number of a user or group. Throws Error(bad_request).
+/// Parses the name or number of a user, who need not exist. Throws Error(bad_request).
 uid_t parse_user(std::string const& text);
-gid_t parse_group(std::string const& text);
 std::string user_name(uid_t uid);
 
 enum class Access : unsigned { none = 0, write = 2, read = 4 };

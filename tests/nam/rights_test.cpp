@@ -63,6 +63,19 @@ TEST(Server, other_users_have_what_the_owner_lets_them) {
   }));
 }
 
+/// The kernel takes the largest number for "no user".
+TEST(Server, GrantToNoUserIsRefused) {
+  TestServer server;
+  server.start();
+  for (char const* const nobody_at_all : {"4294967295", "4294967296", "-1", ""})
+    EXPECT_EQ(refusal([&] {
+                server.grant(4096, {{"owner", nobody_at_all}});
+              }),
+              ErrorCode::bad_request)
+        << nobody_at_all;
+  EXPECT_TRUE(server.ask({{"op", "list"}}).at("grants").empty());
+}
+
 TEST(Server, users_grant_themselves_what_they_may) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
