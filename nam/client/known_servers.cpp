@@ -15,6 +15,7 @@
 #include "engine/base/shared_memory.hpp"
 #include "nam/client/secrets.hpp"
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/replace_file.hpp"
 
 namespace mpixrma::nam {
 
@@ -48,14 +49,6 @@ void for_each_line(std::filesystem::path const& file, Visitor visit) {
 
 [[noreturn]] void fail(std::filesystem::path const& file) {
   throw Error(ErrorCode::internal, "cannot write " + file.string() + ": " + std::strerror(errno));
-}
-
-void write_file(std::filesystem::path const& file, std::string const& text) {
-  std::string made = file.string() + ".XXXXXX";
-  engine::FileDescriptor const opened(::mkostemp(made.data(), O_CLOEXEC));
-  if (!opened || ::write(opened.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fsync(opened.get()) != 0 || ::rename(made.c_str(), file.c_str()) != 0)
-    fail(file);
 }
 
 std::string advice(Address const& server, PublicKey const& key) {
@@ -93,7 +86,7 @@ void pin_key(Address const& server, PublicKey const& key) {
       if (known.empty() || place != endpoint_of(server)) text += line + "\n";
     });
   }
-  write_file(file, text + endpoint_of(server) + " " + to_text(key) + "\n");
+  replace_file(file, text + endpoint_of(server) + " " + to_text(key) + "\n");
 }
 
 void set_key_confirmation(ConfirmKey confirm) {

@@ -4,11 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-
 #include "engine/base/shared_memory.hpp"
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/replace_file.hpp"
 #include "nam/protocol/sodium.hpp"
 
 namespace mpixrma::nam {
@@ -45,6 +43,7 @@ std::optional<UserSecret> read_secret(std::filesystem::path const& file) {
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || status.st_uid != ::geteuid())
     throw Error(ErrorCode::denied,
                 "the secret in " + file.string() + " is accessible to other users; chmod 600 it");
+  if (status.st_size == 0) return std::nullopt;  // an earlier version left it where the disk was full
   std::string text(2 * std::tuple_size_v<UserSecret>, '\0');
   if (::read(opened.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     throw Error(ErrorCode::malformed, "no secret in " + file.string());
@@ -54,12 +53,7 @@ std::optional<UserSecret> read_secret(std::filesystem::path const& file) {
 void write_secret(std::filesystem::path const& file, UserSecret const& secret) {
   std::error_code ignored;
   std::filesystem::create_directories(file.parent_path(), ignored);
-  engine::FileDescriptor const opened(
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-  std::string const text = to_hex(secret) + "\n";
-  if (!opened || ::fchmod(opened.get(), S_IRUSR | S_IWUSR) != 0 ||
-      ::write(opened.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    throw Error(ErrorCode::internal, "cannot write " + file.string() + ": " + std::strerror(errno));
+  replace_file(file, to_hex(secret) + "\n");
 }
 
 std::string to_hex(UserSecret const& secret) { return hex(secret.data(), secret.size()); }

@@ -5,6 +5,7 @@
 #include "nam/data/segment_allocator.hpp"
 #include "nam/data/storage_identity.hpp"
 #include "nam/process/log.hpp"
+#include "nam/protocol/text.hpp"
 #include "nam/server/catalog_files.hpp"
 #include "nam/server/catalog_schema.hpp"
 
@@ -19,7 +20,7 @@ constexpr std::size_t window_page_bytes = 256 * 1024;
 Error damaged_row(std::string const& row) {
   return {
       ErrorCode::damaged,
-      "the description of " + row +
+      "the description of " + printable(row) +
           " in the catalog is damaged: stop the server, and run 'mpix-nam check --directory DIR --repair'"};
 }
 

@@ -75,8 +75,14 @@ Json ControlServer::grant(ClientId id, Json const& request) {
   if (!identity(id).is_admin) made.grantor = identity(id).uid;
   check_capacity(identity(id), made);
   // Before the catalog has the grant: from then on a missing file is a loss.
-  if (!made.file.empty()) GrantFile(made.file, {made.id, made.bytes}).create();
-  catalog_.add(made);
+  std::optional<GrantFile> file;
+  if (!made.file.empty()) file.emplace(made.file, StorageIdentity{made.id, made.bytes}).create();
+  try {
+    catalog_.add(made);
+  } catch (Error const&) {
+    if (file) file->remove();
+    throw;
+  }
   clients_.at(id).connection->pause();
   start(made, id);
   return nullptr;

@@ -25,9 +25,13 @@ void UserSecrets::refresh() {
 std::optional<UserSecrets::Found> UserSecrets::find(std::string const& user) const {
   auto const found = users_.find(user);
   if (found == users_.end()) return std::nullopt;
-  auto const secret = read_secret(file_of(found->second));
-  if (!secret) return std::nullopt;
-  return Found{found->second, *secret};
+  try {
+    auto const secret = read_secret(file_of(found->second));
+    if (secret) return Found{found->second, *secret};
+  } catch (Error const&) {
+    // The user learns the reason on the server's host, from of(); an unauthenticated peer does not.
+  }
+  return std::nullopt;
 }
 
 UserSecret UserSecrets::of(uid_t uid) {

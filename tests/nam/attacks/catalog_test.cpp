@@ -1,4 +1,4 @@
-/// Attacks on the catalog: a full disk, a catalog that another process locks, repairs of a catalog in use.
+/// Attacks on the catalog: a catalog that another process locks, repairs of a catalog in use.
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -11,112 +11,11 @@
 #include "nam/server/calendar.hpp"
 #include "nam/server/database.hpp"
 #include "nam/server/exit_codes.hpp"
-#include "tests/nam/attacks/small_disk.hpp"
+#include "tests/nam/attacks/catalogs.hpp"
 #include "tests/nam/attacks/users.hpp"
-#include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
 namespace {
-
-constexpr std::size_t disk_bytes = 48u << 20;
-
-class Catalogs : public ::testing::Test {
- protected:
-  std::filesystem::path catalog() const { return server_.state / "catalog.sqlite"; }
-  bool runs() {
-    int status = 0;
-    return ::waitpid(server_.pid(), &status, WNOHANG) == 0;
-  }
-  bool is_listed(Locator const& grant) const {
-    Json const grants = server_.ask({{"op", "list"}}).at("grants");
-    return std::any_of(grants.begin(), grants.end(),
-                       [&](Json const& each) { return each.at("grant") == grant.grant; });
-  }
-  std::string log() const {
-    std::ifstream file(server_.directory() / "log");
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  /// Returns the exit code of mpix-nam check.
-  int check(std::string const& more) const {
-    std::string const command =
-        MPIX_NAM_TOOL " check --directory " + server_.state.string() + " " + more + " 2>&1";
-    int const status = std::system(command.c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-
-  TestServer server_;
-};
-
-class FullDisk : public Catalogs {
- protected:
-  void SetUp() override {
-    if (!is_root()) GTEST_SKIP() << "needs root, to mount a small disk";
-    disk_.emplace(server_.state, disk_bytes);
-    if (!disk_->is_mounted()) GTEST_SKIP() << "the system does not permit mounts";
-  }
-  void TearDown() override {
-    if (server_.pid() > 0) server_.stop();
-    disk_.reset();
-  }
-  void start(std::string const& storage) {
-    server_.start({"--size", "1G", "--listen", "none", "--storage", storage, "--expiry-grace", "0"});
-  }
-  /// Makes windows until the catalog takes no more. Returns the last port name.
-  std::string fill_catalog(Locator const& grant) {
-    disk_->fill();
-    Session session = Session::open(grant);
-    std::string port;
-    for (int i = 0; i < 10000; ++i) {
-      WindowInfo window;
-      auto const refused = refusal([&] { window = session.allocate({8}, {1}, {.persistent = true}); });
-      if (refused) {
-        EXPECT_EQ(refused, ErrorCode::no_space);
-        return port;
-      }
-      port = window.port;
-    }
-    ADD_FAILURE() << "the disk does not become full";
-    return port;
-  }
-
-  std::optional<SmallDisk> disk_;
-};
-
-TEST_F(FullDisk, ExpiryEndsTheGrantAndNotTheServer) {
-  start("memory");
-  Locator const full = server_.grant(32u << 20);
-  Locator const expiring = server_.grant(1u << 20, {{"seconds", 2}});
-  (void)make_persistent(expiring, 100, 1);
-  fill_catalog(full);
-  EXPECT_TRUE(eventually([&] { return !runs() || !is_listed(expiring); }));
-  ASSERT_TRUE(runs()) << log();
-  disk_->fill();
-  EXPECT_TRUE(is_listed(full));
-  // The same after a restart.
-  server_.kill();
-  start("memory");
-  EXPECT_TRUE(is_listed(full));
-  EXPECT_FALSE(is_listed(expiring));
-}
-
-TEST_F(FullDisk, RevokeAndEvictFreeSpace) {
-  start("file");
-  Locator const revoked = server_.grant(8u << 20);
-  Locator const full = server_.grant(4u << 20);
-  std::string const evicted = make_persistent(full, 100, 1).port;
-  std::string const kept = make_persistent(full, 100, 7).port;
-  fill_catalog(full);
-  EXPECT_EQ(refusal([&] { server_.ask({{"op", "evict"}, {"port", evicted}}); }), std::nullopt);
-  disk_->fill();
-  EXPECT_EQ(refusal([&] { server_.ask({{"op", "revoke"}, {"grant", revoked.grant}}); }), std::nullopt);
-  EXPECT_TRUE(eventually([&] { return !refusal([&] { server_.grant(2u << 20); }); }));
-  expect_pattern(kept, 100, 7);
-  server_.stop();
-  start("file");
-  expect_pattern(kept, 100, 7);
-  WindowInfo window;
-  EXPECT_EQ(refusal([&] { Session::connect(evicted, &window); }), ErrorCode::not_found);
-}
 
 TEST_F(Catalogs, LockOfAnotherProcessDelaysExpiry) {
   server_.start({"--size", "64M", "--listen", "none", "--expiry-grace", "0"});

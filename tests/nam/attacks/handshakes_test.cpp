@@ -137,6 +137,26 @@ TEST_F(Network, ProofsThatAreNotThisUsersAdmitNobody) {
   EXPECT_EQ(answer_to([](Peer const&) { return Json{{"op", "hello"}, {"version", 2}}; }), "malformed");
 }
 
+/// An unauthenticated peer would learn that the user has a secret, and the server's directory.
+TEST_F(Network, UnusableSecretReadsLikeAWrongOne) {
+  start();
+  std::filesystem::path const file = server_.state / "secrets" / std::to_string(poor);
+  auto const answer = [&] {
+    auto const [channel, refused] = authenticated();
+    return refused;
+  };
+  std::filesystem::permissions(file, std::filesystem::perms(0644));
+  Json const readable = answer();
+  std::filesystem::permissions(file, std::filesystem::perms(0600));
+  std::filesystem::resize_file(file, 10);
+  Json const cut = answer();
+  std::filesystem::remove(file);
+  Json const absent = answer();
+  EXPECT_EQ(absent.value("error", ""), "denied") << absent;
+  EXPECT_EQ(readable, absent);
+  EXPECT_EQ(cut, absent);
+}
+
 TEST_F(Network, SecretsOfUsersLastBeyondARestart) {
   start();
   server_.stop();

@@ -1,0 +1,113 @@
+/// Attacks on a server whose disk is full.
+#include <optional>
+
+#include "tests/nam/attacks/catalogs.hpp"
+#include "tests/nam/attacks/small_disk.hpp"
+#include "tests/nam/attacks/users.hpp"
+
+namespace mpixrma::nam {
+namespace {
+
+constexpr std::size_t disk_bytes = 48u << 20;
+
+class FullDisk : public Catalogs {
+ protected:
+  void SetUp() override {
+    if (!is_root()) GTEST_SKIP() << "needs root, to mount a small disk";
+    disk_.emplace(server_.state, disk_bytes);
+    if (!disk_->is_mounted()) GTEST_SKIP() << "the system does not permit mounts";
+  }
+  void TearDown() override {
+    if (server_.pid() > 0) server_.stop();
+    disk_.reset();
+  }
+  void start(std::string const& storage) {
+    server_.start({"--size", "1G", "--listen", "none", "--storage", storage, "--expiry-grace", "0"});
+  }
+  /// Makes windows until the catalog takes no more. Returns the last port name.
+  std::string fill_catalog(Locator const& grant) {
+    disk_->fill();
+    Session session = Session::open(grant);
+    std::string port;
+    for (int i = 0; i < 10000; ++i) {
+      WindowInfo window;
+      auto const refused = refusal([&] { window = session.allocate({8}, {1}, {.persistent = true}); });
+      if (refused) {
+        EXPECT_EQ(refused, ErrorCode::no_space);
+        return port;
+      }
+      port = window.port;
+    }
+    ADD_FAILURE() << "the disk does not become full";
+    return port;
+  }
+
+  std::optional<SmallDisk> disk_;
+};
+
+TEST_F(FullDisk, ExpiryEndsTheGrantAndNotTheServer) {
+  start("memory");
+  Locator const full = server_.grant(32u << 20);
+  Locator const expiring = server_.grant(1u << 20, {{"seconds", 2}});
+  (void)make_persistent(expiring, 100, 1);
+  fill_catalog(full);
+  EXPECT_TRUE(eventually([&] { return !runs() || !is_listed(expiring); }));
+  ASSERT_TRUE(runs()) << log();
+  disk_->fill();
+  EXPECT_TRUE(is_listed(full));
+  // The same after a restart.
+  server_.kill();
+  start("memory");
+  EXPECT_TRUE(is_listed(full));
+  EXPECT_FALSE(is_listed(expiring));
+}
+
+TEST_F(FullDisk, RevokeAndEvictFreeSpace) {
+  start("file");
+  Locator const revoked = server_.grant(8u << 20);
+  Locator const full = server_.grant(4u << 20);
+  std::string const evicted = make_persistent(full, 100, 1).port;
+  std::string const kept = make_persistent(full, 100, 7).port;
+  fill_catalog(full);
+  EXPECT_EQ(refusal([&] { server_.ask({{"op", "evict"}, {"port", evicted}}); }), std::nullopt);
+  disk_->fill();
+  EXPECT_EQ(refusal([&] { server_.ask({{"op", "revoke"}, {"grant", revoked.grant}}); }), std::nullopt);
+  EXPECT_TRUE(eventually([&] { return !refusal([&] { server_.grant(2u << 20); }); }));
+  expect_pattern(kept, 100, 7);
+  server_.stop();
+  start("file");
+  expect_pattern(kept, 100, 7);
+  WindowInfo window;
+  EXPECT_EQ(refusal([&] { Session::connect(evicted, &window); }), ErrorCode::not_found);
+}
+
+/// The user database need not know the user.
+TEST_F(FullDisk, SecretThatFindsNoRoomIsMadeLater) {
+  start("memory");
+  server_.admit_all_users();
+  auto const code_for = [&](uid_t user, std::optional<ErrorCode> expected) {
+    return as_user(user, [&] { return refusal([&] { server_.ask({{"op", "secret"}}); }) == expected; });
+  };
+  EXPECT_TRUE(code_for(owner, std::nullopt));
+  disk_->fill();
+  EXPECT_TRUE(code_for(owner, std::nullopt));
+  EXPECT_TRUE(code_for(stranger, ErrorCode::no_space));
+  disk_->empty();
+  EXPECT_TRUE(code_for(stranger, std::nullopt));
+}
+
+/// A user with self-service could otherwise fill the file system with empty files.
+TEST_F(FullDisk, RefusedGrantLeavesNoFile) {
+  start("file");
+  auto const files = [&] {
+    std::filesystem::directory_iterator const all(server_.state / "memory");
+    return std::distance(begin(all), end(all));
+  };
+  EXPECT_EQ(files(), 0);
+  disk_->fill();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(refusal([&] { server_.grant(4096); }), ErrorCode::no_space);
+  EXPECT_EQ(files(), 0);
+}
+
+}  // namespace
+}  // namespace mpixrma::nam
