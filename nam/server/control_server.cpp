@@ -26,7 +26,7 @@ constexpr std::chrono::seconds longest_wait_for_directory{3};
 /// core.
 constexpr std::chrono::milliseconds least_stay{1000};
 /// Connections that have not authenticated, of all hosts, whatever --max-connections is.
-constexpr std::size_t least_unauthenticated = 256;
+constexpr std::size_t least_unauthenticated = 1024;
 constexpr int longest_end = 5;  ///< seconds
 constexpr std::size_t least_lingering = 256;
 constexpr std::uint64_t max_kept_answers = 64u << 20;
