@@ -53,9 +53,15 @@ class Client {
     header.block = header.bytes = header.total = sizeof value;
     return {test::bytes_of(header), test::bytes_of(value)};
   }
-  Text sealed(Text text) {
+  /// Returns the notice that this client has refused a message.
+  Text refusal() const {
+    auto header = wire::begin_header<wire::FarewellHeader>(wire::Farewell::refused);
+    header.session = tokens_of(session_.target.secret, opening_).request;
+    return {test::bytes_of(header), {}};
+  }
+  Text sealed(Text text, wire::MessageClass kind = wire::MessageClass::request) {
     std::array<std::byte, wire::max_sealed_header_bytes> out;
-    std::size_t const bytes = sealer_->seal(wire::MessageClass::request, text.header, text.payload, out);
+    std::size_t const bytes = sealer_->seal(kind, text.header, text.payload, out);
     text.header.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(bytes));
     return text;
   }
@@ -120,6 +126,25 @@ TEST_F(SealedSession, EndsWhereAMessageIsMissing) {
   EXPECT_TRUE(client_.wait([&] { return server_.is_lost(client_.session()); }));
   EXPECT_EQ(server_.word(0), untouched);
   EXPECT_EQ(server_.word(1), untouched);
+}
+
+TEST_F(SealedSession, EndsWhenItsClientHasRefusedAMessage) {
+  client_.send_sealed(client_.sealed(client_.put(0, 1)));
+  EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1; }));
+  client_.send_sealed(client_.sealed(client_.refusal(), wire::MessageClass::farewell));
+  EXPECT_TRUE(client_.wait([&] { return server_.is_lost(client_.session()); }));
+}
+
+/// A reader of unencrypted traffic has the tokens of its sessions.
+TEST(UnencryptedSession, OutlastsANoticeThatAMessageWasRefused) {
+  Server server(false);
+  Client client(server, server.open());
+  client.send(wire::MessageClass::request, client.put(0, 1));
+  EXPECT_TRUE(client.wait([&] { return server.word(0) == 1; }));
+  client.send(wire::MessageClass::farewell, client.refusal());
+  client.send(wire::MessageClass::request, client.put(0, 2));
+  EXPECT_TRUE(client.wait([&] { return server.word(0) == 2; }));
+  EXPECT_FALSE(server.is_lost(client.session()));
 }
 
 TEST_F(SealedSession, IgnoresRepeatedMessages) {
