@@ -53,6 +53,12 @@ class remote_ptr
         return {rank_, std::addressof(address_->*which)};
     }
 
+    /// Returns the address of the first element of an array.
+    template <typename Array = T>
+        requires(std::is_array_v<Array>)
+    remote_ptr<std::remove_extent_t<Array>> elements()
+    const noexcept { return {rank_, *address_}; }
+
     constexpr remote_ptr &operator+=(difference_type count) noexcept
     {
         address_ += count;

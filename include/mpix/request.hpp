@@ -89,18 +89,6 @@ class [[nodiscard]] request
 template <typename R>
 concept request_range = std::ranges::forward_range<R> && std::same_as<std::ranges::range_value_t<R>, request>;
 
-/// Waits for every request of a range, even if one has failed. Fails with the first error.
-template <error_policy Errors = exceptions, request_range Range>
-outcome<Errors> wait_all(Range &&requests)
-{
-    status first;
-    for (request &each : requests) {
-        status const one = each.template wait<results>();
-        if (first) first = one;
-    }
-    return detail::finish<Errors>(first.code());
-}
-
 /// Waits until one of the active requests of a range is complete, and returns its index; no value if none is
 /// active. Fails with that operation's error.
 template <error_policy Errors = exceptions, request_range Range>
@@ -138,6 +126,16 @@ struct native_calls {
     {
         return MPIX_RMA_xfer_req_c(arguments...);
     }
+    template <typename... Arguments>
+    static int rmw(Arguments... arguments)
+    {
+        return MPIX_RMA_rmw_req_c(arguments...);
+    }
+    template <typename... Arguments>
+    static int rmw2(Arguments... arguments)
+    {
+        return MPIX_RMA_rmw2_req_c(arguments...);
+    }
     static int set(handle *request, int key, void *value) { return MPIX_Req_set_attr(request, key, value); }
     static int get(handle *request, int key, void *value, int *flag)
     {
@@ -155,6 +153,16 @@ struct own_calls {
     static int xfer(Arguments... arguments)
     {
         return MPIX_RMA_xfer_rma_c(arguments...);
+    }
+    template <typename... Arguments>
+    static int rmw(Arguments... arguments)
+    {
+        return MPIX_RMA_rmw_rma_c(arguments..., nullptr);
+    }
+    template <typename... Arguments>
+    static int rmw2(Arguments... arguments)
+    {
+        return MPIX_RMA_rmw2_rma_c(arguments..., nullptr);
     }
     static int set(handle *request, int key, void *value)
     {
@@ -245,5 +253,23 @@ class basic_request_object
 using request_object = basic_request_object<detail::native_calls>;
 /// A request object of the library's own type, MPIX_Rma_request.
 using rma_request_object = basic_request_object<detail::own_calls>;
+
+/// A range of requests or request objects.
+template <typename R>
+concept waitable_range = std::ranges::forward_range<R> &&
+    std::same_as<decltype(std::declval<std::ranges::range_reference_t<R>>().template wait<results>()),
+                 status>;
+
+/// Waits for every request of a range, even if one has failed. Fails with the first error.
+template <error_policy Errors = exceptions, waitable_range Range>
+outcome<Errors> wait_all(Range &&requests)
+{
+    status first;
+    for (auto &each : requests) {
+        status const one = each.template wait<results>();
+        if (first) first = one;
+    }
+    return detail::finish<Errors>(first.code());
+}
 
 } // namespace mpix

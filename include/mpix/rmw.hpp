@@ -277,6 +277,36 @@ outcome<Errors, request> rrmw2(MPI_Comm const &comm, Operand &&operand, Operand2
     return detail::finish<Errors>(code, request(native));
 }
 
+/// rmw with the attributes of a request object, which then stands for the operation.
+template <rmw_op op, error_policy Errors = exceptions, typename Calls, typename Operand, typename Result,
+          typename T>
+    requires(detail::rmw_permits<op, T, Operand, Result>)
+outcome<Errors> rmw(basic_request_object<Calls> &object, MPI_Comm const &comm, Operand &&operand,
+                    Result &&fetched, remote_ptr<T> target)
+{
+    auto const given =
+        detail::collect(std::forward<Operand>(operand), none, std::forward<Result>(fetched), target);
+    if (given.count < 0) return detail::finish<Errors>(detail::reject(comm, MPI_ERR_COUNT));
+    return detail::finish<Errors>(
+        Calls::rmw(static_cast<MPIX_RMW_Op>(op), given.operand, given.count, datatype_of<T>(), given.result,
+                   target.rank(), given.displacement(), &object.native(), const_cast<MPI_Comm *>(&comm)));
+}
+
+/// rmw2 with the attributes of a request object, which then stands for the operation.
+template <rmw2_op op, error_policy Errors = exceptions, typename Calls, typename Operand, typename Operand2,
+          typename Result, typename T>
+    requires(detail::rmw2_permits<op, T, Operand, Operand2, Result>)
+outcome<Errors> rmw2(basic_request_object<Calls> &object, MPI_Comm const &comm, Operand &&operand,
+                     Operand2 &&operand2, Result &&fetched, remote_ptr<T> target)
+{
+    auto const given = detail::collect(std::forward<Operand>(operand), std::forward<Operand2>(operand2),
+                                       std::forward<Result>(fetched), target);
+    if (given.count < 0) return detail::finish<Errors>(detail::reject(comm, MPI_ERR_COUNT));
+    return detail::finish<Errors>(Calls::rmw2(
+        static_cast<MPIX_RMW2_Op>(op), given.operand, given.count, datatype_of<T>(), given.operand2,
+        given.result, target.rank(), given.displacement(), &object.native(), const_cast<MPI_Comm *>(&comm)));
+}
+
 /// Updates one element by `op`, and returns its previous value.
 template <rmw_op op, error_policy Errors = exceptions, typename T>
     requires(detail::defined_for<op, T>)

@@ -92,8 +92,7 @@ TEST_F(CppTransfers, TransfersOtherTypesAsBytes) {
   mpix::get(comm_, value, (memory.at(next_) + 2).member(&Record::value), {.blocking = true});
   EXPECT_EQ(value, 1.5F);
   MPI_Barrier(comm_);
-  mpix::remote_ptr<char[13]> const text = (memory.at(next_) + 1).member(&Record::text);
-  mpix::put(comm_, changed, mpix::remote_ptr<char>(next_, *text.address()), {.blocking = true});
+  mpix::put(comm_, changed, (memory.at(next_) + 1).member(&Record::text).elements(), {.blocking = true});
   complete_all();
   EXPECT_STREQ(memory[1].text, "Twelve bytes");
 }
@@ -219,6 +218,36 @@ TYPED_TEST(CppObjects, AreUsedForOneOperationAfterTheOther) {
   }  // waits
   MPI_Barrier(this->comm_);
   EXPECT_EQ(memory[1], 5.0);
+  MPI_Barrier(this->comm_);
+}
+
+TYPED_TEST(CppObjects, AreUsedForUpdates) {
+  mpix::allocation<long> const memory = this->template zeroed<long>(3);
+  mpix::remote_ptr<long> const there = memory.at(this->next_);
+  std::vector<TypeParam> objects;
+  objects.emplace_back(mpix::attributes{.remote_completion = true});
+  objects.emplace_back(mpix::attributes{.remote_completion = true});
+  std::array<long, 3> const added{5, 6, 7};
+  std::vector<long> before(3, -1);
+  mpix::rmw<mpix::rmw_op::sum>(objects[0], this->comm_, added, mpix::none, there);
+  objects[0].wait();
+  long const expected = 6;
+  long const desired = 60;
+  long previous = -1;
+  mpix::rmw<mpix::rmw_op::no_op>(objects[0], this->comm_, mpix::none, before, there);
+  mpix::rmw2<mpix::rmw2_op::comp_swap_e>(objects[1], this->comm_, expected, desired, previous, there + 1);
+  mpix::wait_all(objects);
+  EXPECT_EQ(previous, 6);
+  EXPECT_TRUE(before[0] == 5 && (before[1] == 6 || before[1] == 60) && before[2] == 7);
+  std::vector<long> const two(2);
+  EXPECT_EQ(thrown([&] { mpix::rmw<mpix::rmw_op::sum>(objects[0], this->comm_, two, before, there); }),
+            MPI_ERR_COUNT);
+  EXPECT_EQ(thrown([&] {
+              mpix::rmw2<mpix::rmw2_op::mask_swap>(objects[0], this->comm_, two, added, mpix::none, there);
+            }),
+            MPI_ERR_COUNT);
+  MPI_Barrier(this->comm_);
+  EXPECT_EQ(memory[1], 60);
   MPI_Barrier(this->comm_);
 }
 
