@@ -5,7 +5,7 @@ usage: instruction_counts.py [--write] TOOLS COUNTS COMMAND...
 
 TOOLS names compiler and MPI library; COUNTS is a file of CSV; COMMAND runs bench_instructions. A call with more
 instructions than recorded, but for an allowance, fails. --write records the present counts. Exit status 77: there is
-nothing to compare with."""
+nothing to compare with. A call of the C++ interface that takes more than the same in C fails with any compiler."""
 import csv
 import pathlib
 import subprocess
@@ -52,6 +52,12 @@ def compare(found, expected):
     return lines
 
 
+def compare_languages(found):
+    """A line for each call that takes more instructions in C++ than in C, both from the caller's on."""
+    return [f"{call}: {count} instructions in C++, {found['c', call]} in C" for (interface, call), count in found.items()
+            if interface == "c++" and count > found["c", call] + AT_LEAST]
+
+
 def main(arguments):
     if not arguments or "--help" in arguments[:1]:
         print(__doc__)
@@ -67,6 +73,9 @@ def main(arguments):
     if not found:
         print(f"no counts: {done.stderr.strip()}")
         return SKIPPED
+    if lines := compare_languages(found):
+        print("\n".join(lines))
+        return 1
     if writes:
         write(path, recorded | {tools: found})
         return 0

@@ -51,6 +51,11 @@ class InstructionCounts(unittest.TestCase):
         self.assertEqual(self.run_with("GNU 12", str(self.path), *program(put=88))[0], 0)
         self.assertEqual(self.run_with("GNU 14", str(self.path), *program(put=88))[0], 1)
 
+    def test_cpp_takes_no_more_than_c(self):
+        self.assertEqual(instruction_counts.compare_languages({("c", "put"): 110, ("c++", "put"): 112, PUT: 88}), [])
+        self.assertEqual(instruction_counts.compare_languages({("c", "put"): 110, ("c++", "put"): 113}),
+                         ["put: 113 instructions in C++, 110 in C"])
+
     def test_skips_without_counts_of_these_tools_or_of_the_program(self):
         instruction_counts.write(self.path, {"GNU 12": {PUT: 88}})
         status, output = self.run_with("Clang 19", str(self.path), *program(put=88))
