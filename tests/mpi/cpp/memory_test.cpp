@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "tests/mpi/cpp/support.hpp"
-#include "tests/support/communicatable.hpp"
+#include "tests/support/mpix_fixture.hpp"
 
 namespace mpixrma::test {
 namespace {
@@ -175,7 +175,8 @@ TEST_F(CppMemory, ErrorsAreExceptionsOrResults) {
   mpix::status const failed = mpix::put<mpix::results>(comm_, value, memory.at(size_));
   EXPECT_FALSE(failed);
   EXPECT_EQ(failed.error_class(), MPI_ERR_RANK);
-  EXPECT_NE(failed.message().find(std::to_string(size_)), std::string::npos) << failed.message();
+  EXPECT_TRUE(says(failed.code(), std::to_string(size_))) << failed.message();
+  EXPECT_EQ(failed.message(), text_of(failed.code()));
   EXPECT_TRUE(mpix::put<mpix::results>(comm_, value, memory.at(next_)));
   mpix::result<mpix::request> got = mpix::rget<mpix::results>(comm_, back, memory.at(next_));
   ASSERT_TRUE(got);
