@@ -11,6 +11,7 @@ FILES = {
         "cp SOURCE/examples/work_queue.c program.c",
         "[ -e program ] || cc program.c $(pkg-config --cflags --libs mpix-rma) -o program"],
     ("docs/installing.md", "From source"): ["tar -C SOURCE --exclude=./build --exclude=./.git -c . | tar -x"],
+    ("docs/cpp.md", "C++"): ["cp SOURCE/examples/cpp_work_queue.cpp program.cpp"],
     ("docs/nam.md", "Two jobs in five commands"): [
         "cp SOURCE/examples/nam_producer.c SOURCE/examples/nam_consumer.c SOURCE/examples/nam_reader.py ."],
 }
@@ -40,6 +41,9 @@ PROGRAMS = {
         "mpifort readme.f90 $(pkg-config --cflags --libs mpix-rma-fortran) -o readme_f", "mpirun -np 2 ./readme_f"])],
     ("docs/semantics.md", "c"): [("semantics.c", ["cc -Wall semantics.c $(pkg-config --cflags --libs mpix-rma) -o semantics",
                                                   "mpirun -np 2 ./semantics"])],
+    ("docs/cpp.md", "cpp"): [("cpp.cpp", [
+        "c++ -std=c++20 -Wall -Wextra cpp.cpp $(pkg-config --cflags --libs mpix-rma) -o cpp",
+        "mpirun -np 2 ./cpp > out; grep -c 'target_rank -1' out | grep -qx 2"])],
     ("docs/nam.md", "c"): [("nam.c", ["cc -Wall nam.c $(pkg-config --cflags --libs mpix-rma) -o nam", "mpirun -np 1 ./nam"])],
     ("docs/nam.md", "python"): [("nam.py", ["mpirun -np 2 --mca osc mpix python3 nam.py \"$(mpix-nam lookup field)\""])],
 }
