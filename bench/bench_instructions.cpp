@@ -129,6 +129,10 @@ void count_languages(int target) {
                         nullptr, &world, nullptr));
   });
   report_language("c++", "get", [&] { mpix::get(world, result, there); });
+  mpix::put_plan<double> plan(world, target);
+  report_language("c", "put_planned",
+                  [&] { check(MPIX_RMA_Plan_issue(plan.native(), &value, 1, there.address(), 1, nullptr)); });
+  report_language("c++", "put_planned", [&] { plan.issue(value, there); });
   mpix::complete(world);
 }
 

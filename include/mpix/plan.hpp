@@ -81,9 +81,14 @@ class plan
     {
         assert(target.rank() == rank_);
         auto const here = detail::view<T>(std::forward<Buffer>(buffer));
-        return MPIX_RMA_Plan_issue_c(
-            plan_, const_cast<void *>(static_cast<void const *>(here.address)), here.count,
-            const_cast<void *>(static_cast<void const *>(target.address())), here.count, native);
+        auto *const origin = const_cast<void *>(static_cast<void const *>(here.address));
+        auto *const there = const_cast<void *>(static_cast<void const *>(target.address()));
+        if constexpr (std::is_same_v<detail::count_type<T, Buffer>, int>) {
+            auto const count = static_cast<int>(here.count);
+            return MPIX_RMA_Plan_issue(plan_, origin, count, there, count, native);
+        } else {
+            return MPIX_RMA_Plan_issue_c(plan_, origin, here.count, there, here.count, native);
+        }
     }
 
     MPIX_RMA_Plan plan_ = MPIX_RMA_PLAN_NULL;
