@@ -49,7 +49,10 @@ enum class Guarantee : std::uint32_t {
   /// target waits for (Engine::lock_in_stream).
   no_lock_wait = 1u << 6,
   /// An update of a single element leaves its memory in mode `arrays` (engine/op/kernel/update_modes.hpp).
-  keeps_arrays = 1u << 7
+  keeps_arrays = 1u << 7,
+  /// Nobody waits for its completion soon: a message is sent at once, and acknowledged together with later
+  /// ones.
+  acknowledged_late = 1u << 8
 };
 
 constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {

@@ -49,6 +49,9 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
     if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
   }
   if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
+  // An operation of a process on itself is not sent before its predecessors are acknowledged.
+  operation.is_urgent = has(guarantees, Guarantee::acknowledged_late) && !self;
+  if (operation.is_urgent) header.flags |= wire::flag_quiet;
   header.notify = operation.notify;
 
   if (!atomic && may_be_sent_at_once(peer, operation)) {
@@ -94,6 +97,10 @@ std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& ope
   operation.header.after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
   std::uint64_t const last = peer.reserve(messages);
   if (in_order) stream.ordered = last;
+  if (operation.is_urgent) {
+    for (std::uint64_t position = last - messages + 1; position <= last; ++position)
+      stream.delayed.note(position);
+  }
   if (ordered && peer.state().same_host) peer.hold_stores(last);
   return last;
 }
@@ -179,6 +186,7 @@ Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& opera
   std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
   if (sender_.joins(peer, operation, payload_bytes)) {
     write_payload(sender_.join(peer, header, payload_bytes), operation, fragment, described);
+    if (operation.is_urgent) sender_.send_joined(peer);
     return Status::ok;
   }
   Message& message = sender_.message();

@@ -40,7 +40,8 @@ bool RequestSender::joins(Peer& peer, MessageOperation const& operation,
   bool const small = payload_bytes + Writer::max_overhead <= joined_bytes_ / 2;
   if (operation.travels_alone || !small || operation.total > joined_bytes_ / 2) return false;
   MessageStream const& stream = peer.state().messages;
-  return wire::moves_data(operation.header) ? stream.is_busy() || stream.is_joining() : operation.joins;
+  if (!wire::moves_data(operation.header)) return operation.joins;
+  return stream.is_joining() || (stream.is_busy() && !operation.is_urgent);
 }
 
 std::byte* RequestSender::join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {

@@ -9,10 +9,11 @@
 
 namespace mpixrma::windows {
 
-/// Looks for a local counter that other processes raise, as long as they usually need.
+/// Looks for a local counter that processes of this host raise by stores, as long as they usually need.
 template <typename Predicate>
 bool poll_briefly(Window& window, Predicate done) {
   constexpr unsigned quick_spins = 256;
+  if (window.control.by_messages.load(std::memory_order_relaxed)) return done();
   for (unsigned spins = 0; spins < quick_spins && !window.engine.yields_when_idle(); ++spins) {
     if (done()) return true;
     engine::cpu_relax();

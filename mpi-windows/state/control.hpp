@@ -47,6 +47,8 @@ struct ControlMemory {
   ControlLayout layout{1};
   std::byte* base = nullptr;
   std::uint64_t barriers = 0;  ///< number of barriers so far
+  /// Some process raises the counters by messages: this one has to receive them. Relaxed: a hint.
+  std::atomic<bool> by_messages{false};
 
   Counter& counter(std::size_t offset) const noexcept { return *reinterpret_cast<Counter*>(base + offset); }
 };

@@ -117,6 +117,8 @@ Target* make_target(Window& window, int rank) {
     engine::ExposedView view;
     if (!engine::failed(window.engine.view(*target->process, entry.control, &view)))
       target->control = view.local;
+    else
+      window.control.by_messages.store(true, std::memory_order_relaxed);
   }
   if (target->process != nullptr && window.nam == nullptr)
     target->lock_word = window.engine.shared_lock(*target->process, entry.lock);

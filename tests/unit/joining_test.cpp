@@ -82,6 +82,14 @@ class Stage {
     origin = value;
     EXPECT_EQ(engine().issue(target(), contiguous(OpKind::put, &origin, there(index), 8)).status, Status::ok);
   }
+  /// An increment that nobody waits for soon.
+  std::uint64_t signal(std::size_t index) const {
+    RmaOp raise = contiguous(ReduceOp::increment, ElementType::uint64, nullptr, there(index), 8);
+    raise.guarantees = Guarantee::element_atomic | Guarantee::acknowledged_late;
+    Issued const issued = engine().issue(target(), raise);
+    EXPECT_EQ(issued.status, Status::ok);
+    return issued.sequence;
+  }
   std::uint64_t joined() const { return engine().statistics().requests_joined; }
 
   /// At rank 1: whether the element gets the value without a call of the engine.
@@ -120,6 +128,53 @@ TEST_P(Joining, a_lone_operation_leaves_at_once_and_others_behind_what_is_under_
     }
     if (rank.rank() == 0) {
       EXPECT_TRUE(rank.was_told(1, stage_slot, seen));
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(Joining, what_is_acknowledged_late_leaves_at_once_and_takes_the_batch_along) {
+  run_job(2, configure, [](Rank& rank) {
+    Stage const stage(rank);
+    constexpr std::size_t last = 40;
+    if (rank.rank() == 0) {
+      stage.block();
+      (void)stage.signal(stage.free);
+      EXPECT_EQ(stage.joined(), 0u);
+      stage.put(stage.free + last, 9);
+      (void)stage.signal(stage.free + 1);
+      rank.tell(stage_slot, issued);
+      EXPECT_TRUE(rank.was_told(1, stage_slot, seen));
+    } else {
+      stage.hold(
+          [&] {
+            EXPECT_TRUE(stage.becomes(stage.free, 1));
+            EXPECT_TRUE(stage.becomes(stage.free + 1, 1));
+            EXPECT_TRUE(stage.becomes(stage.free + last, 9));
+            rank.tell(stage_slot, seen);
+          },
+          issued);
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(Joining, what_is_acknowledged_late_can_be_waited_for) {
+  run_job(2, configure, [](Rank& rank) {
+    Stage const stage(rank);
+    constexpr int signals = 300;  // more than are executed without an acknowledgement
+    if (rank.rank() == 0) {
+      std::uint64_t sequence = 0;
+      for (int i = 1; i <= signals; ++i) {
+        sequence = stage.signal(stage.free);
+        if (i % 100 != 0) continue;
+        stage.engine().complete(stage.target(), sequence);
+        std::int64_t value = 0;
+        EXPECT_EQ(
+            run(stage.engine(), stage.target(), contiguous(OpKind::get, &value, stage.there(stage.free), 8)),
+            Status::ok);
+        EXPECT_EQ(value, i);
+      }
     }
     rank.barrier();
   });
