@@ -53,8 +53,13 @@ class allocation
     /// Returns an element of this process.
     T &operator[](std::size_t index) const noexcept { return data_[index]; }
 
-    /// Returns the address of the first element of a rank; null if its size is 0.
-    remote_ptr<T> at(int rank) const noexcept { return {rank, bases_[static_cast<std::size_t>(rank)]}; }
+    /// Returns the address of the first element of a rank. It is null if the rank has no elements, is
+    /// MPI_PROC_NULL, with which operations do nothing, or is none of the communicator's, which they reject.
+    remote_ptr<T> at(int rank) const noexcept
+    {
+        auto const index = static_cast<std::size_t>(rank);
+        return {rank, index < bases_.size() ? bases_[index] : nullptr};
+    }
     /// Returns the number of ranks.
     int ranks() const noexcept { return static_cast<int>(bases_.size()); }
 

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <concepts>
 #include <memory>
 #include <type_traits>
@@ -53,41 +54,42 @@ class remote_ptr
         return {rank_, std::addressof(address_->*which)};
     }
 
-    /// Returns the address of the first element of an array.
-    template <typename Array = T>
-        requires(std::is_array_v<Array>)
-    remote_ptr<std::remove_extent_t<Array>> elements()
-    const noexcept { return {rank_, *address_}; }
+    /// Returns the address of the first element, if T is an array.
+    auto elements() const noexcept { return remote_ptr<std::remove_extent_t<T>>(rank_, *address_); }
 
-    constexpr remote_ptr &operator+=(difference_type count) noexcept
+    // By integers: in this process there is no object at the address.
+    remote_ptr &operator+=(difference_type count) noexcept
     {
-        address_ += count;
+        address_ = reinterpret_cast<T *>(number() + static_cast<std::uintptr_t>(count) * sizeof(T));
         return *this;
     }
-    constexpr remote_ptr &operator-=(difference_type count) noexcept { return *this += -count; }
-    constexpr remote_ptr &operator++() noexcept { return *this += 1; }
-    constexpr remote_ptr &operator--() noexcept { return *this -= 1; }
-    friend constexpr remote_ptr operator+(remote_ptr pointer, difference_type count) noexcept
+    remote_ptr &operator-=(difference_type count) noexcept { return *this += -count; }
+    remote_ptr &operator++() noexcept { return *this += 1; }
+    remote_ptr &operator--() noexcept { return *this -= 1; }
+    friend remote_ptr operator+(remote_ptr pointer, difference_type count) noexcept
     {
         return pointer += count;
     }
-    friend constexpr remote_ptr operator+(difference_type count, remote_ptr pointer) noexcept
+    friend remote_ptr operator+(difference_type count, remote_ptr pointer) noexcept
     {
         return pointer += count;
     }
-    friend constexpr remote_ptr operator-(remote_ptr pointer, difference_type count) noexcept
+    friend remote_ptr operator-(remote_ptr pointer, difference_type count) noexcept
     {
         return pointer -= count;
     }
     /// Returns the number of elements between two addresses of one rank.
-    friend constexpr difference_type operator-(remote_ptr const &left, remote_ptr const &right) noexcept
+    friend difference_type operator-(remote_ptr const &left, remote_ptr const &right) noexcept
     {
-        return left.address_ - right.address_;
+        return static_cast<difference_type>(left.number() - right.number()) /
+               static_cast<difference_type>(sizeof(T));
     }
     /// Compares the ranks first, then the addresses.
     friend constexpr auto operator<=>(remote_ptr const &, remote_ptr const &) noexcept = default;
 
   private:
+    std::uintptr_t number() const noexcept { return reinterpret_cast<std::uintptr_t>(address_); }
+
     int rank_ = 0;
     T *address_ = nullptr;
 };

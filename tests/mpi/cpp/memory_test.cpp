@@ -191,6 +191,18 @@ TEST_F(CppMemory, ErrorsAreExceptionsOrResults) {
   MPI_Barrier(comm_);
 }
 
+TEST_F(CppMemory, NoProcessIsATarget) {
+  mpix::allocation<double> const memory = zeroed<double>(10);
+  mpix::remote_ptr<double> const nowhere = memory.at(MPI_PROC_NULL) + 5;
+  std::vector<double> values = series(rank_, 3);
+  mpix::put(comm_, values, nowhere, {.remote_completion = true});
+  mpix::rget(comm_, values, nowhere).wait();
+  EXPECT_EQ(values, series(rank_, 3));
+  mpix::complete(comm_, MPI_PROC_NULL);
+  complete_all();
+  EXPECT_TRUE(std::ranges::all_of(memory, [](double element) { return element == 0; }));
+}
+
 TEST_F(CppMemory, RemotePointersHaveArithmetic) {
   double numbers[10] = {};
   mpix::remote_ptr<double> pointer(3, numbers);
