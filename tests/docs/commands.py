@@ -27,7 +27,9 @@ trap 'kill $(jobs -p) 2> /dev/null || :; wait' EXIT
 
 
 def documents(source):
-    return ["README.md", *sorted(str(path.relative_to(source)) for path in (source / "docs").glob("*.md"))]
+    docs = source / "docs"
+    pages = [*docs.glob("*.md"), *(docs / "tutorials").glob("*.md")]
+    return ["README.md", *sorted(str(path.relative_to(source)) for path in pages)]
 
 
 def blocks_of(source, document):
@@ -114,7 +116,7 @@ class Script:
         return "; ".join(self.substituted(command) for command in commands)
 
     def substituted(self, command):
-        for name in ("PREFIX", "SOURCE"):
+        for name in ("PREFIX", "SOURCE", "EXAMPLES"):
             command = re.sub(rf"\b{name}\b", lambda _: shlex.quote(self.values[name]), command)
         return command
 
@@ -139,7 +141,7 @@ def run(source, prefix, document, times):
             if found := shutil.which(f"{name}.openmpi"):
                 (work / "bin" / name).symlink_to(found)
         (work / "bin" / "python3").symlink_to("/usr/bin/python3")  # for which Debian's packages are
-        script = Script(source, document, {"PREFIX": str(prefix), "SOURCE": str(source), "WORK": str(work)})
+        script = Script(source, document, {"PREFIX": str(prefix), "SOURCE": str(source), "EXAMPLES": str(source / "examples"), "WORK": str(work)})
         text = script.write()
         print("\n".join(script.not_run), flush=True)
         variables = environment(work, prefix)

@@ -1,5 +1,5 @@
-! Around the snippet of README.md: each rank puts every second row of an array to the next one.
-program readme
+! Around the snippet of docs/fortran.md: each rank puts every second row of an array to the next one.
+program fortran_snippet
   use, intrinsic :: iso_c_binding
   use mpi_f08
   use mpix_rma_f08
@@ -37,4 +37,4 @@ contains
     ! snippet 1
     if (ierror /= MPI_SUCCESS) stop 2
   end subroutine put
-end program readme
+end program fortran_snippet

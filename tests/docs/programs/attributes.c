@@ -1,4 +1,4 @@
-/* The program around README.md's snippet on attributes: ranks add to the next one with a notification. */
+/* The program around the tutorial's snippet on attributes: ranks add to the next one with a notification. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   MPI_Request request;
   long* counter = (long*)bases[rank] + n;
   long expected = 0, wanted = 5, before = -1;
-  /* snippet 3 */
+  /* snippet 1 */
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPIX_RMA_Complete(&world, rank);
   MPI_Barrier(MPI_COMM_WORLD);
