@@ -4,7 +4,8 @@
 /// payload length and a bit for each 8-byte word of the header that differs from the expected header, these
 /// words in ascending order, and the payload, padded to a multiple of 8 bytes. The expected header equals
 /// that of the previous record, with the next position of the stream for a request; before the first record
-/// it contains only magic, version and session.
+/// it contains only magic, version and session. A record of requests may be a run (request_run.hpp), whose
+/// header counts as that of its first request at the position of its last one.
 ///
 /// The content of a record is validated like a single message.
 #pragma once
@@ -15,8 +16,11 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
+#include "engine/net/request_run.hpp"
 #include "engine/net/wire.hpp"
 
 namespace mpixrma::engine::wire {
@@ -50,7 +54,7 @@ template <typename Header>
 class HeaderSequence {
  public:
   static constexpr std::size_t words = sizeof(Header) / sizeof(std::uint64_t);
-  static_assert(sizeof(Header) % sizeof(std::uint64_t) == 0 && words <= 32);
+  static_assert(sizeof(Header) % sizeof(std::uint64_t) == 0 && words <= 30);
   using Words = std::array<std::uint64_t, words>;
 
   explicit HeaderSequence(std::uint64_t session = 0) noexcept {
@@ -66,14 +70,20 @@ class HeaderSequence {
     return std::bit_cast<Words>(next);
   }
   void take(Header const& header) noexcept { header_ = header; }
+  /// Takes the next request of a run.
+  void advance(bool chained) noexcept requires std::is_same_v<Header, RequestHeader> {
+    if (chained) header_.after = header_.sequence;
+    ++header_.sequence;
+  }
+  Header const& last() const noexcept { return header_; }
 
  private:
   Header header_{};
 };
 
-constexpr std::size_t padded(std::size_t bytes) noexcept {
-  return (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t) * sizeof(std::uint64_t);
-}
+/// Bits of a record's first word beside those of the header's words.
+inline constexpr std::uint64_t run_bit = std::uint64_t{1} << 31;
+inline constexpr std::uint64_t chained_bit = std::uint64_t{1} << 30;
 
 /// Writes records into the caller's memory.
 template <typename Header>
@@ -91,6 +101,12 @@ class JoinedWriter {
   /// Appends a record and returns the location for its `payload_bytes` bytes, or nullptr if there is no room.
   /// The session in the header is that of the message.
   std::byte* append(Header const& header, std::size_t payload_bytes) noexcept {
+    if constexpr (has_runs) {
+      if (payload_bytes == shape_.data_bytes() && continues_run(header)) {
+        bool const chained = header.after == sequence_.last().sequence;
+        if (std::byte* const at = extend(header.address, header.token, chained)) return at;
+      }
+    }
     auto const given = std::bit_cast<typename Sequence::Words>(header);
     auto const expected = sequence_.expected();
     std::uint64_t differing = 0;
@@ -99,6 +115,7 @@ class JoinedWriter {
     std::size_t const head = sizeof differing * (1 + static_cast<std::size_t>(std::popcount(differing)));
     if (room_.size() - bytes_ < head + padded(payload_bytes)) return nullptr;
     std::byte* at = room_.data() + bytes_;
+    if constexpr (has_runs) begin_run(header, payload_bytes);
     put(&at, differing | std::uint64_t{payload_bytes} << 32);
     for (std::uint64_t rest = differing; rest != 0; rest &= rest - 1)
       put(&at, given[static_cast<std::size_t>(std::countr_zero(rest))]);
@@ -109,17 +126,76 @@ class JoinedWriter {
     return at;
   }
 
+  /// Appends a request that differs from the last one in address and token alone, so that the last record
+  /// becomes, or stays, a run. `chained`: it is executed after that request, and not after the same one.
+  /// Returns the location for its data, or nullptr if there is no room, or if the run is of the other kind.
+  std::byte* extend(RemoteAddress address, std::uint64_t token,
+                    bool chained) noexcept requires std::is_same_v<Header, RequestHeader> {
+    std::size_t const entry = shape_.entry_bytes();
+    if (room_.size() - bytes_ < entry) return nullptr;
+    std::uint64_t tag = 0;
+    std::memcpy(&tag, room_.data() + record_, sizeof tag);
+    std::uint64_t const kind = run_bit | (chained ? chained_bit : 0);
+    if ((tag & run_bit) == 0) {
+      // The length of a run includes the padding of the first data.
+      tag += kind + (std::uint64_t{padded(shape_.data_bytes()) - shape_.data_bytes()} << 32);
+    } else if ((tag & (run_bit | chained_bit)) != kind) {
+      return nullptr;
+    }
+    tag += std::uint64_t{entry} << 32;
+    std::memcpy(room_.data() + record_, &tag, sizeof tag);
+    std::byte* at = room_.data() + bytes_;
+    put(&at, address - address_);
+    if (shape_.has_tokens()) put(&at, token);
+    if (shape_.data_bytes() % sizeof(std::uint64_t) != 0)
+      std::memset(room_.data() + bytes_ + entry - sizeof(std::uint64_t), 0, sizeof(std::uint64_t));
+    bytes_ += entry;
+    address_ = address;
+    sequence_.advance(chained);
+    return at;
+  }
+  /// Whether extend() may follow the last request.
+  bool may_extend() const noexcept { return may_run_; }
+  /// The header of the last request, but for the address and the token of a run's.
+  Header const& last() const noexcept { return sequence_.last(); }
+
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
+  static constexpr bool has_runs = std::is_same_v<Header, RequestHeader>;
+
   static void put(std::byte** at, std::uint64_t word) noexcept {
     std::memcpy(*at, &word, sizeof word);
     *at += sizeof word;
   }
 
+  /// The record that begins here may become a run.
+  void begin_run(Header const& header, std::size_t payload_bytes) noexcept {
+    may_run_ = may_run(header);
+    record_ = bytes_;
+    address_ = header.address;
+    shape_ = {header, payload_bytes};
+  }
+
+  bool continues_run(Header const& header) const noexcept {
+    if (!may_run_) return false;
+    Header const& last = sequence_.last();
+    if (header.after != last.after && header.after != last.sequence) return false;
+    Header same = header;
+    same.sequence = last.sequence;
+    same.after = last.after;
+    same.address = last.address;
+    if (shape_.has_tokens() && header.token != 0) same.token = last.token;
+    return header.sequence == last.sequence + 1 && std::memcmp(&same, &last, sizeof same) == 0;
+  }
+
   Sequence sequence_;
   std::span<std::byte> room_;
   std::size_t bytes_ = 0;
+  bool may_run_ = false;
+  std::size_t record_ = 0;     ///< the last record begins here
+  RemoteAddress address_ = 0;  ///< of the last request
+  RunShape shape_;
 };
 
 /// Reads records within the bounds of the message.
@@ -135,17 +211,26 @@ class JoinedReader {
   /// Returns the next record: its payload, and its header, of which only the session is guaranteed to be
   /// right. Returns false at the end, and for a malformed record.
   bool next(Header* header, std::span<std::byte const>* payload) noexcept {
-    if (rest_.empty()) return false;
-    std::uint64_t tag = 0;
-    bool const sound = get(&tag) && get(static_cast<std::uint32_t>(tag), header);
-    std::size_t const bytes = tag >> 32;
-    if (!sound || padded(bytes) > rest_.size()) {
-      malformed_ = true;
-      rest_ = {};
-      return false;
+    if constexpr (has_runs) {
+      if (run_.next(header, payload)) return true;
+      return next(header, payload, &run_) && (run_.size() == 0 || run_.next(header, payload));
+    } else {
+      std::uint64_t tag = 0;
+      return next_record(header, payload, &tag);
     }
-    *payload = rest_.first(bytes);
-    rest_ = rest_.subspan(padded(bytes));
+  }
+
+  /// The same, but returns a run as a whole: `*run` is empty for a single request. `*header` is in both cases
+  /// that of the (first) request.
+  bool next(Header* header, std::span<std::byte const>* payload,
+            RequestRun* run) noexcept requires std::is_same_v<Header, RequestHeader> {
+    *run = RequestRun();
+    std::uint64_t tag = 0;
+    if (!next_record(header, payload, &tag)) return false;
+    bool const chained = (tag & chained_bit) != 0;
+    if ((tag & run_bit) == 0) return !chained || fail();
+    if (!run->read(*header, *payload, chained)) return fail();
+    for (std::size_t i = 1; i < run->size(); ++i) sequence_.advance(chained);
     return true;
   }
 
@@ -153,6 +238,25 @@ class JoinedReader {
   bool is_malformed() const noexcept { return malformed_; }
 
  private:
+  static constexpr bool has_runs = std::is_same_v<Header, RequestHeader>;
+
+  bool fail() noexcept {
+    malformed_ = true;
+    rest_ = {};
+    return false;
+  }
+
+  bool next_record(Header* header, std::span<std::byte const>* payload, std::uint64_t* tag) noexcept {
+    if (rest_.empty()) return false;
+    std::uint64_t const flags = has_runs ? run_bit | chained_bit : 0;
+    bool const sound = get(tag) && get(static_cast<std::uint32_t>(*tag & ~flags), header);
+    std::size_t const bytes = *tag >> 32;
+    if (!sound || padded(bytes) > rest_.size()) return fail();
+    *payload = rest_.first(bytes);
+    rest_ = rest_.subspan(padded(bytes));
+    return true;
+  }
+
   bool get(std::uint64_t* word) noexcept {
     if (rest_.size() < sizeof *word) return false;
     std::memcpy(word, rest_.data(), sizeof *word);
@@ -177,6 +281,7 @@ class JoinedReader {
   Sequence sequence_;
   std::span<std::byte const> rest_;
   bool malformed_ = false;
+  [[no_unique_address]] std::conditional_t<has_runs, RequestRun, std::monostate> run_;  ///< read by next()
 };
 
 }  // namespace mpixrma::engine::wire

@@ -61,16 +61,6 @@ bool known_operation(RequestHeader const& header) noexcept {
   }
 }
 
-/// Returns how many times the target bytes of this kind of request are carried as data.
-unsigned copies_of_data(RequestHeader const& header) noexcept {
-  switch (header.kind) {
-    case RequestKind::put:
-    case RequestKind::introduction: return 1;
-    case RequestKind::update: return operand_count(static_cast<ReduceOp>(header.operation));
-    default: return 0;
-  }
-}
-
 /// Whether the request costs its receiver no more than a legitimate one would: work without corresponding
 /// data is bounded.
 bool is_reasonable(RequestHeader const& header) noexcept {
@@ -155,6 +145,15 @@ char const* check_layout(std::span<std::byte const> description, std::span<std::
 }
 
 }  // namespace
+
+unsigned copies_of_data(RequestHeader const& header) noexcept {
+  switch (header.kind) {
+    case RequestKind::put:
+    case RequestKind::introduction: return 1;
+    case RequestKind::update: return operand_count(static_cast<ReduceOp>(header.operation));
+    default: return 0;
+  }
+}
 
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload, CheckedRequest* out,
                   std::span<std::byte> copy) noexcept {

@@ -26,7 +26,7 @@
 namespace mpixrma::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 13;
+inline constexpr std::uint16_t version = 14;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned {

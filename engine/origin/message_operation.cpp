@@ -63,6 +63,12 @@ std::uint16_t flags_for_execution(RmaOp const& operation, bool held) noexcept {
   return static_cast<std::uint16_t>(flags);
 }
 
+std::uint16_t element_flags(wire::RequestKind kind, Guarantee guarantees) noexcept {
+  if (kind != wire::RequestKind::update) return wire::flag_atomic;
+  unsigned const arrays = has(guarantees, Guarantee::keeps_arrays) ? wire::flag_arrays : 0;
+  return static_cast<std::uint16_t>(wire::flag_elements | arrays);
+}
+
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept {
   return fragment.whole ? operation.target : Layout{fragment.bytes, {}, fragment.segments};
 }

@@ -54,6 +54,9 @@ MessageOperation message_of(RmaOp const& operation) noexcept;
 /// the stripes of the target.
 std::uint16_t flags_for_execution(RmaOp const& operation, bool held) noexcept;
 
+/// Returns the flags for element-wise atomicity.
+std::uint16_t element_flags(wire::RequestKind kind, Guarantee guarantees) noexcept;
+
 /// Returns the layout that the fragment's request describes.
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept;
 

@@ -6,8 +6,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Maximum number of messages in flight to a peer.
-constexpr std::uint64_t max_in_flight = 1024;
+// Maximum number of requests in flight to a peer. Most are in batches, so that few of them wait in UCX.
+constexpr std::uint64_t max_in_flight = 8192;
 
 }  // namespace
 

@@ -14,13 +14,6 @@ namespace {
 constexpr std::size_t borrow_bytes = 8 * 1024;
 constexpr std::size_t max_described_segments = 1024;
 
-/// Returns the flags for element-wise atomicity.
-std::uint16_t element_flags(wire::RequestHeader const& header, Guarantee guarantees) noexcept {
-  if (header.kind != wire::RequestKind::update) return wire::flag_atomic;
-  unsigned const arrays = has(guarantees, Guarantee::keeps_arrays) ? wire::flag_arrays : 0;
-  return static_cast<std::uint16_t>(wire::flag_elements | arrays);
-}
-
 }  // namespace
 
 Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, StripeHold hold) {
@@ -55,7 +48,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   header.notify = operation.notify;
 
   if (!atomic && may_be_sent_at_once(peer, operation)) {
-    if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flags(header, guarantees);
+    if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flags(header.kind, guarantees);
     std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
     stream.forgotten.note(header.context, sequence);
@@ -69,7 +62,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   if (atomic) {
     entry.operation.header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
   } else if (has(guarantees, Guarantee::element_atomic)) {
-    entry.operation.header.flags |= element_flags(header, guarantees);
+    entry.operation.header.flags |= element_flags(header.kind, guarantees);
   }
   if (locks_first) entry.lock = LockState::wanted;
   entry.hold = std::move(hold);

@@ -9,6 +9,7 @@
 
 #include "engine/net/session.hpp"
 #include "engine/op/operation.hpp"
+#include "engine/op/run_operation.hpp"
 #include "engine/origin/fragment.hpp"
 #include "engine/origin/network_state.hpp"
 #include "engine/origin/outstanding.hpp"
@@ -42,6 +43,10 @@ class OperationStreams {
   /// predecessors and at most a fragment's data; its completion tells its end. Not while the stream is
   /// suspended. unsupported: too many messages are not executed yet.
   Issued issue_ahead(Peer& peer, RmaOp const& operation);
+
+  /// As issue(), if the operation continues the last run of the batch that is being filled. Returns its
+  /// position; 0: it does not, and nothing is done.
+  std::uint64_t continue_run(Peer& peer, RunOperation const& operation);
 
   /// Requests the segment at `address`. The returned object, to be passed to release(), receives the answer,
   /// which is empty if there is no segment. Returns nullptr if the peer is unreachable.

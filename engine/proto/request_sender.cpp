@@ -54,11 +54,17 @@ std::byte* RequestSender::join(Peer& peer, wire::RequestHeader& header, std::siz
     begin_joined(peer);
     out = stream.joined->records.append(header, payload_bytes);
   }
-  stream.joined->last_sequence = header.sequence;
-  stream.joined->ends_quiet = (header.flags & wire::flag_quiet) != 0;
+  note_appended(peer, header, payload_bytes);
+  return out;
+}
+
+void RequestSender::note_appended(Peer& peer, wire::RequestHeader const& header,
+                                  std::size_t payload_bytes) noexcept {
+  JoinedRequests& joined = *peer.state().messages.joined;
+  joined.last_sequence = header.sequence;
+  joined.ends_quiet = (header.flags & wire::flag_quiet) != 0;
   charge(peer, header, payload_bytes);
   ++joined_;
-  return out;
 }
 
 void RequestSender::begin_joined(Peer& peer) {

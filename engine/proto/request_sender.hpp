@@ -29,6 +29,8 @@ class RequestSender {
   bool joins(Peer& peer, MessageOperation const& operation, std::size_t payload_bytes) const noexcept;
   /// Adds the request to the current batch; returns the location for its payload.
   std::byte* join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes);
+  /// Counts a request that the caller has appended to the batch.
+  void note_appended(Peer& peer, wire::RequestHeader const& header, std::size_t payload_bytes) noexcept;
   /// Whether there are batches at all.
   bool joins_requests() const noexcept { return joined_bytes_ != 0; }
 

@@ -122,6 +122,13 @@ class Channel final : public MessageHandler {
     leave();
   }
 
+  /// The same for an operation that has continued a run of a batch, without the clock for most of them.
+  void drive_appending() {
+    constexpr unsigned operations = 8;  // computation between them does not delay messages for long
+    count_poll();
+    if (++appended_ % operations == 0) drive_issuing(true);
+  }
+
   /// Called by a thread that has issued a UCX put or get.
   void drive_network() {
     if (unannounced_transfers.count == 0) return;
@@ -264,6 +271,7 @@ class Channel final : public MessageHandler {
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};
   std::chrono::steady_clock::time_point looked_;    ///< by issuing threads
+  unsigned appended_ = 0;                           ///< number of calls of drive_appending()
   std::chrono::steady_clock::time_point streamed_;  ///< end of the last take_stream_from_ring()
   std::atomic<bool> quiet_{false};
   std::atomic<bool> needs_polling_{false};

@@ -22,6 +22,7 @@
 #include "engine/op/exposure.hpp"
 #include "engine/op/late_error.hpp"
 #include "engine/op/operation.hpp"
+#include "engine/op/run_operation.hpp"
 #include "engine/op/statistics.hpp"
 #include "engine/origin/peer.hpp"
 #include "engine/sync/lock.hpp"
@@ -95,6 +96,10 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the
   /// origin and result buffers when it is complete.
   Issued issue(Peer& peer, RmaOp const& operation);
+  /// As issue(), in few instructions, for an operation that is like the last one to the peer, which is in a
+  /// batch that is not sent yet. The elements of an update are whole, and the operation is defined for them.
+  /// Returns Issued::sequence; 0: the operation is none of this kind, and nothing is done.
+  std::uint64_t continue_run(Peer& peer, RunOperation const& operation);
 
   /// Waits until every message up to `sequence` is executed at the target and its data has arrived, and makes
   /// earlier direct stores visible. Errors: see take_error.

@@ -70,7 +70,28 @@ bool is_sound(RmaOp const& operation) noexcept {
 
 }  // namespace
 
+std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
+  PeerState& state = peer.state();
+  Channel& channel = *state.channel;
+  // What other protocols, locks and fences require is decided for each operation by itself.
+  bool const by_itself = state.same_host || state_->network_usable || state_->joint_fence.is_pending() ||
+                         state.messages.locks.load(std::memory_order_relaxed) ||
+                         state_->device_memory.is_possible() || has(operation.guarantees, Guarantee::atomic);
+  if (by_itself || !channel.message_protocol.sender.is_joining()) return 0;
+  order_before_store(has(operation.guarantees, Guarantee::ordered));
+  std::lock_guard const held(channel.lock);
+  std::uint64_t const sequence = channel.message_protocol.streams.continue_run(peer, operation);
+  if (sequence == 0) return 0;
+  state.traffic.add_operation(Path::message, operation.bytes);
+  channel.drive_appending();
+  return sequence;
+}
+
 Issued Engine::issue(Peer& peer, RmaOp const& operation) {
+  if (is_run_operation(operation)) {
+    if (std::uint64_t const sequence = continue_run(peer, run_operation_of(operation)); sequence != 0)
+      return {Status::ok, true, sequence};
+  }
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (state_->joint_fence.is_pending()) [[unlikely]]
     wait_for_joint_fence(&peer);

@@ -20,6 +20,7 @@
 #include "engine/memory/fault_guard.hpp"
 #include "engine/memory/segment_table.hpp"
 #include "engine/net/connections.hpp"
+#include "engine/net/request_run.hpp"
 #include "engine/net/ring.hpp"
 #include "engine/net/session.hpp"
 #include "engine/net/transport.hpp"
@@ -145,6 +146,15 @@ class Executor {
   // joined_requests.cpp: batches of requests.
   void take_joined(std::span<std::byte const> header, std::span<std::byte const> payload);
   char const* take_records(Origin& origin, std::span<std::byte const> records);
+  /// Requests of a run that were executed together.
+  struct ExecutedRun {
+    std::size_t requests;
+    std::size_t data_bytes;  ///< of each
+  };
+  void take_run(Origin& origin, wire::RequestRun run);
+  std::size_t execute_together(Origin& origin, wire::RequestRun const& run);
+  bool hold_for_element(wire::CheckedRequest const& request) noexcept;
+  void note_run(Origin& origin, wire::RequestHeader const& first, ExecutedRun run);
 
   // executor.cpp: the order in which requests are executed.
   std::span<std::byte const> aligned(std::span<std::byte const> payload);

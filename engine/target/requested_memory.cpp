@@ -202,6 +202,47 @@ Status RequestedMemory::execute_part(wire::CheckedRequest const& request, FaultR
   });
 }
 
+RequestedMemory::RunMemory RequestedMemory::find_run(wire::RequestRun const& run) const noexcept {
+  wire::RequestHeader const& header = run.header();
+  RunMemory found;
+  Exposure const* exposure = nullptr;
+  if (header.exposure != 0) {
+    exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
+    if (exposure == nullptr) return found;
+    found.base = exposure->base;
+  } else if (exposed_only_) {
+    return found;
+  }
+  bool const vouched = exposure != nullptr || (header.flags & wire::flag_registered) != 0;
+  OwnSegment const* const segment = segments_.find(found.base + header.address);
+  if (segment == nullptr || (segment->user_memory() && !vouched)) return found;
+  Rights const rights = rights_for(header);
+  Extent const extent{0, static_cast<std::ptrdiff_t>(header.bytes)};
+  RemoteAddress lowest = UINT64_MAX;
+  RemoteAddress highest = 0;
+  found.count = run.visit_while([&](RemoteAddress address, std::byte const*) {
+    RemoteAddress const begin = found.base + address;
+    if (exposure != nullptr && failed(exposure->permits(address, extent, rights))) return false;
+    if (!segment->contains(begin, header.bytes)) return false;
+    lowest = std::min(lowest, begin);
+    highest = std::max(highest, begin);
+    return true;
+  });
+  if (found.count != 0) found.accessed = {lowest, highest + header.bytes};
+  return found;
+}
+
+void RequestedMemory::execute_unguarded(wire::CheckedRequest const& request) const noexcept {
+  wire::RequestHeader const& header = request.header;
+  if (header.kind == wire::RequestKind::update) return update(request, {0, header.bytes}, nullptr);
+  std::byte* const base = pointer(header.address);
+  if (header.bytes == sizeof(std::uint64_t)) {
+    copy_bytes(base, request.data.data(), sizeof(std::uint64_t));
+  } else {
+    unpack(base, request.layout, 0, request.data.data(), header.bytes);
+  }
+}
+
 void RequestedMemory::update(wire::CheckedRequest const& request, DataRange part,
                              std::byte* fetched) const noexcept {
   wire::RequestHeader const& header = request.header;

@@ -6,6 +6,7 @@
 
 #include "engine/memory/fault_guard.hpp"
 #include "engine/memory/segment_table.hpp"
+#include "engine/net/request_run.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/proto/remainder.hpp"
 #include "engine/sync/stripes.hpp"
@@ -36,6 +37,16 @@ class RequestedMemory {
   /// others.
   Status execute_part(wire::CheckedRequest const& request, FaultRange accessed, DataRange part,
                       std::byte* fetched) const noexcept;
+
+  /// The memory of the first requests of a run: those that lie in one segment and need no probe.
+  struct RunMemory {
+    std::size_t count = 0;   ///< of requests
+    RemoteAddress base = 0;  ///< to be added to their addresses
+    FaultRange accessed;     ///< of all of them
+  };
+  RunMemory find_run(wire::RequestRun const& run) const noexcept;
+  /// As execute_part() for a whole put or update that fetches nothing, within access_memory().
+  void execute_unguarded(wire::CheckedRequest const& request) const noexcept;
 
  private:
   void update(wire::CheckedRequest const& request, DataRange part, std::byte* fetched) const noexcept;

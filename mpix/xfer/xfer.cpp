@@ -9,6 +9,7 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/request/native_attributes.hpp"
 #include "mpix/request/native_request.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/xfer/call.hpp"
 #include "mpix/xfer/recent.hpp"
@@ -141,8 +142,27 @@ inline bool add_quickly(Quick const& quick, void* origin, RemoteAddress address)
   return atomic_quickly(quick, origin, address, update);
 }
 
-/// Transfers by load and store. Returns false if that is not possible; then nothing is done, and nothing
-/// counts as checked.
+/// Appends the transfer, without a request, to the batch that is being filled for the target, if it is like
+/// the last one there.
+bool append_quickly(XferCall const& call, Quick const& quick, RemoteAddress address) {
+  bool const put = call.operation == MPIX_RMA_PUT;
+  if (!put && call.operation != MPIX_RMA_ACCUMULATE) return false;
+  if ((quick.set & ~std::uint64_t{MPIX_RMA_ATTR_ORDERING}) != 0 || address == 0) return false;
+  if (!put && !quick.type->defines(engine::ReduceOp::sum)) return false;
+  engine::RunOperation const operation{.kind = put ? OpKind::put : OpKind::update,
+                                       .type = quick.type->flat().element,
+                                       .context = quick.target->context,
+                                       .guarantees = quick.set != 0 ? Guarantee::ordered : Guarantee::none,
+                                       .origin = static_cast<std::byte const*>(call.origin),
+                                       .target = address,
+                                       .bytes = quick.bytes};
+  std::uint64_t const sequence = engine_of_process().continue_run(*quick.target->peer, operation);
+  if (sequence != 0) quick.target->outstanding.raise(sequence);
+  return sequence != 0;
+}
+
+/// Transfers by load and store, or as a part of a batch. Returns false if that is not possible; then nothing
+/// is done, and nothing counts as checked.
 bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
   Quick quick;
   if (!find_quick(call, request, communicator, &quick)) return false;
@@ -158,7 +178,7 @@ bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const
     case MPIX_RMA_ACCUMULATE: done = add_quickly(quick, call.origin, address); break;
     default: break;
   }
-  if (!done) return false;
+  if (!done) return request == nullptr && append_quickly(call, quick, address);
   if (quick.set != 0 || request != nullptr) finish_with_request(quick.set, request);
   if (call.operation != MPIX_RMA_ACCUMULATE && request == nullptr &&
       copy_satisfies(call.operation, quick.set))

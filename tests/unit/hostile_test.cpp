@@ -99,7 +99,9 @@ class Author {
       std::byte* const out = records.append(header, text.payload.size());
       if (out == nullptr) break;
       if (!text.payload.empty()) std::memcpy(out, text.payload.data(), text.payload.size());
+      continue_run(records, header, text.payload);
     }
+    if (records.bytes() != 0 && below(4) == 0) room[below(records.bytes())] ^= std::byte{1} << below(8);
     room.resize(below(4) == 0 ? below(records.bytes() + 1) : records.bytes());
     auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
     header.session = session_;
@@ -128,6 +130,20 @@ class Author {
   std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
 
  private:
+  /// Appends requests that differ in position and address alone, which become a run if the header permits.
+  void continue_run(wire::JoinedWriter<wire::RequestHeader>& records, wire::RequestHeader header,
+                    std::vector<std::byte> const& payload) {
+    bool const chained = below(2) == 0;
+    for (auto more = below(3) == 0 ? below(6) : 0; more != 0; --more) {
+      if (chained) header.after = header.sequence;
+      ++header.sequence;
+      header.address += below(3) * 8;
+      std::byte* const out = records.append(header, payload.size());
+      if (out == nullptr) return;
+      if (!payload.empty()) std::memcpy(out, payload.data(), payload.size());
+    }
+  }
+
   void fill(void* at, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i)
       static_cast<unsigned char*>(at)[i] = static_cast<unsigned char>(random_());

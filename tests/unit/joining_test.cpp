@@ -342,5 +342,70 @@ TEST_P(Joining, each_operation_has_its_own_error) {
   });
 }
 
+/// The streams of one kind of operation that run_streams() issues.
+struct StreamCase {
+  OpKind kind;
+  Guarantee guarantees;
+  std::size_t elements;  ///< of each operation
+};
+
+/// Issues puts or sums to random elements, each under a context of its own; some have an invalid address.
+/// Compares the target's memory with a model.
+void run_stream(Rank& rank, Stage const& stage, StreamCase const& what, std::mt19937_64& random) {
+  constexpr std::size_t cells = 512;
+  constexpr int operations = 3000;
+  std::vector<std::int64_t> model(cells);
+  std::size_t const bytes = what.elements * 8;
+  RmaOp get = contiguous(OpKind::get, model.data(), stage.there(stage.free), cells * 8);
+  EXPECT_EQ(run(stage.engine(), stage.target(), get), Status::ok);
+  constexpr std::uint32_t bad_context = 77;
+  bool any_bad = false;
+  for (int i = 0; i < operations; ++i) {
+    std::int64_t values[8];
+    for (std::int64_t& value : values) value = static_cast<std::int64_t>(random() % 1000);
+    std::size_t const cell = random() % (cells - what.elements);
+    bool const bad = random() % 100 == 0;
+    any_bad = any_bad || bad;
+    RemoteAddress const at = bad ? 4096 : stage.there(stage.free + cell);
+    RmaOp operation = what.kind == OpKind::put
+                          ? contiguous(OpKind::put, values, at, bytes)
+                          : contiguous(ReduceOp::sum, ElementType::int64, values, at, bytes);
+    operation.guarantees = what.guarantees | Guarantee::ordered;
+    operation.context = random() % 50 == 0 ? bad_context + 1 : bad_context;
+    EXPECT_TRUE(stage.engine().issue(stage.target(), operation).complete);
+    for (std::size_t e = 0; e < what.elements && !bad; ++e) {
+      std::int64_t& expected = model[cell + e];
+      expected = what.kind == OpKind::put ? values[e] : expected + values[e];
+    }
+  }
+  stage.engine().complete(stage.target(), UINT64_MAX);
+  std::vector<std::int64_t> found(cells);
+  get = contiguous(OpKind::get, found.data(), stage.there(stage.free), cells * 8);
+  EXPECT_EQ(run(stage.engine(), stage.target(), get), Status::ok);
+  EXPECT_EQ(found, model) << rank.rank();
+  Status const first = stage.engine().take_error(stage.target(), bad_context);
+  Status const second = stage.engine().take_error(stage.target(), bad_context + 1);
+  EXPECT_EQ(failed(first) || failed(second), any_bad);
+}
+
+TEST_P(Joining, streams_of_one_kind_leave_what_a_model_says) {
+  std::uint64_t const seed = test::seed();
+  run_job(2, configure, [seed](Rank& rank) {
+    Stage const stage(rank);
+    std::mt19937_64 random(seed);
+    if (rank.rank() == 0) {
+      for (OpKind const kind : {OpKind::put, OpKind::update}) {
+        for (std::size_t const elements : {1, 8}) {
+          run_stream(rank, stage, {kind, Guarantee::none, elements}, random);
+          run_stream(rank, stage, {kind, Guarantee::element_atomic, elements}, random);
+          run_stream(rank, stage, {kind, Guarantee::element_atomic | Guarantee::keeps_arrays, elements},
+                     random);
+        }
+      }
+    }
+    rank.barrier();
+  });
+}
+
 }  // namespace
 }  // namespace mpixrma::engine

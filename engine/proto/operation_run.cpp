@@ -1,0 +1,59 @@
+/// OperationStreams: operations that continue a run of the batch that is being filled.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/origin/peer_state.hpp"
+#include "engine/proto/operation_streams.hpp"
+
+namespace mpixrma::engine {
+
+namespace {
+
+/// Returns the flags of the operation's request of this kind.
+unsigned flags_of(wire::RequestKind kind, Guarantee guarantees) noexcept {
+  unsigned flags = 0;
+  if (has(guarantees, Guarantee::target_registered)) flags |= wire::flag_registered;
+  if (has(guarantees, Guarantee::element_atomic)) flags |= element_flags(kind, guarantees);
+  return flags;
+}
+
+/// Whether the request of the operation would differ from this one in position and address alone.
+bool is_alike(wire::RequestHeader const& header, RunOperation const& operation) noexcept {
+  if (header.bytes != operation.bytes || header.context != operation.context) return false;
+  if (header.exposure != static_cast<std::uint64_t>(operation.exposure)) return false;
+  bool const put = operation.kind == OpKind::put;
+  wire::RequestKind const kind = put ? wire::RequestKind::put : wire::RequestKind::update;
+  if (header.kind != kind || header.flags != flags_of(kind, operation.guarantees)) return false;
+  return put || (header.element_type == static_cast<std::uint8_t>(operation.type) &&
+                 header.operation == static_cast<std::uint8_t>(operation.reduce_op));
+}
+
+}  // namespace
+
+std::uint64_t OperationStreams::continue_run(Peer& peer, RunOperation const& operation) {
+  MessageStream& stream = peer.state().messages;
+  if (!stream.is_joining() || stream.unsent != nullptr || !stream.joined->records.may_extend()) return 0;
+  auto& records = stream.joined->records;
+  wire::RequestHeader const& last = records.last();
+  if (last.sequence != peer.newest() || !is_alike(last, operation)) return 0;
+  if (!stream.has_credit() || is_full(peer)) return 0;
+  bool const in_order = has(operation.guarantees, Guarantee::ordered | Guarantee::overlap_ordered);
+  std::uint64_t const after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
+  bool const chained = after == last.sequence;
+  if (!chained && after != last.after) return 0;
+  std::byte* const data = records.extend(operation.target, 0, chained);
+  if (data == nullptr) return 0;
+  if (operation.bytes == sizeof(std::uint64_t)) {
+    std::memcpy(data, operation.origin, sizeof(std::uint64_t));
+  } else {
+    copy_bytes(data, operation.origin, operation.bytes);
+  }
+  std::uint64_t const sequence = peer.reserve(1);
+  if (in_order) stream.ordered = sequence;
+  stream.forgotten.note(operation.context, sequence);
+  sender_.note_appended(peer, last, operation.bytes);
+  return sequence;
+}
+
+}  // namespace mpixrma::engine
