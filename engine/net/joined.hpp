@@ -171,7 +171,7 @@ class JoinedWriter {
 
   /// The record that begins here may become a run.
   void begin_run(Header const& header, std::size_t payload_bytes) noexcept {
-    may_run_ = may_run(header);
+    may_run_ = may_run(header) && carries(header, payload_bytes);
     record_ = bytes_;
     address_ = header.address;
     shape_ = {header, payload_bytes};
@@ -186,7 +186,8 @@ class JoinedWriter {
     same.after = last.after;
     same.address = last.address;
     if (shape_.has_tokens() && header.token != 0) same.token = last.token;
-    return header.sequence == last.sequence + 1 && std::memcmp(&same, &last, sizeof same) == 0;
+    return header.sequence != 0 && header.sequence == last.sequence + 1 &&
+           std::memcmp(&same, &last, sizeof same) == 0;
   }
 
   Sequence sequence_;

@@ -23,6 +23,11 @@ constexpr std::size_t padded(std::size_t bytes) noexcept {
 /// Returns how many times the target bytes of this kind of request are carried as data.
 unsigned copies_of_data(RequestHeader const& header) noexcept;
 
+/// Whether a request with this header carries so many bytes of data.
+inline bool carries(RequestHeader const& header, std::size_t data_bytes) noexcept {
+  return header.bytes <= SIZE_MAX / 4 && data_bytes == copies_of_data(header) * header.bytes;
+}
+
 /// Whether the request may be part of a run: a whole operation on contiguous memory that counts nothing.
 constexpr bool may_run(RequestHeader const& header) noexcept {
   bool const contiguous = header.dimensions == 0 && header.segments == 0 && header.block == header.bytes;
