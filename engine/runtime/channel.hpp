@@ -86,8 +86,8 @@ class Channel final : public MessageHandler {
     }
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
-                             connections.has_losses() || executor.has_deferred() ||
-                             executor.has_full() || message_protocol.has_waiting() || unannounced_transfers.count != 0;
+                             connections.has_losses() || executor.has_deferred() || executor.has_full() ||
+                             message_protocol.has_waiting() || unannounced_transfers.count != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }
