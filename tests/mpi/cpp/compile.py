@@ -14,7 +14,9 @@ def cases_of(text):
     """Number, first line, last line and description of each case."""
     lines = text.splitlines()
     starts = [(number, found) for number, line in enumerate(lines, 1)
-              if (found := re.match(r"#(?:el)?if CASE == (\d+)  // (.+)", line))]
+              if (found := re.match(r"#(?:el)?if CASE == (\d+) +// (.+)", line))]
+    if len(starts) != len(re.findall(r"\bCASE ==", text)):
+        sys.exit("a case has no description")
     ends = [number for number, line in enumerate(lines, 1) if re.match(r"#(elif|else)", line)]
     return [(int(found[1]), number, min(end for end in ends if end > number), found[2]) for number, found in starts]
 

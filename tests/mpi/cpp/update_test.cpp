@@ -76,9 +76,16 @@ TEST_F(CppUpdates, RejectsOperandsOfDifferentLengths) {
   mpix::allocation<int> const memory = zeroed<int>(4);
   std::vector<int> const two(2);
   std::vector<int> three(3);
-  EXPECT_EQ(thrown([&] { mpix::rmw<mpix::rmw_op::sum>(comm_, two, three, memory.at(next_)); }),
-            MPI_ERR_COUNT);
-  MPI_Barrier(comm_);
+  std::vector<int> fetched(3);
+  mpix::remote_ptr<int> const there = memory.at(next_);
+  using enum mpix::rmw2_op;
+  EXPECT_EQ(thrown([&] { mpix::rmw<mpix::rmw_op::sum>(comm_, two, three, there); }), MPI_ERR_COUNT);
+  EXPECT_EQ(thrown([&] { mpix::rmw2<comp_swap_e>(comm_, two, three, fetched, there); }), MPI_ERR_COUNT);
+  EXPECT_EQ(thrown([&] { mpix::rmw2<comp_swap_e>(comm_, three, two, fetched, there); }), MPI_ERR_COUNT);
+  EXPECT_EQ(thrown([&] { mpix::rmw2<comp_swap_e>(comm_, two, three, mpix::none, there); }), MPI_ERR_COUNT);
+  EXPECT_EQ(thrown([&] { mpix::rmw2<comp_swap_e>(comm_, three, three, fetched, there); }), MPI_SUCCESS);
+  complete_all();
+  EXPECT_TRUE(std::ranges::all_of(memory, [](int element) { return element == 0; }));
 }
 
 TEST_F(CppUpdates, ComplexSumsAndPairsSwapped) {
