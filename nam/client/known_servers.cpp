@@ -15,7 +15,7 @@
 #include "engine/base/shared_memory.hpp"
 #include "nam/client/secrets.hpp"
 #include "nam/protocol/error.hpp"
-#include "nam/protocol/replace_file.hpp"
+#include "nam/protocol/private_file.hpp"
 
 namespace mpixrma::nam {
 

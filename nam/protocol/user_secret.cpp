@@ -6,7 +6,7 @@
 
 #include "engine/base/shared_memory.hpp"
 #include "nam/protocol/error.hpp"
-#include "nam/protocol/replace_file.hpp"
+#include "nam/protocol/private_file.hpp"
 #include "nam/protocol/sodium.hpp"
 
 namespace mpixrma::nam {

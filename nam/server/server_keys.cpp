@@ -11,6 +11,7 @@
 
 #include "engine/base/shared_memory.hpp"
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/private_file.hpp"
 #include "nam/protocol/user_secret.hpp"
 
 namespace mpixrma::nam {
@@ -22,13 +23,6 @@ constexpr std::size_t max_bytes = 4096;
 
 [[noreturn]] void fail(std::filesystem::path const& file, std::string const& why) {
   throw Error(ErrorCode::internal, "the server's key in " + file.string() + ": " + why);
-}
-
-void write_all(std::filesystem::path const& file, engine::FileDescriptor const& opened,
-               std::string const& text) {
-  if (!opened || ::write(opened.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fsync(opened.get()) != 0)
-    fail(file, std::strerror(errno));
 }
 
 }  // namespace
@@ -79,16 +73,12 @@ void ServerKeys::write(std::vector<Key> const& keys, Target target) const {
   }
   std::filesystem::path const made = file_.string() + ".new";
   ::unlink(made.c_str());
-  write_all(file_,
-            engine::FileDescriptor(::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)),
-            text);
+  create_file(made, text);
   int const done =
       target == Target::absent ? ::link(made.c_str(), file_.c_str()) : ::rename(made.c_str(), file_.c_str());
   if (done != 0) fail(file_, std::strerror(errno));
   if (target == Target::absent) ::unlink(made.c_str());
-  engine::FileDescriptor const directory(
-      ::open(file_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  (void)::fsync(directory.get());
+  sync_parent_of(file_);
 }
 
 KeyPair const& ServerKeys::find(std::optional<PublicKey> const& expected) const noexcept {

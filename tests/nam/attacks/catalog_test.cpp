@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 
 #include "nam/server/calendar.hpp"
 #include "nam/server/database.hpp"
 #include "nam/server/exit_codes.hpp"
 #include "tests/nam/attacks/catalogs.hpp"
 #include "tests/nam/attacks/users.hpp"
+#include "tests/support/seed.hpp"
 
 namespace mpixrma::nam {
 namespace {
@@ -274,6 +276,44 @@ TEST_F(DamagedRow, RepairKeepsWhoHasMadeEachGrant) {
     Json const own = server_.ask({{"op", "list"}}).at("grants").at(0);
     return server_.ask({{"op", "extend"}, {"grant", own.at("grant")}, {"seconds", 60}}).contains("grant");
   }));
+}
+
+/// Where the server does not start, the catalog can be repaired.
+TEST_F(DamagedRow, RandomValuesHurtNoOtherGrant) {
+  std::mt19937_64 random(test::seed());
+  auto const one_of = [&](std::vector<std::string> const& all) { return all[random() % all.size()]; };
+  server_.start(on_files_);
+  Locator const grant = server_.grant(1u << 20);
+  std::string const window = make_persistent(grant, 100, 1).id;
+  std::string const other = make_persistent(server_.grant(1u << 20), 100, 7).port;
+  server_.stop();
+  std::filesystem::path const sound = server_.directory() / "sound";
+  std::filesystem::copy_file(catalog(), sound);
+  for (int round = 0; round < 8; ++round) {
+    std::filesystem::copy_file(sound, catalog(), std::filesystem::copy_options::overwrite_existing);
+    std::string const value = one_of({"NULL", "0", "-1", "9223372036854775807", "1.5", "''", "'x'", "x'00ff'",
+                                      "'{}'", "'[[['", "zeroblob(100000)", "'/dev/zero'"});
+    std::string const change =
+        round % 2 == 0
+            ? "grants SET " + one_of({"owner", "bytes", "storage", "file", "created", "expires", "grantor"}) +
+                  " = " + value + " WHERE id = '" + grant.grant + "'"
+            : "windows SET " + one_of({"body", "grant_id"}) + " = " + value + " WHERE id = '" + window + "'";
+    SCOPED_TRACE(change);
+    (void)refusal([&] { Database(catalog(), Database::Mode::existing).run(("UPDATE " + change).c_str()); });
+    server_.spawn(on_files_);
+    std::optional<int> ended;
+    ASSERT_TRUE(eventually([&] {
+      ended = server_.exit_code(0);
+      return ended || server_.answers();
+    }));
+    if (ended) {
+      EXPECT_EQ(*ended, exit_damaged);
+      (void)check("--repair");
+      server_.start(on_files_);
+    }
+    expect_pattern(other, 100, 7);
+    server_.stop();
+  }
 }
 
 }  // namespace

@@ -109,5 +109,22 @@ TEST_F(FullDisk, RefusedGrantLeavesNoFile) {
   EXPECT_EQ(files(), 0);
 }
 
+TEST_F(FullDisk, KeyThatFindsNoRoomDoesNotReplaceTheFormerOne) {
+  start("memory");
+  auto const key = [&] {
+    std::ifstream file(server_.state / "server.key");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  std::string const before = key();
+  disk_->fill();
+  Json const rotation{{"op", "rotate_key"}, {"overlap", 0}};
+  EXPECT_EQ(refusal([&] { server_.ask(rotation); }), ErrorCode::no_space);
+  EXPECT_EQ(key(), before);
+  EXPECT_FALSE(std::filesystem::exists(server_.state / "server.key.new"));
+  disk_->empty();
+  EXPECT_EQ(refusal([&] { server_.ask(rotation); }), std::nullopt);
+  EXPECT_NE(key(), before);
+}
+
 }  // namespace
 }  // namespace mpixrma::nam

@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <random>
 #include <system_error>
 #include <utility>
 
 #include "tests/nam/attacks/network.hpp"
+#include "tests/support/seed.hpp"
 
 namespace mpixrma::nam {
 namespace {
@@ -43,6 +45,48 @@ TEST_F(Network, HandshakesThatAreNoneEndTheConnection) {
     EXPECT_TRUE(is_closed(channel.socket()));
   }
   EXPECT_TRUE(server_.answers());
+}
+
+/// Of all messages of a client, until it is authenticated.
+TEST_F(Network, HandshakesCutAtAnyByteEndTheConnection) {
+  start();
+  std::size_t const length = message(ClientHandshake().hello(std::nullopt)).size();
+  for (std::size_t bytes = 0; bytes < length; ++bytes) {
+    Channel const channel = connection();
+    Bytes hello = message(ClientHandshake().hello(std::nullopt));
+    hello.resize(bytes);
+    send_all(channel.socket(), hello);
+    ASSERT_EQ(::shutdown(channel.descriptor(), SHUT_WR), 0);
+    EXPECT_TRUE(is_closed(channel.socket())) << "a hello of " << bytes << " bytes";
+  }
+  for (std::size_t bytes = 0, whole = 1; bytes < whole; ++bytes) {
+    Peer peer = begin();
+    Bytes proven = peer.sealed(message(proof(peer)));
+    whole = proven.size();
+    proven.resize(bytes);
+    send_all(peer.socket, proven);
+    ASSERT_EQ(::shutdown(peer.socket.get(), SHUT_WR), 0);
+    EXPECT_TRUE(is_closed(peer.socket)) << "a proof of " << bytes << " bytes";
+  }
+  EXPECT_TRUE(server_.answers());
+}
+
+TEST_F(Network, ProofChangedInAnyByteAdmitsNobody) {
+  start();
+  std::mt19937_64 random(test::seed());
+  for (std::size_t at = 0, whole = 1; at < whole; ++at) {
+    Peer peer = begin();
+    Bytes proven = peer.sealed(message(proof(peer)));
+    whole = proven.size();
+    proven[at] ^= std::byte{1} << random() % 8;
+    send_all(peer.socket, proven);
+    ASSERT_EQ(::shutdown(peer.socket.get(), SHUT_WR), 0);
+    Channel channel(std::move(peer.socket), {});
+    channel.protect(std::move(peer.stream));
+    auto const answer = await_message(channel);
+    EXPECT_TRUE(!answer || answer->head.contains("error")) << at << ": " << answer->head;
+  }
+  EXPECT_TRUE(authenticated().second.contains("admin"));
 }
 
 /// Records out of order, before and after the user is authenticated.

@@ -1,0 +1,16 @@
+/// Small files that only their owner can read. Each is on storage when the call returns.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace mpixrma::nam {
+
+/// Makes a file that does not exist, or none. Throws Error.
+void create_file(std::filesystem::path const& file, std::string_view text);
+/// A full disk, or the end of the process, leaves the former file as it was. Throws Error.
+void replace_file(std::filesystem::path const& file, std::string_view text);
+/// Makes the new name of a file that was renamed as durable as the file.
+void sync_parent_of(std::filesystem::path const& file) noexcept;
+
+}  // namespace mpixrma::nam
