@@ -319,7 +319,23 @@ class Sections(unittest.TestCase):
     def test_of_which_nothing_was_measured_are_empty(self):
         for section in sections.load_all():
             if section.NAME != "conformance":
-                self.assertEqual(list(section.blocks(model.Results([]))), [])
+                self.assertEqual(section.blocks(model.Results([])), [])
+
+    def test_of_which_something_was_measured_have_lists_of_blocks(self):
+        def record(run, *rows):
+            return {"run": run, "status": 0, "round": 0, "began": 0.0, "rows": [[*row, 1.0] for row in rows]}
+
+        measured = {
+            "progress": [record("MPIX_RMA, one host", ("progress", "accumulate", "heap", 1, 8), ("idle", "cpu_per_second", "none", 1, 0))],
+            "threads": [record("MPIX_RMA", *(("threads", "put_other_target", "heap", count, 8) for count in (1, 2, 4)))],
+            "touch": [record(run, ("gups", "update first", "allocated", 1, 1 << 26), ("gups", "update page faults", "allocated", 1, 1 << 26))
+                      for run in ("MPIX_RMA", "windows, osc/sm")]}
+        for section in sections.load_all():
+            if section.NAME in measured:
+                found = section.blocks(model.Results(measured[section.NAME]))
+                self.assertIsInstance(found, list)
+                self.assertEqual(len(found), 1 if section.NAME == "threads" else 2)
+                self.assertTrue(all(block.rows and len(row) == len(block.columns) for block in found for row in block.rows))
 
 
 class Conformance(unittest.TestCase):
