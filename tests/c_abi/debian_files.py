@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every installed file is in exactly one of Debian's packages, and every line of debian/*.install finds some.
 
-usage: debian_files.py CMAKE BUILD-DIR DEBIAN-DIR [--without-mpich]
+usage: debian_files.py CMAKE BUILD-DIR DEBIAN-DIR [--without-mpich] [--without-python]
 """
 import pathlib
 import subprocess
@@ -25,7 +25,7 @@ def files(root, pattern):
 
 
 def main(cmake, build, debian, *options):
-    without_mpich = "--without-mpich" in options
+    left_out = [option.removeprefix("--without-") for option in options]
     errors, packages = [], {}
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
@@ -34,7 +34,7 @@ def main(cmake, build, debian, *options):
         for file in lists:
             for pattern in patterns(file):
                 found = files(root, pattern)
-                if not found and not (without_mpich and "mpich" in file.name + pattern):
+                if not found and not any(part in file.name + pattern for part in left_out):
                     errors.append(f"{file.name}: nothing is installed as {pattern}")
                 for entry in found:
                     packages.setdefault(entry, []).append(file.name)

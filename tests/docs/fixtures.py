@@ -14,7 +14,9 @@ FILES = {
     ("docs/installing.md", "From source"): ["tar -C SOURCE --exclude=./build --exclude=./.git -c . | tar -x"],
     ("docs/cpp.md", "C++"): ["cp SOURCE/examples/cpp_work_queue.cpp program.cpp"],
     ("docs/nam.md", "Two jobs in five commands"): [
-        "cp SOURCE/examples/nam_producer.c SOURCE/examples/nam_consumer.c SOURCE/examples/nam_reader.py ."],
+        "cp SOURCE/examples/nam_producer.c SOURCE/examples/nam_consumer.c SOURCE/examples/nam_reader.py .",
+        "cp SOURCE/examples/python/nam_view.py SOURCE/examples/python/nam_plot.py ."],
+    ("docs/python.md", "Install"): ["cp -r SOURCE/python .", "export CFLAGS=-O0"],
 }
 
 # Behind a section's commands: what shows that they have done it.
@@ -46,5 +48,6 @@ PROGRAMS = {
         "c++ -std=c++20 -Wall -Wextra cpp.cpp $(pkg-config --cflags --libs mpix-rma) -o cpp",
         "mpirun -np 2 ./cpp > out; grep -c 'target_rank -1' out | grep -qx 2"])],
     ("docs/nam.md", "c"): [("nam.c", ["cc -Wall nam.c $(pkg-config --cflags --libs mpix-rma) -o nam", "mpirun -np 1 ./nam"])],
+    ("docs/python.md", "python"): [("python.py", ["mpirun -np 2 --oversubscribe python3 python.py"])],
     ("docs/nam.md", "python"): [("nam.py", ["mpirun -np 2 --mca osc mpix python3 nam.py \"$(mpix-nam lookup field)\""])],
 }

@@ -18,6 +18,11 @@ NEEDS = {
     "Fortran": lambda: shutil.which("mpifort") is not None,
     "MPICH": lambda: shutil.which("mpicc.mpich") is not None and shutil.which("mpirun.mpich") is not None,
     "Global Arrays for MPICH": lambda: os.path.exists("/usr/lib/x86_64-linux-gnu/ga/mpich/bin/ga-config"),
+    "Python package": lambda: subprocess.run(
+        ["/usr/bin/python3", "-c", "import mpi4py, numpy"], capture_output=True).returncode == 0
+        and os.path.exists("/usr/include/pybind11/pybind11.h"),
+    "pip": lambda: subprocess.run(["/usr/bin/python3", "-c", "import setuptools, wheel, pip, venv, ensurepip"],
+                                  capture_output=True).returncode == 0,
     "mpi4py": lambda: subprocess.run(["/usr/bin/python3", "-c", "import mpi4py, numpy"], capture_output=True).returncode == 0,
 }
 

@@ -20,6 +20,7 @@ LAYERS = {
     "mpi-windows": {"engine", "hosts/common", "datatype", "nam", "include"},
     "armci": {"engine", "hosts/common", "datatype", "mpix", "include"},
     "fortran": {"include"},
+    "python": {"include"},
     "ompi-component": {"engine", "hosts/common", "mpi-windows"},
     "hosts/public-mpi": {"engine", "hosts/common", "datatype", "include"},
     "nam": {"engine"},
@@ -28,7 +29,7 @@ LAYERS = {
 }
 # Foreign headers, and the only layers in which they appear.
 FOREIGN = {
-    re.compile(r"mpi\.h$"): {"datatype", "mpix", "mpi-windows", "armci", "fortran", "ompi-component", "hosts/public-mpi", "include"},
+    re.compile(r"mpi\.h$"): {"datatype", "mpix", "mpi-windows", "armci", "fortran", "python", "ompi-component", "hosts/public-mpi", "include"},
     re.compile(r"ISO_Fortran_binding\.h$"): {"fortran"},
     re.compile(r"uc[pst]/"): {"engine"},
     re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},

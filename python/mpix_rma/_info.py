@@ -1,0 +1,22 @@
+"""Info objects of mappings."""
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator, Mapping, Optional, Union
+
+from mpi4py import MPI
+
+
+@contextlib.contextmanager
+def hints(info: Union[MPI.Info, Mapping[str, str], None]) -> Iterator[Optional[MPI.Info]]:
+    """mpi4py's Info object as it is; one with the mapping's keys, which is freed at the end; None."""
+    if info is None or isinstance(info, MPI.Info):
+        yield info
+        return
+    created = MPI.Info.Create()
+    try:
+        for key, value in info.items():
+            created.Set(key, value)
+        yield created
+    finally:
+        created.Free()

@@ -1,0 +1,47 @@
+/// The origin's side of an operation: memory of this process as Python's objects name it.
+#pragma once
+
+#include "layout.hpp"
+#include "python.hpp"
+
+namespace mpixrma::python {
+
+enum class Access { read, write };
+
+struct Buffer {
+  void* address = nullptr;
+  MPI_Count count = 0;
+  MPI_Datatype datatype = MPI_DATATYPE_NULL;
+  /// The predefined datatype of all elements, or MPI_DATATYPE_NULL if the program gave the datatype itself.
+  MPI_Datatype element = MPI_DATATYPE_NULL;
+  MPI_Count elements = 0;
+  bool contiguous = true;
+  /// Keeps the memory: the array itself, or an export of the buffer.
+  PyObject* owner = nullptr;
+  /// A new reference to `owner`, unless this is an array, which the caller holds.
+  py::object holder;
+  Layout layout;
+};
+
+/// Initialises what this file needs of NumPy.
+void import_numpy();
+
+/**
+ * Finds the memory that an object names.
+ *
+ * @param object  a NumPy array; an object with a buffer; a tuple or list (buffer, datatype) or (buffer,
+ * count, datatype), as mpi4py has it; an array of another library by __dlpack__
+ * @param access  write for results
+ *
+ * Raises TypeError for other objects, for items that are Python objects or have the other byte order, and for
+ * memory of a device; ValueError for a read-only result, and for a buffer that is shorter than the count.
+ */
+Buffer buffer_of(PyObject* object, Access access);
+
+/// The element of NumPy's dtype. TypeError for Python objects and for the other byte order.
+Element element_of_dtype(py::handle dtype);
+
+/// A NumPy scalar of the type of `element`, by NumPy's rules of conversion, as a buffer of one element.
+Buffer converted_scalar(PyObject* value, py::handle dtype);
+
+}  // namespace mpixrma::python

@@ -1,0 +1,55 @@
+/// MPI's handles in mpi4py's objects, and requests that are mpi4py's.
+#pragma once
+
+#include "python.hpp"
+
+#include "mpix_rma.h"
+
+namespace mpixrma::python {
+
+/// Imports mpi4py.MPI, which calls MPI_Init unless mpi4py.rc forbids it.
+void import_mpi4py_handles();
+
+/// Each raises TypeError if the object is not mpi4py's of that kind. The address is valid as long as the
+/// object.
+MPI_Comm* comm_of(PyObject* object);
+MPI_Datatype datatype_of(PyObject* object);
+MPI_Op op_of(PyObject* object);
+MPI_Win win_of(PyObject* object);
+/// MPI_INFO_NULL for None.
+MPI_Info info_of(PyObject* object);
+
+bool is_datatype(PyObject* object) noexcept;
+
+py::object win_object(MPI_Win win);
+py::object op_object(MPI_Op op);
+
+/// The type of requests: a subclass of mpi4py's Request that keeps the operation's buffers until mpi4py sees
+/// that the request is complete.
+py::object make_request_type();
+/// Announces the subclass in Python, of which new_request() makes instances, and that of request objects,
+/// which have attributes.
+void set_request_types(py::object request, py::object object);
+/// A request that keeps `buffers` alive.
+py::object new_request(MPI_Request request, py::object buffers);
+
+/// The handle in a request of this package, or TypeError. The handle may be changed through the address.
+MPI_Request* request_of(PyObject* object);
+/// The same for a request object; ValueError if MPI has freed it with a failed operation.
+MPI_Request* request_object_of(PyObject* object);
+/// Makes the request keep `buffers`, and nothing else.
+void set_buffers(PyObject* request, py::object buffers);
+
+/// Tests the requests that the program dropped while their operations used buffers, and releases these where
+/// the operation is complete.
+void sweep_dropped_requests();
+/// Requests in that state, for tests.
+std::size_t dropped_requests() noexcept;
+
+/// Whether MPI's calls may be made: between MPI_Init and MPI_Finalize.
+bool mpi_is_usable() noexcept;
+
+/// Raises mpix_rma.Error for a code other than MPI_SUCCESS.
+void check(int code);
+
+}  // namespace mpixrma::python

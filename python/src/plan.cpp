@@ -1,0 +1,127 @@
+/// Plans: the arguments of a series of transfers, checked once.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "buffer.hpp"
+#include "calls.hpp"
+#include "issue.hpp"
+#include "target.hpp"
+
+namespace mpixrma::python {
+
+namespace {
+
+/// A datatype of MPI or a dtype of NumPy, committed.
+MPI_Datatype datatype_or_dtype(PyObject* object) {
+  if (is_datatype(object)) return datatype_of(object);
+  Element const element = element_of_dtype(object);
+  if (element.per_item != 1) throw py::type_error("the dtype has no MPI datatype of its own: use MPI.BYTE");
+  return element.datatype;
+}
+
+MPI_Count size_of(MPI_Datatype datatype) {
+  MPI_Count size = 0;
+  check(MPI_Type_size_x(datatype, &size));
+  if (size <= 0) throw py::value_error("the datatype has no data");
+  return size;
+}
+
+class Plan {
+ public:
+  Plan(int op, py::object const& origin_datatype, int target_rank, py::object const& target_datatype,
+       py::object communicator, Keywords const& keywords)
+      : communicator_(std::move(communicator)), rank_(target_rank), is_get_(op == MPIX_RMA_GET) {
+    blocking_ = keywords.has(MPIX_RMA_ATTR_BLOCKING);
+    MPI_Datatype const origin = datatype_or_dtype(origin_datatype.ptr());
+    MPI_Datatype const target = datatype_or_dtype(target_datatype.ptr());
+    origin_size_ = size_of(origin);
+    target_size_ = size_of(target);
+    MPI_Count lower = 0;
+    check(MPI_Type_get_extent_x(origin, &lower, &origin_extent_));
+    check(MPIX_RMA_Plan_create(static_cast<MPIX_RMA_Op>(op), origin, rank_, target, *comm(),
+                               keywords.argument(), &plan_));
+  }
+  Plan(Plan const&) = delete;
+  Plan& operator=(Plan const&) = delete;
+  ~Plan() {
+    if (plan_ != MPIX_RMA_PLAN_NULL && mpi_is_usable()) MPIX_RMA_Plan_free(&plan_);
+  }
+
+  py::object issue(py::object const& origin, py::int_ const& address, Returns returns) {
+    Buffer const buffer = buffer_of(origin.ptr(), is_get_ ? Access::write : Access::read);
+    if (!buffer.contiguous) throw py::type_error("the origin of a plan is an array without gaps");
+    int item = 0;
+    check(MPI_Type_size(buffer.datatype, &item));
+    MPI_Count const bytes = buffer.count * item;
+    MPI_Count const origin_count = bytes / origin_extent_;
+    MPI_Count const target_count = origin_count * origin_size_ / target_size_;
+    void* const target = address_of(address.ptr());
+    Keywords keywords;
+    if (blocking_) keywords.attributes.set = MPIX_RMA_ATTR_BLOCKING;
+    return owned(python::issue(
+        keywords, comm(), rank_, returns, bytes,
+        [&](MPI_Request* request) {
+          return MPIX_RMA_Plan_issue_c(plan_, buffer.address, origin_count, target, target_count, request);
+        },
+        [&] { return py::reinterpret_borrow<py::object>(buffer.owner); }));
+  }
+
+  void free() { check(MPIX_RMA_Plan_free(&plan_)); }
+
+ private:
+  MPI_Comm* comm() { return comm_of(communicator_.ptr()); }
+
+  py::object communicator_;  // must outlive the plan
+  int rank_;
+  bool is_get_;
+  bool blocking_ = false;
+  MPI_Count origin_size_ = 0, origin_extent_ = 0, target_size_ = 0;
+  MPIX_RMA_Plan plan_ = MPIX_RMA_PLAN_NULL;
+};
+
+Keywords keywords_of(py::kwargs const& given) {
+  py::tuple names(given.size());
+  std::vector<PyObject*> values;
+  for (auto const& [name, value] : given) {
+    names[values.size()] = name;
+    values.push_back(value.ptr());
+  }
+  return parse_keywords({values.data(), 0, names.ptr()}, accepts_operation, "Plan");
+}
+
+}  // namespace
+
+void define_plans(py::module_& module) {
+  py::class_<Plan>(module, "Plan", "The arguments of a series of transfers, checked once.")
+      .def(py::init([](int op, py::object const& origin_datatype, int target_rank,
+                       py::object const& target_datatype, py::object communicator,
+                       py::kwargs const& attributes) {
+             Keywords keywords = keywords_of(attributes);
+             Buffer scale;
+             if (keywords.scale != nullptr) {
+               scale = converted_scalar(keywords.scale, origin_datatype);
+               keywords.attributes.accumulate_scale = scale.address;
+               keywords.attributes.set |= MPIX_RMA_ATTR_ACCUMULATE_SCALE;
+             }
+             return std::make_unique<Plan>(op, origin_datatype, target_rank, target_datatype,
+                                           std::move(communicator), keywords);
+           }),
+           py::arg("op"), py::arg("origin_datatype"), py::arg("target_rank"), py::arg("target_datatype"),
+           py::arg("comm"))
+      .def(
+          "issue",
+          [](Plan& plan, py::object const& origin, py::int_ const& address) {
+            return plan.issue(origin, address, Returns::nothing);
+          },
+          py::arg("origin"), py::arg("address"), "Issues a transfer.")
+      .def(
+          "rissue",
+          [](Plan& plan, py::object const& origin, py::int_ const& address) {
+            return plan.issue(origin, address, Returns::request);
+          },
+          py::arg("origin"), py::arg("address"), "Issues a transfer, and returns its request.")
+      .def("free", &Plan::free, "Frees the plan. Transfers already issued continue.");
+}
+
+}  // namespace mpixrma::python

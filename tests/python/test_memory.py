@@ -1,0 +1,116 @@
+"""Allocation, registration, queries."""
+import gc
+
+import mpix_rma as rma
+import numpy
+from mpi4py import MPI
+from support import NEXT, PREVIOUS, RANK, SIZE, WORLD, MemoryCase
+import unittest
+
+
+class Allocation(unittest.TestCase):
+    def test_different_sizes(self):
+        with rma.allocate(80 * RANK, WORLD) as memory:
+            self.assertEqual((len(memory.bases), memory.size), (SIZE, 80 * RANK))
+            self.assertEqual(memory.bases[RANK], memory.base)
+            self.assertEqual(memory.array("d").shape, (10 * RANK,))
+            self.assertEqual(memory.bases[0], 0)
+            last = memory.at(SIZE - 1, "d", 10 * (SIZE - 1))
+            if RANK == 0 and SIZE > 1:
+                rma.put(numpy.arange(10.0 * (SIZE - 1)), last, WORLD)
+                rma.complete(WORLD)
+            WORLD.Barrier()
+            if RANK == SIZE - 1:
+                numpy.testing.assert_array_equal(memory.array("d"), numpy.arange(10.0 * RANK))
+            WORLD.Barrier()
+
+    def test_same_address(self):
+        with rma.allocate(4096, WORLD, {"mpix_same_address": "true"}) as memory:
+            self.assertEqual(set(memory.bases), {memory.base})
+        info = MPI.Info.Create()
+        info.Set("mpi_minimum_memory_alignment", "4096")
+        with rma.allocate(10, WORLD, info) as memory:
+            self.assertEqual(memory.base % 4096, 0)
+        info.Free()
+
+    def test_wrong_info(self):
+        with self.assertRaises(rma.Error) as raised:
+            rma.allocate(8, WORLD, {"mpi_minimum_memory_alignment": "3"})
+        self.assertEqual(raised.exception.error_class, MPI.ERR_INFO_VALUE)
+
+    def test_arrays_keep_the_memory(self):
+        memory = rma.allocate(80, WORLD)
+        part = memory.array("d")[2:4]
+        for user in (part, memoryview(memory)):
+            with self.assertRaisesRegex(BufferError, "arrays or views still use the memory"):
+                memory.free()
+        del part, user
+        memory.free()
+        for use in (memory.array, memory.free):
+            with self.assertRaisesRegex(ValueError, "has been freed"):
+                use()
+
+    def test_an_exception_frees_nothing(self):
+        """The other ranks would wait in vain for the collective call that ends the block."""
+        with self.assertRaises(KeyError):
+            with rma.allocate(80, WORLD) as memory:
+                raise KeyError
+        memory.free()
+
+    def test_local_memory(self):
+        memory = rma.allocate_local(800)
+        base = memory.base
+        array = memory.array("d")
+        array[:] = RANK
+        bases = WORLD.allgather(base)
+        copy = numpy.zeros(100)
+        rma.get(copy, (NEXT, bases[NEXT]), WORLD, blocking=True)
+        numpy.testing.assert_array_equal(copy, numpy.full(100, float(NEXT)))
+        WORLD.Barrier()
+        self.assertEqual(rma.query(WORLD, RANK, base), (base, 800))
+        with self.assertRaises(BufferError):
+            memory.free()
+        del memory
+        gc.collect()
+        self.assertIsNotNone(rma.query(WORLD, RANK, base))
+        del array
+        gc.collect()
+        self.assertIsNone(rma.query(WORLD, RANK, base))
+
+
+class Registration(MemoryCase):
+    def test_memory_of_arrays(self):
+        array = numpy.zeros(100)
+        with rma.register(array) as registration:
+            segment = rma.query(WORLD, RANK, registration.address + 8)
+            self.assertLessEqual(segment.base, registration.address)
+            self.assertGreaterEqual(segment.base + segment.size, registration.address + 800)
+            self.assertIn(segment, rma.segments(WORLD, RANK))
+            addresses = WORLD.allgather(registration.address)
+            rma.put(numpy.full(100, float(RANK)), (NEXT, addresses[NEXT]), WORLD, target_communicatable=True)
+            self.finish()
+        self.assert_same(array, numpy.full(100, float(PREVIOUS)))
+        self.assertIsNone(rma.query(WORLD, RANK, registration.address))
+        registration.deregister()
+
+    def test_a_registration_keeps_the_memory(self):
+        buffer = bytearray(100)
+        registration = rma.register(buffer, {"mpix_access": "read"})
+        with self.assertRaises(BufferError):
+            buffer.clear()
+        address = registration.address
+        del registration
+        gc.collect()
+        buffer.clear()
+        self.assertIsNone(rma.query(WORLD, RANK, address))
+
+    def test_wrong_memory(self):
+        with self.assertRaises(rma.Error) as raised:
+            rma.register(numpy.zeros(0))
+        self.assertEqual(raised.exception.error_class, MPI.ERR_ARG)
+        with self.assertRaisesRegex(ValueError, "has no gaps"):
+            rma.register(numpy.zeros(10)[::2])
+
+    def test_segments_of_others(self):
+        self.assertIn((self.memory.bases[NEXT], 800), rma.segments(WORLD, NEXT))
+        self.assertEqual(rma.query(WORLD, NEXT, self.memory.bases[NEXT] + 799), (self.memory.bases[NEXT], 800))

@@ -1,0 +1,93 @@
+"""Read-modify-writes."""
+import mpix_rma as rma
+import numpy
+from mpi4py import MPI
+from support import NEXT, RANK, SIZE, WORLD, MemoryCase
+
+
+class Rmw(MemoryCase):
+    def test_operations(self):
+        operations = {"INC": (None, 13), "PROD": (3, 36), "SUM": (3, 15), "LAND": (0, 0), "LOR": (0, 1), "LXOR": (1, 0),
+                      "BAND": (6, 4), "BOR": (3, 15), "BXOR": (6, 10), "SWAP": (3, 3), "NO_OP": (None, 12),
+                      "MIN": (3, 3), "MAX": (30, 30)}
+        self.assertEqual(set(operations), set(rma.Rmw.__members__))
+        target = self.memory.at(NEXT, "i8", ())
+        for name, (operand, expected) in operations.items():
+            with self.subTest(name=name):
+                rma.rmw(rma.Rmw.SWAP, 12, target, WORLD, blocking=True, remote_completion=True)
+                before = numpy.zeros((), "i8")
+                rma.rmw(rma.Rmw[name], operand, target, WORLD, result=before, blocking=True)
+                self.assertEqual(before, 12)
+                self.assertEqual(rma.fetch_and_op(target, None, WORLD, rma.Rmw.NO_OP), expected)
+
+    def test_operations_with_two_operands(self):
+        target = self.memory.at(NEXT, "i8", ())
+        expected = {"MASK_SWAP": 8, "COMP_SWAP_LT": 9, "COMP_SWAP_LE": 9, "COMP_SWAP_E": 12, "COMP_SWAP_GE": 12,
+                    "COMP_SWAP_GT": 12, "COMP_SWAP_NE": 9}
+        self.assertEqual(set(expected), set(rma.Rmw2.__members__))
+        for name, value in expected.items():
+            with self.subTest(name=name):
+                rma.rmw(rma.Rmw.SWAP, 12, target, WORLD, blocking=True, remote_completion=True)
+                before = numpy.zeros((), "i8")
+                request = rma.rrmw2(rma.Rmw2[name], 4, 9, target, WORLD, result=before)
+                request.Wait()
+                self.assertEqual(before, 12)
+                self.assertEqual(rma.fetch_and_op(target, None, WORLD, rma.Rmw.NO_OP), value)
+
+    def test_concurrent_sums(self):
+        """A lost update would break the sum, a value drawn twice the set."""
+        counter = self.memory.at(0, "i8", ())
+        drawn = [int(rma.fetch_and_op(counter, 1, WORLD)) for _ in range(300)]
+        everything = sorted(sum(WORLD.allgather(drawn), []))
+        self.assertEqual(everything, list(range(300 * SIZE)))
+
+    def test_compare_and_swap(self):
+        """A lock around an update that is not atomic."""
+        lock, value = self.memory.at(0, "i8", 2)
+        for _ in range(50):
+            while rma.compare_and_swap(lock, 0, RANK + 1, WORLD) != 0:
+                pass
+            copy = numpy.zeros((), "i8")
+            rma.get(copy, value, WORLD, blocking=True)
+            copy += 1
+            rma.put(copy, value, WORLD)
+            rma.complete(WORLD, 0)
+            self.assertEqual(rma.compare_and_swap(lock, RANK + 1, 0, WORLD), RANK + 1)
+        WORLD.Barrier()
+        if RANK == 0:
+            self.assert_same(self.memory.array("i8", 2), [0, 50 * SIZE])
+
+    def test_arrays(self):
+        result = numpy.empty(5)
+        rma.rmw(rma.Rmw.SUM, numpy.arange(5.0), self.memory.at(0, "d", 5), WORLD, result=result, atomicity=True)
+        self.finish()
+        self.assertIn(list(result), [[n * i for i in range(5)] for n in range(SIZE)])
+        if RANK == 0:
+            self.assert_same(self.own[:5], SIZE * numpy.arange(5.0))
+
+    def test_address_as_target(self):
+        rma.rmw(rma.Rmw.SUM, numpy.array([2.5]), (0, self.memory.bases[0]), WORLD)
+        self.finish()
+        if RANK == 0:
+            self.assertEqual(self.own[0], 2.5 * SIZE)
+
+    def test_wrong_buffers_are_refused(self):
+        """The library cannot know the sizes of operand and result."""
+        two = self.memory.at(NEXT, "i8", 2)
+        with self.assertRaisesRegex(ValueError, "result has other elements"):
+            rma.rmw(rma.Rmw.INC, None, two, WORLD, result=numpy.zeros(1, "i8"))
+        with self.assertRaisesRegex(ValueError, "operand has other elements"):
+            rma.rmw(rma.Rmw.SUM, numpy.zeros(2, "i4"), two, WORLD)
+        with self.assertRaisesRegex(ValueError, "operand2 has other elements"):
+            rma.rmw2(rma.Rmw2.COMP_SWAP_E, numpy.zeros(2, "i8"), numpy.zeros(3, "i8"), two, WORLD)
+        with self.assertRaisesRegex(TypeError, "gaps"):
+            rma.rmw(rma.Rmw.INC, None, self.memory.at(NEXT, "i8", 4)[::2], WORLD)
+        with self.assertRaisesRegex(TypeError, "gaps"):
+            rma.rmw(rma.Rmw.SUM, numpy.zeros(4, "i8")[::2], two, WORLD)
+        with self.assertRaisesRegex(TypeError, "says what the elements are"):
+            rma.rmw(rma.Rmw.INC, None, (NEXT, self.memory.bases[NEXT]), WORLD)
+        with self.assertRaisesRegex(TypeError, "needs a target with a dtype"):
+            rma.rmw(rma.Rmw.SUM, 1, (NEXT, self.memory.bases[NEXT]), WORLD)
+        with self.assertRaises(rma.Error) as raised:
+            rma.rmw(rma.Op.PUT, 1, self.memory.at(NEXT, "i8", ()), WORLD)
+        self.assertEqual(raised.exception.error_class, MPI.ERR_OP)

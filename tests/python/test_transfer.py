@@ -1,0 +1,204 @@
+"""put, get, accumulate, xfer, and the buffers they take."""
+import array
+import unittest
+
+import mpix_rma as rma
+import numpy
+from mpi4py import MPI
+from support import NEXT, PREVIOUS, RANK, SIZE, WORLD, MemoryCase
+
+KINDS = ["?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "e", "f", "d", "g", "F", "D", "G", "M8[s]", "S5",
+         "i4,f8"]
+
+
+class Transfer(MemoryCase):
+    def test_put_and_get(self):
+        data = numpy.arange(100.0) + 1000 * RANK
+        rma.put(data, self.next, WORLD)
+        self.finish()
+        self.assert_same(self.own, numpy.arange(100.0) + 1000 * PREVIOUS)
+        back = numpy.empty(100)
+        rma.get(back, self.next, WORLD)
+        rma.complete(WORLD, NEXT)
+        self.assert_same(back, data)
+
+    def test_every_dtype(self):
+        for kind in KINDS:
+            with self.subTest(kind=kind):
+                data = numpy.frombuffer(bytes(range(1, 161))[: 8 * numpy.dtype(kind).itemsize], kind).copy()
+                target = self.memory.at(NEXT, kind, len(data))
+                rma.put(data, target, WORLD, blocking=True, remote_completion=True)
+                back = numpy.zeros_like(data)
+                rma.get(back, target, WORLD, blocking=True)
+                self.assertEqual(back.tobytes(), data.tobytes())
+                WORLD.Barrier()
+                self.assertEqual(self.memory.array(kind, len(data)).tobytes(), data.tobytes())
+                WORLD.Barrier()
+
+    def test_accumulate(self):
+        for _ in range(10):
+            rma.accumulate(numpy.arange(100.0), self.memory.at(0, "d"), WORLD, atomicity=True)
+        self.finish()
+        if RANK == 0:
+            self.assert_same(self.own, 10 * SIZE * numpy.arange(100.0))
+
+    def test_accumulate_op_and_scale(self):
+        self.own[:] = 5
+        WORLD.Barrier()
+        data = numpy.arange(10.0)
+        rma.accumulate(data, self.next[:10], WORLD, op=MPI.MAX)
+        rma.accumulate(data, self.next[10:20], WORLD, scale=-2)
+        rma.accumulate(data, self.next[20:30], WORLD, op=MPI.REPLACE)
+        self.finish()
+        self.assert_same(self.own[:10], numpy.maximum(data, 5))
+        self.assert_same(self.own[10:20], 5 - 2 * data)
+        self.assert_same(self.own[20:30], data)
+
+    def test_xfer(self):
+        data = numpy.full(3, 7.0)
+        rma.xfer(rma.Op.PUT, data, self.next[:3], WORLD)
+        rma.complete(WORLD)
+        rma.xfer(rma.Op.ACCUMULATE, data, self.next[:3], WORLD, op=MPI.SUM, blocking=True)
+        back = numpy.zeros(3)
+        rma.rxfer(rma.Op.GET, back, self.next[:3], WORLD).Wait()
+        self.assert_same(back, [14, 14, 14])
+        with self.assertRaises(rma.Error) as raised:
+            rma.xfer(99, data, self.next[:3], WORLD)
+        self.assertEqual(raised.exception.error_class, MPI.ERR_OP)
+
+    def test_address_as_target(self):
+        rma.put(numpy.array([1.5]), (NEXT, self.memory.bases[NEXT] + 24), WORLD)
+        self.finish()
+        self.assertEqual(self.own[3], 1.5)
+
+    def test_null_process(self):
+        rma.put(numpy.ones(100), self.memory.at(MPI.PROC_NULL, "d"), WORLD)
+        request = rma.rput(numpy.ones(1), (MPI.PROC_NULL, 0), WORLD)
+        request.Wait()
+
+    def test_no_elements(self):
+        rma.put(numpy.ones(0), self.next[:0], WORLD)
+        rma.put(numpy.ones((0, 3))[:, ::2], self.next[:0], WORLD)
+        self.finish()
+        self.assert_same(self.own, numpy.zeros(100))
+
+    def test_notification_of_an_empty_put(self):
+        rma.set_num_notify(WORLD, 1)
+        rma.put(b"", (NEXT, self.memory.bases[NEXT]), WORLD, notify=0)
+        rma.wait_notify_value(WORLD, 0, 1).Wait()
+        self.assertEqual(rma.get_notify_value(WORLD, 0), 1)
+
+
+class Buffers(MemoryCase):
+    def read(self, count):
+        self.finish()
+        return bytes(self.memory.array("u1", count))
+
+    def test_bytes(self):
+        rma.put(b"abc", self.memory.at(NEXT, "u1", 3), WORLD)
+        self.assertEqual(self.read(3), b"abc")
+
+    def test_array_of_the_standard_library(self):
+        rma.put(array.array("d", [1, 2]), self.next[:2], WORLD)
+        self.finish()
+        self.assert_same(self.own[:2], [1, 2])
+
+    def test_memoryview_with_gaps(self):
+        rma.put(memoryview(b"abcdef")[::2], self.memory.at(NEXT, "u1", 3), WORLD)
+        self.assertEqual(self.read(3), b"ace")
+
+    def test_scalar_of_numpy(self):
+        rma.put(numpy.float64(2.5), self.next[0], WORLD)
+        self.finish()
+        self.assertEqual(self.own[0], 2.5)
+
+    def test_own_datatype(self):
+        every_second = MPI.DOUBLE.Create_vector(3, 1, 2).Commit()
+        data = numpy.arange(6.0)
+        rma.put([data, 1, every_second], rma.Target(NEXT, self.memory.bases[NEXT], MPI.DOUBLE, 3), WORLD)
+        rma.complete(WORLD)
+        rma.put((data, MPI.DOUBLE), rma.Target(NEXT, self.memory.bases[NEXT] + 80, MPI.DOUBLE, 6), WORLD)
+        rma.put([data[:3], 3, MPI.DOUBLE], rma.Target(NEXT, self.memory.bases[NEXT] + 160, every_second), WORLD)
+        self.finish()
+        self.assert_same(self.own[:3], [0, 2, 4])
+        self.assert_same(self.own[10:16], data)
+        self.assert_same(self.own[20:25], [0, 0, 1, 0, 2])
+        every_second.Free()
+
+    def test_bottom(self):
+        data = numpy.arange(3.0)
+        absolute = MPI.DOUBLE.Create_hindexed([3], [MPI.Get_address(data)]).Commit()
+        rma.put([None, 1, absolute], rma.Target(NEXT, self.memory.bases[NEXT], MPI.DOUBLE, 3), WORLD)
+        self.finish()
+        self.assert_same(self.own[:3], data)
+        absolute.Free()
+
+    def test_short_buffer_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "24 bytes, and the datatype reaches to 32"):
+            rma.put([numpy.zeros(3), 4, MPI.DOUBLE], (NEXT, self.memory.bases[NEXT]), WORLD)
+
+    def test_read_only_result_is_refused(self):
+        data = numpy.zeros(3)
+        data.flags.writeable = False
+        for result in (data, b"abc", numpy.broadcast_to(numpy.zeros(1), 3)):
+            with self.assertRaisesRegex(ValueError, "read-only"):
+                rma.get(result, (NEXT, self.memory.bases[NEXT]), WORLD)
+        rma.put(data, self.next[:3], WORLD)
+
+    def test_other_objects_are_refused(self):
+        address = (NEXT, self.memory.bases[NEXT])
+        for origin, text in ((3.5, "float is no buffer"), ([1, 2], "a buffer with a datatype"),
+                             (numpy.array([{}]), "Python objects"), (numpy.zeros(1, ">f8"), "byte order")):
+            with self.assertRaisesRegex(TypeError, text):
+                rma.put(origin, address, WORLD)
+        with self.assertRaisesRegex(TypeError, "different types"):
+            rma.put(numpy.zeros(3, "q"), self.next[:3], WORLD)
+        with self.assertRaisesRegex(TypeError, "the target must be"):
+            rma.put(numpy.zeros(3), 17, WORLD)
+        with self.assertRaisesRegex(TypeError, "Comm"):
+            rma.put(numpy.zeros(3), address, 17)
+
+    def test_arguments(self):
+        with self.assertRaisesRegex(TypeError, r"put\(\) takes 3 positional arguments but 2 were given"):
+            rma.put(numpy.zeros(3), self.next)
+        for keywords in ({"blokking": True}, {"result": numpy.zeros(1)}, {"op": MPI.SUM}):
+            with self.assertRaisesRegex(TypeError, "unexpected keyword argument"):
+                rma.put(numpy.zeros(100), self.next, WORLD, **keywords)
+        name = "".join(["atom", "icity"])  # not the interned string
+        rma.put(numpy.zeros(100), self.next, WORLD, **{name: True, "notify": None})
+
+
+class OfADevice:
+    """An array in the memory of a device, as far as its attributes say so."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Dlpack:
+    def __init__(self, kind, data):
+        self.kind, self.data = kind, data
+
+    def __dlpack_device__(self):
+        return self.kind, 0
+
+    def __dlpack__(self, **keywords):
+        return self.data.__dlpack__()
+
+
+class Devices(MemoryCase):
+    def test_device_memory_is_refused(self):
+        for origin in (OfADevice(__cuda_array_interface__={}), Dlpack(2, None), Dlpack(10, None)):
+            with self.assertRaisesRegex(TypeError, "is in the memory of a device.*copy it to the host"):
+                rma.put(origin, self.next, WORLD)
+            with self.assertRaisesRegex(TypeError, "is in the memory of a device"):
+                rma.get(origin, self.next, WORLD)
+
+    def test_host_memory_of_another_library(self):
+        rma.put(Dlpack(1, numpy.arange(3.0)), self.next[:3], WORLD)
+        self.finish()
+        self.assert_same(self.own[:3], [0, 1, 2])
+
+
+if __name__ == "__main__":
+    unittest.main()

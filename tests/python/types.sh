@@ -1,0 +1,13 @@
+#!/bin/sh
+# Checks the annotations of the package and its examples with mypy, and the stub of the extension against it.
+# usage: types.sh PYTHON SOURCE-DIR PACKAGE-DIR
+# Exit status 77: mypy is missing.
+set -eu
+python=$1 source=$2 package=$3
+"$python" -c "import mypy" 2> /dev/null || { echo "skipped: mypy is missing"; exit 77; }
+cache=$(mktemp -d)
+trap 'rm -rf "$cache"' EXIT
+export MYPYPATH="$source/python" PYTHONPATH="$package" MYPY_CACHE_DIR="$cache" PYTHONDONTWRITEBYTECODE=1
+"$python" -m mypy --strict -p mpix_rma
+"$python" -m mypy "$source"/examples/python/*.py
+"$python" -m mypy.stubtest mpix_rma._core --ignore-missing-stub --allowlist "$source/tests/python/stub_exceptions.txt"
