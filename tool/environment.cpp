@@ -15,7 +15,7 @@ namespace {
 // env.sh is the only list of these variables. Prints NAME=VALUE and a zero byte for each variable that is
 // set.
 constexpr char const* read_environment = R"(. "$0" || exit 1
-for name in PATH MANPATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH OMPI_MCA_mca_base_component_path \
+for name in PATH MANPATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH OMPI_MCA_mca_base_component_path \
     OMPI_MCA_osc PMIX_MCA_mca_base_component_path; do
   eval "[ -z \"\${$name+set}\" ] || printf '%s=%s\\0' \"\$name\" \"\${$name}\""
 done)";

@@ -75,7 +75,10 @@ MPI_Info info_of(PyObject* object) {
 
 bool is_datatype(PyObject* object) noexcept { return PyObject_TypeCheck(object, &PyMPIDatatype_Type); }
 
-py::object win_object(MPI_Win win) { return owned(PyMPIWin_New(win)); }
+py::object win_object(MPI_Win win) {
+  check(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+  return owned(PyMPIWin_New(win));
+}
 py::object op_object(MPI_Op op) { return owned(PyMPIOp_New(op)); }
 
 py::object make_request_type() {

@@ -21,6 +21,7 @@ MPI_Info info_of(PyObject* object);
 
 bool is_datatype(PyObject* object) noexcept;
 
+/// As of mpi4py, which makes the error handler of its windows return.
 py::object win_object(MPI_Win win);
 py::object op_object(MPI_Op op);
 

@@ -178,7 +178,8 @@ Target target_of(PyObject* object, Buffer const& origin) {
   } else if (target.element != origin.element && target.element != MPI_DATATYPE_NULL &&
              origin.element != MPI_DATATYPE_NULL && target.element != MPI_BYTE &&
              origin.element != MPI_BYTE) {
-    throw py::type_error("origin and target have elements of different types");
+    throw py::type_error(
+        "origin and target have elements of different types: convert the origin by astype(target.dtype)");
   }
   return target;
 }

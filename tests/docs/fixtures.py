@@ -16,6 +16,8 @@ FILES = {
     ("docs/nam.md", "Two jobs in five commands"): [
         "cp SOURCE/examples/nam_producer.c SOURCE/examples/nam_consumer.c SOURCE/examples/nam_reader.py .",
         "cp SOURCE/examples/python/nam_view.py SOURCE/examples/python/nam_plot.py ."],
+    ("docs/python.md", "A first program"): [
+        "awk '/^```python/ { on = 1; next } /^```/ && on { exit } on' SOURCE/docs/python.md > first.py"],
     ("docs/python.md", "Install"): ["cp -r SOURCE/python .", "export CFLAGS=-O0"],
 }
 
@@ -25,6 +27,8 @@ CHECKS = {
     # A second run replaces the window of the first.
     ("docs/nam.md", "Two jobs in five commands"): [
         "[ -z \"${MPIX_NAM_ALLOCATION-}\" ] || { mpirun -np 2 ./nam_producer field; mpirun -np 1 ./nam_consumer field; }"],
+    ("docs/python.md", "A first program"): [
+        "mpirun -np 2 python3 first.py | grep -c '^[01] has .[01]. 0. [01]. 0. [01]. 0. [01]. 0. [01]. 0.]$' | grep -qx 2"],
     ("docs/global-arrays.md", "The switch"): [
         "! ldd program | grep libmpi.so > /dev/null || mpirun -np 2 ./program"],
 }

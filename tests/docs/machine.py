@@ -23,6 +23,8 @@ NEEDS = {
         and os.path.exists("/usr/include/pybind11/pybind11.h"),
     "pip": lambda: subprocess.run(["/usr/bin/python3", "-c", "import setuptools, wheel, pip, venv, ensurepip"],
                                   capture_output=True).returncode == 0,
+    "matplotlib": lambda: subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"],
+                                         capture_output=True).returncode == 0,
     "mpi4py": lambda: subprocess.run(["/usr/bin/python3", "-c", "import mpi4py, numpy"], capture_output=True).returncode == 0,
 }
 
