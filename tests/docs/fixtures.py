@@ -29,6 +29,8 @@ CHECKS = {
         "[ -z \"${MPIX_NAM_ALLOCATION-}\" ] || { mpirun -np 2 ./nam_producer field; mpirun -np 1 ./nam_consumer field; }"],
     ("docs/python.md", "A first program"): [
         "mpirun -np 2 python3 first.py | grep -c '^[01] has .[01]. 0. [01]. 0. [01]. 0. [01]. 0. [01]. 0.]$' | grep -qx 2"],
+    ("docs/python.md", "Install"): [
+        "[ ! -e venv ] || venv/bin/python -c \"import mpix_rma; assert '/venv/' in mpix_rma.__file__, mpix_rma.__file__\""],
     ("docs/global-arrays.md", "The switch"): [
         "! ldd program | grep libmpi.so > /dev/null || mpirun -np 2 ./program"],
 }
