@@ -15,11 +15,11 @@ from mpi4py import MPI
 
 def regions(window: MPI.Win) -> List[Any]:
     """The memory of each rank that created the window, as arrays: the memory itself on the server's host."""
-    arrays = []
+    arrays: List[Any] = []
     try:
         while True:
             rma.win_query(window, len(arrays))
-            memory, _ = window.Shared_query(len(arrays))
+            memory: Any = window.Shared_query(len(arrays))[0]
             arrays.append(numpy.frombuffer(memory, "i4"))
     except rma.Error as error:
         if error.error_class != MPI.ERR_RANK:
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--file", help="write one frame to this file")
     parser.add_argument("--interval", type=float, default=0.5, help="seconds between frames")
     arguments = parser.parse_args()
-    import matplotlib
+    import matplotlib  # type: ignore[import]
 
     if arguments.file:
         matplotlib.use("Agg")

@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 def main() -> int:
     window = rma.win_connect(sys.argv[1], MPI.COMM_WORLD)
-    sizes = []
+    sizes: list[int] = []
     try:
         while True:
             sizes.append(rma.win_query(window, len(sizes))[0])

@@ -46,10 +46,7 @@ PyObject* complete(PyObject*, PyObject* const* values, Py_ssize_t count) {
 }
 
 PyObject* complete_local(PyObject*, PyObject* const* values, Py_ssize_t count) {
-  auto const call = [](MPI_Comm* communicator, int rank) {
-    return MPIX_RMA_Complete_local(*communicator, rank);
-  };
-  return complete_by(call, values, count, "complete_local");
+  return complete_by(&MPIX_RMA_Complete_local, values, count, "complete_local");
 }
 
 PyObject* fence(PyObject*, PyObject* const* values, Py_ssize_t count) {
@@ -61,12 +58,12 @@ PyObject* fence(PyObject*, PyObject* const* values, Py_ssize_t count) {
 }
 
 /// The request keeps the buffers that it covers.
-PyObject* begin_by(int (*call)(MPI_Comm, int, MPI_Request*), PyObject* const* values, Py_ssize_t count,
+PyObject* begin_by(int (*call)(MPI_Comm*, int, MPI_Request*), PyObject* const* values, Py_ssize_t count,
                    char const* function) {
   return guarded([&] {
     Scope const scope = scope_of(values, count, function);
     MPI_Request request = MPI_REQUEST_NULL;
-    check(call(*scope.communicator, scope.rank, &request));
+    check(call(scope.communicator, scope.rank, &request));
     return new_request(request, take_buffers(*scope.communicator, scope.rank)).release().ptr();
   });
 }

@@ -26,7 +26,7 @@ List* recent_list = nullptr;
 /// A delete callback: MPI_Comm_free ends no operation, and another communicator may get the handle.
 int communicator_freed(MPI_Comm communicator, int, void*, void*) {
   if (Py_IsInitialized() == 0) return MPI_SUCCESS;  // MPI_Finalize, after the interpreter
-  int const code = MPIX_RMA_Complete_local(communicator, MPIX_ALL_RANKS);
+  int const code = MPIX_RMA_Complete_local(&communicator, MPIX_ALL_RANKS);
   py::gil_scoped_acquire const held;
   try {
     (void)take_buffers(communicator, MPIX_ALL_RANKS);
@@ -61,7 +61,7 @@ void release_all(MPI_Comm* communicator) {
   py::object const taken = take_buffers(*communicator, MPIX_ALL_RANKS);
   {
     py::gil_scoped_release const others_run;
-    code = MPIX_RMA_Complete_local(*communicator, MPIX_ALL_RANKS);
+    code = MPIX_RMA_Complete_local(communicator, MPIX_ALL_RANKS);
   }
   check(code);
 }
