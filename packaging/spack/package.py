@@ -16,6 +16,7 @@ class MpixRma(CMakePackage):
 
     variant("nam", default=True, description="Memory server mpix-namd and its tools")
     variant("fortran", default=True, description="Fortran modules")
+    variant("python", default=False, description="Package for Python, beside mpi4py and NumPy")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -35,6 +36,11 @@ class MpixRma(CMakePackage):
     depends_on("nlohmann-json@3:")
     depends_on("sqlite@3", when="+nam")
     depends_on("libseccomp", when="+nam")
+    with when("+python"):
+        extends("python")
+        depends_on("py-mpi4py", type=("build", "run"))
+        depends_on("py-numpy", type=("build", "run"))
+        depends_on("py-pybind11", type="build")
 
     generator("ninja")
 
@@ -44,7 +50,10 @@ class MpixRma(CMakePackage):
             self.define("MPIX_BUILD_BENCH", False),
             self.define("MPIX_BUILD_EXAMPLES", False),
             self.define_from_variant("MPIX_BUILD_NAM", "nam"),
+            self.define_from_variant("MPIX_BUILD_PYTHON", "python"),
         ]
+        if self.spec.satisfies("+python"):
+            options.append(self.define("MPIX_PYTHON", self.spec["python"].command.path))
         if self.spec.satisfies("~fortran"):
             options.append(self.define("CMAKE_Fortran_COMPILER", "NOTFOUND"))
         return options
