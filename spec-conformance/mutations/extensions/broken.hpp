@@ -1,0 +1,92 @@
+/// A library that is loaded before MPIX_RMA and breaks the promise of one clause about the extensions of
+/// windows: the one that the environment variable MPIX_BROKEN_CLAUSE names. It sees each call by the
+/// profiling interface.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "include/mpix_rma.h"
+#include "include/mpix_rma/profiling.h"
+#include "spec-conformance/mutations/clause.hpp"
+
+namespace mpixrma::broken {
+
+/// A put or get with its arguments, or a notified put without data if `count` is 0.
+struct Transfer {
+  enum class Kind { put, get, notified_put };
+  Kind kind;
+  void* origin;
+  int count;
+  MPI_Datatype type;
+  int rank;
+  MPI_Aint displacement;
+  MPI_Win window;
+  int counter = 0;
+
+  int issue() const;
+};
+
+/// Transfers that the library has not been given yet.
+class Late {
+ public:
+  int keep(Transfer const& transfer);
+  /// Keeps the transfer with a copy of its origin.
+  int keep_copy(Transfer const& transfer);
+  /// Issues all of them, and completes them.
+  void issue();
+  bool is_empty();
+
+ private:
+  struct Kept {
+    Transfer transfer;
+    std::vector<char> copy;
+  };
+  std::mutex lock_;
+  std::vector<Kept> kept_;
+};
+/// Those that the next call follows, and those that wait for the end of the epoch.
+Late& late();
+Late& until_end();
+
+/// A set of windows.
+class Marked {
+ public:
+  void set(MPI_Win window, bool has) {
+    std::lock_guard const held(lock_);
+    has ? void(windows_.insert(window)) : void(windows_.erase(window));
+  }
+  bool has(MPI_Win window) {
+    std::lock_guard const held(lock_);
+    return windows_.count(window) != 0;
+  }
+  std::vector<MPI_Win> all() {
+    std::lock_guard const held(lock_);
+    return {windows_.begin(), windows_.end()};
+  }
+
+ private:
+  std::mutex lock_;
+  std::set<MPI_Win> windows_;
+};
+extern Marked all_locked;      ///< between MPI_Win_lock_all and MPI_Win_unlock_all
+extern Marked fenced;          ///< MPI_Win_fence was called, and no lock since
+extern Marked with_counters;   ///< MPIX_Win_set_num_notify was called
+extern Marked of_other_order;  ///< not of the processes of MPI_COMM_WORLD in their order
+
+int own_rank(MPI_Win window);
+int class_of(int code);
+int no_such_counter();
+/// `code`, or MPI_SUCCESS if it is of this class and the clause is broken.
+int without_error(char const* clause, int code, int error_class);
+/// Whether the calling thread is not the one that has loaded the library.
+bool is_other_thread();
+/// The size of the contiguous transfers of the tests of order.
+constexpr int many = 1000;
+
+}  // namespace mpixrma::broken

@@ -1,0 +1,98 @@
+#include "spec-conformance/mutations/extensions/broken.hpp"
+
+#include <utility>
+
+namespace mpixrma::broken {
+
+namespace {
+
+std::thread::id const first_thread = std::this_thread::get_id();
+
+}  // namespace
+
+Marked all_locked;
+Marked fenced;
+Marked with_counters;
+Marked of_other_order;
+
+int Transfer::issue() const {
+  switch (kind) {
+    case Kind::put: return PMPI_Put(origin, count, type, rank, displacement, count, type, window);
+    case Kind::get: return PMPI_Get(origin, count, type, rank, displacement, count, type, window);
+    default: return PMPIX_Put_notify(origin, count, type, rank, displacement, count, type, counter, window);
+  }
+}
+
+int Late::keep(Transfer const& transfer) {
+  std::lock_guard const held(lock_);
+  kept_.push_back({transfer, {}});
+  return MPI_SUCCESS;
+}
+
+int Late::keep_copy(Transfer const& transfer) {
+  int size = 0;
+  PMPI_Type_size(transfer.type, &size);
+  auto const* const origin = static_cast<char const*>(transfer.origin);
+  std::lock_guard const held(lock_);
+  kept_.push_back(
+      {transfer,
+       {origin, origin + static_cast<std::size_t>(size) * static_cast<std::size_t>(transfer.count)}});
+  return MPI_SUCCESS;
+}
+
+void Late::issue() {
+  std::vector<Kept> all;
+  {
+    std::lock_guard const held(lock_);
+    all = std::exchange(kept_, {});
+  }
+  for (Kept& one : all) {
+    if (!one.copy.empty()) one.transfer.origin = one.copy.data();
+    one.transfer.issue();
+    PMPI_Win_flush(one.transfer.rank, one.transfer.window);
+  }
+}
+
+bool Late::is_empty() {
+  std::lock_guard const held(lock_);
+  return kept_.empty();
+}
+
+Late& late() {
+  static Late all;
+  return all;
+}
+
+Late& until_end() {
+  static Late all;
+  return all;
+}
+
+int own_rank(MPI_Win window) {
+  MPI_Group group = MPI_GROUP_NULL;
+  int rank = -1;
+  PMPI_Win_get_group(window, &group);
+  PMPI_Group_rank(group, &rank);
+  PMPI_Group_free(&group);
+  return rank;
+}
+
+int class_of(int code) {
+  int error_class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) PMPI_Error_class(code, &error_class);
+  return error_class;
+}
+
+int no_such_counter() {
+  int error_class = MPI_SUCCESS;
+  PMPIX_RMA_Error_class(MPIX_RMA_ERR_NOTIFICATION, &error_class);
+  return error_class;
+}
+
+int without_error(char const* clause, int code, int error_class) {
+  return is(clause) && class_of(code) == error_class ? MPI_SUCCESS : code;
+}
+
+bool is_other_thread() { return std::this_thread::get_id() != first_thread; }
+
+}  // namespace mpixrma::broken

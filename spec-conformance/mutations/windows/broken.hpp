@@ -1,0 +1,106 @@
+/// A library that is loaded before Open MPI and breaks the promise of one clause about windows: the one that
+/// the environment variable MPIX_BROKEN_CLAUSE names. It sees each call by the profiling interface.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "spec-conformance/mutations/clause.hpp"
+
+namespace mpixrma::broken {
+
+/// A put or get with its arguments.
+struct Transfer {
+  enum class Kind { put, get };
+  Kind kind;
+  void* origin;
+  int origin_count;
+  MPI_Datatype origin_type;
+  int rank;
+  MPI_Aint displacement;
+  int target_count;
+  MPI_Datatype target_type;
+  MPI_Win window;
+
+  int issue() const;
+  bool is_derived_at_target() const;
+};
+
+/// Transfers that the library has not been given yet.
+class Late {
+ public:
+  /// Keeps the transfer, which reads its origin now, or later.
+  int keep_copy(Transfer const& transfer);
+  int keep(Transfer const& transfer);
+  /// Issues all of them.
+  void issue();
+  /// Forgets those that have this datatype.
+  void forget(MPI_Datatype type);
+
+ private:
+  struct Kept {
+    Transfer transfer;
+    std::vector<char> copy;
+  };
+  std::vector<Kept> kept_;
+};
+Late& late();
+
+/// A set of objects with a property that a broken promise depends on.
+template <typename T>
+class Marked {
+ public:
+  void add(T const& object) {
+    std::lock_guard const held(lock_);
+    objects_.insert(object);
+  }
+  void remove(T const& object) {
+    std::lock_guard const held(lock_);
+    objects_.erase(object);
+  }
+  bool has(T const& object) {
+    std::lock_guard const held(lock_);
+    return objects_.count(object) != 0;
+  }
+  std::size_t count() {
+    std::lock_guard const held(lock_);
+    return objects_.size();
+  }
+
+ private:
+  std::mutex lock_;
+  std::set<T> objects_;
+};
+
+/// Windows by what is known of them.
+struct Windows {
+  Marked<MPI_Win> of_other_groups;   ///< not of the processes of MPI_COMM_WORLD in their order
+  Marked<MPI_Win> without_memory;    ///< this process has brought none
+  Marked<MPI_Win> on_allocated;      ///< on memory of MPI_Alloc_mem
+  Marked<MPI_Win> without_order;     ///< accumulate_ordering was "none" when they were created
+  Marked<MPI_Win> with_gaps;         ///< alloc_shared_noncontig
+  Marked<MPI_Win> allocated;         ///< of MPI_Win_allocate
+  Marked<MPI_Win> fenced;            ///< MPI_Win_fence was called
+  Marked<MPI_Win> without_puts;      ///< the last fence had MPI_MODE_NOPUT
+  Marked<MPI_Win> posted_no_store;   ///< the last post had MPI_MODE_NOSTORE
+  Marked<MPI_Win> started;           ///< between MPI_Win_start and MPI_Win_complete
+  Marked<MPI_Win> all_locked;        ///< between MPI_Win_lock_all and MPI_Win_unlock_all
+  Marked<MPI_Win> locked_unchecked;  ///< MPI_Win_lock with MPI_MODE_NOCHECK
+  Marked<MPI_Win> failed;            ///< a put to a rank that does not exist was refused
+};
+Windows& windows();
+
+int own_rank(MPI_Win window);
+/// The class of an error.
+int class_of(int code);
+/// `code`, or MPI_SUCCESS if it is of this class and the clause is broken.
+int without_error(char const* clause, int code, int error_class);
+/// Whether the calling thread is not the one that has loaded the library.
+bool is_other_thread();
+
+}  // namespace mpixrma::broken
