@@ -13,7 +13,8 @@ namespace mpixrma::python {
 
 namespace {
 
-std::array<MPI_Datatype, NPY_NTYPES> datatypes;
+/// By NumPy's numbers of types, of which this is the largest that counts.
+std::array<MPI_Datatype, NPY_HALF + 1> datatypes;
 
 MPI_Datatype signed_of_size(std::size_t size) {
   return size == 8 ? MPI_INT64_T : size == 4 ? MPI_INT32_T : size == 2 ? MPI_INT16_T : MPI_INT8_T;
@@ -53,10 +54,10 @@ Element element_of(PyArray_Descr* descr) {
   if (!PyArray_ISNBO(descr->byteorder))
     raise_type("the array has the byte order of other machines: byteswap it");
   if (PyDataType_REFCHK(descr)) raise_type("the array holds Python objects, which have no meaning elsewhere");
-  if (descr->type_num < NPY_NTYPES &&
-      datatypes[static_cast<std::size_t>(descr->type_num)] != MPI_DATATYPE_NULL)
-    return {datatypes[static_cast<std::size_t>(descr->type_num)], 1};
-  return {MPI_BYTE, descr->elsize};  // records, strings, half precision
+  auto const number = static_cast<std::size_t>(descr->type_num);
+  if (number < datatypes.size() && datatypes[number] != MPI_DATATYPE_NULL) return {datatypes[number], 1};
+  // Records, strings, half precision. NumPy 2 hides the field that has their size.
+  return {MPI_BYTE, py::handle(reinterpret_cast<PyObject*>(descr)).attr("itemsize").cast<int>()};
 }
 
 /// Sets what follows from the elements and their places. `address` and `owner` are the caller's.
