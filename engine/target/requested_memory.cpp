@@ -234,8 +234,15 @@ RequestedMemory::RunMemory RequestedMemory::find_run(wire::RequestRun const& run
 
 void RequestedMemory::execute_unguarded(wire::CheckedRequest const& request) const noexcept {
   wire::RequestHeader const& header = request.header;
-  if (header.kind == wire::RequestKind::update) return update(request, {0, header.bytes}, nullptr);
   std::byte* const base = pointer(header.address);
+  if (header.kind == wire::RequestKind::update) {
+    // The most frequent update needs no atomics, and has a kernel for each type.
+    bool const plain = guarantees_of(header) == Guarantee::none && (header.flags & wire::flag_scale) == 0;
+    if (!plain || static_cast<ReduceOp>(header.operation) != ReduceOp::sum)
+      return update(request, {0, header.bytes}, nullptr);
+    Reduction const sum{static_cast<ElementType>(header.element_type), ReduceOp::sum, false, nullptr};
+    return accumulate_contiguous(sum, base, request.data.data(), header.bytes);
+  }
   if (header.bytes == sizeof(std::uint64_t)) {
     copy_bytes(base, request.data.data(), sizeof(std::uint64_t));
   } else {
