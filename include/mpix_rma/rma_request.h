@@ -15,7 +15,7 @@ typedef MPIX_Rma_request MPIX_Rmw_request;
 #define MPIX_RMA_REQUEST_NULL MPIX_RMA_CAST_(MPIX_Rma_request, 0)
 
 /**
- * MPIX_RMA_xfer with the library's own request type (5.3, third form). MPIX_RMA_xfer in C++.
+ * MPIX_RMA_xfer with the library's own request type (5.3, third form).
  *
  * @param op               as for MPIX_RMA_xfer
  * @param origin_addr      as for MPIX_RMA_xfer
@@ -43,8 +43,7 @@ MPIX_RMA_API int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void *origin_addr, MPI_Coun
                                      MPIX_Rma_request *request, MPI_Comm *communicator);
 
 /**
- * MPIX_RMA_rmw with the library's own request type, as in the proposal's prototype (5.3). MPIX_RMA_rmw in
- * C++.
+ * MPIX_RMA_rmw with the library's own request type, as in the proposal's prototype (5.3).
  *
  * @param op            as for MPIX_RMA_rmw
  * @param operand_addr  as for MPIX_RMA_rmw
@@ -71,8 +70,7 @@ MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, const void *operand_addr, MP
                                     const MPIX_RMA_Attributes *rmw_attr_val);
 
 /**
- * MPIX_RMA_rmw2 with the library's own request type, as in the proposal's prototype (5.3). MPIX_RMA_rmw2 in
- * C++.
+ * MPIX_RMA_rmw2 with the library's own request type, as in the proposal's prototype (5.3).
  *
  * @param op             as for MPIX_RMA_rmw2
  * @param operand_addr   as for MPIX_RMA_rmw2

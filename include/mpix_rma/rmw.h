@@ -80,7 +80,7 @@ MPIX_RMA_API int MPIX_RMA_rmw_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Co
                                 const MPIX_RMA_Attributes *rmw_attr_val);
 
 /**
- * MPIX_RMA_rmw without attributes on the call (5.3). MPIX_RMA_rmw in C++.
+ * MPIX_RMA_rmw without attributes on the call (5.3).
  *
  * @param op            as for MPIX_RMA_rmw
  * @param operand_addr  as for MPIX_RMA_rmw
@@ -132,7 +132,7 @@ MPIX_RMA_API int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_
                                  MPI_Comm *communicator, const MPIX_RMA_Attributes *rmw_attr_val);
 
 /**
- * MPIX_RMA_rmw2 without attributes on the call (5.3). MPIX_RMA_rmw2 in C++.
+ * MPIX_RMA_rmw2 without attributes on the call (5.3).
  *
  * @param op             as for MPIX_RMA_rmw2
  * @param operand_addr   as for MPIX_RMA_rmw2

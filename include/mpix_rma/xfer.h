@@ -77,7 +77,7 @@ MPIX_RMA_API int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void *origin_addr, MPI_Count or
 
 /**
  * MPIX_RMA_xfer without attributes on the call (5.3, second form): attributes come from the request object
- * and the communicator. mpix_rma.hpp declares it for C++ as MPIX_RMA_xfer.
+ * and the communicator.
  *
  * @param op               as for MPIX_RMA_xfer
  * @param origin_addr      as for MPIX_RMA_xfer
