@@ -28,9 +28,9 @@ CHECKS = {
     ("docs/nam.md", "Two jobs in five commands"): [
         "[ -z \"${MPIX_NAM_ALLOCATION-}\" ] || { mpirun -np 2 ./nam_producer field; mpirun -np 1 ./nam_consumer field; }"],
     ("docs/python.md", "A first program"): [
-        "mpirun -np 2 python3 first.py | grep -c '^[01] has .[01]. 0. [01]. 0. [01]. 0. [01]. 0. [01]. 0.]$' | grep -qx 2"],
+        "mpirun -np 1 python3 first.py | grep -x '0 has .0. 0. 0. 0. 0. 0. 0. 0. 0. 0..' > /dev/null"],
     ("docs/python.md", "Install"): [
-        "[ ! -e venv ] || venv/bin/python -c \"import mpix_rma; assert '/venv/' in mpix_rma.__file__, mpix_rma.__file__\""],
+        "[ ! -e venv ] || env -u PYTHONPATH venv/bin/python -c \"import mpix_rma; assert '/venv/' in mpix_rma.__file__, mpix_rma.__file__\""],
     ("docs/global-arrays.md", "The switch"): [
         "! ldd program | grep libmpi.so > /dev/null || mpirun -np 2 ./program"],
 }
