@@ -4,7 +4,7 @@ names what was measured, with both sides of a ratio:
     [0.62](docs/evaluation/index.html#osu "MPIX_RMA, one host: put_latency allocated 8 / windows, osc/sm, one host: put_latency
     allocated 8")
 
-The title is RUN: OPERATION MEMORY SIZE, once or twice; a size of several segments is SEGMENTSxBYTES. A ratio is that of the
+The title is RUN: OPERATION MEMORY SIZE, once or twice; an operation may have several words. A size of several segments is SEGMENTSxBYTES. A ratio is that of the
 medians of pairs, as the page has it. The text may round it, and the interval and the verdict that may stand behind it:
 "(0.60 to 0.64)", "(0.5 to 1.2, unclear)". Figures, tables and page have to be of the commit that
 docs/evaluation/README.md names.
@@ -25,7 +25,7 @@ INTERVAL = r'(?:\s\(([\d.,]+) to ([\d.,]+)(?:, ([a-z ]+))?\))?'
 LINK = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#([\w-]+)\s+"([^"]*)"\)' + INTERVAL)
 UNNAMED = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#[\w-]+\)')
 SECTION = re.compile(r"\]\(\S*?index\.html#([\w-]+)")
-SIDE = re.compile(r"(.+): (\S+) (\S+) (?:(\d+)x)?(\d+)")
+SIDE = re.compile(r"(.+): (.+) (\S+) (?:(\d+)x)?(\d+)")
 COMMIT = re.compile(r"commit `([0-9a-f]{12,40})`")
 
 
