@@ -3,7 +3,7 @@
 
 usage: instruction_counts.py [--write] TOOLS COUNTS COMMAND...
 
-TOOLS names compiler and MPI library; COUNTS is a file of CSV; COMMAND runs bench_instructions. A call with more
+TOOLS names compiler and MPI library. The processor's level is added: the library has code for each. COUNTS is a file of CSV; COMMAND runs bench_instructions. A call with more
 instructions than recorded, but for an allowance, fails. --write records the present counts. Exit status 77: there is
 nothing to compare with. A call of the C++ interface that takes more than the same in C fails with any compiler."""
 import csv
@@ -14,6 +14,15 @@ import sys
 SKIPPED = 77
 ALLOWANCE = 0.02  # of the recorded count
 AT_LEAST = 2  # instructions
+
+
+def level():
+    """The level of x86-64 to which the processor belongs, as far as the library tells them apart."""
+    information = pathlib.Path("/proc/cpuinfo")
+    words = set(information.read_text().split()) if information.exists() else set()
+    if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= words:
+        return "x86-64-v4"
+    return "x86-64-v3" if {"avx2", "bmi2", "fma"} <= words else "x86-64"
 
 
 def counts_of(output):
@@ -64,7 +73,7 @@ def main(arguments):
         return 0 if arguments else 2
     writes = arguments[:1] == ["--write"]
     tools, path, *command = arguments[1:] if writes else arguments
-    path = pathlib.Path(path)
+    tools, path = f"{tools}, {level()}", pathlib.Path(path)
     recorded = read(path) if path.exists() else {}
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode != 0:

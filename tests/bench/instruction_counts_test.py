@@ -57,11 +57,12 @@ class InstructionCounts(unittest.TestCase):
                          ["put: 113 instructions in C++, 110 in C"])
 
     def test_skips_without_counts_of_these_tools_or_of_the_program(self):
-        instruction_counts.write(self.path, {"GNU 12": {PUT: 88}})
+        instruction_counts.write(self.path, {f"GNU 12, {instruction_counts.level()}": {PUT: 88}, "GNU 12, another": {PUT: 40}})
         status, output = self.run_with("Clang 19", str(self.path), *program(put=88))
         self.assertEqual(status, instruction_counts.SKIPPED)
         self.assertIn("rma put: 88", output)
         self.assertEqual(self.run_with("GNU 12", str(self.path), *program())[0], instruction_counts.SKIPPED)
+        self.assertEqual(self.run_with("GNU 12", str(self.path), *program(put=88))[0], 0)
 
     def test_program_that_fails_is_a_fault(self):
         with self.assertRaises(SystemExit):
