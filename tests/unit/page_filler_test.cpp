@@ -39,10 +39,11 @@ std::size_t entered(std::byte const* begin, std::size_t bytes) {
   return count;
 }
 
-bool kernel_can_fill() {
+bool system_can_fill() {
   std::vector<std::byte> memory(2 * page);
   auto const begin = (reinterpret_cast<std::uintptr_t>(memory.data()) + page - 1) / page * page;
-  return ::madvise(reinterpret_cast<void*>(begin), page, 22) == 0;  // MADV_POPULATE_READ
+  bool const populates = ::madvise(reinterpret_cast<void*>(begin), page, 22) == 0;  // MADV_POPULATE_READ
+  return populates && pagemap();
 }
 
 /// A file of several chunks, mapped twice: by its owner, and as by another process.
@@ -51,7 +52,7 @@ class FilledRegionTest : public ::testing::Test {
   static constexpr std::size_t chunks = 8;
 
   void SetUp() override {
-    if (!kernel_can_fill()) GTEST_SKIP() << "the kernel has no MADV_POPULATE_READ";
+    if (!system_can_fill()) GTEST_SKIP() << "no MADV_POPULATE_READ, or no /proc/self/pagemap";
     ASSERT_EQ(create_shared("page-filler-test", chunks * chunk, &file), Status::ok);
     owner = Mapping::of(file, chunks * chunk, chunk);
     mapping = Mapping::of(file, chunks * chunk, chunk);
@@ -184,7 +185,7 @@ TEST_F(FilledRegionTest, WatchesEndWhileTheThreadFills) {
 
 /// Stores to one page after the other, far apart, until others are entered, too.
 TEST(PageFiller, FillsWindowsOfNeighbours) {
-  if (!kernel_can_fill()) GTEST_SKIP() << "the kernel has no MADV_POPULATE_READ";
+  if (!system_can_fill()) GTEST_SKIP() << "no MADV_POPULATE_READ, or no /proc/self/pagemap";
   constexpr std::size_t bytes = 16 * chunk;
   run_job(
       2, [](mpix_engine_config&) {},
