@@ -73,7 +73,7 @@ bool is_sound(RmaOp const& operation) noexcept {
 std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   PeerState& state = peer.state();
   Channel& channel = *state.channel;
-  // What other protocols, locks and fences require is decided for each operation by itself.
+  // Other protocols, locks and fences may require more: that is decided for each operation by itself.
   bool const by_itself = state.same_host || state_->network_usable || state_->joint_fence.is_pending() ||
                          state.messages.locks.load(std::memory_order_relaxed) ||
                          state_->device_memory.is_possible() || has(operation.guarantees, Guarantee::atomic);
