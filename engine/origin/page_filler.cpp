@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include "engine/base/service_thread.hpp"
 
@@ -50,12 +51,15 @@ std::unique_lock<std::mutex> PageFiller::hold() {
   return held;
 }
 
-PageFiller::Watch PageFiller::watch(Mapping const& mapping) {
+/// Without memory for it, the region stays unwatched: filling is never needed.
+PageFiller::Watch PageFiller::watch(Mapping const& mapping) try {
   auto const held = hold();
   if (unsupported_ || !start()) return {};
   regions_.emplace_back(mapping.base(), mapping.length(), pagemap_.get());
   changed_.notify_one();
   return {*this, std::prev(regions_.end())};
+} catch (std::bad_alloc const&) {
+  return {};
 }
 
 void PageFiller::Watch::renew() noexcept {
