@@ -13,6 +13,7 @@
 
 #include "include/mpix_rma.h"
 #include "include/mpix_rma/profiling.h"
+#include "spec-conformance/mutations/calls_on_windows.hpp"
 #include "spec-conformance/mutations/clause.hpp"
 
 namespace mpixrma::broken {
@@ -79,13 +80,7 @@ extern Marked fenced;          ///< MPI_Win_fence was called, and no lock since
 extern Marked with_counters;   ///< MPIX_Win_set_num_notify was called
 extern Marked of_other_order;  ///< not of the processes of MPI_COMM_WORLD in their order
 
-int own_rank(MPI_Win window);
-int class_of(int code);
 int no_such_counter();
-/// `code`, or MPI_SUCCESS if it is of this class and the clause is broken.
-int without_error(char const* clause, int code, int error_class);
-/// Whether the calling thread is not the one that has loaded the library.
-bool is_other_thread();
 /// The size of the contiguous transfers of the tests of order.
 constexpr int many = 1000;
 

@@ -4,12 +4,6 @@
 
 namespace mpixrma::broken {
 
-namespace {
-
-std::thread::id const first_thread = std::this_thread::get_id();
-
-}  // namespace
-
 Marked all_locked;
 Marked fenced;
 Marked with_counters;
@@ -68,31 +62,10 @@ Late& until_end() {
   return all;
 }
 
-int own_rank(MPI_Win window) {
-  MPI_Group group = MPI_GROUP_NULL;
-  int rank = -1;
-  PMPI_Win_get_group(window, &group);
-  PMPI_Group_rank(group, &rank);
-  PMPI_Group_free(&group);
-  return rank;
-}
-
-int class_of(int code) {
-  int error_class = MPI_SUCCESS;
-  if (code != MPI_SUCCESS) PMPI_Error_class(code, &error_class);
-  return error_class;
-}
-
 int no_such_counter() {
   int error_class = MPI_SUCCESS;
   PMPIX_RMA_Error_class(MPIX_RMA_ERR_NOTIFICATION, &error_class);
   return error_class;
 }
-
-int without_error(char const* clause, int code, int error_class) {
-  return is(clause) && class_of(code) == error_class ? MPI_SUCCESS : code;
-}
-
-bool is_other_thread() { return std::this_thread::get_id() != first_thread; }
 
 }  // namespace mpixrma::broken

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "spec-conformance/mutations/calls_on_windows.hpp"
 #include "spec-conformance/mutations/clause.hpp"
 
 namespace mpixrma::broken {
@@ -94,13 +95,5 @@ struct Windows {
   Marked<MPI_Win> failed;            ///< a put to a rank that does not exist was refused
 };
 Windows& windows();
-
-int own_rank(MPI_Win window);
-/// The class of an error.
-int class_of(int code);
-/// `code`, or MPI_SUCCESS if it is of this class and the clause is broken.
-int without_error(char const* clause, int code, int error_class);
-/// Whether the calling thread is not the one that has loaded the library.
-bool is_other_thread();
 
 }  // namespace mpixrma::broken

@@ -4,12 +4,6 @@
 
 namespace mpixrma::broken {
 
-namespace {
-
-std::thread::id const first_thread = std::this_thread::get_id();
-
-}  // namespace
-
 int Transfer::issue() const {
   if (kind == Kind::put)
     return PMPI_Put(origin, origin_count, origin_type, rank, displacement, target_count, target_type, window);
@@ -59,26 +53,5 @@ Windows& windows() {
   static Windows all;
   return all;
 }
-
-int own_rank(MPI_Win window) {
-  MPI_Group group = MPI_GROUP_NULL;
-  int rank = -1;
-  PMPI_Win_get_group(window, &group);
-  PMPI_Group_rank(group, &rank);
-  PMPI_Group_free(&group);
-  return rank;
-}
-
-int class_of(int code) {
-  int error_class = MPI_SUCCESS;
-  if (code != MPI_SUCCESS) PMPI_Error_class(code, &error_class);
-  return error_class;
-}
-
-int without_error(char const* clause, int code, int error_class) {
-  return is(clause) && class_of(code) == error_class ? MPI_SUCCESS : code;
-}
-
-bool is_other_thread() { return std::this_thread::get_id() != first_thread; }
 
 }  // namespace mpixrma::broken
