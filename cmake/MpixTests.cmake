@@ -4,6 +4,13 @@
 #   means that the machine does not permit it. Without SOURCES the target exists already; VARIANT then names the
 #   tests of this set of MCA parameters. RESULTS: where rank 0 leaves <test name>.json. Under sanitizers a test has a
 #   tenth of the operations of its ARGUMENTS (--ops) and five times its TIMEOUT.
+# mpix_mpi_tests(TABLE [WITHOUT PROGRAM...])
+#   The tests of a table of this folder, a row each: program | variant | ranks | hosts | labels | settings | arguments.
+#   ranks: rank counts on one host; hosts: "two" for two of them, too; settings: MCA parameters (lower case), variables of
+#   the environment (upper case), and "component" where the program is not linked with the library; "-" where there is
+#   nothing. Rows of a program WITHOUT are left out.
+# mpix_mpi_program(NAME SOURCES a.cpp... [LIBRARIES ...])
+#   A program that tests of a table run.
 # mpix_armci_program(NAME SOURCES a.cpp... [LIBRARIES ...])
 #   A program that sees this library's ARMCI headers, not the system's. mpix_mpi_test() without SOURCES runs it.
 find_package(GTest REQUIRED)
@@ -12,6 +19,13 @@ set(mpix_test_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-O1>)
 # Programs with GoogleTest spend their time in the libraries: they are not optimised at all, but for those that call
 # mpix_optimise().
 set(mpix_gtest_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-O0>)
+
+function(mpix_mpi_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+endfunction()
 
 function(mpix_armci_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
@@ -63,6 +77,68 @@ function(mpix_two_hosts_sharing ranks processors environment)
   endif()
 endfunction()
 
+# mpix_read_table(TABLE ROWS): rows that are no comments, blanks around columns taken away, columns separated by "|".
+function(mpix_read_table table result)
+  cmake_path(ABSOLUTE_PATH table BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+  file(STRINGS ${table} lines REGEX "^[^#]")
+  set(rows "")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE " *[|] *" "|" line "${line}")
+    list(APPEND rows "${line}")
+  endforeach()
+  set(${result} ${rows} PARENT_SCOPE)
+endfunction()
+
+# mpix_read_settings(SETTINGS MCA ENVIRONMENT): the words of a row's settings, by kind.
+function(mpix_read_settings settings mca environment)
+  string(REPLACE " " ";" settings "${settings}")
+  set(parameters "")
+  set(variables "")
+  foreach(setting IN LISTS settings)
+    if(setting STREQUAL "component")
+      list(APPEND variables ${mpix_component_environment})
+    elseif(setting MATCHES "^[A-Z]")
+      list(APPEND variables ${setting})
+    elseif(setting MATCHES "^[a-z][a-z_]*=")
+      list(APPEND parameters ${setting})
+    elseif(NOT setting STREQUAL "-")
+      message(FATAL_ERROR "\"${setting}\" is no setting: expected NAME=VALUE, parameter=value or component")
+    endif()
+  endforeach()
+  set(${mca} ${parameters} PARENT_SCOPE)
+  set(${environment} ${variables} PARENT_SCOPE)
+endfunction()
+
+function(mpix_mpi_tests table)
+  cmake_parse_arguments(arg "" "" "WITHOUT" ${ARGN})
+  mpix_read_table(${table} rows)
+  foreach(row IN LISTS rows)
+    string(REPLACE "|" ";" row "${row}")
+    list(APPEND row "-")  # where a row ends with its settings
+    list(POP_FRONT row program variant ranks hosts labels settings arguments)
+    if(program IN_LIST arg_WITHOUT)
+      continue()
+    elseif(NOT TARGET ${program})
+      message(FATAL_ERROR "${table}: no program is named ${program}")
+    endif()
+    foreach(column variant hosts labels arguments)
+      string(REGEX REPLACE "^-$" "" ${column} "${${column}}")
+    endforeach()
+    string(REPLACE "two" "TWO_HOSTS" hosts "${hosts}")
+    string(REPLACE "," ";" ranks "${ranks}")
+    string(REPLACE "," ";" labels "${labels}")
+    string(REPLACE " " ";" arguments "${arguments}")
+    set(timeout 1200)
+    if("long" IN_LIST labels)
+      set(timeout 3600)
+    endif()
+    mpix_read_settings("${settings}" mca environment)
+    mpix_mpi_test(${program} VARIANT ${variant} RANKS ${ranks} LABELS ${labels} MCA ${mca} ENVIRONMENT ${environment}
+                  ARGUMENTS ${arguments} TIMEOUT ${timeout} ${hosts})
+  endforeach()
+endfunction()
+
 function(mpix_mpi_test name)
   cmake_parse_arguments(arg "TWO_HOSTS" "TIMEOUT;VARIANT;RESULTS" "SOURCES;LIBRARIES;LABELS;RANKS;MCA;ENVIRONMENT;ARGUMENTS" ${ARGN})
   # A bound against hanging: what usually takes a second may take a hundred times as long on a slow machine.
@@ -82,9 +158,7 @@ function(mpix_mpi_test name)
     set(test_name ${name}.${arg_VARIANT})
   endif()
   if(arg_SOURCES)
-    add_executable(${name} ${arg_SOURCES})
-    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+    mpix_mpi_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
   endif()
   mpix_sanitized_program(${name})
   if(MPIX_SANITIZE)

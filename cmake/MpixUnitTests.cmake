@@ -6,6 +6,8 @@
 #   One program GROUP of several such sources, compiled together. Each is a test of its own, unit.PREFIXNAME, which runs
 #   GROUP --source=NAME; target PREFIXNAME builds the group. What is in unnamed namespaces has a name of its own in the
 #   group, and a suite the tests of one source.
+# mpix_unit_tests(TABLE)
+#   Variants of unit tests, a row each: program | variant | labels | settings (MpixTests.cmake).
 # mpix_order_test(TEST PROCESSORS [SECONDS])
 #   ctest begins with what needs more than a core, which would otherwise wait for the end of everything else and leave
 #   cores idle before; then with what takes long.
@@ -79,6 +81,21 @@ function(mpix_unit_group group)
     set_property(GLOBAL PROPERTY mpix_command_of_${test} ${group} --source=${name})
     add_custom_target(${test} DEPENDS ${group})
     mpix_unit_test(${test} LABELS ${arg_LABELS} PROCESSORS ${arg_PROCESSORS} COST ${arg_COST})
+  endforeach()
+endfunction()
+
+function(mpix_unit_tests table)
+  mpix_read_table(${table} rows)
+  foreach(row IN LISTS rows)
+    string(REPLACE "|" ";" row "${row}")
+    list(POP_FRONT row program variant labels settings)
+    string(REGEX REPLACE "^-$" "" labels "${labels}")
+    set(timeout 1200)
+    if(labels STREQUAL "long")
+      set(timeout 3600)
+    endif()
+    mpix_read_settings("${settings}" mca environment)
+    mpix_unit_test(${program} VARIANT ${variant} LABELS ${labels} ENVIRONMENT ${environment} TIMEOUT ${timeout})
   endforeach()
 endfunction()
 
