@@ -158,6 +158,8 @@ void DataProcess::obey(Message& message) {
     // A control process of an earlier server does not ask.
     if (message.head.contains("change"))
       control_->post({{"op", "changed"}, {"change", message.head["change"]}});
+  } else if (op == "admins") {
+    end_former_admins(field<std::vector<uid_t>>(message.head, "users"));
   } else if (op == "end") {
     end(field_or(message.head, "keep_windows", true));
   }

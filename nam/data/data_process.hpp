@@ -146,6 +146,7 @@ class DataProcess {
   void open_session(Message& message);
   void take_share(Session& session);
   void close_session(SessionId id);
+  void end_former_admins(std::vector<uid_t> const& admins);
 
   // leases.cpp: clients that have ended, or that send nothing.
   void watch_client(SessionId id, pid_t client);

@@ -1,4 +1,6 @@
 /// DataProcess: sessions, from the hand-over by the control process to their end.
+#include <algorithm>
+
 #include "nam/data/data_process.hpp"
 #include "nam/protocol/socket.hpp"
 
@@ -82,6 +84,19 @@ void DataProcess::close_session(SessionId id) {
   for (std::string const& window : ended) drop(window);
   write_back_.rounds_due = 2;
   report_usage();
+}
+
+/// Memory that their processes have mapped remains mapped until these end.
+void DataProcess::end_former_admins(std::vector<uid_t> const& admins) {
+  for (auto& [id, session] : sessions_) {
+    Identity& who = session.identity;
+    if (!who.is_admin || std::find(admins.begin(), admins.end(), who.uid) != admins.end()) continue;
+    who.is_admin = false;
+    if (who.uid == owner_) continue;
+    session.connection->post(
+        to_answer(Error(ErrorCode::denied, "the session's user is not an administrator any more")));
+    session.connection->close();  // closes the session when the event loop goes on
+  }
 }
 
 }  // namespace mpixrma::nam

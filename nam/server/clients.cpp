@@ -153,14 +153,29 @@ void ControlServer::end_unauthenticated() {
   }
 }
 
+/// Their next connections have the rights, and the places, of other users.
+void ControlServer::end_former_admins() {
+  for (auto& [id, client] : clients_) {
+    if (client.identity && client.identity->is_admin && !is_admin(client.identity->uid))
+      client.connection->close();
+  }
+  for (auto const& [id, live] : grants_) live.link->report_admins();
+}
+
 /// Sockets of clients may take three quarters of the descriptors: grants and the catalog need the others.
 std::size_t ControlServer::max_connections() const {
   return std::min<std::size_t>(options_.max_connections, descriptor_limit_ - descriptor_limit_ / 4);
 }
 
+std::vector<uid_t> ControlServer::admins() const {
+  std::vector<uid_t> all{0, ::geteuid()};
+  all.insert(all.end(), options_.admins.begin(), options_.admins.end());
+  return all;
+}
+
 bool ControlServer::is_admin(uid_t uid) const {
-  return uid == 0 || uid == ::geteuid() ||
-         std::find(options_.admins.begin(), options_.admins.end(), uid) != options_.admins.end();
+  std::vector<uid_t> const all = admins();
+  return std::find(all.begin(), all.end(), uid) != all.end();
 }
 
 void ControlServer::on_request(ClientId id, Message& message) {

@@ -192,6 +192,7 @@ void ControlServer::reread_options() {
     options_.max_user_grants = fresh->max_user_grants;
     admission_.set_limit(max_connections());
     secrets_.refresh();
+    end_former_admins();
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
     audit_.reopen();

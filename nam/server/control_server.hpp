@@ -71,6 +71,7 @@ class ControlServer {
   void give_way(ClientId id);
   void give_way_in_queue(ClientId id);
   void end_unauthenticated();
+  void end_former_admins();
   std::size_t max_connections() const;
   void on_request(ClientId id, Message& message);
   Json answer_to(ClientId id, std::string const& op, Json const& request);
@@ -89,6 +90,7 @@ class ControlServer {
   Json prove(ClientId id, Json const& request);
   Json own_secret(ClientId id, Json const& request);
   bool is_admin(uid_t uid) const;
+  std::vector<uid_t> admins() const;
 
   // control_server.cpp
   void open_listeners();

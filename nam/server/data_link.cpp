@@ -201,6 +201,7 @@ void DataLink::on_ready(Message& message) {
   }
   if (adopting_) connection_->post({{"op", "adopt"}});
   ready_ = true;
+  report_admins();
   if (!std::exchange(was_ready_, true)) events_.ready();
   pass_sessions();
 }
@@ -287,10 +288,13 @@ void DataLink::hand_over(SessionQueue::Entry session) {
 void DataLink::pass_sessions() {
   // If the process has just ended, the clients' sockets are closed here.
   InterruptedWait const interrupted;
+  std::vector<uid_t> const admins = events_.admins();
   while (ready_) {
     auto next = sessions_.next();
     if (!next) return;
     auto& [socket, session] = *next;
+    // Its user may have been an administrator when the session began to wait.
+    session["admin"] = std::find(admins.begin(), admins.end(), field<uid_t>(session, "uid")) != admins.end();
     session["op"] = "session";
     std::vector<FileDescriptor> passed;
     passed.push_back(std::move(socket));
@@ -302,6 +306,11 @@ bool DataLink::is_behind() const noexcept { return connection_ && connection_->o
 
 void DataLink::remove_window(std::string const& id) {
   if (connection_) connection_->post({{"op", "remove"}, {"window", id}});
+}
+
+/// A process that is not ready has no sessions, or is told when it is.
+void DataLink::report_admins() {
+  if (ready_) connection_->post({{"op", "admins"}, {"users", events_.admins()}});
 }
 
 /// A process that starts reads the mode from the catalog.

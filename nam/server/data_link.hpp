@@ -24,6 +24,7 @@ class DataLink {
   struct Events {
     std::function<void()> ready;                          ///< for the first time
     std::function<void(Error const&)> failed;             ///< could not be made ready; waits for retry()
+    std::function<std::vector<uid_t>()> admins;           ///< of the server, now
     std::function<std::uint64_t()> window_count;          ///< of the catalog
     std::function<Json(std::uint64_t after)> windows;     ///< a page of them
     std::function<void()> memory_lost;                    ///< what was in memory has gone with its processes
@@ -64,6 +65,8 @@ class DataLink {
   /// Changes the mode of a window; `in_force` is called in the event loop when no request is served with the
   /// old mode any more.
   void change_mode(std::string const& window, unsigned mode, std::function<void()> in_force);
+  /// Ends the sessions of users who are not administrators any more.
+  void report_admins();
   /// Ends the process permanently. If `keep_windows` is set, the content of the memory goes to the storage
   /// file.
   void end(bool keep_windows);

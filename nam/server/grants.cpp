@@ -113,6 +113,7 @@ void ControlServer::start(Grant const& grant, ClientId asked_by) {
   events.failed = [this, id](Error const& error) {
     loop_.later([this, id, error] { on_grant_failed(id, error); });
   };
+  events.admins = [this] { return admins(); };
   events.window_count = [this, id] { return catalog_.count_windows(id); };
   events.windows = [this, id](std::uint64_t after) { return windows_of(id, after); };
   events.memory_lost = [this, id] {
