@@ -1,6 +1,6 @@
 /// One mapped segment of a peer, read without a lock while other threads replace it.
 ///
-/// The memory orders are essential, so tests/unit/lock_free_model_test.cpp checks them against the memory
+/// The memory orders are essential, so tests/engine/lock_free_model_test.cpp checks them against the memory
 /// model of the language with another `Atomic`. No fences, because ThreadSanitizer does not support them.
 #pragma once
 

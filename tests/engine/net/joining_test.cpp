@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tests/support/random_layout.hpp"
-#include "tests/unit/joining.hpp"
-#include "tests/unit/joining_stage.hpp"
+#include "tests/engine/net/joining.hpp"
+#include "tests/engine/net/joining_stage.hpp"
 
 namespace mpixrma::engine {
 namespace {

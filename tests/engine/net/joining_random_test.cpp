@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/support/random_layout.hpp"
-#include "tests/unit/joining.hpp"
+#include "tests/engine/net/joining.hpp"
 
 namespace mpixrma::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include "engine/origin/message_mark.hpp"
 #include "engine/origin/outstanding_mark.hpp"
 #include "engine/sync/shared_lock.hpp"
-#include "tests/unit/model_atomic.hpp"
+#include "tests/engine/model_atomic.hpp"
 
 namespace mpixrma::engine::model {
 

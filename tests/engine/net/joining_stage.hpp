@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/sync/footprint.hpp"
-#include "tests/unit/joining.hpp"
+#include "tests/engine/net/joining.hpp"
 
 namespace mpixrma::engine {
 
