@@ -23,14 +23,14 @@ constexpr char const* other_names[other_count] = {"notify", "request", "result",
 constexpr unsigned other_accepted[other_count] = {attributes_only, accepts_request, accepts_result,
                                                   accepts_operation, accepts_operation};
 
-std::array<PyObject*, switch_count + other_count> names;  // interned: callers have the same objects
+std::array<PyObject*, switch_count + other_count> keyword_names;  // interned: callers have the same objects
 
 std::size_t index_of(PyObject* name) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name) return i;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (PyUnicode_Compare(names[i], name) == 0) return i;
-  return names.size();
+  for (std::size_t i = 0; i < keyword_names.size(); ++i)
+    if (keyword_names[i] == name) return i;
+  for (std::size_t i = 0; i < keyword_names.size(); ++i)
+    if (PyUnicode_Compare(keyword_names[i], name) == 0) return i;
+  return keyword_names.size();
 }
 
 int as_int(PyObject* value) {
@@ -66,8 +66,8 @@ void assign(Keywords& keywords, Other which, PyObject* value) {
 std::span<AttributeName const> attribute_names() noexcept { return switches; }
 
 void prepare_keywords() {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    names[i] = owned(PyUnicode_InternFromString(i < switch_count ? switches[i].keyword
+  for (std::size_t i = 0; i < keyword_names.size(); ++i)
+    keyword_names[i] = owned(PyUnicode_InternFromString(i < switch_count ? switches[i].keyword
                                                                  : other_names[i - switch_count]))
                    .release()
                    .ptr();

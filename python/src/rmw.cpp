@@ -108,12 +108,12 @@ PyObject* rmw(PyObject* const* values, Keywords const& keywords, Returns returns
       [&] { return owners_of(rmw); });
 }
 
-constexpr char const* names[2][2] = {{"rmw", "rrmw"}, {"rmw2", "rrmw2"}};
+constexpr char const* method_names[2][2] = {{"rmw", "rrmw"}, {"rmw2", "rrmw2"}};
 
 template <int Operands, Returns Result>
 PyObject* rmw_method(PyObject*, PyObject* const* values, Py_ssize_t count, PyObject* keyword_names) {
   return guarded([&] {
-    char const* const name = names[Operands - 1][Result == Returns::request ? 1 : 0];
+    char const* const name = method_names[Operands - 1][Result == Returns::request ? 1 : 0];
     Arguments const arguments{values, count, keyword_names};
     arguments.require(3 + Operands, name);
     return rmw<Operands>(values, parse_keywords(arguments, accepts_request | accepts_result, name), Result);
@@ -128,13 +128,13 @@ PyCFunction entry() {
 }  // namespace
 
 PyMethodDef rmw_methods[] = {
-    {names[0][0], entry<&rmw_method<1, Returns::nothing>>(), METH_FASTCALL | METH_KEYWORDS,
+    {method_names[0][0], entry<&rmw_method<1, Returns::nothing>>(), METH_FASTCALL | METH_KEYWORDS,
      "rmw(op, operand, target, comm, *, result=None, **attributes)"},
-    {names[0][1], entry<&rmw_method<1, Returns::request>>(), METH_FASTCALL | METH_KEYWORDS,
+    {method_names[0][1], entry<&rmw_method<1, Returns::request>>(), METH_FASTCALL | METH_KEYWORDS,
      "rrmw(op, operand, target, comm, *, result=None, **attributes): rmw, with a request"},
-    {names[1][0], entry<&rmw_method<2, Returns::nothing>>(), METH_FASTCALL | METH_KEYWORDS,
+    {method_names[1][0], entry<&rmw_method<2, Returns::nothing>>(), METH_FASTCALL | METH_KEYWORDS,
      "rmw2(op, operand, operand2, target, comm, *, result=None, **attributes)"},
-    {names[1][1], entry<&rmw_method<2, Returns::request>>(), METH_FASTCALL | METH_KEYWORDS,
+    {method_names[1][1], entry<&rmw_method<2, Returns::request>>(), METH_FASTCALL | METH_KEYWORDS,
      "rrmw2(op, operand, operand2, target, comm, *, result=None, **attributes): rmw2, with a request"},
     {nullptr, nullptr, 0, nullptr},
 };
