@@ -68,7 +68,8 @@ Status SegmentTable::free(void const* base, Garbage* garbage) {
   return Status::ok;
 }
 
-Status SegmentTable::attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced) {
+Status SegmentTable::attach(void* base, std::size_t bytes, Registrar registrar,
+                            std::vector<OwnSegment>* replaced) {
   auto const begin = reinterpret_cast<RemoteAddress>(base);
   if (base == nullptr || bytes == 0 || begin + bytes < begin) return Status::bad_argument;
   OwnSegment const* const segment = find(begin);
@@ -78,19 +79,19 @@ Status SegmentTable::attach(void* base, std::size_t bytes, std::vector<OwnSegmen
     if (!has_free_slot()) return Status::out_of_memory;
     cover({begin, begin + bytes}, replaced);
   }
-  registrations_.emplace(begin, Registration{bytes, allocated});
+  registrations_.emplace(begin, Registration{bytes, allocated, registrar});
   return Status::ok;
 }
 
-Status SegmentTable::detach(void const* base, std::size_t bytes, std::vector<OwnSegment>* replaced,
-                            Coverage::Range* ended) {
+Status SegmentTable::detach(void const* base, std::size_t bytes, Registrar registrar,
+                            std::vector<OwnSegment>* replaced, Coverage::Range* ended) {
   auto const begin = reinterpret_cast<RemoteAddress>(base);
   auto const first = registrations_.lower_bound(begin);
   auto it = registrations_.upper_bound(begin);
   do {
     if (it == first) return Status::bad_argument;
     --it;
-  } while (bytes != 0 && it->second.length != bytes);
+  } while (it->second.registrar != registrar || (bytes != 0 && it->second.length != bytes));
   Registration const registration = it->second;
   registrations_.erase(it);
   *ended = {begin, begin + registration.length};

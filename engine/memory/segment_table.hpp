@@ -26,6 +26,7 @@
 #include "engine/memory/page_ranges.hpp"
 #include "engine/memory/process_control.hpp"
 #include "engine/memory/published_tables.hpp"
+#include "engine/memory/registrar.hpp"
 #include "engine/op/operation.hpp"
 
 namespace mpixrma::engine {
@@ -113,10 +114,11 @@ class SegmentTable {
   /// Registers memory that the caller has found to be mapped. Segments that it overlaps without lying within
   /// them become part of a larger segment and are added to `replaced`. bad_argument: empty, or partly in
   /// memory of the regions outside of a single allocation.
-  Status attach(void* base, std::size_t bytes, std::vector<OwnSegment>* replaced);
-  /// Ends the newest registration of `bytes` bytes at `base`, of any length if 0. If the segment that it was
-  /// part of changes, the old segment is added to `replaced`. `ended` receives the range of the registration.
-  Status detach(void const* base, std::size_t bytes, std::vector<OwnSegment>* replaced,
+  Status attach(void* base, std::size_t bytes, Registrar registrar, std::vector<OwnSegment>* replaced);
+  /// Ends the newest registration of `bytes` bytes at `base` by `registrar`, of any length if 0. If the
+  /// segment that it was part of changes, the old segment is added to `replaced`. `ended` receives the range
+  /// of the registration. bad_argument: no such registration.
+  Status detach(void const* base, std::size_t bytes, Registrar registrar, std::vector<OwnSegment>* replaced,
                 Coverage::Range* ended);
 
   /// Assigns new numbers to the segments of user memory with these numbers, so that peers drop them; adds the
@@ -170,6 +172,7 @@ class SegmentTable {
   struct Registration {
     std::size_t length;
     bool allocated;  ///< within an allocation
+    Registrar registrar;
   };
 
   bool has_free_slot() const noexcept;

@@ -19,6 +19,7 @@
 #include "engine/base/config.h"
 #include "engine/base/visibility.h"
 #include "engine/memory/allocation_hints.hpp"
+#include "engine/memory/registrar.hpp"
 #include "engine/op/exposure.hpp"
 #include "engine/op/late_error.hpp"
 #include "engine/op/operation.hpp"
@@ -182,10 +183,11 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// form one segment. Registrations of memory from allocate() must stay within one allocation and have no
   /// effect. bad_argument: empty, or beyond the end of an allocation; bad_address: not mapped, or not
   /// readable; not_writable: `access` is write, and the memory is not; device_memory. Allocates no pages.
-  Status attach(void* base, std::size_t bytes, PeerAccess access = PeerAccess::as_permitted);
-  /// Ends the newest registration of `bytes` bytes at `base`, of any length if 0. Returns when no peer can
-  /// access the memory through it any more. bad_argument: not registered.
-  Status detach(void* base, std::size_t bytes = 0);
+  Status attach(void* base, std::size_t bytes, PeerAccess access = PeerAccess::as_permitted,
+                Registrar registrar = Registrar::host);
+  /// Ends the newest registration of `bytes` bytes at `base` by `registrar`, of any length if 0. Returns when
+  /// no peer can access the memory through it any more. bad_argument: not registered by it.
+  Status detach(void* base, std::size_t bytes = 0, Registrar registrar = Registrar::host);
 
   /// Gives peers the `rights` to memory, which is registered as by attach() until conceal(). The caller
   /// distributes the id. Read-only memory is exposed for reading only, and a write to it is not_writable.
@@ -346,13 +348,13 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   StripeHold hold_origin(Peer const& peer, Footprint const& footprint);
   Status try_to_allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status look_at(void const* base, std::size_t bytes, MemoryRights* found) const;
-  Status attach(void* base, std::size_t bytes, PeerAccess access, MemoryRights* found);
+  Status attach(void* base, std::size_t bytes, PeerAccess access, Registrar registrar, MemoryRights* found);
   std::byte* map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused);
   Issued notify(Peer& peer, RmaOp const& done);
   bool is_complete(Peer& peer, std::uint64_t sequence);
   void wait_for_joint_fence(Peer const* next);
   Status ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer);
-  Status start_detach(void const* base, std::size_t bytes, Concealed* left);
+  Status start_detach(void const* base, std::size_t bytes, Registrar registrar, Concealed* left);
   void revoke(std::vector<OwnSegment> const& segments);
   void revoke(std::uint64_t number, RemoteAddress base);
   bool is_forgotten(std::uint64_t number);

@@ -126,39 +126,40 @@ Status Engine::look_at(void const* base, std::size_t bytes, MemoryRights* found)
   return found->readable ? Status::ok : Status::bad_address;
 }
 
-Status Engine::attach(void* base, std::size_t bytes, PeerAccess access, MemoryRights* found) {
+Status Engine::attach(void* base, std::size_t bytes, PeerAccess access, Registrar registrar,
+                      MemoryRights* found) {
   if (base == nullptr || bytes == 0) return Status::bad_argument;
   if (state_->device_memory.holds(base, bytes, false)) return Status::device_memory;
   if (Status const status = look_at(base, bytes, found); failed(status)) return status;
   if (access == PeerAccess::write && !found->writable) return Status::not_writable;
   std::lock_guard const held(state_->channels);
   std::vector<OwnSegment> replaced;
-  Status const status = state_->segments.attach(base, bytes, &replaced);
+  Status const status = state_->segments.attach(base, bytes, registrar, &replaced);
   revoke(replaced);
   return status;
 }
 
-Status Engine::attach(void* base, std::size_t bytes, PeerAccess access) {
+Status Engine::attach(void* base, std::size_t bytes, PeerAccess access, Registrar registrar) {
   MemoryRights found;
-  return attach(base, bytes, access, &found);
+  return attach(base, bytes, access, registrar, &found);
 }
 
 /// With all channels locked.
-Status Engine::start_detach(void const* base, std::size_t bytes, Concealed* left) {
+Status Engine::start_detach(void const* base, std::size_t bytes, Registrar registrar, Concealed* left) {
   std::vector<OwnSegment> replaced;
   Coverage::Range ended{};
-  Status const status = state_->segments.detach(base, bytes, &replaced, &ended);
+  Status const status = state_->segments.detach(base, bytes, registrar, &replaced, &ended);
   left->begin = ended.begin;
   left->end = ended.end;
   revoke(replaced);
   return status;
 }
 
-Status Engine::detach(void* base, std::size_t bytes) {
+Status Engine::detach(void* base, std::size_t bytes, Registrar registrar) {
   Concealed left;
   {
     std::lock_guard const held(state_->channels);
-    if (Status const status = start_detach(base, bytes, &left); failed(status)) return status;
+    if (Status const status = start_detach(base, bytes, registrar, &left); failed(status)) return status;
   }
   wait_until_forgotten(left.begin, left.end);
   return Status::ok;
@@ -197,7 +198,8 @@ void Engine::update_by_elements(void const* base, std::size_t bytes) {
 Status Engine::expose(void* base, std::size_t bytes, Rights rights, ExposureId* id) {
   if (rights == Rights::none || !includes(Rights::all, rights)) return Status::bad_argument;
   MemoryRights found;
-  if (Status const status = attach(base, bytes, PeerAccess::as_permitted, &found); failed(status))
+  if (Status const status = attach(base, bytes, PeerAccess::as_permitted, Registrar::host, &found);
+      failed(status))
     return status;
   if (!found.writable) rights = without_writing(rights);
   Status status = Status::ok;
@@ -233,7 +235,7 @@ Status Engine::start_conceal(ExposureId id, Concealed* left) {
   revoke(static_cast<std::uint64_t>(id), concealed.base);
   left->id = id;
   // The host may have ended the registration itself.
-  (void)start_detach(reinterpret_cast<void const*>(concealed.base), concealed.length, left);
+  (void)start_detach(reinterpret_cast<void const*>(concealed.base), concealed.length, Registrar::host, left);
   return Status::ok;
 }
 

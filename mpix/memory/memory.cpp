@@ -215,8 +215,8 @@ int MPIX_RMA_Register(void const* base, MPI_Aint size, MPI_Info info) try {
   if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
   auto access = engine::PeerAccess::as_permitted;
   if (Failure const wrong = read_access(info, &access)) return raise(site, wrong);
-  switch (Status const status =
-              engine_of_process().attach(const_cast<void*>(base), static_cast<std::size_t>(size), access)) {
+  switch (Status const status = engine_of_process().attach(
+              const_cast<void*>(base), static_cast<std::size_t>(size), access, engine::Registrar::program)) {
     case Status::ok: return MPI_SUCCESS;
     case Status::bad_argument:
       return raise(site, MPI_ERR_ARG, "%lld bytes at %p extend beyond the end of an allocation", bytes, base);
@@ -237,7 +237,8 @@ int MPIX_RMA_Deregister(void const* base, MPI_Aint size) try {
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   auto const bytes = static_cast<long long>(size);
   if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
-  Status const status = engine_of_process().detach(const_cast<void*>(base), static_cast<std::size_t>(size));
+  Status const status = engine_of_process().detach(const_cast<void*>(base), static_cast<std::size_t>(size),
+                                                   engine::Registrar::program);
   if (!engine::failed(status)) return MPI_SUCCESS;
   return raise(site, class_of(status), "%lld bytes at %p are not registered", bytes, base);
 } catch (...) {

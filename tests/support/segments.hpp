@@ -76,14 +76,16 @@ class Segments : public ::testing::Test {
     return base;
   }
 
-  Status attach(void* base, std::size_t bytes) { return table.attach(base, bytes, &replaced); }
+  Status attach(void* base, std::size_t bytes) {
+    return table.attach(base, bytes, Registrar::program, &replaced);
+  }
   /// As the engine does.
   Status attach_if_mapped(void* base, std::size_t bytes) {
     return rights_of(base, bytes).readable ? attach(base, bytes) : Status::bad_address;
   }
   Status detach(void* base, std::size_t bytes = 0) {
     Coverage::Range ended{};
-    return table.detach(base, bytes, &replaced, &ended);
+    return table.detach(base, bytes, Registrar::program, &replaced, &ended);
   }
 
   SegmentTable table;

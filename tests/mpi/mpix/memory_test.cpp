@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tests/support/host.hpp"
 #include "tests/support/mpix_fixture.hpp"
 
 namespace mpixrma::test {
@@ -73,6 +74,30 @@ TEST_F(CommunicatableMemoryCalls, RegisterForWritingOnlyWritableMemory) {
   EXPECT_TRUE(is_communicatable(world, memory_.rank(), constant));
   EXPECT_EQ(rma_deregister(constant, bytes), MPI_SUCCESS);
   munmap(constant, bytes);
+}
+
+/// The windows register their memory themselves.
+TEST_F(CommunicatableMemoryCalls, LeaveRegistrationsOfWindowsAlone) {
+  if (on_public_mpi()) GTEST_SKIP() << "windows are those of the MPI library";
+  alignas(64) static char memory[192];
+  constexpr MPI_Aint bytes = sizeof memory;
+  for (bool const dynamic : {false, true}) {
+    MPI_Win win = MPI_WIN_NULL;
+    if (dynamic) {
+      MPI_Win_create_dynamic(MPI_INFO_NULL, world, &win);
+      MPI_Win_attach(win, memory, bytes);
+    } else {
+      MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, world, &win);
+    }
+    EXPECT_EQ(class_of(rma_deregister(memory, bytes)), MPI_ERR_ARG);
+    ASSERT_EQ(rma_register(memory, bytes), MPI_SUCCESS);
+    EXPECT_EQ(rma_deregister(memory, bytes), MPI_SUCCESS);
+    EXPECT_EQ(class_of(rma_deregister(memory, bytes)), MPI_ERR_ARG);
+    EXPECT_TRUE(is_communicatable(world, memory_.rank(), memory));
+    if (dynamic) MPI_Win_detach(win, memory);
+    MPI_Win_free(&win);
+    EXPECT_FALSE(is_communicatable(world, memory_.rank(), memory));
+  }
 }
 
 TEST_F(CommunicatableMemoryCalls, ReturnTheOwnBaseAloneOrAll) {
