@@ -307,14 +307,14 @@ outcome<Errors> rmw2(basic_request_object<Calls> &object, MPI_Comm const &comm, 
         given.result, target.rank(), given.displacement(), &object.native(), const_cast<MPI_Comm *>(&comm)));
 }
 
-/// Updates one element by `op`, and returns its previous value.
+/// Updates one element by `op`, and returns its previous value; T{} if the target is at MPI_PROC_NULL.
 template <rmw_op op, error_policy Errors = exceptions, typename T>
     requires(detail::defined_for<op, T>)
 outcome<Errors, T> fetch(MPI_Comm const &comm, remote_ptr<T> target, std::type_identity_t<T> const &operand,
                          attributes chosen = {})
 {
     chosen.blocking = true;
-    T previous; // set by the call
+    T previous{}; // stays so if the target is MPI_PROC_NULL
     int const code =
         detail::update<op>(comm, detail::collect(operand, none, previous, target), nullptr, chosen);
     return detail::finish<Errors>(code, std::move(previous));
@@ -347,7 +347,7 @@ outcome<Errors, T> atomic_read(MPI_Comm const &comm, remote_ptr<T> target, attri
 }
 
 /// Replaces one element by `desired` if it equals `expected`, and returns whether it did; otherwise stores
-/// its value in `expected`.
+/// its value in `expected`. An element at MPI_PROC_NULL has the value T{}.
 template <error_policy Errors = exceptions, typename T>
     requires(detail::defined_for<rmw2_op::comp_swap_e, T>)
 outcome<Errors, bool> compare_exchange(MPI_Comm const &comm, remote_ptr<T> target,
@@ -355,7 +355,7 @@ outcome<Errors, bool> compare_exchange(MPI_Comm const &comm, remote_ptr<T> targe
                                        std::type_identity_t<T> const &desired, attributes chosen = {})
 {
     chosen.blocking = true;
-    T previous; // set by the call
+    T previous{}; // stays so if the target is MPI_PROC_NULL
     int const code = detail::update<rmw2_op::comp_swap_e>(
         comm, detail::collect(expected, desired, previous, target), nullptr, chosen);
     bool const equal = previous == expected;

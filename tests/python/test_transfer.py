@@ -75,6 +75,9 @@ class Transfer(MemoryCase):
         rma.put(numpy.ones(100), self.memory.at(MPI.PROC_NULL, "d"), WORLD)
         request = rma.rput(numpy.ones(1), (MPI.PROC_NULL, 0), WORLD)
         request.Wait()
+        nowhere = self.memory.at(MPI.PROC_NULL, "d")[0]
+        self.assertEqual(rma.fetch_and_op(nowhere, 1.0, WORLD), 0)
+        self.assertEqual(rma.compare_and_swap(nowhere, 1.0, 2.0, WORLD), 0)
 
     def test_no_elements(self):
         rma.put(numpy.ones(0), self.next[:0], WORLD)

@@ -198,6 +198,10 @@ TEST_F(CppMemory, NoProcessIsATarget) {
   mpix::put(comm_, values, nowhere, {.remote_completion = true});
   mpix::rget(comm_, values, nowhere).wait();
   EXPECT_EQ(values, series(rank_, 3));
+  double expected = 1;
+  EXPECT_EQ(mpix::exchange(comm_, nowhere, 7.0), 0.0);
+  EXPECT_FALSE(mpix::compare_exchange(comm_, nowhere, expected, 2.0));
+  EXPECT_EQ(expected, 0.0);
   mpix::complete(comm_, MPI_PROC_NULL);
   complete_all();
   EXPECT_TRUE(std::ranges::all_of(memory, [](double element) { return element == 0; }));
