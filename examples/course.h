@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static MPI_Comm world; /* of the example's own, so that its attributes concern nobody else */
+static MPI_Comm world; /* a duplicate, so that its attributes apply to the example alone */
 static int rank, size, next, previous;
 static int without; /* --without was given */
 

@@ -2,7 +2,7 @@
  * 7. Errors. By default an error ends the job with a line that names the call and the cause. With
  * MPI_ERRORS_RETURN a program gets a code: its class tells what kind of error it is, and its text the
  * details. A wrong argument is an error of the call. A failure at the target is an error of the call, of the
- * request, or of Complete: whichever comes first to know.
+ * request, or of Complete, depending on when the protocol detects it.
  *
  * Without MPI_ERRORS_RETURN the job ends at the first of them: mpirun -np 2 ./errors --without
  */

@@ -1,10 +1,10 @@
 /*
  * 9. Halo exchange without a barrier. A line of cells is divided among the ranks. In each step a rank puts
- * its edge cells to its neighbours with NOTIFY, and waits until its own counters say that theirs are there:
- * one for each side, because a neighbour may be a step ahead and would count for the other one.
+ * its edge cells to its neighbours with NOTIFY, and waits until its own counters show that theirs have
+ * arrived. Each side has a counter, because a neighbour that is a step ahead would count for the other one.
  *
- * Without NOTIFY it breaks because nothing tells the target that the cells have arrived: a message would have
- * to, or a barrier. To see it break: mpirun -np 4 ./halo_by_notification --without
+ * Without NOTIFY it breaks because the target does not know that the cells have arrived: that would take a
+ * message, or a barrier. To see it break: mpirun -np 4 ./halo_by_notification --without
  */
 #include "course.h"
 

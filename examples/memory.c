@@ -3,9 +3,9 @@
  * registered (the program's own memory, made known to the network), and any other, whose address is all that
  * an operation needs. They differ in speed alone.
  *
- * TARGET_COMMUNICATABLE promises that the memory is one of the first two, and spares the look-up on some
- * networks. Without keeping that promise it breaks because nobody looks: the call is an error only where
- * osc_mpix_check asks for it. To see it: mpirun -np 2 --mca osc_mpix_check 1 ./memory --without
+ * TARGET_COMMUNICATABLE states that the memory is one of the first two, and saves a look-up on some networks.
+ * A false statement is erroneous, because the library relies on it. Only osc_mpix_check makes it an error of
+ * the call. To see that: mpirun -np 2 --mca osc_mpix_check 1 ./memory --without
  */
 #include "course.h"
 
@@ -30,8 +30,8 @@ int main(int argc, char **argv)
     }
     long wrong = 0;
     for (int kind = 0; kind < 3; ++kind) {
-        const int promised = kind < 2 || without;
-        const MPIX_RMA_Attributes chosen = {.set = promised ? MPIX_RMA_ATTR_TARGET_COMMUNICATABLE : 0};
+        const int stated = kind < 2 || without;
+        const MPIX_RMA_Attributes chosen = {.set = stated ? MPIX_RMA_ATTR_TARGET_COMMUNICATABLE : 0};
         wrong += MPIX_RMA_xfer(MPIX_RMA_PUT, values, count, MPI_INT, next, kinds[kind][next], count, MPI_INT,
                                NULL, &world, &chosen) != MPI_SUCCESS;
         int flag = -1;

@@ -12,7 +12,7 @@ enum {
     rounds = 500,
     /* words of each rank */
     tail = 0,    /* rank 0's: last in the queue, as rank + 1; 0 when the lock is free */
-    next = 1,    /* who comes after this process, likewise */
+    next = 1,    /* the successor of this process in the queue, likewise */
     waiting = 2, /* 1 until the lock is handed over */
     counter = 3, /* rank 0's: what the lock protects */
     words = 4
@@ -47,7 +47,7 @@ static void release(void)
     }
     int64_t heir = 0;
     while ((heir = word_load(word(rank, next))) == 0) {
-        sched_yield(); /* it is in the queue, but has not said so yet */
+        sched_yield(); /* the successor is in the queue, but has not stored its rank yet */
     }
     word_swap(word((int) heir - 1, waiting), 0);
 }

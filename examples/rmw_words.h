@@ -1,6 +1,7 @@
 /*
  * Atomic operations on a 64-bit word of any process, in terms of MPIX_RMA_rmw and MPIX_RMA_rmw2. A word is
- * named by a rank of MPI_COMM_WORLD and its address there. All of them return the word as it was before.
+ * named by a rank of MPI_COMM_WORLD and its address there. All of them return the word as it was before. Each
+ * is complete at its target when it returns, because it has a result (docs/semantics.md, Completion).
  */
 #ifndef RMW_WORDS_H
 #define RMW_WORDS_H
@@ -34,7 +35,7 @@ static inline int64_t word_rmw(MPIX_RMW_Op op, word_t word, int64_t operand)
 
 static inline int64_t word_load(word_t word)
 {
-    return word_rmw(MPIX_RMW_SUM, word, 0);
+    return word_rmw(MPIX_RMW_NO_OP, word, 0);
 }
 
 static inline int64_t word_add(word_t word, int64_t value)

@@ -2,8 +2,8 @@
  * A distributed work queue.
  *
  * Rank 0 holds a counter of items handed out, and an array for the results; every process draws items with
- * MPIX_RMA_rmw and puts each result into the array. Nobody serves: rank 0 works like the others. The memory
- * is plain malloc memory of rank 0: its address is all that the others need.
+ * MPIX_RMA_rmw and puts each result into the array. There is no server: rank 0 works like the others. The
+ * memory is plain malloc memory of rank 0: its address is all that the others need.
  *
  * Run: mpirun -np 4 ./work_queue
  */
