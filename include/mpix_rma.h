@@ -2,23 +2,28 @@
  * MPIX_RMA: attribute-driven one-sided communication for MPI.
  *
  * A target is named by a communicator, a rank and a virtual address in that rank's process: there are no
- * windows and no epochs. By default an operation is non-blocking and unordered, and complete when its origin
- * buffer may be reused (PUT, ACCUMULATE) or holds the data (GET); a transfer is not atomic, an rmw is atomic
- * for each element. Attributes add guarantees, per call, per request object or per communicator, and cost
- * nothing unless set. Section numbers in the comments are those of the MPI3-RMA proposal of 2008.
- * docs/semantics.md defines completion and order on every path.
+ * windows and no epochs. By default an operation is non-blocking and unordered, and complete when the buffers
+ * that it reads may be reused (PUT, ACCUMULATE, rmw) and those that it writes hold the data (GET, rmw); a
+ * transfer is not atomic, an rmw is atomic for each element. Attributes add guarantees, per call, per request
+ * object or per communicator, and cost nothing unless set. Section numbers in the comments are those of the
+ * MPI3-RMA proposal of 2008. docs/semantics.md defines completion, order and atomicity.
  *
  * Calls that the proposal prints, and their other forms, take the address of the communicator: the transfers,
- * the rmws, MPIX_RMA_Complete, MPIX_RMA_Fence. All others take its value, as MPI's calls do.
+ * the rmws, MPIX_RMA_Complete, MPIX_RMA_Fence. All others take its value, as MPI's calls do. A rank is one of
+ * the communicator's group, of an intercommunicator one of its remote group.
+ *
+ * A call reads its attributes, and the values that they point to, before it returns. A datatype may be freed
+ * after the call, although the operation is not complete.
  *
  * Functions whose names end in _c take their counts as MPI_Count and otherwise equal those without _c.
  *
  * Every function may be called by any thread that may call MPI. Unless it is called collective, a function
  * is local: it needs no action of the application at any other process.
  *
- * Threads: MPIX_RMA_Complete and MPIX_RMA_Fence cover every operation, of any thread, whose call happens
- * before theirs; a concurrent call may or may not be covered. Operations that two threads issue concurrently
- * have no issue order. One thread at a time may use a request object.
+ * Threads: MPIX_RMA_Complete, its other forms and MPIX_RMA_Fence cover every operation, of any thread, whose
+ * call happens before theirs; a concurrent call may or may not be covered. Operations that two threads issue
+ * concurrently have no issue order. One thread at a time may use a request object; a plan may be used by
+ * several.
  *
  * Errors: a function that fails invokes the error handler of its communicator or window (of MPI_COMM_WORLD if
  * it has no valid one) and returns the code that the handler was given. A call that is rejected for its

@@ -74,12 +74,14 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
   ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_KEY_BLOCKING, &attribute, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
   // Invalid attribute values are rejected, and nothing is set.
-  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_OP_NULL))),
-            MPI_ERR_ARG);
+  EXPECT_EQ(
+      class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_OP_NULL))),
+      MPI_ERR_ARG);
   EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_INDEX_VALUE(4))),
             MPI_ERR_ARG);
   EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_SCALE, nullptr)), MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_NOTIFY, MPIX_RMA_INDEX_VALUE(-1))), MPI_ERR_ARG);
+  EXPECT_EQ(class_of(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_NOTIFY, MPIX_RMA_INDEX_VALUE(-1))),
+            MPI_ERR_ARG);
   ASSERT_EQ(MPI_Comm_get_attr(comm.get(), MPIX_RMA_KEY_NOTIFY, &attribute, &found), MPI_SUCCESS);
   EXPECT_EQ(found, 0);
   EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
@@ -87,9 +89,11 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
 
 TEST_F(G, G_03_the_calls_value_counts_most) {
   Duplicate comm;
-  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)),
+            MPI_SUCCESS);
   MPIX_Rma_request request = MPIX_RMA_REQUEST_NULL;
-  ASSERT_EQ(MPIX_Rma_request_set_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MAX)), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Rma_request_set_attr(&request, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_MAX)),
+            MPI_SUCCESS);
   fill(0);
   int const five = 5;
   std::memcpy(memory_.own(0), &five, sizeof five);
@@ -232,6 +236,29 @@ TEST_F(G, G_15_nothing_goes_to_proc_null) {
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Plan_free(&plan), MPI_SUCCESS);
   EXPECT_EQ(value, 1);
+}
+
+/// Addresses, the counter and the sizes of the sides are not checked.
+TEST_F(G, G_15_arguments_that_name_no_target_are_checked_for_proc_null) {
+  ErrorsReturn const returned(world);
+  int const nowhere = MPI_PROC_NULL;
+  long value = 5;
+  long result = 6;
+  MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_NOTIFY);
+  chosen.notify_index = 77;
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, nullptr, 1, MPI_LONG, nowhere, nullptr, 1, MPI_INT, nullptr, &world,
+                          &chosen),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, nullptr, 1, MPI_LONG, &result, nowhere, 3, nullptr, &world, nullptr),
+            MPI_SUCCESS);
+  EXPECT_EQ(class_of(transfer(static_cast<MPIX_RMA_Op>(99), &value, 1, MPI_LONG, nowhere, &value)),
+            MPI_ERR_OP);
+  EXPECT_EQ(class_of(transfer(MPIX_RMA_GET, &value, -1, MPI_LONG, nowhere, &value)), MPI_ERR_COUNT);
+  EXPECT_EQ(class_of(transfer(MPIX_RMA_GET, &value, 1, MPI_DATATYPE_NULL, nowhere, &value)), MPI_ERR_TYPE);
+  EXPECT_EQ(class_of(transfer(MPIX_RMA_GET, &value, 1, MPI_LONG, nowhere, &value, std::uint64_t{1} << 40)),
+            MPI_ERR_ARG);
+  EXPECT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+  EXPECT_TRUE(value == 5 && result == 6) << value << " " << result;
 }
 
 }  // namespace

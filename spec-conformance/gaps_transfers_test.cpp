@@ -126,12 +126,19 @@ TEST_F(G, G_11_accumulate_wants_one_predefined_type_on_both_sides) {
   EXPECT_EQ(class_of(accumulate(mixed, 1, mixed, 1)), MPI_ERR_TYPE);
   EXPECT_EQ(class_of(accumulate(MPI_DOUBLE, 2, MPI_LONG, 2)), MPI_ERR_TYPE);
   EXPECT_EQ(class_of(accumulate(MPI_DOUBLE, 2, MPI_DOUBLE, 1)), MPI_ERR_TYPE);
+  EXPECT_EQ(class_of(accumulate(MPI_LONG, 1, MPI_UNSIGNED_LONG, 1)), MPI_ERR_TYPE);
+  // Two names of one representation.
+  long three = 3;
+  EXPECT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_ACCUMULATE, &three, 1, MPI_LONG, next_, there(0, 64), 1, MPI_INT64_T,
+                              nullptr, &world),
+            MPI_SUCCESS);
   EXPECT_EQ(accumulate(MPI_DOUBLE, 2, strided, 1), MPI_SUCCESS);
   EXPECT_EQ(accumulate(MPI_DOUBLE, 2, strided, 1), MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(own<double>(0, 0), 3.0);
   EXPECT_EQ(own<double>(0, 24), 5.0);
+  EXPECT_EQ(own<long>(0, 64), 3);
   MPI_Type_free(&mixed);
   MPI_Type_free(&strided);
 }

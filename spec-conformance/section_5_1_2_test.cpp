@@ -84,6 +84,34 @@ TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
   for (MPI_Datatype* const type : {&indexed, &reversed, &resized}) MPI_Type_free(type);
 }
 
+/// The operation keeps what it needs of them.
+TEST_F(X512, X512_03_datatypes_and_attributes_may_end_after_the_call) {
+  constexpr int rounds = 100;
+  constexpr int count = 50;
+  fill(0);
+  std::vector<long> values(2 * count, 1);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (int round = 0; round < rounds; ++round) {
+      MPI_Datatype strided = MPI_DATATYPE_NULL;
+      MPI_Type_vector(count, 1, 2, MPI_LONG, &strided);
+      MPI_Type_commit(&strided);
+      long scale = 2;
+      MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_ACCUMULATE_SCALE);
+      chosen.accumulate_scale = &scale;
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, values.data(), 1, strided, next_, there(kind), 1, strided,
+                              nullptr, &world, &chosen),
+                MPI_SUCCESS);
+      MPI_Type_free(&strided);
+      scale = 99;
+      chosen = attributes(~std::uint64_t{0});
+    }
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
+    MPI_Barrier(world);
+    for (int i = 0; i < 2 * count; ++i)
+      ASSERT_EQ(own<long>(kind, 8 * i), i % 2 == 0 ? 2 * rounds : 0) << "kind " << kind << " element " << i;
+  }
+}
+
 TEST_F(X512, X512_04_a_process_may_be_its_own_target) {
   Duplicate self(MPI_COMM_SELF);
   for (int kind = 0; kind < Memory::kinds; ++kind) {

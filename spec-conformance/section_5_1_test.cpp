@@ -262,22 +262,25 @@ TEST_F(X51, X51_24_the_datatype_is_built_of_one_predefined_type_without_gaps) {
   fill(0);
   MPI_Datatype triple = MPI_DATATYPE_NULL;
   MPI_Datatype gaps = MPI_DATATYPE_NULL;
+  MPI_Datatype reversed = MPI_DATATYPE_NULL;
+  int const ones[] = {1, 1};
+  int const descending[] = {1, 0};
   MPI_Type_contiguous(3, MPI_INT, &triple);
   MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
-  MPI_Type_commit(&triple);
-  MPI_Type_commit(&gaps);
+  MPI_Type_indexed(2, ones, descending, MPI_INT, &reversed);
+  for (MPI_Datatype* const type : {&triple, &gaps, &reversed}) MPI_Type_commit(type);
   int operand[] = {1, 2, 3, 4, 5, 6};
   MPI_Aint const target = address_of(there(0));
   EXPECT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, operand, 2, triple, nullptr, next_, target, nullptr, &world, nullptr),
             MPI_SUCCESS);
-  EXPECT_EQ(class_of(MPIX_RMA_rmw(MPIX_RMW_SUM, operand, 1, gaps, nullptr, next_, target, nullptr, &world,
-                                  nullptr)),
-            MPI_ERR_TYPE);
+  for (MPI_Datatype const type : {gaps, reversed})
+    EXPECT_EQ(class_of(MPIX_RMA_rmw(MPIX_RMW_SUM, operand, 1, type, nullptr, next_, target, nullptr, &world,
+                                    nullptr)),
+              MPI_ERR_TYPE);
   EXPECT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
   MPI_Barrier(world);
   EXPECT_EQ(std::memcmp(memory_.own(0), operand, sizeof operand), 0);
-  MPI_Type_free(&triple);
-  MPI_Type_free(&gaps);
+  for (MPI_Datatype* const type : {&triple, &gaps, &reversed}) MPI_Type_free(type);
 }
 
 TEST_F(X51, X51_30_masked_bits_come_from_the_swaperand) {

@@ -128,6 +128,11 @@ TEST_F(X54, X54_04_communicatable_memory_is_vouched_for_per_side) {
     EXPECT_EQ(class_of(transfer(MPIX_RMA_PUT, allocated, 1, MPI_LONG, next_,
                                 there(Memory::registered, bytes - 4), both)),
               address_class);
+    // Two registrations that touch are two segments.
+    long halves[2] = {7, 7};
+    for (long& half : halves) ASSERT_EQ(rma_register(&half, sizeof half), MPI_SUCCESS);
+    EXPECT_EQ(class_of(transfer(MPIX_RMA_PUT, halves, 2, MPI_LONG, next_, there(0), both)), MPI_ERR_BUFFER);
+    for (long& half : halves) ASSERT_EQ(rma_deregister(&half, sizeof half), MPI_SUCCESS);
     EXPECT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
     MPI_Barrier(world);
     EXPECT_EQ(own<long>(0), 9);

@@ -61,7 +61,7 @@ class [[nodiscard]] request
         int const code = MPI_Test(&native_, &flag, MPI_STATUS_IGNORE);
         return detail::finish<Errors>(code, flag != 0);
     }
-    /// Gives the native request to the caller, for MPI_Waitall and its like.
+    /// Gives the native request to the caller, for MPI_Waitall and similar calls.
     [[nodiscard]] MPI_Request release() noexcept { return std::exchange(native_, MPI_REQUEST_NULL); }
     /// Gives the request up without waiting: complete() completes the operation.
     template <error_policy Errors = exceptions>
@@ -249,7 +249,7 @@ class basic_request_object
     typename Calls::handle handle_ = Calls::none();
 };
 
-/// A request object that is an MPI_Request: native() may be given to MPI_Waitall and its like.
+/// A request object that is an MPI_Request: native() may be given to MPI_Waitall and similar calls.
 using request_object = basic_request_object<detail::native_calls>;
 /// A request object of the library's own type, MPIX_Rma_request.
 using rma_request_object = basic_request_object<detail::own_calls>;
@@ -260,7 +260,8 @@ concept waitable_range = std::ranges::forward_range<R> &&
     std::same_as<decltype(std::declval<std::ranges::range_reference_t<R>>().template wait<results>()),
                  status>;
 
-/// Waits for every request of a range, even if one has failed. Fails with the first error.
+/// Waits for every request of a range, even if one has failed. Fails with the error of the first failed one
+/// in the order of the range.
 template <error_policy Errors = exceptions, waitable_range Range>
 outcome<Errors> wait_all(Range &&requests)
 {

@@ -20,10 +20,12 @@ extern "C" {
 /**
  * Attributes of one call. ATOMICITY makes the whole operation indivisible with respect to other operations
  * with ATOMICITY; an rmw without it is not one of them. An operation with ORDERING takes effect after the
- * earlier ones of this process with ORDERING to the same target; but a GET may be performed before an earlier
- * PUT or ACCUMULATE that it does not overlap (MPIX_RMA_Fence orders these, too). A false
- * ORIGIN_COMMUNICATABLE or TARGET_COMMUNICATABLE is erroneous; the MCA parameter osc_mpix_check makes it an
- * error of the call. An attribute that does not apply to an operation, as ACCUMULATE_OP to a PUT, is ignored.
+ * earlier ones of this process with ORDERING to the same process, through any communicator; but a GET may be
+ * performed before an earlier PUT or ACCUMULATE that it does not overlap (MPIX_RMA_Fence orders these, too).
+ * ORIGIN_COMMUNICATABLE and TARGET_COMMUNICATABLE state that the memory of that side lies in one segment
+ * (MPIX_RMA_Segment), from its first byte to its last. A false statement is erroneous; the MCA parameter
+ * osc_mpix_check makes it an error of the call. An attribute that does not apply to an operation, as
+ * ACCUMULATE_OP to a PUT, is ignored.
  *
  * The structure can grow: further fields are appended, each with a bit of its own. The library reads a field
  * only when its bit is set, so a program that was compiled with an older, shorter structure stays correct. A
@@ -32,7 +34,8 @@ extern "C" {
 typedef struct MPIX_RMA_Attributes {
     uint64_t set;                 /**< MPIX_RMA_ATTR_* bits */
     MPI_Op accumulate_op;         /**< operation of an accumulate: any predefined one that MPI defines for the
-                                       datatype, MPI_REPLACE and MPI_NO_OP included */
+                                       datatype, MPI_REPLACE and MPI_NO_OP included. MPI_CHAR counts as an
+                                       integer */
     const void *accumulate_scale; /**< one element of the accumulate's predefined datatype, multiplied with
                                        each origin element; read during the call */
     int notify_index;             /**< counter of the target, see MPIX_RMA_Set_num_notify */

@@ -16,8 +16,8 @@ extern "C" {
  *
  * Local. On return the origin buffers of PUT, ACCUMULATE and rmw may be changed, and those of GET and the
  * results of rmw hold their data. The effects are in the target's memory, visible to its loads and to every
- * later operation of any process. Operations with a request are covered, too; their requests remain to be
- * completed. Drives progress while waiting.
+ * later operation of any process, and the notification counters are incremented. Operations with a request
+ * are covered, too; their requests remain to be completed. Drives progress while waiting.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the error of an operation that no
  *         request has reported: the operation had no request, or failed after its request was complete. Of
@@ -51,8 +51,8 @@ MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm *communicator, int target_rank
  * @param request       receives the request, for MPI_Wait, MPI_Test and similar calls
  *
  * Local; does not wait. Covers the operations issued before, and none that are issued later. The request
- * of MPIX_RMA_Icomplete reports a failure that no other request has reported; that of
- * MPIX_RMA_Icomplete_local reports none.
+ * of MPIX_RMA_Icomplete reports a failure that no other request has reported, in a string that names the rank
+ * alone; that of MPIX_RMA_Icomplete_local reports none.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the
  *         transport class (the rank cannot be reached).

@@ -20,20 +20,20 @@ extern "C" {
  * @param bases         array of communicator-size pointers: receives every rank's base address; may be NULL
  *                      if `base` is not
  *
- * Collective. Memory is aligned to 64 bytes, from 256 KiB on to a page. Its content is undefined. From 256
- * KiB on this call allocates the pages: if the machine or the cgroup lacks memory, the call fails with
- * MPI_ERR_NO_MEM instead of the process being killed at first touch. 1/32 of the memory of the machine or
- * cgroup, at least 16 MiB and at most 1 GiB, is left free. Memory allocated with mpix_lazy_memory is not
- * counted.
+ * Collective. On return the memory of every rank can be accessed. It is aligned to 64 bytes, from 256 KiB on
+ * to a page. Its content is undefined. From 256 KiB on this call allocates the pages: if the machine or the
+ * cgroup lacks memory, the call fails with MPI_ERR_NO_MEM instead of the process being killed at first touch.
+ * 1/32 of the memory of the machine or cgroup, at least 16 MiB and at most 1 GiB, is left free. Memory
+ * allocated with mpix_lazy_memory is not counted.
  *
  * With mpix_same_address the memory of all ranks has one base, a multiple of 2 MiB above the MCA parameter
  * osc_mpix_same_address_base; only ranks whose size is 0 have a null pointer. A pointer into the memory is
  * valid as a remote address at every rank. If the ranks find no such addresses that are unused in each of
  * their processes, the call fails with MPI_ERR_NO_MEM, and may be repeated without the key.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG; MPI_ERR_INFO_VALUE (also for an mpix_same_address that
- * differs between ranks); MPI_ERR_NO_MEM. A failure of one rank is returned by all, and nothing stays
- * allocated.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative size, both result addresses null);
+ *         MPI_ERR_INFO_VALUE (also for an mpix_same_address that differs between ranks); MPI_ERR_NO_MEM. A
+ *         failure of one rank is returned by all, and nothing stays allocated.
  */
 MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void **base,
                                    void *bases[]);
@@ -45,7 +45,8 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
  * @param communicator  the communicator of the allocation, or another one of the same processes. Its
  *                      operations are completed first; those through others must be complete
  *
- * Collective: all processes free the same allocation. On return no process accesses the memory any more.
+ * Collective: all processes free the same allocation, anything else is erroneous. On return no process
+ * accesses the memory any more.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM (also an intercommunicator); MPI_ERR_ARG (`base` is not from
  *         MPIX_RMA_Allocate); the address or transport class of a failed operation that was not reported
@@ -104,9 +105,10 @@ MPIX_RMA_API int MPIX_RMA_Register(const void *base, MPI_Aint size, MPI_Info inf
  * @param base  as given there
  * @param size  as given there, bytes
  *
- * Local; on return no process uses the registration any more.
+ * Local; on return no process uses the registration any more. Operations on the memory may be in progress:
+ * they access it like memory that has never been registered. A registration by a window is not ended.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG (not registered, or size not positive).
+ * @return MPI_SUCCESS; MPI_ERR_ARG (not registered by MPIX_RMA_Register, or size not positive).
  */
 MPIX_RMA_API int MPIX_RMA_Deregister(const void *base, MPI_Aint size);
 
@@ -129,7 +131,8 @@ MPIX_RMA_API int MPIX_RMA_Deregister(const void *base, MPI_Aint size);
 MPIX_RMA_API int MPIX_RMA_Query(MPI_Comm communicator, int target_rank, const void *target_addr, int *flag,
                                 void **base, MPI_Aint *size);
 
-/** A contiguous range of a rank's communicatable memory: an allocation, or registrations that overlap. */
+/** A contiguous range of a rank's communicatable memory: an allocation, or the union of registrations that
+ *  overlap, those of windows included. Registrations that only touch are two segments. */
 typedef struct MPIX_RMA_Segment {
     void *base;    /**< its first address in that process */
     MPI_Aint size; /**< bytes */
@@ -137,7 +140,7 @@ typedef struct MPIX_RMA_Segment {
 
 /**
  * Returns the segments of a rank in the order of their addresses (5.4): its allocations and registrations,
- * and the memory of its windows. An addition to the proposal.
+ * the memory of its windows and of MPI_Alloc_mem, its notification counters. An addition to the proposal.
  *
  * @param communicator  the communicator
  * @param target_rank   rank in it, this process included

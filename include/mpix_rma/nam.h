@@ -93,7 +93,8 @@ MPIX_RMA_API int MPIX_Win_persist(MPI_Win win);
  *
  * Local.
  *
- * @return MPI_SUCCESS; MPI_ERR_RANK; MPI_ERR_WIN (window of another component); MPI_ERR_RMA_FLAVOR.
+ * @return MPI_SUCCESS; MPI_ERR_RANK; MPI_ERR_ARG (null pointer); MPI_ERR_WIN (window of another component);
+ *         MPI_ERR_RMA_FLAVOR (a dynamic window).
  */
 MPIX_RMA_API int MPIX_Win_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit);
 

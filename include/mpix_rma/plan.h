@@ -22,7 +22,8 @@ typedef struct MPIX_RMA_Plan_s *MPIX_RMA_Plan;
  * @param rma_attr_val     as for MPIX_RMA_xfer; copied, a scale included
  * @param plan             receives the plan
  *
- * Local.
+ * Local. The notification counter is checked by each MPIX_RMA_Plan_issue, because MPIX_RMA_Set_num_notify may
+ * change the number of counters.
  *
  * @return as MPIX_RMA_xfer; MPI_ERR_ARG also for a null `plan`.
  */
@@ -40,7 +41,8 @@ MPIX_RMA_API int MPIX_RMA_Plan_create(MPIX_RMA_Op op, MPI_Datatype origin_dataty
  * @param target_count  elements of the plan's target datatype
  * @param request       as for MPIX_RMA_xfer
  *
- * Local; semantics as MPIX_RMA_xfer with the arguments of the plan.
+ * Local; semantics as MPIX_RMA_xfer with the arguments of the plan. Several threads may issue transfers of
+ * one plan at the same time.
  *
  * @return as MPIX_RMA_xfer; MPI_ERR_ARG also for MPIX_RMA_PLAN_NULL; MPI_ERR_COMM when the communicator has
  *         been freed.

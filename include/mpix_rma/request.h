@@ -35,7 +35,7 @@ MPIX_RMA_API int MPIX_Req_set_attr(MPI_Request *request, int comm_keyval, void *
  * @param request        address of the request; MPI_REQUEST_NULL and other requests have no attributes
  * @param comm_keyval    an attribute key
  * @param attribute_val  address of a void*, which receives the value as it was given
- * @param flag           receives 1 when the attribute is set, else 0
+ * @param flag           receives 1 when the attribute is set, even to null, else 0
  *
  * Local.
  *

@@ -125,7 +125,7 @@ MPIX_RMA_API int MPIX_Rma_request_set_attr(MPIX_Rma_request *request, int comm_k
  * @return as MPIX_Req_get_attr; MPI_ERR_REQUEST also for a handle that is not a request.
  */
 MPIX_RMA_API int MPIX_Rma_request_get_attr(MPIX_Rma_request *request, int comm_keyval, void *attribute_val,
-                                       int *flag);
+                                           int *flag);
 
 /**
  * Waits until the operation of a request is complete (5.3).
@@ -158,9 +158,11 @@ MPIX_RMA_API int MPIX_Rma_request_test(MPIX_Rma_request *request, int *flag);
  * @param count     number of requests, not negative
  * @param requests  array of `count` requests
  *
- * Local; drives progress. Waits for all requests even if one has failed.
+ * Local; drives progress. Waits for all requests even if one has failed; every failure invokes the error
+ * handler of its communicator.
  *
- * @return MPI_SUCCESS; MPI_ERR_COUNT; MPI_ERR_REQUEST (without waiting); the first error of an operation.
+ * @return MPI_SUCCESS; MPI_ERR_COUNT; MPI_ERR_REQUEST (without waiting); the error of the failed operation
+ *         that is the first one in the array.
  */
 MPIX_RMA_API int MPIX_Rma_request_waitall(int count, MPIX_Rma_request requests[]);
 
@@ -199,7 +201,7 @@ MPIX_RMA_API int MPIX_Rma_request_waitany(int count, MPIX_Rma_request requests[]
  *
  * Local.
  *
- * @return MPI_SUCCESS; MPI_ERR_REQUEST.
+ * @return MPI_SUCCESS; MPI_ERR_REQUEST (also for MPIX_RMA_REQUEST_NULL).
  */
 MPIX_RMA_API int MPIX_Rma_request_free(MPIX_Rma_request *request);
 

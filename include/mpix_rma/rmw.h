@@ -11,7 +11,8 @@ extern "C" {
  * MPIX_RMA_xfer, MPIX_RMA_rmw and MPIX_RMA_rmw2 have different values: MPI_ERR_OP for one that belongs to
  * another call. INC, MIN and MAX are defined for integers and real numbers, PROD and SUM for complex numbers
  * too, LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for integers and MPI_BYTE, SWAP and
- * NO_OP for every predefined datatype, pairs such as MPI_2INT included.
+ * NO_OP for every predefined datatype, pairs such as MPI_2INT included. Integers include MPI_CHAR, MPI_AINT,
+ * MPI_COUNT and MPI_OFFSET. Integers wrap; real and complex numbers are compared by value.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_INC = 101,   /**< target + 1 */
@@ -52,10 +53,11 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * @param operand_addr  `count` elements; ignored by MPIX_RMW_INC and MPIX_RMW_NO_OP
  * @param count         elements, not negative; each element is atomic by itself, and all together with
  *                      MPIX_RMA_ATTR_ATOMICITY
- * @param datatype      predefined, or derived without gaps from one predefined datatype
+ * @param datatype      predefined, or derived from one predefined datatype, whose elements follow each other
+ *                      in ascending order without gaps, as MPI_Type_contiguous makes it
  * @param result_addr   receives the previous elements; NULL: they are not fetched. Must not overlap the
- *                      operands
- * @param target_rank   as for MPIX_RMA_xfer
+ *                      operands, nor, at this process, the target elements
+ * @param target_rank   as for MPIX_RMA_xfer; with MPI_PROC_NULL the result does not change
  * @param target_disp   address of the first element in the target process, as from MPI_Get_address there. A
  *                      multiple of the largest power of two that divides the element's data size, at most 8
  * @param request       as for MPIX_RMA_xfer
@@ -63,9 +65,11 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * @param rmw_attr_val  as for MPIX_RMA_xfer; the accumulate attributes are ignored
  *
  * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may be
- * reused. From the call until remote completion only rmws, and ACCUMULATEs with ATOMICITY, may access the
- * target elements: no PUT, GET, load or store (5.2.1). Integers, logicals and bytes of all sizes are atomic
- * with respect to each other where they overlap; likewise the other types among themselves.
+ * reused. With a result it is then remotely complete, too: the effect is visible. From the call until remote
+ * completion only rmws, ACCUMULATEs with ATOMICITY and, if this rmw has ATOMICITY, PUTs and GETs with it may
+ * access the target elements: no other PUT or GET, no load and no store (5.2.1). Integers, logicals and bytes
+ * of all sizes are atomic with respect to each other where they overlap; likewise the other types among
+ * themselves. That holds for rmws with ATOMICITY and without.
  *
  * @return as MPIX_RMA_xfer; MPI_ERR_OP also for an operation that is not defined for the datatype;
  *         MPI_ERR_BUFFER also for buffers that overlap; MPI_ERR_ARG also for a misaligned target; the

@@ -17,8 +17,8 @@ extern "C" {
  * @param win   a window of this library, in a passive-target epoch
  *
  * Completes nothing: buffers stay in use. Usually returns at once. It waits only for messages outstanding to
- * a target that this process also reaches by load and store. A later operation waits if it takes another path
- * than earlier ones. Covers the operations that any thread issued before the call.
+ * a target that this process also reaches by load and store. A later operation waits if it uses another
+ * protocol than earlier ones. Covers the operations that any thread issued before the call.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_RANK; MPI_ERR_RMA_SYNC (the target is not
  * locked); MPI_ERR_UNSUPPORTED_OPERATION; the class of an operation that has failed.
@@ -41,7 +41,7 @@ MPIX_RMA_API int MPIX_Win_order_all(MPI_Win win);
  *
  * @param rank     of the target; with MPI_PROC_NULL the request is complete
  * @param win      a window of this library, in a passive-target epoch
- * @param request  receives the request, for MPI_Wait, MPI_Test and their like
+ * @param request  receives the request, for MPI_Wait, MPI_Test and similar calls
  *
  * The request completes when all operations that any thread issued to the target before the call are complete
  * there; it does not cover later operations. The request reports a failed operation. The program
@@ -139,9 +139,9 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
  * @param info  hints, or MPI_INFO_NULL; mpi_assert_same_num_notifications has no effect
  * @param num   number of counters of this process, not negative; may differ between processes
  *
- * Collective over the window; notified operations on it must be complete. Counters are 64 bits wide.
- * MPI_Win_free frees them. A process at which the call fails takes part in it and keeps its counters; lack of
- * memory at one process fails the call at all.
+ * Collective over the window; notified operations on it must be complete. On return every process has its
+ * new counters, which can be incremented. MPI_Win_free frees them. A process at which the call fails takes
+ * part in it and keeps its counters; lack of memory at one process fails the call at all.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, fewer than before, or more
  *         than the window's mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (a passive-target epoch, or an epoch
@@ -199,9 +199,10 @@ MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, 
  * @param win               a window of this library
  * @param notification_idx  index of the counter, from 0
  * @param threshold         value to reach, not negative; the counter is not changed
- * @param request           receives the request, for MPI_Wait, MPI_Test and their like
+ * @param request           receives the request, for MPI_Wait, MPI_Test and similar calls
  *
- * Local. The request fails, through the handler of MPI_COMM_WORLD, if the counters are freed first.
+ * Local. The request fails with the address class, through the handler of MPI_COMM_WORLD, if the counters are
+ * freed first.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter); MPI_ERR_ARG
  * (negative threshold); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM.
@@ -212,13 +213,13 @@ MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, M
 /**
  * As MPI_Put, and increments a notification counter of the target once the target's memory holds the data.
  *
- * @param origin_addr       as of MPI_Put
- * @param origin_count      as of MPI_Put
- * @param origin_datatype   as of MPI_Put
- * @param target_rank       as of MPI_Put
- * @param target_disp       as of MPI_Put
- * @param target_count      as of MPI_Put; an operation without data notifies, too
- * @param target_datatype   as of MPI_Put
+ * @param origin_addr       as for MPI_Put
+ * @param origin_count      as for MPI_Put
+ * @param origin_datatype   as for MPI_Put
+ * @param target_rank       as for MPI_Put
+ * @param target_disp       as for MPI_Put
+ * @param target_count      as for MPI_Put; an operation without data notifies, too
+ * @param target_datatype   as for MPI_Put
  * @param notification_idx  index of the target's counter, from 0
  * @param win               a window of this library, in a passive-target epoch to the target
  *
@@ -232,15 +233,15 @@ MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_
 /**
  * MPIX_Put_notify with a request, in passive-target epochs.
  *
- * @param origin_addr       as of MPI_Put
- * @param origin_count      as of MPI_Put
- * @param origin_datatype   as of MPI_Put
- * @param target_rank       as of MPI_Put
- * @param target_disp       as of MPI_Put
- * @param target_count      as of MPIX_Put_notify
- * @param target_datatype   as of MPI_Put
- * @param notification_idx  as of MPIX_Put_notify
- * @param win               as of MPIX_Put_notify
+ * @param origin_addr       as for MPI_Put
+ * @param origin_count      as for MPI_Put
+ * @param origin_datatype   as for MPI_Put
+ * @param target_rank       as for MPI_Put
+ * @param target_disp       as for MPI_Put
+ * @param target_count      as for MPIX_Put_notify
+ * @param target_datatype   as for MPI_Put
+ * @param notification_idx  as for MPIX_Put_notify
+ * @param win               as for MPIX_Put_notify
  * @param request           receives the request, which is complete as that of MPI_Rput
  *
  * @return as MPIX_Put_notify.
@@ -253,15 +254,15 @@ MPIX_RMA_API int MPIX_Rput_notify(const void *origin_addr, int origin_count, MPI
 /**
  * As MPI_Get, and increments a notification counter of the target once the target's memory has been read.
  *
- * @param origin_addr       as of MPI_Get
- * @param origin_count      as of MPI_Get
- * @param origin_datatype   as of MPI_Get
- * @param target_rank       as of MPI_Get
- * @param target_disp       as of MPI_Get
- * @param target_count      as of MPI_Get; an operation without data notifies, too
- * @param target_datatype   as of MPI_Get
- * @param notification_idx  as of MPIX_Put_notify
- * @param win               as of MPIX_Put_notify
+ * @param origin_addr       as for MPI_Get
+ * @param origin_count      as for MPI_Get
+ * @param origin_datatype   as for MPI_Get
+ * @param target_rank       as for MPI_Get
+ * @param target_disp       as for MPI_Get
+ * @param target_count      as for MPI_Get; an operation without data notifies, too
+ * @param target_datatype   as for MPI_Get
+ * @param notification_idx  as for MPIX_Put_notify
+ * @param win               as for MPIX_Put_notify
  *
  * @return as MPIX_Put_notify.
  */
@@ -272,15 +273,15 @@ MPIX_RMA_API int MPIX_Get_notify(void *origin_addr, int origin_count, MPI_Dataty
 /**
  * MPIX_Get_notify with a request, in passive-target epochs.
  *
- * @param origin_addr       as of MPI_Get
- * @param origin_count      as of MPI_Get
- * @param origin_datatype   as of MPI_Get
- * @param target_rank       as of MPI_Get
- * @param target_disp       as of MPI_Get
- * @param target_count      as of MPIX_Get_notify
- * @param target_datatype   as of MPI_Get
- * @param notification_idx  as of MPIX_Put_notify
- * @param win               as of MPIX_Put_notify
+ * @param origin_addr       as for MPI_Get
+ * @param origin_count      as for MPI_Get
+ * @param origin_datatype   as for MPI_Get
+ * @param target_rank       as for MPI_Get
+ * @param target_disp       as for MPI_Get
+ * @param target_count      as for MPIX_Get_notify
+ * @param target_datatype   as for MPI_Get
+ * @param notification_idx  as for MPIX_Put_notify
+ * @param win               as for MPIX_Put_notify
  * @param request           receives the request, which is complete as that of MPI_Rget
  *
  * @return as MPIX_Put_notify.
@@ -293,16 +294,16 @@ MPIX_RMA_API int MPIX_Rget_notify(void *origin_addr, int origin_count, MPI_Datat
 /**
  * As MPI_Accumulate, and increments a notification counter of the target once the target's memory is updated.
  *
- * @param origin_addr       as of MPI_Accumulate
- * @param origin_count      as of MPI_Accumulate
- * @param origin_datatype   as of MPI_Accumulate
- * @param target_rank       as of MPI_Accumulate
- * @param target_disp       as of MPI_Accumulate
- * @param target_count      as of MPI_Accumulate; an operation without data notifies, too
- * @param target_datatype   as of MPI_Accumulate
- * @param op                as of MPI_Accumulate
- * @param notification_idx  as of MPIX_Put_notify
- * @param win               as of MPIX_Put_notify
+ * @param origin_addr       as for MPI_Accumulate
+ * @param origin_count      as for MPI_Accumulate
+ * @param origin_datatype   as for MPI_Accumulate
+ * @param target_rank       as for MPI_Accumulate
+ * @param target_disp       as for MPI_Accumulate
+ * @param target_count      as for MPI_Accumulate; an operation without data notifies, too
+ * @param target_datatype   as for MPI_Accumulate
+ * @param op                as for MPI_Accumulate
+ * @param notification_idx  as for MPIX_Put_notify
+ * @param win               as for MPIX_Put_notify
  *
  * @return as MPIX_Put_notify; MPI_ERR_OP.
  */
@@ -314,16 +315,16 @@ MPIX_RMA_API int MPIX_Accumulate_notify(const void *origin_addr, int origin_coun
 /**
  * MPIX_Accumulate_notify with a request, in passive-target epochs.
  *
- * @param origin_addr       as of MPI_Accumulate
- * @param origin_count      as of MPI_Accumulate
- * @param origin_datatype   as of MPI_Accumulate
- * @param target_rank       as of MPI_Accumulate
- * @param target_disp       as of MPI_Accumulate
- * @param target_count      as of MPIX_Accumulate_notify
- * @param target_datatype   as of MPI_Accumulate
- * @param op                as of MPI_Accumulate
- * @param notification_idx  as of MPIX_Put_notify
- * @param win               as of MPIX_Put_notify
+ * @param origin_addr       as for MPI_Accumulate
+ * @param origin_count      as for MPI_Accumulate
+ * @param origin_datatype   as for MPI_Accumulate
+ * @param target_rank       as for MPI_Accumulate
+ * @param target_disp       as for MPI_Accumulate
+ * @param target_count      as for MPIX_Accumulate_notify
+ * @param target_datatype   as for MPI_Accumulate
+ * @param op                as for MPI_Accumulate
+ * @param notification_idx  as for MPIX_Put_notify
+ * @param win               as for MPIX_Put_notify
  * @param request           receives the request, which is complete as that of MPI_Raccumulate
  *
  * @return as MPIX_Accumulate_notify.
@@ -337,19 +338,19 @@ MPIX_RMA_API int MPIX_Raccumulate_notify(const void *origin_addr, int origin_cou
  * As MPI_Get_accumulate, and increments a notification counter of the target once the target's memory is
  * updated.
  *
- * @param origin_addr       as of MPI_Get_accumulate
- * @param origin_count      as of MPI_Get_accumulate
- * @param origin_datatype   as of MPI_Get_accumulate
- * @param result_addr       as of MPI_Get_accumulate
- * @param result_count      as of MPI_Get_accumulate
- * @param result_datatype   as of MPI_Get_accumulate
- * @param target_rank       as of MPI_Get_accumulate
- * @param target_disp       as of MPI_Get_accumulate
- * @param target_count      as of MPI_Get_accumulate; an operation without data notifies, too
- * @param target_datatype   as of MPI_Get_accumulate
- * @param op                as of MPI_Get_accumulate
- * @param notification_idx  as of MPIX_Put_notify
- * @param win               as of MPIX_Put_notify
+ * @param origin_addr       as for MPI_Get_accumulate
+ * @param origin_count      as for MPI_Get_accumulate
+ * @param origin_datatype   as for MPI_Get_accumulate
+ * @param result_addr       as for MPI_Get_accumulate
+ * @param result_count      as for MPI_Get_accumulate
+ * @param result_datatype   as for MPI_Get_accumulate
+ * @param target_rank       as for MPI_Get_accumulate
+ * @param target_disp       as for MPI_Get_accumulate
+ * @param target_count      as for MPI_Get_accumulate; an operation without data notifies, too
+ * @param target_datatype   as for MPI_Get_accumulate
+ * @param op                as for MPI_Get_accumulate
+ * @param notification_idx  as for MPIX_Put_notify
+ * @param win               as for MPIX_Put_notify
  *
  * @return as MPIX_Accumulate_notify.
  */
@@ -363,19 +364,19 @@ MPIX_RMA_API int MPIX_Get_accumulate_notify(const void *origin_addr, int origin_
 /**
  * MPIX_Get_accumulate_notify with a request, in passive-target epochs.
  *
- * @param origin_addr       as of MPI_Get_accumulate
- * @param origin_count      as of MPI_Get_accumulate
- * @param origin_datatype   as of MPI_Get_accumulate
- * @param result_addr       as of MPI_Get_accumulate
- * @param result_count      as of MPI_Get_accumulate
- * @param result_datatype   as of MPI_Get_accumulate
- * @param target_rank       as of MPI_Get_accumulate
- * @param target_disp       as of MPI_Get_accumulate
- * @param target_count      as of MPIX_Get_accumulate_notify
- * @param target_datatype   as of MPI_Get_accumulate
- * @param op                as of MPI_Get_accumulate
- * @param notification_idx  as of MPIX_Put_notify
- * @param win               as of MPIX_Put_notify
+ * @param origin_addr       as for MPI_Get_accumulate
+ * @param origin_count      as for MPI_Get_accumulate
+ * @param origin_datatype   as for MPI_Get_accumulate
+ * @param result_addr       as for MPI_Get_accumulate
+ * @param result_count      as for MPI_Get_accumulate
+ * @param result_datatype   as for MPI_Get_accumulate
+ * @param target_rank       as for MPI_Get_accumulate
+ * @param target_disp       as for MPI_Get_accumulate
+ * @param target_count      as for MPIX_Get_accumulate_notify
+ * @param target_datatype   as for MPI_Get_accumulate
+ * @param op                as for MPI_Get_accumulate
+ * @param notification_idx  as for MPIX_Put_notify
+ * @param win               as for MPIX_Put_notify
  * @param request           receives the request, which is complete as that of MPI_Rget_accumulate
  *
  * @return as MPIX_Accumulate_notify.

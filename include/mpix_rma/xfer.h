@@ -23,16 +23,18 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param origin_count     elements of origin_datatype, not negative
  * @param origin_datatype  committed datatype
  * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this process
- *                         included; MPI_PROC_NULL: nothing is transferred, no counter is
- *                         incremented, and a request is complete
+ *                         included; MPI_PROC_NULL: no buffer changes, no counter is incremented, and a
+ *                         request is complete. Addresses, counter and the sizes of the two sides are then
+ *                         not checked, the other arguments are
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
- *                         registered, or any other memory that the target may read (GET), write (PUT), or
- *                         read and write (ACCUMULATE)
+ *                         registered, or any other memory that the target may read (GET, and ACCUMULATE
+ *                         with MPI_NO_OP), write (PUT), or read and write (ACCUMULATE). At this process it
+ *                         must not overlap the origin memory: the data would be undefined
  * @param target_count     elements of target_datatype, not negative
  * @param target_datatype  committed datatype; all its elements together have as many data bytes as the
  *                         origin's. The padding of pair types does not count and is not accessed on either
  *                         side (MPI_DOUBLE_INT: 12 bytes). For ACCUMULATE both consist of the same predefined
- *                         datatype
+ *                         datatype, or of two with the same representation, as MPI_LONG and MPI_INT64_T
  * @param request          NULL: MPIX_RMA_Complete completes the operation. Otherwise receives a request for
  *                         MPI_Wait and similar calls, whatever the variable held before. In the status only
  *                         MPI_ERROR is significant, where the call sets it. MPI_Request_free is permitted,
@@ -49,11 +51,11 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION, that the target's memory holds
  * the result.
  *
- * With MPIX_RMA_ATTR_BLOCKING the request is complete on return. If the call returns an error, there is no
- * request: *request is unchanged. Without data the addresses may be null, and MPIX_RMA_ATTR_NOTIFY still
- * increments the counter. With data, a null address is MPI_BOTTOM for a datatype with absolute addresses, of
- * this process or of the target, and an error for a datatype whose data begin at displacement 0 and have no
- * gaps.
+ * With MPIX_RMA_ATTR_BLOCKING or MPI_PROC_NULL the request is complete on return, and is still to be passed
+ * to MPI_Wait or a similar call, or freed. If the call returns an error, there is no request: *request is
+ * unchanged. Without data the addresses may be null, and MPIX_RMA_ATTR_NOTIFY still increments the counter.
+ * With data, a null address is MPI_BOTTOM for a datatype with absolute addresses, of this process or of the
+ * target, and an error for a datatype whose data begin at displacement 0 and have no gaps.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
  *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or more elements than memory can hold);

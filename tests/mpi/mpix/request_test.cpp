@@ -102,6 +102,35 @@ TEST_F(Requests, a_late_error_reaches_the_handler_of_the_communicator) {
   MPI_Comm_free(&comm);
 }
 
+TEST_F(Requests, EachFailureOfAnArrayReachesTheHandler) {
+  ErrorsReturn const returned(world);
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &comm);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(&note_request_error, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  request_handler_calls = 0;
+  MPIX_Rma_request requests[3] = {};
+  char const* const nowhere = nullptr;
+  int rejected = 0;
+  for (int i = 0; i < 3; ++i) {
+    void* const target = i == 0 ? memory_.at(next(), 0) : const_cast<char*>(nowhere + 16 * i);
+    if (MPIX_RMA_xfer_rma(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next(), target, 1, MPI_DOUBLE, &requests[i],
+                          &comm) != MPI_SUCCESS)
+      ++rejected;
+  }
+  int const code = MPIX_Rma_request_waitall(3, requests);
+  // A protocol that finds out at once reports the failure by the call.
+  EXPECT_TRUE(rejected == 0 || rejected == 2) << rejected;
+  EXPECT_EQ(request_handler_calls, 2);
+  EXPECT_EQ(code != MPI_SUCCESS, rejected == 0);
+  if (rejected == 0) EXPECT_TRUE(says(code, "0x10 ")) << text_of(code);
+  for (MPIX_Rma_request const request : requests) EXPECT_EQ(request, MPIX_RMA_REQUEST_NULL);
+  EXPECT_EQ(class_of(MPIX_Rma_request_free(&requests[0])), MPI_ERR_REQUEST);
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&comm);
+}
+
 TEST_F(Requests, cannot_be_started_alone) {
   if (on_public_mpi()) GTEST_SKIP() << "the request is one of MPI's own, which MPI_Start starts";
   ErrorsReturn const returned(world);

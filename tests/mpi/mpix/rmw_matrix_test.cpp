@@ -240,6 +240,7 @@ TEST(RmwMatrix, every_operation_on_every_type_and_count) {
   std::mt19937_64 random(seed() + static_cast<std::uint64_t>(memory.rank()));
   Matrix<std::int8_t>(MPI_INT8_T, memory, random).run();
   Matrix<std::uint8_t>(MPI_UINT8_T, memory, random).run();
+  Matrix<char>(MPI_CHAR, memory, random).run();
   Matrix<signed char>(MPI_SIGNED_CHAR, memory, random).run();
   Matrix<unsigned char>(MPI_UNSIGNED_CHAR, memory, random).run();
   Matrix<std::int16_t>(MPI_INT16_T, memory, random).run();
