@@ -53,8 +53,8 @@ install_packages() { # [list...]: files in scripts/
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing
 }
 
-configure() { # preset
-  cmake --preset "$1" -S "$root"
+configure() { # preset [CMAKE-ARGUMENT...]
+  cmake --preset "$1" -S "$root" "${@:2}"
 }
 
 # show_progress TITLE: of ninja's output, which stands in the log, how far it has come: in one line on a terminal,

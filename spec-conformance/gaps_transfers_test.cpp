@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "spec-conformance/support.hpp"
+#include "tests/support/at_length.hpp"
 
 namespace mpixrma::test {
 namespace {
@@ -89,7 +90,9 @@ TEST_F(G, G_10_totals_beyond_32_bits) {
   if (rank_ == 0) {
     std::vector<char> values(block_bytes);
     std::iota(values.begin(), values.end(), char{1});
-    for (int kind = 0; kind < Memory::kinds; ++kind) {
+    // One kind of memory in a short run; runs with other numbers of ranks have the others.
+    int const stride = shortened(Memory::kinds);
+    for (int kind = size_ % stride; kind < Memory::kinds; kind += stride) {
       ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_PUT, values.data(), count, folded, next_, there(kind), count,
                                   folded, nullptr, &world),
                 MPI_SUCCESS);

@@ -62,7 +62,7 @@ add_dependencies(nam_guest mpix-namd mpix-nam)
 mpix_nam_test(mpi.nam_users SETTINGS component COMMAND ${scripts}/users.sh ${MPIX_MPIRUN} ${servers} $<TARGET_FILE:nam_guest>)
 # The owner of a grant beside eight users who take what they can get.
 mpix_mpi_program(nam_colluder SOURCES ${PROJECT_SOURCE_DIR}/tests/nam/colluder.cpp LIBRARIES mpix_nam mpix_warnings)
-mpix_nam_test(mpi.nam_colluders SETTINGS component LABELS fault PROCESSORS 4
+mpix_nam_test(mpi.nam_colluders SETTINGS component LABELS fault PROCESSORS 3
   COMMAND ${scripts}/colluders.sh ${MPIX_MPIRUN} ${servers} $<TARGET_FILE:nam_guest> $<TARGET_FILE:nam_colluder>)
 
 mpix_mpi_program(nam_counter SOURCES nam_counter.cpp LIBRARIES MPI::MPI_C mpix_warnings)

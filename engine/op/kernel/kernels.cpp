@@ -13,7 +13,7 @@ namespace mpixrma::engine {
 namespace {
 
 RowKernels const* choose() noexcept {
-#if MPIX_KERNEL_X86_64
+#if MPIX_KERNEL_VECTOR_SETS
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
