@@ -1,4 +1,4 @@
-# mpix_mpi_test(NAME [SOURCES ...] [LIBRARIES ...] [RANKS 1 2 3 4] [TIMEOUT seconds, above 1200] [LABELS ...] [TWO_HOSTS]
+# mpix_mpi_test(NAME [SOURCES ...] [LIBRARIES ...] [RANKS 1 2 3 4, or none] [TIMEOUT seconds, above 1200] [LABELS ...] [TWO_HOSTS]
 #               [VARIANT name] [MCA key=value ...] [ENVIRONMENT NAME=VALUE ...] [ARGUMENTS ...] [RESULTS directory])
 #   A program run under mpirun at each rank count; with TWO_HOSTS also through scripts/two-hosts, whose exit code 77
 #   means that the machine does not permit it. Without SOURCES the target exists already; VARIANT then names the
@@ -6,7 +6,7 @@
 #   tenth of the operations of its ARGUMENTS (--ops) and five times its TIMEOUT.
 # mpix_mpi_tests(TABLE [WITHOUT PROGRAM...])
 #   The tests of a table of this folder, a row each: program | variant | ranks | hosts | labels | settings | arguments.
-#   ranks: rank counts on one host; hosts: "two" for two of them, too; settings: MCA parameters (lower case), variables of
+#   ranks: rank counts on one host, or "-"; hosts: "two" for two of them, too; settings: MCA parameters (lower case), variables of
 #   the environment (upper case), and "component" where the program is not linked with the library; "-" where there is
 #   nothing. Rows of a program WITHOUT are left out.
 # mpix_mpi_program(NAME SOURCES a.cpp... [LIBRARIES ...])
@@ -127,6 +127,7 @@ function(mpix_mpi_tests table)
     endforeach()
     string(REPLACE "two" "TWO_HOSTS" hosts "${hosts}")
     string(REPLACE "," ";" ranks "${ranks}")
+    string(REGEX REPLACE "^-$" "none" ranks "${ranks}")
     string(REPLACE "," ";" labels "${labels}")
     string(REPLACE " " ";" arguments "${arguments}")
     set(timeout 1200)
@@ -165,6 +166,7 @@ function(mpix_mpi_test name)
     string(REGEX REPLACE "(--ops;[0-9]+)0(;|$)" "\\1\\2" arg_ARGUMENTS "${arg_ARGUMENTS}")
     math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
   endif()
+  list(REMOVE_ITEM arg_RANKS none)
   foreach(ranks IN LISTS arg_RANKS)
     set(sanitized "")
     if(ranks IN_LIST mpix_sanitized_ranks AND NOT "fault" IN_LIST arg_LABELS)

@@ -1,6 +1,6 @@
 /// Litmus tests of ARMCI: location consistency, ARMCI_Fence, mutexes.
 ///
-///   mpirun -np 3 armci_litmus [--slice MICROSECONDS] [--rounds LEAST] [--only TEXT] [--verbose]
+///   mpirun -np 3 armci_litmus [--slice MICROSECONDS] [--rounds LEAST] [--sample N] [--only TEXT] [--verbose]
 ///
 /// Options and output are those of mpix_litmus. ARMCI's operations of one process to one other are ordered;
 /// as with MPIX_RMA's ORDERING a get may be performed before an earlier put that it does not overlap.

@@ -1,6 +1,6 @@
 /// Litmus tests of MPIX_RMA: the visibility of one origin's operations to another origin.
 ///
-/// mpirun -np 3 mpix_litmus [--slice MICROSECONDS] [--rounds LEAST] [--only TEXT] [--verbose]
+/// mpirun -np 3 mpix_litmus [--slice MICROSECONDS] [--rounds LEAST] [--sample N] [--only TEXT] [--verbose]
 ///
 /// Every row of the table below is one shape under one promise. It runs in settings that are chosen so that
 /// every pair of values of two dimensions (memory of x, of y, kind of PUT, of GET, ...) occurs.

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@ namespace mpixrma::test::litmus {
 struct Options {
   std::int64_t slice_microseconds = 2000;  ///< per case
   std::uint64_t least_rounds = 0;          ///< the table is repeated until so many are done
+  std::size_t sample = 1;                  ///< one of so many settings of each row is run
   std::string only;                        ///< rows whose name contains it
   bool verbose = false;
   unsigned seed = 0;  ///< selects the settings
@@ -27,8 +29,10 @@ struct Options {
       if (argument == "--verbose") options.verbose = true;
       if (argument == "--slice") options.slice_microseconds = std::atoll(value);
       if (argument == "--rounds") options.least_rounds = std::strtoull(value, nullptr, 10);
+      if (argument == "--sample") options.sample = std::strtoull(value, nullptr, 10);
       if (argument == "--only") options.only = value;
     }
+    options.sample = std::max<std::size_t>(options.sample, 1);
     char const* const chosen = std::getenv("MPIX_TEST_SEED");
     options.seed = chosen != nullptr ? static_cast<unsigned>(std::atoi(chosen)) : std::random_device{}();
     MPI_Bcast(&options.seed, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD);

@@ -1,5 +1,6 @@
 #include "tests/litmus/suite.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -12,6 +13,11 @@ unsigned long long printable(std::uint64_t value) { return value; }
 }  // namespace
 
 Suite::Suite(Options const& options) : options_(options) { MPI_Comm_rank(MPI_COMM_WORLD, &rank_); }
+
+bool Suite::is_chosen(std::size_t index, std::size_t count) const {
+  std::size_t const stride = std::clamp<std::size_t>(count, 1, options_.sample);
+  return index % stride == options_.seed % stride;
+}
 
 int Suite::run(std::function<std::vector<Trial>(unsigned seed)> const& make) {
   unsigned seed = options_.seed;
@@ -30,7 +36,9 @@ bool Suite::run(Trial const& trial) {
   if (name.find(options_.only) == std::string::npos) return true;
   Result all;
   std::uint64_t permitted = 0;
-  for (Case const& one : trial.cases) {
+  for (std::size_t i = 0; i < trial.cases.size(); ++i) {
+    if (!is_chosen(i, trial.cases.size())) continue;
+    Case const& one = trial.cases[i];
     std::vector<Player> const players = one.prepare();
     Result result = play(MPI_COMM_WORLD, trial.shape, players, trial.length);
     if (trial.shape.word_per_round) result.forbidden = one.count_ends();

@@ -40,6 +40,8 @@ class Suite {
 
  private:
   bool run(Trial const& trial);
+  /// Whether the sample has this one of `count` settings of a row.
+  bool is_chosen(std::size_t index, std::size_t count) const;
 
   Options options_;
   int rank_ = 0;

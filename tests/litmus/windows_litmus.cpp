@@ -1,7 +1,7 @@
 /// Litmus tests of MPI's windows: flushes, MPIX_Win_order, the order of accumulates, locks, fences, and
 /// post-start-complete-wait.
 ///
-///   mpirun -np 3 windows_litmus [--slice MICROSECONDS] [--rounds LEAST] [--only TEXT] [--verbose]
+///   mpirun -np 3 windows_litmus [--slice MICROSECONDS] [--rounds LEAST] [--sample N] [--only TEXT] [--verbose]
 ///
 /// Options and output are those of mpix_litmus.
 #include <mpi.h>
