@@ -29,10 +29,10 @@
  * it has no valid one) and returns the code that the handler was given. A call that is rejected for its
  * arguments changes nothing. Each function lists the classes of its codes, as from MPI_Error_class; the
  * string from MPI_Error_string names the call and the wrong argument with its value, or the rank and the
- * memory of the operation. A handle that is freed or of another kind is MPI_ERR_COMM, MPI_ERR_TYPE,
- * MPI_ERR_REQUEST or MPI_ERR_WIN; a compiler also diagnoses the address of another kind of handle. A code
- * keeps its string until the library has reported sixteen other errors of the class. If the handler aborts
- * the job, the string is also written to stderr, after the rank in MPI_COMM_WORLD.
+ * memory of the operation. A communicator that is freed, or another kind of handle in its place, is
+ * MPI_ERR_COMM, a freed MPIX_Rma_request MPI_ERR_REQUEST; other invalid handles, but for null, are undefined.
+ * A code keeps its string until the library has reported sixteen other errors of the class. If the handler
+ * aborts the job, the string is also written to stderr, after the rank in MPI_COMM_WORLD.
  *
  * Before MPI_Init, after MPI_Finalize and in a child of fork() every function but MPIX_RMA_Get_version and
  * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If Open MPI has
