@@ -14,25 +14,34 @@ class NamCalls : public WindowTest {
   NamCalls() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
   ~NamCalls() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
 
+  /// Returns the displacement unit of a rank.
+  virtual int unit_of(int) const { return 8; }
+  /// Returns the displacement of a rank's last element.
+  MPI_Aint last(int rank) const { return rank * (8 / unit_of(rank)); }
+
   /// Makes a persistent window: rank r has r + 1 elements of 8 bytes, and 50 + r in the last one.
   std::string leave_window() {
     Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
     MPI_Win window = MPI_WIN_NULL;
-    EXPECT_EQ(MPI_Win_allocate(8 * (rank_ + 1), 8, info.get(), world, nullptr, &window), MPI_SUCCESS);
-    long const value = 50 + rank_;
-    MPI_Win_fence(0, window);
-    EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, rank_, rank_, 1, MPI_LONG, window), MPI_SUCCESS);
-    MPI_Win_fence(0, window);
+    EXPECT_EQ(MPI_Win_allocate(8 * (rank_ + 1), unit_of(rank_), info.get(), world, nullptr, &window),
+              MPI_SUCCESS);
+    fill(window);
     std::string const port = value_of(window, "deep_win_port_name");
     EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
     return port;
   }
-  /// Expects the content that leave_window() has written.
+  void fill(MPI_Win window) const {
+    long const value = 50 + rank_;
+    MPI_Win_fence(0, window);
+    EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, rank_, last(rank_), 1, MPI_LONG, window), MPI_SUCCESS);
+    MPI_Win_fence(0, window);
+  }
+  /// Expects the content that fill() has written.
   void expect_window(MPI_Win window) const {
     MPI_Win_fence(0, window);
     for (int rank = 0; rank < size_; ++rank) {
       long value = 0;
-      EXPECT_EQ(MPI_Get(&value, 1, MPI_LONG, rank, rank, 1, MPI_LONG, window), MPI_SUCCESS);
+      EXPECT_EQ(MPI_Get(&value, 1, MPI_LONG, rank, last(rank), 1, MPI_LONG, window), MPI_SUCCESS);
       MPI_Win_fence(0, window);
       EXPECT_EQ(value, 50 + rank);
     }
@@ -47,7 +56,7 @@ class NamCalls : public WindowTest {
     ASSERT_EQ(found, 1);
     for (int rank = 0; rank < size_; ++rank) {
       EXPECT_EQ(sizes[rank], 8 * (rank + 1));
-      EXPECT_EQ(units[rank], 8);
+      EXPECT_EQ(units[rank], unit_of(rank));
     }
   }
   int connect(std::string const& port, int root, MPI_Comm comm, MPI_Comm* connection) {
@@ -61,44 +70,49 @@ class NamCalls : public WindowTest {
   }
 };
 
-TEST_F(NamCalls, N_05_errors_say_what_is_left) {
+TEST_F(NamCalls, N_03_kinds_of_memory_are_not_mixed) {
+  if (size_ == 1) GTEST_SKIP() << "one rank has one kind";
+  Info const nam{{"deep_mem_kind", "deep_nam"}};
+  Info const persistent{{"deep_mem_kind", "deep_nam_persistent"}};
+  MPI_Win window = MPI_WIN_NULL;
+  int code = MPIX_Win_allocate_nam(8, 1, rank_ == 0 ? persistent.get() : nam.get(), world, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
+  void* base = nullptr;
+  code = MPI_Win_allocate(8, 1, rank_ == 0 ? persistent.get() : nam.get(), world, &base, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
+  if (code == MPI_SUCCESS) MPI_Win_free(&window);
+  // The call of a process that names no kind is Open MPI's.
+  code = MPI_Win_allocate(8, 1, rank_ == 0 ? MPI_INFO_NULL : nam.get(), world, &base, &window);
+  EXPECT_EQ(class_of(code), rank_ == 0 ? MPI_ERR_WIN : MPI_ERR_INFO_VALUE) << text_of(code);
+  if (code == MPI_SUCCESS) MPI_Win_free(&window);
+}
+
+TEST_F(NamCalls, N_04_errors_say_what_is_left) {
   Info const info{{"deep_mem_kind", "deep_nam"}};
   MPI_Win window = MPI_WIN_NULL;
   int const code = MPI_Win_allocate(rank_ == 0 ? 2 * grant_bytes : 0, 1, info.get(), world, nullptr, &window);
   EXPECT_EQ(class_of(code), MPI_ERR_NO_MEM);
   EXPECT_NE(text_of(code).find("has 8M left"), std::string::npos) << text_of(code);
-  ASSERT_EQ(MPIX_Win_allocate_nam(1000, 1, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
-  EXPECT_EQ(value_of(window, "deep_mem_kind"), "deep_nam");
-  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  if (size_ == 1) return;
-  Info const other{{"deep_mem_kind", "deep_nam_persistent"}};
-  EXPECT_EQ(class_of(MPIX_Win_allocate_nam(8, 1, rank_ == 0 ? other.get() : info.get(), world, &window)),
-            MPI_ERR_INFO_VALUE);
 }
 
-TEST_F(NamCalls, N_21_an_intercommunicator_stands_for_the_window) {
-  std::string const port = leave_window();
-  MPI_Comm connection = MPI_COMM_NULL;
-  ASSERT_EQ(connect(port, size_ - 1, world, &connection), MPI_SUCCESS);
-  int inter = 0;
-  int remote = 0;
-  EXPECT_EQ(MPI_Comm_test_inter(connection, &inter), MPI_SUCCESS);
-  EXPECT_EQ(inter, 1);
-  EXPECT_EQ(MPI_Comm_remote_size(connection, &remote), MPI_SUCCESS);
-  EXPECT_EQ(remote, size_);
-  EXPECT_EQ(class_of(MPI_Barrier(connection)), MPI_ERR_COMM);
-  EXPECT_EQ(class_of(MPI_Comm_size(connection, &remote)), MPI_ERR_COMM);
-  EXPECT_EQ(class_of(MPI_Send(&remote, 1, MPI_INT, 0, 0, connection)), MPI_ERR_COMM);
+TEST_F(NamCalls, N_05_a_function_without_a_base_address_makes_the_window) {
   MPI_Win window = MPI_WIN_NULL;
-  ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, connection, &window), MPI_SUCCESS);
-  MPI_Win second = MPI_WIN_NULL;
-  ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, connection, &second), MPI_SUCCESS);
+  ASSERT_EQ(MPIX_Win_allocate_nam(8 * (rank_ + 1), 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
+  EXPECT_EQ(value_of(window, "deep_mem_kind"), "deep_nam");
+  fill(window);
+  expect_window(window);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
+TEST_F(NamCalls, N_21_the_handle_is_none_for_communication) {
+  MPI_Comm connection = MPI_COMM_NULL;
+  ASSERT_EQ(connect(leave_window(), 0, world, &connection), MPI_SUCCESS);
+  int count = 0;
+  EXPECT_EQ(class_of(MPI_Barrier(connection)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPI_Comm_size(connection, &count)), MPI_ERR_COMM);
+  EXPECT_EQ(class_of(MPI_Send(&count, 1, MPI_INT, 0, 0, connection)), MPI_ERR_COMM);
   EXPECT_EQ(MPI_Comm_disconnect(&connection), MPI_SUCCESS);
   EXPECT_EQ(connection, MPI_COMM_NULL);
-  expect_window(window);
-  expect_window(second);
-  EXPECT_EQ(MPI_Win_free(&second), MPI_SUCCESS);
-  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
 TEST_F(NamCalls, N_25_processes_connect_each_for_itself) {
@@ -115,14 +129,30 @@ TEST_F(NamCalls, N_25_processes_connect_each_for_itself) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, N_10_the_port_name_fits_an_info_value) { EXPECT_LT(leave_window().size(), 256u); }
+TEST_F(NamCalls, N_10_content_outlives_the_window) {
+  Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
+  MPI_Win window = MPI_WIN_NULL;
+  ASSERT_EQ(MPI_Win_allocate(sizeof(int), sizeof(int), info.get(), world, nullptr, &window), MPI_SUCCESS);
+  int const value = 70 + rank_;
+  MPI_Win_fence(0, window);
+  MPI_Put(&value, 1, MPI_INT, rank_, 0, 1, MPI_INT, window);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  std::string const port = value_of(window, "deep_win_port_name");
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  EXPECT_NE(port, "");
+  EXPECT_LT(port.size(), 256u);
+  ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
+  int found = 0;
+  MPI_Win_fence(0, window);
+  MPI_Get(&found, 1, MPI_INT, next_, 0, 1, MPI_INT, window);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  EXPECT_EQ(found, 70 + next_);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
 
 TEST_F(NamCalls, N_22_a_handle_makes_windows_as_often_as_one_likes) {
   MPI_Comm connection = MPI_COMM_NULL;
   ASSERT_EQ(connect(leave_window(), 0, world, &connection), MPI_SUCCESS);
-  int remote = 0;
-  EXPECT_EQ(MPI_Comm_remote_size(connection, &remote), MPI_SUCCESS);
-  EXPECT_EQ(remote, size_);
   for (int i = 0; i < 3; ++i) {
     MPI_Win window = MPI_WIN_NULL;
     ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, connection, &window), MPI_SUCCESS);
@@ -132,17 +162,49 @@ TEST_F(NamCalls, N_22_a_handle_makes_windows_as_often_as_one_likes) {
   EXPECT_EQ(MPI_Comm_free(&connection), MPI_SUCCESS);
 }
 
-/// A window in which every rank has another size.
+TEST_F(NamCalls, N_22_the_handle_knows_the_number_of_regions) {
+  MPI_Comm connection = MPI_COMM_NULL;
+  ASSERT_EQ(connect(leave_window(), 0, MPI_COMM_SELF, &connection), MPI_SUCCESS);
+  int ranks = 0;
+  EXPECT_EQ(MPI_Comm_remote_size(connection, &ranks), MPI_SUCCESS);
+  EXPECT_EQ(ranks, size_);
+  EXPECT_EQ(MPI_Comm_free(&connection), MPI_SUCCESS);
+}
+
+TEST_F(NamCalls, N_22_windows_outlive_the_handle) {
+  MPI_Comm connection = MPI_COMM_NULL;
+  ASSERT_EQ(connect(leave_window(), 0, world, &connection), MPI_SUCCESS);
+  MPI_Win windows[2] = {MPI_WIN_NULL, MPI_WIN_NULL};
+  for (MPI_Win& window : windows)
+    ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, connection, &window), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Comm_disconnect(&connection), MPI_SUCCESS);
+  for (MPI_Win& window : windows) {
+    expect_window(window);
+    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+  }
+}
+
+/// A window in which every rank has another size, and every other rank another displacement unit.
 class Segmentation : public NamCalls {
  protected:
   Segmentation() {
     EXPECT_EQ(MPIX_Win_connect(leave_window().c_str(), MPI_INFO_NULL, 0, world, &window_), MPI_SUCCESS);
+    MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
   }
   ~Segmentation() override { EXPECT_EQ(MPI_Win_free(&window_), MPI_SUCCESS); }
+  int unit_of(int rank) const override { return rank % 2 == 0 ? 8 : 4; }
   MPI_Win window_ = MPI_WIN_NULL;
 };
 
-TEST_F(Segmentation, N_23_is_retained) { expect_window(window_); }
+TEST_F(Segmentation, N_23_is_retained) {
+  expect_window(window_);
+  long const value = 1;
+  for (int rank = 0; rank < size_; ++rank) {
+    MPI_Aint const beyond = last(rank) + 8 / unit_of(rank);
+    EXPECT_EQ(class_of(MPI_Put(&value, 1, MPI_LONG, rank, beyond, 1, MPI_LONG, window_)), MPI_ERR_RMA_RANGE);
+  }
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window_);
+}
 
 TEST_F(Segmentation, N_24_is_told_by_attributes) { expect_attributes(window_); }
 
@@ -152,8 +214,17 @@ TEST_F(Segmentation, N_26_is_told_for_a_rank) {
     int unit = 0;
     EXPECT_EQ(MPIX_Win_query(window_, rank, &bytes, &unit), MPI_SUCCESS);
     EXPECT_EQ(bytes, 8 * (rank + 1));
-    EXPECT_EQ(unit, 8);
+    EXPECT_EQ(unit, unit_of(rank));
   }
+}
+
+TEST_F(NamCalls, N_20_port_and_info_object_are_those_of_the_root) {
+  MPI_Comm connection = MPI_COMM_NULL;
+  ASSERT_EQ(connect(leave_window(), size_ - 1, world, &connection), MPI_SUCCESS);
+  int inter = 0;
+  EXPECT_EQ(MPI_Comm_test_inter(connection, &inter), MPI_SUCCESS);
+  EXPECT_EQ(inter, 1);
+  EXPECT_EQ(MPI_Comm_free(&connection), MPI_SUCCESS);
 }
 
 TEST_F(NamCalls, N_20_ports_of_no_window_and_without_the_key) {
@@ -209,32 +280,28 @@ TEST_F(NamCalls, UnknownKindsAndModesAreErrors) {
   EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
 }
 
-TEST_F(NamCalls, ModeAndUserAreInfoKeys) {
+TEST_F(NamCalls, N_12_a_name_belongs_to_a_user) {
+  std::string const port = leave_window();
+  constexpr char name[] = "a_name_belongs_to_a_user";
+  std::string const user = std::to_string(::getuid());
+  if (rank_ == 0) {
+    EXPECT_EQ(MPI_Publish_name(name, MPI_INFO_NULL, port.c_str()), MPI_SUCCESS);
+    Info const own{{"mpix_nam_user", user.c_str()}};
+    Info const other{{"mpix_nam_user", "4321"}};
+    char found[MPI_MAX_PORT_NAME] = "";
+    EXPECT_EQ(MPI_Lookup_name(name, own.get(), found), MPI_SUCCESS);
+    EXPECT_EQ(found, port);
+    EXPECT_EQ(class_of(MPI_Lookup_name(name, other.get(), found)), MPI_ERR_NAME);
+    EXPECT_EQ(MPI_Unpublish_name(name, own.get(), port.c_str()), MPI_SUCCESS);
+  }
+  MPI_Barrier(world);
+}
+
+TEST_F(NamCalls, TheModeIsAnInfoKey) {
   MPI_Win window = MPI_WIN_NULL;
   Info const shared{{"deep_mem_kind", "deep_nam_persistent"}, {"mpix_nam_mode", "0644"}};
   ASSERT_EQ(MPIX_Win_allocate_nam(8, 8, shared.get(), world, &window), MPI_SUCCESS);
-  MPI_Info told = MPI_INFO_NULL;
-  char mode[MPI_MAX_INFO_VAL + 1] = "";
-  char port[MPI_MAX_INFO_VAL + 1] = "";
-  int found = 0;
-  EXPECT_EQ(MPI_Win_get_info(window, &told), MPI_SUCCESS);
-  MPI_Info_get(told, "mpix_nam_mode", MPI_MAX_INFO_VAL, mode, &found);
-  EXPECT_STREQ(mode, "0644");
-  MPI_Info_get(told, "deep_win_port_name", MPI_MAX_INFO_VAL, port, &found);
-  MPI_Info_free(&told);
-  constexpr char name[] = "mode_and_user_are_info_keys";
-  std::string const user = std::to_string(::getuid());
-  if (rank_ == 0) {
-    EXPECT_EQ(MPI_Publish_name(name, MPI_INFO_NULL, port), MPI_SUCCESS);
-    Info const own{{"mpix_nam_user", user.c_str()}};
-    Info const other{{"mpix_nam_user", "4321"}};
-    char named[MPI_MAX_PORT_NAME] = "";
-    EXPECT_EQ(MPI_Lookup_name(name, own.get(), named), MPI_SUCCESS);
-    EXPECT_STREQ(named, port);
-    EXPECT_EQ(class_of(MPI_Lookup_name(name, other.get(), named)), MPI_ERR_NAME);
-    EXPECT_EQ(MPI_Unpublish_name(name, own.get(), port), MPI_SUCCESS);
-  }
-  MPI_Barrier(world);
+  EXPECT_EQ(value_of(window, "mpix_nam_mode"), "0644");
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 

@@ -87,7 +87,10 @@ class JobServers : public ::testing::Environment {
     if (is_remote(rank, 0)) ::setenv("MPIX_NAM_TCP", "1", 1);
     grants_ = nam::parse_grants(told.grants);
   }
-  void TearDown() override { servers_.clear(); }
+  void TearDown() override {
+    MPI_Barrier(world);  // the last test may have used the servers in each process by itself
+    servers_.clear();
+  }
 
   /// Returns the grants, one of each server.
   std::vector<nam::Locator> const& grants() const { return grants_; }

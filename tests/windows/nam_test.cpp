@@ -74,9 +74,23 @@ TEST_F(NamTest, N_01_put_and_get_between_fences_with_sizes_and_units_of_each_ran
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, N_02_operations_of_all_ranks_on_one_element_are_atomic) {
+TEST_F(NamTest, N_02_a_window_of_one_rank_is_flat) {
+  MPI_Win window = make(rank_ == 0 ? 8 * size_ : 0, 8);
+  long const value = 10 + rank_;
+  MPI_Win_fence(0, window);
+  EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, 0, rank_, 1, MPI_LONG, window), MPI_SUCCESS);
+  for (int target = 1; target < size_; ++target)
+    EXPECT_EQ(class_of(MPI_Put(&value, 1, MPI_LONG, target, 0, 1, MPI_LONG, window)), MPI_ERR_RMA_RANGE);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+  for (int rank = 0; rank < size_; ++rank) EXPECT_EQ(value_at<long>(window, 0, rank, MPI_LONG), 10 + rank);
+  MPI_Win_unlock(0, window);
+  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
+}
+
+TEST_F(NamTest, N_06_operations_of_all_ranks_on_one_element_are_atomic) {
   constexpr int rounds = 200;
-  MPI_Win window = make(rank_ == 0 ? 64 : 0, 8);  // a flat window
+  MPI_Win window = make(rank_ == 0 ? 64 : 0, 8);
   MPI_Win_lock_all(0, window);
   long const one = 1;
   double const half = 0.5;
@@ -274,6 +288,7 @@ TEST_F(NamTest, N_03_kinds_of_memory_are_not_mixed) {
   void* base = nullptr;
   int const code = MPI_Win_allocate(64, 1, rank_ == 0 ? none.get() : nam.get(), world, &base, &window);
   EXPECT_EQ(class_of(code), MPI_ERR_WIN);
+  if (code == MPI_SUCCESS) MPI_Win_free(&window);
 }
 
 TEST_F(NamTest, N_11_a_persistent_window_is_found_again_with_its_segmentation) {
