@@ -49,7 +49,7 @@ def coverage():
 
 def mutations():
     path = SUITE / "mutations.md"
-    found = re.findall(r"^\| (\w+_\d+) \| (.+?) \| (.+?) \| (.*?) ?\|$", path.read_text(), re.MULTILINE) if path.exists() else []
+    found = re.findall(r"^\| (\w+_\d+(?:/\w+)?) \| (.+?) \| (.+?) \| (.*?) ?\|$", path.read_text(), re.MULTILINE) if path.exists() else []
     if found:
         yield Block("Promises broken on purpose", "spec-conformance/mutate --help",
                     "The suite notices these faults; nothing follows about others.",
