@@ -1,6 +1,8 @@
 /// The calls of MPIX_RMA and of MPI that the library intercepts.
 #include <unistd.h>
 
+#include <atomic>
+
 #include "spec-conformance/mutations/broken.hpp"
 
 namespace mpixrma::broken {
@@ -67,6 +69,9 @@ int Late::issue(int rank) {
 
 int outstanding = 0;
 
+/// The operation of the newest transfer.
+std::atomic<MPIX_RMA_Op> newest = MPIX_RMA_PUT;
+
 Late& late() {
   static Late all;
   return all;
@@ -75,6 +80,7 @@ Late& late() {
 namespace {
 
 int run(Transfer transfer) {
+  newest = transfer.op;
   Late before;
   std::swap(before, late());  // what is late follows this transfer
   int code = MPI_SUCCESS;
@@ -183,7 +189,7 @@ int MPIX_RMA_Complete(MPI_Comm* comm, int rank) {
       is("X511_03") || is("X511_13") || is("X511_17") || (is("X52_03") && rank != MPIX_ALL_RANKS);
   int const code = PMPIX_RMA_Complete(comm, rank);
   if (in_time) (void)late().issue(rank);
-  if (is("G_06") && code != MPI_SUCCESS) return MPI_SUCCESS;
+  if (is("G_06") && code != MPI_SUCCESS && newest != MPIX_RMA_GET) return MPI_SUCCESS;
   return code;
 }
 
@@ -215,11 +221,14 @@ int MPIX_RMA_Query(MPI_Comm comm, int rank, void const* target, int* flag, void*
 }
 
 int MPIX_RMA_Register(void const* base, MPI_Aint size, MPI_Info info) {
-  return is("X54_02") ? MPI_SUCCESS : PMPIX_RMA_Register(base, size, info);
+  constexpr MPI_Aint small = 100;
+  return is("X54_02") && size <= small ? MPI_SUCCESS : PMPIX_RMA_Register(base, size, info);
 }
 
 int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm comm, void** base, void* bases[]) {
-  int const code = PMPIX_RMA_Allocate(size, is("G_17") ? MPI_INFO_NULL : info, comm, base, bases);
+  constexpr MPI_Aint large = 1 << 20;
+  int const code =
+      PMPIX_RMA_Allocate(size, is("G_17") && size < large ? MPI_INFO_NULL : info, comm, base, bases);
   return is("G_19") && code != MPI_SUCCESS ? MPI_ERR_OTHER : code;
 }
 
@@ -241,7 +250,10 @@ int MPI_Comm_get_attr(MPI_Comm comm, int key, void* value, int* found) {
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
   int const code = PMPI_Comm_dup(comm, copy);
-  if (is("G_01")) (void)PMPI_Comm_delete_attr(*copy, MPIX_RMA_KEY_ACCUMULATE_OP);
+  void* value = nullptr;
+  int found = 0;
+  if (is("G_01")) PMPI_Comm_get_attr(*copy, MPIX_RMA_KEY_ACCUMULATE_OP, static_cast<void*>(&value), &found);
+  if (found != 0) PMPI_Comm_delete_attr(*copy, MPIX_RMA_KEY_ACCUMULATE_OP);
   return code;
 }
 

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <string>
 #include <thread>
 
 #include "spec-conformance/mutations/clause.hpp"
@@ -21,6 +22,14 @@ inline int own_rank(MPI_Win window) {
   PMPI_Group_rank(group, &rank);
   PMPI_Group_free(&group);
   return rank;
+}
+
+/// The value of a key; empty if there is none.
+inline std::string value_of(MPI_Info info, char const* key) {
+  char value[MPI_MAX_INFO_VAL + 1];
+  int found = 0;
+  if (info != MPI_INFO_NULL) PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+  return found != 0 ? value : "";
 }
 
 /// The class of an error.

@@ -40,6 +40,10 @@ class Late {
 };
 Late& late();
 
+/// The last operation of this process.
+enum class Previous { put, swap, other };
+extern Previous previous;
+
 /// Issues an operation between those that wait for it. Returns its code.
 template <typename F>
 int in_turn(int process, F issue) {

@@ -1,11 +1,11 @@
 /// Completion, read-modify-writes, mutexes, memory and groups of ARMCI that break a promise.
-#include <dlfcn.h>
-#include <sched.h>
-
 #include <cstdio>
 #include <cstdlib>
+#include <set>
+#include <utility>
 
 #include "spec-conformance/mutations/armci/broken.hpp"
+#include "spec-conformance/mutations/behind.hpp"
 
 namespace mpixrma::broken {
 
@@ -13,17 +13,11 @@ namespace {
 
 using Until = Late::Until;
 
-/// The function of the library behind this one, for those without a name that begins with PARMCI_.
-template <typename F>
-F* behind(char const* name) {
-  return reinterpret_cast<F*>(::dlsym(RTLD_NEXT, name));
-}
-
 /// A read-modify-write by a get and a put.
 int modify_in_two_steps(long add, long* local, void* remote, int process) {
   long before = 0;
   if (int const code = PARMCI_Get(remote, &before, sizeof before, process); code != 0) return code;
-  sched_yield();
+  let_others_in();
   long after = add != 0 ? before + add : *local;
   *local = before;
   return PARMCI_Put(&after, remote, sizeof after, process);
@@ -31,7 +25,7 @@ int modify_in_two_steps(long add, long* local, void* remote, int process) {
 
 void forget_settings() {
   if (is("P_10")) ::unsetenv("ARMCI_STRIDED_METHOD");
-  if (is("P_18")) ::unsetenv("ARMCI_IOV_CHECKS");
+  if (is("P_18") && std::getenv("ARMCI_IOV_METHOD") != nullptr) ::unsetenv("ARMCI_IOV_CHECKS");
 }
 
 std::vector<int> members_of(ARMCI_Group* group) {
@@ -42,6 +36,9 @@ std::vector<int> members_of(ARMCI_Group* group) {
     ids.push_back(behind<int(ARMCI_Group*, int)>("ARMCI_Absolute_id")(group, rank));
   return ids;
 }
+
+/// Groups of ARMCI_Group_create.
+std::set<ARMCI_Group*> created;
 
 std::vector<char>& before_access() {
   static std::vector<char> bytes;
@@ -66,6 +63,7 @@ int ARMCI_Finalize(void) {
 
 void ARMCI_Fence(int proc) {
   if (!is("A_16")) late().issue(Until::next, proc);
+  late().issue(Until::next_done, proc);
   PARMCI_Fence(proc);
 }
 
@@ -75,6 +73,7 @@ void ARMCI_AllFence(void) {
   } else {
     late().issue_all(Until::next);
   }
+  late().issue_all(Until::next_done);
   PARMCI_AllFence();
 }
 
@@ -93,21 +92,26 @@ void armci_msg_barrier(void) {
 }
 
 int ARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
+  bool const follows_swap =
+      std::exchange(previous, op == ARMCI_SWAP ? Previous::swap : Previous::other) == Previous::swap;
   return in_turn(proc, [&] {
     auto* const local = static_cast<long*>(ploc);
     if (is("A_11") && op == ARMCI_FETCH_AND_ADD_LONG) return modify_in_two_steps(value, local, prem, proc);
     if (is("P_06") && op == ARMCI_SWAP_LONG) return modify_in_two_steps(0, local, prem, proc);
-    if (is("A_12") && op == ARMCI_SWAP_LONG) op = ARMCI_FETCH_AND_ADD_LONG;
+    if (is("A_12") && follows_swap && op == ARMCI_SWAP_LONG) op = ARMCI_FETCH_AND_ADD_LONG;
     int const code = PARMCI_Rmw(op, ploc, prem, value, proc);
     return is("A_13") ? 0 : code;
   });
 }
 
 void ARMCI_Lock(int mutex, int proc) {
+  previous = Previous::other;
   if (!is("A_14")) PARMCI_Lock(mutex, proc);
 }
 
 void ARMCI_Unlock(int mutex, int proc) {
+  late().issue_all(Until::next);
+  late().issue_all(Until::next_done);
   if (!is("A_14")) PARMCI_Unlock(mutex, proc);
 }
 
@@ -150,8 +154,18 @@ void ARMCI_Access_end(void* ptr) {
   PARMCI_Access_end(ptr);
 }
 
+void ARMCI_Group_create(int members, int* processes, ARMCI_Group* group) {
+  behind<void(int, int*, ARMCI_Group*)>("ARMCI_Group_create")(members, processes, group);
+  created.insert(group);
+}
+
+void ARMCI_Group_free(ARMCI_Group* group) {
+  created.erase(group);
+  behind<void(ARMCI_Group*)>("ARMCI_Group_free")(group);
+}
+
 int ARMCI_Absolute_id(ARMCI_Group* group, int group_rank) {
-  if (is("P_04")) return group_rank;
+  if (is("P_04") && created.count(group) != 0) return group_rank;
   return behind<int(ARMCI_Group*, int)>("ARMCI_Absolute_id")(group, group_rank);
 }
 

@@ -5,6 +5,8 @@
 
 namespace mpixrma::broken {
 
+Previous previous = Previous::other;
+
 Late& late() {
   static Late all;
   return all;

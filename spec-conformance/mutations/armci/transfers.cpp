@@ -1,7 +1,7 @@
 /// Contiguous, strided and vector transfers of ARMCI that break a promise.
-#include <sched.h>
-
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "spec-conformance/mutations/armci/broken.hpp"
 
@@ -10,6 +10,9 @@ namespace mpixrma::broken {
 namespace {
 
 using Until = Late::Until;
+
+/// Whether the program has called MPI_Recv since its last MPI_Barrier.
+bool has_received = false;
 
 /// A receive that takes a message of the program.
 void take_message() {
@@ -21,13 +24,13 @@ void take_message() {
 
 bool put_broken(void* src, void* dst, int size, int process, int* code) {
   bool const is_word = size == sizeof(long);
-  if ((is("A_02") || (is("P_02") && is_word)) && size > 0)
-    return *code = keep_put(Until::next_done, src, dst, size, process), true;
-  if (is("A_15") && size > 0) {
+  bool const is_right = size > 0 && process < armci_msg_nproc();
+  if (is("P_02") && is_word) return *code = keep_put(Until::next_done, src, dst, size, process), true;
+  if (is("A_15") && is_right && !is_word) {
     late().keep(Until::next, process, [=] { return PARMCI_Put(src, dst, size, process); });
     return *code = 0, true;
   }
-  if ((is("A_16") || is("A_17")) && size > 0)
+  if ((is("A_02") || is("A_16") || is("A_17")) && is_right)
     return *code = keep_put(Until::next, src, dst, size, process), true;
   if (is("A_04")) take_message();
   if (is("P_08") && allocations().find(armci_msg_me(), src).offset >= 0) return *code = 0, true;
@@ -48,13 +51,14 @@ int accumulate_in_two_steps(T scale, void const* src, void* dst, int bytes, int 
   auto const* const source = static_cast<T const*>(src);
   std::vector<T> sums(static_cast<std::size_t>(bytes) / sizeof(T));
   if (int const code = PARMCI_Get(dst, sums.data(), bytes, process); code != 0) return code;
-  sched_yield();
+  let_others_in();
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += scale * source[i];
   return PARMCI_Put(sums.data(), dst, bytes, process);
 }
 
 bool accumulate_broken(int type, void* scale, void* src, void* dst, int bytes, int process, int* code) {
-  if (is("A_01")) {
+  bool const is_other = process != armci_msg_me();
+  if (is("A_01") && is_other && type == ARMCI_ACC_DBL && bytes == sizeof(double)) {
     late().keep(Until::together, process,
                 [=, factor = *static_cast<double*>(scale), value = *static_cast<double*>(src)]() mutable {
                   return PARMCI_Acc(type, &factor, &value, dst, bytes, process);
@@ -69,7 +73,7 @@ bool accumulate_broken(int type, void* scale, void* src, void* dst, int bytes, i
     float one[2] = {1, 0};
     return *code = PARMCI_Acc(type, one, src, dst, bytes, process), true;
   }
-  if (is("P_12") && process != armci_msg_me()) PMPI_Barrier(MPI_COMM_WORLD);
+  if (is("P_12") && is_other && has_received) PMPI_Barrier(MPI_COMM_WORLD);
   return false;
 }
 
@@ -78,20 +82,41 @@ bool accumulate_broken(int type, void* scale, void* src, void* dst, int bytes, i
 
 using namespace mpixrma::broken;
 
+int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+             MPI_Status* status) {
+  has_received = true;
+  return PMPI_Recv(buffer, count, type, source, tag, comm, status);
+}
+
+int MPI_Barrier(MPI_Comm comm) {
+  has_received = false;
+  return PMPI_Barrier(comm);
+}
+
 int ARMCI_Put(void* src, void* dst, int size, int target) {
-  return in_turn(target, [&] {
+  int const result = in_turn(target, [&] {
     int code = 0;
     return put_broken(src, dst, size, target, &code) ? code : PARMCI_Put(src, dst, size, target);
   });
+  previous = Previous::put;
+  return result;
 }
 
 int ARMCI_Get(void* src, void* dst, int size, int target) {
+  bool const writes = std::exchange(previous, Previous::other) == Previous::put && is("A_08");
   return in_turn(target, [&] {
-    return is("A_08") ? PARMCI_Put(dst, src, size, target) : PARMCI_Get(src, dst, size, target);
+    return writes ? PARMCI_Put(dst, src, size, target) : PARMCI_Get(src, dst, size, target);
   });
 }
 
 int ARMCI_Acc(int datatype, void* scale, void* src, void* dst, int bytes, int proc) {
+  previous = Previous::other;
+  if (is("A_02")) {
+    auto const behind = late().take(Until::next, proc);
+    int const code = PARMCI_Acc(datatype, scale, src, dst, bytes, proc);
+    for (auto const& operation : behind) (void)operation();
+    return code;
+  }
   return in_turn(proc, [&] {
     int code = 0;
     if (accumulate_broken(datatype, scale, src, dst, bytes, proc, &code)) return code;
@@ -122,13 +147,16 @@ int ARMCI_PutV(armci_giov_t* iov, int iov_len, int proc) {
 }
 
 int ARMCI_AccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc) {
-  if (is("P_03")) {
-    long const value = *static_cast<long*>(iov->src_ptr_array[0]);
+  // The test of P_12 makes fewer of them.
+  constexpr int in_time = 10;
+  static std::map<int, int> pairs;
+  if (is("P_03") && iov->ptr_array_len == 2 && ++pairs[proc] > in_time) {
     for (int i = 0; i < iov->ptr_array_len; ++i) {
-      late().keep(Until::together, proc, [=, place = iov->dst_ptr_array[i], one = value]() mutable {
-        long factor = 1;
-        return PARMCI_Acc(ARMCI_ACC_LNG, &factor, &one, place, sizeof one, proc);
-      });
+      late().keep(Until::together, proc,
+                  [=, place = iov->dst_ptr_array[i], factor = *static_cast<long*>(scale),
+                   value = *static_cast<long*>(iov->src_ptr_array[i])]() mutable {
+                    return PARMCI_Acc(datatype, &factor, &value, place, sizeof value, proc);
+                  });
     }
     return 0;
   }

@@ -39,8 +39,10 @@ class Late {
   int keep(Transfer const& transfer);
   /// Keeps the transfer with a copy of its origin.
   int keep_copy(Transfer const& transfer);
-  /// Issues all of them, and completes them.
+  /// Issues all of them. Their copies stay: some wait for a lock.
   void issue();
+  /// The same, before what the process issues next on the window.
+  void issue_in_order(MPI_Win window);
   bool is_empty();
 
  private:
@@ -50,6 +52,7 @@ class Late {
   };
   std::mutex lock_;
   std::vector<Kept> kept_;
+  std::vector<Kept> issued_;
 };
 /// Those that the next call follows, and those that wait for the end of the epoch.
 Late& late();
@@ -78,7 +81,11 @@ class Marked {
 extern Marked all_locked;      ///< between MPI_Win_lock_all and MPI_Win_unlock_all
 extern Marked fenced;          ///< MPI_Win_fence was called, and no lock since
 extern Marked with_counters;   ///< MPIX_Win_set_num_notify was called
+extern Marked with_request;    ///< MPIX_Rput_notify was called
 extern Marked of_other_order;  ///< not of the processes of MPI_COMM_WORLD in their order
+
+/// Requests for thresholds that this thread has made since its last MPI_Wait.
+extern thread_local int thresholds_awaited;
 
 int no_such_counter();
 /// The size of the contiguous transfers of the tests of order.

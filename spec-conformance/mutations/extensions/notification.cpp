@@ -14,10 +14,19 @@ int notify(int rank, MPI_Aint displacement, int counter, MPI_Win window) {
   return PMPIX_Put_notify(nullptr, 0, MPI_LONG, rank, displacement, 0, MPI_LONG, counter, window);
 }
 
-bool is_without_counters(MPI_Win window) {
+int counters_of(MPI_Win window) {
   int num = 0;
   PMPIX_Win_get_num_notify(window, own_rank(window), &num);
-  return num == 0;
+  return num;
+}
+
+bool has_gaps(MPI_Datatype type) {
+  int size = 0;
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  PMPI_Type_size(type, &size);
+  PMPI_Type_get_extent(type, &lower, &extent);
+  return extent > size;
 }
 
 /// A request that is complete.
@@ -35,7 +44,8 @@ bool is_put_divided(Transfer const& put, int* code) {
     until_end().keep_copy(data);
     return true;
   }
-  if (is("W126_18") && put.count == 1 && put.type == MPI_DOUBLE && put.counter == 0) {
+  if (is("W126_18") && all_locked.has(put.window) && put.count == 1 && put.type == MPI_DOUBLE &&
+      put.counter == 0) {
     Transfer data = put;
     data.kind = Kind::put;
     *code = data.issue();
@@ -75,9 +85,10 @@ int MPIX_Win_reset_notify_value(MPI_Win window, int counter, MPI_Count* value) {
 }
 
 int MPIX_Win_wait_notify_value(MPI_Win window, int counter, MPI_Count threshold, MPI_Request* request) {
-  if (is("W126_23") && threshold == 11) threshold = 10;
+  if (is("W126_23") && threshold == 11 && counters_of(window) == 2) threshold = 10;
   if (is("W126_25") && threshold == INT64_MAX) threshold = 0;
-  if (is("W126_31") && threshold == 3) threshold = 2;
+  if (is("W126_31") && threshold == 3 && thresholds_awaited != 0) threshold = 2;
+  ++thresholds_awaited;
   return without_error("W126_24", PMPIX_Win_wait_notify_value(window, counter, threshold, request),
                        MPI_ERR_ARG);
 }
@@ -96,12 +107,14 @@ int MPIX_Put_notify(void const* origin, int origin_count, MPI_Datatype origin_ty
   int code = MPI_SUCCESS;
   if (window != MPI_WIN_NULL) {
     if (is("W126_15") && rank == MPI_PROC_NULL) return MPI_ERR_RANK;
-    if (is_put_divided(put, &code)) return code;
+    if (origin_type == target_type && is_put_divided(put, &code)) return code;
+    if (is("E_03")) late().issue_in_order(window);
     if (is("E_04") && origin_count > many) return late().keep_copy(put);
     auto const windows = with_counters.all();
-    if (is("W126_26") && origin_count == 0 && windows.size() > 1) window = windows.front();
+    bool const several = windows.size() > 1 && all_locked.all().size() > 1;
+    if (is("W126_26") && origin_count == 0 && several) window = windows.front();
   }
-  if (is("W126_19") && origin_type != target_type) {
+  if (is("W126_19") && has_gaps(target_type)) {
     target_count = 8 * origin_count;
     target_type = MPI_LONG;
   }
@@ -117,7 +130,9 @@ int MPIX_Rput_notify(void const* origin, int origin_count, MPI_Datatype origin_t
                      MPI_Aint displacement, int target_count, MPI_Datatype target_type, int counter,
                      MPI_Win window, MPI_Request* request) {
   bool const fits = rank >= 0 && rank < 2 && counter == 0 && origin_type == target_type && request != nullptr;
-  if (is("W126_10") && fits && all_locked.has(window)) {
+  bool const is_second = with_request.has(window);
+  if (fits) with_request.set(window, true);
+  if (is("W126_10") && fits && is_second && all_locked.has(window)) {
     until_end().keep({Kind::notified_put, const_cast<void*>(origin), origin_count, origin_type, rank,
                       displacement, window, counter});
     return complete_request(window, request);
@@ -140,7 +155,7 @@ int MPIX_Get_notify(void* origin, int origin_count, MPI_Datatype origin_type, in
 int MPIX_Accumulate_notify(void const* origin, int origin_count, MPI_Datatype origin_type, int rank,
                            MPI_Aint displacement, int target_count, MPI_Datatype target_type, MPI_Op op,
                            int counter, MPI_Win window) {
-  bool const silent = (is("W126_17") && is_without_counters(window)) || (is("W126_21") && is_other_thread());
+  bool const silent = (is("W126_17") && counters_of(window) == 0) || (is("W126_21") && is_other_thread());
   if (silent)
     return PMPI_Accumulate(origin, origin_count, origin_type, rank, displacement, target_count, target_type,
                            op, window);

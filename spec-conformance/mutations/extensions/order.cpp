@@ -59,7 +59,7 @@ int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void
 }
 
 int MPI_Win_free(MPI_Win* window) {
-  for (Marked* const marked : {&all_locked, &fenced, &with_counters, &of_other_order})
+  for (Marked* const marked : {&all_locked, &fenced, &with_counters, &with_request, &of_other_order})
     marked->set(*window, false);
   int const requests = flush_requests.exchange(0);
   int const code = PMPI_Win_free(window);
@@ -73,7 +73,7 @@ int MPI_Win_fence(int assertions, MPI_Win window) {
 
 int MPI_Win_lock_all(int assertions, MPI_Win window) {
   all_locked.set(window, true);
-  has_flushed = false;
+  has_flushed = has_ordered = false;
   return PMPI_Win_lock_all(assertions, window);
 }
 
@@ -108,7 +108,7 @@ int MPI_Put(void const* origin, int origin_count, MPI_Datatype origin_type, int 
     issue_late();
     return code;
   }
-  issue_late();
+  is("E_03") ? late().issue_in_order(window) : issue_late();
   if (is("E_03") && in_all && origin_count > many) return late().keep_copy(put);
   if (is("E_10") && in_all && origin_count > many) return late().keep_copy(put);
   if (is("E_12") && !in_all && origin_count > many) return late().keep(put);
@@ -141,18 +141,26 @@ int MPI_Accumulate(void const* origin, int origin_count, MPI_Datatype origin_typ
   return code;
 }
 
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  flush_requests = 0;
+  return PMPI_Waitall(count, requests, statuses);
+}
+
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   flush_requests = 0;
+  thresholds_awaited = 0;
   return without_error("E_17", PMPI_Wait(request, status), MPI_ERR_RMA_RANGE);
 }
 
 int MPIX_Win_order(int rank, MPI_Win window) {
   has_ordered = true;
+  if (is("E_10")) issue_late();
   return without_error("E_05", PMPIX_Win_order(rank, window), MPI_ERR_RMA_SYNC);
 }
 
 int MPIX_Win_order_all(MPI_Win window) {
   has_ordered = true;
+  if (is("E_10")) issue_late();
   return PMPIX_Win_order_all(window);
 }
 

@@ -7,7 +7,9 @@ namespace mpixrma::broken {
 Marked all_locked;
 Marked fenced;
 Marked with_counters;
+Marked with_request;
 Marked of_other_order;
+thread_local int thresholds_awaited = 0;
 
 int Transfer::issue() const {
   switch (kind) {
@@ -35,16 +37,18 @@ int Late::keep_copy(Transfer const& transfer) {
 }
 
 void Late::issue() {
-  std::vector<Kept> all;
-  {
-    std::lock_guard const held(lock_);
-    all = std::exchange(kept_, {});
-  }
-  for (Kept& one : all) {
+  std::lock_guard const held(lock_);
+  for (Kept& one : std::exchange(kept_, {})) {
     if (!one.copy.empty()) one.transfer.origin = one.copy.data();
     one.transfer.issue();
-    PMPI_Win_flush(one.transfer.rank, one.transfer.window);
+    issued_.push_back(std::move(one));
   }
+}
+
+void Late::issue_in_order(MPI_Win window) {
+  if (is_empty()) return;
+  issue();
+  PMPIX_Win_order_all(window);
 }
 
 bool Late::is_empty() {

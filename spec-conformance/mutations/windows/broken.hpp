@@ -92,6 +92,7 @@ struct Windows {
   Marked<MPI_Win> started;           ///< between MPI_Win_start and MPI_Win_complete
   Marked<MPI_Win> all_locked;        ///< between MPI_Win_lock_all and MPI_Win_unlock_all
   Marked<MPI_Win> locked_unchecked;  ///< MPI_Win_lock with MPI_MODE_NOCHECK
+  Marked<MPI_Win> locked_before;     ///< MPI_Win_lock with MPI_LOCK_EXCLUSIVE
   Marked<MPI_Win> failed;            ///< a put to a rank that does not exist was refused
 };
 Windows& windows();

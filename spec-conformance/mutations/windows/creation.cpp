@@ -1,7 +1,6 @@
 /// Creation of windows, their memory and their attributes.
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 #include "spec-conformance/mutations/windows/broken.hpp"
 
@@ -10,13 +9,6 @@ using namespace mpixrma::broken;
 namespace {
 
 Marked<void const*> allocated_memory;
-
-std::string value_of(MPI_Info info, char const* key) {
-  char value[MPI_MAX_INFO_VAL + 1];
-  int found = 0;
-  if (info != MPI_INFO_NULL) PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
-  return found != 0 ? value : "";
-}
 
 void mark(MPI_Win window, MPI_Aint size, MPI_Info info, MPI_Comm comm) {
   int same = MPI_UNEQUAL;
@@ -32,7 +24,7 @@ void unmark(MPI_Win window) {
        {&windows().of_other_groups, &windows().without_memory, &windows().on_allocated,
         &windows().without_order, &windows().with_gaps, &windows().allocated, &windows().fenced,
         &windows().without_puts, &windows().posted_no_store, &windows().started, &windows().all_locked,
-        &windows().locked_unchecked, &windows().failed})
+        &windows().locked_unchecked, &windows().locked_before, &windows().failed})
     marked->remove(window);
 }
 

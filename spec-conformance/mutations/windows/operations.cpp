@@ -63,7 +63,7 @@ int accumulate_in_steps(void const* origin, int count, MPI_Datatype type, int ra
   PMPI_Get(value.data(), count, type, rank, displacement, count, type, window);
   PMPI_Win_flush(rank, window);
   PMPI_Reduce_local(origin, value.data(), count, type, op);
-  std::this_thread::yield();
+  let_others_in();
   PMPI_Put(value.data(), count, type, rank, displacement, count, type, window);
   return PMPI_Win_flush(rank, window);
 }
@@ -166,7 +166,7 @@ int MPI_Compare_and_swap(void const* wanted, void const* expected, void* result,
   if (is("W11344_02") && rank != MPI_PROC_NULL && type == MPI_INT) {
     PMPI_Get(result, 1, type, rank, displacement, 1, type, window);
     PMPI_Win_flush(rank, window);
-    std::this_thread::yield();
+    let_others_in();
     if (*static_cast<int*>(result) != *static_cast<int const*>(expected)) return MPI_SUCCESS;
     return PMPI_Put(wanted, 1, type, rank, displacement, 1, type, window);
   }

@@ -83,7 +83,9 @@ int MPI_Win_test(MPI_Win window, int* flag) {
 
 int MPI_Win_lock(int type, int rank, int assertions, MPI_Win window) {
   bool const shared = type == MPI_LOCK_SHARED;
-  if (is("W1153_01") || (is("W115_04") && is_other_thread())) type = MPI_LOCK_SHARED;
+  bool const is_repeated = !shared && windows().locked_before.has(window);
+  if (!shared) windows().locked_before.add(window);
+  if ((is("W1153_01") && is_repeated) || (is("W115_04") && is_other_thread())) type = MPI_LOCK_SHARED;
   if (is("W1153_02")) type = MPI_LOCK_EXCLUSIVE;
   set(windows().locked_unchecked, window, (assertions & MPI_MODE_NOCHECK) != 0);
   if (is("W1153_03") && shared) assertions |= MPI_MODE_NOCHECK;
