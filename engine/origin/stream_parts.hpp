@@ -59,11 +59,13 @@ class ForgottenOperations {
     if (known == newest_.end()) {
       newest_.emplace_back(context, sequence);
     } else {
-      known->second = sequence;
+      known->second = std::max(known->second, sequence);
     }
   }
-  /// All of them are executed.
-  void clear() noexcept { newest_.clear(); }
+  /// Messages up to `executed` are executed.
+  void drop(std::uint64_t executed) noexcept {
+    std::erase_if(newest_, [=](auto const& known) { return known.second <= executed; });
+  }
   /// The connection is lost: keeps a failure for each context with messages beyond `executed`.
   void fail(std::uint64_t executed, LateErrors& errors) const noexcept {
     for (auto const& [context, newest] : newest_) {

@@ -20,7 +20,7 @@ void OperationStreams::settle(Peer& peer) {
     entry = next;
   }
   tracked_.finish_detached();
-  if (executed >= stream.delayed.newest_undelayed(peer.newest())) stream.forgotten.clear();
+  stream.forgotten.drop(executed);
   if (std::uint64_t const held = peer.stores_held_by(); held != 0 && stream.finished(held))
     peer.allow_stores(held);
 }

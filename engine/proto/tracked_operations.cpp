@@ -73,11 +73,17 @@ void TrackedOperations::finish(Outstanding& entry) noexcept {
   std::size_t const bytes = entry.operation.total;
   std::uint32_t const context = entry.operation.header.context;
   LateError const error = failed(status) ? late_error_of(entry) : LateError{};
+  // It is only sent: the connection may be lost before the target executes it.
+  MessageStream& stream = peer.state().messages;
+  bool const may_be_lost =
+      !failed(status) && !entry.executed && !entry.operation.expects_data() && bytes != 0;
+  if (may_be_lost && entry.last_sequence > stream.executed.load(std::memory_order_relaxed))
+    stream.forgotten.note(context, entry.last_sequence);
   pool_.release(entry);
   if (completion != nullptr) {
     completion->done(*completion, status, bytes);
   } else if (failed(status)) {
-    peer.state().messages.errors.keep(context, error);
+    stream.errors.keep(context, error);
   }
 }
 

@@ -217,6 +217,28 @@ TEST_P(EngineTest, a_killed_data_process_is_noticed_and_the_next_one_has_the_mem
   EXPECT_EQ(count, 42);
 }
 
+/// The data have left the process when the data process is killed, which has not executed the put.
+TEST_P(EngineTest, CompletionReportsPutsThatWereSentAndNotExecuted) {
+  if (has_keys()) GTEST_SKIP() << "UCX completes its own puts";
+  for (std::size_t const bytes : {64u, 16384u, 100000u}) {
+    SCOPED_TRACE(bytes);
+    Session session = Session::open(grant_);
+    std::vector<std::byte> const address = session.reach();
+    WindowInfo const window = session.allocate({100000}, {1});
+    JobEngine job(GetParam().job);
+    job.meet(address);
+    EXPECT_EQ(job.put(window.exposure, 0, pattern(bytes, 1)), 0);
+    EXPECT_EQ(job.complete_all(), 0);
+    pid_t const process = server_.data_process(grant_);
+    stop_process(process);
+    EXPECT_EQ(job.issue_put(window.exposure, 0, pattern(bytes, 2)), 0);
+    for (int i = 0; i < 100; ++i) (void)mpix_engine_progress(job.engine());
+    EXPECT_EQ(::kill(process, SIGKILL), 0);
+    EXPECT_NE(job.complete_all(), 0);
+    EXPECT_TRUE(eventually([&] { return !refusal([&] { Session::open(grant_); }); }));
+  }
+}
+
 TEST_P(EngineTest, locks_are_those_of_all_who_use_the_window) {
   using engine::LockMode;
   WindowInfo const window = session_->allocate({8, 8}, {1, 1});

@@ -90,6 +90,18 @@ class JobEngine {
     }
     return late_.told ? std::optional(late_.status) : std::nullopt;
   }
+  /// Issues a put whose completion nothing but complete_all() reports.
+  int issue_put(std::uint64_t exposure, std::uint64_t at, std::span<std::byte const> from) {
+    auto transfer = describe(exposure, at, const_cast<std::byte*>(from.data()), from.size());
+    transfer.context = context;
+    mpix_engine_issued issued{};
+    return mpix_engine_put(engine_, peer_, &transfer, &issued);
+  }
+  /// Returns the first failure of operations without a completion object.
+  int complete_all() {
+    mpix_engine_complete(engine_, peer_, mpix_engine_newest(peer_));
+    return mpix_engine_take_error(engine_, peer_, context);
+  }
   template <typename Value>
   int add(std::uint64_t exposure, std::uint64_t at, int type, Value value) {
     mpix_engine_update update{};
@@ -104,6 +116,8 @@ class JobEngine {
   }
 
  private:
+  static constexpr std::uint32_t context = 7;
+
   struct Waiting {
     mpix_engine_completion completion{};  // first: the engine hands back its address
     std::atomic<bool> told = false;
