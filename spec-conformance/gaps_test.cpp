@@ -253,9 +253,9 @@ TEST_F(G, G_15_arguments_that_name_no_target_are_checked_for_proc_null) {
             MPI_SUCCESS);
   EXPECT_EQ(class_of(transfer(static_cast<MPIX_RMA_Op>(99), &value, 1, MPI_LONG, nowhere, &value)),
             MPI_ERR_OP);
-  EXPECT_EQ(class_of(transfer(MPIX_RMA_GET, &value, -1, MPI_LONG, nowhere, &value)), MPI_ERR_COUNT);
-  EXPECT_EQ(class_of(transfer(MPIX_RMA_GET, &value, 1, MPI_DATATYPE_NULL, nowhere, &value)), MPI_ERR_TYPE);
-  EXPECT_EQ(class_of(transfer(MPIX_RMA_GET, &value, 1, MPI_LONG, nowhere, &value, std::uint64_t{1} << 40)),
+  EXPECT_EQ(class_of(transfer(MPIX_RMA_PUT, &value, -1, MPI_LONG, nowhere, &value)), MPI_ERR_COUNT);
+  EXPECT_EQ(class_of(transfer(MPIX_RMA_PUT, &value, 1, MPI_DATATYPE_NULL, nowhere, &value)), MPI_ERR_TYPE);
+  EXPECT_EQ(class_of(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, nowhere, &value, std::uint64_t{1} << 40)),
             MPI_ERR_ARG);
   EXPECT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
   EXPECT_TRUE(value == 5 && result == 6) << value << " " << result;

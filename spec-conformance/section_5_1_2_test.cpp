@@ -88,6 +88,7 @@ TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
 TEST_F(X512, X512_03_datatypes_and_attributes_may_end_after_the_call) {
   constexpr int rounds = 100;
   constexpr int count = 50;
+  ErrorsReturn const returned(world);
   fill(0);
   std::vector<long> values(2 * count, 1);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
