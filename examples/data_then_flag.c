@@ -2,10 +2,10 @@
  * 3. Data, then a flag. Each rank puts data into heap memory of the next one, then a round number into its
  * allocated memory. The flag must not overtake the data.
  *
- * Without ORDERING it breaks because the two operations use different protocols: the flag is a store, and the
- * data go by a message or through the kernel. A Fence between them, or NOTIFY on the data, serve as well; a
- * counter of NOTIFY is also what the target may wait for without polling (example 9). To see it break:
- * mpirun -np 2 --mca osc_mpix_path direct,message ./data_then_flag --without
+ * Odd rounds set ORDERING on both operations, even ones call Fence between them. Without either it breaks
+ * because the two use different protocols: the flag is a store, and the data go by a message or through the
+ * kernel. NOTIFY on the data serves as well, and the target may wait for its counter without polling (example
+ * 9). To see it break: mpirun -np 2 --mca osc_mpix_path direct,message ./data_then_flag --without
  */
 #include "course.h"
 
@@ -21,20 +21,25 @@ int main(int argc, char **argv)
     long *mine = calloc(count, sizeof(*mine));
     void **heaps = course_addresses(mine);
     long *data = malloc(count * sizeof(*data));
-    const MPIX_RMA_Attributes ordering = {.set = without ? 0 : MPIX_RMA_ATTR_ORDERING};
+    const MPIX_RMA_Attributes ordering = {.set = MPIX_RMA_ATTR_ORDERING};
     const MPIX_RMA_Attributes blocking = {.set = MPIX_RMA_ATTR_BLOCKING};
     long wrong = 0;
     for (long round = 1; round <= rounds; ++round) {
         for (int i = 0; i < count; ++i) {
             data[i] = round;
         }
+        const int fenced = round % 2 == 0;
+        const MPIX_RMA_Attributes *const chosen = fenced || without ? NULL : &ordering;
         MPIX_RMA_xfer(MPIX_RMA_PUT, data, count, MPI_LONG, next, heaps[next], count, MPI_LONG, NULL, &world,
-                      &ordering);
+                      chosen);
+        if (fenced && !without) {
+            MPIX_RMA_Fence(&world, next); /* the flag after the data; does not wait */
+        }
         MPIX_RMA_xfer(MPIX_RMA_PUT, &round, 1, MPI_LONG, next, flags[next], 1, MPI_LONG, NULL, &world,
-                      &ordering);
+                      chosen);
 
-        /* A get of the own memory. A loop of loads through volatile, with an acquire fence behind it, would do as
-         * well (docs/semantics.md, Memory model, Polling). */
+        /* A get of the own memory. A loop of loads through volatile, with an acquire fence behind it, would
+         * do as well (docs/semantics.md, Memory model, Polling). */
         long seen = 0;
         while (seen < round) {
             MPIX_RMA_xfer(MPIX_RMA_GET, &seen, 1, MPI_LONG, rank, flags[rank], 1, MPI_LONG, NULL, &world,
