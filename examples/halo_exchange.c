@@ -3,7 +3,7 @@
  *
  * The grid is split among processes in both directions. Each holds its part with a border of one cell. In
  * every step it puts its edge cells into the borders of its neighbours: rows are contiguous, columns a
- * derived datatype. The neighbour's memory is named by its address; nobody creates a window. Complete and a
+ * derived datatype. The neighbour's memory is named by its address; there is no window. Complete and a
  * barrier end the exchange.
  *
  * Run: mpirun -np 4 ./halo_exchange

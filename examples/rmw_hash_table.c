@@ -1,6 +1,6 @@
 /*
  * A hash table spread over all processes: a key claims its slot by compare-and-swap, its value is a sum that
- * everybody adds to. Counts how often each word of a made-up text occurs, from all processes at once.
+ * all processes add to. Counts how often each word of a generated text occurs, from all processes at once.
  *
  * Run: mpirun -np 4 ./rmw_hash_table
  */
