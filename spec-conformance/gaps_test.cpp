@@ -144,7 +144,7 @@ TEST_F(G, G_05_an_object_with_attributes_stays_one_without_goes) {
     ASSERT_EQ(MPIX_Rma_request_wait(request), MPI_SUCCESS);
   }
   EXPECT_EQ(passing, MPIX_RMA_REQUEST_NULL);
-  EXPECT_NE(staying, MPIX_RMA_REQUEST_NULL);
+  ASSERT_NE(staying, MPIX_RMA_REQUEST_NULL);
   EXPECT_EQ(MPIX_Rma_request_free(&staying), MPI_SUCCESS);
 }
 

@@ -25,6 +25,7 @@ TEST_F(G, G_08_complete_of_one_communicator_leaves_another_alone) {
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&busy, next_), MPI_SUCCESS);
   MPI_Barrier(world);
+  EXPECT_EQ(memory_.own(Memory::plain)[0], 3);
   EXPECT_TRUE(is_uniform(memory_.own(Memory::plain), bytes));
 }
 
@@ -346,6 +347,7 @@ TEST_F(G, G_19_memory_that_is_not_there_is_refused_at_all_ranks) {
                      blocking_remote),
             MPI_SUCCESS);
   MPI_Barrier(world);
+  EXPECT_EQ(memory_.own(Memory::allocated)[0], 5);
   EXPECT_TRUE(is_uniform(memory_.own(Memory::allocated), bytes));
   // Untouched address space needs no memory.
   MPI_Info info = MPI_INFO_NULL;

@@ -66,6 +66,8 @@ class Late {
   int keep(Transfer const& transfer);
   /// Forgets the transfer. Its request is complete.
   static int leave_out(Transfer const& transfer);
+  /// Forgets those on other communicators.
+  void forget_others(MPI_Comm comm);
   /// Issues all of them, or those to `rank`.
   int issue(int rank = MPIX_ALL_RANKS);
 

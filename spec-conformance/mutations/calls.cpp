@@ -48,6 +48,10 @@ int Late::keep(Transfer const& transfer) {
   return leave_out(transfer);
 }
 
+void Late::forget_others(MPI_Comm comm) {
+  std::erase_if(kept_, [&](Kept const& one) { return one.transfer.comm != comm; });
+}
+
 int Late::issue(int rank) {
   int code = MPI_SUCCESS;
   std::vector<Kept> others;
@@ -78,6 +82,9 @@ Late& late() {
 }
 
 namespace {
+
+/// The newest request object with the attribute ORDERING.
+MPIX_Rma_request ordered_request = MPIX_RMA_REQUEST_NULL;
 
 int run(Transfer transfer) {
   newest = transfer.op;
@@ -181,6 +188,8 @@ int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void const* operand, int count, MPI_Datat
 
 int MPIX_RMA_Complete(MPI_Comm* comm, int rank) {
   if (is("X52_03") && rank == MPIX_ALL_RANKS) (void)late().issue(0);
+  if (is("G_08") && comm != nullptr) late().forget_others(*comm);
+  if (is("G_08")) (void)late().issue(rank);
   int size = 0;
   if (is("X53_10") && comm != nullptr && *comm != MPI_COMM_NULL) PMPI_Comm_size(*comm, &size);
   if (size != 0 && rank >= size) return MPI_SUCCESS;
@@ -211,7 +220,16 @@ int MPIX_Req_set_attr(MPI_Request* request, int key, void* value) {
 int MPIX_Rma_request_set_attr(MPIX_Rma_request* request, int key, void* value) {
   if (is("G_03") && key == MPIX_RMA_KEY_ACCUMULATE_OP) return MPI_SUCCESS;
   if (is("X53_05") && request != nullptr && key == MPIX_RMA_KEY_ATOMICITY) return MPI_SUCCESS;
-  return PMPIX_Rma_request_set_attr(request, key, value);
+  int const code = PMPIX_Rma_request_set_attr(request, key, value);
+  if (key == MPIX_RMA_KEY_ORDERING && code == MPI_SUCCESS) ordered_request = *request;
+  return code;
+}
+
+int MPIX_Rma_request_wait(MPIX_Rma_request* request) {
+  int const code = PMPIX_Rma_request_wait(request);
+  bool const is_object = request != nullptr && *request != MPIX_RMA_REQUEST_NULL;
+  if (is("G_05") && is_object && *request == ordered_request) (void)PMPIX_Rma_request_free(request);
+  return code;
 }
 
 int MPIX_RMA_Query(MPI_Comm comm, int rank, void const* target, int* flag, void** base, MPI_Aint* size) {

@@ -187,6 +187,9 @@ bool section_5_4(Transfer& t, int* code) {
 }
 
 bool gaps(Transfer& t, int* code) {
+  bool const is_requested = t.request != nullptr && t.attributes.set == 0;
+  if (is("G_08") && t.is_put() && t.is_of(MPI_CHAR) && is_requested && !t.is_on_world())
+    return *code = late().keep_copy(t), true;
   if (is("G_04") && t.is_get() && t.is_of(MPI_CHAR) && t.request == nullptr && t.attributes.set == 0)
     return *code = Late::leave_out(t), true;
   int ranks = 0;
