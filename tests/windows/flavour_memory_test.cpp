@@ -8,7 +8,10 @@ namespace {
 
 class Dynamic : public WindowTest {
  protected:
-  Dynamic() { MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window_); }
+  Dynamic() {
+    MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window_);
+    MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+  }
   ~Dynamic() override { MPI_Win_free(&window_); }
 
   /// Returns the value that the neighbour in the ring has sent.

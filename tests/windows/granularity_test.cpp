@@ -80,7 +80,10 @@ class Granularity : public FlavourTest {
       auto& sums = tally[static_cast<std::size_t>(rank)];
       MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), type, MPI_SUM, world);
       if (rank != rank_) continue;
-      for (std::size_t i = 0; i < sums.size(); ++i) ASSERT_EQ(memory[i], sums[i]) << "element " << i;
+      auto const wrong = std::mismatch(sums.begin(), sums.end(), memory);
+      if (wrong.first == sums.end()) continue;
+      ADD_FAILURE() << "element " << wrong.first - sums.begin() << " is " << *wrong.second << ", not "
+                    << *wrong.first;
     }
   }
   template <typename T>
