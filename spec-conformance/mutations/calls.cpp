@@ -218,7 +218,8 @@ int MPIX_Req_set_attr(MPI_Request* request, int key, void* value) {
 }
 
 int MPIX_Rma_request_set_attr(MPIX_Rma_request* request, int key, void* value) {
-  if (is("G_03") && key == MPIX_RMA_KEY_ACCUMULATE_OP) return MPI_SUCCESS;
+  if (is("G_03") && key == MPIX_RMA_KEY_ACCUMULATE_OP)
+    return PMPIX_Rma_request_set_attr(request, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON);
   if (is("X53_05") && request != nullptr && key == MPIX_RMA_KEY_ATOMICITY) return MPI_SUCCESS;
   int const code = PMPIX_Rma_request_set_attr(request, key, value);
   if (key == MPIX_RMA_KEY_ORDERING && code == MPI_SUCCESS) ordered_request = *request;
