@@ -29,8 +29,9 @@ struct Transfer {
   MPI_Win window;
 
   int issue() const;
-  bool is_derived_at_target() const;
 };
+
+bool is_derived(MPI_Datatype type);
 
 /// Transfers that the library has not been given yet.
 class Late {

@@ -24,9 +24,10 @@ int put_broken(Transfer put) {
   if (is_put_left_out(put)) return MPI_SUCCESS;
   if (is("W113_05") && windows().started.has(put.window)) return MPI_ERR_RMA_SYNC;
   if (is("W1172_02")) return late().keep_copy(put);
-  if (is("W113_04") && put.is_derived_at_target()) return late().keep_copy(put);
+  bool const is_spread = is_derived(put.target_type) && !is_derived(put.origin_type);
+  if (is("W113_04") && is_spread) return late().keep_copy(put);
   if (is("W1131_01") && put.origin_count == 7) put.origin_count = put.target_count = 6;
-  if (is("W1131_02") && put.is_derived_at_target()) {
+  if (is("W1131_02") && is_derived(put.target_type)) {
     put.target_count = put.origin_count;
     put.target_type = put.origin_type;
   }

@@ -10,12 +10,12 @@ int Transfer::issue() const {
   return PMPI_Get(origin, origin_count, origin_type, rank, displacement, target_count, target_type, window);
 }
 
-bool Transfer::is_derived_at_target() const {
+bool is_derived(MPI_Datatype type) {
   int integers = 0;
   int addresses = 0;
   int types = 0;
   int combiner = MPI_COMBINER_NAMED;
-  PMPI_Type_get_envelope(target_type, &integers, &addresses, &types, &combiner);
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
   return combiner != MPI_COMBINER_NAMED;
 }
 
