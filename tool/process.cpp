@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -31,7 +33,18 @@ namespace fs = std::filesystem;
 
 // Longer than a running process needs for its answer, whatever locks are held.
 constexpr timeval patience{5, 0};
+constexpr std::size_t longest_answer = 1u << 20;
 constexpr std::string_view socket_prefix = "mpix-rma/";
+
+/// Returns the text with '?' for each byte that could control the terminal: users choose command lines, names
+/// of threads, and answers. Lines and columns remain.
+std::string plain(std::string text) {
+  auto const is_plain = [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\t'; };
+  for (char& c : text) {
+    if (!is_plain(c)) c = '?';
+  }
+  return text;
+}
 
 std::string first_line(fs::path const& file) {
   std::ifstream stream(file);
@@ -56,7 +69,8 @@ std::string command_line_of(fs::path const& directory) {
   std::string line(std::istreambuf_iterator<char>(stream), {});
   while (!line.empty() && line.back() == '\0') line.pop_back();
   std::replace(line.begin(), line.end(), '\0', ' ');
-  return line;
+  std::replace(line.begin(), line.end(), '\n', '?');
+  return plain(line);
 }
 
 void show_threads(fs::path const& directory) {
@@ -64,9 +78,9 @@ void show_threads(fs::path const& directory) {
   std::error_code ignored;
   for (auto const& task : fs::directory_iterator(directory / "task", ignored)) {
     std::string const waits_in = first_line(task.path() / "wchan");
-    std::printf("  %s %s: %s%s%s\n", task.path().filename().c_str(), status_of(task.path(), "Name").c_str(),
-                status_of(task.path(), "State").c_str(), waits_in.size() > 1 ? ", in " : "",
-                waits_in.size() > 1 ? waits_in.c_str() : "");
+    std::printf("  %s %s: %s%s%s\n", task.path().filename().c_str(),
+                plain(status_of(task.path(), "Name")).c_str(), status_of(task.path(), "State").c_str(),
+                waits_in.size() > 1 ? ", in " : "", waits_in.size() > 1 ? waits_in.c_str() : "");
   }
 }
 
@@ -107,8 +121,21 @@ void enter_network_of(fs::path const& directory) {
         "root");
 }
 
-/// Returns the answer of the engine with this socket; "" if none arrives in time.
-std::string ask(std::string const& name) {
+/// Whether root, or the user of the process in `directory`, listens at the other end: anybody may bind the
+/// name of its socket before it does.
+bool is_its_own(int connection, fs::path const& directory) {
+  ucred listener{};
+  socklen_t length = sizeof listener;
+  if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &listener, &length) != 0) return false;
+  std::istringstream users(status_of(directory, "Uid"));
+  uid_t real = 0;
+  uid_t effective = 0;
+  return users >> real >> effective && (listener.uid == effective || listener.uid == 0);
+}
+
+/// Returns the answer of the engine of the process in `directory` with this socket; "" if none arrives in
+/// time.
+std::string ask(fs::path const& directory, std::string const& name) {
   int const connection = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connection < 0) throw Error(std::string("no socket: ") + std::strerror(errno));
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -118,9 +145,12 @@ std::string ask(std::string const& name) {
   name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
   auto const length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   std::string text;
-  if (::connect(connection, reinterpret_cast<sockaddr const*>(&address), length) == 0) {
+  bool const is_connected = ::connect(connection, reinterpret_cast<sockaddr const*>(&address), length) == 0;
+  if (is_connected && is_its_own(connection, directory)) {
     std::array<char, 4096> buffer{};
-    for (ssize_t bytes = 1; bytes > 0;) {
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(patience.tv_sec);
+    for (ssize_t bytes = 1;
+         bytes > 0 && text.size() < longest_answer && std::chrono::steady_clock::now() < end;) {
       bytes = ::read(connection, buffer.data(), buffer.size());
       if (bytes > 0) text.append(buffer.data(), static_cast<std::size_t>(bytes));
     }
@@ -157,7 +187,7 @@ void show_process(int pid) {
   enter_network_of(directory);
   bool answered = false;
   for (std::string const& name : sockets) {
-    std::string const text = ask(name);
+    std::string const text = plain(ask(directory, name));
     if (text.empty()) continue;
     answered = true;
     warn_of_version(text);
