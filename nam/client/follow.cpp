@@ -71,9 +71,9 @@ Address followed(Address const& written, Address const& source) {
   }
   if (consents()) return written;
   // Only root or this user can have created this socket.
-  Listener const listener = listener_at(written.unix_path);
-  if (listener == Listener::own_or_root) return {written.unix_path, "", 0};
-  if (listener == Listener::none && written.port == 0)
+  FoundListener const listener = find_listener(written.unix_path);
+  if (listener.owner == Listener::own_or_root) return {listener.path, "", 0};
+  if (listener.owner == Listener::none && written.port == 0)
     throw Error(ErrorCode::unavailable, "no memory server answers at " + format(written));
   // Only its pinned key counts: the writer may have added another key or his own socket to the address.
   if (Address const pinned{"", written.host, written.port}; written.port != 0 && pinned_key(pinned))

@@ -28,19 +28,39 @@ bool is_directory_of(fs::path directory, uid_t owner) {
   }
 }
 
+bool is_own_or_root(uid_t uid) { return uid == 0 || uid == ::geteuid(); }
+
+/// Whether only root and this user can exchange entries of `directory`, and the directory itself. `directory`
+/// has no links. In a directory with the sticky bit, others exchange only what belongs to them.
+bool is_fixed(fs::path const& directory) {
+  struct stat status {};
+  for (fs::path each = directory;; each = each.parent_path()) {
+    if (::stat(each.c_str(), &status) != 0 || !is_own_or_root(status.st_uid)) return false;
+    bool const others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    if (others_write && (each == directory || (status.st_mode & S_ISVTX) == 0)) return false;
+    if (each == each.parent_path()) return true;
+  }
+}
+
 }  // namespace
 
-Listener listener_at(std::string const& path) {
-  engine::FileDescriptor const socket = path.empty() ? engine::FileDescriptor() : connect_unix(path);
+FoundListener find_listener(std::string const& path) {
+  std::error_code error;
+  fs::path const directory = fs::canonical(fs::path(path).parent_path(), error);
+  FoundListener found{Listener::none, (directory / fs::path(path).filename()).string()};
+  engine::FileDescriptor const socket =
+      path.empty() || error ? engine::FileDescriptor() : connect_unix(found.path);
   auto const listener = socket ? credentials_of(socket) : std::nullopt;
-  if (!listener) return Listener::none;
-  return listener->uid == 0 || listener->uid == ::geteuid() ? Listener::own_or_root : Listener::other;
+  if (listener)
+    found.owner =
+        is_own_or_root(listener->uid) && is_fixed(directory) ? Listener::own_or_root : Listener::other;
+  return found;
 }
 
 void check_local_server(engine::FileDescriptor const& socket, std::string const& path) {
   auto const listener = credentials_of(socket);
   if (!listener) throw Error(ErrorCode::denied, "cannot determine which user listens at " + path);
-  if (listener->uid == 0 || listener->uid == ::geteuid()) return;
+  if (is_own_or_root(listener->uid)) return;
   if (is_directory_of(fs::path(path).parent_path(), listener->uid)) return;
   throw Error(ErrorCode::denied, "user " + std::to_string(listener->uid) + " listens at " + path +
                                      ", who is neither root, nor this user, nor the owner of a directory "

@@ -14,7 +14,13 @@ void check_local_server(engine::FileDescriptor const& socket, std::string const&
 
 enum class Listener { none, own_or_root, other };
 
-/// Returns the owner of the listener at `path`: none, root or this user, or another user.
-Listener listener_at(std::string const& path);
+struct FoundListener {
+  Listener owner = Listener::none;
+  std::string path;  ///< only root and this user can change what it leads to, if one of them is the owner
+};
+
+/// Finds the listener at `path`. Where another user can change what the path leads to, the owner is another
+/// user.
+FoundListener find_listener(std::string const& path);
 
 }  // namespace mpixrma::nam

@@ -268,6 +268,24 @@ TEST(HostileServer, PartAtAServerThatTheOwnerNamesIsNotFollowed) {
   EXPECT_FALSE(accept_from(lure)) << "mpix-nam came";
 }
 
+/// The owner of the window could exchange the link after the client has seen who listens.
+TEST(HostileServer, PartBehindALinkOfAnotherUserIsNotFollowed) {
+  if (!is_root()) GTEST_SKIP() << "needs another user";
+  TestServer server;
+  server.start();
+  Address const teller{"/run/one/socket", "", 0};
+  HeldDirectory const directory = make_held_directory("mpix-nam-test-");
+  std::filesystem::path const link = directory.path / "socket";
+  std::filesystem::create_symlink(server.address().unix_path, link);
+  std::filesystem::create_directory_symlink(server.directory(), directory.path / "link");
+  EXPECT_EQ(followed({link.string(), "", 0}, teller).unix_path, link.string());
+  ASSERT_EQ(::chown(directory.path.c_str(), attacker, attacker), 0);
+  EXPECT_EQ(refusal([&] { (void)followed({link.string(), "", 0}, teller); }), ErrorCode::denied);
+  EXPECT_EQ(followed({(directory.path / "link/socket").string(), "", 0}, teller), server.address())
+      << "without the link of the directory, which its owner can exchange";
+  std::filesystem::remove_all(directory.path);
+}
+
 TEST(HostileServer, ConsentPinOrNameLetsAPartBeFollowed) {
   Address const teller{"/run/one/socket", "", 0};
   std::string const key = to_text(KeyPair::make().public_key);
