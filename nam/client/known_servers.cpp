@@ -74,6 +74,7 @@ std::optional<PublicKey> pinned_key(Address const& server) {
 
 void pin_key(Address const& server, PublicKey const& key) {
   std::filesystem::path const file = known_servers_file();
+  check_home(file);
   std::error_code ignored;
   std::filesystem::create_directories(file.parent_path(), ignored);
   std::string const lock_file = file.string() + ".lock";

@@ -1,5 +1,8 @@
 #include "nam/client/secrets.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -36,6 +39,16 @@ std::filesystem::path secret_file() {
   if (char const* const given = std::getenv("MPIX_NAM_SECRET_FILE")) return given;
   char const* const home = std::getenv("HOME");
   return std::filesystem::path(home != nullptr ? home : "/") / ".config/mpix-nam/secret";
+}
+
+void check_home(std::filesystem::path const& file) {
+  char const* const home = std::getenv("HOME");
+  struct stat status {};
+  if (home == nullptr || !file.string().starts_with(home) || ::stat(home, &status) != 0) return;
+  if (status.st_uid == 0 || status.st_uid == ::geteuid()) return;
+  throw Error(ErrorCode::denied, "HOME is " + std::string(home) + ", which belongs to user " +
+                                     std::to_string(status.st_uid) +
+                                     ": set it to a directory of this user, or set MPIX_NAM_SECRET_FILE");
 }
 
 std::filesystem::path secret_file(Address const& server) {

@@ -19,6 +19,11 @@ std::filesystem::path secret_file();
 /// Returns the file for one server, which takes precedence: secret_file() with ".HOST:PORT" appended.
 std::filesystem::path secret_file(Address const& server);
 
+/// Throws Error(denied) if the file is in $HOME, and that belongs to another user. It is called before the
+/// file is written: in the home of a user whose rights an administrator had before, that user chooses where
+/// it goes.
+void check_home(std::filesystem::path const& file);
+
 /// Returns the secret set in this process, or else from the server's file, or from the common file. Throws
 /// Error(denied).
 UserSecret secret_for(Address const& server);

@@ -16,6 +16,7 @@
 #include <memory>
 #include <thread>
 
+#include "nam/protocol/creation_mask.hpp"
 #include "nam/protocol/shortage.hpp"
 
 namespace mpixrma::nam {
@@ -69,8 +70,10 @@ FileDescriptor bind_unix(std::string const& path, mode_t mode) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
   FileDescriptor socket(::socket(AF_UNIX, stream, 0));
-  if (!socket || ::bind(socket.get(), generic(address), sizeof address) != 0 ||
-      ::chmod(path.c_str(), mode) != 0)
+  // Made with its mode: to change the mode by the path would change that of another file, if the directory
+  // belongs to another user who exchanges the two.
+  CreationMask const mask(~mode & (S_IRWXU | S_IRWXG | S_IRWXO));
+  if (!socket || ::bind(socket.get(), generic(address), sizeof address) != 0)
     fail("cannot listen at " + path);
   return socket;
 }

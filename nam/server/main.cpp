@@ -2,6 +2,7 @@
 /// as a data process.
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -14,6 +15,7 @@
 #include "nam/data/data_process.hpp"
 #include "nam/process/log.hpp"
 #include "nam/process/sandbox.hpp"
+#include "nam/process/start_directory.hpp"
 #include "nam/server/control_server.hpp"
 #include "nam/server/exit_codes.hpp"
 #include "nam/server/spawner.hpp"
@@ -104,6 +106,9 @@ int run_main(int argc, char** argv) {
 }  // namespace mpixrma::nam
 
 int main(int argc, char** argv) {
+  mpixrma::nam::return_to_start_directory();
+  // Nobody else writes what the server makes, whatever mask it was started with.
+  (void)::umask(S_IWGRP | S_IRWXO);
   try {
     if (argc == 5 && std::strcmp(argv[1], "--data-process") == 0)
       return mpixrma::nam::run_data_process(argv[2], argv[3], argv[4]);

@@ -44,6 +44,7 @@ void use_terminal_for_keys() {
 /// Stores the secret where the user's clients on other hosts look for it; each server has its own file. The
 /// server's key is authentic, because the connection is local.
 void secret(Arguments const& arguments) {
+  check_home(secret_file());
   Client client(address_of(arguments));
   Json const answer = client.request({{"op", "secret"}});
   Address const server = parse_address(field<std::string>(answer, "address"));

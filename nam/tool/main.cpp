@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "nam/client/follow.hpp"
+#include "nam/process/start_directory.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/protocol/server_key.hpp"
 #include "nam/protocol/text.hpp"
@@ -172,6 +173,7 @@ int run(int argc, char** argv) {
 }  // namespace mpixrma::nam
 
 int main(int argc, char** argv) {
+  mpixrma::nam::return_to_start_directory();
   try {
     return mpixrma::nam::run(argc, argv);
   } catch (std::exception const& error) {
