@@ -46,6 +46,7 @@ class DataProcess {
   struct Session {
     std::unique_ptr<Connection> connection;
     Identity identity;
+    uid_t account = 0;          ///< the user whose share and turns the session has (SubordinateUsers)
     bool has_share = false;     ///< of the sessions and descriptors of the grant
     bool is_owner = false;      ///< of the grant: may allocate, and map its memory
     bool is_local = false;      ///< descriptors can be passed

@@ -52,7 +52,7 @@ void DataProcess::begin_storing(Storing storing) {
 }
 
 void DataProcess::store_next(std::shared_ptr<Storing> const& storing) {
-  uid_t const user = sessions_.at(storing->session).identity.uid;
+  uid_t const user = sessions_.at(storing->session).account;
   loop_.in_turn(std::to_string(user), [this, storing] {
     if (!sessions_.contains(storing->session)) return;
     try {

@@ -23,6 +23,7 @@ void DataProcess::open_session(Message& message) {
   Session& session = sessions_[id];
   session.identity = {field<uid_t>(head, "uid"), field<std::vector<gid_t>>(head, "groups"),
                       field<bool>(head, "admin")};
+  session.account = field_or(head, "account", session.identity.uid);
   session.is_owner = session.identity.uid == owner_ || session.identity.is_admin;
   session.is_local = !head.contains("stream");
   FileDescriptor& socket = message.descriptors.front();
@@ -30,12 +31,12 @@ void DataProcess::open_session(Message& message) {
   if (!session.is_local && leases_.length.count() != 0) bound_silence(socket, leases_.length);
   Channel channel(std::move(socket), session.is_owner ? ChannelLimits{} : guest_limits);
   // Each session alone may keep a whole message: all of them together could take the memory of the host.
-  channel.set_account(account_in(shares_.messages, {session.identity.uid, session.is_owner}));
+  channel.set_account(account_in(shares_.messages, {session.account, session.is_owner}));
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
       [this, id] { loop_.later([this, id] { close_session(id); }); });
-  session.connection->serve_in_turn(std::to_string(session.identity.uid));
+  session.connection->serve_in_turn(std::to_string(session.account));
   watch_client(id, client ? client->pid : 0);
   Message first{head.at("request"), {}, {}};
   try {
@@ -50,11 +51,11 @@ void DataProcess::open_session(Message& message) {
 }
 
 void DataProcess::take_share(Session& session) {
-  shares_.sessions.take(session.identity.uid, session.is_owner);
+  shares_.sessions.take(session.account, session.is_owner);
   try {
-    shares_.descriptors.take(session.identity.uid, session.is_owner, descriptors_of_session);
+    shares_.descriptors.take(session.account, session.is_owner, descriptors_of_session);
   } catch (Error const&) {
-    shares_.sessions.give_back(session.identity.uid, session.is_owner);
+    shares_.sessions.give_back(session.account, session.is_owner);
     throw;
   }
   session.has_share = true;
@@ -65,10 +66,10 @@ void DataProcess::close_session(SessionId id) {
   if (found == sessions_.end()) return;
   Session const& session = found->second;
   if (session.has_share) {
-    shares_.sessions.give_back(session.identity.uid, session.is_owner);
-    shares_.descriptors.give_back(session.identity.uid, session.is_owner,
+    shares_.sessions.give_back(session.account, session.is_owner);
+    shares_.descriptors.give_back(session.account, session.is_owner,
                                   descriptors_of_session + session.locks.size());
-    shares_.locks.give_back(session.identity.uid, session.is_owner, session.requested_locks.size());
+    shares_.locks.give_back(session.account, session.is_owner, session.requested_locks.size());
   }
   if (session.process) loop_.forget(session.process.get());
   std::vector<std::string> ended;

@@ -74,7 +74,8 @@ void ControlServer::admit(FileDescriptor socket) {
   client.from = describe_peer(socket);
   if (!credentials) bound_silence(socket, longest_silence);
   client.admitted_at = Retry::Clock::now();
-  std::string const peer = credentials ? share_of(credentials->uid) : host_of_peer(socket);
+  std::string const peer =
+      credentials ? share_of(subordinates_.owner_of(credentials->uid)) : host_of_peer(socket);
   Standing const standing = credentials ? standing_of(credentials->uid) : Standing::unauthenticated;
   ClientId const id = next_client_++;
   try {
@@ -133,16 +134,16 @@ void ControlServer::give_way_in_queue(ClientId id) {
 /// and the number of such connections would not be limited.
 void ControlServer::authenticate(ClientId id, Identity identity) {
   Client& client = clients_.at(id);
-  uid_t const uid = identity.uid;
-  client.place = admission_.admit({share_of(uid), standing_of(uid), id}, std::move(client.place));
+  std::string const share = share_of(subordinates_.owner_of(identity.uid));
+  client.place = admission_.admit({share, standing_of(identity.uid), id}, std::move(client.place));
   client.identity = std::move(identity);
-  client.connection->serve_in_turn(share_of(uid));
+  client.connection->serve_in_turn(share);
   client.connection->set_account(account_of(*client.identity));
 }
 
 /// The server keeps the answers of a client that does not read them.
 KeptBytes::Account ControlServer::account_of(Identity const& identity) {
-  return account_in(kept_answers_, {identity.uid, identity.is_admin});
+  return account_in(kept_answers_, {subordinates_.owner_of(identity.uid), identity.is_admin});
 }
 
 /// Called once a second.

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "nam/process/log.hpp"
+#include "nam/protocol/creation_mask.hpp"
 #include "nam/protocol/descriptor_refusal.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/server/catalog_files.hpp"
@@ -120,6 +121,8 @@ void ControlServer::open_listeners() {
   if (!inherited) {
     std::filesystem::path const parent = std::filesystem::path(options_.socket).parent_path();
     std::error_code ignored;
+    // All users reach the socket, and only this one replaces it, whatever mask the server was started with.
+    CreationMask const mask(S_IWGRP | S_IWOTH);
     if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
     // The system reports the user of each client that connects.
     add_listener(listen_unix(options_.socket, 0666));
@@ -193,6 +196,7 @@ void ControlServer::reread_options() {
     admission_.set_limit(max_connections());
     secrets_.refresh();
     end_former_admins();
+    subordinates_.refresh();
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
     audit_.reopen();

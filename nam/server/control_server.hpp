@@ -15,6 +15,7 @@
 #include "nam/process/admission.hpp"
 #include "nam/process/connection.hpp"
 #include "nam/process/identity.hpp"
+#include "nam/process/subordinate_users.hpp"
 #include "nam/protocol/handshake.hpp"
 #include "nam/protocol/locator.hpp"
 #include "nam/server/audit.hpp"
@@ -202,6 +203,7 @@ class ControlServer {
   UserSecrets secrets_;
   Shares kept_answers_;  ///< bytes of messages to and from users; administrators may have all
   IdentityCache identities_;
+  SubordinateUsers subordinates_;
   Retry shortage_log_;
   Budgets grant_lines_{2, 20};  ///< of the log, about the grants of each user
   std::map<ClientId, Client> clients_;

@@ -62,7 +62,7 @@ Json ControlServer::names(ClientId id, Json const& request) {
                   field_or<std::string>(request, "after", "")};
   clients_.at(id).connection->pause();
   search.client = id;
-  searches_[identity(id).uid].push_back(std::move(search));
+  searches_[subordinates_.owner_of(identity(id).uid)].push_back(std::move(search));
   if (search_timer_ < 0) search_timer_ = loop_.add_timer([this] { continue_searches(); });
   EventLoop::start_timer(search_timer_, search_pause);
   return nullptr;

@@ -35,11 +35,11 @@ void refuse(SessionQueue::Entry entry, Error const& error) {
 
 bool SessionQueue::has_room_for(Json const& session) const {
   if (waiting_.size() >= max_waiting) return false;
-  auto const user_of = [](Json const& each) { return field<uid_t>(each, "uid"); };
-  uid_t const user = user_of(session);
-  if (user == owner_ || field<bool>(session, "admin")) return true;
-  auto const of_user = std::count_if(waiting_.begin(), waiting_.end(),
-                                     [&](Entry const& each) { return user_of(each.session) == user; });
+  if (field<uid_t>(session, "uid") == owner_ || field<bool>(session, "admin")) return true;
+  auto const account_of = [](Json const& each) { return field<uid_t>(each, "account"); };
+  auto const of_user = std::count_if(waiting_.begin(), waiting_.end(), [&](Entry const& each) {
+    return account_of(each.session) == account_of(session);
+  });
   return of_user < max_waiting_guest && waiting_.size() < max_waiting / 2;
 }
 

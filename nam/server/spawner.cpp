@@ -19,6 +19,7 @@
 
 #include "nam/process/log.hpp"
 #include "nam/process/sandbox.hpp"
+#include "nam/process/subordinate_users.hpp"
 #include "nam/protocol/descriptors.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/server/exit_codes.hpp"
@@ -124,10 +125,21 @@ Spawner::Spawner(Options const& options, std::vector<std::string> arguments)
   restart_timer_ = loop_.add_timer([this] { start_control(); });
 }
 
+/// A user who is a user of data processes, too, could end these and read their memory.
+void Spawner::check_data_users() const {
+  auto const owner = SubordinateUsers().owner_in(options_.first_data_user, options_.data_users);
+  if (!owner) return;
+  std::string const why = "users of --data-uids are subordinate to user " + std::to_string(*owner) +
+                          " (/etc/subuid), who could end data processes and read their memory";
+  if (options_.data_users_given) throw Error(ErrorCode::bad_request, why);
+  log(Severity::warning, why);
+}
+
 void Spawner::choose_users() {
   if (options_.data_users == 0) return;
   bool const possible = can_change_user() && has_users(options_.first_data_user, options_.data_users);
   if (possible) {
+    check_data_users();
     has_data_users_ = true;
   } else if (options_.data_users_given) {
     throw Error(ErrorCode::bad_request,

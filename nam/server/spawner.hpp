@@ -33,6 +33,7 @@ class Spawner {
   };
 
   void choose_users();
+  void check_data_users() const;
   void start_control();
   void on_message(Message& message);
   void start_data(std::string const& grant, FileDescriptor socket);

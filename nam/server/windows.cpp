@@ -49,6 +49,7 @@ void ControlServer::hand_over(ClientId id, Live& live, Json const& request) {
   if (!client.connection->is_quiet())
     throw Error(ErrorCode::malformed, "wait for the answer before the next request");
   Json session{{"uid", client.identity->uid},
+               {"account", subordinates_.owner_of(client.identity->uid)},
                {"groups", client.identity->groups},
                {"admin", client.identity->is_admin},
                {"request", request}};

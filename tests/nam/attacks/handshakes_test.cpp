@@ -1,8 +1,6 @@
 /// Attacks on the handshake of connections over TCP, and on what follows it, with and without the secret of a
 /// user.
-#include <sched.h>
 #include <sys/inotify.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -13,6 +11,7 @@
 #include <utility>
 
 #include "tests/nam/attacks/network.hpp"
+#include "tests/nam/attacks/own_file.hpp"
 #include "tests/support/seed.hpp"
 
 namespace mpixrma::nam {
@@ -223,10 +222,7 @@ class OwnUserDatabase {
     (void)::inotify_add_watch(watch_.get(), copy_.c_str(), IN_OPEN);
   }
   /// Called in the process of the server. Returns false if the system does not permit it.
-  bool mount() const {
-    return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-           ::mount(copy_.c_str(), original, nullptr, MS_BIND, nullptr) == 0;
-  }
+  bool mount() const { return show_in_place_of(original, copy_); }
   /// Whether it was opened since the last call.
   bool was_opened() const {
     char events[4096];

@@ -1,0 +1,101 @@
+/// A user who acts as the users that the system has given to him (/etc/subuid), usually 65536 of them. Each
+/// could have the share of a user, and all together everything.
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nam/process/sandbox.hpp"
+#include "nam/process/subordinate_users.hpp"
+#include "tests/nam/attacks/attack.hpp"
+#include "tests/nam/attacks/own_file.hpp"
+#include "tests/nam/attacks/users.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char const* system_file = "/etc/subuid";
+constexpr uid_t first = 1'500'000'000;  ///< of the attacker's subordinate users
+
+class SubordinateUsersAttack : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs other users";
+    if (!has_users(first, 65536)) GTEST_SKIP() << "this user namespace has no such users";
+    file_ = server_.directory() / "subuid";
+    std::ofstream(file_) << attacker << ":" << first << ":65536\n";
+    if (!as_user(0, [this] { return show_in_place_of(system_file, file_); }))
+      GTEST_SKIP() << "needs " << system_file << " and mount namespaces";
+    server_.admit_all_users();
+  }
+  void start(TestServer::Arguments const& arguments) {
+    server_.spawn(arguments, [this] { (void)show_in_place_of(system_file, file_); });
+  }
+  bool serves(uid_t uid) const {
+    return as_user(uid, [this] { return server_.ask({{"op", "names"}}).contains("names"); });
+  }
+
+  TestServer server_;
+
+ private:
+  fs::path file_;
+};
+
+}  // namespace
+
+TEST(SubordinateUsers, BelongToTheUserOfTheirRange) {
+  HeldDirectory const directory = make_held_directory("mpix-nam-test-");
+  fs::path const file = directory.path / "subuid";
+  std::ofstream(file)
+      << "# a comment\nnobody-like-this:1000:5\n64001:100000:65536\nroot:200000:1\n64002:4294967290:100\n"
+         "64003:300000\n64003:300000:0\n64003:x:5\n:300000:5\n64003:-1:5\n";
+  SubordinateUsers users(file);
+  EXPECT_EQ(users.owner_of(99999), 99999u);
+  EXPECT_EQ(users.owner_of(100000), 64001u);
+  EXPECT_EQ(users.owner_of(165535), 64001u);
+  EXPECT_EQ(users.owner_of(165536), 165536u);
+  EXPECT_EQ(users.owner_of(200000), 0u);
+  EXPECT_EQ(users.owner_of(4294967294), 64002u);
+  EXPECT_EQ(users.owner_of(300000), 300000u);
+  EXPECT_EQ(users.owner_of(1000), 1000u);
+  EXPECT_EQ(users.owner_in(99000, 1001), 64001u);
+  EXPECT_EQ(users.owner_in(99000, 1000), std::nullopt);
+  std::ofstream(file) << "64004:99999:1\n";
+  users.refresh();
+  EXPECT_EQ(users.owner_of(99999), 64004u);
+  EXPECT_EQ(users.owner_of(100000), 100000u);
+  fs::remove_all(directory.path);
+  users.refresh();
+  EXPECT_EQ(users.owner_of(99999), 99999u);
+}
+
+/// One connection each, so that nobody has more than one to give to others.
+TEST_F(SubordinateUsersAttack, ConnectionsAreThoseOfOneUser) {
+  start({"--size", "64M", "--listen", "none", "--max-connections", "64"});
+  server_.await();
+  std::vector<std::unique_ptr<Attack>> attacks;
+  for (uid_t each = 0; each < 64; ++each) {
+    attacks.push_back(std::make_unique<Attack>(first + each, [this] {
+      auto const connection = std::make_shared<Client>(server_.address());
+      // Some are refused.
+      (void)refusal([&] { (void)connection->request({{"op", "hello"}}); });
+      return connection;
+    }));
+  }
+  EXPECT_TRUE(serves(harmless));
+  EXPECT_TRUE(serves(stranger));
+  // The last one first: each has inherited the descriptors by which the earlier ones end.
+  while (!attacks.empty()) attacks.pop_back();
+}
+
+TEST_F(SubordinateUsersAttack, DataProcessesHaveOtherUsers) {
+  start({"--size", "64M", "--listen", "none", "--data-uids", std::to_string(first + 65000) + "+1000"});
+  EXPECT_EQ(server_.exit_code(20000), 2);
+}
+
+}  // namespace mpixrma::nam
