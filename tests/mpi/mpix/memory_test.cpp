@@ -100,6 +100,52 @@ TEST_F(CommunicatableMemoryCalls, LeaveRegistrationsOfWindowsAlone) {
   }
 }
 
+/// Every rank ends its registration while the rank before it puts.
+TEST_F(CommunicatableMemoryCalls, DeregisterWhileOperationsAreInProgress) {
+  constexpr int parts = 8;
+  constexpr int part_bytes = 1 << 14;
+  constexpr MPI_Aint bytes = parts * part_bytes;
+  std::vector<char> own(bytes);
+  std::vector<char> values(bytes);
+  auto const here = reinterpret_cast<std::intptr_t>(own.data());
+  std::vector<std::intptr_t> all(static_cast<std::size_t>(memory_.size()));
+  MPI_Allgather(&here, sizeof here, MPI_BYTE, all.data(), sizeof here, MPI_BYTE, world);
+  int const next = (memory_.rank() + 1) % memory_.size();
+  auto* const there = reinterpret_cast<char*>(all[static_cast<std::size_t>(next)]);
+  for (char round = 1; round <= 20; ++round) {
+    ASSERT_EQ(rma_register(own.data(), bytes), MPI_SUCCESS);
+    MPI_Barrier(world);
+    std::ranges::fill(values, round);
+    for (int part = 0; part < bytes; part += part_bytes)
+      ASSERT_EQ(transfer(MPIX_RMA_PUT, &values[static_cast<std::size_t>(part)], part_bytes, MPI_CHAR, next,
+                         there + part),
+                MPI_SUCCESS);
+    ASSERT_EQ(rma_deregister(own.data(), bytes), MPI_SUCCESS);
+    ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+    MPI_Barrier(world);
+    ASSERT_EQ(std::ranges::count(own, round), bytes) << "round " << static_cast<int>(round);
+    MPI_Barrier(world);
+  }
+}
+
+TEST_F(CommunicatableMemoryCalls, KeepRegistrationsThatTouchApart) {
+  std::vector<char> heap(300);
+  for (std::size_t const begin : {0, 100, 150}) ASSERT_EQ(rma_register(&heap[begin], 100), MPI_SUCCESS);
+  // The last two overlap.
+  struct {
+    std::size_t address, base;
+    MPI_Aint size;
+  } const expected[] = {{99, 0, 100}, {100, 100, 150}, {249, 100, 150}};
+  for (auto const& [address, begin, length] : expected) {
+    int flag = 0;
+    void* base = nullptr;
+    MPI_Aint size = 0;
+    EXPECT_EQ(rma_query(world, memory_.rank(), &heap[address], &flag, &base, &size), MPI_SUCCESS);
+    EXPECT_TRUE(flag == 1 && base == &heap[begin] && size == length) << address << ": " << size;
+  }
+  for (std::size_t const begin : {0, 100, 150}) ASSERT_EQ(rma_deregister(&heap[begin], 100), MPI_SUCCESS);
+}
+
 TEST_F(CommunicatableMemoryCalls, ReturnTheOwnBaseAloneOrAll) {
   void* base = nullptr;
   ASSERT_EQ(rma_allocate(64, MPI_INFO_NULL, world, &base, nullptr), MPI_SUCCESS);
