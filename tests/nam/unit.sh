@@ -20,9 +20,11 @@ chmod 755 "$dir"
   -D destination=lib/systemd/system -D "CMAKE_INSTALL_PREFIX=$dir" -P "$source/cmake/MpixWriteInstalled.cmake" > /dev/null
 unit=$dir/lib/systemd/system/mpix-namd.service
 [ -s "$unit" ] || fail "no unit was installed"
+# A user may not reach the checkout. The programs find the library beside them; its directory is there already.
 mkdir "$dir/bin"
-cp "$build/bin/mpix-namd" "$build/bin/mpix-nam" "$dir/bin/" # a user may not reach the checkout
-chmod -R go+rX "$dir/bin"
+cp "$build/bin/mpix-namd" "$build/bin/mpix-nam" "$dir/bin/"
+cp -P "$build"/lib/libmpix_engine.so* "$dir/lib/"
+chmod -R go+rX "$dir/bin" "$dir/lib"
 
 # The values of a setting, with spaces between.
 setting() { sed -n "s/^$1=//p" "$unit" | tr '\n' ' ' | sed 's/ $//'; }
