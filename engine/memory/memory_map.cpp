@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "engine/base/shared_memory.hpp"
-#include "engine/memory/probe.hpp"
+#include "engine/memory/touch.hpp"
 
 namespace mpixrma::engine {
 
@@ -157,7 +157,15 @@ class MapQueries {
   bool is_supported_ = true;
 };
 
-/// Finds the file of the mapping: by its link, which needs privileges, or by its path, which it may lack.
+/// The rights of the range as accesses find them, for callers that accessible() itself asks. None where this thread
+/// cannot touch what may not be there.
+MemoryRights touched_rights(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  bool const is_readable = touch(begin, end, page, false) == Touched::all;
+  return {is_readable, is_readable, is_readable && touch(begin, end, page, true) == Touched::all};
+}
+
+/// Finds the file of the mapping: by its link, which needs privileges, or by its path, which may be gone.
 bool find_file(MapEntry const& entry, struct stat* out) noexcept {
   char link[64];
   std::snprintf(link, sizeof link, "/proc/self/map_files/%llx-%llx",
@@ -167,11 +175,11 @@ bool find_file(MapEntry const& entry, struct stat* out) noexcept {
          out->st_dev == makedev(entry.major, entry.minor);
 }
 
-/// Whether the file of the mapping extends to `end`, an address within the mapping: an access behind the
+/// Whether the file of the mapping extends to `end`, an address within the mapping: an access beyond the
 /// file's last page raises SIGBUS.
 bool file_reaches(MapEntry const& entry, std::uintptr_t end) noexcept {
   struct stat file {};
-  if (!find_file(entry, &file)) return accessible(reinterpret_cast<void const*>(end - 1), 1, false);
+  if (!find_file(entry, &file)) return touched_rights(end - 1, end).readable;
   if (!S_ISREG(file.st_mode)) return true;
   auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::uint64_t const pages = (static_cast<std::uint64_t>(file.st_size) + page - 1) / page;
@@ -210,12 +218,9 @@ std::optional<MemoryRights> detail::query_rights(void const* begin, std::size_t 
 
 MemoryRights detail::read_rights(void const* begin, std::size_t bytes) noexcept {
   FileDescriptor file = open_map();
-  if (!file) {
-    bool const is_readable = accessible(begin, bytes, false);
-    return {is_readable, is_readable, is_readable && accessible(begin, bytes, true)};
-  }
-  MapText map(std::move(file));
   auto const at = reinterpret_cast<std::uintptr_t>(begin);
+  if (!file) return touched_rights(at, at + bytes);
+  MapText map(std::move(file));
   return rights_in(map, at, at + bytes);
 }
 
@@ -236,7 +241,9 @@ std::uintptr_t first_unmapped(std::uintptr_t begin, std::uintptr_t end, std::siz
   auto const aligned = [alignment](std::uintptr_t address) {
     return (address + (alignment - 1)) & ~(alignment - 1);
   };
-  MapText text(open_map());
+  FileDescriptor file = open_map();
+  if (!file) return 0;
+  MapText text(std::move(file));
   MapEntry entry;
   std::uintptr_t at = aligned(begin);
   while (text.next(&entry)) {

@@ -17,18 +17,18 @@ struct MemoryRights {
 };
 
 /// Looks at the kernel's map: allocates no pages and takes no lock of the engine. If the size of a mapped
-/// file cannot be determined, its last page is read. The time grows with the number of mappings in the range;
+/// file cannot be determined, its last page is read; if the map cannot be opened, every page of the range is. The time grows with the number of mappings in the range;
 /// before Linux 6.11, with the number of all mappings. It does not grow with `bytes`. Another thread may
 /// change the mapping at any time.
 MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept;
 
-/// Returns the first multiple of `alignment`, a power of two, in [begin, end) from which on `bytes` bytes
-/// below `end` are unmapped; 0 if there is none.
+/// Returns the lowest multiple of `alignment`, a power of two, in [begin, end) where `bytes` unmapped bytes
+/// begin, all below `end`; 0 if there is none, or if the map cannot be read.
 std::uintptr_t first_unmapped(std::uintptr_t begin, std::uintptr_t end, std::size_t bytes,
                               std::size_t alignment) noexcept;
 
 namespace detail {
-/// The two ways of rights_of(), for a range that does not wrap around: by a query for each mapping, or by the
+/// The two implementations of rights_of(), for a range that does not wrap around: by a query for each mapping, or by the
 /// text of the map. The first returns nullopt if the kernel does not support queries.
 std::optional<MemoryRights> query_rights(void const* begin, std::size_t bytes) noexcept;
 MemoryRights read_rights(void const* begin, std::size_t bytes) noexcept;

@@ -6,8 +6,8 @@
 namespace mpixrma::engine {
 
 /// Returns whether every byte of [address, address + bytes) is mapped and readable (`write`: writable). Few
-/// pages are touched (engine/memory/touch.hpp), many pages need a system call. Does not protect memory that
-/// another thread unmaps concurrently.
+/// pages are touched (engine/memory/touch.hpp), many pages need a system call, and are allocated by it. Another
+/// thread may unmap the memory at any time.
 bool accessible(void const* address, std::size_t bytes, bool write) noexcept;
 
 }  // namespace mpixrma::engine

@@ -1,14 +1,19 @@
 // The map of this process's memory: rights of ranges, gaps, and files that end within a mapping.
 #include "engine/memory/memory_map.hpp"
+#include "engine/memory/probe.hpp"
 #include "tests/support/pages.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <string>
 
 namespace mpixrma::engine {
@@ -75,6 +80,68 @@ TEST_P(MemoryMap, TellsRightsOfEveryByte) {
   EXPECT_TRUE(rights_of(pages.base(), 2 * page).mapped);
   EXPECT_FALSE(rights_of(nullptr, 8).mapped);
   EXPECT_FALSE(engine::rights_of(pages.base(), SIZE_MAX).mapped);
+}
+
+/// A process that has used up its descriptors. Only while no other thread of the test opens any.
+class WithoutDescriptors {
+ public:
+  WithoutDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~WithoutDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+/// Blocks the signals of bad accesses in this thread.
+class WithoutFaults {
+ public:
+  WithoutFaults() {
+    sigset_t faults;
+    ::sigemptyset(&faults);
+    ::sigaddset(&faults, SIGSEGV);
+    ::sigaddset(&faults, SIGBUS);
+    ::pthread_sigmask(SIG_BLOCK, &faults, &before_);
+  }
+  ~WithoutFaults() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+/// The first mapping with this name, or null.
+std::byte* find_mapping(std::string const& name) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.ends_with(name)) return reinterpret_cast<std::byte*>(std::stoull(line, nullptr, 16));
+  return nullptr;
+}
+
+TEST(MemoryMapWithoutDescriptors, IsReplacedByAccesses) {
+  Mapped const pages(20 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+  ASSERT_EQ(::mprotect(pages.base() + 18 * page, page, PROT_READ), 0);
+  ASSERT_EQ(::munmap(pages.base() + 19 * page, page), 0);
+  auto const first = reinterpret_cast<std::uintptr_t>(pages.base());
+  WithoutDescriptors const none;
+  EXPECT_TRUE(rights_of(pages.base(), 18 * page).writable);
+  EXPECT_TRUE(rights_of(pages.base(), 19 * page).readable);
+  EXPECT_FALSE(rights_of(pages.base(), 19 * page).writable);
+  EXPECT_FALSE(rights_of(pages.base(), 20 * page).mapped);
+  EXPECT_EQ(first_unmapped(first, first + 20 * page, page, page), 0U) << "nothing is known of it";
+}
+
+// The system cannot populate this mapping, and the thread cannot touch it.
+TEST(MemoryMapWithoutDescriptors, KnowsNothingOfSpecialMappings) {
+  std::byte* const special = find_mapping("[vvar]");
+  if (special == nullptr) GTEST_SKIP() << "no special mapping";
+  WithoutDescriptors const none;
+  WithoutFaults const blocked;
+  EXPECT_FALSE(accessible(special, page, false));
+  EXPECT_FALSE(rights_of(special, page).mapped);
 }
 
 TEST(FaultReason, IsNamed) {
