@@ -26,7 +26,7 @@ typedef MPIX_Rma_request MPIX_Rmw_request;
  * @param target_count     as for MPIX_RMA_xfer
  * @param target_datatype  as for MPIX_RMA_xfer
  * @param request          NULL: completed by MPIX_RMA_Complete. Otherwise MPIX_RMA_REQUEST_NULL, which is
- *                         replaced by a new request, or an inactive request object, which is used
+ *                         replaced by a new request, or an inactive object, whose attributes are merged
  * @param communicator     as for MPIX_RMA_xfer
  *
  * Local; otherwise as MPIX_RMA_xfer. MPIX_Rma_request_wait and similar calls complete the request.
@@ -54,7 +54,7 @@ MPIX_RMA_API int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void *origin_addr, MPI_Coun
  * @param target_disp   as for MPIX_RMA_rmw
  * @param request       as for MPIX_RMA_xfer_rma
  * @param communicator  as for MPIX_RMA_rmw
- * @param rmw_attr_val  as for MPIX_RMA_rmw
+ * @param rmw_attr_val  as for MPIX_RMA_rmw; values on the call take precedence over those of the object
  *
  * Local; otherwise as MPIX_RMA_rmw.
  *
@@ -82,7 +82,7 @@ MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, const void *operand_addr, MP
  * @param target_disp    as for MPIX_RMA_rmw
  * @param request        as for MPIX_RMA_xfer_rma
  * @param communicator   as for MPIX_RMA_rmw
- * @param rmw_attr_val   as for MPIX_RMA_rmw
+ * @param rmw_attr_val   as for MPIX_RMA_rmw; values on the call take precedence over those of the object
  *
  * Local; otherwise as MPIX_RMA_rmw.
  *

@@ -72,8 +72,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * likewise the other types among themselves. That holds for rmws with ATOMICITY and without.
  *
  * @return as MPIX_RMA_xfer; MPI_ERR_OP also for an operation that is not defined for the datatype;
- *         MPI_ERR_BUFFER also for buffers that overlap; MPI_ERR_ARG also for a misaligned target; the
- *         address class also for an operand or result in the memory of a device.
+ *         MPI_ERR_BUFFER also for a result that overlaps an operand; MPI_ERR_ARG also for a misaligned
+ *         target; the address class also for an operand or result in the memory of a device.
  */
 MPIX_RMA_API int MPIX_RMA_rmw(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                               void *result_addr, int target_rank, MPI_Aint target_disp, MPI_Request *request,
