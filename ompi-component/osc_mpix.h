@@ -48,6 +48,8 @@ int ompi_osc_mpix_make_window(struct ompi_win_t *win, void **base, size_t size, 
 /* osc_mpix_interfaces.c: the engine's interfaces (mpix_engine_config) for the parameter osc_mpix_interfaces.
  */
 const char *ompi_osc_mpix_interfaces(const char *chosen);
+/* Whether all processes of the job are on this host, and none of another job has spawned it. */
+bool ompi_osc_mpix_job_is_on_this_host(void);
 
 /* osc_mpix_pvars.c: performance variables. */
 void ompi_osc_mpix_register_pvars(void);

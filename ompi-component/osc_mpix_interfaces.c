@@ -24,13 +24,18 @@ static bool is_on_this_host(void)
     return (uint64_t) ompi_process_info.num_local_peers + 1 == ompi_process_info.num_procs;
 }
 
-/* Whether no process of another host can connect to this one: all processes of the job are on this host, use
- * every slot, so that spawned processes fit nowhere else, and were not spawned by another job. */
+bool ompi_osc_mpix_job_is_on_this_host(void)
+{
+    return is_on_this_host() && NULL == getenv("OMPI_PARENT_PORT");
+}
+
+/* Whether no process of another host can connect to this one: the job uses every slot, so that spawned
+ * processes fit nowhere else. */
 static bool stays_on_this_host(void)
 {
     const char *slots = getenv("OMPI_UNIVERSE_SIZE");
-    return is_on_this_host() && NULL != slots && strtoul(slots, NULL, 10) <= ompi_process_info.num_procs &&
-           NULL == getenv("OMPI_PARENT_PORT");
+    return ompi_osc_mpix_job_is_on_this_host() && NULL != slots &&
+           strtoul(slots, NULL, 10) <= ompi_process_info.num_procs;
 }
 
 /* The interfaces of btl/tcp after the prefix `itself`. NULL: out of memory. */

@@ -207,6 +207,10 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     }
     maps_memory = 0 != (config->paths & (unsigned) MPIX_ENGINE_PATH_DIRECT);
     config->interfaces = ompi_osc_mpix_interfaces(words_of("interfaces"));
+    config->one_host = ompi_osc_mpix_job_is_on_this_host();
+    if (0 != config->network_hardware_expected) {
+        config->defer_network = 0;
+    }
     if (0 != OPAL_PROC_MY_NAME.vpid) {
         config->network_hardware_expected = 0; /* one line for the job */
     }

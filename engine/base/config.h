@@ -88,6 +88,10 @@ struct mpix_engine_config {
                                     processes; 0: default */
   /** Methods of copies, a list as parameter `copy` has it; "auto" or NULL: as measured on the host. */
   const char* copy_methods;
+  /** Nonzero: UCX starts with the first message instead of with the engine, where one_host permits it. */
+  int defer_network;
+  /** Nonzero: all processes of the job are on this host, as far as the MPI host knows. */
+  int one_host;
 };
 
 #endif

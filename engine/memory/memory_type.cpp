@@ -1,8 +1,12 @@
 #include "engine/memory/memory_type.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 #include "engine/memory/probe.hpp"
@@ -48,8 +52,16 @@ Kind kind_of([[maybe_unused]] void const* begin, [[maybe_unused]] std::size_t by
 
 }  // namespace
 
+bool DeviceMemory::are_devices_present() noexcept {
+  // Of NVIDIA's driver, also on Tegra and in WSL, of AMD's, and of Intel's and other graphics.
+  constexpr char const* nodes[] = {
+      "/dev/nvidiactl", "/dev/nvhost-ctrl-gpu", "/dev/nvgpu", "/dev/dxg", "/dev/kfd", "/dev/dri"};
+  return std::any_of(std::begin(nodes), std::end(nodes),
+                     [](char const* node) { return ::access(node, F_OK) == 0; });
+}
+
 void DeviceMemory::open(ucp_context_h context) {
-  known_kind_ = known_device(context);
+  known_kind_ = context != nullptr ? known_device(context) : nullptr;
   possible_ = known_kind_ != nullptr;
   char const* const range = std::getenv("MPIX_TEST_DEVICE_MEMORY");
   if (range != nullptr && std::sscanf(range, "%" SCNxPTR "-%" SCNxPTR, &test_begin_, &test_end_) == 2)

@@ -13,8 +13,11 @@ namespace mpixrma::engine {
 
 class DeviceMemory {
  public:
-  /// Asks UCX whether it knows devices. Once, before any operation. The environment variable
-  /// MPIX_TEST_DEVICE_MEMORY=BEGIN-END, in hexadecimal, declares addresses a device's, for tests.
+  /// Whether this host may have devices with memory, without UCX. Never false if UCX would find one.
+  static bool are_devices_present() noexcept;
+
+  /// Asks UCX whether it knows devices; nullptr: there are none. Once, before any operation. The environment
+  /// variable MPIX_TEST_DEVICE_MEMORY=BEGIN-END, in hexadecimal, declares addresses a device's, for tests.
   void open(ucp_context_h context);
 
   /// Whether there can be such memory at all.

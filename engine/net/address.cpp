@@ -15,6 +15,7 @@ constexpr std::uint32_t blob_version = 4;
 /// A reader without support for encryption interprets this flag as an excessive number of workers and rejects
 /// the address.
 constexpr std::uint16_t blob_encrypt = 1;
+constexpr std::uint16_t blob_deferred = 2;
 
 struct Blob {
   std::uint32_t magic;
@@ -28,7 +29,7 @@ struct Blob {
   std::int32_t tables_fd;
   std::int32_t control_fd;
   std::uint16_t workers;
-  std::uint16_t flags;         ///< blob_encrypt or 0
+  std::uint16_t flags;         ///< blob_encrypt, blob_deferred
   std::uint64_t worker_bytes;  ///< total size; each but the last is preceded by its length, a std::uint64_t
 };
 static_assert(sizeof(Blob) == 104);
@@ -59,6 +60,11 @@ void append(std::vector<std::byte>& bytes, void const* begin, std::size_t count)
   if (count == 0) return;
   bytes.resize(bytes.size() + count);
   std::memcpy(bytes.data() + bytes.size() - count, begin, count);
+}
+
+std::uint16_t flags_of(ProcessAddress const& address) noexcept {
+  return static_cast<std::uint16_t>((address.encrypt ? blob_encrypt : 0) |
+                                    (address.is_deferred ? blob_deferred : 0));
 }
 
 std::vector<std::byte> encode_workers(std::vector<std::vector<std::byte>> const& workers) {
@@ -105,7 +111,7 @@ std::vector<std::byte> encode(ProcessAddress const& address) {
             address.tables_fd,
             address.control_fd,
             static_cast<std::uint16_t>(address.workers.size()),
-            address.encrypt ? blob_encrypt : std::uint16_t{0},
+            flags_of(address),
             workers.size()};
   std::memcpy(blob.boot_id, address.host.boot_id.data(), sizeof blob.boot_id);
   std::vector<std::byte> bytes;
@@ -118,7 +124,8 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
   Blob blob{};
   if (bytes.size() < sizeof blob) return false;
   std::memcpy(&blob, bytes.data(), sizeof blob);
-  if (blob.magic != blob_magic || blob.version != blob_version || (blob.flags & ~blob_encrypt) != 0 ||
+  if (blob.magic != blob_magic || blob.version != blob_version ||
+      (blob.flags & ~(blob_encrypt | blob_deferred)) != 0 ||
       blob.worker_bytes != bytes.size() - sizeof blob) {
     return false;
   }
@@ -130,7 +137,8 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
   address->pid = blob.pid;
   address->tables_fd = blob.tables_fd;
   address->control_fd = blob.control_fd;
-  address->encrypt = blob.flags == blob_encrypt;
+  address->encrypt = (blob.flags & blob_encrypt) != 0;
+  address->is_deferred = (blob.flags & blob_deferred) != 0;
   return decode_workers(bytes.subspan(sizeof blob), blob.workers, &address->workers);
 }
 

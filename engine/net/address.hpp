@@ -34,6 +34,8 @@ struct ProcessAddress {
   int control_fd = -1;                          ///< descriptor of its ProcessControl
   std::vector<std::vector<std::byte>> workers;  ///< UCX addresses of its workers: 1 to max_workers
   bool encrypt = false;                         ///< sessions with it use encryption
+  /// Its workers do not exist yet: each of `workers` is a ServiceAddress (address_service.hpp) instead.
+  bool is_deferred = false;
 };
 
 /// Returns the index of the worker, of `workers` that a process has, that communicates with `process`.
@@ -42,6 +44,7 @@ std::size_t worker_for(std::uint64_t process, std::size_t workers) noexcept;
 /// The parts of an address that a connection needs.
 struct Location {
   std::vector<std::byte> worker;  ///< the worker that communicates with this process
+  bool is_deferred = false;       ///< as ProcessAddress::is_deferred
   bool same_machine = false;      ///< the process runs on this host, whether or not its memory is accessible
   pid_t pid = 0;                  ///< its pid on this host
 };

@@ -6,7 +6,7 @@ Location Connections::locate(ProcessAddress address) const {
   std::size_t const worker = worker_for(process_, address.workers.size());
   // An engine of no host has its connections by the network, whichever host the other process names.
   bool const same_host = address.host == host_ && host_ != HostIdentity{};
-  return {std::move(address.workers[worker]), same_host, address.pid};
+  return {std::move(address.workers[worker]), address.is_deferred, same_host, address.pid};
 }
 
 ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {

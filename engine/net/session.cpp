@@ -19,6 +19,8 @@ static_assert(std::tuple_size_v<Secret> == crypto_auth_hmacsha256_KEYBYTES);
 constexpr std::string_view purpose_proof = "mpix session proof 1";
 constexpr std::string_view purpose_token = "mpix session token 1";
 constexpr std::string_view purpose_connection = "mpix connection key 1";
+constexpr std::string_view purpose_query = "mpix address query 1";
+constexpr std::string_view purpose_reply = "mpix address reply 1";
 
 unsigned char const* raw_bytes(void const* bytes) noexcept { return static_cast<unsigned char const*>(bytes); }
 
@@ -32,6 +34,29 @@ Mac mac_of(Secret const& secret, std::string_view purpose, SessionOpening const&
   Mac mac;
   crypto_auth_hmacsha256_final(&state, mac.data());
   return mac;
+}
+
+/// Returns the opening, its MAC, and the data, all of which the MAC covers.
+std::vector<std::byte> sign(Secret const& secret, std::string_view purpose, SessionOpening const& opening,
+                            std::span<std::byte const> data) {
+  Mac const proof = mac_of(secret, purpose, opening, data);
+  std::vector<std::byte> payload(sizeof opening + proof.size() + data.size());
+  std::memcpy(payload.data(), &opening, sizeof opening);
+  std::memcpy(payload.data() + sizeof opening, proof.data(), proof.size());
+  if (!data.empty()) std::memcpy(payload.data() + sizeof opening + proof.size(), data.data(), data.size());
+  return payload;
+}
+
+/// Reads the result of sign(); false if it is damaged or was signed with another secret or for another
+/// purpose.
+bool verify(Secret const& secret, std::string_view purpose, std::span<std::byte const> payload,
+            Introduction* out) {
+  constexpr std::size_t head = sizeof(SessionOpening) + std::tuple_size_v<Mac>;
+  if (payload.size() < head) return false;
+  std::memcpy(&out->opening, payload.data(), sizeof out->opening);
+  out->address = payload.subspan(head);
+  Mac const expected = mac_of(secret, purpose, out->opening, out->address);
+  return sodium_memcmp(expected.data(), payload.data() + sizeof out->opening, expected.size()) == 0;
 }
 
 }  // namespace
@@ -54,12 +79,7 @@ Credentials Credentials::make(std::uint64_t process, bool exposed_only, bool enc
 
 std::vector<std::byte> make_introduction(Secret const& target, SessionOpening const& opening,
                                          std::span<std::byte const> address) {
-  Mac const proof = mac_of(target, purpose_proof, opening, address);
-  std::vector<std::byte> payload(sizeof opening + proof.size() + address.size());
-  std::memcpy(payload.data(), &opening, sizeof opening);
-  std::memcpy(payload.data() + sizeof opening, proof.data(), proof.size());
-  std::memcpy(payload.data() + sizeof opening + proof.size(), address.data(), address.size());
-  return payload;
+  return sign(target, purpose_proof, opening, address);
 }
 
 std::uint64_t target_of(std::span<std::byte const> payload) noexcept {
@@ -70,12 +90,32 @@ std::uint64_t target_of(std::span<std::byte const> payload) noexcept {
 }
 
 bool read_introduction(Secret const& secret, std::span<std::byte const> payload, Introduction* out) {
-  constexpr std::size_t head = sizeof(SessionOpening) + std::tuple_size_v<Mac>;
-  if (payload.size() <= head) return false;
-  std::memcpy(&out->opening, payload.data(), sizeof out->opening);
-  out->address = payload.subspan(head);
-  Mac const expected = mac_of(secret, purpose_proof, out->opening, out->address);
-  return sodium_memcmp(expected.data(), payload.data() + sizeof out->opening, expected.size()) == 0;
+  return verify(secret, purpose_proof, payload, out) && !out->address.empty();
+}
+
+std::vector<std::byte> make_address_query(Secret const& target, SessionOpening const& opening) {
+  return sign(target, purpose_query, opening, {});
+}
+
+bool read_address_query(Secret const& secret, std::span<std::byte const> payload, SessionOpening* out) {
+  Introduction query;
+  if (!verify(secret, purpose_query, payload, &query) || !query.address.empty()) return false;
+  *out = query.opening;
+  return true;
+}
+
+std::vector<std::byte> make_address_reply(Secret const& secret, SessionOpening const& query,
+                                          std::span<std::byte const> address) {
+  return sign(secret, purpose_reply, query, address);
+}
+
+bool read_address_reply(Secret const& target, SessionOpening const& query, std::span<std::byte const> payload,
+                        std::span<std::byte const>* address) {
+  Introduction reply;
+  if (!verify(target, purpose_reply, payload, &reply)) return false;
+  if (std::memcmp(&reply.opening, &query, sizeof query) != 0) return false;
+  *address = reply.address;
+  return true;
 }
 
 SessionTokens tokens_of(Secret const& target, SessionOpening opening) {

@@ -10,8 +10,6 @@ namespace {
 
 // A recycled message whose buffer is larger than this frees it.
 constexpr std::size_t kept_capacity = 256 * 1024;
-// Messages beyond this number are freed instead of recycled.
-constexpr std::size_t kept_messages = 256;
 // Gives UCX time to send before the rest is abandoned.
 constexpr int sending_turns = 10000;
 
@@ -60,7 +58,6 @@ bool Transport::ok(ucs_status_t status, char const* what) const noexcept {
 
 Status Transport::open(MessageHandler& handler, UcxContext const& context) {
   handler_ = &handler;
-  free_.reserve(kept_messages);
   Status status = create_worker(context);
   if (failed(status)) close();
   return status;
@@ -70,11 +67,11 @@ Status Transport::create_worker(UcxContext const& context) {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the channel's lock serialises
-  if (!ok(ucp_worker_create(context.get(), &params, &worker_), "ucp_worker_create")) {
-    worker_ = nullptr;
+  if (!ok(ucp_worker_create(context.get(), &params, &created_), "ucp_worker_create")) {
+    created_ = nullptr;
     return Status::transport;
   }
-  if (!ok(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd")) return Status::transport;
+  if (!ok(ucp_worker_get_efd(created_, &created_fd_), "ucp_worker_get_efd")) return Status::transport;
   using enum wire::MessageClass;
   Status status = Status::ok;
   auto const receive = [&](wire::MessageClass kind, ucp_am_recv_callback_t callback) {
@@ -97,13 +94,18 @@ Status Transport::install(wire::MessageClass kind, ucp_am_recv_callback_t callba
   param.flags = UCP_AM_FLAG_WHOLE_MSG;
   param.cb = callback;
   param.arg = this;
-  return ok(ucp_worker_set_am_recv_handler(worker_, &param), "ucp_worker_set_am_recv_handler")
+  return ok(ucp_worker_set_am_recv_handler(created_, &param), "ucp_worker_set_am_recv_handler")
              ? Status::ok
              : Status::transport;
 }
 
+void Transport::begin() noexcept {
+  worker_ = created_;
+  event_fd_.store(created_fd_, std::memory_order_relaxed);
+}
+
 void Transport::close() noexcept {
-  if (worker_ != nullptr) {
+  if (created_ != nullptr) {
     for (auto const& [endpoint, detects_failure] : endpoints_) {
       if (detects_failure) start_closing(endpoint, true);
     }
@@ -111,8 +113,8 @@ void Transport::close() noexcept {
     // Flushes of endpoints without failure detection may never complete if the other process has ended.
     for (int turn = 0; turn < sending_turns && (!closing_.empty() || !parting_.empty()); ++turn)
       (void)progress();
-    ucp_worker_destroy(worker_);
-    worker_ = nullptr;
+    ucp_worker_destroy(created_);
+    worker_ = created_ = nullptr;
     abandoned_.clear();
   }
 }
@@ -183,6 +185,7 @@ void Transport::abandon_unsent(ucp_ep_h endpoint) {
 }
 
 int Transport::progress() noexcept {
+  if (!is_open()) return 0;
   int const events = static_cast<int>(ucp_worker_progress(worker_));
   if (unsettled_ != 0 && events == 0) --unsettled_;
   // UCX may have endpoints that this process has not created yet or has closed.
@@ -203,10 +206,10 @@ int Transport::progress() noexcept {
 std::vector<std::byte> Transport::worker_address() const {
   ucp_address_t* address = nullptr;
   std::size_t length = 0;
-  if (!ok(ucp_worker_get_address(worker_, &address, &length), "ucp_worker_get_address")) return {};
+  if (!ok(ucp_worker_get_address(created_, &address, &length), "ucp_worker_get_address")) return {};
   auto const* const begin = reinterpret_cast<std::byte const*>(address);
   std::vector<std::byte> copy(begin, begin + length);
-  ucp_worker_release_address(worker_, address);
+  ucp_worker_release_address(created_, address);
   return copy;
 }
 

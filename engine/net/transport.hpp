@@ -5,6 +5,7 @@
 #include <ucp/api/ucp.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -99,13 +100,19 @@ class Transport {
  public:
   /// `only_sealed`: of incoming messages, only handshakes are accepted unencrypted.
   explicit Transport(Log const& log, bool only_sealed = false)
-      : log_(log), drops_("message", log), only_sealed_(only_sealed) {}
+      : log_(log), drops_("message", log), only_sealed_(only_sealed) {
+    free_.reserve(kept_messages);
+  }
   ~Transport();
   Transport(Transport const&) = delete;
   Transport& operator=(Transport const&) = delete;
 
-  /// Creates the worker. Leaves no state behind on failure, which is logged.
+  /// Creates the worker, which is not used before begin(). Leaves no state behind on failure, which is
+  /// logged. Needs no lock.
   Status open(MessageHandler& handler, UcxContext const& context);
+  /// Uses the worker from now on. Without it there are neither connections nor events.
+  void begin() noexcept;
+  bool is_open() const noexcept { return worker_ != nullptr; }
   /// Closes endpoints and the worker; unsent messages are dropped.
   void close() noexcept;
 
@@ -159,8 +166,9 @@ class Transport {
 
   /// Makes event_fd() readable at the next event. Returns false if there are events already; call progress
   /// first.
-  bool arm() noexcept { return !is_unsettled() && ucp_worker_arm(worker_) == UCS_OK; }
-  int event_fd() const noexcept { return event_fd_; }
+  bool arm() noexcept { return !is_unsettled() && (!is_open() || ucp_worker_arm(worker_) == UCS_OK); }
+  /// -1 before begin(). Any thread: relaxed, because the agent is woken behind begin().
+  int event_fd() const noexcept { return event_fd_.load(std::memory_order_relaxed); }
 
   ucp_worker_h worker() const noexcept { return worker_; }
 
@@ -186,6 +194,9 @@ class Transport {
   static ucs_status_t on_farewell(void* self, void const* header, std::size_t header_bytes, void* data,
                                   std::size_t bytes, ucp_am_recv_param_t const* param);
 
+  // Messages beyond this number are freed instead of recycled.
+  static constexpr std::size_t kept_messages = 256;
+
   static ucs_status_t on_sealed(void* self, void const* header, std::size_t header_bytes, void* data,
                                 std::size_t bytes, ucp_am_recv_param_t const* param);
 
@@ -195,8 +206,10 @@ class Transport {
   bool only_sealed_;
   Seals seals_;
   std::vector<std::byte> opened_;  ///< payload of the sealed message being handled
-  ucp_worker_h worker_ = nullptr;
-  int event_fd_ = -1;
+  ucp_worker_h created_ = nullptr;
+  int created_fd_ = -1;
+  ucp_worker_h worker_ = nullptr;  ///< `created_` from begin() on
+  std::atomic<int> event_fd_{-1};
   std::unordered_map<ucp_ep_h, bool> endpoints_;  ///< value: whether it detects failures
   std::vector<ucs_status_ptr_t> closing_;         ///< closing endpoints, until UCX has finished
   struct Parting {

@@ -20,15 +20,6 @@ namespace {
 constexpr std::array<std::string_view, 8> shared_memory_names = {"posix", "sysv", "cma", "knem",
                                                                  "xpmem", "mm",   "sm",  "shm"};
 
-/// Whether other processes of the user may be unable to open /proc/PID/fd of this one: it is not dumpable, or
-/// it is in a user namespace that may be its own.
-bool is_closed_to_others() noexcept {
-  constexpr ino_t initial_namespace = 0xEFFFFFFD;  // PROC_USER_INIT_INO, part of the kernel's interface
-  struct stat user {};
-  bool const own_users = ::stat("/proc/self/ns/user", &user) == 0 && user.st_ino != initial_namespace;
-  return own_users || ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1;
-}
-
 /// Returns the user's setting, or an empty string.
 std::string given(char const* variable) {
   char const* const value = std::getenv(variable);
@@ -48,6 +39,13 @@ bool shares_memory(std::string_view name) noexcept {
 }
 
 }  // namespace
+
+bool is_closed_to_others() noexcept {
+  constexpr ino_t initial_namespace = 0xEFFFFFFD;  // PROC_USER_INIT_INO, part of the kernel's interface
+  struct stat user {};
+  bool const own_users = ::stat("/proc/self/ns/user", &user) == 0 && user.st_ino != initial_namespace;
+  return own_users || ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1;
+}
 
 UcpConfig read_ucp_config() {
   ucp_config_t* config = nullptr;

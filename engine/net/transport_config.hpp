@@ -11,6 +11,10 @@ namespace mpixrma::engine {
 
 using UcpConfig = std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)>;
 
+/// Whether other processes of the user may be unable to open /proc/PID/fd of this one: it is not dumpable, or
+/// it is in a user namespace that may be its own.
+bool is_closed_to_others() noexcept;
+
 /// Returns UCX's configuration: defaults, its files and the environment. Peers that may not access this
 /// process's /proc/PID/fd find its shared memory by name instead. Empty if UCX cannot read the configuration.
 UcpConfig read_ucp_config();

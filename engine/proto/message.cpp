@@ -11,6 +11,30 @@ void MessageProtocol::settle_due() {
   streams.settle_due();
 }
 
+void MessageProtocol::network_started() {
+  for (std::uint64_t const process : sessions.take_waiting()) resume(process);
+}
+
+void MessageProtocol::network_failed() {
+  for (std::uint64_t const process : sessions.take_waiting())
+    connections_.lose(process, "the network of this process does not start");
+}
+
+void MessageProtocol::take_addresses() {
+  for (AddressQueries::Answer const& answer : sessions.queries().drive()) {
+    Peer* const peer = sessions.peer_of(answer.process);
+    if (peer == nullptr || peer->state().messages.broken) continue;
+    // The peer may have connected in the meantime, and its address is not needed any more.
+    if (connections_.find_open(answer.process) != nullptr || sessions.learn_address(*peer, answer.address)) {
+      resume(answer.process);
+    } else if (answer.failure != nullptr) {
+      connections_.lose(answer.process, answer.failure);
+    } else {
+      connections_.lose(answer.process, "its address is not usable");
+    }
+  }
+}
+
 bool MessageProtocol::remove_peer(Peer& peer) {
   settle_due();
   PeerState& state = peer.state();

@@ -57,6 +57,14 @@ class MessageProtocol {
   /// answers to revocations wait for users of the keys.
   bool has_waiting() const noexcept { return streams.has_refused() || revocations.are_waiting(); }
 
+  /// Sends what has waited for the network of this process, which has started.
+  void network_started();
+  /// Fails it, because the network does not start.
+  void network_failed();
+  /// Goes on with the streams that have waited for addresses, once these have arrived.
+  void take_addresses();
+  bool waits_for_addresses() const noexcept { return sessions.queries().are_pending(); }
+
   /// Removes a lost peer. Returns false if it is still referenced.
   bool remove_peer(Peer& peer);
   /// Fails all outstanding operations to a process that is unreachable. Returns the peer, if there is one.

@@ -1,6 +1,7 @@
 #include "engine/proto/origin_sessions.hpp"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "engine/base/shared_memory.hpp"
@@ -17,6 +18,7 @@ void OriginSessions::add_peer(Peer& peer) {
 void OriginSessions::remove_peer(Peer& peer) {
   std::erase_if(sessions_, [&](auto const& session) { return session.second == &peer; });
   peers_.erase(peer.process());
+  queries_.forget(peer.process());
 }
 
 /// While the stream is suspended, operations wait; MessageProtocol::resume() calls this function again.
@@ -24,6 +26,10 @@ bool OriginSessions::connect(Peer& peer) {
   PeerState& state = peer.state();
   if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
   if (state.messages.broken) return false;
+  if (must_wait(peer)) {
+    state.messages.suspended = true;
+    return true;
+  }
   state.messages.endpoint = connections_.open(peer.process(), state.location);
   if (state.messages.endpoint == nullptr) return false;
   try {
@@ -32,6 +38,27 @@ bool OriginSessions::connect(Peer& peer) {
     state.messages.endpoint = nullptr;  // nothing may be sent there before a handshake
     throw;
   }
+}
+
+/// Whether the connection waits for the network of this process, or for the address of the peer.
+bool OriginSessions::must_wait(Peer& peer) {
+  PeerState const& state = peer.state();
+  if (!transport_.is_open()) {
+    waiting_.push_back(peer.process());
+    start_network_();
+    return true;
+  }
+  // A connection that the peer has opened needs no address.
+  if (!state.location.is_deferred || connections_.find_open(peer.process()) != nullptr) return false;
+  queries_.ask(peer.process(), state.secret, state.location.worker);
+  return true;
+}
+
+bool OriginSessions::learn_address(Peer& peer, std::span<std::byte const> address) {
+  ProcessAddress its;
+  if (!decode(address, &its) || its.process != peer.process() || its.is_deferred) return false;
+  peer.state().location = connections_.locate(std::move(its));
+  return true;
 }
 
 Status OriginSessions::reach(Peer& peer) {

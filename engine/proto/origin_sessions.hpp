@@ -4,11 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "engine/base/status.hpp"
+#include "engine/net/address_service.hpp"
 #include "engine/net/connections.hpp"
 #include "engine/net/session.hpp"
 #include "engine/net/transport.hpp"
@@ -21,10 +25,17 @@ class OriginSessions {
  public:
   OriginSessions(Transport& transport, Connections& connections, Credentials const& credentials,
                  RequestSender& sender) noexcept
-      : transport_(transport), connections_(connections), credentials_(credentials), sender_(sender) {}
+      : transport_(transport),
+        connections_(connections),
+        credentials_(credentials),
+        sender_(sender),
+        queries_(credentials) {}
 
   /// Sets this process's address, which every handshake contains.
   void set_address(std::span<std::byte const> address) { address_ = address; }
+  /// Sets the function that starts the network of this process, for the first connection: at some later time,
+  /// when network_started() or network_failed() of MessageProtocol is called. Does not wait.
+  void set_start(std::function<void()> start) { start_network_ = std::move(start); }
 
   /// Adds a peer, so that its loss can be reported. Called when the peer is created.
   void add_peer(Peer& peer);
@@ -33,10 +44,19 @@ class OriginSessions {
   /// Returns nullptr if the process is not a peer.
   Peer* peer_of(std::uint64_t process) const noexcept;
 
-  /// Opens the connection, unless it is open. Returns false if that is not possible.
+  /// Opens the connection, unless it is open. Returns false if that is not possible. Suspends the stream if
+  /// the network of this process or of the peer must start first.
   bool connect(Peer& peer);
   /// As connect(), with the reason.
   Status reach(Peer& peer);
+
+  /// Returns the processes with streams that wait for the network of this process, and forgets them.
+  std::vector<std::uint64_t> take_waiting() { return std::exchange(waiting_, {}); }
+  /// Queries for the addresses of processes with streams that wait for them.
+  AddressQueries& queries() noexcept { return queries_; }
+  AddressQueries const& queries() const noexcept { return queries_; }
+  /// Uses the address that the peer has replied with. Returns false if it is no address of the peer.
+  bool learn_address(Peer& peer, std::span<std::byte const> address);
 
   /// Returns the peer whose session has this token for replies, or nullptr.
   Peer* peer_with(std::uint64_t session) const noexcept;
@@ -47,11 +67,15 @@ class OriginSessions {
 
  private:
   bool introduce(Peer& peer);
+  bool must_wait(Peer& peer);
 
   Transport& transport_;
   Connections& connections_;
   Credentials const& credentials_;
   RequestSender& sender_;
+  AddressQueries queries_;
+  std::function<void()> start_network_;
+  std::vector<std::uint64_t> waiting_;
   std::span<std::byte const> address_;
   std::uint64_t introductions_ = 0;
   std::unordered_map<std::uint64_t, Peer*> peers_;     ///< by process

@@ -36,7 +36,7 @@ constexpr int look_interval_ms = 1000;
 
 Status Agent::start() {
   wake_event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_event_) return Status::out_of_memory;
+  if (!wake_event_) return descriptors_run_short() ? Status::no_descriptors : Status::out_of_memory;
   channel_.set_wake([this] { wake(); });
   try {
     thread_ = start_service_thread([this] { run(); });
@@ -69,17 +69,17 @@ void Agent::run() {
   FaultScope::admit_always();
   // The default slack rounds short sleeps up by 50 us.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-  if (!serve()) return;
+  if (!work_until_stopped()) return;
   // By the first event, the other processes of the job have started and are bound.
   place_agent(cores_, log_);
-  while (serve()) {
+  while (work_until_stopped()) {
     // No poll since the last event: the application computes, so the agent executes messages at once.
     if (channel_.polls() != polls_seen_) yield_to_application();
   }
 }
 
 /// As sleep_until_event(), but tolerates lack of memory: failed work is retried at the next event.
-bool Agent::serve() {
+bool Agent::work_until_stopped() {
   for (;;) {
     try {
       return sleep_until_event();
@@ -129,6 +129,7 @@ bool Agent::sleep_until_event() {
   for (int polls_in_vain = 0;; ++polls_in_vain) {
     if (stopping_.load(std::memory_order_relaxed)) return false;
     if (take_) take_();
+    if (work_) work_();
     if (handle_arrived()) polls_in_vain = 0;
     if (linger()) continue;
     int const halvings = std::min(polls_in_vain / idle_looks, max_halvings);
@@ -159,9 +160,12 @@ bool Agent::sleep_until_event() {
 
 /// `looks`: limits the sleep to the interval of the periodic checks.
 void Agent::sleep(bool looks) {
-  pollfd sources[] = {{channel_.transport.event_fd(), POLLIN, 0},
+  static_assert(max_services == 3);
+  pollfd sources[] = {{services_[0].fd, POLLIN, 0},
+                      {services_[1].fd, POLLIN, 0},
+                      {services_[2].fd, POLLIN, 0},
                       {wake_event_.get(), POLLIN, 0},
-                      {inspected_, POLLIN, 0},
+                      {channel_.transport.event_fd(), POLLIN, 0},
                       {channel_.watch.fd(), POLLIN, 0},
                       {channel_.locks.fd(), POLLIN, 0},
                       {channel_.locks.timer_fd(), POLLIN, 0},
@@ -173,12 +177,15 @@ void Agent::sleep(bool looks) {
     std::lock_guard const held(channel_.lock);
     channel_.parting.ask_idle();
   }
-  if ((sources[1].revents & POLLIN) != 0) forget_wake();
-  inspect_if(sources[2].revents);
+  if ((sources[max_services].revents & POLLIN) != 0) forget_wake();
+  answer(sources);
 }
 
-void Agent::inspect_if(short events) const {
-  if ((events & POLLIN) != 0 && answer_inspection_) answer_inspection_();
+/// `services`: what poll() has found for each of `services_`.
+void Agent::answer(pollfd const* services) const {
+  for (Service const& service : services_) {
+    if ((services++->revents & POLLIN) != 0) service.answer();
+  }
 }
 
 void Agent::yield_to_application() {
@@ -201,11 +208,15 @@ void Agent::yield_to_application() {
 }
 
 bool Agent::pause(microseconds duration, int event) const {
-  pollfd sources[] = {{wake_event_.get(), POLLIN, 0}, {inspected_, POLLIN, 0}, {event, POLLIN, 0}};
+  pollfd sources[] = {{services_[0].fd, POLLIN, 0},
+                      {services_[1].fd, POLLIN, 0},
+                      {services_[2].fd, POLLIN, 0},
+                      {wake_event_.get(), POLLIN, 0},
+                      {event, POLLIN, 0}};
   timespec const time{0, static_cast<long>(duration.count()) * 1000};
   if (::ppoll(sources, std::size(sources), &time, nullptr) <= 0) return false;
-  inspect_if(sources[1].revents);
-  return (sources[0].revents & POLLIN) != 0;
+  answer(sources);
+  return (sources[max_services].revents & POLLIN) != 0;
 }
 
 }  // namespace mpixrma::engine

@@ -7,9 +7,13 @@
 /// while without messages it returns to the descriptor, and the application's polls cost nothing again.
 #pragma once
 
+#include <poll.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -45,18 +49,18 @@ class Agent {
   }
 
   /// Calls `answer` when `fd` is readable, and only then; never with the channel locked. Call it before
-  /// start().
-  void inspect(int fd, std::function<void()> answer) {
-    inspected_ = fd;
-    answer_inspection_ = std::move(answer);
-  }
+  /// start(), at most max_services times.
+  void serve(int fd, std::function<void()> answer) { services_.at(count_++) = {fd, std::move(answer)}; }
+
+  /// Calls `work` whenever the agent is awake, with the channel unlocked. Call it before start().
+  void set_work(std::function<void()> work) { work_ = std::move(work); }
 
   Status start();
   void stop() noexcept;
 
  private:
   void run();
-  bool serve();
+  bool work_until_stopped();
   /// Handles everything, then sleeps until an event; returns false if the agent is to stop.
   bool sleep_until_event();
   /// Handles everything that has arrived; returns true if there was something.
@@ -70,7 +74,7 @@ class Agent {
   /// Sleeps, no longer than until descriptor `event` is readable (-1: none); returns true if the agent was
   /// woken.
   bool pause(std::chrono::microseconds duration, int event) const;
-  void inspect_if(short events) const;
+  void answer(pollfd const* services) const;
   void wake() noexcept;
   void forget_wake() noexcept;
 
@@ -85,8 +89,14 @@ class Agent {
   FileDescriptor wake_event_;
   int attended_ = -1;
   std::function<void()> take_;
-  int inspected_ = -1;
-  std::function<void()> answer_inspection_;
+  std::function<void()> work_;
+  static constexpr std::size_t max_services = 3;
+  struct Service {
+    int fd = -1;
+    std::function<void()> answer;
+  };
+  std::array<Service, max_services> services_;
+  std::size_t count_ = 0;
   std::atomic<bool> stopping_{false};
   std::uint64_t polls_seen_ = 0;
   std::thread thread_;

@@ -70,6 +70,7 @@ class Channel final : public MessageHandler {
     int const events = transport.progress();
     // No event announces these requests, so this does not keep any thread awake.
     if (executor.ring_has_news(ring())) executor.take_from_ring(ring());
+    if (message_protocol.waits_for_addresses()) message_protocol.take_addresses();
     if (connections.has_losses()) settle_losses();
     parting.drive();
     try {
@@ -87,7 +88,8 @@ class Channel final : public MessageHandler {
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
                              connections.has_losses() || executor.has_deferred() || executor.has_full() ||
-                             message_protocol.has_waiting() || unannounced_transfers.count != 0;
+                             message_protocol.has_waiting() || message_protocol.waits_for_addresses() ||
+                             unannounced_transfers.count != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }
@@ -170,6 +172,7 @@ class Channel final : public MessageHandler {
     if (needs_polling() && quiet()) wake_();
   }
 
+  void wake_agent() const { wake_(); }
   /// Sets the function that wakes the agent.
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 

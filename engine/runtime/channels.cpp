@@ -32,6 +32,7 @@ Channels::Channels(Credentials const& credentials, mpix_engine_config const& con
   for (std::size_t i = 0; i < count; ++i)
     channels_.push_back(
         std::make_unique<Channel>(credentials, share_of(config, count), host, segments, locks, log));
+  for (std::size_t i = 0; i < count; ++i) channels_[i]->executor.set_place(i, count);
   if (sessions_ != nullptr) sessions_->set_end([this](std::uint64_t session) { end_session(session); });
 }
 
@@ -47,24 +48,61 @@ void Channels::end_session(std::uint64_t session) {
 }
 
 Status Channels::open(bool remote_memory, char const* interfaces) {
-  UcxContext::Features features{remote_memory, remote_memory || size() > 1, true, interfaces, message_bytes_};
-  Status status = open_first(features);
-  if (status == Status::no_descriptors) return status;
-  if (failed(status)) {
-    // A worker takes 4 MiB of /dev/shm, which containers often keep small.
-    log_.write(LogLevel::error,
-               "UCX does not start with shared memory; messages on this host take the network");
-    close();
-    features.shared_memory = false;
-    status = open_first(features);
-  }
+  Status const status = open(&Channels::open_first, remote_memory, interfaces);
   if (!failed(status)) open_others();
   return status;
+}
+
+Status Channels::open_late(bool remote_memory, char const* interfaces) {
+  return open(&Channels::open_all, remote_memory, interfaces);
+}
+
+/// Opens workers by `attempt`, without UCX's shared memory if it does not succeed with it.
+Status Channels::open(Attempt attempt, bool remote_memory, char const* interfaces) {
+  UcxContext::Features features{remote_memory, remote_memory || size() > 1, true, interfaces, message_bytes_};
+  Status const status = (this->*attempt)(features);
+  if (!failed(status) || status == Status::no_descriptors) return status;
+  // A worker takes 4 MiB of /dev/shm, which containers often keep small.
+  log_.write(LogLevel::error, "UCX does not start with shared memory; messages on this host take the network");
+  close();
+  features.shared_memory = false;
+  return (this->*attempt)(features);
 }
 
 Status Channels::open_first(UcxContext::Features const& features) {
   Status const status = context_.open(features);
   return failed(status) ? status : front().transport.open(front(), context_);
+}
+
+Status Channels::open_all(UcxContext::Features const& features) {
+  Status status = context_.open(features);
+  for (auto const& channel : channels_) {
+    if (!failed(status)) status = channel->transport.open(*channel, context_);
+  }
+  if (failed(status)) close();
+  return status;
+}
+
+void Channels::begin(std::span<std::byte const> address) {
+  for (auto const& channel : channels_) {
+    {
+      std::lock_guard const held(channel->lock);
+      channel->transport.begin();
+      channel->message_protocol.sessions.set_address(address);
+      channel->message_protocol.network_started();
+    }
+    channel->wake_agent();  // which sleeps without the worker's descriptor
+  }
+}
+
+void Channels::fail_to_begin() {
+  for (auto const& channel : channels_) {
+    {
+      std::lock_guard const held(channel->lock);
+      channel->message_protocol.network_failed();
+    }
+    channel->wake_agent();
+  }
 }
 
 void Channels::open_others() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/base/log.hpp"
@@ -20,6 +21,12 @@ class Channels {
 
   /// Creates the workers. If the system does not permit all of them, there are fewer channels.
   Status open(bool remote_memory, char const* interfaces);
+  /// Creates the workers of a process that has published the number of its channels. Needs no lock.
+  Status open_late(bool remote_memory, char const* interfaces);
+  /// Uses the workers from now on. `address`: the process's, with theirs. Sends what has waited for them.
+  void begin(std::span<std::byte const> address);
+  /// Fails what waits for the workers, which do not exist.
+  void fail_to_begin();
   /// Starts the agents.
   Status start();
   void stop() noexcept;
@@ -68,7 +75,10 @@ class Channels {
   }
 
  private:
+  using Attempt = Status (Channels::*)(UcxContext::Features const&);
+  Status open(Attempt attempt, bool remote_memory, char const* interfaces);
   Status open_first(UcxContext::Features const& features);
+  Status open_all(UcxContext::Features const& features);
   void open_others();
 
   Log const& log_;

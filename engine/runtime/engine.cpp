@@ -35,35 +35,15 @@ Status Engine::start() {
     return status;
   }
   state.locks.open(state.segments.control().shared, state.segments.control().lock_clock);
-  state.network_usable = state.may_put_and_get();
-  if (Status const status = state.channels.open(state.network_usable, state.config.interfaces);
-      failed(status))
-    return descriptors_run_short() ? Status::no_descriptors : status;
+  if (Status const status = state.prepare_network(); failed(status)) return status;
   state.device_memory.open(state.channels.context().get());
   if (char const* const kind = state.device_memory.known_kind())
     state.log.write(LogLevel::life, "memory of a device is looked for: UCX knows %s", kind);
   if (state.device_memory.is_possible()) issue_all();  // whose origins are checked there
-  if (state.network_usable) {
-    if (Status const status = state.give_keys(); failed(status)) return status;
-  }
-  SegmentTable const& segments = state.segments;
-  ProcessAddress address{process(),
-                         state.credentials.incarnation,
-                         state.identity,
-                         state.pid,
-                         segments.tables_fd(),
-                         segments.control_fd(),
-                         state.channels.worker_addresses(),
-                         state.credentials.encrypt};
-  if (address.workers.empty()) return Status::transport;
-  state.address = encode(address);
-  state.publication = publish(address, state.credentials.secret);
-  state.channels.for_each(
-      [&](Channel& channel) { channel.message_protocol.sessions.set_address(state.address); });
   if (mpix_bootstrap const& job = state.bootstrap; job.gone_fd != nullptr && job.next_gone != nullptr)
     state.channels.front().agent.attend(job.gone_fd(job.context), [&state] { state.take_gone(); });
   state.inspection.open();
-  state.channels.front().agent.inspect(
+  state.channels.front().agent.serve(
       state.inspection.fd(), [&state] { state.inspection.answer([&state] { return state.inspect(); }); });
   if (Status const status = state.channels.start(); failed(status)) return status;
   if (state.bootstrap.publish(state.bootstrap.context, state.publication.data(), state.publication.size()) ==
@@ -178,31 +158,6 @@ Peer* Engine::State::make_peer(std::uint64_t process, std::span<std::byte const>
   if (own) self.store(entry, std::memory_order_release);
   if (joint_fence.is_pending()) entry->hold_stores(Peer::held_jointly);
   return entry;
-}
-
-/// Whether UCX may put and get. A UCX built for a single thread cannot register memory while another thread
-/// uses it.
-bool Engine::State::may_put_and_get() const {
-  if (!may_use(MPIX_ENGINE_PATH_NETWORK) || !UcxContext::permits_several_threads()) return false;
-  if (config.network_without_hardware != 0 || hardware_rdma_present(config.interfaces, log)) return true;
-  if (config.network_hardware_expected != 0)
-    log.write(
-        LogLevel::error,
-        "network=always has no effect: UCX emulates put and get on this network; messages take their place");
-  return false;
-}
-
-Status Engine::State::give_keys() {
-  channels.for_each([this](Channel& channel) {
-    channel.executor.set_key_provider(
-        [this](OwnSegment const& segment) { return registrations.key_of(segment); });
-    channel.message_protocol.replies.set_segment_handler(&NetworkProtocol::learn);
-    channel.message_protocol.revocations.set_handler(&NetworkProtocol::revoke);
-  });
-  return registrations.start([this] {
-    std::lock_guard const held(channels);
-    segments.announce_key();
-  });
 }
 
 void Engine::State::take_gone() {

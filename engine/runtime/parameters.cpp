@@ -110,6 +110,9 @@ constexpr mpix_engine_parameter table[] = {
      "1: a thread enters the pages of large memory of other processes of the host into the page tables many "
      "at a time, where accesses cause many page faults; it needs Linux 5.14. 0: each first access to a page "
      "is a page fault."},
+    {"defer_network", switch_kind, FIELD(defer_network), 0, 1, 1, 0, nullptr, "", 6,
+     "1: in a job on one host, UCX starts with the first message, which few programs send there. 0: UCX "
+     "starts with the engine, as in a job on several hosts."},
     {"check", switch_kind, FIELD(check), 0, 1, MPIX_CHECKING, 0, nullptr, "", 4,
      "1: verify that memory is communicatable if a call says so; if it is not, the call fails and prints "
      "one line. The default is 1 in builds with `-DMPIX_CHECKING=ON`."},

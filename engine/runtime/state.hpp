@@ -14,6 +14,7 @@
 #include "engine/memory/memory_type.hpp"
 #include "engine/memory/segment_table.hpp"
 #include "engine/net/address.hpp"
+#include "engine/net/address_service.hpp"
 #include "engine/net/session.hpp"
 #include "engine/origin/page_filler.hpp"
 #include "engine/origin/peer_state.hpp"
@@ -57,6 +58,20 @@ struct Engine::State {
   bool may_put_and_get() const;
   Status give_keys();
 
+  // The start of the network (engine/runtime/network_start.cpp).
+
+  /// Starts it, or defers it to the first message.
+  Status prepare_network();
+  Status start_network();
+  bool may_defer_network() const;
+  Status defer_network();
+  /// Starts a deferred network, unless it has started. Called by the agent of the first channel only.
+  Status start_late();
+  /// As start_late(), if a thread of this process waits for it.
+  void start_if_wanted();
+  /// The address of this process with these addresses of its workers.
+  ProcessAddress address_with(std::vector<std::vector<std::byte>> workers) const;
+
   /// Returns the state of the process as text: its waits, and the waits of others for it.
   std::string inspect();
 
@@ -85,7 +100,10 @@ struct Engine::State {
   CopyDecisions copy_decisions;
   Watches watches;
   Inspection inspection;
-  std::vector<std::byte> address;      ///< the blob without the secret
+  AddressService address_service;           ///< of a process whose network is deferred
+  std::atomic<bool> network_wanted{false};  ///< a deferred network is to start
+  /// The blob with the addresses of the workers, without the secret; empty until they exist.
+  std::vector<std::byte> address;
   std::vector<std::byte> publication;  ///< the blob with the secret, which the host publishes
 
   std::mutex peers_lock;

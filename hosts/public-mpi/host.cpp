@@ -25,6 +25,7 @@ struct Host {
   Communicators communicators;
   AddressTable addresses;
   int processes_here = 1;  ///< processes of the job on this host
+  bool is_one_host = false;
   bool stays_here = false;
   bool shares_cores = false;
   bool runs = false;
@@ -72,7 +73,8 @@ void look_around(MPI_Comm world) {
   bool const full = given == 0 || *universe <= size;
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
-  host->stays_here = host->processes_here == size && full && parent == MPI_COMM_NULL;
+  host->is_one_host = host->processes_here == size && parent == MPI_COMM_NULL;
+  host->stays_here = host->is_one_host && full;
 }
 
 /// Destroys the engine. A process that waits in MPI_Finalize still serves processes that have not called it
@@ -98,6 +100,7 @@ void configure(mpix_engine_config& config) {
   config.yields_when_idle = [](void*) { return host->shares_cores ? 1 : 0; };
   config.thread_multiple = 1;
   if (host->stays_here) config.interfaces = "127.0.0.0/8";
+  config.one_host = host->is_one_host ? 1 : 0;
 }
 
 /// Returns nullptr after recording the reason if the engine cannot start.
@@ -115,6 +118,7 @@ mpix_engine_t* make_engine() {
     if (rank == 0) std::fprintf(stderr, "MPIX_RMA: %s; the library's host does not start\n", wrong.c_str());
     return nullptr;
   }
+  if (config.network_hardware_expected != 0) config.defer_network = 0;
   if (rank != 0) config.network_hardware_expected = 0;  // one line for the job
   mpix_bootstrap const bootstrap = host->addresses.bootstrap();
   mpix_engine_t* engine = nullptr;

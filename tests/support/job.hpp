@@ -204,6 +204,7 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
     mpix_engine_config config;
     mpix_engine_config_init(&config);
     config.channels = chosen_for_tests("MPIX_TEST_CHANNELS", 1);
+    config.one_host = chosen_for_tests("MPIX_TEST_ONE_HOST", 0);
     config.agent_linger_us = chosen_for_tests("MPIX_TEST_LINGER", 0);
     config.join_bytes = joined_bytes_of_tests();
     configure(config, rank);

@@ -41,6 +41,11 @@ TEST(Channels, an_address_has_the_workers_in_their_order) {
     bytes.pop_back();
     EXPECT_FALSE(decode(bytes, &read));
   }
+  address.is_deferred = true;
+  ProcessAddress deferred;
+  ASSERT_TRUE(decode(encode(address), &deferred));
+  EXPECT_TRUE(deferred.is_deferred);
+  EXPECT_EQ(deferred.workers, address.workers);
   address.workers.emplace_back(1, std::byte{1});
   ProcessAddress read;
   EXPECT_FALSE(decode(encode(address), &read)) << "more workers than there may be";

@@ -53,6 +53,38 @@ TEST(Session, another_secret_proves_nothing) {
   EXPECT_FALSE(read_introduction(Secret{}, made.payload(), &said));
 }
 
+TEST(Session, queries_and_replies_for_an_address_stand_for_nothing_else) {
+  Case const made;
+  Secret const& secret = made.target.secret;
+  std::vector<std::byte> query = make_address_query(secret, made.opening);
+  SessionOpening opening;
+  ASSERT_TRUE(read_address_query(secret, query, &opening));
+  EXPECT_EQ(opening.origin, made.opening.origin);
+  std::vector<std::byte> reply = make_address_reply(secret, opening, made.address);
+  std::span<std::byte const> address;
+  ASSERT_TRUE(read_address_reply(secret, opening, reply, &address));
+  EXPECT_TRUE(std::ranges::equal(address, made.address));
+  Introduction said;
+  EXPECT_FALSE(read_introduction(secret, query, &said));
+  EXPECT_FALSE(read_introduction(secret, reply, &said));
+  EXPECT_FALSE(read_address_query(secret, made.payload(), &opening));
+  EXPECT_FALSE(read_address_query(secret, make_address_reply(secret, opening, {}), &opening));
+  EXPECT_FALSE(read_address_reply(secret, opening, made.payload(), &address));
+  SessionOpening other = opening;
+  ++other.connection;
+  EXPECT_FALSE(read_address_reply(secret, other, reply, &address)) << "the reply to an earlier query";
+  for (std::size_t byte = 0; byte < query.size(); ++byte) {
+    query[byte] ^= std::byte{1};
+    EXPECT_FALSE(read_address_query(secret, query, &opening)) << byte;
+    query[byte] ^= std::byte{1};
+  }
+  for (std::size_t byte = 0; byte < reply.size(); ++byte) {
+    reply[byte] ^= std::byte{1};
+    EXPECT_FALSE(read_address_reply(secret, made.opening, reply, &address)) << byte;
+    reply[byte] ^= std::byte{1};
+  }
+}
+
 TEST(Session, tokens_outlive_connections_and_belong_to_one_pair_of_processes) {
   Case const made;
   SessionTokens const tokens = tokens_of(made.target.secret, made.opening);

@@ -1,0 +1,86 @@
+/// The start of the network on request. A process that defers its network (docs/decisions/0029) publishes
+/// where it is asked for the addresses of its workers instead of these addresses. Its agent sleeps on the
+/// sockets, and starts the network before it replies. Queries and replies are datagrams, which the asking
+/// process repeats, and carry MACs with the secret of the process that is asked.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/base/shared_memory.hpp"
+#include "engine/net/session.hpp"
+
+namespace mpixrma::engine {
+
+/// Where a process is asked. Takes the place of a worker's address.
+struct ServiceAddress {
+  std::uint64_t name = 0;  ///< of an abstract Unix socket, for processes of the same network namespace
+  std::uint32_t host = 0;  ///< IPv4 address of a UDP socket in host byte order; 0: there is none
+  std::uint32_t port = 0;  ///< of that socket
+};
+
+/// Longest query or reply.
+inline constexpr std::size_t max_address_datagram = 60 * 1024;
+
+class AddressService {
+ public:
+  /// Opens the sockets. `interfaces`: as in mpix_engine_config; UDP is used on a permitted interface that
+  /// other hosts can reach, if there is one. Returns false if the system permits no Unix socket.
+  bool open(char const* interfaces);
+
+  ServiceAddress address() const noexcept { return address_; }
+  /// Readable when a query has arrived; -1: no such socket.
+  std::array<int, 2> descriptors() const noexcept { return {local_.get(), remote_.get()}; }
+
+  /// Replies to all queries that have arrived and prove knowledge of the process's secret. `start` is called
+  /// once, for the first of them, and returns the address of the process; empty on failure.
+  void answer(Credentials const& credentials,
+              std::function<std::span<std::byte const>()> const& start) const noexcept;
+
+ private:
+  void answer(int socket, Credentials const& credentials,
+              std::function<std::span<std::byte const>()> const& start) const;
+  void open_remote(char const* interfaces);
+
+  ServiceAddress address_;
+  FileDescriptor local_;
+  FileDescriptor remote_;
+};
+
+/// The queries of a channel. Under the channel's lock.
+class AddressQueries {
+ public:
+  struct Answer {
+    std::uint64_t process;
+    std::vector<std::byte> address;  ///< as encode(); empty on failure
+    char const* failure;             ///< the reason, or nullptr
+  };
+
+  explicit AddressQueries(Credentials const& credentials) noexcept;
+  ~AddressQueries();
+  AddressQueries(AddressQueries const&) = delete;
+  AddressQueries& operator=(AddressQueries const&) = delete;
+
+  /// Asks the process with this secret at `where`, a ServiceAddress. An earlier query to it ends.
+  void ask(std::uint64_t process, Secret const& secret, std::span<std::byte const> where);
+  bool are_pending() const noexcept { return !queries_.empty(); }
+  /// Sends and repeats queries. Returns those that have ended. Never waits.
+  std::vector<Answer> drive();
+  void forget(std::uint64_t process) noexcept;
+
+ private:
+  struct Query;
+  /// Returns whether the query has ended, with `*answer`.
+  static bool drive(Query& query, Answer* answer);
+  static bool receive(Query const& query, Answer* answer);
+
+  Credentials const& credentials_;
+  std::uint64_t number_ = 0;
+  std::vector<Query> queries_;
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,118 @@
+/// Engine: the start of UCX, with the engine or with the first message (docs/decisions/0029).
+#include <functional>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/base/shared_memory.hpp"
+#include "engine/net/transport_config.hpp"
+#include "engine/runtime/state.hpp"
+
+namespace mpixrma::engine {
+
+/// Whether UCX may put and get. A UCX built for a single thread cannot register memory while another thread
+/// uses it.
+bool Engine::State::may_put_and_get() const {
+  if (!may_use(MPIX_ENGINE_PATH_NETWORK) || !UcxContext::permits_several_threads()) return false;
+  if (config.network_without_hardware != 0 || hardware_rdma_present(config.interfaces, log)) return true;
+  if (config.network_hardware_expected != 0)
+    log.write(
+        LogLevel::error,
+        "network=always has no effect: UCX emulates put and get on this network; messages take their place");
+  return false;
+}
+
+Status Engine::State::give_keys() {
+  channels.for_each([this](Channel& channel) {
+    channel.executor.set_key_provider(
+        [this](OwnSegment const& segment) { return registrations.key_of(segment); });
+    channel.message_protocol.replies.set_segment_handler(&NetworkProtocol::learn);
+    channel.message_protocol.revocations.set_handler(&NetworkProtocol::revoke);
+  });
+  return registrations.start([this] {
+    std::lock_guard const held(channels);
+    segments.announce_key();
+  });
+}
+
+Status Engine::State::prepare_network() {
+  return may_defer_network() && address_service.open(config.interfaces) ? defer_network() : start_network();
+}
+
+Status Engine::State::start_network() {
+  network_usable = may_put_and_get();
+  if (Status const status = channels.open(network_usable, config.interfaces); failed(status))
+    return descriptors_run_short() ? Status::no_descriptors : status;
+  if (network_usable) {
+    if (Status const status = give_keys(); failed(status)) return status;
+  }
+  std::vector<std::vector<std::byte>> workers = channels.worker_addresses();
+  if (workers.empty()) return Status::transport;
+  ProcessAddress const own = address_with(std::move(workers));
+  address = encode(own);
+  publication = publish(own, credentials.secret);
+  channels.begin(address);
+  return Status::ok;
+}
+
+/// Whether processes of the host, which share memory, are the only ones, and nothing but messages needs UCX.
+bool Engine::State::may_defer_network() const {
+  bool const is_local = config.one_host != 0 && config.exposed_only == 0 && !is_closed_to_others();
+  return config.defer_network != 0 && is_local && config.network_without_hardware == 0 &&
+         !DeviceMemory::are_devices_present();
+}
+
+/// Publishes, instead of the addresses of the workers, where other processes ask for them.
+Status Engine::State::defer_network() {
+  ServiceAddress const where = address_service.address();
+  auto const* const begin = reinterpret_cast<std::byte const*>(&where);
+  std::vector<std::byte> const place(begin, begin + sizeof where);
+  ProcessAddress own = address_with({channels.size(), place});
+  own.is_deferred = true;
+  publication = publish(own, credentials.secret);
+  Agent& agent = channels.front().agent;
+  agent.set_work([this] { start_if_wanted(); });
+  for (int const socket : address_service.descriptors()) {
+    agent.serve(socket, [this] {
+      address_service.answer(credentials, [this] {
+        (void)start_late();
+        return std::span<std::byte const>(address);
+      });
+    });
+  }
+  channels.for_each([this](Channel& channel) {
+    channel.message_protocol.sessions.set_start([this] {
+      // Relaxed: the agent reads it once it is awake.
+      network_wanted.store(true, std::memory_order_relaxed);
+      channels.front().wake_agent();
+    });
+  });
+  return Status::ok;
+}
+
+void Engine::State::start_if_wanted() {
+  if (!network_wanted.exchange(false, std::memory_order_relaxed)) return;
+  if (failed(start_late())) channels.fail_to_begin();
+}
+
+/// No operation of this process, and none on its memory, is a UCX put or get then, because those in flight
+/// were issued without. UCX has the feature as in the job's other processes, because UCX 1.13 requires that.
+Status Engine::State::start_late() {
+  if (!address.empty()) return Status::ok;
+  log.write(LogLevel::life, "UCX starts, for the first message");
+  if (Status const status = channels.open_late(may_put_and_get(), config.interfaces); failed(status))
+    return status;
+  std::vector<std::vector<std::byte>> workers = channels.worker_addresses();
+  if (workers.empty()) return Status::transport;
+  address = encode(address_with(std::move(workers)));
+  channels.begin(address);
+  return Status::ok;
+}
+
+ProcessAddress Engine::State::address_with(std::vector<std::vector<std::byte>> workers) const {
+  return {bootstrap.process,    credentials.incarnation, identity,           pid,
+          segments.tables_fd(), segments.control_fd(),   std::move(workers), credentials.encrypt};
+}
+
+}  // namespace mpixrma::engine
