@@ -148,6 +148,7 @@ TEST_P(Counters, W126_13_resets_lose_nothing) {
   MPI_Win_lock_all(0, window);
   MPI_Count total = 0;
   MPI_Count before = 0;
+  MPI_Barrier(world);  // increments and resets begin together
   for (int i = 0; i < rounds; ++i) {
     notify(window, 0, 1);
     if (rank_ != 0) continue;

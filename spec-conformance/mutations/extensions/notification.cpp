@@ -80,7 +80,7 @@ int MPIX_Win_get_notify_value(MPI_Win window, int counter, MPI_Count* value) {
 int MPIX_Win_reset_notify_value(MPI_Win window, int counter, MPI_Count* value) {
   if (!is("W126_13") || value == nullptr) return PMPIX_Win_reset_notify_value(window, counter, value);
   int const code = PMPIX_Win_get_notify_value(window, counter, value);
-  std::this_thread::sleep_for(std::chrono::microseconds(20));
+  std::this_thread::sleep_for(std::chrono::microseconds(200));
   return code == MPI_SUCCESS ? PMPIX_Win_reset_notify_value(window, counter, nullptr) : code;
 }
 
