@@ -205,6 +205,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
     if (MPI_SUCCESS != mpix_windows_set_order(order)) {
         return refuse("osc_mpix_order is \"%s\"; expected overlapping or none", order);
     }
+    mpix_host_read_environment(config);
     maps_memory = 0 != (config->paths & (unsigned) MPIX_ENGINE_PATH_DIRECT);
     config->interfaces = ompi_osc_mpix_interfaces(words_of("interfaces"));
     config->one_host = ompi_osc_mpix_job_is_on_this_host();

@@ -92,6 +92,7 @@ struct mpix_engine_config {
   int defer_network;
   /** Nonzero: all processes of the job are on this host, as far as the MPI host knows. */
   int one_host;
+  const char* trace; /**< directory of a trace of all operations; NULL: none is written. Slower */
 };
 
 #endif

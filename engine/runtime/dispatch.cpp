@@ -60,9 +60,11 @@ Status Dispatch::resolve_again() const {
   return resolve(&again);
 }
 
-/// Counts an operation that was not rejected.
+/// Counts and traces an operation that was not rejected.
 void Dispatch::count(Path path, Issued const& issued) noexcept {
   if (failed(issued.status) || named_.is_notification) return;
+  if (state_.recorder != nullptr) [[unlikely]]
+    state_.recorder->add_operation(began_, peer_.process(), path, named_, issued);
   if (path == Path::direct && !engine_.counts_direct()) return;
   peer_state().traffic.add_operation(path, named_.target_layout.size());
 }

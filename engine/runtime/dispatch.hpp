@@ -70,7 +70,12 @@ Status execute_ahead(Dispatch& dispatch);
 class Dispatch {
  public:
   Dispatch(Engine& engine, Peer& peer, RmaOp const& operation) noexcept
-      : engine_(engine), state_(*engine.state_), peer_(peer), named_(operation), operation_(&operation) {}
+      : engine_(engine),
+        state_(*engine.state_),
+        peer_(peer),
+        named_(operation),
+        operation_(&operation),
+        began_(state_.recorder != nullptr ? Recorder::now() : 0) {}
   Dispatch(Dispatch const&) = delete;
   Dispatch& operator=(Dispatch const&) = delete;
 
@@ -150,6 +155,7 @@ class Dispatch {
   Peer& peer_;
   RmaOp const& named_;
   RmaOp const* operation_;
+  std::uint64_t began_;  ///< if there is a trace
   bool holds_target_ = false;
   std::vector<DataRange> left_;
   Stream* stream_ = nullptr;

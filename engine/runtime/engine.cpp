@@ -265,6 +265,14 @@ bool Engine::yields_when_idle() const {
   return config.yields_when_idle != nullptr && config.yields_when_idle(config.context) != 0;
 }
 
+std::uint64_t Engine::begin_wait() const noexcept {
+  return state_->recorder != nullptr ? Recorder::now() : 0;
+}
+
+void Engine::end_wait(Peer const& peer, std::uint64_t began, std::uint64_t sequence) const noexcept {
+  if (state_->recorder != nullptr) state_->recorder->add_wait(began, peer.process(), sequence);
+}
+
 void Engine::wait_step(unsigned spins) {
   if (state_->channels.poll_now() + state_->watches.check() == 0) rest(spins);
 }

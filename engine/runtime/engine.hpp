@@ -157,8 +157,10 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   template <typename Predicate>
   void wait_until(Peer& peer, Predicate done) {
     if (done()) return;
+    std::uint64_t const began = begin_wait();
     for (unsigned spins = 0; !done(); ++spins) wait_step(peer, spins);
     leave();
+    end_wait(peer, began, 0);
   }
 
   /// Whether a waiting thread should yield its core at once.
@@ -321,6 +323,10 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   friend class Dispatch;
   struct State;
 
+  /// Returns the time, if there is a trace.
+  std::uint64_t begin_wait() const noexcept;
+  /// Traces a wait for messages to the peer, by the end of which those up to `sequence` are executed.
+  void end_wait(Peer const& peer, std::uint64_t began, std::uint64_t sequence) const noexcept;
   void wait_step(unsigned spins);
   void wait_step(Peer& peer, unsigned spins);
   void rest(unsigned spins) const;

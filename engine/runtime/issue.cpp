@@ -78,11 +78,15 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
                          state.messages.locks.load(std::memory_order_relaxed) ||
                          state_->device_memory.is_possible() || has(operation.guarantees, Guarantee::atomic);
   if (by_itself || !channel.message_protocol.sender.is_joining()) return 0;
+  Recorder* const recorder = state_->recorder.get();
+  std::uint64_t const began = recorder != nullptr ? Recorder::now() : 0;
   order_before_store(has(operation.guarantees, Guarantee::ordered));
   std::lock_guard const held(channel.lock);
   std::uint64_t const sequence = channel.message_protocol.streams.continue_run(peer, operation);
   if (sequence == 0) return 0;
   state.traffic.add_operation(Path::message, operation.bytes);
+  if (recorder != nullptr) [[unlikely]]
+    recorder->add_appended(began, peer.process(), operation, sequence);
   channel.drive_appending();
   return sequence;
 }

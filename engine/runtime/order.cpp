@@ -86,9 +86,13 @@ StripeHold Engine::hold_origin(Peer const& peer, Footprint const& footprint) {
 void Engine::complete(Peer& peer, std::uint64_t sequence) {
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (last != 0 || sequence != 0) {
+    std::uint64_t const began = begin_wait();
     wait_until(peer, [&] { return finished(peer, last); });
-    std::unique_lock held(channel_of(peer).lock);
-    wait_for_network(peer, peer.state().network().issued, held);
+    {
+      std::unique_lock held(channel_of(peer).lock);
+      wait_for_network(peer, peer.state().network().issued, held);
+    }
+    end_wait(peer, began, last);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }

@@ -119,6 +119,9 @@ constexpr mpix_engine_parameter table[] = {
     {"statistics", switch_kind, FIELD(count_direct), 0, 1, 0, 0, nullptr, "", 4,
      "1: count operations by load and store as well. Each of them then takes several times as "
      "long."},
+    {"trace", words_kind, 0, 0, 0, 0, 0, "none", "", 4,
+     "Directory of an OTF2 trace of all operations (What each process did, and when); each of them then takes "
+     "several times as long. `none`: no trace is written."},
     {"verbose", number_kind, FIELD(verbose), 0, 2, 0, 0, nullptr, "", 4,
      "1: life cycle and memory, 2: also peers and protocols."},
 };
@@ -278,6 +281,7 @@ int mpix_engine_set_text(mpix_engine_config* config, const mpix_engine_parameter
     if (name == "path") return set_paths(*config, given, why, bytes);
     if (name == "network") return set_network(*config, given, why, bytes);
     if (name == "copy") return set_copy(*config, text, why, bytes);
+    if (name == "trace") config->trace = given.empty() || given == "none" ? nullptr : text;
     if (name == "agent_cores") config->agent_cores = text;
     if (name == "interfaces" && given != "auto") config->interfaces = given == "all" ? nullptr : text;
     return 0;

@@ -27,6 +27,7 @@
 #include "engine/runtime/joint_fence.hpp"
 #include "engine/runtime/watches.hpp"
 #include "engine/sync/lock_table.hpp"
+#include "engine/trace/recorder.hpp"
 
 namespace mpixrma::engine {
 
@@ -35,14 +36,17 @@ struct Engine::State {
       : config(configuration),
         bootstrap(job),
         log(config.verbose, job.process),
+        recorder(config.trace != nullptr ? Recorder::open(config.trace, job.process, log) : nullptr),
         identity(config.exposed_only != 0 ? HostIdentity{} : HostIdentity::of_this_process()),
         credentials(Credentials::make(job.process, config.exposed_only != 0, config.encrypt != 0)),
         segments(log),
         locks(log),
         channels(credentials, config, identity, segments, locks, log),
         registrations(channels.context(), log),
-        issues_all(configuration.count_direct != 0),
-        counts_direct(configuration.count_direct != 0) {}
+        issues_all(configuration.count_direct != 0 || recorder != nullptr),
+        counts_direct(configuration.count_direct != 0) {
+    channels.for_each([this](Channel& channel) { channel.executor.set_recorder(recorder.get()); });
+  }
 
   bool may_use(mpix_engine_path path) const noexcept {
     return (config.paths & static_cast<unsigned>(path)) != 0;
@@ -86,6 +90,7 @@ struct Engine::State {
   mpix_engine_config config;
   mpix_bootstrap bootstrap;
   Log log;
+  std::unique_ptr<Recorder> recorder;  ///< of a trace, or nullptr
   pid_t pid = own_process_id();
   HostIdentity identity;  ///< empty if no process may share memory with this one
   Credentials credentials;

@@ -206,7 +206,9 @@ void Executor::perform(Origin& origin, wire::CheckedRequest const& request, Stri
     rest.lock = header.sequence;
     return acquire_lock(origin, header);
   }
+  std::uint64_t const began = trace_.begin();
   execute_or_fail(origin, request, resolved);
+  trace_.add(began, header, {origin.process, Path::message, 1, header.bytes});
   bool ended = header.offset + header.bytes == header.total;
   if (HeldLock* const lock = origin.lock_of(header.token)) {
     lock->rest -= std::min(lock->rest, header.bytes);

@@ -26,6 +26,7 @@
 #include "engine/net/transport.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/sync/lock_table.hpp"
+#include "engine/target/execution_trace.hpp"
 #include "engine/target/key_holders.hpp"
 #include "engine/target/origin.hpp"
 #include "engine/target/replies.hpp"
@@ -70,6 +71,7 @@ class Executor {
     executors_ = executors;
   }
 
+  void set_recorder(Recorder* recorder) noexcept { trace_.set_recorder(recorder); }
   void set_key_provider(KeyProvider provider) { provide_key_ = std::move(provider); }
 
   /// Handles a message of requests. Without memory for it, the connection to its origin is lost.
@@ -239,6 +241,7 @@ class Executor {
   std::size_t executors_ = 1;
   Log const& log_;
   KeyProvider provide_key_;
+  ExecutionTrace trace_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Origin>> origins_;  ///< by process
   std::unordered_map<std::uint64_t, Origin*> sessions_;                 ///< by SessionTokens::request
   EndedOrigins gone_;

@@ -87,6 +87,7 @@ std::size_t Executor::execute_together(Origin& origin, wire::RequestRun const& r
   if (header.after != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
   [[maybe_unused]] Unwatched const unwatched;
   (void)admit_faults();
+  std::uint64_t const began = trace_.begin();
   std::size_t volatile done = 0;  // read after a fault
   Status const status = access_memory(found.accessed, wire::is_write(header), [&] {
     run.visit_while([&](RemoteAddress address, std::byte const* data) {
@@ -106,6 +107,8 @@ std::size_t Executor::execute_together(Origin& origin, wire::RequestRun const& r
     rest.skip(executed++);
     replies_.add_failure(origin, rest.header(), status);
   }
+  std::size_t const bytes = run.shape().data_bytes();
+  if (executed != 0) trace_.add(began, header, {origin.process, Path::message, executed, executed * bytes});
   if (executed != 0) note_run(origin, header, {executed, run.shape().data_bytes()});
   return executed;
 }

@@ -95,7 +95,10 @@ Status Executor::execute_entry(wire::CheckedRequest& request, char const* fault,
   if (Status const status = memory_.find(request, &accessed); failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
   std::byte* const fetched = wire::is_fetching(request.header) ? answer : nullptr;
-  return memory_.execute_part(request, accessed, {0, request.header.bytes}, fetched);
+  std::uint64_t const began = trace_.begin();
+  Status const status = memory_.execute_part(request, accessed, {0, request.header.bytes}, fetched);
+  trace_.add(began, request.header, {unknown_peer, Path::ring, 1, request.header.bytes});
+  return status;
 }
 
 }  // namespace mpixrma::engine

@@ -42,6 +42,11 @@ int mpix_host_open(void) {
 }
 int mpix_host_can_open(void) { return opener.load(std::memory_order_acquire) != nullptr ? 1 : 0; }
 
+void mpix_host_read_environment(struct mpix_engine_config* config) {
+  char const* const trace = std::getenv("MPIX_RMA_TRACE");
+  if (trace != nullptr && *trace != '\0' && std::strcmp(trace, "0") != 0) config->trace = trace;
+}
+
 int mpix_host_is_public(void) {
   char const* const chosen = std::getenv("MPIX_HOST");
   return chosen != nullptr && std::strcmp(chosen, "public") == 0 ? 1 : 0;

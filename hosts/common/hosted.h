@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/config.h"
 #include "engine/base/visibility.h"
 
 #ifdef __cplusplus
@@ -198,6 +199,9 @@ MPIX_ENGINE_API int mpix_host_open(void);
 
 /** Nonzero if there is a host that mpix_host_open asks. */
 MPIX_ENGINE_API int mpix_host_can_open(void);
+
+/** Adds what the environment requests (MPIX_RMA_TRACE) to the configuration of the process's engine. */
+MPIX_ENGINE_API void mpix_host_read_environment(struct mpix_engine_config* config);
 
 /** Nonzero if the environment (MPIX_HOST=public) requests the host on public MPI although the MPI library
  * contains a host. */

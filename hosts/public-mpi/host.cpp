@@ -112,6 +112,7 @@ mpix_engine_t* make_engine() {
   PMPI_Comm_rank(host->communicators.world, &rank);
   std::string notes;
   std::string const wrong = read_parameters(config, notes);
+  mpix_host_read_environment(&config);
   if (rank == 0) std::fputs(notes.c_str(), stderr);
   if (!wrong.empty()) {
     mpix_host_refuse(wrong.c_str());

@@ -33,11 +33,12 @@ FOREIGN = {
     re.compile(r"ISO_Fortran_binding\.h$"): {"fortran"},
     re.compile(r"uc[pst]/"): {"engine"},
     re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},
+    re.compile(r"otf2/"): {"engine"},
 }
 # The rooms of folders, from the lowest floor up: a file includes files of its own room and of floors below. The files
 # beside the rooms stand on the highest floor.
 FLOORS = {
-    "engine": [["base"], ["bootstrap", "op/layout"], ["op/kernel"], ["op", "tuning"], ["sync"], ["net"], ["memory"], ["origin"], ["proto"],
+    "engine": [["base"], ["bootstrap", "op/layout"], ["op/kernel"], ["op", "tuning"], ["trace"], ["trace/otf2"], ["sync"], ["net"], ["memory"], ["origin"], ["proto"],
                ["target"], ["runtime"]],
     "mpix": [["runtime"], ["error"], ["attrs"], ["comm"], ["request"], ["xfer"],
              ["completion", "memory", "notify", "rmw", "statistics"], ["window_calls"], ["nam"], ["setup"]],

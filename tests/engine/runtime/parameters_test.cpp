@@ -109,6 +109,8 @@ TEST(Parameters, WordsSetPaths) {
   EXPECT_EQ(set("network", "always").config.network_hardware_expected, 1);
   EXPECT_EQ(set("network", "emulated").config.network_without_hardware, 1);
   EXPECT_STREQ(set("agent_cores", "0,2-3").config.agent_cores, "0,2-3");
+  EXPECT_STREQ(set("trace", "/tmp/trace").config.trace, "/tmp/trace");
+  EXPECT_EQ(set("trace", "none").config.trace, nullptr);
 }
 
 TEST(Parameters, WordsSetMethodsOfCopies) {

@@ -1,0 +1,146 @@
+#include "engine/trace/otf2/convert.hpp"
+
+#include <otf2/otf2.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+#include "engine/trace/conversion.hpp"
+#include "engine/trace/otf2/definitions.hpp"
+#include "engine/trace/otf2/record_files.hpp"
+#include "engine/trace/otf2/thread_events.hpp"
+
+namespace mpixrma::engine {
+
+namespace {
+
+/// The records of a trace, with one clock for each host.
+struct Records {
+  std::vector<RecordFile> files;  ///< keep the records mapped
+  std::vector<ProcessRecords> processes;
+  ProcessPlaces places;
+};
+
+Records read_records(std::string const& directory) {
+  Records found;
+  for (auto const& file : std::filesystem::directory_iterator(directory)) {
+    if (file.path().filename().string().starts_with('.')) continue;
+    found.files.emplace_back(file.path().string());
+    found.processes.push_back(found.files.back().read());
+  }
+  if (found.processes.empty()) throw std::runtime_error("there are no records");
+  complete_processes(found.processes);
+  std::map<std::string, std::int64_t> offsets;
+  for (std::size_t i = 0; i < found.processes.size(); ++i) {
+    ProcessRecords& process = found.processes[i];
+    found.places[process.process] = static_cast<std::uint32_t>(i);
+    process.real_time_offset = offsets.try_emplace(process.host, process.real_time_offset).first->second;
+  }
+  return found;
+}
+
+TraceTimes times_of(std::vector<ProcessRecords> const& processes) {
+  TraceTimes times{UINT64_MAX, 0};
+  for (ProcessRecords const& process : processes)
+    for (ThreadRecords const& thread : process.threads)
+      for (TraceRecord const* record : thread.records) {
+        auto const offset = static_cast<std::uint64_t>(process.real_time_offset);
+        times.first = std::min(times.first, record->begin + offset);
+        times.last = std::max(times.last, record->end + offset);
+      }
+  return times.first <= times.last ? times : TraceTimes{0, 0};
+}
+
+/// An archive that is being written.
+class Archive {
+ public:
+  explicit Archive(std::string const& directory) {
+    constexpr std::uint64_t event_chunk = 1 << 20;
+    constexpr std::uint64_t definition_chunk = 4 << 20;
+    archive_ = OTF2_Archive_Open(directory.c_str(), "traces", OTF2_FILEMODE_WRITE, event_chunk,
+                                 definition_chunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+    if (archive_ == nullptr) throw std::runtime_error("OTF2 cannot write to the directory");
+    static OTF2_FlushCallbacks const callbacks{
+        [](void*, OTF2_FileType, OTF2_LocationRef, void*, bool) -> OTF2_FlushType { return OTF2_FLUSH; },
+        nullptr};
+    check_otf2(OTF2_Archive_SetFlushCallbacks(archive_, &callbacks, nullptr));
+    check_otf2(OTF2_Archive_SetSerialCollectiveCallbacks(archive_));
+    check_otf2(OTF2_Archive_SetCreator(archive_, "MPIX-RMA"));
+  }
+  ~Archive() {
+    if (archive_ != nullptr) OTF2_Archive_Close(archive_);
+  }
+  Archive(Archive const&) = delete;
+  Archive& operator=(Archive const&) = delete;
+
+  EventCounts write_events(Records const& records) {
+    EventCounts counts;
+    check_otf2(OTF2_Archive_OpenEvtFiles(archive_));
+    for (std::size_t i = 0; i < records.processes.size(); ++i) {
+      ProcessRecords const& process = records.processes[i];
+      for (std::size_t thread = 0; thread < process.threads.size(); ++thread) {
+        OTF2_LocationRef const location = location_of(i, thread);
+        OTF2_EvtWriter* const writer = OTF2_Archive_GetEvtWriter(archive_, location);
+        if (writer == nullptr) throw std::runtime_error("OTF2 cannot create a file of events");
+        ThreadEvents(writer, records.places, process.real_time_offset).write(process.threads[thread]);
+        check_otf2(OTF2_EvtWriter_GetNumberOfEvents(writer, &counts[location]));
+        check_otf2(OTF2_Archive_CloseEvtWriter(archive_, writer));
+      }
+    }
+    check_otf2(OTF2_Archive_CloseEvtFiles(archive_));
+    return counts;
+  }
+
+  void write_definitions(Records const& records, EventCounts const& counts) {
+    check_otf2(OTF2_Archive_OpenDefFiles(archive_));
+    for (auto const& [location, count] : counts) {
+      OTF2_DefWriter* const writer = OTF2_Archive_GetDefWriter(archive_, location);
+      if (writer == nullptr) throw std::runtime_error("OTF2 cannot create a file of definitions");
+      check_otf2(OTF2_Archive_CloseDefWriter(archive_, writer));
+    }
+    check_otf2(OTF2_Archive_CloseDefFiles(archive_));
+    OTF2_GlobalDefWriter* const writer = OTF2_Archive_GetGlobalDefWriter(archive_);
+    if (writer == nullptr) throw std::runtime_error("OTF2 cannot create the file of definitions");
+    engine::write_definitions(writer, records.processes, times_of(records.processes), counts);
+  }
+
+  void close() {
+    OTF2_Archive* const archive = archive_;
+    archive_ = nullptr;
+    check_otf2(OTF2_Archive_Close(archive));
+  }
+
+ private:
+  OTF2_Archive* archive_;
+};
+
+}  // namespace
+
+void convert_trace(std::string const& trace) {
+  {
+    Records const records = read_records(record_directory(trace));
+    Archive archive(trace);
+    archive.write_definitions(records, archive.write_events(records));
+    archive.close();
+  }
+  std::filesystem::remove_all(record_directory(trace));
+}
+
+}  // namespace mpixrma::engine
+
+/// For the engine, which loads this module when it needs it.
+extern "C" __attribute__((visibility("default"))) int mpix_trace_convert(char const* trace, char* why,
+                                                                         std::size_t bytes) {
+  try {
+    mpixrma::engine::convert_trace(trace);
+    return 0;
+  } catch (std::exception const& error) {
+    std::snprintf(why, bytes, "%s", error.what());
+    return -1;
+  }
+}

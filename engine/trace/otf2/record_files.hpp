@@ -1,0 +1,54 @@
+/// The records of the processes of a trace, read from their files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/trace/record.hpp"
+
+namespace mpixrma::engine {
+
+/// Records of one thread, in the order in which calls began; a call stands before those inside it.
+struct ThreadRecords {
+  std::uint64_t thread = 0;
+  std::vector<TraceRecord const*> records;
+
+  /// Whether the thread did nothing but execute requests of others.
+  bool is_agent() const noexcept;
+};
+
+/// A process of the trace. One that wrote no records is known as a target only.
+struct ProcessRecords {
+  std::uint64_t process = 0;
+  std::string host;
+  std::int64_t real_time_offset = 0;
+  std::uint64_t lost = 0;
+  std::vector<ThreadRecords> threads;  ///< the first is the thread that opened the engine
+};
+
+/// Maps a file of records. Throws std::runtime_error if it is not one.
+class RecordFile {
+ public:
+  explicit RecordFile(std::string const& path);
+  ~RecordFile();
+  RecordFile(RecordFile&& other) noexcept;
+  RecordFile(RecordFile const&) = delete;
+  RecordFile& operator=(RecordFile const&) = delete;
+
+  ProcessRecords read() const;
+
+ private:
+  TraceHeader const& header() const noexcept { return *reinterpret_cast<TraceHeader const*>(mapped_); }
+  std::span<TraceRecord const> records() const noexcept;
+
+  std::byte const* mapped_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Adds the processes that records name and that have no file; sorts all by their identity.
+void complete_processes(std::vector<ProcessRecords>& processes);
+
+}  // namespace mpixrma::engine

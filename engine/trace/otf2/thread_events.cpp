@@ -1,0 +1,126 @@
+#include "engine/trace/otf2/thread_events.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace mpixrma::engine {
+
+namespace {
+
+OTF2_RmaAtomicType atomic_type(TracedOp op) noexcept {
+  switch (op) {
+    case TracedOp::increment: return OTF2_RMA_ATOMIC_TYPE_INCREMENT;
+    case TracedOp::swap: return OTF2_RMA_ATOMIC_TYPE_SWAP;
+    case TracedOp::compare_and_swap: return OTF2_RMA_ATOMIC_TYPE_COMPARE_AND_SWAP;
+    case TracedOp::fetch_and_add: return OTF2_RMA_ATOMIC_TYPE_FETCH_AND_ADD;
+    case TracedOp::fetch_and_increment: return OTF2_RMA_ATOMIC_TYPE_FETCH_AND_INCREMENT;
+    case TracedOp::fetch_and_accumulate: return OTF2_RMA_ATOMIC_TYPE_FETCH_AND_ACCUMULATE;
+    default: return OTF2_RMA_ATOMIC_TYPE_ACCUMULATE;
+  }
+}
+
+bool fetches(TracedOp op) noexcept { return op >= TracedOp::swap; }
+
+OTF2_RegionRef region_of(TraceRecord const& record) noexcept {
+  switch (record.kind) {
+    case RecordKind::operation: return issue_region(record.op);
+    case RecordKind::execution: return execution_region(record.op);
+    default: return wait_region;
+  }
+}
+
+constexpr OTF2_AttributeRef number_of(TraceAttribute attribute) noexcept {
+  return static_cast<OTF2_AttributeRef>(attribute);
+}
+
+}  // namespace
+
+ThreadEvents::ThreadEvents(OTF2_EvtWriter* writer, ProcessPlaces const& places, std::int64_t offset)
+    : writer_(writer), places_(places), offset_(offset), attributes_(OTF2_AttributeList_New()) {
+  if (attributes_ == nullptr) throw std::bad_alloc();
+}
+
+ThreadEvents::~ThreadEvents() { OTF2_AttributeList_Delete(attributes_); }
+
+void ThreadEvents::write(ThreadRecords const& thread) {
+  for (TraceRecord const* record : thread.records) {
+    while (!calls_.empty() && calls_.back().end <= record->begin) leave();
+    enter(*record);
+  }
+  while (!calls_.empty()) leave();
+}
+
+/// An event that is written takes the attributes with it.
+OTF2_AttributeList* ThreadEvents::attributes_of(TraceRecord const& record) {
+  OTF2_AttributeList_RemoveAllAttributes(attributes_);
+  if (record.kind != RecordKind::wait)
+    check_otf2(OTF2_AttributeList_AddStringRef(attributes_, number_of(TraceAttribute::protocol),
+                                               protocol_string(record.path)));
+  if (record.peer != unknown_peer)
+    check_otf2(
+        OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::rank), places_.at(record.peer)));
+  if (record.kind == RecordKind::execution)
+    check_otf2(OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::requests), record.count));
+  if (record.kind != RecordKind::wait)
+    check_otf2(OTF2_AttributeList_AddUint64(attributes_, number_of(TraceAttribute::bytes), record.bytes));
+  return attributes_;
+}
+
+void ThreadEvents::enter(TraceRecord const& record) {
+  // The clock may give a call inside another one the same time as its end, but none beyond.
+  std::uint64_t const end = calls_.empty() ? record.end : std::min(record.end, calls_.back().end);
+  bool const is_operation = record.kind == RecordKind::operation;
+  Call const call{&record, end, region_of(record), is_operation ? operations_++ : 0};
+  check_otf2(OTF2_EvtWriter_Enter(writer_, attributes_of(record), time(record.begin), call.region));
+  if (is_operation) write_operation(record, call.operation);
+  calls_.push_back(call);
+}
+
+void ThreadEvents::write_operation(TraceRecord const& record, std::uint64_t operation) {
+  std::uint64_t const begin = time(record.begin);
+  std::uint32_t const target = places_.at(record.peer);
+  OTF2_AttributeList* const attributes = attributes_of(record);
+  if (record.op == TracedOp::put) {
+    check_otf2(
+        OTF2_EvtWriter_RmaPut(writer_, attributes, begin, trace_window, target, record.bytes, operation));
+  } else if (record.op == TracedOp::get) {
+    check_otf2(
+        OTF2_EvtWriter_RmaGet(writer_, attributes, begin, trace_window, target, record.bytes, operation));
+  } else {
+    check_otf2(OTF2_EvtWriter_RmaAtomic(writer_, attributes, begin, trace_window, target,
+                                        atomic_type(record.op), record.bytes,
+                                        fetches(record.op) ? record.bytes : 0, operation));
+  }
+  if (record.sequence != 0) outstanding_[record.peer].push_back({record.sequence, operation});
+}
+
+void ThreadEvents::leave() {
+  Call const call = calls_.back();
+  calls_.pop_back();
+  if (call.record->kind == RecordKind::operation) write_completion(call);
+  if (call.record->kind == RecordKind::wait) write_wait_end(call);
+  check_otf2(OTF2_EvtWriter_Leave(writer_, nullptr, time(call.end), call.region));
+}
+
+void ThreadEvents::write_completion(Call const& call) {
+  check_otf2(call.record->complete != 0
+                 ? OTF2_EvtWriter_RmaOpCompleteBlocking(writer_, nullptr, time(call.end), trace_window,
+                                                        call.operation)
+                 : OTF2_EvtWriter_RmaOpCompleteNonBlocking(writer_, nullptr, time(call.end), trace_window,
+                                                           call.operation));
+}
+
+/// The wait has also completed the thread's operations up to its position in the stream of messages.
+void ThreadEvents::write_wait_end(Call const& call) {
+  TraceRecord const& wait = *call.record;
+  std::deque<Outstanding>& operations = outstanding_[wait.peer];
+  while (!operations.empty() && operations.front().sequence <= wait.sequence) {
+    check_otf2(OTF2_EvtWriter_RmaOpCompleteRemote(writer_, nullptr, time(call.end), trace_window,
+                                                  operations.front().operation));
+    operations.pop_front();
+  }
+  check_otf2(OTF2_EvtWriter_RmaSync(writer_, nullptr, time(call.end), trace_window, places_.at(wait.peer),
+                                    OTF2_RMA_SYNC_TYPE_MEMORY));
+}
+
+}  // namespace mpixrma::engine

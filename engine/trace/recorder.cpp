@@ -1,0 +1,239 @@
+#include "engine/trace/recorder.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <new>
+
+#include "engine/trace/conversion.hpp"
+
+namespace mpixrma::engine {
+
+namespace {
+
+constexpr std::uint32_t chunk_records = 16384;
+constexpr std::size_t chunk_bytes = chunk_records * sizeof(TraceRecord);
+
+std::uint64_t nanoseconds(clockid_t clock) noexcept {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+std::uint64_t this_thread() noexcept { return static_cast<std::uint64_t>(::pthread_self()); }
+
+TracedOp traced(RmaOp const& operation) noexcept {
+  if (operation.is_update()) return traced_update(operation.reduce_op, operation.fetches());
+  return operation.is_put() ? TracedOp::put : TracedOp::get;
+}
+
+void fill_in(TraceHeader& header, std::uint64_t process) noexcept {
+  header.process = process;
+  auto const real = static_cast<std::int64_t>(nanoseconds(CLOCK_REALTIME));
+  header.real_time_offset = real - static_cast<std::int64_t>(Recorder::now());
+  header.thread = this_thread();
+  ::gethostname(header.host, sizeof header.host - 1);
+  header.magic = TraceHeader::expected_magic;
+}
+
+/// Maps part of the file, for which the file system then has room: a store to it cannot fail.
+void* map_part(int fd, std::size_t begin, std::size_t bytes) noexcept {
+  if (int const error = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes))) {
+    errno = error;
+    return nullptr;
+  }
+  void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+                              static_cast<off_t>(begin));
+  return mapped == MAP_FAILED ? nullptr : mapped;
+}
+
+/// The module that stands beside the engine's library.
+std::string own_module() {
+  Dl_info library{};
+  if (::dladdr(reinterpret_cast<void const*>(&Recorder::open), &library) == 0) return "";
+  return trace_module(std::filesystem::path(library.dli_fname).parent_path().string());
+}
+
+std::string file_of(std::string const& records, std::uint64_t process) {
+  char name[32];
+  std::snprintf(name, sizeof name, "/%016llx", static_cast<unsigned long long>(process));
+  return records + name;
+}
+
+}  // namespace
+
+TracedOp traced_update(ReduceOp op, bool fetches) noexcept {
+  if (operand_count(op) == 2) return TracedOp::compare_and_swap;
+  switch (op) {
+    case ReduceOp::replace: return fetches ? TracedOp::swap : TracedOp::accumulate;
+    case ReduceOp::sum: return fetches ? TracedOp::fetch_and_add : TracedOp::accumulate;
+    case ReduceOp::increment: return fetches ? TracedOp::fetch_and_increment : TracedOp::increment;
+    default: return fetches ? TracedOp::fetch_and_accumulate : TracedOp::accumulate;
+  }
+}
+
+std::uint64_t Recorder::now() noexcept { return nanoseconds(CLOCK_MONOTONIC); }
+
+std::unique_ptr<Recorder> Recorder::open(char const* directory, std::uint64_t process, Log const& log) {
+  bool const is_first = static_cast<std::uint32_t>(process) == 0;  // which writes the job's one line
+  auto const refuse = [&](std::string const& reason) {
+    if (is_first) log.write(LogLevel::error, "no trace is written to %s: %s", directory, reason.c_str());
+    return nullptr;
+  };
+  if (::access(own_module().c_str(), R_OK) != 0) return refuse("this build of the library has no OTF2");
+  std::string const records = record_directory(directory);
+  if (::access(trace_anchor(directory).c_str(), F_OK) == 0) return refuse("it has a trace already");
+  auto const fails = [](std::string const& name) {
+    return ::mkdir(name.c_str(), 0777) != 0 && errno != EEXIST;
+  };
+  if (fails(directory) || fails(records)) return refuse(std::strerror(errno));
+  // Existing records belong to a process that ended early.
+  int const fd = ::open(file_of(records, process).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0)
+    return refuse(errno == EEXIST ? "it has records of an earlier job, which 'mpix-rma timeline' converts"
+                                  : std::strerror(errno));
+  void* const mapped = lock_records(fd) ? map_part(fd, 0, trace_header_bytes) : nullptr;
+  if (mapped == nullptr) {
+    std::string const reason = std::strerror(errno);
+    ::close(fd);
+    return refuse(reason);
+  }
+  auto* const header = new (mapped) TraceHeader{};
+  fill_in(*header, process);
+  return std::unique_ptr<Recorder>(new Recorder(directory, fd, header, log));
+}
+
+bool Recorder::extend(Chunk const* full) noexcept try {
+  std::lock_guard const held(lock_);
+  if (current_.load(std::memory_order_relaxed) != full) return true;  // another thread has done it
+  std::size_t const begin = trace_header_bytes + chunks_.size() * chunk_bytes;
+  void* const mapped = map_part(fd_, begin, chunk_bytes);
+  if (mapped == nullptr) {
+    if (lost_.load(std::memory_order_relaxed) == 0)
+      log_.write(LogLevel::error, "the trace in %s is incomplete: %s", directory_.c_str(),
+                 std::strerror(errno));
+    return false;
+  }
+  chunks_.push_back(std::unique_ptr<Chunk>(new Chunk{static_cast<TraceRecord*>(mapped), 0}));
+  current_.store(chunks_.back().get(), std::memory_order_release);  // pairs with the acquire in reserve()
+  return true;
+} catch (std::bad_alloc const&) {
+  return false;
+}
+
+TraceRecord* Recorder::reserve() noexcept {
+  for (;;) {
+    Chunk* const chunk = current_.load(std::memory_order_acquire);  // pairs with the release in extend()
+    if (chunk != nullptr && chunk->used.load(std::memory_order_relaxed) < chunk_records) {
+      std::uint32_t const place = chunk->used.fetch_add(1, std::memory_order_relaxed);
+      if (place < chunk_records) return &chunk->records[place];
+    }
+    // Once the file system is full, no call tries again.
+    if (lost_.load(std::memory_order_relaxed) == 0 && extend(chunk)) continue;
+    header_->lost = lost_.fetch_add(1, std::memory_order_relaxed) + 1;
+    return nullptr;
+  }
+}
+
+void Recorder::add(TraceRecord record) noexcept {
+  TraceRecord* const place = reserve();
+  if (place == nullptr) return;
+  record.thread = this_thread();
+  RecordKind const kind = record.kind;
+  record.kind = RecordKind::none;
+  *place = record;
+  // The process may be killed in between: a record with a kind is whole.
+  __atomic_store_n(reinterpret_cast<std::uint8_t*>(&place->kind), static_cast<std::uint8_t>(kind),
+                   __ATOMIC_RELEASE);
+}
+
+void Recorder::add_operation(std::uint64_t begin, std::uint64_t peer, Path path, RmaOp const& operation,
+                             Issued const& issued) noexcept {
+  add({.begin = begin,
+       .end = now(),
+       .peer = peer,
+       .bytes = operation.target_layout.size(),
+       .sequence = issued.sequence,
+       .thread = 0,
+       .count = 1,
+       .op = traced(operation),
+       .path = static_cast<std::uint8_t>(path),
+       .complete = static_cast<std::uint8_t>(issued.complete ? 1 : 0),
+       .kind = RecordKind::operation,
+       .unused = 0});
+}
+
+void Recorder::add_appended(std::uint64_t begin, std::uint64_t peer, RunOperation const& operation,
+                            std::uint64_t sequence) noexcept {
+  add({.begin = begin,
+       .end = now(),
+       .peer = peer,
+       .bytes = operation.bytes,
+       .sequence = sequence,
+       .thread = 0,
+       .count = 1,
+       .op = operation.kind == OpKind::put ? TracedOp::put : traced_update(operation.reduce_op, false),
+       .path = static_cast<std::uint8_t>(Path::message),
+       .complete = 1,
+       .kind = RecordKind::operation,
+       .unused = 0});
+}
+
+void Recorder::add_wait(std::uint64_t begin, std::uint64_t peer, std::uint64_t sequence) noexcept {
+  add({.begin = begin,
+       .end = now(),
+       .peer = peer,
+       .bytes = 0,
+       .sequence = sequence,
+       .thread = 0,
+       .count = 1,
+       .op = TracedOp::other,
+       .path = 0,
+       .complete = 1,
+       .kind = RecordKind::wait,
+       .unused = 0});
+}
+
+void Recorder::add_execution(std::uint64_t begin, Execution const& execution) noexcept {
+  add({.begin = begin,
+       .end = now(),
+       .peer = execution.peer,
+       .bytes = execution.bytes,
+       .sequence = 0,
+       .thread = 0,
+       .count = static_cast<std::uint32_t>(execution.requests),
+       .op = execution.op,
+       .path = static_cast<std::uint8_t>(execution.path),
+       .complete = 1,
+       .kind = RecordKind::execution,
+       .unused = 0});
+}
+
+void Recorder::close_file() noexcept {
+  for (auto const& chunk : chunks_) ::munmap(chunk->records, chunk_bytes);
+  ::munmap(header_, trace_header_bytes);
+  ::close(fd_);  // ends the lock, too
+}
+
+Recorder::~Recorder() {
+  std::uint64_t const lost = lost_.load(std::memory_order_relaxed);
+  if (lost != 0)
+    log_.write(LogLevel::error, "the trace in %s lacks the last %llu records of this process",
+               directory_.c_str(), static_cast<unsigned long long>(lost));
+  close_file();
+  std::string const failure = convert_trace_if_last(directory_, own_module());
+  if (!failure.empty())
+    log_.write(LogLevel::error, "the trace in %s is not converted to OTF2: %s; its records stay there",
+               directory_.c_str(), failure.c_str());
+}
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,77 @@
+/// Writes what a process does to a file of fixed-size records in mapped memory (engine/trace/record.hpp).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/base/log.hpp"
+#include "engine/op/operation.hpp"
+#include "engine/op/run_operation.hpp"
+#include "engine/op/statistics.hpp"
+#include "engine/trace/record.hpp"
+
+namespace mpixrma::engine {
+
+/// `fetches`: the previous value returns to the origin.
+TracedOp traced_update(ReduceOp op, bool fetches) noexcept;
+
+class Recorder {
+ public:
+  /// Returns nullptr after one line on standard error if there is no trace to be written: this build cannot
+  /// make one, or there is a trace in the directory already, or the file cannot be created.
+  static std::unique_ptr<Recorder> open(char const* directory, std::uint64_t process, Log const& log);
+  /// Makes the OTF2 trace if no other process still writes records.
+  ~Recorder();
+  Recorder(Recorder const&) = delete;
+  Recorder& operator=(Recorder const&) = delete;
+
+  static std::uint64_t now() noexcept;
+
+  /// An operation with `peer` that was issued at time `begin` by `path`.
+  void add_operation(std::uint64_t begin, std::uint64_t peer, Path path, RmaOp const& operation,
+                     Issued const& issued) noexcept;
+  /// An operation that was appended to a batch, with its position in the stream.
+  void add_appended(std::uint64_t begin, std::uint64_t peer, RunOperation const& operation,
+                    std::uint64_t sequence) noexcept;
+  /// A wait for `peer`, which ends now; `sequence`: all messages up to it are executed, or 0.
+  void add_wait(std::uint64_t begin, std::uint64_t peer, std::uint64_t sequence) noexcept;
+  /// Requests of `peer` that this process has executed.
+  struct Execution {
+    std::uint64_t peer;
+    Path path;
+    TracedOp op;
+    std::size_t requests;
+    std::size_t bytes;  ///< of all of them
+  };
+  void add_execution(std::uint64_t begin, Execution const& execution) noexcept;
+
+ private:
+  /// A mapped part of the file.
+  struct Chunk {
+    TraceRecord* records;
+    std::atomic<std::uint32_t> used;
+  };
+
+  Recorder(std::string directory, int fd, TraceHeader* header, Log const& log) noexcept
+      : directory_(std::move(directory)), fd_(fd), header_(header), log_(log) {}
+
+  void add(TraceRecord record) noexcept;
+  TraceRecord* reserve() noexcept;
+  bool extend(Chunk const* full) noexcept;
+  void close_file() noexcept;
+
+  std::string directory_;
+  int fd_;
+  TraceHeader* header_;
+  Log const& log_;
+  std::mutex lock_;                             ///< of the following
+  std::vector<std::unique_ptr<Chunk>> chunks_;  ///< stay mapped, because a thread may still write to any
+  std::atomic<Chunk*> current_{nullptr};
+  std::atomic<std::uint64_t> lost_{0};
+};
+
+}  // namespace mpixrma::engine
