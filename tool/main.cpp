@@ -1,4 +1,4 @@
-/// mpix-rma: shows an installation, the machine and running processes, and sets the environment.
+/// mpix-rma: shows an installation, the machine, running processes and traces, and sets the environment.
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -13,6 +13,7 @@
 #include "tool/info.hpp"
 #include "tool/installation.hpp"
 #include "tool/process.hpp"
+#include "tool/timeline.hpp"
 
 namespace mpixrma::tool {
 
@@ -57,6 +58,15 @@ void add_looks(CLI::App& app, int& status) {
   sub->callback([] { show_process(pid); });
 }
 
+void add_timeline(CLI::App& app, int& status) {
+  static std::string trace;
+  static std::string page = "timeline.html";
+  CLI::App* const sub = app.add_subcommand("timeline", "Draws a trace of MPIX_RMA_TRACE as one page");
+  sub->add_option("directory", trace, "Directory of the trace")->required()->check(CLI::ExistingDirectory);
+  sub->add_option("-o,--output", page, "File of the page (timeline.html)");
+  sub->callback([&status] { status = draw_timeline(Installation::of_this_command(), trace, page); });
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app("Shows an MPIX-RMA installation and this machine, and what a running process waits for.",
                "mpix-rma");
@@ -65,6 +75,7 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   int status = exit_ok;
   add_looks(app, status);
+  add_timeline(app, status);
   add_environment(app);
   try {
     app.parse(argc, argv);
