@@ -1,0 +1,67 @@
+/*
+ * Makes the same calls to every rank: transfers and read-modify-writes in several forms, with and without
+ * data.
+ *
+ * usage: traced_program [killed]    killed: the last rank is killed when all have completed their calls
+ */
+#include <mpix_rma.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { rounds = 20, elements = 100, max_ranks = 64 };
+
+static void require(int is_true, const char* what) {
+  if (is_true) return;
+  fprintf(stderr, "traced_program: %s\n", what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void call_each(MPI_Comm* world, int rank, long* there) {
+  long values[elements] = {0};
+  const long one = 1, none = 0;
+  long previous = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int failed = 0;
+  failed |= MPIX_RMA_xfer(MPIX_RMA_PUT, values, 1, MPI_LONG, rank, there, 1, MPI_LONG, NULL, world, NULL);
+  failed |= MPIX_RMA_xfer_c(MPIX_RMA_PUT, values, elements, MPI_LONG, rank, there, elements, MPI_LONG, NULL,
+                            world, NULL);
+  failed |= MPIX_RMA_xfer_req(MPIX_RMA_GET, values, elements, MPI_LONG, rank, there, elements, MPI_LONG,
+                              &request, world);
+  failed |= MPI_Wait(&request, MPI_STATUS_IGNORE);
+  failed |=
+      MPIX_RMA_xfer_rma(MPIX_RMA_ACCUMULATE, values, 3, MPI_LONG, rank, there, 3, MPI_LONG, NULL, world);
+  failed |=
+      MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &previous, rank, (MPI_Aint)there, NULL, world, NULL);
+  failed |= MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &one, 1, MPI_LONG, &none, &previous, rank, (MPI_Aint)there,
+                          NULL, world, NULL);
+  /* Not operations: there are no data, or there is no target. */
+  failed |= MPIX_RMA_xfer(MPIX_RMA_PUT, values, 0, MPI_LONG, rank, there, 0, MPI_LONG, NULL, world, NULL);
+  failed |=
+      MPIX_RMA_xfer(MPIX_RMA_GET, values, 1, MPI_LONG, MPI_PROC_NULL, there, 1, MPI_LONG, NULL, world, NULL);
+  require(failed == MPI_SUCCESS, "a call failed");
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm world = MPI_COMM_WORLD;
+  int rank, size;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &size);
+  void* bases[max_ranks];
+  require(size <= max_ranks, "too many ranks");
+  require(MPIX_RMA_Allocate(elements * sizeof(long), MPI_INFO_NULL, world, NULL, bases) == MPI_SUCCESS,
+          "no memory");
+  for (int round = 0; round < rounds; ++round)
+    for (int target = 0; target < size; ++target) call_each(&world, target, bases[target]);
+  require(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS) == MPI_SUCCESS, "operations failed");
+  MPI_Barrier(world);
+  if (argc > 1 && strcmp(argv[1], "killed") == 0) {
+    if (rank == size - 1) raise(SIGKILL);
+    MPI_Barrier(world);
+  }
+  require(MPIX_RMA_Free(bases[rank], world) == MPI_SUCCESS, "memory is not freed");
+  MPI_Finalize();
+  return 0;
+}
