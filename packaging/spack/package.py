@@ -16,6 +16,7 @@ class MpixRma(CMakePackage):
 
     variant("nam", default=True, description="Memory server mpix-namd and its tools")
     variant("fortran", default=True, description="Fortran modules")
+    variant("trace", default=True, description="Traces in the format OTF2")
     variant("python", default=False, description="Package for Python, beside mpi4py and NumPy")
 
     depends_on("c", type="build")
@@ -36,6 +37,7 @@ class MpixRma(CMakePackage):
     depends_on("nlohmann-json@3:")
     depends_on("sqlite@3", when="+nam")
     depends_on("libseccomp", when="+nam")
+    depends_on("otf2@3:", when="+trace")
     with when("+python"):
         extends("python")
         depends_on("py-mpi4py", type=("build", "run"))
@@ -50,6 +52,7 @@ class MpixRma(CMakePackage):
             self.define("MPIX_BUILD_BENCH", False),
             self.define("MPIX_BUILD_EXAMPLES", False),
             self.define_from_variant("MPIX_BUILD_NAM", "nam"),
+            self.define_from_variant("MPIX_BUILD_TRACE", "trace"),
             self.define_from_variant("MPIX_BUILD_PYTHON", "python"),
         ]
         if self.spec.satisfies("+python"):
