@@ -139,7 +139,7 @@ TraceRecord* Recorder::reserve() noexcept {
     }
     // Once the file system is full, no call tries again.
     if (lost_.load(std::memory_order_relaxed) == 0 && extend(chunk)) continue;
-    header_->lost = lost_.fetch_add(1, std::memory_order_relaxed) + 1;
+    lost_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
 }
@@ -229,6 +229,7 @@ Recorder::~Recorder() {
   if (lost != 0)
     log_.write(LogLevel::error, "the trace in %s lacks the last %llu records of this process",
                directory_.c_str(), static_cast<unsigned long long>(lost));
+  header_->lost = lost;
   close_file();
   std::string const failure = convert_trace_if_last(directory_, own_module());
   if (!failure.empty())
