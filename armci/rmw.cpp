@@ -9,8 +9,8 @@ namespace {
 
 using mpixrma::engine::ReduceOp;
 
-/// Writes the previous value to `local`, which also holds the operand of a swap. `local` is read only after
-/// it is known to be readable. Inlined into each call, where a few nanoseconds count.
+/// Writes the previous value to `local`, which also holds the operand of a swap and is read only once the
+/// remote word is found. Inlined into each call, where a few nanoseconds count.
 template <ReduceOp operation, typename T>
 __attribute__((always_inline)) inline void update(char const* call, T summand, T* local, void* remote,
                                                   int process) {
@@ -32,7 +32,7 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
   RmaOp described = update_with(operation, sizeof(T) == 4 ? ElementType::int32 : ElementType::int64);
   described.guarantees = Guarantee::ordered | Guarantee::element_atomic;
   described.origin = read_only(&operand);
-  described.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // must not be the operand
+  described.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // must not alias the operand
   described.target = address;
   described.origin_layout = described.result_layout = described.target_layout = Layout::contiguous(sizeof(T));
   check_operation(call, target, described, mpixrma::issue_and_wait(target, described));

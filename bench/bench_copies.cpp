@@ -18,7 +18,7 @@
 #include "bench/support/harness.hpp"
 #include "engine/op/kernel/copy_methods.hpp"
 #include "engine/tuning/copy_cache.hpp"
-#include "engine/tuning/host_key.hpp"
+#include "engine/tuning/host_fingerprint.hpp"
 
 namespace {
 
@@ -197,7 +197,7 @@ void measure_methods() {
   WindowCopies const window;
   PlainCopies const plain;
   CopyTable const measured =
-      mpixrma::engine::CopyCache(mpixrma::engine::cache_directory(), mpixrma::engine::host_key())
+      mpixrma::engine::CopyCache(mpixrma::engine::cache_directory(), mpixrma::engine::host_fingerprint())
           .read()
           .value_or(CopyTable{});
   auto const use = [](CopyTable const& table) {

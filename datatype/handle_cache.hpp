@@ -74,7 +74,7 @@ class HandleCache {
 
 /// Incremented whenever an object is freed whose handle is cached: MPI may reuse the handle for another
 /// object.
-inline constinit std::atomic<std::uint64_t> handles_epoch{1};
-inline void forget_handles() noexcept { handles_epoch.fetch_add(1, std::memory_order_release); }
+inline constinit std::atomic<std::uint64_t> handles_generation{1};
+inline void forget_handles() noexcept { handles_generation.fetch_add(1, std::memory_order_release); }
 
 }  // namespace mpixrma

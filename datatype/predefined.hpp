@@ -13,8 +13,8 @@ namespace mpixrma {
 /// Returns ElementType::none for types without arithmetic (MPI_BYTE, MPI_WCHAR, MPI_PACKED...).
 engine::ElementType element_of(MPI_Datatype predefined) noexcept;
 
-/// Returns the element type of a datatype made by MPI_Type_create_f90_real, _complex or _integer. `precision`
-/// is the requested decimal precision, or MPI_UNDEFINED.
+/// Returns the element type of a datatype of `bytes` bytes made by MPI_Type_create_f90_real, _complex or
+/// _integer. `precision` is the requested decimal precision, or MPI_UNDEFINED.
 engine::ElementType element_of_f90(int combiner, std::size_t bytes, int precision) noexcept;
 
 /// Returns nullopt for MPI_OP_NULL and user-defined operations.

@@ -10,7 +10,7 @@
 #include "engine/op/kernel/copy_methods.hpp"
 #include "engine/tuning/copy_cache.hpp"
 #include "engine/tuning/copy_measurement.hpp"
-#include "engine/tuning/host_key.hpp"
+#include "engine/tuning/host_fingerprint.hpp"
 #include "tool/cache_holder.hpp"
 #include "tool/error.hpp"
 
@@ -52,7 +52,7 @@ CopyTable set_by_environment() {
   return table;
 }
 
-CopyCache cache_of_user() { return {engine::cache_directory(), engine::host_key()}; }
+CopyCache cache_of_user() { return {engine::cache_directory(), engine::host_fingerprint()}; }
 
 /// Memory of both sides: the target's is shared with the process that holds it in its cache.
 class Sides {
@@ -102,7 +102,7 @@ CopyTable measure_all() {
 void show_copies() {
   CopyCache const cache = cache_of_user();
   auto const measured = cache.read();
-  std::printf("copies: %s\n", engine::host_key().c_str());
+  std::printf("copies: %s\n", engine::host_fingerprint().c_str());
   if (cache.path().empty())
     std::printf("  no directory for the user's cache: each process measures for itself\n");
   else

@@ -27,10 +27,10 @@ struct mpix_engine_config {
   unsigned paths;              /**< set of mpix_engine_path that may be used */
   int network_without_hardware; /**< nonzero: use the network path also where UCX emulates it */
   size_t fragment_bytes;        /**< largest payload of one message; 0: default */
-  size_t credit_bytes;          /**< most that is under way to a peer by messages; 0: default */
+  size_t credit_bytes;          /**< maximum bytes in flight to a peer by messages; 0: default */
   size_t target_memory_bytes;  /**< memory of operations that wait to be sent to one peer; 0: default */
   size_t process_memory_bytes; /**< the same for all peers and for unsent messages; 0: default */
-  size_t origins_memory_bytes; /**< what all origins together may make this process hold; 0: default */
+  size_t origins_memory_bytes; /**< maximum bytes that all origins together occupy here; 0: default */
   size_t max_endpoints;        /**< connections to other processes before idle ones are closed; 0: default */
   size_t heap_bytes;           /**< granularity of memory taken from the system for segments; 0: default */
   int agent_poll_us;           /**< how long the agent trusts a polling application before it
@@ -47,7 +47,7 @@ struct mpix_engine_config {
   const char*
       interfaces; /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
                        '^' those where it does not, behind a '+' also on that to the host itself; NULL:
-                       as UCX has it. UCX_NET_DEVICES goes before */
+                       as UCX has it. UCX_NET_DEVICES takes precedence */
 
   /** Drives all other progress of the process once. Waiting application threads call it with `context`; it
    * may call mpix_engine_progress. May be NULL. */
@@ -80,7 +80,7 @@ struct mpix_engine_config {
   /** Nonzero: the engine writes a line where the network has no put and get in hardware, and
    *  network_without_hardware is not set. */
   int network_hardware_expected;
-  size_t answers_memory_bytes; /**< most that answers which the network has not taken may take of this
+  size_t answers_memory_bytes; /**< maximum bytes for unsent replies of this
                                   process, those to each origin a share of it; 0: no bound. At least 16 MiB */
   size_t session_processes;    /**< processes that a session (engine/runtime/sessions.h) may have at a time;
                                     0: no bound */

@@ -26,7 +26,7 @@
 #include "engine/base/liveness.hpp"
 #include "engine/base/log.hpp"
 #include "engine/base/shared_memory.hpp"
-#include "engine/bootstrap/gone_notices.hpp"
+#include "engine/bootstrap/exit_notices.hpp"
 
 namespace {
 
@@ -113,7 +113,7 @@ struct mpix_file_bootstrap {
   milliseconds timeout_;
   mpix_bootstrap ops_{};
   FileDescriptor directory_;
-  mpixrma::engine::GoneNotices notices_;
+  mpixrma::engine::ExitNotices notices_;
   pid_t pid_ = mpixrma::engine::own_process_id();
   bool published_ = false;
   std::mutex lock_;

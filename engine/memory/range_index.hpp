@@ -1,7 +1,8 @@
 /// The ranges of a published table in address order, for lock-free look-ups by other processes: a skip list
 /// over the slots of the table. One process writes it.
 ///
-/// As engine/memory/range_slot.hpp, checked against the memory model with another `Atomic`.
+/// A template of its atomics, as engine/memory/range_slot.hpp, so that lock_free_model_test.cpp can check it
+/// against the memory model.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 
 #include "engine/base/service_thread.hpp"
 #include "engine/tuning/copy_measurement.hpp"
-#include "engine/tuning/host_key.hpp"
+#include "engine/tuning/host_fingerprint.hpp"
 
 namespace mpixrma::engine {
 
@@ -35,7 +35,7 @@ void CopyDecisions::open(mpix_engine_config const& config) {
   use_copy_methods(fixed_);
   if (is_complete(fixed_, {}, copy_size_count)) return;
   std::string const directory = config.exposed_only != 0 ? std::string() : cache_directory();
-  CopyCache cache(directory, directory.empty() ? std::string() : host_key());
+  CopyCache cache(directory, directory.empty() ? std::string() : host_fingerprint());
   adopt(cache);
   if (is_complete(fixed_, measured_, copy_sizes_of_job)) return;
   try {

@@ -31,6 +31,7 @@ std::unique_lock<Lockable> lock_patiently(Lockable& lock) {
 }
 
 void describe_traffic(Peer& peer, BoundedText& text) {
+  static_assert(path_count == 5, "the line below names each of them");
   Traffic const traffic = peer.state().traffic.read();
   text.add(
       "  process %s%s%s: %llu direct, %llu cross-memory, %llu network, %llu ring, %llu message operations\n",

@@ -29,7 +29,7 @@ class CopyCache {
     int file_;
   };
 
-  /// The file of this `key` (host_key()) in `directory`, which may be empty for no file.
+  /// The file of this `key` (host_fingerprint()) in `directory`, which may be empty for no file.
   CopyCache(std::string directory, std::string key);
 
   /// The file's name; empty if there is no directory.

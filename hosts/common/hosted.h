@@ -167,7 +167,7 @@ struct mpix_host_ops {
 
   /** Passes the completions from request_complete to the MPI library and ends freed requests. Returns the
    * number of completions. Called by an application thread. */
-  int (*requests_show)(void);
+  int (*deliver_completions)(void);
 };
 
 /** Sets `engine` and `ops` as the host of this process until the next call; NULL for both withdraws them.

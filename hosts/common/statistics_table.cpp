@@ -26,8 +26,8 @@ std::string destination() {
   return word == "0" ? "" : word;
 }
 
-constexpr char const* path_names[engine::path_count] = {"direct", "cross_memory", "network", "ring",
-                                                        "message"};
+constexpr std::array path_names{"direct", "cross_memory", "network", "ring", "message"};
+static_assert(path_names.size() == engine::path_count);
 
 template <typename... Values>
 void add_line(std::string& table, char const* format, Values... values) {

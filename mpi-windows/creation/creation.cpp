@@ -70,7 +70,7 @@ int close_window(Window& window, bool* closed) {
   int error = complete_opened(window);
   error = first_of(error, complete_all(window));
   end_joint_requests(window);
-  (void)mpix_host_operations()->requests_show();  // records failures of freed requests
+  (void)mpix_host_operations()->deliver_completions();  // first: failures of freed requests count
   end_reporting(window.context);
   error = first_of(error, take_failures(window));
   if (window.table.is_shared()) find_successors(window);

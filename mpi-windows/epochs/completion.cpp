@@ -22,7 +22,7 @@ int complete_messages(Window& window, Target& target) {
   }
   window.engine.complete(*target.memory, sequence);
   target.outstanding.clear(sequence);
-  (void)mpix_host_operations()->requests_show();  // records failures of freed requests
+  (void)mpix_host_operations()->deliver_completions();  // first: failures of freed requests count
   engine::LateError error;
   if (!engine::failed(window.engine.take_error(*target.memory, window.context, &error))) return MPI_SUCCESS;
   return failure_of(window, target, error);

@@ -81,7 +81,7 @@ std::shared_ptr<NamGrant> NamGrant::mapped(nam::Locator const& locator, std::uin
   return found != nullptr && found->control() == control ? found : nullptr;
 }
 
-bool NamGrant::is_served() {
+bool NamGrant::is_open() {
   std::lock_guard const held(lock_);
   return session_.is_open();
 }

@@ -37,7 +37,7 @@ class NamGrant {
   void release(nam::WindowInfo const& window);
   void persist(nam::WindowInfo const& window);
 
-  bool is_served();
+  bool is_open();
   nam::Locator const& locator() const noexcept { return locator_; }
   nam::GrantMapping const& memory() const noexcept { return memory_; }
   /// Identifies the control memory on this host.

@@ -71,7 +71,7 @@ class GuestNamWindow final : public SessionNamWindow {
   void release() override {
     at_server([this] { evict(session().locator()); });
   }
-  void keep() override { throw NamError(MPI_ERR_ACCESS, "only the owner of a grant allocates in it"); }
+  void make_persistent() override { throw NamError(MPI_ERR_ACCESS, "only the owner of a grant allocates in it"); }
 
   bool is_by_request() const noexcept override { return true; }
   void execute(int rank, engine::RmaOp const& operation) const override;
@@ -84,7 +84,7 @@ class GuestNamWindow final : public SessionNamWindow {
 void GuestNamWindow::send(int rank, OperationRequest const& request, std::span<std::byte> fetched) const try {
   auto const place = static_cast<std::uint64_t>(rank);
   while (
-      !session().ask([&](nam::Session& session) { return session.operate(info_, place, request, fetched); }))
+      !session().with_session([&](nam::Session& session) { return session.operate(info_, place, request, fetched); }))
     std::this_thread::sleep_for(between_requests);
 } catch (nam::Error const& error) {
   bool const has_ended =

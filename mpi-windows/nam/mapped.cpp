@@ -31,7 +31,7 @@ class MappedNamWindow final : public ServedWindow {
   void release() override {
     at_server([this] { info_.port.empty() ? grant_->release(info_) : evict(grant_->locator()); });
   }
-  void keep() override {
+  void make_persistent() override {
     at_server([this] { grant_->keep(&info_); });
   }
   void persist() override {

@@ -31,7 +31,7 @@ std::shared_ptr<RemoteGrant> find_remote(nam::Locator const& locator, bool encry
 
 /// Joins a window that another process has opened, with a session of this process.
 nam::WindowInfo ask_for(NamSession& grant, nam::WindowInfo const& window) {
-  nam::WindowInfo info = grant.ask([&](nam::Session& session) { return session.join(window.id); });
+  nam::WindowInfo info = grant.with_session([&](nam::Session& session) { return session.join(window.id); });
   info.port = window.port;
   return info;
 }
@@ -61,7 +61,7 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
   }
   auto remote = find_remote(grant, wishes.encrypt);
   nam::WindowInfo info =
-      remote->ask([&](nam::Session& session) { return session.allocate(sizes, units, wishes); });
+      remote->with_session([&](nam::Session& session) { return session.allocate(sizes, units, wishes); });
   return make_remote(std::move(remote), std::move(info));
 }
 

@@ -25,7 +25,7 @@ class GrantRegistry {
   std::shared_ptr<Grant> find(nam::Locator const& locator) {
     std::lock_guard const held(lock_);
     auto const known = grants_.find(Grant::name_of(locator));
-    return known != grants_.end() && is_served(known->second) ? known->second : nullptr;
+    return known != grants_.end() && is_open(known->second) ? known->second : nullptr;
   }
 
   /// Returns the object of the locator if it satisfies `fits`, or else the result of `open`, whose exceptions
@@ -34,7 +34,7 @@ class GrantRegistry {
   std::shared_ptr<Grant> find_or_open(nam::Locator const& locator, Predicate fits, Open open) {
     std::lock_guard const held(lock_);
     std::shared_ptr<Grant>& known = grants_[Grant::name_of(locator)];
-    if (is_served(known) && fits(*known)) return known;
+    if (is_open(known) && fits(*known)) return known;
     // Windows that use the previous object keep it alive.
     known.reset();
     return known = open();
@@ -49,8 +49,8 @@ class GrantRegistry {
   }
 
  private:
-  static bool is_served(std::shared_ptr<Grant> const& grant) {
-    return grant != nullptr && grant->is_served();
+  static bool is_open(std::shared_ptr<Grant> const& grant) {
+    return grant != nullptr && grant->is_open();
   }
 
   std::mutex lock_;

@@ -26,11 +26,11 @@ class RemoteNamWindow final : public SessionNamWindow {
   void release() override {
     at_server([this] {
       if (!info_.port.empty()) return evict(grant_->locator());
-      grant_->ask([this](nam::Session& session) { session.release_soon(info_); });
+      grant_->with_session([this](nam::Session& session) { session.release_soon(info_); });
     });
   }
-  void keep() override {
-    at_server([this] { grant_->ask([this](nam::Session& session) { session.keep(&info_); }); });
+  void make_persistent() override {
+    at_server([this] { grant_->with_session([this](nam::Session& session) { session.keep(&info_); }); });
   }
 
   engine::Peer* peer(engine::Engine& engine) const override {
@@ -52,7 +52,7 @@ class RemoteNamWindow final : public SessionNamWindow {
 
 RemoteGrant::RemoteGrant(nam::Locator const& locator)
     : NamSession(locator, nam::Session::open(locator)),
-      address_(ask([](nam::Session& session) { return session.reach(); })),
+      address_(with_session([](nam::Session& session) { return session.reach(); })),
       watch_(descriptor(), [this] { return on_end(); }) {}
 
 std::shared_ptr<RemoteGrant> RemoteGrant::known(nam::Locator const& locator) {

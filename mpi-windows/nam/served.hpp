@@ -28,7 +28,7 @@ class ServedWindow : public NamWindow, public NamMemory {
     return nam::format(locator);
   }
   /// Makes the window persistent. Called by the process that has allocated it as non-persistent.
-  virtual void keep() = 0;
+  virtual void make_persistent() = 0;
   std::vector<NamPiece> pieces(int rank) const override { return {{this, rank, region(rank).bytes}}; }
 
  protected:

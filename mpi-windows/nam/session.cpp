@@ -20,7 +20,7 @@ NamSession::NamSession(nam::Locator locator, nam::Session session)
 }
 
 SessionNamWindow::~SessionNamWindow() {
-  quietly([this](nam::Session& session) { session.end_locks(holder_); });
+  ignoring_errors([this](nam::Session& session) { session.end_locks(holder_); });
 }
 
 /// Processes that map the memory read its control memory themselves, so `control` is 0.
@@ -29,13 +29,13 @@ void SessionNamWindow::describe(NamDescription* description) const {
 }
 
 void SessionNamWindow::persist() {
-  at_server([this] { session_->ask([this](nam::Session& session) { session.persist(info_); }); });
+  at_server([this] { session_->with_session([this](nam::Session& session) { session.persist(info_); }); });
 }
 
 bool SessionNamWindow::try_lock(int rank, engine::LockMode mode, bool* has_turn) const {
   auto const place = static_cast<std::uint32_t>(rank);
   try {
-    return session_->ask([&](nam::Session& session) {
+    return session_->with_session([&](nam::Session& session) {
       auto const now = std::chrono::steady_clock::now();
       if (now < next_attempt_) return false;
       bool const taken = session.try_lock(info_, holder_, place, mode, has_turn);
@@ -49,15 +49,15 @@ bool SessionNamWindow::try_lock(int rank, engine::LockMode mode, bool* has_turn)
 }
 
 void SessionNamWindow::unlock(int rank) const noexcept {
-  quietly(
+  ignoring_errors(
       [&](nam::Session& session) { session.unlock_soon(info_, holder_, static_cast<std::uint32_t>(rank)); });
 }
 
 /// Ignores errors, because a session that has ended holds no locks.
 template <typename Call>
-void SessionNamWindow::quietly(Call call) const noexcept {
+void SessionNamWindow::ignoring_errors(Call call) const noexcept {
   try {
-    session_->ask(call);
+    session_->with_session(call);
   } catch (std::exception const&) {
   }
 }

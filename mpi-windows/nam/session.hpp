@@ -1,5 +1,5 @@
-/// Windows at memory servers whose memory this process does not map: everything except operations, including
-/// locks, is requested through a session.
+/// Windows at memory servers whose memory this process does not map: all requests except RMA operations, thus
+/// also locks, go through a session.
 #pragma once
 
 #include <atomic>
@@ -24,11 +24,11 @@ class NamSession {
 
   /// Calls `call` with the session and returns its result.
   template <typename Call>
-  auto ask(Call call) {
+  auto with_session(Call call) {
     std::lock_guard const held(lock_);
     return call(session_);
   }
-  bool is_served() {
+  bool is_open() {
     std::lock_guard const held(lock_);
     return session_.is_open();
   }
@@ -65,7 +65,7 @@ class SessionNamWindow : public ServedWindow {
 
  private:
   template <typename Call>
-  void quietly(Call call) const noexcept;
+  void ignoring_errors(Call call) const noexcept;
 
   std::shared_ptr<NamSession> session_;
   std::uint64_t holder_;

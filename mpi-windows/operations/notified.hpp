@@ -7,13 +7,14 @@
 
 namespace mpixrma::windows {
 
+/// Sets the number of counters of every process. Collective.
 int set_counters(Window& window, int count);
 CounterBounds counter_bounds(Window const& window) noexcept;
 /// Determines the number of counters of a process. Returns an error class.
 int count_counters(Window& window, int rank, int* count);
 /// Determines the address of a target's counter. Returns an error class.
 int find_counter(Window& window, Target& target, int index, engine::RemoteAddress* address);
-/// Increments the counter when all operations issued to the target are complete.
+/// Waits until all operations issued to the target are complete, then increments the counter and waits for that.
 int issue_trailing_notification(Window& window, Target& target, engine::RemoteAddress counter,
                                 MPI_Request* request);
 

@@ -232,7 +232,7 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   return class_of_exception();
 }
 
-__attribute__((noinline)) int accumulate_slowly(void const* origin, MPI_Count origin_count,
+__attribute__((noinline)) int accumulate_general(void const* origin, MPI_Count origin_count,
                                                 MPI_Datatype origin_type, int rank, MPI_Aint disp,
                                                 MPI_Count count, MPI_Datatype type, MPI_Op op,
                                                 mpix_window_t* window) noexcept {
@@ -264,7 +264,7 @@ int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datat
       try_accumulate(*static_cast<Window*>(window), operation_of(op), origin, rank, disp, count, type))
       [[likely]]
     return MPI_SUCCESS;
-  return accumulate_slowly(origin, origin_count, origin_type, rank, disp, count, type, op, window);
+  return accumulate_general(origin, origin_count, origin_type, rank, disp, count, type, op, window);
 }
 
 int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,

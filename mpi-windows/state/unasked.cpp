@@ -42,7 +42,7 @@ void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcep
 }
 
 void print_unasked() {
-  (void)mpix_host_operations()->requests_show();  // ends freed requests
+  (void)mpix_host_operations()->deliver_completions();  // ends freed requests
   std::lock_guard const held(unasked().lock);
   auto const& [first, count] = unasked().orphan;
   if (count == 0) return;

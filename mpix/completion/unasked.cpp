@@ -48,7 +48,7 @@ void raise_unasked_failures() {
       engine_of_process().complete(*target.peer, target.outstanding.get());
     });
   });
-  (void)host().requests_show();  // records the failures of freed requests
+  (void)host().deliver_completions();  // records the failures of freed requests
   std::vector<Unasked> found;    // handlers must not be called with a lock held
   for_each_communicator([&](Communicator& communicator) { found.push_back(unasked_of(communicator)); });
   // Failures of freed communicators, whose error handlers no longer exist.

@@ -26,7 +26,7 @@ struct RmwCall {
   MPI_Aint displacement;
   MPI_Comm* communicator;
   void const* attributes;
-  NativeUse use = NativeUse::out;  ///< of a native request
+  NativeUse use = NativeUse::out;  ///< how a native MPI_Request argument is read
 };
 
 inline bool overlap(void const* a, void const* b, std::size_t bytes) noexcept {
@@ -43,8 +43,8 @@ inline std::size_t alignment_of(engine::ElementType type) noexcept {
   return std::min<std::size_t>(element & -element, sizeof(std::uint64_t));
 }
 
-/// Executes a call on mapped memory if its attributes cost nothing, its target is known and its arguments are
-/// valid. Returns false in every other case, without side effects; the caller must then check all arguments.
-bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept;
+/// Executes a call on mapped memory if its attributes need no extra work there, its target is known and its
+/// arguments are valid. Returns false in every other case, without side effects; the caller must then check all arguments.
+bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept;
 
 }  // namespace mpixrma

@@ -29,7 +29,7 @@ bool are_buffers(RmwCall const& call, std::size_t bytes) noexcept {
 
 }  // namespace
 
-bool rmw_quickly(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept {
+bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept {
   std::uint64_t const set =
       communicator.attribute_word() | bits_of(static_cast<MPIX_RMA_Attributes const*>(call.attributes));
   if ((set & beyond_direct_path) != 0) return false;

@@ -253,7 +253,7 @@ __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
   Communicator* const state = call.communicator != nullptr ? Communicator::find(*call.communicator) : nullptr;
   if (state == nullptr) return raise_unusable(call.name, call.communicator);
   if constexpr (is_native) {
-    if (rmw_quickly(call, request, *state)) return MPI_SUCCESS;
+    if (try_rmw_on_mapped(call, request, *state)) return MPI_SUCCESS;
     return rmw_generally(call, RequestSlot(request, call.use), *state);
   } else {
     return rmw_generally(call, RequestSlot(request), *state);

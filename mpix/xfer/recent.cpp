@@ -87,7 +87,7 @@ void remember(Communicator const& communicator, Datatype const& type, Target& ta
   RecentTransfer& recent = cache->transfers.at(target.rank);
   recent.comm = communicator.handle();
   recent.type = type.handle();
-  recent.epoch = handles_epoch.load(std::memory_order_acquire);
+  recent.generation = handles_generation.load(std::memory_order_acquire);
   recent.rank = target.rank;
   recent.element_bytes = type.size();
   recent.atomic_word = type.atomic_word();

@@ -1,6 +1,5 @@
-/// The shortest path: a thread keeps what its latest transfers to a few ranks have found out for the next
-/// transfer with the same communicator, datatype and rank. A put or get that finds everything here takes a
-/// few comparisons and a copy.
+/// Cache of resolved targets, one per thread: the next transfer with the same communicator, datatype and rank
+/// takes a few comparisons and a copy.
 #pragma once
 
 #include <mpi.h>
@@ -20,7 +19,7 @@ namespace mpixrma {
 struct alignas(128) RecentTransfer {
   MPI_Comm comm{};
   MPI_Datatype type{};
-  std::uint64_t epoch = 0;  ///< of `handles_epoch` when this was true
+  std::uint64_t generation = 0;  ///< the value of `handles_generation` when the entry was made
   int rank = MPI_PROC_NULL;
   std::size_t element_bytes = 0;
   unsigned atomic_word = 0;  ///< as Datatype::atomic_word
@@ -98,15 +97,15 @@ ThreadCache* writable_thread_cache() noexcept;
 /// Forgets what the thread keeps. Async-signal-safe.
 void clear_thread_cache() noexcept;
 
-/// Returns what the thread's latest operation with these arguments has found out; nullptr if the latest one
+/// Returns the cached target of the thread's latest operation with these arguments; nullptr if the latest one
 /// had other arguments or handles were freed since.
 inline RecentTransfer const* find_recent(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
   RecentTransfer const& recent = recent_transfers->at(rank);
   if (recent.comm != comm || recent.type != type || recent.rank != rank) return nullptr;
-  return recent.epoch == handles_epoch.load(std::memory_order_acquire) ? &recent : nullptr;
+  return recent.generation == handles_generation.load(std::memory_order_acquire) ? &recent : nullptr;
 }
 
-/// Keeps what an operation by load and store has found out.
+/// Caches the target of an operation by load and store.
 void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address);
 
 }  // namespace mpixrma

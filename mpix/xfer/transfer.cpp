@@ -92,7 +92,7 @@ engine::Status complete_messages(Target& target, LateFailure* failed) {
   std::uint64_t const sequence = target.outstanding.get();
   engine_of_process().complete(*target.peer, sequence);
   target.outstanding.clear(sequence);
-  (void)host().requests_show();  // keeps failures whose requests are freed
+  (void)host().deliver_completions();  // keeps failures whose requests are freed
   engine::LateError error;
   engine::Status const status = engine_of_process().take_error(*target.peer, target.context, &error);
   if (engine::failed(status) && failed != nullptr) *failed = {target.rank, target.peer->process(), error};

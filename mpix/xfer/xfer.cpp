@@ -1,4 +1,5 @@
-/// MPIX_RMA_xfer in its three forms: common cases in a few instructions, all others by the general path.
+/// MPIX_RMA_xfer in its three forms, each with int and MPI_Count: common cases in a few instructions, all others
+/// by the general path.
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -163,7 +164,7 @@ bool append_quickly(XferCall const& call, Quick const& quick, RemoteAddress addr
 
 /// Transfers by load and store, or as a part of a batch. Returns false if that is not possible; then nothing
 /// is done, and nothing counts as checked.
-bool xfer_quickly(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
+bool try_xfer_on_mapped(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
   Quick quick;
   if (!find_quick(call, request, communicator, &quick)) return false;
   auto const address = reinterpret_cast<RemoteAddress>(call.target);
@@ -212,7 +213,7 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, Cou
                       origin_datatype,      target_rank,
                       target_addr,          target_count,
                       target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
-  if (xfer_quickly(call, request, *state)) return MPI_SUCCESS;
+  if (try_xfer_on_mapped(call, request, *state)) return MPI_SUCCESS;
   constexpr auto use = form == Form::native ? NativeUse::object : NativeUse::out;
   return xfer_generally(call, RequestSlot(request, use), *state);
 } catch (...) {

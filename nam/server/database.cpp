@@ -9,7 +9,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr int longest_wait_ms = 250;  ///< for a lock of another process: the event loop waits, too
+constexpr int longest_wait_ms = 250;  ///< for a lock of another process: short, because the event loop blocks meanwhile
 
 bool is_lack_of_space(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
@@ -61,7 +61,7 @@ Statement& Statement::bind(std::int64_t value) {
 }
 
 Statement& Statement::bind(std::string_view value) {
-  // The text is copied: nullptr instead of a destructor would mean that it stays unchanged.
+  // SQLITE_TRANSIENT: SQLite copies the text.
   int const code = sqlite3_bind_text64(statement_.get(), ++bound_, value.data(), value.size(),
                                        SQLITE_TRANSIENT, SQLITE_UTF8);
   if (code != SQLITE_OK) fail(database_, code);

@@ -16,7 +16,7 @@ namespace {
 
 using Command = void (*)(Arguments const&);
 
-constexpr char const* grant_help = "Its locator, several of them with commas between, or its number";
+constexpr char const* grant_help = "Locator, comma-separated locators, or grant number";
 
 int exit_code_of(ErrorCode code) {
   switch (code) {
@@ -46,7 +46,7 @@ void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub->add_option("size,--size", arguments.size, "As in 512M or 1G")->required();
   sub->add_option("--owner", arguments.owner, "User who may allocate in it; default: the caller");
   sub->add_option("--expires", arguments.expires,
-                  "After how long it ends, as in 90s, 15m, 2h or 7d; default: never");
+                  "Lifetime, as in 90s, 15m, 2h or 7d; default: unlimited");
   sub = add(app, "revoke", "Ends a grant, and frees its memory", revoke, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   add_dry_run(sub, arguments);
@@ -54,11 +54,11 @@ void add_grants(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_option("--expires", arguments.expires, "As in 2h; \"never\"")->required();
   sub =
-      add(app, "repair-grant", "Tries again to make a grant ready whose storage file was missing or damaged",
+      add(app, "repair-grant", "Makes a grant ready whose storage file was missing or damaged",
           repair_grant, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_flag("--new-file", arguments.new_file,
-                "Put a new file in its place; windows that were in the file alone are lost");
+                "Replace the file; windows stored only in it are lost");
   add(app, "list", "Shows grants", list, chosen);
   sub = add(app, "show", "Shows a grant and its persistent windows", show, chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
@@ -85,9 +85,9 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub->add_option("port", arguments.target, "Its port name")->required();
   CLI::Option* const end = sub->add_flag("--end-processes", arguments.end_processes,
                                          "End these processes: SIGTERM, and SIGKILL after --grace");
-  sub->add_option("--grace", arguments.grace, "From SIGTERM to SIGKILL")->capture_default_str();
+  sub->add_option("--grace", arguments.grace, "Time between SIGTERM and SIGKILL")->capture_default_str();
   sub->add_flag("--no-wait", arguments.no_wait,
-                "Wait for no process: the memory is free when they have ended")
+                "Return at once; the memory is freed when the processes end")
       ->excludes(end);
   add_dry_run(sub, arguments);
   sub = add(app, "chmod", "Sets who may read and write a persistent window", chmod, chosen);
@@ -98,7 +98,7 @@ void add_windows(CLI::App& app, Arguments& arguments, Command* chosen) {
   sub = add(app, "backup", "Saves a persistent window in a file", backup, chosen);
   sub->add_option("port", arguments.target, "Its port name")->required();
   sub->add_option("file", arguments.file, "File")->required();
-  sub = add(app, "restore", "Makes a new persistent window out of a file; prints its port name", restore,
+  sub = add(app, "restore", "Makes a new persistent window from a file; prints its port name", restore,
             chosen);
   sub->add_option("grant", arguments.target, grant_help)->required();
   sub->add_option("file", arguments.file, "File")->required()->check(CLI::ExistingFile);
@@ -141,14 +141,14 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("mpix-nam " MPIX_VERSION));
   app.footer(
       "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 the name or the directory is taken, 4 the catalog is\n"
-      "damaged, 5 no server answers, 6 there is no such thing, 7 not "
-      "permitted. The server: --server, MPIX_NAM_SERVER, what a locator names, or this user's own.");
+      "damaged, 5 no server answers, 6 not found, 7 not "
+      "permitted. The server: --server, MPIX_NAM_SERVER, else the locator's server, else this user's own.");
   app.require_subcommand(1);
   app.fallthrough();
   app.add_flag("--json", arguments.json, "Print JSON");
   app.add_option("--server", arguments.server, "Path of its socket, or HOST:PORT");
   app.add_flag("--follow", arguments.follow,
-               "Go to servers that only the owner of a window has named as those of its parts");
+               "Connect also to servers that only the owner of a window names");
   app.add_option("--wait", arguments.wait_seconds, "Seconds to wait for a server that is being started");
   add_grants(app, arguments, &chosen);
   add_windows(app, arguments, &chosen);

@@ -1,4 +1,4 @@
-/// Updates of single elements by the CPU's atomic instructions and compare-and-swap loops.
+/// Kernels that update each element by an atomic instruction of the CPU or a compare-and-swap loop.
 #include <cstring>
 
 #include "engine/op/kernel/element.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 /// Atomically sets *target to next(*target), retrying as necessary; returns the previous value.
 template <typename T, typename Next>
-T exchange_for(T* target, Next next) noexcept {
+T compare_exchange_loop(T* target, Next next) noexcept {
   T old = __atomic_load_n(target, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(target, &old, next(old), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
   }
@@ -31,7 +31,7 @@ T update_element(T* target, T operand, T operand2) noexcept {
     __atomic_compare_exchange_n(target, &expected, operand2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return expected;
   }
-  return exchange_for(target, [&](T old) { return next_value<operation>(old, operand, operand2); });
+  return compare_exchange_loop(target, [&](T old) { return next_value<operation>(old, operand, operand2); });
 }
 
 template <typename T>

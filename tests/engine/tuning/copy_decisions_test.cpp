@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/tuning/host_key.hpp"
+#include "engine/tuning/host_fingerprint.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -32,7 +32,7 @@ class CopyDecisionsTest : public ::testing::Test {
     use_copy_methods({});
   }
 
-  static CopyCache cache() { return {cache_directory(), host_key()}; }
+  static CopyCache cache() { return {cache_directory(), host_fingerprint()}; }
   static CopyTable all(CopyMethod method) {
     CopyTable table;
     for (auto& of_size : table.methods) of_size.fill(method);

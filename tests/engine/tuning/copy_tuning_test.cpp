@@ -15,7 +15,7 @@
 
 #include "engine/tuning/copy_cache.hpp"
 #include "engine/tuning/copy_measurement.hpp"
-#include "engine/tuning/host_key.hpp"
+#include "engine/tuning/host_fingerprint.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -113,24 +113,24 @@ TEST(CopyMeasurement, IsCompleteWithDecisionsFromEither) {
 }
 
 TEST(HostKey, NamesTheConditions) {
-  std::string const key = host_key();
+  std::string const key = host_fingerprint();
   EXPECT_NE(key.find("; kernel "), std::string::npos) << key;
   EXPECT_NE(key.find("; C library "), std::string::npos) << key;
   EXPECT_EQ(key.find('\n'), std::string::npos) << key;
-  EXPECT_EQ(key, host_key());
+  EXPECT_EQ(key, host_fingerprint());
 }
 
 TEST(HostKey, HasModelAndMicrocodeOfTheFirstProcessor) {
   std::string const path = ::testing::TempDir() + "cpuinfo";
   std::ofstream(path) << "processor\t: 0\nvendor_id\t: Vendor\nmodel\t\t: 17\nmodel name\t: Name of it\n"
                          "microcode\t: 0xa1\n\nprocessor\t: 1\nmicrocode\t: 0xb2\n";
-  std::string const key = host_key(path.c_str());
+  std::string const key = host_fingerprint(path.c_str());
   EXPECT_TRUE(key.starts_with("Vendor; 17; Name of it; 0xa1; ")) << key;
   fs::remove(path);
 }
 
 TEST(HostKey, SaysSoIfTheProcessorIsUnknown) {
-  EXPECT_TRUE(host_key("/nonexistent").starts_with("unknown processor; "));
+  EXPECT_TRUE(host_fingerprint("/nonexistent").starts_with("unknown processor; "));
 }
 
 class CopyCacheFile : public ::testing::Test {

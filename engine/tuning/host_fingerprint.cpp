@@ -1,4 +1,4 @@
-#include "engine/tuning/host_key.hpp"
+#include "engine/tuning/host_fingerprint.hpp"
 
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -12,8 +12,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// The beginning of the file, which describes the first processor. The kernel takes milliseconds for all
-/// processors of a large host.
+/// Reads only the first 4 KiB, the first processor: the whole file takes milliseconds on large hosts.
 std::string beginning_of(char const* path) {
   std::array<char, 4096> text{};
   int const file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -39,7 +38,7 @@ std::string_view value_of(std::string_view text, std::string_view name) {
 
 }  // namespace
 
-std::string host_key(char const* cpuinfo) {
+std::string host_fingerprint(char const* cpuinfo) {
   std::string const text = beginning_of(cpuinfo);
   std::string key;
   for (char const* const name : {"vendor_id", "cpu family", "model", "model name", "stepping", "microcode",

@@ -1,4 +1,4 @@
-/// Notification of the processes of a directory about ended processes: each process has a FIFO there.
+/// Announces ended processes to all processes of a bootstrap directory, by a FIFO each.
 #pragma once
 
 #include <sys/types.h>
@@ -12,15 +12,15 @@
 
 namespace mpixrma::engine {
 
-/// Does not use inotify: closing an inotify descriptor waits for all processors, and the kernel closes the
-/// descriptor of a killed process before anyone can see that the process has ended. On a loaded machine that
-/// took tens of seconds.
-class GoneNotices {
+/// Does not use inotify: closing an inotify descriptor waits for a grace period of the kernel, and the kernel
+/// closes the descriptor of a killed process before anyone can see that the process has ended. On a loaded
+/// machine that took tens of seconds.
+class ExitNotices {
  public:
-  GoneNotices() = default;
-  ~GoneNotices();
-  GoneNotices(GoneNotices const&) = delete;
-  GoneNotices& operator=(GoneNotices const&) = delete;
+  ExitNotices() = default;
+  ~ExitNotices();
+  ExitNotices(ExitNotices const&) = delete;
+  ExitNotices& operator=(ExitNotices const&) = delete;
 
   /// `directory` must stay open as long as this object exists. Returns false with errno if the FIFO cannot be
   /// created.
@@ -32,7 +32,7 @@ class GoneNotices {
   /// Readable when there are notifications; -1 if not open.
   int fd() const noexcept { return fifo_.get(); }
 
-  /// Returns the next process that was announced. False if there is none at present.
+  /// Takes the next announced process. Returns false if no notice is pending.
   bool next(std::uint64_t& process);
 
  private:

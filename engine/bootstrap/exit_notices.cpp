@@ -1,4 +1,4 @@
-#include "engine/bootstrap/gone_notices.hpp"
+#include "engine/bootstrap/exit_notices.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@ constexpr std::string_view prefix = "gone.";
 
 }  // namespace
 
-GoneNotices::~GoneNotices() {
+ExitNotices::~ExitNotices() {
   if (!name_.empty() && pid_ == own_process_id()) ::unlinkat(directory_, name_.c_str(), 0);
 }
 
 /// The FIFO gets its final name only when it is open for reading, because a FIFO without a reader is taken
 /// for that of a dead process.
-bool GoneNotices::open(int directory) {
+bool ExitNotices::open(int directory) {
   directory_ = directory;
   std::string const own = std::to_string(pid_) + "." + std::to_string(reinterpret_cast<std::uintptr_t>(this));
   std::string const unfinished = "." + own;
@@ -43,7 +43,7 @@ bool GoneNotices::open(int directory) {
   return false;
 }
 
-void GoneNotices::notify(std::uint64_t process) const {
+void ExitNotices::notify(std::uint64_t process) const {
   // A separate open file description of the directory, so that its position is not shared.
   int const listed = ::openat(directory_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   std::unique_ptr<DIR, int (*)(DIR*)> const directory(listed < 0 ? nullptr : ::fdopendir(listed),
@@ -56,7 +56,7 @@ void GoneNotices::notify(std::uint64_t process) const {
 }
 
 /// A write of this size to a FIFO is atomic, or fails if the reader has thousands of bytes pending.
-void GoneNotices::write_to(char const* name, std::uint64_t process) const {
+void ExitNotices::write_to(char const* name, std::uint64_t process) const {
   constexpr int flags = O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
   FileDescriptor const read_by_somebody(::openat(directory_, name, O_WRONLY | flags));
   if (!read_by_somebody) {
@@ -68,7 +68,7 @@ void GoneNotices::write_to(char const* name, std::uint64_t process) const {
   if (fifo) (void)!::write(fifo.get(), &process, sizeof process);
 }
 
-bool GoneNotices::next(std::uint64_t& process) {
+bool ExitNotices::next(std::uint64_t& process) {
   std::array<std::uint64_t, 512> notices;
   if (received_.empty()) {
     ssize_t const got = ::read(fifo_.get(), notices.data(), sizeof notices);
