@@ -50,20 +50,24 @@ void ThreadEvents::write(ThreadRecords const& thread) {
   while (!calls_.empty()) leave();
 }
 
-/// An event that is written takes the attributes with it.
+/// Of the event that is written next, which takes them with it.
+OTF2_AttributeList* ThreadEvents::protocol_of(TraceRecord const& record) {
+  check_otf2(OTF2_AttributeList_AddStringRef(attributes_, number_of(TraceAttribute::protocol),
+                                             protocol_string(record.path)));
+  return attributes_;
+}
+
+/// The same for the beginning of a call. The record of an operation in it says more than its attributes
+/// could.
 OTF2_AttributeList* ThreadEvents::attributes_of(TraceRecord const& record) {
-  OTF2_AttributeList_RemoveAllAttributes(attributes_);
-  if (record.kind != RecordKind::wait)
-    check_otf2(OTF2_AttributeList_AddStringRef(attributes_, number_of(TraceAttribute::protocol),
-                                               protocol_string(record.path)));
+  if (record.kind == RecordKind::operation) return nullptr;
   if (record.peer != unknown_peer)
     check_otf2(
         OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::rank), places_.at(record.peer)));
-  if (record.kind == RecordKind::execution)
-    check_otf2(OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::requests), record.count));
-  if (record.kind != RecordKind::wait)
-    check_otf2(OTF2_AttributeList_AddUint64(attributes_, number_of(TraceAttribute::bytes), record.bytes));
-  return attributes_;
+  if (record.kind == RecordKind::wait) return attributes_;
+  check_otf2(OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::requests), record.count));
+  check_otf2(OTF2_AttributeList_AddUint64(attributes_, number_of(TraceAttribute::bytes), record.bytes));
+  return protocol_of(record);
 }
 
 void ThreadEvents::enter(TraceRecord const& record) {
@@ -79,7 +83,7 @@ void ThreadEvents::enter(TraceRecord const& record) {
 void ThreadEvents::write_operation(TraceRecord const& record, std::uint64_t operation) {
   std::uint64_t const begin = time(record.begin);
   std::uint32_t const target = places_.at(record.peer);
-  OTF2_AttributeList* const attributes = attributes_of(record);
+  OTF2_AttributeList* const attributes = protocol_of(record);
   if (record.op == TracedOp::put) {
     check_otf2(
         OTF2_EvtWriter_RmaPut(writer_, attributes, begin, trace_window, target, record.bytes, operation));

@@ -45,6 +45,7 @@ class ThreadEvents {
   void write_operation(TraceRecord const& record, std::uint64_t operation);
   void write_completion(Call const& call);
   void write_wait_end(Call const& call);
+  OTF2_AttributeList* protocol_of(TraceRecord const& record);
   OTF2_AttributeList* attributes_of(TraceRecord const& record);
   std::uint64_t time(std::uint64_t recorded) const noexcept {
     return recorded + static_cast<std::uint64_t>(offset_);
