@@ -53,8 +53,10 @@ TEST_F(NamTest, N_01_put_and_get_between_fences_with_sizes_and_units_of_each_ran
   int const unit = rank_ % 2 == 0 ? 8 : 4;
   MPI_Win window = make(8 * (rank_ + 2), unit);
   MPI_Win_fence(0, window);
+  std::vector<long> put(static_cast<std::size_t>(size_));
   for (int target = 0; target < size_; ++target) {
-    long const value = 100 * rank_ + target;
+    long& value = put[static_cast<std::size_t>(target)];
+    value = 100 * rank_ + target;
     if (rank_ == (target + 1) % size_)
       EXPECT_EQ(
           MPI_Put(&value, 1, MPI_LONG, target, (target + 1) * (target % 2 == 0 ? 1 : 2), 1, MPI_LONG, window),
