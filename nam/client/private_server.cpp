@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,17 @@ constexpr int longest_start_ms = 30000;
 constexpr int longest_end_ms = 10000;
 constexpr int step_ms = 2;
 
+/// Whether a program and its folder belong to root, to this user, or to the owner of the library: a library
+/// below a folder in which all may write finds no program of another user.
+bool is_trusted(std::filesystem::path const& program, uid_t owner_of_library) {
+  auto const belongs = [owner_of_library](std::filesystem::path const& path) {
+    struct stat found {};
+    return ::stat(path.c_str(), &found) == 0 &&
+           (found.st_uid == 0 || found.st_uid == ::geteuid() || found.st_uid == owner_of_library);
+  };
+  return belongs(program.parent_path()) && belongs(program);
+}
+
 /// Returns the server beside the library, in the tree where both are installed or built; else the one in
 /// PATH.
 std::string server_program() {
@@ -32,9 +44,11 @@ std::string server_program() {
   std::error_code ignored;
   if (::dladdr(reinterpret_cast<void const*>(&server_address), &info) != 0 && info.dli_fname != nullptr) {
     auto const library = std::filesystem::weakly_canonical(info.dli_fname, ignored);
+    struct stat file {};
+    uid_t const owner = ::stat(library.c_str(), &file) == 0 ? file.st_uid : ::geteuid();
     for (auto path = library.parent_path(); path.has_relative_path(); path = path.parent_path()) {
       auto const program = path / "bin" / "mpix-namd";
-      if (::access(program.c_str(), X_OK) == 0) return program;
+      if (::access(program.c_str(), X_OK) == 0 && is_trusted(program, owner)) return program;
     }
   }
   return "mpix-namd";

@@ -1,6 +1,7 @@
 /// Resources that private servers of a process leave behind.
 #include <sys/prctl.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -101,6 +102,34 @@ TEST(PrivateServer, a_data_process_that_is_left_alone_ends_with_its_last_session
   EXPECT_EQ(found, values);
   session.reset();
   EXPECT_TRUE(eventually([&] { return !engine::process_is_alive(data_process); }));
+}
+
+/// Run by the next test from another place.
+TEST(PrivateServerProgram, Starts) {
+  PrivateServer const server(1u << 20);
+  EXPECT_FALSE(format(server.grant()).empty());
+}
+
+TEST(PrivateServerProgram, IsNotThatOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files to other users";
+  constexpr uid_t stranger = 65534;
+  std::string name = (fs::temp_directory_path() / "mpix-private-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(name.data()), nullptr);
+  fs::path const place = name;
+  fs::create_directories(place / "bin");
+  fs::create_directories(place / "lib");
+  fs::path const planted = place / "bin/mpix-namd";
+  std::ofstream(planted) << "#!/bin/sh\ntouch " << (place / "started").string() << "\n";
+  fs::permissions(planted, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_all);
+  EXPECT_EQ(
+      ::chown(planted.c_str(), stranger, stranger) | ::chown((place / "bin").c_str(), stranger, stranger), 0);
+  fs::copy_file("/proc/self/exe", place / "lib/program");
+  std::string const command = "PATH=" + fs::path(MPIX_NAMD).parent_path().string() + ":$PATH " +
+                              (place / "lib/program").string() +
+                              " --gtest_filter=PrivateServerProgram.Starts > /dev/null 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_FALSE(fs::exists(place / "started"));
+  fs::remove_all(place);
 }
 
 TEST(HeldDirectory, goes_when_nobody_holds_it) {
