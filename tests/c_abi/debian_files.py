@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every installed file is in exactly one of Debian's packages, and every line of debian/*.install finds some.
 
-usage: debian_files.py CMAKE BUILD-DIR DEBIAN-DIR [--without-mpich] [--without-python]
+usage: debian_files.py CMAKE BUILD-DIR DEBIAN-DIR [--without-mpich] [--without-python] [--without-trace]
 """
 import pathlib
 import subprocess

@@ -14,8 +14,8 @@ static void count(int rank, MPI_Count elements, MPI_Datatype type) {
   int size = 0;
   if (rank < 0 || rank >= max_ranks || elements <= 0) return;
   PMPI_Type_size(type, &size);
-  ++calls[rank];
-  bytes[rank] += (long long)elements * size;
+  __atomic_fetch_add(&calls[rank], 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&bytes[rank], (long long)elements * size, __ATOMIC_RELAXED);
 }
 
 #define XFER(NAME, COUNT, MORE_PARAMETERS, MORE)                                                          \

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a program with a preloaded interposer, the table of MPIX_RMA_STATISTICS and a trace, and compares their counts.
 
-trace_test.py [--killed] --tool MPIX_RMA --interposer LIBRARY --program PROGRAM LAUNCHER...
+trace_test.py [--killed | --threads] --tool MPIX_RMA --interposer LIBRARY --program PROGRAM LAUNCHER...
 """
 import argparse
 import collections
@@ -16,7 +16,7 @@ import otf2
 from otf2 import events
 
 ROUNDS = 20
-CALLS = ROUNDS * 6  # of a rank to each target, see traced_program.c
+CALLS = ROUNDS * 6  # of a thread to each target, see traced_program.c
 PROTOCOL_OF_LINE = re.compile(r"^\[(\d+)\] +(\d+)  (\w+) +(\d+) +(\d+)$")
 
 
@@ -58,6 +58,7 @@ class Trace:
         self.executed = collections.Counter()
         self.kinds = collections.Counter()
         self.depth = collections.Counter()
+        self.issuing = set()  # locations
         with otf2.reader.open(str(path)) as trace:
             last = collections.defaultdict(int)
             for location, event in trace.events:
@@ -67,6 +68,9 @@ class Trace:
                 self.add(location, event)
         expect(set(self.depth.values()) - {0}, set(), "calls without an end")
 
+    def threads_of(self, rank):
+        return sum(number_of(location.group.name) == rank for location in self.issuing)
+
     def add(self, location, event):
         kind = type(event).__name__
         self.kinds[kind] += 1
@@ -74,6 +78,7 @@ class Trace:
         rank = number_of(location.group.name)
         self.depth[location] += {"Enter": 1, "Leave": -1}.get(kind, 0)
         if kind in ("RmaPut", "RmaGet", "RmaAtomic"):
+            self.issuing.add(location)
             key = rank, event.remote, given["protocol"]
             count, data = self.operations[key]
             self.operations[key] = count + 1, data + (event.bytes_sent if kind == "RmaAtomic" else event.bytes)
@@ -108,11 +113,13 @@ def draw(tool, directory, operations):
         sys.exit(f"{page} refers to other files")
 
 
-def check_complete(directory, trace):
+def check_complete(directory, trace, threads):
     calls = counted_calls(directory)
     table = printed_table(directory)
     ranks = {rank for rank, _ in calls}
-    expect({key: count for key, (count, _) in calls.items()}, {(a, b): CALLS for a in ranks for b in ranks}, "counted calls")
+    expect({key: count for key, (count, _) in calls.items()}, {(a, b): threads * CALLS for a in ranks for b in ranks},
+           "counted calls")
+    expect({(rank, trace.threads_of(rank)) for rank in ranks}, {(rank, threads) for rank in ranks}, "threads with operations")
     expect(dict(trace.operations), table, "operations in the trace, beside the table")
     expect(by_target(table), calls, "operations in the table, beside the counted calls")
     sent = collections.Counter()
@@ -134,7 +141,8 @@ def check_killed(trace):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--killed", action="store_true")
+    parser.add_argument("--killed", dest="how", action="store_const", const="killed", default="")
+    parser.add_argument("--threads", dest="how", action="store_const", const="threads")
     for name in ("tool", "interposer", "program"):
         parser.add_argument(f"--{name}", required=True)
     options, launcher = parser.parse_known_args()
@@ -142,21 +150,21 @@ def main():
         directory = pathlib.Path(name)
         settings = [f"MPIX_RMA_TRACE={directory}/trace", f"MPIX_RMA_STATISTICS={directory}/table.%r",
                     f"COUNTED_CALLS={directory}/calls", f"LD_PRELOAD={options.interposer}"]
-        ended = subprocess.run([*launcher, "env", *settings, options.program, *(["killed"] if options.killed else [])],
+        ended = subprocess.run([*launcher, "env", *settings, options.program, *options.how.split()],
                                env=dict(os.environ, LC_ALL="C"), check=False)
         if ended.returncode == 77:
             sys.exit(77)
         anchor = directory / "trace" / "traces.otf2"
-        if options.killed:
+        if options.how == "killed":
             expect(anchor.exists(), False, "a trace before its records are converted")
             subprocess.run([options.tool, "timeline", anchor.parent, "-o", directory / "page.html"], check=True)
         else:
             expect(ended.returncode, 0, "exit status")
         trace = Trace(anchor)
-        if options.killed:
+        if options.how == "killed":
             check_killed(trace)
         else:
-            check_complete(directory, trace)
+            check_complete(directory, trace, 2 if options.how == "threads" else 1)
         check_printed(anchor, trace)
         draw(options.tool, directory, trace.operations)
         expect((directory / "trace" / "records").exists(), False, "records beside the trace")

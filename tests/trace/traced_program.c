@@ -2,9 +2,12 @@
  * Makes the same calls to every rank: transfers and read-modify-writes in several forms, with and without
  * data.
  *
- * usage: traced_program [killed]    killed: the last rank is killed when all have completed their calls
+ * usage: traced_program [killed | threads]
+ *   killed: the last rank is killed when all have completed their calls
+ *   threads: two threads of each rank make the calls at once
  */
 #include <mpix_rma.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +22,9 @@ static void require(int is_true, const char* what) {
 }
 
 static void call_each(MPI_Comm* world, int rank, long* there) {
-  long values[elements] = {0};
-  const long one = 1, none = 0;
-  long previous = 0;
+  /* In use until the operations are complete. */
+  static _Thread_local long values[elements], previous;
+  static const long one = 1, none = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   int failed = 0;
   failed |= MPIX_RMA_xfer(MPIX_RMA_PUT, values, 1, MPI_LONG, rank, there, 1, MPI_LONG, NULL, world, NULL);
@@ -43,25 +46,45 @@ static void call_each(MPI_Comm* world, int rank, long* there) {
   require(failed == MPI_SUCCESS, "a call failed");
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm world = MPI_COMM_WORLD;
-  int rank, size;
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(world, &size);
+struct job {
+  MPI_Comm world;
+  int size;
   void* bases[max_ranks];
-  require(size <= max_ranks, "too many ranks");
-  require(MPIX_RMA_Allocate(elements * sizeof(long), MPI_INFO_NULL, world, NULL, bases) == MPI_SUCCESS,
-          "no memory");
+};
+
+static void* call_all(void* argument) {
+  struct job* const job = argument;
+  MPI_Comm world = job->world;
   for (int round = 0; round < rounds; ++round)
-    for (int target = 0; target < size; ++target) call_each(&world, target, bases[target]);
+    for (int target = 0; target < job->size; ++target) call_each(&world, target, job->bases[target]);
   require(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS) == MPI_SUCCESS, "operations failed");
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  const char* const how = argc > 1 ? argv[1] : "";
+  struct job job = {MPI_COMM_WORLD, 0, {NULL}};
+  pthread_t second;
+  int level;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  require(level == MPI_THREAD_MULTIPLE, "MPI does not permit threads");
+  MPI_Comm world = MPI_COMM_WORLD;
+  int rank;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &job.size);
+  require(job.size <= max_ranks, "too many ranks");
+  require(MPIX_RMA_Allocate(elements * sizeof(long), MPI_INFO_NULL, world, NULL, job.bases) == MPI_SUCCESS,
+          "no memory");
+  const int two = strcmp(how, "threads") == 0;
+  if (two) require(pthread_create(&second, NULL, call_all, &job) == 0, "no thread");
+  call_all(&job);
+  if (two) pthread_join(second, NULL);
   MPI_Barrier(world);
-  if (argc > 1 && strcmp(argv[1], "killed") == 0) {
-    if (rank == size - 1) raise(SIGKILL);
+  if (strcmp(how, "killed") == 0) {
+    if (rank == job.size - 1) raise(SIGKILL);
     MPI_Barrier(world);
   }
-  require(MPIX_RMA_Free(bases[rank], world) == MPI_SUCCESS, "memory is not freed");
+  require(MPIX_RMA_Free(job.bases[rank], world) == MPI_SUCCESS, "memory is not freed");
   MPI_Finalize();
   return 0;
 }
