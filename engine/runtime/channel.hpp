@@ -39,16 +39,18 @@ class Channel final : public MessageHandler {
                           joined_bytes(config),
                           {config.fragment_bytes, config.target_memory_bytes, config.process_memory_bytes}},
                          locks, log),
-        executor(transport, connections, segments, locks, credentials,
-                 {config.fragment_bytes, config.credit_bytes, config.origins_memory_bytes,
-                  joined_bytes(config), config.answers_memory_bytes, config.session_processes},
+        executor({transport, connections, segments, locks, credentials},
+                 {{config.fragment_bytes, config.credit_bytes, config.origins_memory_bytes},
+                  joined_bytes(config),
+                  config.answers_memory_bytes,
+                  config.session_processes},
                  log),
         parting(transport, connections, message_protocol, executor, credentials.process, config.max_endpoints,
                 log),
         agent(*this, std::chrono::microseconds(config.agent_poll_us),
               std::chrono::microseconds(config.agent_linger_us), config.agent_cores, log),
         segments_(segments) {
-    executor.set_wake([this] { wake_(); });
+    executor.locks.set_wake([this] { wake_(); });
   }
 
   /// Protects everything below it, and the PeerState of the peers of this channel.
@@ -69,7 +71,7 @@ class Channel final : public MessageHandler {
     FaultScope const faults;  // for requests on memory that may be unmapped
     int const events = transport.progress();
     // No event announces these requests, so this does not keep any thread awake.
-    if (executor.ring_has_news(ring())) executor.take_from_ring(ring());
+    if (executor.ring.has_news(ring())) executor.ring.take(ring());
     if (message_protocol.waits_for_addresses()) message_protocol.take_addresses();
     if (connections.has_losses()) settle_losses();
     parting.drive();
@@ -78,7 +80,7 @@ class Channel final : public MessageHandler {
       do {
         executor.drive();
         message_protocol.settle_due();
-      } while (executor.owes_answers());
+      } while (executor.replies.are_due());
     } catch (std::bad_alloc const&) {
       // The agent retries. No event announces the retry.
       needs_polling_.store(true, std::memory_order_relaxed);
@@ -87,8 +89,9 @@ class Channel final : public MessageHandler {
     }
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
-                             connections.has_losses() || executor.has_deferred() || executor.has_full() ||
-                             message_protocol.has_waiting() || message_protocol.waits_for_addresses() ||
+                             connections.has_losses() || executor.streams.has_deferred() ||
+                             executor.unsent.has_waiting() || message_protocol.has_waiting() ||
+                             message_protocol.waits_for_addresses() ||
                              unannounced_transfers.count != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
@@ -142,7 +145,7 @@ class Channel final : public MessageHandler {
   /// before the send returned, and no event announces that it must be answered. With the lock held.
   void answer_itself() noexcept {
     try {
-      if (executor.owes_answers()) drive();
+      if (executor.replies.are_due()) drive();
       leave();
     } catch (std::bad_alloc const&) {
       wake_();  // the agent retries
@@ -152,7 +155,7 @@ class Channel final : public MessageHandler {
   /// Records which processes of this host have ended. With the lock held.
   void look_at_processes() {
     for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
-    executor.look_at_holders();
+    executor.locks.look_at_holders();
   }
 
   /// Whether some processes or lock holders must be polled, because no event announces their end.
@@ -194,7 +197,7 @@ class Channel final : public MessageHandler {
 
   /// Executes the requests in the process's ring, for which no thread is woken. Returns their number.
   int take_from_ring() {
-    if (!executor.ring_has_news(ring())) return 0;
+    if (!executor.ring.has_news(ring())) return 0;
     std::unique_lock const held(lock, std::try_to_lock);
     return held.owns_lock() ? take_stream_from_ring() : 0;
   }
@@ -232,12 +235,12 @@ class Channel final : public MessageHandler {
     constexpr int many_looks = 64;
     constexpr std::chrono::microseconds soon{3};
     FaultScope const faults;
-    int taken = executor.take_from_ring(ring());
+    int taken = executor.ring.take(ring());
     int const looks = std::chrono::steady_clock::now() - streamed_ < soon ? many_looks : few_looks;
     for (int look = 0; look < looks && taken < longest_stream; ++look) {
       cpu_relax();
-      if (!executor.ring_has_news(ring())) continue;
-      taken += executor.take_from_ring(ring());
+      if (!executor.ring.has_news(ring())) continue;
+      taken += executor.ring.take(ring());
       look = 0;
     }
     streamed_ = std::chrono::steady_clock::now();

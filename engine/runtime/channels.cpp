@@ -32,7 +32,7 @@ Channels::Channels(Credentials const& credentials, mpix_engine_config const& con
   for (std::size_t i = 0; i < count; ++i)
     channels_.push_back(
         std::make_unique<Channel>(credentials, share_of(config, count), host, segments, locks, log));
-  for (std::size_t i = 0; i < count; ++i) channels_[i]->executor.set_place(i, count);
+  for (std::size_t i = 0; i < count; ++i) channels_[i]->executor.handshakes.set_place(i, count);
   if (sessions_ != nullptr) sessions_->set_end([this](std::uint64_t session) { end_session(session); });
 }
 
@@ -111,7 +111,7 @@ void Channels::open_others() {
     log_.write(LogLevel::error, "UCX does not start more than %zu workers; threads share them", i);
     channels_.resize(i);
   }
-  for (std::size_t i = 0; i < size(); ++i) channels_[i]->executor.set_place(i, size());
+  for (std::size_t i = 0; i < size(); ++i) channels_[i]->executor.handshakes.set_place(i, size());
 }
 
 std::vector<std::vector<std::byte>> Channels::worker_addresses() const {

@@ -219,9 +219,9 @@ Statistics Engine::statistics() const {
   state.channels.for_each([&](Channel& channel) {
     std::lock_guard const held(channel.lock);
     result.endpoints += channel.transport.endpoints();
-    result.traffic.messages_executed += channel.executor.executed();
+    result.traffic.messages_executed += channel.executor.progress.executed();
     result.requests_joined += channel.message_protocol.sender.joined();
-    result.messages_dropped += channel.executor.dropped() + channel.message_protocol.replies.dropped() +
+    result.messages_dropped += channel.executor.drops.count() + channel.message_protocol.replies.dropped() +
                                channel.parting.dropped() + channel.transport.dropped();
   });
   return result;
@@ -234,7 +234,7 @@ Traffic Engine::traffic(std::uint64_t process) const {
   Traffic result = peer != state.peers.end() ? peer->second->state().traffic.read() : Traffic{};
   state.channels.for_each([&](Channel& channel) {
     std::lock_guard const held(channel.lock);
-    result.messages_executed += channel.executor.executed_for(process);
+    result.messages_executed += channel.executor.origins.messages_of(process);
   });
   return result;
 }

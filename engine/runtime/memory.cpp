@@ -72,14 +72,14 @@ bool Engine::is_allocated(void const* base) const {
 
 /// Makes peers drop the segment or exposure with this number. With all channels locked.
 void Engine::revoke(std::uint64_t number, RemoteAddress base) {
-  state_->channels.for_each([&](Channel& channel) { channel.executor.revoke(number, base); });
+  state_->channels.for_each([&](Channel& channel) { channel.executor.queries.revoke(number, base); });
 }
 
 /// With all channels locked.
 bool Engine::is_forgotten(std::uint64_t number) {
   bool forgotten = true;
   state_->channels.for_each(
-      [&](Channel& channel) { forgotten = forgotten && channel.executor.revoked(number); });
+      [&](Channel& channel) { forgotten = forgotten && channel.executor.queries.revoked(number); });
   return forgotten;
 }
 
@@ -248,12 +248,12 @@ bool Engine::is_unreachable(Concealed const& left) {
 void Engine::renew_keys() {
   std::lock_guard const held(state_->channels);
   std::set<std::uint64_t> left;
-  state_->channels.for_each([&](Channel& channel) { channel.executor.find_left(&left); });
+  state_->channels.for_each([&](Channel& channel) { channel.executor.queries.find_left(&left); });
   if (!left.empty()) {
     std::vector<OwnSegment> replaced;
     state_->segments.renew(left, &replaced);
     revoke(replaced);
-    state_->channels.for_each([](Channel& channel) { channel.executor.forget_left(); });
+    state_->channels.for_each([](Channel& channel) { channel.executor.queries.forget_left(); });
   }
   (void)is_forgotten(0, 0);
 }

@@ -25,7 +25,7 @@ bool Engine::State::may_put_and_get() const {
 
 Status Engine::State::give_keys() {
   channels.for_each([this](Channel& channel) {
-    channel.executor.set_key_provider(
+    channel.executor.queries.set_key_provider(
         [this](OwnSegment const& segment) { return registrations.key_of(segment); });
     channel.message_protocol.replies.set_segment_handler(&NetworkProtocol::learn);
     channel.message_protocol.revocations.set_handler(&NetworkProtocol::revoke);

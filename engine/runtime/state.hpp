@@ -45,7 +45,7 @@ struct Engine::State {
         registrations(channels.context(), log),
         issues_all(configuration.count_direct != 0 || recorder != nullptr),
         counts_direct(configuration.count_direct != 0) {
-    channels.for_each([this](Channel& channel) { channel.executor.set_recorder(recorder.get()); });
+    channels.for_each([this](Channel& channel) { channel.executor.trace.set_recorder(recorder.get()); });
   }
 
   bool may_use(mpix_engine_path path) const noexcept {

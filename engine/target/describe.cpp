@@ -1,6 +1,5 @@
 /// Describes the requests and locks that others wait for, for mpix-rma ps.
 
-#include "engine/proto/describe.hpp"
 #include "engine/sync/lock_table.hpp"
 #include "engine/target/executor.hpp"
 
@@ -15,23 +14,18 @@ char const* name_of(LockMode mode) noexcept { return mode == LockMode::exclusive
 }  // namespace
 
 void Executor::describe_waiting(BoundedText& text) const {
-  for (Deferred const& deferred : deferred_) {
-    wire::RequestHeader const& header = deferred.kept.request().header;
-    text.add("  of process %s: ", text.name(deferred.origin->process).c_str());
-    describe(header, header.total, text);
-    text.add(", waits for stripe locks of this process\n");
-  }
-  for (auto const& [process, origin] : origins_) {
-    OutOfOrder const* const rest = origin->out_of_order();
-    if (rest == nullptr) continue;
+  streams.describe_deferred(text);
+  origins.for_each([&](Origin const& origin) {
+    OutOfOrder const* const rest = origin.out_of_order();
+    if (rest == nullptr) return;
     if (rest->lock != 0)
       text.add("  of process %s: all behind message %llu, which waits for a lock\n",
-               text.name(process).c_str(), static_cast<Long>(rest->lock));
+               text.name(origin.process).c_str(), static_cast<Long>(rest->lock));
     if (!rest->held.empty())
       text.add("  of process %s: %zu, the first until message %llu is executed; executed up to %llu\n",
-               text.name(process).c_str(), rest->held.size(), static_cast<Long>(rest->held.first_after()),
-               static_cast<Long>(origin->executed));
-  }
+               text.name(origin.process).c_str(), rest->held.size(),
+               static_cast<Long>(rest->held.first_after()), static_cast<Long>(origin.executed));
+  });
 }
 
 void LockTable::describe(BoundedText& text) {

@@ -3,10 +3,7 @@
 
 #include <ucp/api/ucp.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,46 +43,6 @@ class KeptRequest {
   wire::CheckedRequest request_;  ///< views `payload_`
 };
 
-/// A cache of the stripes that one request of a batch passes on to the next one.
-class NeighbourStripes {
- public:
-  /// Within this scope, requests may leave their stripes.
-  class Scope {
-   public:
-    explicit Scope(NeighbourStripes& stripes) noexcept : stripes_(stripes) { stripes_.open_ = true; }
-    ~Scope() {
-      stripes_.open_ = false;
-      stripes_.release();
-    }
-    Scope(Scope const&) = delete;
-    Scope& operator=(Scope const&) = delete;
-
-   private:
-    NeighbourStripes& stripes_;
-  };
-
-  bool holds() const noexcept { return !held_.empty(); }
-  bool covers(StripeSets const& wanted) const noexcept {
-    StripeSet const any = held_.exclusive | held_.shared;
-    return (wanted.exclusive & ~held_.exclusive) == 0 && (wanted.shared & ~any) == 0;
-  }
-  /// Takes over the stripes in `hold` if possible.
-  void offer(StripeSets const& stripes, StripeHold& hold) noexcept {
-    if (!open_) return;
-    hold_ = std::move(hold);
-    held_ = stripes;
-  }
-  void release() noexcept {
-    hold_.release();
-    held_ = {};
-  }
-
- private:
-  bool open_ = false;
-  StripeSets held_;
-  StripeHold hold_;
-};
-
 /// Stripes that are held for an operation of several messages.
 struct HeldLock {
   StripeHold hold;
@@ -96,68 +53,6 @@ struct HeldLock {
 struct Counted {
   std::uint64_t bytes = 0;  ///< bytes executed so far
   bool failed = false;
-};
-
-/// The tokens of recently ended sessions, whose late messages are expected.
-class RecentTokens {
- public:
-  void add(std::uint64_t token) noexcept { tokens_[next_++ % tokens_.size()] = token; }
-  bool contain(std::uint64_t token) const noexcept {
-    return token != 0 && std::find(tokens_.begin(), tokens_.end(), token) != tokens_.end();
-  }
-
- private:
-  std::array<std::uint64_t, 64> tokens_{};
-  std::size_t next_ = 0;
-};
-
-/// The most recently ended processes, as origins. Enough of them to recognise messages still in flight; a
-/// handshake that is older has no messages left that could arrive.
-class EndedOrigins {
- public:
-  /// For a process whose incarnation is unknown.
-  static constexpr std::uint64_t any_incarnation = UINT64_MAX;
-
-  void add(std::uint64_t process, std::uint64_t incarnation, std::uint64_t messages) {
-    std::size_t const place = place_of(process);
-    if (place == ended_.size()) return add_new({process, incarnation, messages});
-    if (incarnation != any_incarnation) ended_[place].incarnation = incarnation;
-    ended_[place].messages += messages;
-  }
-  /// Whether this incarnation of the process, or a later one, has ended.
-  bool contain(std::uint64_t process, std::uint64_t incarnation) const noexcept {
-    std::size_t const place = place_of(process);
-    return place != ended_.size() && incarnation <= ended_[place].incarnation;
-  }
-  /// Returns the number of executed messages of the process.
-  std::uint64_t messages_of(std::uint64_t process) const noexcept {
-    std::size_t const place = place_of(process);
-    return place != ended_.size() ? ended_[place].messages : 0;
-  }
-
- private:
-  static constexpr std::size_t most = 256;
-  struct Ended {
-    std::uint64_t process;
-    std::uint64_t incarnation;
-    std::uint64_t messages;
-  };
-
-  std::size_t place_of(std::uint64_t process) const noexcept {
-    auto const found = std::find_if(ended_.begin(), ended_.end(),
-                                    [&](Ended const& ended) { return ended.process == process; });
-    return static_cast<std::size_t>(found - ended_.begin());
-  }
-  void add_new(Ended const& ended) {
-    if (ended_.size() < most) {
-      ended_.push_back(ended);
-    } else {
-      ended_[next_++ % most] = ended;
-    }
-  }
-
-  std::vector<Ended> ended_;
-  std::size_t next_ = 0;  ///< the oldest one, once there are `most`
 };
 
 /// Requests that wait for the endpoint, for the position of the stream that they come after, or for answers

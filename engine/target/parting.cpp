@@ -19,7 +19,7 @@ constexpr unsigned longest_pause = 16384;
 void Parting::on_farewell(std::span<std::byte const> header) noexcept {
   wire::FarewellHeader fields{};
   if (char const* const fault = wire::check(header, &fields)) return drops_.note(fault);
-  std::optional<std::uint64_t> process = executor_.process_of(fields.session);
+  std::optional<std::uint64_t> process = executor_.origins.process_of(fields.session);
   if (!process) process = message_protocol_.sessions.process_of(fields.session);
   if (!process) return drops_.note("it does not belong to a session");
   try {
@@ -54,7 +54,7 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
     case wire::Farewell::agree:
       if (!answered) break;
       // It requested a lock before it received the disconnect request, and has ended since.
-      if (executor_.has_locks(farewell.process))
+      if (executor_.locks.concern(farewell.process))
         return connections_.lose(farewell.process, "it ended with a lock");
       part(farewell.process);
       break;
@@ -88,7 +88,8 @@ std::size_t Parting::ask_idle() {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> idle;  // last use, process
   connections_.for_each([&](std::uint64_t process, Connections::Connection const& connection) {
     if (process == process_ || !is_idle(process, connection)) return;
-    idle.emplace_back(std::max(message_protocol_.last_use(process), executor_.last_use(process)), process);
+    idle.emplace_back(std::max(message_protocol_.last_use(process), executor_.origins.last_use(process)),
+                      process);
   });
   // Closes some more than necessary, because the search takes time.
   std::size_t const too_many = connections_.size() - limit_ + limit_ / 8;
@@ -124,7 +125,7 @@ bool Parting::send(std::uint64_t process, Connections::Connection const& connect
                    std::uint64_t token) {
   auto header = wire::begin_header<wire::FarewellHeader>(kind);
   std::uint64_t const own = message_protocol_.sessions.session_with(process);
-  header.session = own != 0 ? own : executor_.session_with(process);
+  header.session = own != 0 ? own : executor_.origins.session_with(process);
   header.token = token;
   Message& message = transport_.message();
   message.set_header(header);

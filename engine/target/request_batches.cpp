@@ -1,11 +1,11 @@
-/// Executor: batches of requests.
+#include "engine/target/request_batches.hpp"
+
 #include <algorithm>
 #include <atomic>
 
 #include "engine/base/unwatched.hpp"
 #include "engine/net/joined.hpp"
 #include "engine/target/access_memory.hpp"
-#include "engine/target/executor.hpp"
 
 namespace mpixrma::engine {
 
@@ -25,20 +25,20 @@ bool is_simple(wire::RequestHeader const& header) noexcept {
 
 }  // namespace
 
-void Executor::take_joined(std::span<std::byte const> header, std::span<std::byte const> payload) {
+void RequestBatches::take(std::span<std::byte const> header, std::span<std::byte const> payload) {
   wire::JoinedHeader joined{};
-  if (char const* const fault = wire::check(header, &joined)) return drops_.note(fault);
-  if (ended_.contain(joined.session)) return;  // left behind by an ended process
-  Origin* const origin = origin_of(joined.session);
-  if (origin == nullptr) return drops_.note("its session does not exist");
-  NeighbourStripes::Scope const scope(neighbours_);
+  if (char const* const fault = wire::check(header, &joined)) return parts_.drops.note(fault);
+  if (parts_.origins.is_ended_session(joined.session)) return;  // left behind by an ended process
+  Origin* const origin = parts_.origins.of_session(joined.session);
+  if (origin == nullptr) return parts_.drops.note("its session does not exist");
+  RequestedStripes::Scope const scope(parts_.stripes);
   char const* const fault = take_records(*origin, payload);
-  if (fault != nullptr) drops_.note(fault);
+  if (fault != nullptr) parts_.drops.note(fault);
 }
 
 /// Handles each request as if it had come alone, until one is malformed; returns the error of that one, or
 /// nullptr.
-char const* Executor::take_records(Origin& origin, std::span<std::byte const> records) {
+char const* RequestBatches::take_records(Origin& origin, std::span<std::byte const> records) {
   wire::JoinedReader<wire::RequestHeader> reader(origin.session.request, records);
   wire::RequestHeader header;
   std::span<std::byte const> payload;
@@ -55,39 +55,41 @@ char const* Executor::take_records(Origin& origin, std::span<std::byte const> re
       take_run(origin, run);
       continue;
     }
-    take_in_session(origin, bytes_of(header), payload);
+    parts_.streams.take(origin, bytes_of(header), payload);
     // If the lock is granted at once, the requests behind it need not be buffered first.
-    if (wire::locks_in_stream(header) && lock_answers_.has_news()) answer_locks();
+    if (wire::locks_in_stream(header) && parts_.lock_answers.are_due()) parts_.lock_answers.give();
   }
   return reader.is_malformed() ? "a truncated batch" : nullptr;
 }
 
 /// Handles each request that does not permit to be executed together with its neighbours as if it had come
 /// alone.
-void Executor::take_run(Origin& origin, wire::RequestRun run) {
+void RequestBatches::take_run(Origin& origin, wire::RequestRun run) {
   wire::RequestHeader header;
   std::span<std::byte const> data;
   while (run.size() != 0) {
     run.skip(execute_together(origin, run));
-    if (run.next(&header, &data)) take_in_session(origin, bytes_of(header), data);
+    if (run.next(&header, &data)) parts_.streams.take(origin, bytes_of(header), data);
   }
 }
 
 /// Executes the first requests of the run, as many as are in order and access valid memory of one segment.
 /// Returns their number.
-std::size_t Executor::execute_together(Origin& origin, wire::RequestRun const& run) {
+std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun const& run) {
   wire::RequestHeader const& header = run.header();
   bool const in_order = header.sequence == origin.executed + 1 && origin.out_of_order() == nullptr;
-  if (!in_order || origin.endpoint == nullptr || !is_simple(header) || !may_answer(origin, header)) return 0;
+  if (!in_order || origin.endpoint == nullptr || !is_simple(header) ||
+      !parts_.unsent.may_answer(origin, header))
+    return 0;
   wire::CheckedRequest request{};
   if (wire::check(bytes_of(header), {run.data(), run.shape().data_bytes()}, &request) != nullptr) return 0;
-  RequestedMemory::RunMemory const found = memory_.find_run(run);
+  RequestedMemory::RunMemory const found = parts_.memory.find_run(run);
   if (found.count == 0) return 0;
   // Effects of predecessors must be visible to processes that load and store here before a request reads.
   if (header.after != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
   [[maybe_unused]] Unwatched const unwatched;
   (void)admit_faults();
-  std::uint64_t const began = trace_.begin();
+  std::uint64_t const began = parts_.trace.begin();
   std::size_t volatile done = 0;  // read after a fault
   Status const status = access_memory(found.accessed, wire::is_write(header), [&] {
     run.visit_while([&](RemoteAddress address, std::byte const* data) {
@@ -96,7 +98,7 @@ std::size_t Executor::execute_together(Origin& origin, wire::RequestRun const& r
       request.header.address = found.base + address;
       request.data = {data, run.shape().data_bytes()};
       if (!hold_for_element(request)) return false;
-      memory_.execute_unguarded(request);
+      parts_.memory.execute_unguarded(request);
       done = done + 1;
       return true;
     });
@@ -105,32 +107,25 @@ std::size_t Executor::execute_together(Origin& origin, wire::RequestRun const& r
   if (failed(status)) {
     wire::RequestRun rest = run;
     rest.skip(executed++);
-    replies_.add_failure(origin, rest.header(), status);
+    parts_.replies.add_failure(origin, rest.header(), status);
   }
   std::size_t const bytes = run.shape().data_bytes();
-  if (executed != 0) trace_.add(began, header, {origin.process, Path::message, executed, executed * bytes});
-  if (executed != 0) note_run(origin, header, {executed, run.shape().data_bytes()});
+  if (executed == 0) return 0;
+  parts_.trace.add(began, header, {origin.process, Path::message, executed, executed * bytes});
+  parts_.progress.note_executed(origin, header, {executed, bytes});
   return executed;
 }
 
 /// Acquires the stripes of an update, if it needs some. Returns false if they are not free.
-bool Executor::hold_for_element(wire::CheckedRequest const& request) noexcept {
+bool RequestBatches::hold_for_element(wire::CheckedRequest const& request) noexcept {
   if ((request.header.flags & wire::flag_elements) == 0) return true;
-  StripeSets const stripes = stripes_for(request, segments_.stripes().modes);
-  if (stripes.empty() || neighbours_.covers(stripes)) return true;
-  neighbours_.release();
-  StripeHold hold(segments_.stripes(), stripes);
-  if (!acquire_shortly(hold)) return false;
-  neighbours_.offer(stripes, hold);
+  StripeSets const stripes = parts_.stripes.needed_by(request);
+  if (stripes.empty() || parts_.stripes.covers(stripes)) return true;
+  parts_.stripes.release();
+  StripeHold hold = parts_.stripes.hold(stripes);
+  if (!RequestedStripes::try_acquire_spin(hold)) return false;
+  parts_.stripes.offer(stripes, hold);
   return true;
-}
-
-void Executor::note_run(Origin& origin, wire::RequestHeader const& first, ExecutedRun run) {
-  executed_ += run.requests;
-  origin.messages += run.requests;
-  origin.executed += run.requests;
-  origin.done += run.requests * wire::cost_of(first, run.data_bytes);
-  replies_.owe(origin);
 }
 
 }  // namespace mpixrma::engine

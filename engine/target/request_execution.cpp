@@ -1,84 +1,107 @@
-/// Executor: the execution of one request.
+#include "engine/target/request_execution.hpp"
+
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "engine/base/unwatched.hpp"
 #include "engine/op/kernel/whole_elements.hpp"
 #include "engine/target/access_memory.hpp"
-#include "engine/target/executor.hpp"
 
 namespace mpixrma::engine {
 
-/// Executes the request, unless `status` is a failure already, and increments its counter. Answers a failure.
-void Executor::execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status) {
-  std::size_t const replies = replies_.size();
-  bool const refused = failed(status);
-  if (!failed(status)) status = execute(origin, request);
-  if (Status const counted = count(origin, request, failed(status)); !failed(status)) status = counted;
-  if (!failed(status)) return;
-  replies_.drop_from(replies);  // including data fetched before the failure
-  replies_.add_failure(origin, request.header, status, refused ? 0 : memory_.exposed_base(request.header));
+void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
+                               std::size_t payload_bytes, Status resolved) {
+  wire::RequestHeader const& header = request.header;
+  if (header.kind == wire::RequestKind::lock)
+    return keep_stripes(origin, header, std::move(hold), payload_bytes);
+  if (wire::locks_in_stream(header)) return wait_for_lock(origin, header, payload_bytes);
+  std::uint64_t const began = parts_.trace.begin();
+  execute_or_fail(origin, request, resolved);
+  parts_.trace.add(began, header, {origin.process, Path::message, 1, header.bytes});
+  bool ended = header.offset + header.bytes == header.total;
+  if (HeldLock* const lock = origin.lock_of(header.token)) {
+    lock->rest -= std::min(lock->rest, header.bytes);
+    ended = lock->rest == 0;
+    if (ended) {
+      origin.out_of_order()->locks.erase(header.token);
+      parts_.buffers.remove_entry(origin);
+    }
+  }
+  parts_.progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
+  // The acknowledgement of the stream may wait for an earlier request, and that for stripes that the origin
+  // holds for this operation.
+  if ((header.flags & wire::flag_separate_reply) != 0 && ended)
+    parts_.replies.add(origin, wire::ReplyKind::executed, header);
 }
 
-Status Executor::execute(Origin& origin, wire::CheckedRequest const& request) {
+/// For an operation of several messages.
+void RequestExecution::keep_stripes(Origin& origin, wire::RequestHeader const& header, StripeHold hold,
+                                    std::size_t payload_bytes) {
+  OutOfOrder& rest = origin.make_out_of_order();
+  if (!rest.locks.contains(header.token) && !parts_.buffers.add_entry(origin))
+    return parts_.progress.refuse(origin, header, payload_bytes, Status::out_of_memory);
+  rest.locks[header.token] = {std::move(hold), header.total};
+  parts_.replies.add(origin, wire::ReplyKind::granted, header);
+  parts_.progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
+}
+
+/// LockAnswers ends the wait.
+void RequestExecution::wait_for_lock(Origin& origin, wire::RequestHeader const& header,
+                                     std::size_t payload_bytes) {
+  OutOfOrder& rest = origin.make_out_of_order();
+  // Legitimate requests are ordered behind the lock that they wait for.
+  if (rest.lock != 0) return parts_.progress.refuse(origin, header, payload_bytes, Status::malformed);
+  rest.lock = header.sequence;
+  parts_.locks.acquire(origin, header);
+}
+
+/// Executes the request, unless `status` is a failure already, and increments its counter. Answers a failure.
+void RequestExecution::execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status) {
+  std::size_t const replies = parts_.replies.size();
+  bool const refused = failed(status);
+  if (!failed(status)) status = execute(origin, request);
+  if (Status const counted = count(origin, request.header, status); !failed(status)) status = counted;
+  if (!failed(status)) return;
+  parts_.replies.drop_from(replies);  // including data fetched before the failure
+  parts_.replies.add_failure(origin, request.header, status,
+                             refused ? 0 : parts_.memory.exposed_base(request.header));
+}
+
+Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& request) {
   switch (request.header.kind) {
-    case wire::RequestKind::find_segment: answer_query(origin, request); return Status::ok;
+    case wire::RequestKind::find_segment: parts_.queries.answer(origin, request); return Status::ok;
     case wire::RequestKind::forgotten:
-      holders_.remove(request.header.token, origin.process);
+      parts_.queries.note_dropped(request.header.token, origin.process);
       return Status::ok;
-    case wire::RequestKind::acquire: acquire_lock(origin, request.header); return Status::ok;
-    case wire::RequestKind::release: return release_lock(origin, request.header);
+    case wire::RequestKind::acquire: parts_.locks.acquire(origin, request.header); return Status::ok;
+    case wire::RequestKind::release: return parts_.locks.release(origin, request.header);
     default: break;
   }
   bool const named = request.header.notify_exposure != 0;
-  if (!named && request.header.notify != 0 && !memory_.has_counter(request.header.notify))
+  if (!named && request.header.notify != 0 && !parts_.memory.has_counter(request.header.notify))
     return Status::bad_address;
   FaultRange accessed;
-  Status const status = memory_.find(request, &accessed);
+  Status const status = parts_.memory.find(request, &accessed);
   if (failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
-  return carry_out(origin, request, accessed);
-}
-
-/// LockTable gives the answer. For an in-stream lock, the answer's token is the context of its errors.
-void Executor::acquire_lock(Origin const& origin, wire::RequestHeader const& header) {
-  auto const kind = static_cast<wire::AcquireKind>(header.operation);
-  bool const alone = kind == wire::AcquireKind::exclusive || kind == wire::AcquireKind::try_exclusive;
-  bool const attempt = kind == wire::AcquireKind::try_exclusive || kind == wire::AcquireKind::try_shared;
-  bool const in_stream = wire::locks_in_stream(header);
-  LockTable::Request const request{.owner = {origin.process, header.owner},
-                                   .mode = alone ? LockMode::exclusive : LockMode::shared,
-                                   .overtakes = kind == wire::AcquireKind::overtaking,
-                                   .time = header.lock_time,
-                                   .token = in_stream ? header.context : header.token,
-                                   .position = in_stream ? header.sequence : 0,
-                                   .answers = &lock_answers_};
-  auto const lock = static_cast<LockId>(header.address);
-  attempt ? locks_.try_acquire(lock, request) : locks_.acquire(lock, request);
-}
-
-Status Executor::release_lock(Origin const& origin, wire::RequestHeader const& header) {
-  auto const lock = static_cast<LockId>(header.address);
-  if (static_cast<wire::ReleaseKind>(header.operation) == wire::ReleaseKind::taken)
-    return locks_.look(lock, lock_answers_);
-  return locks_.release(lock, {origin.process, header.owner}, lock_answers_);
+  return move_data(origin, request, accessed);
 }
 
 /// Increments the operation's counter if this was its last message and none has failed.
-Status Executor::count(Origin& origin, wire::CheckedRequest const& request, bool failed) {
-  wire::RequestHeader const& header = request.header;
+Status RequestExecution::count(Origin& origin, wire::RequestHeader const& header, Status outcome) {
   if ((header.notify | header.notify_exposure) == 0) return Status::ok;
-  Counted state{0, failed};
+  Counted state{0, failed(outcome)};
   if (header.bytes < header.total) {
     auto& counted = origin.make_out_of_order().counted;
-    if (!counted.contains(header.token) && !add_entry(origin)) return Status::out_of_memory;
+    if (!counted.contains(header.token) && !parts_.buffers.add_entry(origin)) return Status::out_of_memory;
     Counted& kept = counted[header.token];
     kept.bytes += header.bytes;
-    kept.failed = kept.failed || failed;
+    kept.failed = kept.failed || state.failed;
     if (kept.bytes < header.total) return Status::ok;
     state = kept;
     counted.erase(header.token);
-    remove_entry(origin);
+    parts_.buffers.remove_entry(origin);
   }
   if (state.failed) return Status::ok;
   (void)admit_faults();
@@ -88,7 +111,7 @@ Status Executor::count(Origin& origin, wire::CheckedRequest const& request, bool
 }
 
 /// Fetched data is returned in replies of one fragment each.
-Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {
+Status RequestExecution::move_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed) {
   wire::RequestHeader const& header = request.header;
   if (!wire::moves_data(header)) return Status::malformed;
   // Effects of its predecessors must be visible to processes that load and store here before this request
@@ -96,13 +119,13 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request, 
   if (header.after != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
   bool const fetches = wire::is_fetching(header);
   std::size_t most = header.bytes;
-  if (fetches) most = settings_.fragment_bytes;
+  if (fetches) most = fragment_bytes_;
   if (fetches && header.kind == wire::RequestKind::update)
     most = whole_elements(static_cast<ElementType>(header.element_type), most);
   for (std::uint64_t done = 0; done < header.bytes;) {
     std::size_t const bytes = std::min<std::uint64_t>(most, header.bytes - done);
     std::byte* const fetched = fetches ? new_data(origin, header, done, bytes) : nullptr;
-    Status const status = memory_.execute_part(request, accessed, {done, bytes}, fetched);
+    Status const status = parts_.memory.execute_part(request, accessed, {done, bytes}, fetched);
     if (failed(status)) return status;
     done += bytes;
   }
@@ -111,12 +134,12 @@ Status Executor::carry_out(Origin& origin, wire::CheckedRequest const& request, 
 
 /// Creates a reply for the `bytes` bytes from `done` on of the request's range; returns the location for
 /// them.
-std::byte* Executor::new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
-                              std::size_t bytes) {
-  Replies::Reply& reply = replies_.add(origin, wire::ReplyKind::data, header);
+std::byte* RequestExecution::new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
+                                      std::size_t bytes) {
+  Replies::Reply& reply = parts_.replies.add(origin, wire::ReplyKind::data, header);
   reply.header.offset = header.offset + done;
   reply.header.bytes = bytes;
-  return replies_.add_payload(reply, bytes);
+  return parts_.replies.add_payload(reply, bytes);
 }
 
 }  // namespace mpixrma::engine

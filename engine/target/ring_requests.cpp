@@ -1,11 +1,10 @@
-/// Executor: requests in the ring.
+#include "engine/target/ring_requests.hpp"
+
 #include <array>
 
-#include "engine/base/backoff.hpp"
 #include "engine/base/unwatched.hpp"
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/target/access_memory.hpp"
-#include "engine/target/executor.hpp"
 
 namespace mpixrma::engine {
 
@@ -42,8 +41,8 @@ void fetch_all(std::span<std::byte const> memory) noexcept {
 
 }  // namespace
 
-int Executor::take_from_ring(Ring& ring) noexcept {
-  return ring_reader_.take(ring, [this](RingEntry& entry, StagedRequest& staged) {
+int RingRequests::take(Ring& ring) noexcept {
+  return reader_.take(ring, [this](RingEntry& entry, StagedRequest& staged) {
     RingEntry const request = entry;  // a copy, so that later writes of its origin have no effect
     Status const status = request.staging == Staging::none ? execute_entry(request, entry.data)
                                                            : execute_staged(staged, request.staging);
@@ -51,7 +50,7 @@ int Executor::take_from_ring(Ring& ring) noexcept {
   });
 }
 
-Status Executor::execute_entry(RingEntry const& entry, std::byte* answer) noexcept {
+Status RingRequests::execute_entry(RingEntry const& entry, std::byte* answer) noexcept {
   wire::RequestHeader const header = header_of(entry);
   wire::CheckedRequest request{};
   char const* fault = "malformed ring request";
@@ -61,7 +60,7 @@ Status Executor::execute_entry(RingEntry const& entry, std::byte* answer) noexce
   return execute_entry(request, fault, answer);
 }
 
-Status Executor::execute_staged(StagedRequest& staged, Staging staging) noexcept {
+Status RingRequests::execute_staged(StagedRequest& staged, Staging staging) noexcept {
   alignas(8) std::array<std::byte, StagedRequest::max_description> description;
   wire::CheckedRequest request{};
   char const* fault = "malformed ring request";
@@ -80,24 +79,26 @@ Status Executor::execute_staged(StagedRequest& staged, Staging staging) noexcept
 }
 
 /// busy: the stripes are not free. `fault`: the error that the check of the request has found.
-Status Executor::execute_entry(wire::CheckedRequest& request, char const* fault, std::byte* answer) noexcept {
+Status RingRequests::execute_entry(wire::CheckedRequest& request, char const* fault,
+                                   std::byte* answer) noexcept {
   if (fault == nullptr && !is_plain(request.header)) fault = "malformed ring request";
   if (fault != nullptr) {
-    drops_.note(fault);
+    parts_.drops.note(fault);
     return Status::malformed;
   }
-  if (Status const status = memory_.resolve(request); failed(status)) return status;
-  StripeSets const stripes = stripes_for(request, segments_.stripes().modes);
-  if (!stripes.empty()) neighbours_.release();
-  StripeHold hold(segments_.stripes(), stripes);
-  if (!acquire_shortly(hold)) return Status::busy;
+  if (Status const status = parts_.memory.resolve(request); failed(status)) return status;
+  StripeSets const stripes = parts_.stripes.needed_by(request);
+  if (!stripes.empty()) parts_.stripes.release();
+  StripeHold hold = parts_.stripes.hold(stripes);
+  if (!RequestedStripes::try_acquire_spin(hold)) return Status::busy;
   FaultRange accessed;
-  if (Status const status = memory_.find(request, &accessed); failed(status)) return status;
+  if (Status const status = parts_.memory.find(request, &accessed); failed(status)) return status;
   [[maybe_unused]] Unwatched const unwatched;
   std::byte* const fetched = wire::is_fetching(request.header) ? answer : nullptr;
-  std::uint64_t const began = trace_.begin();
-  Status const status = memory_.execute_part(request, accessed, {0, request.header.bytes}, fetched);
-  trace_.add(began, request.header, {unknown_peer, Path::ring, 1, request.header.bytes});
+  std::uint64_t const began = parts_.trace.begin();
+  Status const status =
+      parts_.memory.execute_part(request, accessed, {0, request.header.bytes}, fetched);
+  parts_.trace.add(began, request.header, {unknown_peer, Path::ring, 1, request.header.bytes});
   return status;
 }
 

@@ -1,55 +1,24 @@
-/// Executor: answers to origins.
-#include <algorithm>
-#include <cstring>
-#include <new>
-#include <utility>
+#include "engine/target/segment_queries.hpp"
 
-#include "engine/target/executor.hpp"
+#include <cstring>
 
 namespace mpixrma::engine {
 
-/// Sets the credit of an origin: each gets the same share of the memory for operations in flight.
-void Executor::divide_credit() noexcept {
-  std::size_t const share = settings_.memory_bytes / std::max<std::size_t>(origins_.size(), 1);
-  replies_.set_credit(std::min(std::max(share, wire::initial_credit), settings_.credit_bytes));
-}
-
-void Executor::revoke(std::uint64_t number, RemoteAddress base) {
+void SegmentQueries::revoke(std::uint64_t number, RemoteAddress base) {
   holders_.for_each(number, [&](std::uint64_t process) {
     wire::RequestHeader none{};
     none.token = number;
-    replies_.add(*origins_.at(process), wire::ReplyKind::revoke, none).header.offset = base;
+    replies_.add(*origins_.find(process), wire::ReplyKind::revoke, none).header.offset = base;
   });
   replies_.send_all();
 }
 
-void Executor::answer_locks() {
-  look_at_holders();
-  for (LockTable::Answer const& answer : locks_.take_answers(lock_answers_)) {
-    auto const origin = origins_.find(answer.process);
-    if (origin == origins_.end()) continue;
-    try {
-      answer_lock(*origin->second, answer);
-    } catch (std::bad_alloc const&) {
-      connections_.lose(answer.process, "no memory for the reply to its lock request");
-    }
-  }
+void SegmentQueries::forget_process(std::uint64_t process) noexcept {
+  holders_.remove_process(process,
+                          credentials_.exposed_only ? KeyHolders::Left::kept : KeyHolders::Left::forgotten);
 }
 
-void Executor::answer_lock(Origin& origin, LockTable::Answer const& answer) {
-  wire::RequestHeader asked{};
-  asked.token = answer.token;
-  if (answer.position != 0) {
-    end_lock_wait(origin, answer);
-  } else if (failed(answer.status)) {
-    asked.kind = wire::RequestKind::acquire;
-    replies_.add_failure(origin, asked, answer.status);
-  } else {
-    replies_.add(origin, wire::ReplyKind::executed, asked);
-  }
-}
-
-void Executor::answer_query(Origin& origin, wire::CheckedRequest const& request) {
+void SegmentQueries::answer(Origin& origin, wire::CheckedRequest const& request) {
   wire::SegmentReply found{};
   std::vector<std::byte> key;
   auto const id = static_cast<ExposureId>(request.header.exposure);

@@ -50,7 +50,7 @@ class Victim {
     require(slot != nullptr, "a slot that was not given back");
     fill(slot->content(), ring.staged_of(*slot));
     ring.post(*slot);
-    require(executor_.take_from_ring(ring) == 1 && slot->is_answered(), "request without an answer");
+    require(executor_.ring.take(ring) == 1 && slot->is_answered(), "request without an answer");
     auto const status = static_cast<Status>(slot->content().status);
     ring.free(*slot);
     return status;
@@ -72,7 +72,7 @@ class Victim {
   Transport transport_{log_};
   ProcessWatch watch_;
   Connections connections_{transport_, watch_, HostIdentity::of_this_process(), 1, log_};
-  Executor executor_{transport_, connections_, segments_, locks_, credentials_, {}, log_};
+  Executor executor_{{transport_, connections_, segments_, locks_, credentials_}, {}, log_};
   std::unique_ptr<std::byte[]> const memory_;
   std::vector<OwnSegment> replaced_;
   ExposureId exposure_{};

@@ -1,0 +1,110 @@
+#include "engine/target/executor.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "engine/memory/fault_guard.hpp"
+#include "engine/net/joined.hpp"
+
+namespace mpixrma::engine {
+
+Executor::Executor(Parts const& used, Settings const& settings, Log const& log)
+    : drops("request", log),
+      buffers(origins, settings.buffers),
+      replies(used.transport, used.connections, used.segments, used.locks, settings.joined_bytes),
+      unsent(used.connections, used.credentials, origins, buffers,
+             {settings.buffers.fragment_bytes, settings.answers_bytes}),
+      locks(used.locks),
+      memory(used.segments, used.credentials.exposed_only ? Reach::exposures : Reach::whole_process),
+      stripes(used.segments),
+      queries(used.segments, used.credentials, origins, replies),
+      progress(used.connections, buffers, replies),
+      execution({buffers, replies, locks, memory, queries, progress, trace}, settings.buffers.fragment_bytes),
+      streams({drops, buffers, unsent, memory, stripes, progress, execution}),
+      lock_answers({used.connections, origins, replies, locks, progress, streams}),
+      batches({drops, origins, replies, unsent, memory, stripes, progress, streams, lock_answers, trace}),
+      ring({drops, memory, stripes, trace}),
+      handshakes(
+          {used.transport, used.connections, used.credentials, drops, origins, buffers, replies, unsent},
+          settings.session_processes),
+      connections_(used.connections) {
+  replies.set_check([this](Origin& origin) { unsent.check(origin); });
+}
+
+void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> header,
+                          std::span<std::byte const> payload) noexcept {
+  bool const joined = kind == wire::MessageClass::requests;
+  FaultScope const faults;  // UCX delivers a message to this process itself within the send
+  try {
+    joined ? batches.take(header, aligned(payload)) : take(header, aligned(payload));
+  } catch (std::bad_alloc const&) {
+    drops.note("no memory to take it");
+    std::uint64_t const session = joined ? wire::joined_session_of(header) : wire::session_of(header);
+    if (Origin const* const origin = origins.of_session(session); origin != nullptr)
+      connections_.lose(origin->process, "no memory for its requests");
+  }
+}
+
+/// Returns the payload at an 8-byte-aligned address, valid until the next message.
+std::span<std::byte const> Executor::aligned(std::span<std::byte const> payload) {
+  if (reinterpret_cast<std::uintptr_t>(payload.data()) % alignof(std::uint64_t) == 0) return payload;
+  aligned_.resize(payload.size() / sizeof(std::uint64_t) + 1);
+  std::memcpy(aligned_.data(), payload.data(), payload.size());
+  return {reinterpret_cast<std::byte const*>(aligned_.data()), payload.size()};
+}
+
+void Executor::take(std::span<std::byte const> header, std::span<std::byte const> payload) {
+  std::uint64_t const session = wire::session_of(header);
+  if (Origin* const origin = origins.of_session(session); origin != nullptr) {
+    streams.take(*origin, header, payload);
+  } else {
+    handshakes.take(session, header, payload);
+  }
+}
+
+void Executor::connect_arrived() {
+  for (ProcessAddress const& address : handshakes.take_arrived()) {
+    Origin* const origin = origins.find(address.process);
+    if (origin == nullptr || origin->endpoint != nullptr) continue;
+    if (handshakes.connect(*origin, address)) {
+      streams.release_held(*origin);
+    } else {
+      forget(address.process);
+    }
+  }
+}
+
+void Executor::forget(std::uint64_t process) {
+  Origin* const gone = origins.find(process);
+  if (gone == nullptr) return origins.note_ended(process);
+  replies.forget(gone);
+  unsent.forget(gone);
+  locks.forget(process);
+  streams.forget(*gone);
+  queries.forget_process(process);
+  buffers.forget(*gone);
+  handshakes.remove(*gone);
+}
+
+std::vector<std::uint64_t> Executor::end_session(std::uint64_t session) {
+  std::vector<std::uint64_t> ended;
+  origins.for_each([&](Origin const& origin) {
+    if (origin.target == session) ended.push_back(origin.process);
+  });
+  for (std::uint64_t const process : ended) forget(process);
+  return ended;
+}
+
+bool Executor::is_idle(std::uint64_t process) const noexcept {
+  Origin const* const origin = origins.find(process);
+  return (origin == nullptr || origin->is_idle()) && !locks.concern(process);
+}
+
+void Executor::part(std::uint64_t process) noexcept {
+  Origin* const origin = origins.find(process);
+  if (origin == nullptr) return;
+  origin->endpoint = nullptr;
+  queries.forget_process(process);
+}
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,77 @@
+/// The sessions of origins, from their handshake to their end. Under the channel's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/base/drops.hpp"
+#include "engine/net/address.hpp"
+#include "engine/net/connections.hpp"
+#include "engine/net/session.hpp"
+#include "engine/net/transport.hpp"
+#include "engine/target/buffer_budget.hpp"
+#include "engine/target/origin.hpp"
+#include "engine/target/origin_table.hpp"
+#include "engine/target/replies.hpp"
+#include "engine/target/unsent_answers.hpp"
+
+namespace mpixrma::engine {
+
+class Handshakes {
+ public:
+  /// The parts of the executor, and of its channel, that it uses.
+  struct Parts {
+    Transport& transport;
+    Connections& connections;
+    Credentials const& credentials;
+    Drops& drops;
+    OriginTable& origins;
+    BufferBudget const& buffers;
+    Replies& replies;
+    UnsentAnswers const& unsent;
+  };
+
+  /// `session_processes`: maximum of origins of a session; 0: no bound.
+  Handshakes(Parts const& parts, std::size_t session_processes) noexcept
+      : parts_(parts), session_processes_(session_processes) {}
+
+  /// This is executor `place` of `executors`: processes that belong to another one are rejected.
+  void set_place(std::size_t place, std::size_t executors) noexcept {
+    place_ = place;
+    executors_ = executors;
+  }
+
+  /// Handles a message whose session, with this token, is no origin's. An unauthenticated peer may send only
+  /// a handshake.
+  void take(std::uint64_t token, std::span<std::byte const> header, std::span<std::byte const> payload);
+
+  /// Whether there are origins whose connections must be opened.
+  bool have_arrived() const noexcept { return !arrived_.empty(); }
+  std::vector<ProcessAddress> take_arrived() noexcept { return std::exchange(arrived_, {}); }
+  /// Opens the connection to the origin. Returns false if it is unreachable.
+  bool connect(Origin& origin, ProcessAddress const& address);
+
+  /// Removes an origin that is gone.
+  void remove(Origin& origin);
+
+ private:
+  char const* take_introduction(std::span<std::byte const> data);
+  std::uint64_t name_of(SessionOpening const& opening) const noexcept;
+  bool is_session_full(std::uint64_t session) const noexcept;
+  char const* admit(SessionOpening const& opening, Secret const& secret);
+  char const* admit_new(SessionOpening const& opening, SessionTokens const& session);
+  char const* admit_again(Origin& origin, SessionOpening const& opening, SessionTokens const& session);
+  void expect_sealed(SessionOpening const& opening, Secret const& secret);
+  void retire_session(std::uint64_t session);
+
+  Parts parts_;
+  std::size_t session_processes_;
+  std::size_t place_ = 0;
+  std::size_t executors_ = 1;
+  std::vector<ProcessAddress> arrived_;
+};
+
+}  // namespace mpixrma::engine

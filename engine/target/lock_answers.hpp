@@ -1,0 +1,40 @@
+/// Answers lock requests, and lets a stream that waited for a lock continue. Under the channel's lock.
+#pragma once
+
+#include "engine/net/connections.hpp"
+#include "engine/sync/lock_table.hpp"
+#include "engine/target/origin.hpp"
+#include "engine/target/origin_table.hpp"
+#include "engine/target/replies.hpp"
+#include "engine/target/request_streams.hpp"
+#include "engine/target/requested_locks.hpp"
+#include "engine/target/stream_progress.hpp"
+
+namespace mpixrma::engine {
+
+class LockAnswers {
+ public:
+  /// The parts of the executor, and the connections, that it uses.
+  struct Parts {
+    Connections& connections;
+    OriginTable const& origins;
+    Replies& replies;
+    RequestedLocks& locks;
+    StreamProgress& progress;
+    RequestStreams& streams;
+  };
+
+  explicit LockAnswers(Parts const& parts) noexcept : parts_(parts) {}
+
+  /// Whether there may be some to give.
+  bool are_due() const noexcept { return parts_.locks.has_news(); }
+  void give();
+
+ private:
+  void give(Origin& origin, LockTable::Answer const& answer);
+  void end_wait(Origin& origin, LockTable::Answer const& answer);
+
+  Parts parts_;
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,52 @@
+/// Batches of requests, and runs of equal requests in them. Under the channel's lock.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "engine/base/drops.hpp"
+#include "engine/net/request_run.hpp"
+#include "engine/net/wire.hpp"
+#include "engine/target/execution_trace.hpp"
+#include "engine/target/lock_answers.hpp"
+#include "engine/target/origin.hpp"
+#include "engine/target/origin_table.hpp"
+#include "engine/target/replies.hpp"
+#include "engine/target/request_streams.hpp"
+#include "engine/target/requested_memory.hpp"
+#include "engine/target/requested_stripes.hpp"
+#include "engine/target/stream_progress.hpp"
+#include "engine/target/unsent_answers.hpp"
+
+namespace mpixrma::engine {
+
+class RequestBatches {
+ public:
+  /// The parts of the executor that it uses.
+  struct Parts {
+    Drops& drops;
+    OriginTable const& origins;
+    Replies& replies;
+    UnsentAnswers const& unsent;
+    RequestedMemory const& memory;
+    RequestedStripes& stripes;
+    StreamProgress& progress;
+    RequestStreams& streams;
+    LockAnswers& lock_answers;
+    ExecutionTrace const& trace;
+  };
+
+  explicit RequestBatches(Parts const& parts) noexcept : parts_(parts) {}
+
+  void take(std::span<std::byte const> header, std::span<std::byte const> payload);
+
+ private:
+  char const* take_records(Origin& origin, std::span<std::byte const> records);
+  void take_run(Origin& origin, wire::RequestRun run);
+  std::size_t execute_together(Origin& origin, wire::RequestRun const& run);
+  bool hold_for_element(wire::CheckedRequest const& request) noexcept;
+
+  Parts parts_;
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,57 @@
+/// Executes a request of a stream and answers it. Under the channel's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/memory/fault_guard.hpp"
+#include "engine/net/wire.hpp"
+#include "engine/sync/stripes.hpp"
+#include "engine/target/buffer_budget.hpp"
+#include "engine/target/execution_trace.hpp"
+#include "engine/target/origin.hpp"
+#include "engine/target/replies.hpp"
+#include "engine/target/requested_locks.hpp"
+#include "engine/target/requested_memory.hpp"
+#include "engine/target/segment_queries.hpp"
+#include "engine/target/stream_progress.hpp"
+
+namespace mpixrma::engine {
+
+class RequestExecution {
+ public:
+  /// The parts of the executor that it uses.
+  struct Parts {
+    BufferBudget& buffers;
+    Replies& replies;
+    RequestedLocks& locks;
+    RequestedMemory const& memory;
+    SegmentQueries& queries;
+    StreamProgress& progress;
+    ExecutionTrace const& trace;
+  };
+
+  RequestExecution(Parts const& parts, std::size_t fragment_bytes) noexcept
+      : parts_(parts), fragment_bytes_(fragment_bytes) {}
+
+  /// `hold`: the stripes that the request requires, if they are not held otherwise. `resolved`: a failure
+  /// that is known already.
+  void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
+               std::size_t payload_bytes, Status resolved);
+
+ private:
+  void keep_stripes(Origin& origin, wire::RequestHeader const& header, StripeHold hold,
+                    std::size_t payload_bytes);
+  void wait_for_lock(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
+  void execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status);
+  Status execute(Origin& origin, wire::CheckedRequest const& request);
+  Status count(Origin& origin, wire::RequestHeader const& header, Status outcome);
+  Status move_data(Origin& origin, wire::CheckedRequest const& request, FaultRange accessed);
+  std::byte* new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
+                      std::size_t bytes);
+
+  Parts parts_;
+  std::size_t fragment_bytes_;
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,69 @@
+/// The order in which the requests of a stream are executed. Under the channel's lock.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <span>
+
+#include "engine/base/drops.hpp"
+#include "engine/base/text.hpp"
+#include "engine/net/wire.hpp"
+#include "engine/sync/stripes.hpp"
+#include "engine/target/buffer_budget.hpp"
+#include "engine/target/origin.hpp"
+#include "engine/target/request_execution.hpp"
+#include "engine/target/requested_memory.hpp"
+#include "engine/target/requested_stripes.hpp"
+#include "engine/target/stream_progress.hpp"
+#include "engine/target/unsent_answers.hpp"
+
+namespace mpixrma::engine {
+
+class RequestStreams {
+ public:
+  /// The parts of the executor that it uses.
+  struct Parts {
+    Drops& drops;
+    BufferBudget& buffers;
+    UnsentAnswers& unsent;
+    RequestedMemory const& memory;
+    RequestedStripes& stripes;
+    StreamProgress& progress;
+    RequestExecution& execution;
+  };
+
+  explicit RequestStreams(Parts const& parts) noexcept : parts_(parts) {}
+
+  /// Executes a request that has arrived, and those that it unblocks, or keeps it until it may be executed.
+  void take(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
+  /// Executes held requests of the origin that may be executed now.
+  void release_held(Origin& origin);
+  /// The same for origins whose requests wait for answers to leave.
+  void retry_unanswered();
+  /// Executes requests whose stripes have become free.
+  void retry_deferred();
+  /// Whether requests wait for stripes, whose release no event announces.
+  bool has_deferred() const noexcept { return !deferred_.empty(); }
+
+  /// Drops the requests of an origin that is gone.
+  void forget(Origin const& origin) noexcept;
+  /// Describes the requests that wait for stripes.
+  void describe_deferred(BoundedText& text) const;
+
+ private:
+  /// A request that waits for stripes.
+  struct Deferred {
+    Origin* origin;
+    KeptRequest kept;
+    StripeHold hold;
+  };
+
+  void hold(Origin& origin, KeptRequest kept);
+  void receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
+               std::span<std::byte const> payload);
+
+  Parts parts_;
+  std::list<Deferred> deferred_;  ///< in the order of arrival
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,46 @@
+/// The locks of this process as requests acquire and release them. Under the channel's lock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "engine/net/wire.hpp"
+#include "engine/sync/lock_table.hpp"
+#include "engine/target/origin.hpp"
+
+namespace mpixrma::engine {
+
+class RequestedLocks {
+ public:
+  explicit RequestedLocks(LockTable& table) noexcept : table_(table) {}
+
+  /// Sets the function that wakes the agent, for answers from elsewhere.
+  void set_wake(std::function<void()> wake) { answers_.wake = std::move(wake); }
+
+  /// LockTable gives the answer. For an in-stream lock, the answer's token is the context of its errors.
+  void acquire(Origin const& origin, wire::RequestHeader const& header);
+  Status release(Origin const& origin, wire::RequestHeader const& header);
+
+  /// Whether there are answers to be taken, or look_at_holders() has something to do.
+  bool has_news() const noexcept { return answers_.has_news(); }
+  std::vector<LockTable::Answer> take_answers() { return table_.take_answers(answers_); }
+  /// Detects ended lock holders and grants their locks to waiting requests.
+  void look_at_holders() { table_.look_at_holders(answers_); }
+  /// Lets requests pass whose patience has ended.
+  void admit_impatient() {
+    if (table_.is_patience_over()) table_.admit_impatient(answers_);
+  }
+
+  /// Whether the process has a lock by the agent's grant, or waits for one: the connection identifies it.
+  bool concern(std::uint64_t process) const noexcept { return table_.concerns(process); }
+  /// Removes the grants and requests of a process that is gone.
+  void forget(std::uint64_t process) { table_.forget(process, answers_); }
+
+ private:
+  LockTable& table_;
+  LockTable::Answers answers_;
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,50 @@
+#include "engine/target/stream_progress.hpp"
+
+namespace mpixrma::engine {
+
+void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost) {
+  ++executed_;
+  ++origin.messages;
+  origin.done += cost;
+  take_position(origin, header.sequence);
+  bool const quiet = (header.flags & wire::flag_quiet) != 0;
+  if (!quiet || origin.done - origin.reported_done >= wire::max_unacked_bytes) replies_.owe(origin);
+}
+
+void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& first, ExecutedRun run) {
+  executed_ += run.requests;
+  origin.messages += run.requests;
+  origin.executed += run.requests;
+  origin.done += run.requests * wire::cost_of(first, run.data_bytes);
+  replies_.owe(origin);
+}
+
+void StreamProgress::refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
+                            Status status) {
+  replies_.add_failure(origin, header, status);
+  note_executed(origin, header, wire::cost_of(header, payload_bytes));
+}
+
+void StreamProgress::answer_busy(Origin& origin, wire::RequestHeader const& header,
+                                 std::size_t payload_bytes) {
+  origin.done += wire::cost_of(header, payload_bytes);
+  replies_.add(origin, wire::ReplyKind::busy, header);
+}
+
+void StreamProgress::take_position(Origin& origin, std::uint64_t sequence) {
+  if (sequence == origin.executed + 1) {
+    ++origin.executed;
+    OutOfOrder* const rest = origin.out_of_order();
+    while (rest != nullptr && !rest->ahead.empty() && *rest->ahead.begin() == origin.executed + 1) {
+      rest->ahead.erase(rest->ahead.begin());
+      buffers_.remove_entry(origin);
+      ++origin.executed;
+    }
+  } else {
+    if (!buffers_.add_entry(origin))
+      return connections_.lose(origin.process, "no room for the positions of its stream");
+    origin.make_out_of_order().ahead.insert(sequence);
+  }
+}
+
+}  // namespace mpixrma::engine
