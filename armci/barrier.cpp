@@ -57,8 +57,9 @@ bool Barrier::map_flags() {
     int const behind = (rank - (1 << round) + size) % size;
     mpixrma::Target* const target = processes->target(behind);
     auto const base = reinterpret_cast<mpixrma::RemoteAddress>(bases[static_cast<std::size_t>(behind)]);
-    std::byte* const theirs =
-        target != nullptr ? mpixrma::engine_of_process().map(*target->peer, base, bytes) : nullptr;
+    std::byte* const theirs = target != nullptr
+                                  ? mpixrma::engine_of_process().peer_memory.map(*target->peer, base, bytes)
+                                  : nullptr;
     reachable = theirs != nullptr;
     if (reachable) rounds_.push_back({reinterpret_cast<Flag*>(theirs) + round, mine + round});
   }
@@ -83,13 +84,13 @@ void Barrier::wait() {
 void Barrier::wait_on_host() {
   mpixrma::engine::Engine& engine = mpixrma::engine_of_process();
   // About as long as a running process takes. A process that is not running may need this core.
-  int const looks = engine.yields_when_idle() ? 0 : 200;
+  int const looks = engine.waits.yields_when_idle() ? 0 : 200;
   ++reached_;
   for (Round const& round : rounds_) {
     round.theirs->reached.store(reached_, std::memory_order_release);
     auto const arrived = [&] { return round.mine->reached.load(std::memory_order_acquire) >= reached_; };
     for (int i = 0; i < looks && !arrived(); ++i) mpixrma::engine::cpu_relax();
-    if (!arrived()) engine.wait_until(arrived);
+    if (!arrived()) engine.waits.until(arrived);
   }
 }
 

@@ -42,7 +42,7 @@ struct Head {
 
 std::string reason_of(FailedOperation const& operation) {
   if (operation.bytes == 0) return to_string(operation.status);
-  return mpixrma::engine_of_process().reason(
+  return mpixrma::engine_of_process().peer_memory.reason(
       operation.peer, operation.status,
       {reinterpret_cast<std::uintptr_t>(operation.remote), operation.bytes, operation.contiguous,
        mpixrma::engine::ExposureId::none});

@@ -121,7 +121,7 @@ class Waiter {
 
 /// Waits for the operations and returns the first failure, if any.
 FailedOperation finish(Pending& pending) {
-  mpixrma::engine_of_process().wait_until([&] { return is_complete(pending); });
+  mpixrma::engine_of_process().waits.until([&] { return is_complete(pending); });
   std::lock_guard const held(tables_lock);  // several threads may wait for the same operations
   return std::exchange(pending.failed, {});
 }
@@ -151,7 +151,7 @@ int& checked(char const* call, void* handle) {
 bool test_implicit(char const* call) {
   PendingList const all = implicit_operations();
   if (all.empty()) return true;
-  mpixrma::engine_of_process().progress();
+  mpixrma::engine_of_process().waits.progress();
   bool const complete = std::all_of(all.begin(), all.end(), [](Pending* one) { return is_complete(*one); });
   if (complete) check_waited(call, finish(all));
   return complete;
@@ -174,7 +174,7 @@ bool test(char const* call, int* handle) {
   if (handle == nullptr) return test_implicit(call);
   Waiter waiter(*handle);
   if (waiter.pending() == nullptr) return true;
-  mpixrma::engine_of_process().progress();
+  mpixrma::engine_of_process().waits.progress();
   bool const complete = is_complete(*waiter.pending());
   if (complete) check_waited(call, finish(waiter));
   return complete;

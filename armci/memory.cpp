@@ -73,7 +73,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
 }
 
 void free_all_memory() {
-  for (void* const base : allocations) (void)mpixrma::engine_of_process().free(base);
+  for (void* const base : allocations) (void)mpixrma::engine_of_process().memory.free(base);
   allocations.clear();
   modes.clear();
 }
@@ -123,8 +123,8 @@ void* PARMCI_Malloc_local(armci_size_t size) {
     if (size < 0) fail("ARMCI_Malloc_local", "size %ld is negative", size);
     void* base = nullptr;
     if (size > 0)
-      (void)mpixrma::engine_of_process().allocate(static_cast<std::size_t>(size),
-                                                  &base);  // null if there is no memory
+      (void)mpixrma::engine_of_process().memory.allocate(static_cast<std::size_t>(size),
+                                                         &base);  // null if there is no memory
     return base;
   });
 }
@@ -132,7 +132,7 @@ int PARMCI_Free_local(void* ptr) {
   return returning([&] {
     (void)running_world("ARMCI_Free_local");
     if (is_allocated(ptr)) fail("ARMCI_Free_local", "%p was allocated by ARMCI_Malloc", ptr);
-    if (ptr != nullptr && mpixrma::engine::failed(mpixrma::engine_of_process().free(ptr)))
+    if (ptr != nullptr && mpixrma::engine::failed(mpixrma::engine_of_process().memory.free(ptr)))
       fail("ARMCI_Free_local", "%p was not allocated or was freed before", ptr);
     return 0;
   });

@@ -79,7 +79,7 @@ void make_locks(char const* call, MutexSet& set) {
   Steps steps;
   steps.take([&] {
     auto const count = static_cast<std::uint32_t>(set.my_count);
-    if (count != 0) check(call, -1, nullptr, mpixrma::engine_of_process().create_locks(count, &first));
+    if (count != 0) check(call, -1, nullptr, mpixrma::engine_of_process().locks.create(count, &first));
   });
   check_together(call, set.grp.comm, steps);
   set.first_locks = mpixrma::exchange(set.grp.comm, static_cast<int>(first), set.grp.size);
@@ -89,7 +89,7 @@ void end_locks(char const* call, MutexSet const& set) {
   if (set.my_count == 0) return;
   auto const first = static_cast<LockId>(set.first_locks[static_cast<std::size_t>(set.grp.rank)]);
   auto const count = static_cast<std::uint32_t>(set.my_count);
-  check(call, -1, nullptr, mpixrma::engine_of_process().destroy_locks(first, count));
+  check(call, -1, nullptr, mpixrma::engine_of_process().locks.destroy(first, count));
 }
 
 /// Collective over the group, which may be freed before the mutexes.
@@ -192,7 +192,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
 void ARMCIX_Progress(void) {
   ending([] {
     (void)running_world("ARMCIX_Progress");
-    mpixrma::engine_of_process().progress();
+    mpixrma::engine_of_process().waits.progress();
   });
 }
 

@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   }
   MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
   MPI_Barrier(world);
-  auto const statistics = mpixrma::hosted_engine()->statistics();
+  auto const statistics = mpixrma::hosted_engine()->traffic.statistics();
   unsigned long most[2] = {statistics.peers, statistics.endpoints};
   MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UNSIGNED_LONG, MPI_MAX, world);
   int right = slot == 10 ? 1 : 0;

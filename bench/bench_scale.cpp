@@ -41,7 +41,7 @@ void put(Peer& peer) {
   Engine& engine = the_engine();
   auto const issued = engine.issue(peer, transfer);
   if (mpixrma::engine::failed(issued.status)) std::exit(1);
-  engine.complete(peer, issued.sequence);
+  engine.order.complete(peer, issued.sequence);
 }
 
 void measure_peers(std::size_t count, std::size_t max_endpoints, char const* label) {
@@ -49,9 +49,9 @@ void measure_peers(std::size_t count, std::size_t max_endpoints, char const* lab
   start_engine(max_endpoints);
   Engine& engine = the_engine();
   std::vector<Peer*> peers(count);
-  put(*(peers[0] = engine.peer(bench::first_process)));  // the cost of the first operation
+  put(*(peers[0] = engine.peers.find(bench::first_process)));  // the cost of the first operation
   Meter const making;
-  for (std::size_t i = 0; i < count; ++i) peers[i] = engine.peer(bench::first_process + i);
+  for (std::size_t i = 0; i < count; ++i) peers[i] = engine.peers.find(bench::first_process + i);
   double const made_bytes = making.bytes_each(count);
   double const made_us = making.us_each(count);
   Meter const first;
@@ -62,16 +62,18 @@ void measure_peers(std::size_t count, std::size_t max_endpoints, char const* lab
   std::vector<std::uint32_t> order(operations);
   for (std::uint32_t& which : order) which = static_cast<std::uint32_t>(random() % count);
   Meter const look_up;
-  for (std::uint32_t const which : order) engine.release(*engine.peer(bench::first_process + which));
+  for (std::uint32_t const which : order)
+    engine.peers.release(*engine.peers.find(bench::first_process + which));
   double const look_up_us = look_up.us_each(operations);
   Meter const steady;
   for (std::uint32_t const which : order) put(*peers[which]);
   std::printf("peers,%s,%zu,%.0f,%.2f,%.0f,%.2f,%.3f,%.2f,%zu\n", label, count, made_bytes, made_us,
-              first_bytes, first_us, look_up_us, steady.us_each(operations), engine.statistics().endpoints);
+              first_bytes, first_us, look_up_us, steady.us_each(operations),
+              engine.traffic.statistics().endpoints);
 }
 
 void wait_for_network() {
-  the_engine().wait_until([] { return bench::waiting_in_stub_network() == 0; });
+  the_engine().waits.until([] { return bench::waiting_in_stub_network() == 0; });
 }
 
 wire::RequestHeader request_of(wire::RequestKind kind, std::size_t bytes) {
@@ -85,7 +87,7 @@ void measure_origins(std::size_t count) {
   start_engine(SIZE_MAX);
   Engine& engine = the_engine();
   void* memory = nullptr;
-  if (mpixrma::engine::failed(engine.allocate(4096, &memory))) std::exit(1);
+  if (mpixrma::engine::failed(engine.memory.allocate(4096, &memory))) std::exit(1);
   std::vector<std::uint64_t> sequences(count);
   std::vector<mpixrma::engine::SessionTokens> sessions(count);
   std::vector<std::byte> const data(sizeof(std::uint64_t));
@@ -115,7 +117,7 @@ void measure_origins(std::size_t count) {
   Meter const steady;
   for (unsigned i = 0; i < operations; ++i) send_put(random() % count);
   double const steady_us = steady.us_each(operations);
-  std::uint64_t const executed = engine.statistics().traffic.messages_executed;
+  std::uint64_t const executed = engine.traffic.statistics().traffic.messages_executed;
   if (executed != count + operations) {
     std::fprintf(stderr, "bench_scale: %lu of %zu requests were executed\n", executed, count + operations);
     std::exit(1);
@@ -132,21 +134,21 @@ void measure_segments(std::size_t count) {
       ::mmap(nullptr, count * spacing, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   Meter const attaching;
   for (std::size_t i = 0; i < count; ++i) {
-    if (mpixrma::engine::failed(engine.attach(memory + i * spacing, 4096))) std::exit(1);
+    if (mpixrma::engine::failed(engine.memory.attach(memory + i * spacing, 4096))) std::exit(1);
   }
   double const bytes = attaching.bytes_each(count);
   double const attach_us = attaching.us_each(count);
-  Peer& self = *engine.peer(own_process);
+  Peer& self = *engine.peers.find(own_process);
   std::mt19937 random(1);
   Meter const looking;
   for (unsigned i = 0; i < operations; ++i) {
     mpixrma::engine::SegmentInfo info{};
     auto const address = reinterpret_cast<RemoteAddress>(memory + random() % count * spacing + 8);
-    if (mpixrma::engine::failed(engine.find_segment(self, address, &info))) std::exit(1);
+    if (mpixrma::engine::failed(engine.peer_memory.find_segment(self, address, &info))) std::exit(1);
   }
   double const find_us = looking.us_each(operations);
   Meter const detaching;
-  for (std::size_t i = 0; i < count; ++i) (void)engine.detach(memory + i * spacing, 4096);
+  for (std::size_t i = 0; i < count; ++i) (void)engine.memory.detach(memory + i * spacing, 4096);
   std::printf("segments,,%zu,%.0f,%.2f,%.3f,%.2f\n", count, bytes, attach_us, find_us,
               detaching.us_each(count));
 }

@@ -43,7 +43,7 @@ void measure_windows(int count, bool are_alike) {
   ops.process_of_rank = &process_of_rank;
   mpix_host_offer(bench::running, &ops);
   for (int rank = 1; rank < used; ++rank)
-    (void)bench::the_engine().peer(bench::own_process + static_cast<std::uint64_t>(rank));
+    (void)bench::the_engine().peers.find(bench::own_process + static_cast<std::uint64_t>(rank));
   std::vector<std::unique_ptr<Window>> made;
   auto const make = [&] {
     auto window = std::make_unique<Window>(bench::the_engine(), MPI_COMM_WORLD, Hints(nullptr), nullptr);

@@ -21,7 +21,8 @@ enum class [[nodiscard]] Status : std::uint8_t{
     out_of_bounds,   ///< the memory does not lie within the exposure
     access_denied,   ///< the exposure does not permit the operation
     stale_exposure,  ///< the exposure does not exist: never created, or withdrawn
-    overrun,         ///< the target memory begins in a segment and ends beyond it: see Engine::find_segment
+    overrun,         ///< the target memory begins in a segment and ends beyond it: see
+                     ///< EnginePeerMemory::find_segment
     not_writable,    ///< the target memory is read-only
     count_           ///< number of status codes
 };

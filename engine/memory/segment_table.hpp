@@ -129,7 +129,7 @@ class SegmentTable {
   /// bad_argument: not registered; out_of_memory.
   Status expose(Exposure const& exposure, ExposureId* id);
   UnusedNames unused_names() const noexcept { return {exposures_.first_unused_slot(), generation_}; }
-  /// As Engine::rename.
+  /// As EngineExposures::rename.
   Status rename(ExposureId from, ExposureId to);
   /// Withdraws the exposure; its memory stays registered. stale_exposure: it does not exist.
   Status conceal(ExposureId id, Exposure* concealed);

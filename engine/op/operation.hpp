@@ -11,8 +11,8 @@
 
 namespace mpixrma::engine {
 
-/// Names memory that a process lets others use (Engine::expose): an index into the tables of that process,
-/// and the generation of the entry. A name is not reused.
+/// Names memory that a process lets others use (EngineExposures::expose): an index into the tables of that
+/// process, and the generation of the entry. A name is not reused.
 enum class ExposureId : std::uint64_t { none = 0 };
 
 /// Names memory of the target other than by its address. If an exposure is given, the address is an offset in
@@ -46,7 +46,7 @@ enum class Guarantee : std::uint32_t {
   /// does not travel as a message overlaps one that does, and between two UCX puts or gets that overlap.
   overlap_ordered = 1u << 5,
   /// issue() fails with Status::busy, without effects, instead of waiting for a lock that the stream to the
-  /// target waits for (Engine::lock_in_stream).
+  /// target waits for (EngineLocks::acquire_in_stream).
   no_lock_wait = 1u << 6,
   /// An update of a single element leaves its memory in mode `arrays` (engine/op/kernel/update_modes.hpp).
   keeps_arrays = 1u << 7,
@@ -91,7 +91,7 @@ struct RmaOp {
   bool is_notification = false;           ///< of another operation, which is counted in its stead
   Guarantee guarantees = Guarantee::none;
   /// Caller's context for operations without `completion`: a failure that arrives after issue() has returned
-  /// is kept at the peer under this context until Engine::take_error.
+  /// is kept at the peer under this context until EngineFailures::take.
   std::uint32_t context = 0;
   std::byte* origin = nullptr;  ///< written by get, else read; not used by an update without an operand
   Layout origin_layout;
@@ -151,8 +151,8 @@ constexpr bool notifies(RmaOp const& operation) noexcept {
 struct Issued {
   Status status = Status::ok;  ///< failed: nothing was issued, `completion` will not be called
   bool complete = true;        ///< complete at the level asked for; `completion` will not be called
-  /// Position in the stream of messages to the peer, for Engine::complete; 0: already complete at the
-  /// target, up to the store fence that Engine::complete makes.
+  /// Position in the stream of messages to the peer, for EngineOrder::complete; 0: already complete at the
+  /// target, up to the store fence that EngineOrder::complete makes.
   std::uint64_t sequence = 0;
 };
 

@@ -20,8 +20,8 @@ class BasicOutstandingMark {
   /// the effects of the operations, and its stores follow them.
   bool is_set() const noexcept { return (word_.load(std::memory_order_acquire) & set) != 0; }
 
-  /// Returns the argument of Engine::complete and similar calls: a position that no outstanding message is
-  /// behind. 0 means no wait.
+  /// Returns the argument of EngineOrder::complete and similar calls: a position that no outstanding message
+  /// is behind. 0 means no wait.
   std::uint64_t get() const noexcept {
     std::uint64_t const word = word_.load(std::memory_order_acquire);
     return (word & set) != 0 ? word >> 1 : 0;

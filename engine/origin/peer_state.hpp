@@ -87,9 +87,9 @@ struct MessageStream {
 
 /// Parts that only some peers need are allocated on demand, because a job may have many processes.
 struct PeerState {
-  // Under Engine::State::peers_lock.
-  std::uint32_t users = 0;  ///< calls of Engine::peer without a matching Engine::release
-  bool unused = false;      ///< in the list Engine::State::unused
+  // Under PeerTable::lock.
+  std::uint32_t users = 0;  ///< calls of EnginePeers::find and at() without a matching release()
+  bool unused = false;      ///< in the list of the unused ones
   // Placed beside `unused`, where they fill padding.
   bool same_host = false;  ///< its tables and locks are mapped, so stripes and segments are accessible
   std::atomic<bool> cross_memory{false};

@@ -1,5 +1,5 @@
 /// Operations on mapped memory: loads, stores and CPU atomics. Complete on both sides when they return,
-/// except for the store fence in Engine::complete. Stores that bypass the caches are fenced before the
+/// except for the store fence in EngineOrder::complete. Stores that bypass the caches are fenced before the
 /// operation returns, because another thread may make that store fence.
 #pragma once
 

@@ -316,7 +316,8 @@ Issued NetworkProtocol::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key)
     state.newest_put = number;
     state.unflushed[transfer.context] = number;
   }
-  // A position of the message stream that is already reached; Engine::complete waits for this protocol too.
+  // A position of the message stream that is already reached; EngineOrder::complete waits for this protocol
+  // too.
   std::uint64_t const sequence = std::max<std::uint64_t>(peer.newest(), 1);
   bool const ended = operation.parts == 0;
   if (ended) state.pending.erase(number);

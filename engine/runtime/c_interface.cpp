@@ -131,4 +131,4 @@ void mpix_engine_address(const mpix_engine_t* engine, const void** address, size
   *length = engine_of(engine).address().size();
 }
 
-int mpix_engine_progress(mpix_engine_t* engine) { return engine_of(engine).progress(); }
+int mpix_engine_progress(mpix_engine_t* engine) { return engine_of(engine).waits.progress(); }

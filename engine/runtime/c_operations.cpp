@@ -117,16 +117,16 @@ void show(Traffic const& traffic, mpix_engine_traffic* shown) noexcept {
 using namespace mpixrma::engine;
 
 void mpix_engine_wait_until(mpix_engine_t* engine, int (*done)(void* context), void* context) {
-  engine_of(engine).wait_until([&] { return done(context) != 0; });
+  engine_of(engine).waits.until([&] { return done(context) != 0; });
 }
 
 mpix_engine_peer_t* mpix_engine_find_peer(mpix_engine_t* engine, uint64_t process) {
-  return peer_from([&] { return engine_of(engine).peer(process); });
+  return peer_from([&] { return engine_of(engine).peers.find(process); });
 }
 
 mpix_engine_peer_t* mpix_engine_find_peer_at(mpix_engine_t* engine, const void* address, size_t length) {
   return peer_from([&] {
-    return engine_of(engine).peer_at({static_cast<std::byte const*>(address), length});
+    return engine_of(engine).peers.at({static_cast<std::byte const*>(address), length});
   });
 }
 
@@ -135,38 +135,39 @@ int mpix_engine_allocate(mpix_engine_t* engine, size_t bytes, const struct mpix_
   AllocationHints const wishes =
       hints == nullptr ? AllocationHints{}
                        : AllocationHints{hints->alignment, hints->huge_pages != 0, hints->lazy != 0};
-  return status_of([&] { return engine_of(engine).allocate(bytes, wishes, base); });
+  return status_of([&] { return engine_of(engine).memory.allocate(bytes, wishes, base); });
 }
 
 int mpix_engine_free(mpix_engine_t* engine, void* base) {
-  return status_of([&] { return engine_of(engine).free(base); });
+  return status_of([&] { return engine_of(engine).memory.free(base); });
 }
 
 int mpix_engine_attach(mpix_engine_t* engine, void* base, size_t bytes) {
-  return status_of([&] { return engine_of(engine).attach(base, bytes); });
+  return status_of([&] { return engine_of(engine).memory.attach(base, bytes); });
 }
 
 int mpix_engine_detach(mpix_engine_t* engine, void* base, size_t bytes) {
-  return status_of([&] { return engine_of(engine).detach(base, bytes); });
+  return status_of([&] { return engine_of(engine).memory.detach(base, bytes); });
 }
 
 int mpix_engine_expose(mpix_engine_t* engine, void* base, size_t bytes, unsigned rights, uint64_t* exposure) {
   return status_of([&] {
     ExposureId id = ExposureId::none;
-    Status const status = engine_of(engine).expose(base, bytes, static_cast<Rights>(rights), &id);
+    Status const status = engine_of(engine).exposures.expose(base, bytes, static_cast<Rights>(rights), &id);
     *exposure = static_cast<std::uint64_t>(id);
     return status;
   });
 }
 
 int mpix_engine_conceal(mpix_engine_t* engine, uint64_t exposure) {
-  return status_of([&] { return engine_of(engine).conceal(static_cast<ExposureId>(exposure)); });
+  return status_of([&] { return engine_of(engine).exposures.conceal(static_cast<ExposureId>(exposure)); });
 }
 
 int mpix_engine_start_conceal(mpix_engine_t* engine, uint64_t exposure, mpix_engine_concealed* left) {
   return status_of([&] {
     Concealed concealed;
-    Status const status = engine_of(engine).start_conceal(static_cast<ExposureId>(exposure), &concealed);
+    Status const status =
+        engine_of(engine).exposures.start_conceal(static_cast<ExposureId>(exposure), &concealed);
     *left = {static_cast<std::uint64_t>(concealed.id), concealed.begin, concealed.end};
     return status;
   });
@@ -174,13 +175,13 @@ int mpix_engine_start_conceal(mpix_engine_t* engine, uint64_t exposure, mpix_eng
 
 int mpix_engine_is_unreachable(mpix_engine_t* engine, mpix_engine_concealed const* left) {
   Concealed const concealed{static_cast<ExposureId>(left->exposure), left->begin, left->end};
-  return engine_of(engine).is_unreachable(concealed) ? 1 : 0;
+  return engine_of(engine).exposures.is_unreachable(concealed) ? 1 : 0;
 }
 
 void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t address, size_t bytes) {
   void* local = nullptr;
   (void)status_of([&] {
-    local = engine_of(engine).map(peer_of(peer), address, bytes);
+    local = engine_of(engine).peer_memory.map(peer_of(peer), address, bytes);
     return Status::ok;
   });
   return local;
@@ -207,43 +208,43 @@ int mpix_engine_issue_update(mpix_engine_t* engine, mpix_engine_peer_t* peer,
 uint64_t mpix_engine_newest(const mpix_engine_peer_t* peer) { return peer_of(peer).newest(); }
 
 void mpix_engine_complete(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
-  engine_of(engine).complete(peer_of(peer), sequence);
+  engine_of(engine).order.complete(peer_of(peer), sequence);
 }
 
 void mpix_engine_complete_local(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
-  engine_of(engine).complete_local(peer_of(peer), sequence);
+  engine_of(engine).order.complete_local(peer_of(peer), sequence);
 }
 
 int mpix_engine_test(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
-  return engine_of(engine).test(peer_of(peer), sequence) ? 1 : 0;
+  return engine_of(engine).order.test(peer_of(peer), sequence) ? 1 : 0;
 }
 
 void mpix_engine_fence(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t sequence) {
-  engine_of(engine).fence(peer_of(peer), sequence);
+  engine_of(engine).order.fence(peer_of(peer), sequence);
 }
 
 int mpix_engine_take_error(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t context) {
-  return static_cast<int>(engine_of(engine).take_error(peer_of(peer), context));
+  return static_cast<int>(engine_of(engine).failures.take(peer_of(peer), context));
 }
 
 int mpix_engine_watch(mpix_engine_t* engine, const uint64_t* counter, uint64_t threshold,
                       struct mpix_engine_completion* completion) {
   return status_of([&] {
-    engine_of(engine).watch(counter, threshold, *CallbackCompletion::of(completion));
+    engine_of(engine).counters.watch(counter, threshold, *CallbackCompletion::of(completion));
     return Status::ok;
   });
 }
 
 void mpix_engine_forget_counters(mpix_engine_t* engine, const void* begin, const void* end) {
-  engine_of(engine).forget_counters(begin, end);
+  engine_of(engine).counters.forget(begin, end);
 }
 
 int mpix_engine_create_locks(mpix_engine_t* engine, uint32_t count, uint32_t* first) {
-  return status_of([&] { return engine_of(engine).create_locks(count, first); });
+  return status_of([&] { return engine_of(engine).locks.create(count, first); });
 }
 
 int mpix_engine_destroy_locks(mpix_engine_t* engine, uint32_t first, uint32_t count) {
-  return status_of([&] { return engine_of(engine).destroy_locks(first, count); });
+  return status_of([&] { return engine_of(engine).locks.destroy(first, count); });
 }
 
 int mpix_engine_lock(mpix_engine_t* engine, mpix_engine_peer_t* peer,
@@ -254,20 +255,21 @@ int mpix_engine_lock(mpix_engine_t* engine, mpix_engine_peer_t* peer,
                            request->attempt != 0,
                            CallbackCompletion::of(request->completion),
                            request->overtakes != 0};
-  return status_of([&] { return result_of(engine_of(engine).lock(peer_of(peer), wanted), issued); });
+  return status_of([&] { return result_of(engine_of(engine).locks.acquire(peer_of(peer), wanted), issued); });
 }
 
 int mpix_engine_unlock(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t lock, uint32_t owner,
                        uint32_t context, struct mpix_engine_issued* issued) {
-  return status_of(
-      [&] { return result_of(engine_of(engine).unlock(peer_of(peer), lock, owner, context), issued); });
+  return status_of([&] {
+    return result_of(engine_of(engine).locks.release(peer_of(peer), lock, owner, context), issued);
+  });
 }
 
 void mpix_engine_read_traffic(const mpix_engine_t* engine, struct mpix_engine_traffic* traffic) {
-  show(engine_of(engine).statistics().traffic, traffic);
+  show(engine_of(engine).traffic.statistics().traffic, traffic);
 }
 
 void mpix_engine_read_traffic_with(const mpix_engine_t* engine, uint64_t process,
                                    struct mpix_engine_traffic* traffic) {
-  show(engine_of(engine).traffic(process), traffic);
+  show(engine_of(engine).traffic.with(process), traffic);
 }

@@ -101,7 +101,7 @@ std::optional<Issued> Dispatch::issue_at_once() {
 }
 
 std::optional<Issued> Dispatch::issue_resolved() {
-  engine_.wait_for_held_stores(peer_);
+  engine_.order.wait_for_held_stores(peer_);
   auto const [begin, bytes] = target();
   if (begin + bytes < begin) return Issued{Status::bad_address, true, 0};
   if (has(named_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages()) {
@@ -110,7 +110,7 @@ std::optional<Issued> Dispatch::issue_resolved() {
     wait_for_overlapping();
   }
   Footprint const footprint = footprint_of(*operation_, peer_.stripes()->modes);
-  Holds const holds = engine_.hold(peer_, footprint);
+  Holds const holds = engine_.stripes.hold(peer_, footprint);
   holds_target_ = !footprint.target.empty();
   if (Status const status = resolve_again(); failed(status)) return Issued{status, true, 0};  // after a wait
   auto const issued = first_of(Stage::at_once);
@@ -144,16 +144,15 @@ std::optional<Issued> Dispatch::execute_left() {
   awaited.guarantees = without(awaited.guarantees, Guarantee::no_lock_wait) | Guarantee::remote_completion;
   Issued const issued = Dispatch(engine_, peer_, awaited).issue_in_stream();
   if (failed(issued.status) || issued.complete) return Issued{issued.status, true, 0};
-  engine_.wait_until(peer_, [&] { return end.has_come.load(std::memory_order_acquire); });
+  engine_.waits.until(peer_, [&] { return end.has_come.load(std::memory_order_acquire); });
   return Issued{end.status, true, 0};
 }
 
 Issued Dispatch::issue_in_stream() {
-  engine_.wait_for_room(peer_);
-  if (!engine_.wait_for_lock_in_stream(peer_, named_.target_layout, named_.guarantees))
-    return {Status::busy, true, 0};
+  engine_.order.wait_for_room(peer_);
+  if (!engine_.locks.let_pass(peer_, named_.target_layout, named_.guarantees)) return {Status::busy, true, 0};
   // Before the lock, because a thread that waits for stripes must let messages through.
-  StripeHold origin = engine_.hold_origin(peer_, footprint_of(named_));
+  StripeHold origin = engine_.stripes.hold_origin(peer_, footprint_of(named_));
   std::unique_lock held(channel().lock);
   // UCX puts and gets have no position in the stream of messages: they must end before their successors
   // start.

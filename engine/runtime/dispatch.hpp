@@ -111,9 +111,9 @@ class Dispatch {
     // Acquire: pairs with the release of the thread that has received the reply.
     return peer_state().messages.executed.load(std::memory_order_acquire) >= peer_.newest();
   }
-  /// As Engine::map_range.
+  /// As EnginePeerMemory::map_range.
   std::byte* map(RemoteAddress begin, std::size_t bytes, Status* refused) {
-    return engine_.map_range(peer_, begin, bytes, refused);
+    return engine_.peer_memory.map_range(peer_, begin, bytes, refused);
   }
   /// Returns the segment that contains the target's memory: bad_address if none contains its first byte,
   /// overrun if the segment ends before the memory does.
@@ -151,7 +151,7 @@ class Dispatch {
   Predecessors predecessors() const;
 
   Engine& engine_;
-  Engine::State& state_;
+  EngineState& state_;
   Peer& peer_;
   RmaOp const& named_;
   RmaOp const* operation_;

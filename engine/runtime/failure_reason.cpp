@@ -1,8 +1,8 @@
-/// Engine: error texts of failed operations.
+/// EnginePeerMemory: error texts of failed operations.
 #include <cinttypes>
 #include <cstdio>
 
-#include "engine/runtime/engine.hpp"
+#include "engine/runtime/peer_memory.hpp"
 
 namespace mpixrma::engine {
 
@@ -42,16 +42,16 @@ char const* name_of(OperationKind kind) noexcept {
   return "an operation";
 }
 
-std::string Engine::reason(std::uint64_t process, Status status, TargetMemory const& memory) {
+std::string EnginePeerMemory::reason(std::uint64_t process, Status status, TargetMemory const& memory) {
   std::string text = to_string(status);
   bool const outside = status == Status::bad_address || status == Status::overrun;
   if (!outside || memory.bytes == 0) return text;
-  Peer* const owner = peer(process);
+  Peer* const owner = peers_.find(process);
   if (owner == nullptr) return text;
   SegmentInfo segment{};
   bool const begins_inside = !failed(find_segment(*owner, memory.address, &segment)) &&
                              memory.address - segment.base < segment.length;
-  release(*owner);
+  peers_.release(*owner);
   if (!begins_inside) return text;
   std::string const overrun = overrun_text(segment, memory);
   return overrun.empty() ? text : overrun;

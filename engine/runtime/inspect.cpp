@@ -45,11 +45,11 @@ void describe_traffic(Peer& peer, BoundedText& text) {
 
 }  // namespace
 
-std::string Engine::State::inspect() {
+std::string EngineState::inspect() {
   BoundedText text(max_bytes, bootstrap.process);
   text.add("engine of process %s (pid %d), library version %s\n", text.name(bootstrap.process).c_str(),
            static_cast<int>(pid), mpix_engine_version());
-  auto const listed = lock_patiently(peers_lock);
+  auto const listed = lock_patiently(peers.lock);
   if (!listed.owns_lock()) text.add("the table of peers is locked by a thread that does not go on\n");
   std::size_t number = 0;
   channels.for_each([&](Channel& channel) {
@@ -62,9 +62,9 @@ std::string Engine::State::inspect() {
     ++number;
     text.add("outstanding operations:\n");
     if (listed.owns_lock()) {
-      for (auto const& [process, peer] : peers) {
-        if (&channel_of(*peer) == &channel) describe_outstanding(*peer, text);
-      }
+      peers.for_each([&](Peer& peer) {
+        if (&channel_of(peer) == &channel) describe_outstanding(peer, text);
+      });
     }
     channel.message_protocol.tracked.describe_lock_requests(text);
     text.add("requests of other processes that wait here:\n");
@@ -76,7 +76,7 @@ std::string Engine::State::inspect() {
   watches.describe(text);
   if (listed.owns_lock()) {
     text.add("operations so far:\n");
-    for (auto const& [process, peer] : peers) describe_traffic(*peer, text);
+    peers.for_each([&](Peer& peer) { describe_traffic(peer, text); });
   }
   return text.str();
 }

@@ -1,4 +1,4 @@
-/// Engine: what every operation passes before a protocol is chosen, and the mapping of memory.
+/// Engine: what every operation passes before a protocol is chosen.
 #include <atomic>
 
 #include "engine/op/kernel/whole_elements.hpp"
@@ -8,37 +8,6 @@
 #include "engine/sync/access_order.hpp"
 
 namespace mpixrma::engine {
-
-/// Returns a local pointer to [begin, begin + bytes) of a peer on this host, mapping its segment if
-/// necessary. `*refused` is set to bad_address or overrun if the range is in the peer's regions but not in
-/// one segment.
-std::byte* Engine::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused) {
-  if (std::byte* const reached = peer.reach(begin, bytes)) return reached;
-  RemoteSegments& segments = *peer.state().segments;
-  if (!segments.in_region(begin, begin + bytes)) return nullptr;
-  RemoteSegments::Found found;
-  bool const known = segments.find(begin, &found);
-  if (!known || bytes > found.length - (begin - found.base)) {
-    *refused = known ? Status::overrun : Status::bad_address;
-    return nullptr;
-  }
-  if (!found.mapped) return nullptr;
-  if (!issues_all()) remember(peer.slot(begin, found.length), found);
-  return reinterpret_cast<std::byte*>(static_cast<std::int64_t>(begin) + found.delta);
-}
-
-std::byte* Engine::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
-  if (!peer.state().same_host || !state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
-  wait_for_held_stores(peer);
-  Status refused = Status::ok;
-  return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &refused);
-}
-
-Status Engine::view(Peer& peer, ExposureId id, ExposedView* view) {
-  if (!peer.state().same_host || !state_->may_use(MPIX_ENGINE_PATH_DIRECT)) return Status::unsupported;
-  wait_for_held_stores(peer);
-  return peer.is_lost() ? Status::unreachable : peer.state().segments->view(id, view);
-}
 
 /// The rest of an operation whose memory accesses are done: its notification, if it asks for one.
 Issued Engine::notify(Peer& peer, RmaOp const& done) {
@@ -98,7 +67,7 @@ Issued Engine::issue(Peer& peer, RmaOp const& operation) {
   }
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (state_->joint_fence.is_pending()) [[unlikely]]
-    wait_for_joint_fence(&peer);
+    order.wait_for_joint_fence(&peer);
   if (operation.target_layout.size() == 0)
     return notify(peer, operation);  // regardless of the operation on elements
   if (!is_sound(operation)) return {Status::bad_argument, true, 0};
@@ -109,7 +78,7 @@ Issued Engine::issue(Peer& peer, RmaOp const& operation) {
     // An earlier ordered store that overlaps the memory of this get must be visible to all before any part of
     // it is read. The location of the store is not recorded, so the fence is unconditional.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    wait_for_puts_to_self();
+    order.wait_for_puts_to_self();
   }
   Dispatch dispatch(*this, peer, operation);
   if (peer.state().same_host) {

@@ -33,7 +33,7 @@ Status message::execute_ahead(Dispatch& dispatch) {
     RmaOp awaited = part.operation();
     awaited.completion = &end;
     Issued issued;
-    engine.wait_until(dispatch.peer(), [&] {
+    engine.waits.until(dispatch.peer(), [&] {
       std::lock_guard const held(channel.lock);
       if (dispatch.peer_state().messages.suspended) return false;
       issued = channel.message_protocol.streams.issue_ahead(dispatch.peer(), awaited);
@@ -41,7 +41,7 @@ Status message::execute_ahead(Dispatch& dispatch) {
       return true;
     });
     if (failed(issued.status)) return issued.status;
-    engine.wait_until(dispatch.peer(), [&] { return end.has_come.load(std::memory_order_acquire); });
+    engine.waits.until(dispatch.peer(), [&] { return end.has_come.load(std::memory_order_acquire); });
     if (failed(end.status)) return end.status;
   }
   return Status::ok;

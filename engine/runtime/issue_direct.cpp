@@ -18,7 +18,7 @@ bool cuts_elements(RmaOp const& operation) noexcept {
 }
 
 /// Executes an operation whose target lies in several mapped segments, run by run. Returns false without side
-/// effects if a run is not mapped; `*refused` as by Engine::map_range.
+/// effects if a run is not mapped; `*refused` as by EnginePeerMemory::map_range.
 bool execute_piecewise(Dispatch& dispatch, Status* refused) {
   RmaOp const& operation = dispatch.operation();
   if (cuts_elements(operation)) return false;

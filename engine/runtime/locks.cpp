@@ -1,4 +1,5 @@
-/// Engine: locks of this process and of others.
+#include "engine/runtime/locks.hpp"
+
 #include <sched.h>
 
 #include <atomic>
@@ -6,39 +7,40 @@
 
 #include "engine/base/backoff.hpp"
 #include "engine/base/liveness.hpp"
-#include "engine/runtime/engine.hpp"
 #include "engine/runtime/state.hpp"
 #include "engine/sync/shared_lock.hpp"
 
 namespace mpixrma::engine {
 
-Status Engine::create_locks(std::uint32_t count, LockId* first) { return state_->locks.create(count, first); }
-
-Status Engine::destroy_locks(LockId first, std::uint32_t count) {
-  return state_->locks.destroy(first, count);
+EngineLocks::EngineLocks(EngineState& state, EngineWaits& waits, EngineOrder& order) noexcept
+    : state_(state), waits_(waits), order_(order) {
+  state.peers.pending_lock = &pending_;
 }
 
-SharedLock* Engine::shared_lock(Peer& peer, LockId lock) {
+Status EngineLocks::create(std::uint32_t count, LockId* first) { return state_.locks.create(count, first); }
+
+Status EngineLocks::destroy(LockId first, std::uint32_t count) { return state_.locks.destroy(first, count); }
+
+SharedLock* EngineLocks::word(Peer& peer, LockId lock) {
   PeerState& state = peer.state();
-  bool const at_hand =
-      state.same_host && state_->may_use(MPIX_ENGINE_PATH_DIRECT) && lock < shared_lock_count;
+  bool const at_hand = state.same_host && state_.may_use(MPIX_ENGINE_PATH_DIRECT) && lock < shared_lock_count;
   return at_hand ? &state.segments->locks()[lock] : nullptr;
 }
 
-Holder Engine::own_holder(std::uint32_t owner) const noexcept {
-  return holder_of(own_process, process(), owner);
+Holder EngineLocks::own_holder(std::uint32_t owner) const noexcept {
+  return holder_of(own_process, state_.bootstrap.process, owner);
 }
 
-LockClock& Engine::lock_clock() noexcept { return state_->locks.clock(); }
+LockClock& EngineLocks::clock() noexcept { return state_.locks.clock(); }
 
-LockClock* Engine::lock_clock(Peer& peer) noexcept {
+LockClock* EngineLocks::clock(Peer& peer) noexcept {
   PeerState& state = peer.state();
   return state.same_host ? &state.segments->lock_clock() : nullptr;
 }
 
 /// Waits briefly for a lock that is held for a short time: it becomes free before the agent could answer.
 /// Requests at the agent take precedence; longer waits go to the agent's FIFO queue.
-bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
+bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) {
   constexpr std::chrono::microseconds patience{50};
   constexpr unsigned looks_per_turn = 64;
   std::chrono::steady_clock::time_point end;
@@ -55,17 +57,17 @@ bool Engine::take_shortly(SharedLock& word, Holder holder, LockMode mode) {
     if (looks == looks_per_turn) end = now + patience;
     if (now >= end) return false;
     // The holder may need this processor, or an answer.
-    progress();
+    waits_.progress();
     sched_yield();
   }
 }
 
-Issued Engine::lock(Peer& peer, LockRequest const& request) {
+Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
     return {Status::bad_argument, true, 0};
-  if (!request.beside_stream) settle_locks();
+  if (!request.beside_stream) settle();
   if (peer.is_lost()) return {Status::unreachable, true, 0};
-  if (SharedLock* const word = shared_lock(peer, request.lock)) {
+  if (SharedLock* const word = this->word(peer, request.lock)) {
     Holder const holder = own_holder(request.owner);
     auto const [outcome, agent_waits] = word->try_lock(holder, request.mode);
     if (outcome == SharedLock::Outcome::done) return {};
@@ -75,9 +77,9 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
     bool const given_up = wrong || (request.attempt && !open && !may_be_orphaned(*word));
     if (given_up && agent_waits) (void)report_release(peer, request.lock, request.owner, 0);
     if (given_up) return {wrong ? Status::bad_argument : Status::busy, true, 0};
-    if (!request.attempt && !agent_waits && take_shortly(*word, holder, request.mode)) return {};
+    if (!request.attempt && !agent_waits && try_lock_spin(*word, holder, request.mode)) return {};
   }
-  wait_for_room(peer);
+  order_.wait_for_room(peer);
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   Issued const issued = channel.message_protocol.locks.acquire(peer, request);
@@ -86,37 +88,36 @@ Issued Engine::lock(Peer& peer, LockRequest const& request) {
   return issued;
 }
 
-std::optional<Issued> Engine::lock_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
-                                             bool with_next) {
-  bool const may_overtake = peer.state().same_host || state_->network_usable || peer.process() == process();
+std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest const& request,
+                                                     std::uint32_t context, bool with_next) {
+  bool const may_overtake =
+      peer.state().same_host || state_.network_usable || peer.process() == state_.bootstrap.process;
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
-  settle_locks();
+  settle();
   if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   std::optional<Issued> const issued =
       channel.message_protocol.locks.acquire_in_stream(peer, request, context, with_next);
   if (!issued || failed(issued->status)) return issued;
-  locking_at_ = issued->sequence;
-  locking_.store(&peer, std::memory_order_relaxed);
+  pending_.sequence = issued->sequence;
+  pending_.peer.store(&peer, std::memory_order_relaxed);
   channel.drive();
   channel.leave();
   return issued;
 }
 
-bool Engine::has_settled_locks() {
-  Peer* const peer = locking_.load(std::memory_order_relaxed);
-  return peer == nullptr || finished(*peer, locking_at_);
+bool EngineLocks::are_settled() {
+  Peer* const peer = pending_.peer.load(std::memory_order_relaxed);
+  return peer == nullptr || order_.finished(*peer, pending_.sequence);
 }
 
-void Engine::wait_for_lock() {
-  Peer& peer = *locking_.exchange(nullptr, std::memory_order_relaxed);
-  wait_until(peer, [&] { return finished(peer, locking_at_); });
+void EngineLocks::wait_for_pending() {
+  Peer& peer = *pending_.peer.exchange(nullptr, std::memory_order_relaxed);
+  waits_.until(peer, [&] { return order_.finished(peer, pending_.sequence); });
 }
 
-/// Never queue behind a pending in-stream lock: waits for the lock if the operation could not be sent at
-/// once. Returns false, and lets the request of the lock leave, if the operation must not wait.
-bool Engine::wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee guarantees) {
+bool EngineLocks::let_pass(Peer& peer, Layout const& target, Guarantee guarantees) {
   MessageStream& stream = peer.state().messages;
   if (!stream.locks.load(std::memory_order_relaxed)) return true;
   Channel& channel = channel_of(peer);
@@ -129,24 +130,24 @@ bool Engine::wait_for_lock_in_stream(Peer& peer, Layout const& target, Guarantee
       return false;
     }
     held.unlock();
-    wait_until(peer, [&] { return finished(peer, lock); });
+    waits_.until(peer, [&] { return order_.finished(peer, lock); });
   }
   stream.locks.store(false, std::memory_order_relaxed);
   return true;
 }
 
-bool Engine::waits_for_lock(Peer& peer) {
+bool EngineLocks::hold_stream(Peer& peer) {
   MessageStream& stream = peer.state().messages;
-  return stream.locks.load(std::memory_order_relaxed) && !finished(peer, stream.fence);
+  return stream.locks.load(std::memory_order_relaxed) && !order_.finished(peer, stream.fence);
 }
 
-Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
+Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
   if (owner >= max_lock_owners) return {Status::bad_argument, true, 0};
   if (peer.is_lost()) return {Status::unreachable, true, 0};
-  if (SharedLock* const word = shared_lock(peer, lock)) {
+  if (SharedLock* const word = this->word(peer, lock)) {
     Holder const holder = own_holder(owner);
     // Messages issued under the lock must precede the next holder's operations.
-    if (newest(peer) != 0 && word->is_held_by(holder)) complete(peer, newest(peer));
+    if (peer.newest() != 0 && word->is_held_by(holder)) order_.complete(peer, peer.newest());
     if (auto const left = leave(peer, lock, *word, holder, context)) return *left;
   }
   // Stores made under the lock leave this processor's store buffer before the message is sent.
@@ -154,20 +155,25 @@ Issued Engine::unlock(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_
   return send_release(peer, lock, owner, wire::ReleaseKind::granted, context);
 }
 
-Issued Engine::leave_to_others(Peer& peer, LockId lock, SharedLock& word, Holder holder,
-                               std::uint32_t context, bool agent_waits) {
+Issued EngineLocks::leave_to_queue(Peer& peer, LockId lock, SharedLock& word, Holder holder,
+                                   std::uint32_t context) {
   if (word.is_wanted()) give_way(word);
-  return agent_waits ? report_release(peer, lock, owner_of(holder), context) : Issued{};
+  return report_release(peer, lock, owner_of(holder), context);
 }
 
-Issued Engine::report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
+Issued EngineLocks::leave_to_waiting(SharedLock& word) {
+  give_way(word);
+  return {};
+}
+
+Issued EngineLocks::report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
   return send_release(peer, lock, owner, wire::ReleaseKind::taken, context);
 }
 
-Issued Engine::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
-                            std::uint32_t context) {
-  wait_for_room(peer);
-  (void)wait_for_lock_in_stream(peer, {}, Guarantee::none);
+Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
+                                 std::uint32_t context) {
+  order_.wait_for_room(peer);
+  (void)let_pass(peer, {}, Guarantee::none);
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
   // UCX puts and gets have no position in the stream of messages.

@@ -1,4 +1,4 @@
-/// Engine: the start of UCX, with the engine or with the first message (docs/decisions/0029).
+/// EngineState: the start of UCX, with the engine or with the first message (docs/decisions/0029).
 #include <functional>
 #include <mutex>
 #include <span>
@@ -13,7 +13,7 @@ namespace mpixrma::engine {
 
 /// Whether UCX may put and get. A UCX built for a single thread cannot register memory while another thread
 /// uses it.
-bool Engine::State::may_put_and_get() const {
+bool EngineState::may_put_and_get() const {
   if (!may_use(MPIX_ENGINE_PATH_NETWORK) || !UcxContext::permits_several_threads()) return false;
   if (config.network_without_hardware != 0 || hardware_rdma_present(config.interfaces, log)) return true;
   if (config.network_hardware_expected != 0)
@@ -23,7 +23,7 @@ bool Engine::State::may_put_and_get() const {
   return false;
 }
 
-Status Engine::State::give_keys() {
+Status EngineState::give_keys() {
   channels.for_each([this](Channel& channel) {
     channel.executor.queries.set_key_provider(
         [this](OwnSegment const& segment) { return registrations.key_of(segment); });
@@ -36,11 +36,11 @@ Status Engine::State::give_keys() {
   });
 }
 
-Status Engine::State::prepare_network() {
+Status EngineState::prepare_network() {
   return may_defer_network() && address_service.open(config.interfaces) ? defer_network() : start_network();
 }
 
-Status Engine::State::start_network() {
+Status EngineState::start_network() {
   network_usable = may_put_and_get();
   if (Status const status = channels.open(network_usable, config.interfaces); failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
@@ -57,14 +57,14 @@ Status Engine::State::start_network() {
 }
 
 /// Whether processes of the host, which share memory, are the only ones, and nothing but messages needs UCX.
-bool Engine::State::may_defer_network() const {
+bool EngineState::may_defer_network() const {
   bool const is_local = config.one_host != 0 && config.exposed_only == 0 && !is_closed_to_others();
   return config.defer_network != 0 && is_local && config.network_without_hardware == 0 &&
          !DeviceMemory::are_devices_present();
 }
 
 /// Publishes, instead of the addresses of the workers, where other processes ask for them.
-Status Engine::State::defer_network() {
+Status EngineState::defer_network() {
   ServiceAddress const where = address_service.address();
   auto const* const begin = reinterpret_cast<std::byte const*>(&where);
   std::vector<std::byte> const place(begin, begin + sizeof where);
@@ -91,14 +91,14 @@ Status Engine::State::defer_network() {
   return Status::ok;
 }
 
-void Engine::State::start_if_wanted() {
+void EngineState::start_if_wanted() {
   if (!network_wanted.exchange(false, std::memory_order_relaxed)) return;
   if (failed(start_late())) channels.fail_to_begin();
 }
 
 /// No operation of this process, and none on its memory, is a UCX put or get then, because those in flight
 /// were issued without. UCX has the feature as in the job's other processes, because UCX 1.13 requires that.
-Status Engine::State::start_late() {
+Status EngineState::start_late() {
   if (!address.empty()) return Status::ok;
   log.write(LogLevel::life, "UCX starts, for the first message");
   if (Status const status = channels.open_late(may_put_and_get(), config.interfaces); failed(status))
@@ -110,7 +110,7 @@ Status Engine::State::start_late() {
   return Status::ok;
 }
 
-ProcessAddress Engine::State::address_with(std::vector<std::vector<std::byte>> workers) const {
+ProcessAddress EngineState::address_with(std::vector<std::vector<std::byte>> workers) const {
   return {bootstrap.process,    credentials.incarnation, identity,           pid,
           segments.tables_fd(), segments.control_fd(),   std::move(workers), credentials.encrypt};
 }

@@ -1,15 +1,15 @@
-/// Engine: the segments of a peer.
+#include "engine/runtime/peer_memory.hpp"
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
 
-#include "engine/runtime/engine.hpp"
 #include "engine/runtime/state.hpp"
 
 namespace mpixrma::engine {
 
 /// Asks the peer's agent, and waits for the answer.
-Status Engine::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer) {
+Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentReply* answer) {
   std::unique_lock held(channel_of(peer).lock);
   OperationStreams& streams = channel_of(peer).message_protocol.streams;
   Outstanding* const question = streams.find_segment(peer, address);
@@ -22,7 +22,7 @@ Status Engine::ask_for_segment(Peer& peer, RemoteAddress address, wire::SegmentR
   return Status::ok;
 }
 
-Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
+Status EnginePeerMemory::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
   if (peer.state().same_host) {
     RemoteSegments::Found found;
     if (!peer.state().segments->find(address, &found)) return Status::bad_address;
@@ -36,7 +36,7 @@ Status Engine::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info
   return Status::ok;
 }
 
-Status Engine::list_segments(Peer& peer, std::vector<SegmentInfo>* out) {
+Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out) {
   if (peer.state().same_host) {
     peer.state().segments->list([out](PublishedRange const& range) {
       out->push_back({range.base, range.length});
@@ -53,6 +53,42 @@ Status Engine::list_segments(Peer& peer, std::vector<SegmentInfo>* out) {
     if (next <= address) return Status::ok;  // the end of the address space
     address = next;
   }
+}
+
+std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused) {
+  if (std::byte* const reached = peer.reach(begin, bytes)) return reached;
+  RemoteSegments& segments = *peer.state().segments;
+  if (!segments.in_region(begin, begin + bytes)) return nullptr;
+  RemoteSegments::Found found;
+  bool const known = segments.find(begin, &found);
+  if (!known || bytes > found.length - (begin - found.base)) {
+    *refused = known ? Status::overrun : Status::bad_address;
+    return nullptr;
+  }
+  if (!found.mapped) return nullptr;
+  if (!state_.issues_all.load(std::memory_order_relaxed)) remember(peer.slot(begin, found.length), found);
+  return reinterpret_cast<std::byte*>(static_cast<std::int64_t>(begin) + found.delta);
+}
+
+std::byte* EnginePeerMemory::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
+  if (!peer.state().same_host || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
+  order_.wait_for_held_stores(peer);
+  Status refused = Status::ok;
+  return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &refused);
+}
+
+Status EnginePeerMemory::view(Peer& peer, ExposureId id, ExposedView* view) {
+  if (!peer.state().same_host || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return Status::unsupported;
+  order_.wait_for_held_stores(peer);
+  return peer.is_lost() ? Status::unreachable : peer.state().segments->view(id, view);
+}
+
+void EnginePeerMemory::drop_stale_mappings() {
+  RemoteSegments::MappedRegions stale;  // unmapped without the lock
+  std::lock_guard const held(state_.peers.lock);
+  state_.peers.for_each([&](Peer& peer) {
+    if (peer.state().same_host) peer.state().segments->drop_stale(&stale);
+  });
 }
 
 }  // namespace mpixrma::engine

@@ -69,7 +69,7 @@ int mpix_engine_session_has_ended(mpix_engine_t* engine, std::uint64_t session) 
 
 int mpix_engine_renew_keys(mpix_engine_t* engine) {
   try {
-    engine_of(engine).renew_keys();
+    engine_of(engine).exposures.renew_keys();
     return MPIX_ENGINE_OK;
   } catch (std::bad_alloc const&) {
     return MPIX_ENGINE_OUT_OF_MEMORY;

@@ -6,9 +6,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "engine/base/bootstrap.h"
+#include "engine/base/config.h"
 #include "engine/base/liveness.hpp"
 #include "engine/base/log.hpp"
 #include "engine/memory/memory_type.hpp"
@@ -22,17 +23,18 @@
 #include "engine/proto/registrations.hpp"
 #include "engine/runtime/channels.hpp"
 #include "engine/runtime/copy_decisions.hpp"
-#include "engine/runtime/engine.hpp"
 #include "engine/runtime/inspection.hpp"
 #include "engine/runtime/joint_fence.hpp"
+#include "engine/runtime/key_revocations.hpp"
+#include "engine/runtime/peer_table.hpp"
 #include "engine/runtime/watches.hpp"
 #include "engine/sync/lock_table.hpp"
 #include "engine/trace/recorder.hpp"
 
 namespace mpixrma::engine {
 
-struct Engine::State {
-  State(mpix_engine_config const& configuration, mpix_bootstrap const& job)
+struct EngineState {
+  EngineState(mpix_engine_config const& configuration, mpix_bootstrap const& job)
       : config(configuration),
         bootstrap(job),
         log(config.verbose, job.process),
@@ -43,6 +45,8 @@ struct Engine::State {
         locks(log),
         channels(credentials, config, identity, segments, locks, log),
         registrations(channels.context(), log),
+        revocations(channels, registrations),
+        peers(*this),
         issues_all(configuration.count_direct != 0 || recorder != nullptr),
         counts_direct(configuration.count_direct != 0) {
     channels.for_each([this](Channel& channel) { channel.executor.trace.set_recorder(recorder.get()); });
@@ -52,40 +56,10 @@ struct Engine::State {
     return (config.paths & static_cast<unsigned>(path)) != 0;
   }
 
-  std::unique_ptr<PeerState> look_at(ProcessAddress its);
-  Peer* find_peer(std::uint64_t process, std::span<std::byte const> published);
-  Peer* make_peer(std::uint64_t process, std::span<std::byte const> published);
-  using LostPeers = std::vector<std::unique_ptr<Peer>>;
-  LostPeers take_lost();
-  void end_joint_fence();
-  bool forget(Peer& peer, LostPeers* taken);
-  bool may_put_and_get() const;
-  Status give_keys();
-
-  // The start of the network (engine/runtime/network_start.cpp).
-
-  /// Starts it, or defers it to the first message.
-  Status prepare_network();
-  Status start_network();
-  bool may_defer_network() const;
-  Status defer_network();
-  /// Starts a deferred network, unless it has started. Called by the agent of the first channel only.
-  Status start_late();
-  /// As start_late(), if a thread of this process waits for it.
-  void start_if_wanted();
-  /// The address of this process with these addresses of its workers.
-  ProcessAddress address_with(std::vector<std::vector<std::byte>> workers) const;
-
+  /// Opens everything, starts the agents and publishes the address. Called once.
+  Status start();
   /// Returns the state of the process as text: its waits, and the waits of others for it.
   std::string inspect();
-
-  /// Handles processes that have ended according to the bootstrap.
-  void take_gone();
-
-  // Failures whose completions could not report them.
-  std::mutex untold_lock;
-  LateErrors untold;
-  std::atomic<bool> has_untold{false};  ///< there may be failures
 
   mpix_engine_config config;
   mpix_bootstrap bootstrap;
@@ -101,7 +75,7 @@ struct Engine::State {
   LockTable locks;
   Channels channels;
   Registrations registrations;
-  std::vector<OwnSegment> revoked;  ///< segments whose keys some peer still has, or that are still registered
+  KeyRevocations revocations;
   CopyDecisions copy_decisions;
   Watches watches;
   Inspection inspection;
@@ -111,18 +85,34 @@ struct Engine::State {
   std::vector<std::byte> address;
   std::vector<std::byte> publication;  ///< the blob with the secret, which the host publishes
 
-  std::mutex peers_lock;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers;
-  JointFence joint_fence;
-  std::vector<Peer*> unused;         ///< peers without users
-  std::uint64_t losses = 0;          ///< number of lost connections at the last check of unused peers
-  Traffic traffic_of_forgotten;      ///< traffic with removed peers
-  std::atomic<Peer*> self{nullptr};  ///< the process itself as a peer, if it is one
+  PeerTable peers;
+  JointFence joint_fence;  ///< changed with the lock of `peers`
 
   /// Peer::reach finds no mapping.
   std::atomic<bool> issues_all;
-  /// issue() counts operations by load and store.
+  /// Engine::issue counts operations by load and store.
   std::atomic<bool> counts_direct;
+
+ private:
+  Status open_memory();
+  void open_device_memory();
+  void take_gone();
+
+  // The start of the network (engine/runtime/network_start.cpp).
+
+  /// Starts it, or defers it to the first message.
+  Status prepare_network();
+  Status start_network();
+  bool may_put_and_get() const;
+  Status give_keys();
+  bool may_defer_network() const;
+  Status defer_network();
+  /// Starts a deferred network, unless it has started. Called by the agent of the first channel only.
+  Status start_late();
+  /// As start_late(), if a thread of this process waits for it.
+  void start_if_wanted();
+  /// The address of this process with these addresses of its workers.
+  ProcessAddress address_with(std::vector<std::vector<std::byte>> workers) const;
 };
 
 inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; }

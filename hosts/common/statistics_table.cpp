@@ -89,7 +89,7 @@ engine::Traffic traffic_with(mpix_handle_t comm, int rank) {
   std::uint64_t process = 0;
   // Does not use the rank's Target, because a query must not create one.
   if (mpix_host_operations()->process_of_rank(comm, rank, &process) != 0) return {};
-  return hosted_engine()->traffic(process);
+  return hosted_engine()->traffic.with(process);
 }
 
 bool begin_statistics() {

@@ -17,16 +17,16 @@ namespace {
 int allocate(Window& window, std::size_t bytes, void** base) {
   engine::AllocationHints wishes;
   wishes.alignment = window.hints.alignment();
-  return class_of(window, window.engine.allocate(bytes, wishes, base));
+  return class_of(window, window.engine.memory.allocate(bytes, wishes, base));
 }
 
 int expose(Window& window, void* base, std::size_t bytes, RankEntry& mine) {
   window.memory.base = static_cast<std::byte*>(base);
   if (bytes == 0) return MPI_SUCCESS;
   engine::Status const status =
-      window.engine.expose(base, bytes, engine::Rights::all, &window.memory.exposure);
+      window.engine.exposures.expose(base, bytes, engine::Rights::all, &window.memory.exposure);
   mine.exposure = window.memory.exposure;
-  if (window.hints.begins_with_elements()) window.engine.update_by_elements(base, bytes);
+  if (window.hints.begins_with_elements()) window.engine.exposures.update_by_elements(base, bytes);
   return status == engine::Status::bad_address ? MPI_ERR_BASE : class_of(window, status);
 }
 
@@ -60,18 +60,20 @@ void record_alias(Window& window, Target const& target, void const* local) {
 
 int make_control(Window& window, RankEntry& mine) {
   void* control = nullptr;
-  if (int const error = class_of(window, window.engine.allocate(window.control.layout.bytes(), &control));
+  if (int const error =
+          class_of(window, window.engine.memory.allocate(window.control.layout.bytes(), &control));
       error != MPI_SUCCESS)
     return error;
   std::memset(control, 0, window.control.layout.bytes());
   window.control.base = static_cast<std::byte*>(control);
-  if (int const error = class_of(window, window.engine.expose(control, window.control.layout.bytes(),
-                                                              engine::Rights::all, &mine.control));
+  if (int const error =
+          class_of(window, window.engine.exposures.expose(control, window.control.layout.bytes(),
+                                                          engine::Rights::all, &mine.control));
       error != MPI_SUCCESS)
     return error;
   if (mine.kind != MemoryKind::host) mine.lock = NamWindow::mapped_before();
   if (window.hints.no_locks() || mine.kind != MemoryKind::host) return MPI_SUCCESS;
-  int const error = class_of(window, window.engine.create_locks(1, &window.own_lock.id));
+  int const error = class_of(window, window.engine.locks.create(1, &window.own_lock.id));
   window.own_lock.exists = error == MPI_SUCCESS;
   mine.lock = window.own_lock.id;
   return error;
@@ -113,7 +115,7 @@ int allocate_for_all(Window& window, MPI_Comm comm, mpix_window_memory& memory) 
   window.table.place_in_one(whole.exposure);
   Target* const own = find_target(window, window.processes.rank);
   engine::ExposedView view;
-  if (own == nullptr || engine::failed(window.engine.view(*own->memory, whole.exposure, &view)))
+  if (own == nullptr || engine::failed(window.engine.peer_memory.view(*own->memory, whole.exposure, &view)))
     return MPI_ERR_RMA_SHARED;
   memory.base = view.local + window.table[window.processes.rank].offset;
   record_alias(window, *own, memory.base);
@@ -138,7 +140,7 @@ int shared_query(Window& window, int rank, MPI_Aint* size, int* disp_unit, void*
   // The direct path may be disabled although the memory is mapped.
   engine::ExposedView mapped;
   if (there == nullptr && asked->exposure != engine::ExposureId::none &&
-      !engine::failed(window.engine.view(*asked->memory, asked->exposure, &mapped)))
+      !engine::failed(window.engine.peer_memory.view(*asked->memory, asked->exposure, &mapped)))
     there = mapped.local + asked->offset;
   if (there == nullptr && rank == window.processes.rank) there = window.memory.base;
   if (there != nullptr) record_alias(window, *asked, there);
@@ -163,8 +165,8 @@ int attach(Window& window, void* base, MPI_Aint size) {
   bool const overlaps_last =
       next != window.cold->attached.begin() && std::prev(next)->first + std::prev(next)->second > begin;
   if (overlaps_next || overlaps_last) return MPI_ERR_RMA_ATTACH;
-  if (engine::failed(window.engine.attach(base, bytes))) return MPI_ERR_RMA_ATTACH;
-  if (window.hints.begins_with_elements()) window.engine.update_by_elements(base, bytes);
+  if (engine::failed(window.engine.memory.attach(base, bytes))) return MPI_ERR_RMA_ATTACH;
+  if (window.hints.begins_with_elements()) window.engine.exposures.update_by_elements(base, bytes);
   window.cold->attached.emplace(begin, bytes);
   return MPI_SUCCESS;
 }
@@ -181,7 +183,7 @@ int detach(Window& window, void const* base) {
     return MPI_SUCCESS;
   }
   // Memory that was freed meanwhile is no longer registered.
-  (void)window.engine.detach(const_cast<void*>(base), found->second);
+  (void)window.engine.memory.detach(const_cast<void*>(base), found->second);
   window.cold->attached.erase(found);
   return MPI_SUCCESS;
 }

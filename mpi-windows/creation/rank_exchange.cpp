@@ -22,7 +22,7 @@ bool agree_exposure_ids(Window& window, MPI_Comm comm, engine::UnusedNames unuse
     unused.generation += 2;
     bool const exists = unused.slot < 1u << engine::exposure_slot_bits;
     engine::ExposureId const wanted = engine::make_exposure_id(unused.slot++, unused.generation);
-    if (!exists || engine::failed(window.engine.rename(*name, wanted)))
+    if (!exists || engine::failed(window.engine.exposures.rename(*name, wanted)))
       taken = 0;
     else
       *name = wanted;
@@ -35,7 +35,7 @@ bool agree_exposure_ids(Window& window, MPI_Comm comm, engine::UnusedNames unuse
 
 void publish_rank_table(Window& window) {
   void* base = nullptr;
-  bool const taken = !engine::failed(window.engine.allocate(window.table.bytes(), &base));
+  bool const taken = !engine::failed(window.engine.memory.allocate(window.table.bytes(), &base));
   if (taken) {
     std::memcpy(base, window.table.data(), window.table.bytes());
     window.table.move_to(static_cast<RankEntry const*>(base), true);
@@ -49,7 +49,7 @@ void publish_rank_table(Window& window) {
 
 int gather(Window& window, MPI_Comm comm, RankEntry& mine) {
   if (window.processes.size >= min_ranks_for_pattern) {
-    Comparison found = compare(comm, window.processes.rank, mine, window.engine.unused_names());
+    Comparison found = compare(comm, window.processes.rank, mine, window.engine.exposures.unused_names());
     if (found.error_class != MPI_SUCCESS) return found.error_class;
     if (found.is_pattern && (found.same_names || agree_exposure_ids(window, comm, found.unused, mine))) {
       found.pattern.first.control = mine.control;
@@ -77,9 +77,9 @@ void share_rank_table(Window& window) {
   auto const& published = *reinterpret_cast<Counter const*>(first->control + window.control.layout.table());
   std::uint64_t address = 0;
   // Acquire: pairs with the release in publish_rank_table(), for the entries.
-  window.engine.wait_until([&] { return (address = published.load(std::memory_order_acquire)) != 0; });
+  window.engine.waits.until([&] { return (address = published.load(std::memory_order_acquire)) != 0; });
   if (address == ControlLayout::no_table) return;
-  if (std::byte* const there = window.engine.map(*first->process, address, window.table.bytes()))
+  if (std::byte* const there = window.engine.peer_memory.map(*first->process, address, window.table.bytes()))
     window.table.move_to(reinterpret_cast<RankEntry const*>(there), false);
 }
 

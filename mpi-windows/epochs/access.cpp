@@ -31,7 +31,7 @@ int enter(Window& window, Target& target, Permission* permission, bool* open) {
         return MPI_SUCCESS;
       }
     }
-    window.engine.wait_until(
+    window.engine.waits.until(
         [&] { return target.access.load(std::memory_order_acquire) != Access::opening; });
   }
 }

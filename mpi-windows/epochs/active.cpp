@@ -19,7 +19,7 @@ int signal_complete(Window& window, Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   bool const follows = target.memory == target.process && target.control == nullptr;
   int error = MPI_SUCCESS;
-  if (sequence != 0 && follows) window.engine.fence(*target.process, sequence);
+  if (sequence != 0 && follows) window.engine.order.fence(*target.process, sequence);
   if (sequence != 0 && !follows) error = complete_messages(window, target);
   signal(window, target, window.control.layout.completed(), engine::ElementType::uint64);
   return error;
@@ -99,7 +99,7 @@ bool has_post(Window const& window, Target& target) noexcept {
 
 bool has_post_soon(Window& window, Target& target) {
   if (poll_briefly(window, [&] { return has_post(window, target); })) return true;
-  window.engine.progress();
+  window.engine.waits.progress();
   return has_post(window, target);
 }
 
@@ -130,7 +130,8 @@ int test_exposure(Window& window, int* flag) {
   Counter const& completed = window.control.counter(window.control.layout.completed());
   *flag = completed.load(std::memory_order_acquire) >= window.exposure_epoch.completions_due ? 1 : 0;
   // Yield, because a program that tests in a loop may occupy the core that the origin needs.
-  if (*flag == 0 && window.engine.progress() == 0 && window.engine.yields_when_idle()) sched_yield();
+  if (*flag == 0 && window.engine.waits.progress() == 0 && window.engine.waits.yields_when_idle())
+    sched_yield();
   *flag = completed.load(std::memory_order_acquire) >= window.exposure_epoch.completions_due ? 1 : 0;
   window.exposure_epoch.is_open = *flag == 0;
   return MPI_SUCCESS;

@@ -20,11 +20,12 @@ int complete_messages(Window& window, Target& target) {
     target.outstanding.clear(sequence);
     return error;
   }
-  window.engine.complete(*target.memory, sequence);
+  window.engine.order.complete(*target.memory, sequence);
   target.outstanding.clear(sequence);
   (void)mpix_host_operations()->deliver_completions();  // first: failures of freed requests count
   engine::LateError error;
-  if (!engine::failed(window.engine.take_error(*target.memory, window.context, &error))) return MPI_SUCCESS;
+  if (!engine::failed(window.engine.failures.take(*target.memory, window.context, &error)))
+    return MPI_SUCCESS;
   return failure_of(window, target, error);
 }
 
@@ -44,7 +45,7 @@ int complete_parts(Window& window, Target& target) {
 int complete_locally(Window& window, Target& target) {
   for_each_part(target, [&window](Target& part) {
     if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
-      window.engine.complete_local(*part.memory, sequence);
+      window.engine.order.complete_local(*part.memory, sequence);
   });
   return MPI_SUCCESS;
 }
@@ -64,7 +65,7 @@ int take_failures(Window& window) {
     for_each_part(target, [&](Target& part) {
       engine::LateError late;
       if (part.memory != nullptr &&
-          engine::failed(window.engine.take_error(*part.memory, window.context, &late)))
+          engine::failed(window.engine.failures.take(*part.memory, window.context, &late)))
         error = first_of(error, failure_of(window, part, late));
     });
   });

@@ -29,7 +29,7 @@ int order_now(Window& window, Target& target) {
   // Direct accesses bypass the engine and do not check for outstanding messages, and the parts of a divided
   // region are at processes that cannot order operations among each other. So wait for the messages.
   if (target.view.local != nullptr || target.divided != nullptr) return complete_messages(window, target);
-  window.engine.fence(*target.memory, sequence);
+  window.engine.order.fence(*target.memory, sequence);
   return MPI_SUCCESS;
 }
 
@@ -55,8 +55,8 @@ void watch(Window& window, Target& target, Level level, engine::JointCompletion&
       if (engine::failed(access) || sequence == 0) return;
       engine::Completion* const end = joint.add();
       if (end == nullptr) return joint.note(engine::Status::out_of_memory);
-      level == Level::local ? issuer.engine.watch_local(*part.memory, sequence, *end)
-                            : issuer.engine.watch(*part.memory, sequence, issuer.context, *end);
+      level == Level::local ? issuer.engine.order.watch_local(*part.memory, sequence, *end)
+                            : issuer.engine.order.watch(*part.memory, sequence, issuer.context, *end);
     });
     completion.done(completion, access, 0);
     return MPI_SUCCESS;
@@ -137,7 +137,7 @@ int begin_flush_all(Window& window) {
   window.targets.for_each([&window](Target& target) {
     for_each_part(target, [&window](Target& part) {
       if (std::uint64_t const sequence = part.outstanding.get(); sequence != 0)
-        (void)window.engine.test(*part.memory, sequence);
+        (void)window.engine.order.test(*part.memory, sequence);
     });
   });
   return MPI_SUCCESS;
@@ -160,12 +160,12 @@ int iflush_all(Window& window, Level level, MPI_Request* request) {
 
 void end_joint_requests(Window& window) {
   // Acquire: pairs with the release in JointCompletion::end().
-  window.engine.wait_until([&window] { return window.joint_requests.load(std::memory_order_acquire) == 0; });
+  window.engine.waits.until([&window] { return window.joint_requests.load(std::memory_order_acquire) == 0; });
 }
 
 int sync(Window& window) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  window.engine.progress();
+  window.engine.waits.progress();
   (void)serve_queues();
   return MPI_SUCCESS;
 }

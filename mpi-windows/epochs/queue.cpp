@@ -43,7 +43,7 @@ Queues& queues() {
 /// Whether messages to the processes of the target wait for a lock that MPI_Win_lock has requested, of this
 /// window or of another one.
 bool waits_in_stream(engine::Engine& engine, Target const& target) {
-  auto const waits = [&](engine::Peer* peer) { return peer != nullptr && engine.waits_for_lock(*peer); };
+  auto const waits = [&](engine::Peer* peer) { return peer != nullptr && engine.locks.hold_stream(*peer); };
   return waits(target.memory) || (target.process != target.memory && waits(target.process));
 }
 
@@ -172,7 +172,7 @@ bool is_drained(Target const& target) {
 int wait_for_queue(Window& window, Target& target) {
   if (!target.is_queued()) return MPI_SUCCESS;
   TargetQueue& queue = *target.queue;
-  window.engine.wait_until([&] {
+  window.engine.waits.until([&] {
     (void)serve_queues();
     return is_drained(target);
   });

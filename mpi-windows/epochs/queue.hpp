@@ -12,7 +12,8 @@ namespace mpixrma::windows {
 TargetQueue& queue_of(Target& target);
 /// Queues the calls on the target from now on, until the event has come.
 void begin_queue(Window& window, Target& target, Awaited awaited);
-/// Queues later calls on an open target while messages to it wait for a lock (Engine::lock_in_stream).
+/// Queues later calls on an open target while messages to it wait for a lock
+/// (EngineLocks::acquire_in_stream).
 void queue_behind_lock(Window& window, Target& target);
 /// Removes the target from those whose queues are served.
 void leave_queue(Target& target);

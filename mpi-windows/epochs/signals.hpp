@@ -14,7 +14,7 @@ template <typename Predicate>
 bool poll_briefly(Window& window, Predicate done) {
   constexpr unsigned quick_spins = 256;
   if (window.control.by_messages.load(std::memory_order_relaxed)) return done();
-  for (unsigned spins = 0; spins < quick_spins && !window.engine.yields_when_idle(); ++spins) {
+  for (unsigned spins = 0; spins < quick_spins && !window.engine.waits.yields_when_idle(); ++spins) {
     if (done()) return true;
     engine::cpu_relax();
   }
@@ -25,7 +25,7 @@ bool poll_briefly(Window& window, Predicate done) {
 template <typename Predicate>
 void await(Window& window, Predicate done) {
   if (poll_briefly(window, done)) return;
-  window.engine.wait_until([&] {
+  window.engine.waits.until([&] {
     (void)serve_queues();
     return done();
   });

@@ -12,8 +12,8 @@ namespace {
 
 /// Adds the locks that this process holds to a request for a shared lock.
 void describe_held(Window& window, Target& target, engine::LockRequest* request) {
-  engine::LockClock& own = window.engine.lock_clock();
-  if (engine::LockClock const* const its = window.engine.lock_clock(*target.process)) own.raise(its->now());
+  engine::LockClock& own = window.engine.locks.clock();
+  if (engine::LockClock const* const its = window.engine.locks.clock(*target.process)) own.raise(its->now());
   Window::held_locks.describe(own.now(), &target.lock_asked_after, request);
 }
 
@@ -45,7 +45,7 @@ __attribute__((noinline)) int release_behind_operations(Window& window, Target& 
   if (target.memory != target.process && target.outstanding.is_set())
     error = complete_messages(window, target);
   engine::Issued const issued =
-      window.engine.unlock(*target.process, target.lock_id, lock_owner, window.context);
+      window.engine.locks.release(*target.process, target.lock_id, lock_owner, window.context);
   return first_of(error, class_of(window, issued.status));
 }
 
@@ -64,9 +64,9 @@ int wait_for_lock(Window& window, Target& target, engine::LockMode mode, bool wi
   int const error = request_lock(window, target, mode, with_next, &awaited);
   if (awaited == Awaited::nothing) return error;
   if (awaited == Awaited::nam_lock) {
-    window.engine.wait_until([&] { return has_nam_lock(window, target); });
+    window.engine.waits.until([&] { return has_nam_lock(window, target); });
   } else {
-    window.engine.wait_until(*target.process, [&] { return has_lock(window, target); });
+    window.engine.waits.until(*target.process, [&] { return has_lock(window, target); });
   }
   return target.queue->refusal;
 }
@@ -83,9 +83,9 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, bool wit
   }
   if (mode == engine::LockMode::shared) describe_held(window, target, &queue.request);
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  if (!window.stores.has_threads() && target.memory == target.process && window.engine.has_settled_locks()) {
-    if (auto const issued =
-            window.engine.lock_in_stream(*target.process, queue.request, window.context, with_next)) {
+  if (!window.stores.has_threads() && target.memory == target.process && window.engine.locks.are_settled()) {
+    if (auto const issued = window.engine.locks.acquire_in_stream(*target.process, queue.request,
+                                                                  window.context, with_next)) {
       if (engine::failed(issued->status)) return class_of(window, issued->status);
       target.outstanding.raise(issued->sequence);
       target.lock = held;
@@ -95,7 +95,7 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, bool wit
   }
   queue.grant.has_come.store(false, std::memory_order_relaxed);
   queue.request.completion = &queue.grant;
-  engine::Issued const issued = window.engine.lock(*target.process, queue.request);
+  engine::Issued const issued = window.engine.locks.acquire(*target.process, queue.request);
   queue.asked_at = issued.sequence;
   if (!issued.complete) *awaited = Awaited::lock;
   if (issued.complete && !engine::failed(issued.status)) target.lock = held;
@@ -107,10 +107,10 @@ bool is_answered(Window& window, Target& target, Awaited awaited) {
   constexpr unsigned polls_before_question = 1000;
   TargetQueue& queue = *target.queue;
   unsigned polls = 0;
-  window.engine.wait_until(*target.process, [&] {
+  window.engine.waits.until(*target.process, [&] {
     if (queue.grant.has_come.load(std::memory_order_acquire)) return true;
     // A message asks how far the target is.
-    return ++polls > polls_before_question && window.engine.test(*target.process, queue.asked_at);
+    return ++polls > polls_before_question && window.engine.order.test(*target.process, queue.asked_at);
   });
   return has_lock(window, target);
 }
@@ -137,8 +137,8 @@ void note_granted(Window& window, Target& target, engine::LockRequest const& req
 int release_lock(Window& window, Target& target) {
   if (can_release_in_place(window, target)) [[likely]] {
     // A full barrier: stores made under the lock precede the next holder's accesses.
-    auto const left = window.engine.leave(*target.process, target.lock_id, *target.lock_word,
-                                          window.own_lock.holder, window.context);
+    auto const left = window.engine.locks.leave(*target.process, target.lock_id, *target.lock_word,
+                                                window.own_lock.holder, window.context);
     if (left) {
       target.lock = Lock::none;
       return engine::failed(left->status) ? class_of(window, left->status) : MPI_SUCCESS;

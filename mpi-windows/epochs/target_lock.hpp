@@ -14,7 +14,7 @@ int wait_for_lock(Window& window, Target& target, engine::LockMode mode, bool wi
 /// operation.
 inline int take_lock(Window& window, Target& target, engine::LockMode mode, bool with_next) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  window.engine.settle_locks();
+  window.engine.locks.settle();
   return try_lock(window, target, mode, held) ? MPI_SUCCESS : wait_for_lock(window, target, mode, with_next);
 }
 /// Sets `*awaited` if the lock is not there when the call returns.

@@ -65,10 +65,10 @@ std::shared_ptr<RemoteGrant> RemoteGrant::of(nam::Locator const& locator) {
 
 engine::Peer* RemoteGrant::peer(engine::Engine& engine) {
   std::lock_guard const held(peers_lock_);
-  engine::Peer* const found = engine.peer_at(address_);
+  engine::Peer* const found = engine.peers.at(address_);
   if (found == nullptr) return nullptr;
   uses_.push_back({&engine, found->process()});
-  if (has_ended_) engine.lose(found->process());
+  if (has_ended_) engine.peers.lose(found->process());
   return found;
 }
 
@@ -83,7 +83,7 @@ void RemoteGrant::forget(engine::Engine& engine) noexcept {
 int RemoteGrant::on_end() {
   std::lock_guard const held(peers_lock_);
   has_ended_ = true;
-  for (Use const& use : uses_) use.engine->lose(use.process);
+  for (Use const& use : uses_) use.engine->peers.lose(use.process);
   return -1;
 }
 

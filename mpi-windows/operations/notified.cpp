@@ -18,7 +18,7 @@ int make_counters(Window& window, int count, std::uint64_t** base) {
   if (count == 0) return MPI_SUCCESS;
   std::size_t const bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);
   void* made = nullptr;
-  if (int const error = class_of(window, window.engine.allocate(bytes, &made)); error != MPI_SUCCESS)
+  if (int const error = class_of(window, window.engine.memory.allocate(bytes, &made)); error != MPI_SUCCESS)
     return error;
   *base = static_cast<std::uint64_t*>(std::memset(made, 0, bytes));
   return MPI_SUCCESS;
@@ -52,8 +52,8 @@ int fetch_counters(Window& window, Target& target) {
     read.target_layout = read.origin_layout;
     engine::Issued const issued = window.engine.issue(*target.process, read);
     if (engine::failed(issued.status)) return class_of(window, issued.status);
-    window.engine.complete(*target.process, issued.sequence);
-    if (int const error = class_of(window, window.engine.take_error(*target.process, window.context));
+    window.engine.order.complete(*target.process, issued.sequence);
+    if (int const error = class_of(window, window.engine.failures.take(*target.process, window.context));
         error != MPI_SUCCESS)
       return error;
   }
@@ -83,7 +83,7 @@ int set_counters(Window& window, int count) {
   std::uint64_t* made = nullptr;
   int const allocated = error == MPI_SUCCESS ? make_counters(window, count, &made) : MPI_SUCCESS;
   if (barrier_with_failure(window, allocated != MPI_SUCCESS)) {  // no process uses the old counters
-    if (made != nullptr) (void)window.engine.free(made);
+    if (made != nullptr) (void)window.engine.memory.free(made);
     barrier(window);
     return error != MPI_SUCCESS ? error : allocated != MPI_SUCCESS ? allocated : MPI_ERR_NO_MEM;
   }
@@ -126,7 +126,7 @@ int issue_trailing_notification(Window& window, Target& target, engine::RemoteAd
   raise.target = counter;
   raise.target_layout = engine::Layout::contiguous(sizeof(std::uint64_t));
   engine::Issued const issued = window.engine.issue(*target.process, raise);
-  if (issued.sequence != 0) window.engine.complete(*target.process, issued.sequence);
+  if (issued.sequence != 0) window.engine.order.complete(*target.process, issued.sequence);
   if (request != nullptr && !engine::failed(issued.status)) *request = completed_request();
   return class_of(window, issued.status);
 }

@@ -69,7 +69,8 @@ inline int check_address(Window const& window, Target const& target, engine::Rma
     engine::RemoteAddress const end = address + run.length;
     while (address < end) {
       auto const is_found = [&] { return address - found.base < found.length; };
-      if (!is_found() && engine::failed(window.engine.find_segment(*target.memory, address, &found)))
+      if (!is_found() &&
+          engine::failed(window.engine.peer_memory.find_segment(*target.memory, address, &found)))
         return MPI_ERR_RMA_RANGE;
       if (!is_found()) return MPI_ERR_RMA_RANGE;
       address = found.base + found.length;

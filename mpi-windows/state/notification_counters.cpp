@@ -4,9 +4,9 @@ namespace mpixrma::windows {
 
 void NotificationCounters::release(engine::Engine& engine) {
   if (base == nullptr) return;
-  engine.progress();  // completes requests whose threshold is reached, before the others fail
-  engine.forget_counters(base, base + count);
-  (void)engine.free(base);
+  engine.waits.progress();  // completes requests whose threshold is reached, before the others fail
+  engine.counters.forget(base, base + count);
+  (void)engine.memory.free(base);
   base = nullptr;
   count = 0;
 }

@@ -45,7 +45,7 @@ bool find_at_server(Window& window, Target& target, std::vector<NamPiece> const&
 void map_memory(Window& window, Target& target) {
   if (target.exposure == engine::ExposureId::none || window.engine.issues_all()) return;
   engine::ExposedView view;
-  if (!engine::failed(window.engine.view(*target.memory, target.exposure, &view))) {
+  if (!engine::failed(window.engine.peer_memory.view(*target.memory, target.exposure, &view))) {
     view.local += target.offset;
     view.exposure.base += target.offset;
   } else if (target.rank == window.processes.rank && target.stripes != nullptr) {
@@ -64,7 +64,7 @@ bool find_memory(Window& window, Target& target) {
   RankEntry const entry = window.table[target.rank];
   target.size = entry.size;
   if (window.nam != nullptr) return find_at_server(window, target, window.nam->pieces(target.rank));
-  target.memory = window.engine.peer(window.table[entry.owner].process);
+  target.memory = window.engine.peers.find(window.table[entry.owner].process);
   if (target.memory == nullptr) return false;
   target.stripes = target.memory->stripes();
   target.exposure = entry.exposure;
@@ -90,7 +90,7 @@ void log_path(Window const& window, Target const& target) {
 
 void release_memory(engine::Engine& engine, Target& target) {
   for_each_part(target, [&](Target& part) {
-    if (part.memory != nullptr) engine.release(*part.memory);
+    if (part.memory != nullptr) engine.peers.release(*part.memory);
   });
 }
 
@@ -103,9 +103,9 @@ Target* make_target(Window& window, int rank) {
   target->rank = rank;
   // A connected window has no peers for the creating ranks.
   bool const knows_ranks = !window.processes.is_connected();
-  if (knows_ranks && (target->process = window.engine.peer(entry.process)) == nullptr) return nullptr;
+  if (knows_ranks && (target->process = window.engine.peers.find(entry.process)) == nullptr) return nullptr;
   if (!find_memory(window, *target)) {
-    if (knows_ranks) window.engine.release(*target->process);
+    if (knows_ranks) window.engine.peers.release(*target->process);
     return nullptr;
   }
   target->disp_unit = window.is_dynamic() ? 1 : entry.disp_unit;
@@ -115,15 +115,15 @@ Target* make_target(Window& window, int rank) {
     target->control = window.control.base;
   } else if (target->process != nullptr) {
     engine::ExposedView view;
-    if (!engine::failed(window.engine.view(*target->process, entry.control, &view)))
+    if (!engine::failed(window.engine.peer_memory.view(*target->process, entry.control, &view)))
       target->control = view.local;
     else
       window.control.by_messages.store(true, std::memory_order_relaxed);
   }
   if (target->process != nullptr && window.nam == nullptr)
-    target->lock_word = window.engine.shared_lock(*target->process, entry.lock);
+    target->lock_word = window.engine.locks.word(*target->process, entry.lock);
   if (target->lock_word != nullptr)
-    window.cold->held.add(*window.engine.lock_clock(*target->process), entry.lock, *target->lock_word);
+    window.cold->held.add(*window.engine.locks.clock(*target->process), entry.lock, *target->lock_word);
   log_path(window, *target);
   window.targets.add(*target);
   return target.release();

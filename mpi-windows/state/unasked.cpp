@@ -37,7 +37,7 @@ void end_reporting(std::uint32_t context) noexcept {
 
 void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcept {
   std::lock_guard const held(unasked().lock);
-  if (unasked().reporting.contains(context)) return hosted_engine()->keep_error(context, error);
+  if (unasked().reporting.contains(context)) return hosted_engine()->failures.keep(context, error);
   unasked().orphan.add({error, 1});
 }
 

@@ -27,11 +27,12 @@ bool has_threads() {
 
 void release_own_memory(Window& window) {
   for (auto const& [base, bytes] : window.cold->attached)
-    (void)window.engine.detach(reinterpret_cast<void*>(base), bytes);
+    (void)window.engine.memory.detach(reinterpret_cast<void*>(base), bytes);
   window.cold->attached.clear();
-  if (window.memory.exposure != engine::ExposureId::none) (void)window.engine.conceal(window.memory.exposure);
-  if (window.memory.allocated != nullptr) (void)window.engine.free(window.memory.allocated);
-  if (window.memory.kept_table != nullptr) (void)window.engine.free(window.memory.kept_table);
+  if (window.memory.exposure != engine::ExposureId::none)
+    (void)window.engine.exposures.conceal(window.memory.exposure);
+  if (window.memory.allocated != nullptr) (void)window.engine.memory.free(window.memory.allocated);
+  if (window.memory.kept_table != nullptr) (void)window.engine.memory.free(window.memory.kept_table);
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ Window::Window(engine::Engine& process_engine, MPI_Comm comm, Hints const& given
       handle(host_window),
       hints(given),
       context(next_context()),
-      own_lock{.holder = process_engine.own_holder(lock_owner)},
+      own_lock{.holder = process_engine.locks.own_holder(lock_owner)},
       cold(std::make_unique<ColdState>(held_locks, own_lock.holder, [this] { return epoch.is_passive(); })) {
   begin_reporting(context);
   PMPI_Comm_rank(comm, &processes.rank);
@@ -61,10 +62,10 @@ Window::~Window() {
   cold->held.forget();
   release_own_memory(*this);
   counters.release(engine);
-  if (control.base != nullptr) (void)engine.free(control.base);
-  if (own_lock.exists) (void)engine.destroy_locks(own_lock.id, 1);
+  if (control.base != nullptr) (void)engine.memory.free(control.base);
+  if (own_lock.exists) (void)engine.locks.destroy(own_lock.id, 1);
   targets.for_each([this](Target& target) {
-    if (target.process != nullptr) engine.release(*target.process);
+    if (target.process != nullptr) engine.peers.release(*target.process);
     release_memory(engine, target);
     delete &target;
   });

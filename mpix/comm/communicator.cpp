@@ -63,7 +63,7 @@ void Communicator::retire() {
   context_.store(0, std::memory_order_relaxed);
   engine::Engine* const engine = hosted_engine();
   for_each_target([&](Target& target) {
-    if (engine != nullptr && engine->is_of_this_process()) engine->release(*target.peer);
+    if (engine != nullptr && engine->is_of_this_process()) engine->peers.release(*target.peer);
     delete &target;
   });
   for (std::size_t i = 0; i < pages_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
@@ -76,7 +76,7 @@ Target* Communicator::make_target(int rank) {
   engine::Engine& engine = engine_of_process();
   std::uint64_t process = 0;
   if (host().process_of_rank(number_of(handle()), rank, &process) != 0) return nullptr;
-  engine::Peer* const peer = engine.peer(process);
+  engine::Peer* const peer = engine.peers.find(process);
   if (peer == nullptr) return nullptr;
 
   std::lock_guard const held(communicator_pool.lock());
@@ -91,7 +91,7 @@ Target* Communicator::make_target(int rank) {
     made->context = context();
     entry.store(made.release(), std::memory_order_release);
   } else {
-    engine.release(*peer);  // another thread was faster
+    engine.peers.release(*peer);  // another thread was faster
   }
   return entry.load(std::memory_order_relaxed);
 }

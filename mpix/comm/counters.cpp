@@ -26,8 +26,8 @@ void Counters::drop() {
   engine::Engine* const engine = hosted_engine();
   if (own_.base != 0 && engine != nullptr) {
     auto* const begin = reinterpret_cast<std::uint64_t*>(own_.base);
-    engine->forget_counters(begin, begin + own_.count);
-    (void)engine->free(begin);
+    engine->counters.forget(begin, begin + own_.count);
+    (void)engine->memory.free(begin);
   }
   own_ = {};
   ranks_.clear();

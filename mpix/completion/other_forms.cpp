@@ -24,8 +24,8 @@ enum class Level { at_origin, at_target };
 void watch(Target& target, Level level, engine::Completion& completion) {
   std::uint64_t const sequence = target.outstanding.get();
   engine::Engine& engine = engine_of_process();
-  level == Level::at_origin ? engine.watch_local(*target.peer, sequence, completion)
-                            : engine.watch(*target.peer, sequence, target.context, completion);
+  level == Level::at_origin ? engine.order.watch_local(*target.peer, sequence, completion)
+                            : engine.order.watch(*target.peer, sequence, target.context, completion);
 }
 
 int with_request(Site const& site, std::vector<Target*> const& targets, Level level, MPI_Request* request) {
@@ -87,7 +87,7 @@ using namespace mpixrma;
 int MPIX_RMA_Complete_local(MPI_Comm* communicator, int target_rank) try {
   auto const complete = [](Target& target) {
     if (target.outstanding.is_set())
-      engine_of_process().complete_local(*target.peer, target.outstanding.get());
+      engine_of_process().order.complete_local(*target.peer, target.outstanding.get());
   };
   auto const one = [&](Site const&, Target& target) {
     complete(target);

@@ -22,7 +22,7 @@ Unasked unasked_of(Communicator& communicator) {
   engine::Engine& engine = engine_of_process();
   Unasked all{communicator.handle(), {}, 0};
   communicator.for_each_target([&](Target& target) {
-    auto const failures = engine.take_errors(*target.peer, communicator.context());
+    auto const failures = engine.failures.take_all(*target.peer, communicator.context());
     if (failures.count != 0 && all.count == 0)
       all.first = {target.rank, target.peer->process(), failures.first};
     all.count += failures.count;
@@ -44,9 +44,8 @@ void raise_unasked(Unasked const& unasked) {
 
 void raise_unasked_failures() {
   for_each_communicator([](Communicator& communicator) {
-    communicator.for_each_target([](Target& target) {
-      engine_of_process().complete(*target.peer, target.outstanding.get());
-    });
+    communicator.for_each_target(
+        [](Target& target) { engine_of_process().order.complete(*target.peer, target.outstanding.get()); });
   });
   (void)host().deliver_completions();  // records the failures of freed requests
   std::vector<Unasked> found;    // handlers must not be called with a lock held

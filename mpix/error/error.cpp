@@ -101,7 +101,7 @@ Failure failure(engine::Status status, Subject const& subject) {
   engine::TargetMemory const memory{subject.address, subject.bytes, subject.contiguous,
                                     engine::ExposureId::none};
   return failure(error_class, "%s (address 0x%llx of rank %d, %zu bytes)",
-                 engine_of_process().reason(subject.process, status, memory).c_str(),
+                 engine_of_process().peer_memory.reason(subject.process, status, memory).c_str(),
                  static_cast<unsigned long long>(subject.address), subject.rank, subject.bytes);
 }
 
@@ -120,9 +120,9 @@ Failure late_failure(LateFailure const& late) {
                    rank < 0 ? "" : (" on rank " + std::to_string(rank)).c_str(),
                    engine::to_string(error.status));
   // The process is that of the peer.
-  std::string const reason = of_peer && rank >= 0
-                                 ? engine_of_process().reason(late.process, error.status, error.memory)
-                                 : engine::to_string(error.status);
+  std::string const reason =
+      of_peer && rank >= 0 ? engine_of_process().peer_memory.reason(late.process, error.status, error.memory)
+                           : engine::to_string(error.status);
   return failure(error_class, "%s of %llu bytes at address 0x%llx%s failed: %s", kind,
                  static_cast<unsigned long long>(error.memory.bytes),
                  static_cast<unsigned long long>(error.memory.address), target.c_str(), reason.c_str());

@@ -45,7 +45,7 @@ struct LateFailure {
   engine::LateError error;
 };
 __attribute__((cold)) Failure late_failure(LateFailure const& late);
-/// Returns the failure of an operation whose request was freed, for Engine::keep_error().
+/// Returns the failure of an operation whose request was freed, for EngineFailures::keep().
 engine::LateError late_error_of(engine::Status status, Subject const& subject) noexcept;
 
 /// Returns the MPI error class for a failure of the engine.

@@ -38,7 +38,7 @@ HandedOut handed_out;
 
 /// Undoes allocate().
 Status free_handed_out(void* base) {
-  return handed_out.remove(base) ? engine_of_process().free(base) : Status::bad_argument;
+  return handed_out.remove(base) ? engine_of_process().memory.free(base) : Status::bad_argument;
 }
 
 /// Returns MPI_SUCCESS for a local call if the library can be used.
@@ -114,9 +114,9 @@ Failure read_request(MPI_Aint size, MPI_Info info, engine::AllocationHints* hint
 /// Allocates `size` bytes; none if `size` is 0.
 Failure allocate(MPI_Aint size, engine::AllocationHints const& hints, Allocator allocator, void** base) {
   if (size == 0) return {};
-  Status status = engine_of_process().allocate(static_cast<std::size_t>(size), hints, base);
+  Status status = engine_of_process().memory.allocate(static_cast<std::size_t>(size), hints, base);
   if (!engine::failed(status) && !handed_out.add(*base, allocator)) {
-    (void)engine_of_process().free(*base);
+    (void)engine_of_process().memory.free(*base);
     status = Status::out_of_memory;
   }
   if (!engine::failed(status)) return {};
@@ -215,7 +215,7 @@ int MPIX_RMA_Register(void const* base, MPI_Aint size, MPI_Info info) try {
   if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
   auto access = engine::PeerAccess::as_permitted;
   if (Failure const wrong = read_access(info, &access)) return raise(site, wrong);
-  switch (Status const status = engine_of_process().attach(
+  switch (Status const status = engine_of_process().memory.attach(
               const_cast<void*>(base), static_cast<std::size_t>(size), access, engine::Registrar::program)) {
     case Status::ok: return MPI_SUCCESS;
     case Status::bad_argument:
@@ -237,8 +237,8 @@ int MPIX_RMA_Deregister(void const* base, MPI_Aint size) try {
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   auto const bytes = static_cast<long long>(size);
   if (size <= 0) return raise(site, MPI_ERR_ARG, "size %lld is not positive", bytes);
-  Status const status = engine_of_process().detach(const_cast<void*>(base), static_cast<std::size_t>(size),
-                                                   engine::Registrar::program);
+  Status const status = engine_of_process().memory.detach(
+      const_cast<void*>(base), static_cast<std::size_t>(size), engine::Registrar::program);
   if (!engine::failed(status)) return MPI_SUCCESS;
   return raise(site, class_of(status), "%lld bytes at %p are not registered", bytes, base);
 } catch (...) {
@@ -296,7 +296,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm communicator) try {
     if (engine::failed(freed) && !failed) failed = failure(class_of(freed), not_allocated, base);
   }
   Verdict const verdict = agree_on_class(site.comm, failed.error_class);
-  engine_of_process().drop_stale_mappings();
+  engine_of_process().peer_memory.drop_stale_mappings();
   return raise_agreed(site, failed, verdict);
 } catch (...) {
   return mpixrma::raise_exception(&communicator);
@@ -315,7 +315,7 @@ int MPIX_RMA_Segments(MPI_Comm communicator, int target_rank, int max, MPIX_RMA_
   Target* const target = state->target(target_rank);
   if (target == nullptr) return raise(site, failure(Status::unreachable, {target_rank}));
   std::vector<engine::SegmentInfo> found;
-  Status const status = engine_of_process().list_segments(*target->peer, &found);
+  Status const status = engine_of_process().peer_memory.list_segments(*target->peer, &found);
   if (engine::failed(status)) return raise(site, failure(status, {target_rank}));
   *count = static_cast<int>(found.size());
   for (std::size_t i = 0; i < std::min(found.size(), static_cast<std::size_t>(max)); ++i)
@@ -337,7 +337,7 @@ int MPIX_RMA_Query(MPI_Comm communicator, int target_rank, void const* target_ad
   if (target == nullptr) return raise(site, failure(Status::unreachable, {target_rank}));
   engine::SegmentInfo info{};
   auto const address = reinterpret_cast<RemoteAddress>(target_addr);
-  Status const status = engine_of_process().find_segment(*target->peer, address, &info);
+  Status const status = engine_of_process().peer_memory.find_segment(*target->peer, address, &info);
   if (engine::failed(status) && status != Status::bad_address)
     return raise(site, failure(status, {target_rank, address}));
   *flag = status == Status::ok ? 1 : 0;

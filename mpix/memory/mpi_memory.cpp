@@ -18,7 +18,7 @@ void* allocate_lazily(MPI_Aint size) {
   engine::AllocationHints hints;
   hints.lazy = true;  // like memory of MPI
   void* base = nullptr;
-  auto const status = engine_of_process().allocate(static_cast<std::size_t>(size), hints, &base);
+  auto const status = engine_of_process().memory.allocate(static_cast<std::size_t>(size), hints, &base);
   return engine::failed(status) ? nullptr : base;
 }
 
@@ -36,9 +36,9 @@ extern "C" MPIX_RMA_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* ba
 
 extern "C" MPIX_RMA_API int MPI_Free_mem(void* base) try {
   bool const is_ours =
-      base != nullptr && prepare() == Readiness::ready && engine_of_process().is_allocated(base);
+      base != nullptr && prepare() == Readiness::ready && engine_of_process().memory.is_allocated(base);
   if (!is_ours) return PMPI_Free_mem(base);
-  (void)engine_of_process().free(base);
+  (void)engine_of_process().memory.free(base);
   return MPI_SUCCESS;
 } catch (...) {
   return raise_exception(nullptr);

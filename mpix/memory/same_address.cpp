@@ -24,7 +24,7 @@ engine::RemoteAddress agree_on_address(MPI_Comm comm, MemoryNeed const& need) {
   PMPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, comm);
   engine::RemoteAddress from = 0;
   for (int round = 0; round < max_rounds; ++round) {
-    engine::RemoteAddress const mine = engine_of_process().unused_addresses(from, most[0], most[1]);
+    engine::RemoteAddress const mine = engine_of_process().memory.unused_addresses(from, most[0], most[1]);
     // The second maximum is the complement of the lowest address.
     std::uint64_t ends[2] = {mine, ~mine};
     PMPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_UINT64_T, MPI_MAX, comm);

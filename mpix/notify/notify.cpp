@@ -42,7 +42,7 @@ Failure allocate_counters(int num, Counters::Place* place) {
   if (num == 0) return {};
   std::size_t const bytes = static_cast<std::size_t>(num) * sizeof(std::uint64_t);
   void* base = nullptr;
-  engine::Status const status = engine_of_process().allocate(bytes, &base);
+  engine::Status const status = engine_of_process().memory.allocate(bytes, &base);
   if (engine::failed(status))
     return failure(class_of(status), "%d counters cannot be allocated: %s", num, engine::to_string(status));
   std::memset(base, 0, bytes);
@@ -65,7 +65,7 @@ int MPIX_RMA_Set_num_notify(MPI_Comm communicator, int num) try {
   Failure const failed = allocate_counters(num, &own);
   int const code = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
   if (code != MPI_SUCCESS) {
-    if (own.base != 0) (void)engine_of_process().free(reinterpret_cast<void*>(own.base));
+    if (own.base != 0) (void)engine_of_process().memory.free(reinterpret_cast<void*>(own.base));
     return code;
   }
   state->counters().adopt(own, exchange(site.comm, own, state->size()));

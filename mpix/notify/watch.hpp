@@ -21,7 +21,7 @@ inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI
   NativeCompletion* const completion = open_native(site, subject);
   if (completion == nullptr) return failure(MPI_ERR_NO_MEM, "cannot allocate a request");
   *request = completion->handle;
-  engine_of_process().watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
+  engine_of_process().counters.watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
   return {};
 }
 

@@ -23,7 +23,7 @@ int code_of(NativeCompletion const& failed) noexcept {
 void end_failed(void* context, int asked) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);
   if (asked == 0 && native->context != NativeCompletion::no_communicator)
-    engine_of_process().keep_error(native->context, late_error_of(native->status, native->subject));
+    engine_of_process().failures.keep(native->context, late_error_of(native->status, native->subject));
   native_pool.give_back(native);
 }
 

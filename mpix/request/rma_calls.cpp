@@ -66,7 +66,7 @@ bool is_active(MPIX_Rma_request request) {
 }
 
 void wait_for(RmaRequest const& request) {
-  engine_of_process().wait_until([&] { return request.state() != State::active; });
+  engine_of_process().waits.until([&] { return request.state() != State::active; });
 }
 
 int settle(MPIX_Rma_request* request) {
@@ -145,7 +145,7 @@ int MPIX_Rma_request_test(MPIX_Rma_request* request, int* flag) try {
   using namespace mpixrma;
   return with_request("MPIX_Rma_request_test", request, [&](Site const& site, RmaRequest*) {
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
-    if (is_active(*request)) (void)engine_of_process().progress();
+    if (is_active(*request)) (void)engine_of_process().waits.progress();
     *flag = is_active(*request) ? 0 : 1;
     return *flag != 0 ? settle(request) : MPI_SUCCESS;
   });
@@ -165,7 +165,7 @@ int MPIX_Rma_request_testall(int count, MPIX_Rma_request requests[], int* flag) 
   using namespace mpixrma;
   return with_requests("MPIX_Rma_request_testall", count, requests, [&](Site const& site) {
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
-    if (!all_complete(count, requests)) (void)engine_of_process().progress();
+    if (!all_complete(count, requests)) (void)engine_of_process().waits.progress();
     *flag = all_complete(count, requests) ? 1 : 0;
     return *flag != 0 ? settle_all(count, requests) : MPI_SUCCESS;
   });
@@ -178,7 +178,7 @@ int MPIX_Rma_request_waitany(int count, MPIX_Rma_request requests[], int* index)
   return with_requests("MPIX_Rma_request_waitany", count, requests, [&](Site const& site) {
     if (index == nullptr) return raise(site, MPI_ERR_ARG, "index is a null pointer");
     bool any = false;
-    engine_of_process().wait_until([&] {
+    engine_of_process().waits.until([&] {
       *index = find_complete(count, requests, &any);
       return *index != MPI_UNDEFINED || !any;
     });

@@ -86,7 +86,7 @@ void RmaRequest::finish(engine::Status status) noexcept {
   State now = State::active;
   if (state_.compare_exchange_strong(now, State::complete, std::memory_order_acq_rel)) return;
   // The request was freed, so no call will report the failure.
-  if (engine::failed(status)) engine_of_process().keep_error(context_, late_error_of(status, subject_));
+  if (engine::failed(status)) engine_of_process().failures.keep(context_, late_error_of(status, subject_));
   rma_pool.give_back(*this);
 }
 

@@ -65,7 +65,7 @@ int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes
 
 bool lies_in_segment(engine::Peer& peer, RemoteAddress begin, std::size_t bytes) {
   engine::SegmentInfo info{};
-  if (engine::failed(engine_of_process().find_segment(peer, begin, &info))) return false;
+  if (engine::failed(engine_of_process().peer_memory.find_segment(peer, begin, &info))) return false;
   return bytes <= info.length - (begin - info.base);
 }
 
@@ -229,7 +229,7 @@ int verify_communicatable(Site const& site, std::uint64_t set, Target& target, S
   engine::Engine& engine = engine_of_process();
   bool const origin_said = (set & MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE) != 0;
   bool const target_said = (set & MPIX_RMA_ATTR_TARGET_COMMUNICATABLE) != 0;
-  if (origin_said && !lies_in_segment(*engine.peer(engine.process()),
+  if (origin_said && !lies_in_segment(*engine.peers.find(engine.process()),
                                       reinterpret_cast<RemoteAddress>(origin.begin), origin.bytes))
     return raise(site, MPI_ERR_BUFFER, "origin memory %p, %zu bytes, is said to be communicatable and is not",
                  origin.begin, origin.bytes);

@@ -24,7 +24,7 @@ struct Waiter : engine::Completion {
   /// Waits for the operation that was issued with this completion. Returns its status.
   engine::Status wait(engine::Peer& peer, engine::Issued const& issued) {
     if (engine::failed(issued.status) || issued.complete) return issued.status;
-    engine_of_process().wait_until(peer, [&] { return complete.load(std::memory_order_acquire); });
+    engine_of_process().waits.until(peer, [&] { return complete.load(std::memory_order_acquire); });
     return status;
   }
 };
@@ -49,7 +49,7 @@ bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept 
   }
   {
     engine::Holds holds =
-        engine_of_process().stripes_for(peer, engine::footprint_of(operation, peer.stripes()->modes));
+        engine_of_process().stripes.needed(peer, engine::footprint_of(operation, peer.stripes()->modes));
     if (!holds.acquire()) return false;
     engine::execute_directly(operation, mapped - extent.begin, peer.stripes()->modes);
   }
@@ -77,11 +77,11 @@ engine::Status issue_and_wait(Target& target, RmaOp& operation) {
 engine::Status lock_and_wait(Target& target, engine::LockRequest request) {
   Waiter waiter;
   request.completion = &waiter;
-  return waiter.wait(*target.peer, engine_of_process().lock(*target.peer, request));
+  return waiter.wait(*target.peer, engine_of_process().locks.acquire(*target.peer, request));
 }
 
 engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner) {
-  engine::Issued const issued = engine_of_process().unlock(*target.peer, lock, owner, target.context);
+  engine::Issued const issued = engine_of_process().locks.release(*target.peer, lock, owner, target.context);
   if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
   return issued.status;
 }
@@ -90,11 +90,11 @@ engine::Status complete_messages(Target& target, LateFailure* failed) {
   // Completes only what is outstanding now: other threads may issue more meanwhile, and rely on `outstanding`
   // until all that it covers is complete.
   std::uint64_t const sequence = target.outstanding.get();
-  engine_of_process().complete(*target.peer, sequence);
+  engine_of_process().order.complete(*target.peer, sequence);
   target.outstanding.clear(sequence);
   (void)host().deliver_completions();  // keeps failures whose requests are freed
   engine::LateError error;
-  engine::Status const status = engine_of_process().take_error(*target.peer, target.context, &error);
+  engine::Status const status = engine_of_process().failures.take(*target.peer, target.context, &error);
   if (engine::failed(status) && failed != nullptr) *failed = {target.rank, target.peer->process(), error};
   return status;
 }
@@ -111,15 +111,17 @@ engine::Status complete_all(Communicator& communicator, LateFailure* failed) {
   return first;
 }
 
-void fence(Target& target) noexcept { engine_of_process().fence(*target.peer, target.outstanding.get()); }
+void fence(Target& target) noexcept {
+  engine_of_process().order.fence(*target.peer, target.outstanding.get());
+}
 
 void fence_all(Communicator& communicator) {
   std::vector<engine::IssuedTo> before;
   communicator.for_each_target([&](Target& target) {
     if (target.outstanding.is_set()) before.push_back({target.peer, target.outstanding.get()});
   });
-  engine_of_process().fence(before);
-  // The stores to all of the others, as in Engine::fence.
+  engine_of_process().order.fence(before);
+  // The stores to all of the others, as in EngineOrder::fence.
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

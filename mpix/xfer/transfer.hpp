@@ -111,10 +111,10 @@ MPIX_WAIST_API engine::Issued issue(Target& target, engine::RmaOp& operation);
 /// Like issue(), but returns when the operation is complete at the level that its guarantees ask for.
 MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::RmaOp& operation);
 
-/// Takes a lock of the target, as Engine::lock, and waits until it is held; an attempt waits only for the
-/// answer. Fills in the request's completion.
+/// Takes a lock of the target, as EngineLocks::acquire, and waits until it is held; an attempt waits only for
+/// the answer. Fills in the request's completion.
 MPIX_WAIST_API engine::Status lock_and_wait(Target& target, engine::LockRequest request);
-/// As Engine::unlock. complete() waits until it is executed, and reports its failure.
+/// As EngineLocks::release. complete() waits until it is executed, and reports its failure.
 MPIX_WAIST_API engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner);
 
 /// complete() for a target without outstanding messages. Returns false if there are some.

@@ -36,7 +36,7 @@ class LockFault : public ::testing::TestWithParam<Place> {
         ranks, configure,
         [&](Rank& rank) {
           LockId id = 1;
-          ASSERT_EQ(rank.engine().create_locks(1, &id), Status::ok);
+          ASSERT_EQ(rank.engine().locks.create(1, &id), Status::ok);
           ASSERT_EQ(id, 0u);
           rank.tell(ready, 1);
           for (int i = 0; i < ranks; ++i) ASSERT_TRUE(rank.was_told(i, ready, 1));
@@ -50,7 +50,7 @@ class LockFault : public ::testing::TestWithParam<Place> {
   }
 
   static Issued ask(Rank& rank, Waiter& waiter, LockMode mode, bool attempt = false, int at = target) {
-    Issued const issued = rank.engine().lock(rank.peer(at), {0, mode, 0, attempt, &waiter});
+    Issued const issued = rank.engine().locks.acquire(rank.peer(at), {0, mode, 0, attempt, &waiter});
     EXPECT_TRUE(!failed(issued.status) || issued.status == Status::busy);
     if (issued.complete) {
       waiter.status = issued.status;
@@ -59,7 +59,7 @@ class LockFault : public ::testing::TestWithParam<Place> {
     return issued;
   }
   static Status wait(Rank& rank, Waiter const& waiter) {
-    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    rank.engine().waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
     return waiter.status;
   }
   static Status lock(Rank& rank, LockMode mode = LockMode::exclusive, bool attempt = false) {
@@ -68,9 +68,9 @@ class LockFault : public ::testing::TestWithParam<Place> {
     return wait(rank, waiter);
   }
   static void unlock(Rank& rank) {
-    EXPECT_EQ(rank.engine().unlock(rank.peer(target), 0, 0).status, Status::ok);
-    rank.engine().complete(rank.peer(target), UINT64_MAX);
-    EXPECT_EQ(rank.engine().take_error(rank.peer(target), 0), Status::ok);
+    EXPECT_EQ(rank.engine().locks.release(rank.peer(target), 0, 0).status, Status::ok);
+    rank.engine().order.complete(rank.peer(target), UINT64_MAX);
+    EXPECT_EQ(rank.engine().failures.take(rank.peer(target), 0), Status::ok);
   }
 };
 
@@ -94,7 +94,7 @@ TEST_P(LockFault, what_a_killed_holder_had_goes_to_the_next_in_the_queue) {
         ASSERT_TRUE(rank.was_told(victim, granted, 1));
         Waiter waiter;
         EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
-        rank.engine().complete(rank.peer(target), UINT64_MAX);
+        rank.engine().order.complete(rank.peer(target), UINT64_MAX);
         EXPECT_FALSE(waiter.complete);
         rank.tell(asked, 1);
         EXPECT_EQ(wait(rank, waiter), Status::ok);
@@ -139,7 +139,7 @@ TEST_P(LockFault, who_is_killed_in_the_queue_is_passed_over) {
       ASSERT_TRUE(rank.was_told(target, granted, 1));
       Waiter waiter;
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
-      rank.engine().complete(rank.peer(target), UINT64_MAX);
+      rank.engine().order.complete(rank.peer(target), UINT64_MAX);
       rank.tell(asked, 1);
       ASSERT_TRUE(rank.was_told(heir, asked, 1));
       rank.die();
@@ -148,7 +148,7 @@ TEST_P(LockFault, who_is_killed_in_the_queue_is_passed_over) {
       ASSERT_TRUE(rank.was_told(victim, asked, 1));
       Waiter waiter;
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
-      rank.engine().complete(rank.peer(target), UINT64_MAX);
+      rank.engine().order.complete(rank.peer(target), UINT64_MAX);
       rank.tell(asked, 1);
       EXPECT_EQ(wait(rank, waiter), Status::ok);
       unlock(rank);
@@ -168,7 +168,7 @@ TEST_P(LockFault, who_waits_for_a_lock_of_a_killed_process_is_told) {
       // It may detect the death later than the heir: a message sent before is lost, as the lock is.
       Status status = Status::ok;
       for (int i = 0; i < 10000 && !failed(status); ++i) {
-        status = rank.engine().unlock(rank.peer(victim), 0, 0).status;
+        status = rank.engine().locks.release(rank.peer(victim), 0, 0).status;
         ::usleep(1000);
       }
       EXPECT_NE(status, Status::ok);
@@ -180,11 +180,12 @@ TEST_P(LockFault, who_waits_for_a_lock_of_a_killed_process_is_told) {
     if (rank.rank() == heir) {
       ASSERT_TRUE(rank.was_told(target, granted, 1));
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive, false, victim).complete);
-      rank.engine().complete(rank.peer(victim), UINT64_MAX);
+      rank.engine().order.complete(rank.peer(victim), UINT64_MAX);
       rank.tell(asked, 1);
       EXPECT_EQ(wait(rank, waiter), Status::transport);
-      EXPECT_EQ(rank.engine().lock(rank.peer(victim), {0, LockMode::shared, 0, false, &waiter}).status,
-                Status::unreachable);
+      EXPECT_EQ(
+          rank.engine().locks.acquire(rank.peer(victim), {0, LockMode::shared, 0, false, &waiter}).status,
+          Status::unreachable);
       rank.tell(ended, 1);
     }
   });

@@ -59,7 +59,7 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
   run_mortal(3, [](Rank& rank) {
     std::vector<std::int64_t> memory(100000, 0);
     void* allocated = nullptr;
-    ASSERT_EQ(rank.engine().allocate(4096, &allocated), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(4096, &allocated), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, allocated);
     rank.tell(2, 1);
@@ -76,8 +76,8 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
           contiguous(ReduceOp::sum, ElementType::int64, many.data(), rank.shown(1, 0), many.size() * 8);
       stream.guarantees = Guarantee::atomic;
       for (int i = 0; i < 50; ++i) (void)rank.engine().issue(rank.peer(1), stream);
-      rank.engine().complete(rank.peer(1), UINT64_MAX);
-      (void)rank.engine().take_error(rank.peer(1), 0);
+      rank.engine().order.complete(rank.peer(1), UINT64_MAX);
+      (void)rank.engine().failures.take(rank.peer(1), 0);
       for (int slot = 0; slot < 2; ++slot) {
         for (OpKind const direction : {OpKind::put, OpKind::get})
           EXPECT_NE(last_status(rank, 1, contiguous(direction, &value, rank.shown(1, slot), 8)), Status::ok);
@@ -90,8 +90,8 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
       // For a process known to be unreachable, the call itself fails at once.
       EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 1), 8)),
                 Status::unreachable);
-      rank.engine().complete(rank.peer(1), UINT64_MAX);
-      EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
+      rank.engine().order.complete(rank.peer(1), UINT64_MAX);
+      EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 0), Status::ok);
       value = 9;
       EXPECT_EQ(run(rank.engine(), rank.peer(2), contiguous(OpKind::put, &value, rank.shown(2, 0), 8)),
                 Status::ok);
@@ -100,7 +100,7 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
       ASSERT_TRUE(rank.was_told(0, 3, 1));
       EXPECT_EQ(memory[0], 9);
     }
-    EXPECT_EQ(rank.engine().free(allocated), Status::ok);
+    EXPECT_EQ(rank.engine().memory.free(allocated), Status::ok);
     if (rank.rank() == 2) rank.tell(4, 1);
     ASSERT_TRUE(rank.was_told(2, 4, 1));
   });
@@ -110,7 +110,7 @@ TEST_P(Fault, large_transfers_under_way_to_a_killed_target_end) {
   run_mortal(2, [](Rank& rank) {
     constexpr std::size_t bytes = 1 << 20;
     std::vector<std::byte> memory(bytes);
-    ASSERT_EQ(rank.engine().attach(memory.data(), bytes), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), bytes), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, static_cast<std::uint64_t>(::getpid()));
     rank.tell(2, 1);
@@ -138,12 +138,12 @@ TEST_P(Fault, large_transfers_under_way_to_a_killed_target_end) {
     }
     ::kill(target, SIGKILL);
     for (Waiter const& waiter : waiters) {
-      rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+      rank.engine().waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
     }
     if (under_way != 0) {
       EXPECT_EQ(waiters.back().status, Status::transport);
     }
-    rank.engine().complete(rank.peer(1), UINT64_MAX);
+    rank.engine().order.complete(rank.peer(1), UINT64_MAX);
   });
 }
 
@@ -151,8 +151,8 @@ TEST_P(Fault, memory_is_withdrawn_when_those_who_used_it_were_killed) {
   run_mortal(3, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);
     void* allocated = nullptr;
-    ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
-    ASSERT_EQ(rank.engine().allocate(4096, &allocated), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(4096, &allocated), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, allocated);
     rank.tell(2, 1);
@@ -169,8 +169,8 @@ TEST_P(Fault, memory_is_withdrawn_when_those_who_used_it_were_killed) {
     } else {
       ASSERT_TRUE(rank.was_told(1, 3, 1));
       ASSERT_TRUE(rank.was_told(2, 3, 1));
-      EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
-      EXPECT_EQ(rank.engine().free(allocated), Status::ok);
+      EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
+      EXPECT_EQ(rank.engine().memory.free(allocated), Status::ok);
       rank.tell(4, 1);
     }
   });
@@ -180,7 +180,7 @@ TEST_P(Fault, what_a_killed_origin_held_is_free) {
   run_mortal(3, [](Rank& rank) {
     constexpr std::size_t words = 65536;  // many messages under one lock
     std::vector<std::int64_t> memory(words, 0);
-    ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
     rank.show(0, memory.data());
     rank.tell(2, 1);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
@@ -235,9 +235,9 @@ TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
         ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
         if (i % 1000 == 0) most = std::max(most, resident_kib());
       }
-      rank.engine().complete(rank.peer(1), UINT64_MAX);
+      rank.engine().order.complete(rank.peer(1), UINT64_MAX);
       helper.join();
-      EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
+      EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 0), Status::ok);
       // Sanitizers keep freed memory, and allocate shadow memory.
       if (!test::sanitized) {
         EXPECT_LT(most - before, 24 * 1024) << "KiB";

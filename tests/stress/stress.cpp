@@ -120,7 +120,7 @@ Totals run_round(Job& job, Region const& region, std::uint64_t operations, std::
 /// Prints how many operations of all ranks took which path; returns false if `path` took less than a tenth.
 bool check_paths(int rank, std::uint64_t operations, std::string const& path) {
   using mpixrma::engine::Path;
-  auto const taken = mpixrma::hosted_engine()->statistics().traffic;
+  auto const taken = mpixrma::hosted_engine()->traffic.statistics().traffic;
   std::uint64_t counts[] = {taken.operations_by(Path::cross_memory), taken.operations_by(Path::network),
                             taken.operations_by(Path::ring), taken.operations_by(Path::message)};
   constexpr int count = 4;

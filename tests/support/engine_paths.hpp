@@ -89,7 +89,7 @@ inline Status run(Engine& engine, Peer& peer, RmaOp operation) {
   operation.guarantees = operation.guarantees | Guarantee::remote_completion;
   Issued const issued = engine.issue(peer, operation);
   if (failed(issued.status) || issued.complete) return issued.status;
-  engine.wait_until(peer, [&] { return waiter.complete.load(std::memory_order_acquire); });
+  engine.waits.until(peer, [&] { return waiter.complete.load(std::memory_order_acquire); });
   return waiter.status;
 }
 
@@ -97,7 +97,7 @@ inline Status run(Engine& engine, Peer& peer, RmaOp operation) {
 /// first asked for one.
 inline void await_key(Rank& rank, int target, RemoteAddress address) {
   auto const by_key = [&] {
-    return rank.engine().traffic(Rank::process_of(target)).operations_by(Path::network);
+    return rank.engine().traffic.with(Rank::process_of(target)).operations_by(Path::network);
   };
   std::byte byte{};
   for (std::uint64_t const before = by_key(); by_key() == before;)
@@ -112,8 +112,8 @@ struct Buffers {
   std::vector<char> plain = std::vector<char>(bytes);
 
   explicit Buffers(Rank& rank) {
-    EXPECT_EQ(rank.engine().allocate(bytes, &allocated), Status::ok);
-    EXPECT_EQ(rank.engine().attach(attached.data(), bytes), Status::ok);
+    EXPECT_EQ(rank.engine().memory.allocate(bytes, &allocated), Status::ok);
+    EXPECT_EQ(rank.engine().memory.attach(attached.data(), bytes), Status::ok);
     std::memset(allocated, 0, bytes);
     rank.show(0, allocated);
     rank.show(1, attached.data());

@@ -23,23 +23,23 @@ class Exposed {
   Exposed(Rank& rank, bool allocated, Rights rights) : rank_(rank), allocated_(allocated) {
     void* base = own_.data();
     if (allocated) {
-      EXPECT_EQ(rank.engine().allocate(own_.size(), &base), Status::ok);
+      EXPECT_EQ(rank.engine().memory.allocate(own_.size(), &base), Status::ok);
     }
     memory_ = static_cast<std::byte*>(base);
     std::fill_n(memory_, own_.size(), pattern);
-    EXPECT_EQ(rank.engine().expose(memory_ + margin, length, rights, &id), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.expose(memory_ + margin, length, rights, &id), Status::ok);
     rank.show(0, static_cast<std::uint64_t>(id));
     rank.barrier();
   }
   ~Exposed() {
     rank_.barrier();
     if (is_exposed) {
-      EXPECT_EQ(rank_.engine().conceal(id), Status::ok);
+      EXPECT_EQ(rank_.engine().exposures.conceal(id), Status::ok);
     }
     if (allocated_) {
-      EXPECT_EQ(rank_.engine().free(memory_), Status::ok);
+      EXPECT_EQ(rank_.engine().memory.free(memory_), Status::ok);
     }
-    EXPECT_EQ(rank_.engine().conceal(id), Status::stale_exposure);
+    EXPECT_EQ(rank_.engine().exposures.conceal(id), Status::stale_exposure);
   }
   Exposed(Exposed const&) = delete;
   Exposed& operator=(Exposed const&) = delete;

@@ -44,15 +44,15 @@ class Rank {
   int rank() const { return rank_; }
   int size() const { return size_; }
   engine::Engine& engine() const { return engine_; }
-  engine::Peer& peer(int rank) const { return *engine().peer(process_of(rank)); }
+  engine::Peer& peer(int rank) const { return *engine().peers.find(process_of(rank)); }
 
   /// Blocks in the kernel: the caller does not drive the engine meanwhile.
   void barrier() const {
     // The engine's locks order the agents' accesses to memory with those of this thread in a way that the
     // thread sanitizer sees; it does not see ordering through other processes.
-    (void)engine().statistics();
+    (void)engine().traffic.statistics();
     pthread_barrier_wait(&board_.barrier);
-    (void)engine().statistics();
+    (void)engine().traffic.statistics();
   }
 
   /// Publishes `value` to the other processes, which read it with shown() after a barrier.

@@ -22,7 +22,7 @@ enum class Ways : std::uint8_t { ring_only, ring_and_messages, any };
 struct RingTarget {
   int words = test::words;
   Ways ways = Ways::ring_only;
-  std::function<void(engine::Engine&)> look = [](engine::Engine& engine) { engine.progress(); };
+  std::function<void(engine::Engine&)> look = [](engine::Engine& engine) { engine.waits.progress(); };
 };
 
 /// Calls `body` in the origins while the last process polls its ring, and then `check` in the last process.
@@ -41,11 +41,11 @@ inline void with_target(int origins, Configure const& configure,
       check(memory.get());
       if (options.ways == Ways::any) return;
       bool const messages = options.ways == Ways::ring_and_messages;
-      EXPECT_EQ(rank.engine().statistics().traffic.messages_executed != 0, messages);
+      EXPECT_EQ(rank.engine().traffic.statistics().traffic.messages_executed != 0, messages);
     } else {
       auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
       body(rank, rank.peer(target), there);
-      auto const traffic = rank.engine().traffic(Rank::process_of(target));
+      auto const traffic = rank.engine().traffic.with(Rank::process_of(target));
       bool const only = traffic.operations_by(engine::Path::cross_memory) == 0 &&
                         traffic.operations_by(engine::Path::ring) != 0;
       EXPECT_TRUE(only || options.ways == Ways::any);

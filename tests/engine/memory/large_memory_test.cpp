@@ -28,7 +28,7 @@ std::size_t pages_of(int file) {
 /// Exposes the memory and writes its last word from process 0.
 void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
   ExposureId id{};
-  ASSERT_EQ(rank.engine().expose(memory, bytes, Rights::all, &id), Status::ok);
+  ASSERT_EQ(rank.engine().exposures.expose(memory, bytes, Rights::all, &id), Status::ok);
   rank.show(0, static_cast<std::uint64_t>(id));
   rank.barrier();
   std::int64_t value = 7;
@@ -41,7 +41,7 @@ void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
   if (rank.rank() == 1) {
     EXPECT_EQ(std::memcmp(static_cast<std::byte*>(memory) + bytes - 8, &value, 8), 0);
   }
-  EXPECT_EQ(rank.engine().conceal(id), Status::ok);
+  EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
 }
 
 // The network protocol registers memory, which allocates its pages, so that path is excluded.
@@ -88,19 +88,19 @@ TEST(LargeMemory, GivesPagesBackWithoutLock) {
     int best = 0;
     for (int round = 0; round < tries && best < 2; ++round) {
       void* memory = nullptr;
-      ASSERT_EQ(rank.engine().allocate(bytes, &memory), Status::ok);
+      ASSERT_EQ(rank.engine().memory.allocate(bytes, &memory), Status::ok);
       auto* const first = static_cast<std::byte*>(memory);
       auto* const last = first + bytes - page;
       ASSERT_TRUE(has_page(first) && has_page(last));
       std::atomic<bool> done{false};
       std::thread freeing([&] {
-        EXPECT_EQ(rank.engine().free(memory), Status::ok);
+        EXPECT_EQ(rank.engine().memory.free(memory), Status::ok);
         done = true;
       });
       int seen = 0;
       while (!done && seen < 2) {
         if (!has_page(first) && has_page(last)) ++seen;
-        (void)rank.engine().statistics();
+        (void)rank.engine().traffic.statistics();
       }
       best = std::max(best, seen);
       freeing.join();

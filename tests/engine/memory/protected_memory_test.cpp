@@ -92,7 +92,7 @@ TEST_P(ProtectedMemoryPaths, RefusesToWriteExposedMemoryThatCanOnlyBeRead) {
   run_job(2, configure, [](Rank& rank) {
     Pages const memory(PROT_READ);
     ExposureId id{};
-    ASSERT_EQ(rank.engine().expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
+    ASSERT_EQ(rank.engine().exposures.expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
     rank.show(0, static_cast<std::uint64_t>(id));
     rank.show(1, memory.base());
     rank.barrier();
@@ -105,7 +105,7 @@ TEST_P(ProtectedMemoryPaths, RefusesToWriteExposedMemoryThatCanOnlyBeRead) {
       }
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().conceal(id), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
   });
 }
 
@@ -118,10 +118,11 @@ TEST_P(EnginePath, RefusesToWriteSmallMemoryThatCanOnlyBeReadInPart) {
     EXPECT_EQ(::mprotect(memory.base() + 2 * page, page, PROT_NONE), 0);
     ExposureId mixed{};
     ExposureId whole{};
-    ASSERT_EQ(rank.engine().expose(memory.base(), 2 * page, Rights::all, &mixed), Status::ok);
-    ASSERT_EQ(rank.engine().expose(memory.base(), page, Rights::all, &whole), Status::ok);
+    ASSERT_EQ(rank.engine().exposures.expose(memory.base(), 2 * page, Rights::all, &mixed), Status::ok);
+    ASSERT_EQ(rank.engine().exposures.expose(memory.base(), page, Rights::all, &whole), Status::ok);
     ExposureId none{};
-    EXPECT_EQ(rank.engine().expose(memory.base() + page, page + 1, Rights::all, &none), Status::bad_address);
+    EXPECT_EQ(rank.engine().exposures.expose(memory.base() + page, page + 1, Rights::all, &none),
+              Status::bad_address);
     EXPECT_TRUE(std::all_of(memory.base(), memory.base() + 2 * page,
                             [](std::byte value) { return value == std::byte{7}; }));
     rank.show(0, static_cast<std::uint64_t>(mixed));
@@ -133,8 +134,8 @@ TEST_P(EnginePath, RefusesToWriteSmallMemoryThatCanOnlyBeReadInPart) {
       EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1, 1), 0, page, false), all_well);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().conceal(whole), Status::ok);
-    EXPECT_EQ(rank.engine().conceal(mixed), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.conceal(whole), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.conceal(mixed), Status::ok);
   });
 }
 
@@ -144,7 +145,7 @@ bool is_carried_out_by_ucx(PathCase const& paths) { return paths.paths == MPIX_E
 
 /// Executes requests until the other process has raised its value in the slot to `value`.
 void serve_until(Rank& rank, int other, int slot, std::uint64_t value) {
-  while (__atomic_load_n(rank.place(other, slot), __ATOMIC_ACQUIRE) < value) rank.engine().progress();
+  while (__atomic_load_n(rank.place(other, slot), __ATOMIC_ACQUIRE) < value) rank.engine().waits.progress();
 }
 
 /// Returns the number of rounds: MPIX_TEST_ROUNDS, or `usual`.
@@ -170,7 +171,7 @@ template <typename Attend>
 void operate_on_changed_memory(Rank& rank, Attend attend) {
   Pages const memory;
   ExposureId id{};
-  ASSERT_EQ(rank.engine().expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
+  ASSERT_EQ(rank.engine().exposures.expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
   rank.show(0, static_cast<std::uint64_t>(id));
   rank.show(1, memory.base());
   rank.barrier();
@@ -201,7 +202,7 @@ void operate_on_changed_memory(Rank& rank, Attend attend) {
     }
     rank.barrier();
   }
-  EXPECT_EQ(rank.engine().conceal(id), Status::ok);
+  EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
 }
 
 TEST_P(ProtectedMemoryPaths, SurvivesOperationsOnMemoryThatChangesAfterItsExposure) {
@@ -231,7 +232,7 @@ TEST_P(ProtectedMemoryPaths, SurvivesOperationsOnMemoryThatChangesMeanwhile) {
   run_job(2, configure, [=](Rank& rank) {
     Pages const memory;
     ExposureId id{};
-    ASSERT_EQ(rank.engine().expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
+    ASSERT_EQ(rank.engine().exposures.expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
     rank.show(0, static_cast<std::uint64_t>(id));
     rank.barrier();
     if (rank.rank() == 0) {
@@ -259,9 +260,9 @@ TEST_P(ProtectedMemoryPaths, SurvivesOperationsOnMemoryThatChangesMeanwhile) {
       for (std::uint64_t i = 0; __atomic_load_n(rank.place(0, 2), __ATOMIC_ACQUIRE) == 0; ++i) {
         Change const& change = changes[i % changes.size()];
         change.make(memory);
-        for (int looks = 0; looks < 20; ++looks) rank.engine().progress();
+        for (int looks = 0; looks < 20; ++looks) rank.engine().waits.progress();
         memory.map_again();
-        for (int looks = 0; looks < 20; ++looks) rank.engine().progress();
+        for (int looks = 0; looks < 20; ++looks) rank.engine().waits.progress();
       }
     }
     rank.barrier();
@@ -269,7 +270,7 @@ TEST_P(ProtectedMemoryPaths, SurvivesOperationsOnMemoryThatChangesMeanwhile) {
       EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1), 0, Pages::bytes(), false), all_well);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().conceal(id), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
   });
 }
 
@@ -280,8 +281,9 @@ TEST_P(ProtectedMemoryPaths, ReportsCounterThatCannotBeRaised) {
     Pages const counters;
     ExposureId id{};
     ExposureId counter{};
-    ASSERT_EQ(rank.engine().expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
-    ASSERT_EQ(rank.engine().expose(counters.base(), Pages::bytes(), Rights::all, &counter), Status::ok);
+    ASSERT_EQ(rank.engine().exposures.expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
+    ASSERT_EQ(rank.engine().exposures.expose(counters.base(), Pages::bytes(), Rights::all, &counter),
+              Status::ok);
     rank.show(0, static_cast<std::uint64_t>(id));
     rank.show(1, static_cast<std::uint64_t>(counter));
     if (rank.rank() == 1) counters.protect(PROT_READ);
@@ -297,8 +299,8 @@ TEST_P(ProtectedMemoryPaths, ReportsCounterThatCannotBeRaised) {
                 Status::ok);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().conceal(id), Status::ok);
-    EXPECT_EQ(rank.engine().conceal(counter), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.conceal(counter), Status::ok);
   });
 }
 

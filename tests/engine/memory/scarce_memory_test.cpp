@@ -59,7 +59,7 @@ void operate(Rank& rank, std::int64_t round) {
     issue(contiguous(OpKind::get, &got[i], there + 8 * i, 8), 3 * i + 2);
   }
   for (Waiter& waiter : waiters) {
-    engine.wait_until(peer, [&] { return waiter.complete.load(std::memory_order_acquire); });
+    engine.waits.until(peer, [&] { return waiter.complete.load(std::memory_order_acquire); });
     ASSERT_EQ(waiter.status, Status::ok);
   }
   EXPECT_EQ(before, values);

@@ -65,21 +65,21 @@ void start_engine(std::uint64_t process, unsigned paths) {
 
 void add_one(std::uint64_t process, std::uint64_t* word) {
   Engine& engine = the_engine();
-  Peer* const peer = engine.peer(process);
+  Peer* const peer = engine.peers.find(process);
   ASSERT_NE(peer, nullptr);
   std::uint64_t const one = 1;
   RmaOp const add =
       contiguous(ReduceOp::sum, ElementType::uint64, &one, reinterpret_cast<RemoteAddress>(word), sizeof one);
   for (int i = 0; i < 5; ++i) ASSERT_EQ(engine.issue(*peer, add).status, Status::ok);
-  engine.complete(*peer, UINT64_MAX);
-  engine.release(*peer);
+  engine.order.complete(*peer, UINT64_MAX);
+  engine.peers.release(*peer);
 }
 
 /// A child communicates with the parent in both directions and ends.
 void be_child(std::uint64_t process, unsigned paths) {
   start_engine(process, paths);
   void* memory = nullptr;
-  ASSERT_EQ(the_engine().allocate(4096, &memory), Status::ok);
+  ASSERT_EQ(the_engine().memory.allocate(4096, &memory), Status::ok);
   auto* const word = new (memory) std::uint64_t(0);
   board->word[1] = reinterpret_cast<std::uint64_t>(word);
   board->ready.store(process);
@@ -125,7 +125,7 @@ struct Use {
     std::ifstream maps("/proc/self/maps");
     return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
   }();
-  std::size_t peers = the_engine().statistics().peers;
+  std::size_t peers = the_engine().traffic.statistics().peers;
 };
 
 class ShortLived : public ::testing::TestWithParam<unsigned> {};
@@ -144,7 +144,7 @@ TEST_P(ShortLived, PeersLeaveNothingBehind) {
   if (nursery == 0) be_nursery(GetParam());
   start_engine(own_process, GetParam());
   void* memory = nullptr;
-  ASSERT_EQ(the_engine().allocate(4096, &memory), Status::ok);
+  ASSERT_EQ(the_engine().memory.allocate(4096, &memory), Status::ok);
   auto* const word = new (memory) std::uint64_t(0);
   board->word[0] = reinterpret_cast<std::uint64_t>(word);
   Use early;
@@ -154,7 +154,7 @@ TEST_P(ShortLived, PeersLeaveNothingBehind) {
     wait_for(board->ready, process);
     add_one(process, reinterpret_cast<std::uint64_t*>(board->word[1]));
     std::uint64_t const expected = 5 * static_cast<std::uint64_t>(i);
-    the_engine().wait_until([&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) == expected; });
+    the_engine().waits.until([&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) == expected; });
     board->done.store(process);
     if (i == children / 2) early = Use();
   }

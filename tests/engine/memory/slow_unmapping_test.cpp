@@ -46,7 +46,7 @@ void outlive(std::function<void()> const& before_death, std::function<void(Rank&
   constexpr int done = 11;
   auto const body = [&](Rank& rank) {
     void* base = nullptr;
-    ASSERT_EQ(rank.engine().allocate(large, &base), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(large, &base), Status::ok);
     rank.show(0, base);
     rank.tell(ready, 1);
     for (int each = 0; each < ranks; ++each) ASSERT_TRUE(rank.was_told(each, ready, 1));
@@ -73,7 +73,7 @@ void outlive(std::function<void()> const& before_death, std::function<void(Rank&
 void go_on(Rank& rank, test::Latch& latch) {
   EXPECT_TRUE(test::eventually([&] { return latch.is_waited_at(); })) << "nothing was unmapped";
   EXPECT_EQ(put_to(rank, other), Status::ok);
-  EXPECT_EQ(rank.engine().take_error(rank.peer(other), 0), Status::ok);  // with the channel's lock
+  EXPECT_EQ(rank.engine().failures.take(rank.peer(other), 0), Status::ok);  // with the channel's lock
   EXPECT_TRUE(latch.is_waited_at());
   EXPECT_FALSE(latch.was_forced());
 }
@@ -84,16 +84,16 @@ TEST(SlowUnmapping, PeersAreFoundWhileLostOneIsForgotten) {
           [](Rank& rank) {
             Peer& gone = rank.peer(mortal);
             EXPECT_TRUE(test::eventually([&] {
-              (void)rank.engine().progress();
+              (void)rank.engine().waits.progress();
               return gone.is_lost();
             }));
             unmapping.close();
             std::thread forgetting([&] {
-              rank.engine().release(gone);
-              rank.engine().release(gone);  // put_to has one, too
+              rank.engine().peers.release(gone);
+              rank.engine().peers.release(gone);  // put_to has one, too
             });
             go_on(rank, unmapping);
-            EXPECT_EQ(rank.engine().statistics().peers, 1u);
+            EXPECT_EQ(rank.engine().traffic.statistics().peers, 1u);
             unmapping.open();
             forgetting.join();
           });
@@ -106,10 +106,10 @@ TEST(SlowUnmapping, OthersAreServedWhileTheMemoryOfLostOneIsReleased) {
             go_on(rank, replacing);
             Peer& gone = rank.peer(mortal);
             EXPECT_TRUE(gone.is_lost());
-            rank.engine().drop_stale_mappings();
-            rank.engine().release(gone);
-            rank.engine().release(gone);  // put_to has one, too
-            EXPECT_EQ(rank.engine().statistics().peers, 1u);
+            rank.engine().peer_memory.drop_stale_mappings();
+            rank.engine().peers.release(gone);
+            rank.engine().peers.release(gone);  // put_to has one, too
+            EXPECT_EQ(rank.engine().traffic.statistics().peers, 1u);
             EXPECT_TRUE(replacing.is_waited_at());
             EXPECT_FALSE(replacing.was_forced());
             replacing.open();

@@ -121,7 +121,7 @@ TEST_P(ChannelJob, a_thread_for_each_target_finds_its_values_there) {
       std::int64_t of[processes][words];
     };
     void* base = nullptr;
-    ASSERT_EQ(rank.engine().allocate(sizeof(Memory), &base), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Memory), &base), Status::ok);
     auto& memory = *static_cast<Memory*>(base);
     std::memset(base, 0, sizeof(Memory));
     rank.show(0, base);
@@ -158,11 +158,11 @@ TEST_P(ChannelJob, a_thread_for_each_target_finds_its_values_there) {
       for (std::size_t i = 0; i < words && origin != rank.rank(); ++i)
         ASSERT_EQ(memory.of[origin][i], rounds * 10000 + origin + static_cast<std::int64_t>(i));
     }
-    Statistics const statistics = rank.engine().statistics();
+    Statistics const statistics = rank.engine().traffic.statistics();
     EXPECT_LE(statistics.endpoints, static_cast<std::size_t>(processes)) << "one for each process";
     EXPECT_EQ(statistics.messages_dropped, 0u);
     rank.barrier();
-    EXPECT_EQ(rank.engine().free(base), Status::ok);
+    EXPECT_EQ(rank.engine().memory.free(base), Status::ok);
   });
 }
 
@@ -172,19 +172,19 @@ TEST_P(ChannelJob, memory_comes_and_goes_while_all_channels_are_in_use) {
     constexpr std::size_t words = 1024;
     constexpr std::int64_t rounds = 40;
     std::vector<std::int64_t> steady(words * processes, 0);
-    ASSERT_EQ(rank.engine().attach(steady.data(), steady.size() * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(steady.data(), steady.size() * 8), Status::ok);
     rank.show(0, steady.data());
     rank.barrier();
     std::thread busy([&rank] {
       for (std::int64_t round = 0; round < rounds; ++round) {
         void* base = nullptr;
-        ASSERT_EQ(rank.engine().allocate(words * 8, &base), Status::ok);
+        ASSERT_EQ(rank.engine().memory.allocate(words * 8, &base), Status::ok);
         std::vector<std::int64_t> passing(words, round);
-        ASSERT_EQ(rank.engine().attach(passing.data(), words * 8), Status::ok);
-        ASSERT_TRUE(rank.engine().is_allocated(base));
-        ASSERT_EQ(rank.engine().detach(passing.data()), Status::ok);
-        ASSERT_EQ(rank.engine().free(base), Status::ok);
-        ASSERT_EQ(rank.engine().free(base), Status::bad_argument);
+        ASSERT_EQ(rank.engine().memory.attach(passing.data(), words * 8), Status::ok);
+        ASSERT_TRUE(rank.engine().memory.is_allocated(base));
+        ASSERT_EQ(rank.engine().memory.detach(passing.data()), Status::ok);
+        ASSERT_EQ(rank.engine().memory.free(base), Status::ok);
+        ASSERT_EQ(rank.engine().memory.free(base), Status::bad_argument);
       }
     });
     on_a_thread_per_target(rank, [&rank](int target, int) {
@@ -201,7 +201,7 @@ TEST_P(ChannelJob, memory_comes_and_goes_while_all_channels_are_in_use) {
     });
     busy.join();
     rank.barrier();
-    EXPECT_EQ(rank.engine().detach(steady.data()), Status::ok);
+    EXPECT_EQ(rank.engine().memory.detach(steady.data()), Status::ok);
   });
 }
 
@@ -211,7 +211,7 @@ TEST_P(ChannelJob, freed_memory_is_out_of_reach_on_every_channel) {
     constexpr std::size_t words = 1024;
     void* base = nullptr;
     if (rank.rank() == 0) {
-      ASSERT_EQ(rank.engine().allocate(words * 8, &base), Status::ok);
+      ASSERT_EQ(rank.engine().memory.allocate(words * 8, &base), Status::ok);
       rank.show(0, base);
     }
     rank.barrier();
@@ -221,7 +221,7 @@ TEST_P(ChannelJob, freed_memory_is_out_of_reach_on_every_channel) {
     EXPECT_EQ(run(rank.engine(), owner, get), Status::ok);
     rank.barrier();
     if (rank.rank() == 0) {
-      EXPECT_EQ(rank.engine().free(base), Status::ok);
+      EXPECT_EQ(rank.engine().memory.free(base), Status::ok);
     }
     rank.barrier();
     EXPECT_EQ(run(rank.engine(), owner, get), Status::bad_address);

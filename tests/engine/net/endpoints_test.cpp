@@ -72,7 +72,7 @@ TEST_P(FewEndpoints, RandomTrafficGetsThrough) {
   int const operations = (GetParam().paths == MPIX_ENGINE_PATH_MESSAGE ? 400 : 100) / test::slowness;
   run_job(processes, configure, [&](Rank& rank) {
     void* memory = nullptr;
-    ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
     auto* const mine = new (memory) Shared;
     rank.show(0, mine);
     rank.barrier();
@@ -81,7 +81,7 @@ TEST_P(FewEndpoints, RandomTrafficGetsThrough) {
     for (int i = 0; i < operations && !::testing::Test::HasFailure(); ++i) {
       int const to = (rank.rank() + 1 + static_cast<int>(random() % (processes - 1))) % processes;
       exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.shown(to, 0)), random());
-      most = std::max(most, rank.engine().statistics().endpoints);
+      most = std::max(most, rank.engine().traffic.statistics().endpoints);
     }
     rank.show(1, static_cast<std::uint64_t>(operations));
     rank.barrier();
@@ -92,13 +92,13 @@ TEST_P(FewEndpoints, RandomTrafficGetsThrough) {
     for (int r = 0; r < processes; ++r) all += rank.shown(r, 2);
     EXPECT_EQ(all, static_cast<std::uint64_t>(processes) * static_cast<std::uint64_t>(operations));
     std::printf("process %d: at most %zu endpoints, %zu at the end\n", rank.rank(), most,
-                rank.engine().statistics().endpoints);
+                rank.engine().traffic.statistics().endpoints);
     // All connections are idle: one check later their number is within the limit.
-    for (int i = 0; i < 10000 && rank.engine().statistics().endpoints > limit; ++i) {
-      (void)rank.engine().progress();
+    for (int i = 0; i < 10000 && rank.engine().traffic.statistics().endpoints > limit; ++i) {
+      (void)rank.engine().waits.progress();
       ::usleep(1000);
     }
-    EXPECT_LE(rank.engine().statistics().endpoints, limit);
+    EXPECT_LE(rank.engine().traffic.statistics().endpoints, limit);
   });
 }
 
@@ -107,7 +107,7 @@ TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
   constexpr int rounds = 20;
   run_job(processes, configure, [&](Rank& rank) {
     void* memory = nullptr;
-    ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
     auto* const mine = new (memory) Shared;
     rank.show(0, mine);
     rank.barrier();
@@ -122,7 +122,7 @@ TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
         ASSERT_EQ(rank.engine().issue(rank.peer(to), add).status, Status::ok);
       }
     }
-    for (int to = 0; to < processes; ++to) rank.engine().complete(rank.peer(to), UINT64_MAX);
+    for (int to = 0; to < processes; ++to) rank.engine().order.complete(rank.peer(to), UINT64_MAX);
     rank.barrier();
     EXPECT_EQ(__atomic_load_n(&mine->sum, __ATOMIC_ACQUIRE),
               static_cast<std::uint64_t>(rounds * (processes - 1)));
@@ -134,23 +134,23 @@ TEST_P(FewEndpoints, LocksAndPlacesInQueuesAreKept) {
   constexpr int processes = 6;
   run_job(processes, configure, [&](Rank& rank) {
     void* memory = nullptr;
-    ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
     rank.show(0, new (memory) Shared);
     LockId id = 1;
-    ASSERT_EQ(rank.engine().create_locks(1, &id), Status::ok);
+    ASSERT_EQ(rank.engine().locks.create(1, &id), Status::ok);
     rank.barrier();
     Peer& near = rank.peer((rank.rank() + 1) % processes);
     Peer& far = rank.peer((rank.rank() + 2) % processes);
     Waiter held;
     Waiter waiting;
     auto const wait = [&](Waiter const& waiter) {
-      rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+      rank.engine().waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
       EXPECT_EQ(waiter.status, Status::ok);
     };
-    ASSERT_EQ(rank.engine().lock(near, {.lock = id, .completion = &held}).status, Status::ok);
+    ASSERT_EQ(rank.engine().locks.acquire(near, {.lock = id, .completion = &held}).status, Status::ok);
     wait(held);
     rank.barrier();
-    ASSERT_EQ(rank.engine().lock(far, {.lock = id, .completion = &waiting}).status, Status::ok);
+    ASSERT_EQ(rank.engine().locks.acquire(far, {.lock = id, .completion = &waiting}).status, Status::ok);
     for (int round = 0; round < 5; ++round) {
       for (int to = 0; to < processes; ++to) {
         if (to != rank.rank()) exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.shown(to, 0)), 7);
@@ -159,12 +159,12 @@ TEST_P(FewEndpoints, LocksAndPlacesInQueuesAreKept) {
     }
     EXPECT_FALSE(waiting.complete);
     rank.barrier();
-    EXPECT_EQ(rank.engine().unlock(near, id, 0).status, Status::ok);
+    EXPECT_EQ(rank.engine().locks.release(near, id, 0).status, Status::ok);
     wait(waiting);
-    EXPECT_EQ(rank.engine().unlock(far, id, 0).status, Status::ok);
+    EXPECT_EQ(rank.engine().locks.release(far, id, 0).status, Status::ok);
     for (Peer* const peer : {&near, &far}) {
-      rank.engine().complete(*peer, UINT64_MAX);
-      EXPECT_EQ(rank.engine().take_error(*peer, 0), Status::ok);
+      rank.engine().order.complete(*peer, UINT64_MAX);
+      EXPECT_EQ(rank.engine().failures.take(*peer, 0), Status::ok);
     }
     rank.barrier();
   });
@@ -178,11 +178,11 @@ TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
   int const rounds = 40 / test::slowness;
   run_job(processes, configure, [&](Rank& rank) {
     void* memory = nullptr;
-    ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
     auto* const mine = new (memory) Shared;
     rank.show(0, mine);
     LockId id = 1;
-    ASSERT_EQ(rank.engine().create_locks(1, &id), Status::ok);
+    ASSERT_EQ(rank.engine().locks.create(1, &id), Status::ok);
     rank.barrier();
     std::mt19937 random(first + static_cast<unsigned>(rank.rank()));
     auto const other = [&] {
@@ -194,23 +194,23 @@ TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
       Peer& peer = rank.peer(to);
       auto const number =
           reinterpret_cast<RemoteAddress>(&reinterpret_cast<Shared*>(rank.shown(to, 0))->rows[0]);
-      if (rank.engine().lock_in_stream(peer, {.lock = id}, context, true)) {
+      if (rank.engine().locks.acquire_in_stream(peer, {.lock = id}, context, true)) {
         ++in_stream;
       } else {
         Waiter held;
-        ASSERT_EQ(rank.engine().lock(peer, {.lock = id, .completion = &held}).status, Status::ok);
-        rank.engine().wait_until([&] { return held.complete.load(std::memory_order_acquire); });
+        ASSERT_EQ(rank.engine().locks.acquire(peer, {.lock = id, .completion = &held}).status, Status::ok);
+        rank.engine().waits.until([&] { return held.complete.load(std::memory_order_acquire); });
       }
       ::usleep(static_cast<useconds_t>(random() % 3000));
-      if (random() % 2 == 0) (void)rank.engine().progress();
+      if (random() % 2 == 0) (void)rank.engine().waits.progress();
       std::uint64_t value = 0;
       ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, &value, number, sizeof value)), Status::ok);
       ++value;
       ASSERT_EQ(rank.engine().issue(peer, contiguous(OpKind::put, &value, number, sizeof value)).status,
                 Status::ok);
-      ASSERT_EQ(rank.engine().unlock(peer, id, 0, context).status, Status::ok);
-      rank.engine().complete(peer, UINT64_MAX);
-      ASSERT_EQ(rank.engine().take_error(peer, context), Status::ok);
+      ASSERT_EQ(rank.engine().locks.release(peer, id, 0, context).status, Status::ok);
+      rank.engine().order.complete(peer, UINT64_MAX);
+      ASSERT_EQ(rank.engine().failures.take(peer, context), Status::ok);
     }
     rank.show(1, static_cast<std::uint64_t>(rounds));
     rank.barrier();
@@ -229,7 +229,7 @@ TEST_P(FewEndpoints, MemoryIsFreedWhateverConnectionsHaveSeenOfIt) {
   run_job(processes, configure, [&](Rank& rank) {
     for (int round = 0; round < 10; ++round) {
       void* memory = nullptr;
-      ASSERT_EQ(rank.engine().allocate(sizeof(Shared), &memory), Status::ok);
+      ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
       rank.show(0, new (memory) Shared);
       rank.barrier();
       for (int step = 1; step < processes; ++step) {
@@ -237,7 +237,7 @@ TEST_P(FewEndpoints, MemoryIsFreedWhateverConnectionsHaveSeenOfIt) {
         exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.shown(to, 0)), 7);
       }
       rank.barrier();
-      EXPECT_EQ(rank.engine().free(memory), Status::ok);
+      EXPECT_EQ(rank.engine().memory.free(memory), Status::ok);
       rank.barrier();
     }
   });
@@ -277,9 +277,9 @@ TEST(LastEndpoint, LeavesTheDoorOpen) {
           EXPECT_EQ(__atomic_load_n(&words[other], __ATOMIC_ACQUIRE), other);
           // Until the agent leaves progress to this thread and sleeps.
           auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-          rank.engine().wait_until([&] { return std::chrono::steady_clock::now() >= end; });
+          rank.engine().waits.until([&] { return std::chrono::steady_clock::now() >= end; });
           rank.tell(leaves, other);
-          rank.engine().wait_until([&] { return rank.engine().statistics().endpoints == 0; });
+          rank.engine().waits.until([&] { return rank.engine().traffic.statistics().endpoints == 0; });
         }
         if (rank.rank() == 0) return;
         EXPECT_TRUE(rank.was_told(0, invited, number, 120));

@@ -29,7 +29,7 @@ class Mixture {
 
   Mixture(Rank& rank, std::uint64_t seed) : rank_(rank), random_(seed + static_cast<unsigned>(rank.rank())) {
     std::size_t const bytes = shared_bytes + own_bytes * static_cast<std::size_t>(rank.size());
-    EXPECT_EQ(rank.engine().allocate(bytes, &memory_), Status::ok);
+    EXPECT_EQ(rank.engine().memory.allocate(bytes, &memory_), Status::ok);
     std::memset(memory_, 0, bytes);
     rank.show(memory_slot, memory_);
     rank.barrier();
@@ -45,8 +45,8 @@ class Mixture {
       case 2: return get(to);
       case 3: return add_atomically(to);
       case 4:
-        return below(4) == 0 ? rank_.engine().fence(rank_.peer(to), UINT64_MAX)
-                             : rank_.engine().complete(rank_.peer(to), UINT64_MAX);
+        return below(4) == 0 ? rank_.engine().order.fence(rank_.peer(to), UINT64_MAX)
+                             : rank_.engine().order.complete(rank_.peer(to), UINT64_MAX);
       case 5:
       case 6: return add(to);
       default: return put(to);
@@ -54,7 +54,7 @@ class Mixture {
   }
 
   void finish() {
-    for (int to = 0; to < rank_.size(); ++to) rank_.engine().complete(rank_.peer(to), UINT64_MAX);
+    for (int to = 0; to < rank_.size(); ++to) rank_.engine().order.complete(rank_.peer(to), UINT64_MAX);
     check_gets();
     for (int to = 0; to < rank_.size(); ++to) {
       for (std::size_t i = 0; i < counters; ++i)
@@ -111,7 +111,7 @@ class Mixture {
     RmaOp put = contiguous(OpKind::put, data.data(), own(to, cells * cell_bytes), data.size());
     put.guarantees = Guarantee::ordered;
     issue(to, put);
-    rank_.engine().complete_local(rank_.peer(to), UINT64_MAX);
+    rank_.engine().order.complete_local(rank_.peer(to), UINT64_MAX);
     std::copy(data.begin(), data.end(), model(to) + cells * cell_bytes);
   }
   void get(int to) {
@@ -122,7 +122,8 @@ class Mixture {
     get.guarantees = Guarantee::ordered;
     issue(to, get);
     if (gets_.size() < 100) return;
-    for (int rank = 0; rank < rank_.size(); ++rank) rank_.engine().complete(rank_.peer(rank), UINT64_MAX);
+    for (int rank = 0; rank < rank_.size(); ++rank)
+      rank_.engine().order.complete(rank_.peer(rank), UINT64_MAX);
     check_gets();
   }
   void check_gets() {
@@ -145,7 +146,7 @@ class Mixture {
     add.completion = &waiter;
     Issued const issued = rank_.engine().issue(rank_.peer(to), add);
     EXPECT_EQ(issued.status, Status::ok);
-    if (!issued.complete) rank_.engine().wait_until(rank_.peer(to), [&] { return waiter.complete.load(); });
+    if (!issued.complete) rank_.engine().waits.until(rank_.peer(to), [&] { return waiter.complete.load(); });
     sums_[index(to, which)] += addend;
   }
   void fetch(int to) {
@@ -184,7 +185,7 @@ TEST_P(JoiningAtRandom, random_operations_of_several_origins_leave_what_a_model_
     constexpr int steps = 20000 / test::slowness;
     for (int i = 0; i < steps; ++i) mixture.step();
     mixture.finish();
-    std::uint64_t const joined = rank.engine().statistics().requests_joined;
+    std::uint64_t const joined = rank.engine().traffic.statistics().requests_joined;
     EXPECT_EQ(joined != 0, joins());
   });
 }

@@ -21,7 +21,7 @@ constexpr std::size_t stripe = std::size_t{1} << stripe_shift;
 class Stage {
  public:
   explicit Stage(Rank& rank) : rank_(rank) {
-    EXPECT_EQ(rank.engine().allocate(4 * stripe, &memory_), Status::ok);
+    EXPECT_EQ(rank.engine().memory.allocate(4 * stripe, &memory_), Status::ok);
     std::memset(memory_, 0, 4 * stripe);
     rank.show(memory_slot, memory_);
     rank.barrier();
@@ -45,7 +45,7 @@ class Stage {
                                  reinterpret_cast<RemoteAddress>(memory_), 16);
     Footprint footprint;
     footprint.target = {stripes_of(sum.target, sum.target + 16), 0};
-    Holds holds = engine().stripes_for(rank_.peer(1), footprint);
+    Holds holds = engine().stripes.needed(rank_.peer(1), footprint);
     while (!holds.acquire()) {
     }
     rank_.tell(stage_slot, held);
@@ -87,7 +87,7 @@ class Stage {
     EXPECT_EQ(issued.status, Status::ok);
     return issued.sequence;
   }
-  std::uint64_t joined() const { return engine().statistics().requests_joined; }
+  std::uint64_t joined() const { return engine().traffic.statistics().requests_joined; }
 
   /// At rank 1: whether the element gets the value without a call of the engine.
   bool becomes(std::size_t index, std::int64_t value, int milliseconds = 20000) const {

@@ -20,7 +20,7 @@ TEST_P(Joining, a_lone_operation_leaves_at_once_and_others_behind_what_is_under_
     constexpr std::int64_t puts = 12;
     if (rank.rank() == 0) {
       stage.put(stage.free, 7);
-      stage.engine().complete(stage.target(), UINT64_MAX);
+      stage.engine().order.complete(stage.target(), UINT64_MAX);
       EXPECT_EQ(stage.joined(), 0u);
       stage.block();
       for (std::int64_t i = 0; i < puts; ++i)
@@ -78,7 +78,7 @@ TEST_P(Joining, what_is_acknowledged_late_can_be_waited_for) {
       for (int i = 1; i <= signals; ++i) {
         sequence = stage.signal(stage.free);
         if (i % 100 != 0) continue;
-        stage.engine().complete(stage.target(), sequence);
+        stage.engine().order.complete(stage.target(), sequence);
         std::int64_t value = 0;
         EXPECT_EQ(
             run(stage.engine(), stage.target(), contiguous(OpKind::get, &value, stage.there(stage.free), 8)),
@@ -97,7 +97,7 @@ TEST_P(Joining, a_full_message_leaves_whatever_is_under_way) {
     std::size_t const puts = GetParam().bytes == 1024 ? 100 : 4000;
     if (rank.rank() == 0) {
       stage.put(stage.free, 0);
-      stage.engine().complete(stage.target(), UINT64_MAX);  // the answer contains the credit
+      stage.engine().order.complete(stage.target(), UINT64_MAX);  // the answer contains the credit
       stage.block();
       for (std::size_t i = 0; i < puts; ++i) stage.put(stage.free + i, static_cast<std::int64_t>(i) + 1);
       rank.tell(stage_slot, issued);
@@ -116,7 +116,7 @@ TEST_P(Joining, a_fence_sends_what_waits) {
     if (rank.rank() == 0) {
       stage.block();
       stage.put(stage.free, 1);
-      stage.engine().fence(stage.target(), UINT64_MAX);
+      stage.engine().order.fence(stage.target(), UINT64_MAX);
       rank.tell(stage_slot, issued);
       EXPECT_TRUE(rank.was_told(1, stage_slot, seen));
     } else {
@@ -142,11 +142,11 @@ TEST_P(Joining, who_waits_for_an_answer_gets_it_while_something_else_is_under_wa
       }
       EXPECT_EQ(stage.joined(), joins() ? gets + 1 : 0u);
       for (Waiter const& waiter : waiters) {
-        stage.engine().wait_until(stage.target(), [&] { return waiter.complete.load(); });
+        stage.engine().waits.until(stage.target(), [&] { return waiter.complete.load(); });
         EXPECT_EQ(waiter.status, Status::ok);
       }
       rank.tell(stage_slot, issued);
-      stage.engine().complete(stage.target(), UINT64_MAX);
+      stage.engine().order.complete(stage.target(), UINT64_MAX);
       rank.tell(stage_slot, seen);
     } else {
       stage.hold([] {}, issued);
@@ -170,7 +170,7 @@ TEST_P(Joining, an_atomic_operation_does_not_wait_for_others) {
       EXPECT_EQ(stage.engine().issue(stage.target(), atomic).status, Status::ok);
       rank.tell(stage_slot, issued);
       EXPECT_TRUE(rank.was_told(1, stage_slot, seen));
-      stage.engine().complete(stage.target(), UINT64_MAX);
+      stage.engine().order.complete(stage.target(), UINT64_MAX);
       EXPECT_TRUE(waiter.complete.load());
     } else {
       stage.hold(
@@ -191,18 +191,20 @@ TEST_P(Joining, what_follows_a_lock_that_was_given_back_arrives) {
     constexpr LockId lock = 0;
     LockId first = 0;
     if (rank.rank() == 1) {
-      ASSERT_EQ(stage.engine().create_locks(1, &first), Status::ok);
+      ASSERT_EQ(stage.engine().locks.create(1, &first), Status::ok);
       ASSERT_EQ(first, lock);
     }
     rank.barrier();
     for (std::int64_t round = 1; round <= 20; ++round) {
       if (rank.rank() == 0) {
         Waiter waiter;
-        ASSERT_EQ(stage.engine().lock(stage.target(), {lock, LockMode::exclusive, 0, false, &waiter}).status,
+        ASSERT_EQ(stage.engine()
+                      .locks.acquire(stage.target(), {lock, LockMode::exclusive, 0, false, &waiter})
+                      .status,
                   Status::ok);
-        stage.engine().wait_until(stage.target(), [&] { return waiter.complete.load(); });
+        stage.engine().waits.until(stage.target(), [&] { return waiter.complete.load(); });
         // The target does not acknowledge this until it is asked.
-        ASSERT_EQ(stage.engine().unlock(stage.target(), lock, 0).status, Status::ok);
+        ASSERT_EQ(stage.engine().locks.release(stage.target(), lock, 0).status, Status::ok);
         stage.put(stage.free, round);
         EXPECT_TRUE(rank.was_told(1, stage_slot, static_cast<std::uint64_t>(round)));
       } else {
@@ -239,11 +241,11 @@ TEST_P(Joining, each_operation_has_its_own_error) {
           transfer.completion = nullptr;
           EXPECT_TRUE(stage.engine().issue(stage.target(), transfer).complete);
         }
-        stage.engine().complete(stage.target(), UINT64_MAX);
+        stage.engine().order.complete(stage.target(), UINT64_MAX);
         for (std::size_t i = 0; i < count; ++i) {
           EXPECT_TRUE(waiters[i].complete.load());
           EXPECT_EQ(waiters[i].status, is_bad(i) ? Status::bad_address : Status::ok) << i;
-          Status const late = stage.engine().take_error(stage.target(), static_cast<std::uint32_t>(i + 1));
+          Status const late = stage.engine().failures.take(stage.target(), static_cast<std::uint32_t>(i + 1));
           EXPECT_EQ(late, is_bad(i) ? Status::bad_address : Status::ok) << i;
         }
       }
@@ -288,13 +290,13 @@ void run_stream(Rank& rank, Stage const& stage, StreamCase const& what, std::mt1
       expected = what.kind == OpKind::put ? values[e] : expected + values[e];
     }
   }
-  stage.engine().complete(stage.target(), UINT64_MAX);
+  stage.engine().order.complete(stage.target(), UINT64_MAX);
   std::vector<std::int64_t> found(cells);
   get = contiguous(OpKind::get, found.data(), stage.there(stage.free), cells * 8);
   EXPECT_EQ(run(stage.engine(), stage.target(), get), Status::ok);
   EXPECT_EQ(found, model) << rank.rank();
-  Status const first = stage.engine().take_error(stage.target(), bad_context);
-  Status const second = stage.engine().take_error(stage.target(), bad_context + 1);
+  Status const first = stage.engine().failures.take(stage.target(), bad_context);
+  Status const second = stage.engine().failures.take(stage.target(), bad_context + 1);
   EXPECT_EQ(failed(first) || failed(second), any_bad);
 }
 

@@ -152,7 +152,7 @@ TEST(Ring, single_elements_switch_their_own_memory_only) {
       EXPECT_EQ(switched, 1);
       rank.tell(2, 1);
     }
-    while (__atomic_load_n(rank.place(0, 2), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+    while (__atomic_load_n(rank.place(0, 2), __ATOMIC_ACQUIRE) == 0) rank.engine().waits.progress();
   });
 }
 
@@ -175,7 +175,7 @@ TEST(Ring, is_done_without_where_nobody_looks) {
         ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &before, at(there, 1), 8)),
                   Status::ok);
       }
-      EXPECT_NE(rank.engine().traffic(Rank::process_of(1)).operations_by(Path::cross_memory), 0u);
+      EXPECT_NE(rank.engine().traffic.with(Rank::process_of(1)).operations_by(Path::cross_memory), 0u);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -201,7 +201,7 @@ TEST(Ring, processes_that_wait_for_each_other_serve_each_other) {
                 Status::ok);
     }
     rank.tell(1, 1);
-    while (__atomic_load_n(rank.place(other, 1), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+    while (__atomic_load_n(rank.place(other, 1), __ATOMIC_ACQUIRE) == 0) rank.engine().waits.progress();
     EXPECT_EQ(memory[0], std::int64_t{updates});
   });
 }
@@ -237,7 +237,7 @@ TEST(Ring, nothing_overtakes_the_messages_before_it) {
           ASSERT_EQ(run(rank.engine(), peer, get), Status::ok);
           ASSERT_EQ(found, i) << "seed " << seed;
         }
-        rank.engine().complete(peer, last);
+        rank.engine().order.complete(peer, last);
       },
       [](std::int64_t const* memory) { EXPECT_EQ(memory[0], 2000); },
       {.ways = test::Ways::ring_and_messages});
@@ -279,7 +279,7 @@ TEST_P(RingOfDead, does_not_keep_those_waiting_who_ask) {
         rank.show(0, memory.get());
         rank.barrier();
         if (rank.rank() == 1) {
-          while (__atomic_load_n(&memory[0], __ATOMIC_RELAXED) < 100) rank.engine().progress();
+          while (__atomic_load_n(&memory[0], __ATOMIC_RELAXED) < 100) rank.engine().waits.progress();
           rank.die();
         }
         Status status = Status::ok;
@@ -310,7 +310,8 @@ TEST_P(RingOfDead, has_room_for_those_who_come_after) {
         }
         auto const ending = static_cast<pid_t>(rank.shown(dying, 1));
         if (rank.rank() == target) {
-          while (__atomic_load_n(rank.place(surviving, 2), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+          while (__atomic_load_n(rank.place(surviving, 2), __ATOMIC_ACQUIRE) == 0)
+            rank.engine().waits.progress();
           return;
         }
         while (process_is_alive(ending)) ::usleep(1000);

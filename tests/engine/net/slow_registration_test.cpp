@@ -69,7 +69,7 @@ TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
   run_job(3, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(words);
     std::vector<std::int64_t> other(words);
-    ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, other.data());
     if (rank.rank() == 1) mapping.close();
@@ -80,7 +80,7 @@ TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
       EXPECT_TRUE(rank.was_told(1, held, 1)) << "nobody has asked for a key";
       use(rank, 1, rank.shown(1, 0) + place, 7);  // while it is certainly held up
       use(rank, 1, rank.shown(1, 1) + place, 9);
-      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::network), 0u);
+      EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Path::network), 0u);
       rank.tell(used, 1);
       EXPECT_TRUE(rank.was_told(1, ended, 1));
       await_key(rank, 1, rank.shown(1, 0));
@@ -90,8 +90,8 @@ TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
       rank.tell(held, 1);
       // The own operations of the process, and memory that comes and goes.
       use(rank, 2, rank.shown(2, 1), 3);
-      ASSERT_EQ(rank.engine().attach(other.data(), words * 8), Status::ok);
-      ASSERT_EQ(rank.engine().detach(other.data()), Status::ok);
+      ASSERT_EQ(rank.engine().memory.attach(other.data(), words * 8), Status::ok);
+      ASSERT_EQ(rank.engine().memory.detach(other.data()), Status::ok);
       EXPECT_TRUE(rank.was_told(0, used, 1));
       EXPECT_TRUE(rank.was_told(2, used, 1));
       EXPECT_TRUE(mapping.is_waited_at()) << "the registration was not held up all the time";
@@ -109,7 +109,7 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesMeanwhile) {
     std::vector<std::int64_t> memory(words);
     if (rank.rank() == 1) {
       ExposureId id{};
-      ASSERT_EQ(rank.engine().expose(memory.data(), words * 8, Rights::all, &id), Status::ok);
+      ASSERT_EQ(rank.engine().exposures.expose(memory.data(), words * 8, Rights::all, &id), Status::ok);
       rank.show(0, static_cast<std::uint64_t>(id));
       mapping.close();
     }
@@ -120,7 +120,9 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesMeanwhile) {
       transfer.exposed.target = static_cast<ExposureId>(rank.shown(1, 0));
       ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
     };
-    auto const by_key = [&] { return rank.engine().statistics().traffic.operations_by(Path::network); };
+    auto const by_key = [&] {
+      return rank.engine().traffic.statistics().traffic.operations_by(Path::network);
+    };
     if (rank.rank() == 0) {
       put();
       EXPECT_TRUE(rank.was_told(1, held, 1)) << "nobody has asked for a key";
@@ -151,7 +153,7 @@ void end_slowly(test::Latch& latch) {
   run_job(3, only_network, [&latch](Rank& rank) {
     std::vector<std::int64_t> memory(words);
     std::vector<std::int64_t> other(words);
-    ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, other.data());
     if (rank.rank() == 1) latch.close();
@@ -170,7 +172,7 @@ void end_slowly(test::Latch& latch) {
       EXPECT_TRUE(rank.was_told(2, used, 1));
       std::atomic<bool> over{false};
       std::thread detaching([&] {
-        EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+        EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
         over.store(true);
       });
       EXPECT_TRUE(eventually([&latch] { return latch.is_waited_at(); }));
@@ -197,8 +199,8 @@ TEST(SlowRegistration, QueuedRegistrationIsWithdrawn) {
   run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> first(words);
     std::vector<std::int64_t> second(words);
-    ASSERT_EQ(rank.engine().attach(first.data(), words * 8), Status::ok);
-    ASSERT_EQ(rank.engine().attach(second.data(), words * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(first.data(), words * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(second.data(), words * 8), Status::ok);
     rank.show(0, first.data());
     rank.show(1, second.data());
     if (rank.rank() == 1) mapping.close();
@@ -214,7 +216,7 @@ TEST(SlowRegistration, QueuedRegistrationIsWithdrawn) {
       EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
       rank.tell(held, 1);
       EXPECT_TRUE(rank.was_told(0, used, 1));
-      EXPECT_EQ(rank.engine().detach(second.data()), Status::ok);
+      EXPECT_EQ(rank.engine().memory.detach(second.data()), Status::ok);
       EXPECT_TRUE(mapping.is_waited_at());
       EXPECT_FALSE(mapping.was_forced());
       rank.tell(ended, 1);

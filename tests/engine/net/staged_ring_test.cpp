@@ -142,7 +142,7 @@ class Model {
 /// Polls some times, and then pauses for less than the timeout.
 void look_now_and_then(Engine& engine) {
   static std::mt19937 random(20082);
-  for (unsigned looks = random() % 64; looks != 0; --looks) engine.progress();
+  for (unsigned looks = random() % 64; looks != 0; --looks) engine.waits.progress();
   ::usleep(random() % 3 == 0 ? 200 : 0);
 }
 
@@ -185,7 +185,7 @@ TEST_P(StagedRing, agrees_with_a_model) {
         Model model(rank, peer, there, seed);
         for (int i = 0; i < 300 / test::slowness && !::testing::Test::HasFailure(); ++i) model.operate();
         model.compare();
-        auto const traffic = rank.engine().traffic(Rank::process_of(1));
+        auto const traffic = rank.engine().traffic.with(Rank::process_of(1));
         EXPECT_TRUE(!GetParam().always_looks || traffic.operations_by(Path::ring) != 0);
       },
       [](std::int64_t const*) {}, target_of(GetParam()));
@@ -307,7 +307,7 @@ TEST(StagedRequest, is_not_believed) {
           if (spoilt) spoils[i](staged);
           slot->content().staging = i % 2 == 0 ? Staging::cached : Staging::past_caches;
           ring.post(*slot);
-          while (!slot->is_answered()) rank.engine().progress();
+          while (!slot->is_answered()) rank.engine().waits.progress();
           EXPECT_EQ(slot->content().status,
                     static_cast<std::uint8_t>(spoilt ? Status::malformed : Status::ok))
               << i;

@@ -74,7 +74,7 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
   run_job(ranks, only_messages, [=](Rank& rank) {
     std::vector<std::uint64_t> memory(words, pattern_word);
     if (rank.rank() == victim) {
-      ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+      ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
     }
     rank.show(memory_slot, memory.data());
     rank.show(end_slot, std::uint64_t{0});
@@ -97,23 +97,23 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
     rank.barrier();
     std::uint64_t const sent = rank.shown(stranger, sent_slot);
     if (rank.rank() == target) {
-      rank.engine().wait_until([&] { return rank.engine().statistics().messages_dropped >= sent; });
-      EXPECT_EQ(rank.engine().statistics().messages_dropped, sent);
+      rank.engine().waits.until([&] { return rank.engine().traffic.statistics().messages_dropped >= sent; });
+      EXPECT_EQ(rank.engine().traffic.statistics().messages_dropped, sent);
       EXPECT_GT(sent, 0u);
     }
     if (rank.rank() == victim) {
-      EXPECT_EQ(rank.engine().statistics().endpoints, 1u);  // to the friendly rank
+      EXPECT_EQ(rank.engine().traffic.statistics().endpoints, 1u);  // to the friendly rank
     }
     if (rank.rank() == friendly) {
       be_friendly(rank, victim, there, 100);
-      rank.show(sent_slot, rank.engine().statistics().traffic.messages_sent);
+      rank.show(sent_slot, rank.engine().traffic.statistics().traffic.messages_sent);
     }
     rank.barrier();
     if (rank.rank() != victim) return;
     EXPECT_EQ(std::vector<std::uint64_t>(memory.begin() + untouched_from, memory.end()),
               std::vector<std::uint64_t>(words - untouched_from, pattern_word));
-    EXPECT_EQ(rank.engine().statistics().traffic.messages_executed, rank.shown(friendly, sent_slot));
-    EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+    EXPECT_EQ(rank.engine().traffic.statistics().traffic.messages_executed, rank.shown(friendly, sent_slot));
+    EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
   });
 }
 
@@ -237,12 +237,12 @@ TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
     }
     rank.barrier();
     if (rank.rank() == victim) {
-      rank.engine().wait_until([&] { return rank.engine().statistics().messages_dropped >= 12; });
-      EXPECT_EQ(rank.engine().statistics().messages_dropped, 12u);
+      rank.engine().waits.until([&] { return rank.engine().traffic.statistics().messages_dropped >= 12; });
+      EXPECT_EQ(rank.engine().traffic.statistics().messages_dropped, 12u);
       EXPECT_EQ(memory[0], 4u);
       EXPECT_EQ(memory[1], pattern_word);
-      EXPECT_EQ(rank.engine().traffic(0xbad).messages_executed, 1u);
-      EXPECT_LE(rank.engine().statistics().endpoints, 1u);  // the admitted peer may have gone
+      EXPECT_EQ(rank.engine().traffic.with(0xbad).messages_executed, 1u);
+      EXPECT_LE(rank.engine().traffic.statistics().endpoints, 1u);  // the admitted peer may have gone
     }
     rank.barrier();
   });

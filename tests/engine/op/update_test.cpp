@@ -91,8 +91,8 @@ class Origin {
     int const kind = static_cast<int>(random_() % 3);
     auto& area = area_of<T>(type, to, kind);
     for (auto count = 1 + random_() % 6; count != 0; --count) issue_one<T>(type, rank_.peer(to), area);
-    rank_.engine().complete(rank_.peer(to), Engine::newest(rank_.peer(to)));
-    ASSERT_EQ(rank_.engine().take_error(rank_.peer(to), 0), Status::ok);
+    rank_.engine().order.complete(rank_.peer(to), EngineOrder::newest(rank_.peer(to)));
+    ASSERT_EQ(rank_.engine().failures.take(rank_.peer(to), 0), Status::ok);
     for (Flight& flight : flights_) flight.check(flight);
     flights_.clear();
     std::vector<std::byte> got(area_bytes);

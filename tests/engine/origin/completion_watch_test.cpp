@@ -18,13 +18,13 @@ INSTANTIATE_TEST_SUITE_P(Paths, CompletionWatch, every_path(), path_name);
 constexpr std::size_t watched_bytes = 100000;
 
 void wait_for(Engine& engine, Waiter const& waiter) {
-  engine.wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+  engine.waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
 }
 
 TEST_P(CompletionWatch, tells_that_data_are_there_and_buffers_free) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(watched_bytes, 0);
-    ASSERT_EQ(rank.engine().attach(memory.data(), watched_bytes), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), watched_bytes), Status::ok);
     rank.show(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
@@ -38,15 +38,15 @@ TEST_P(CompletionWatch, tells_that_data_are_there_and_buffers_free) {
         Waiter local;
         Issued issued = engine.issue(peer, contiguous(OpKind::put, origin.data(), rank.shown(1, 0), bytes));
         ASSERT_EQ(issued.status, Status::ok);
-        engine.watch_local(peer, engine.newest(peer), local);
-        engine.watch(peer, engine.newest(peer), 0, put_waiter);
+        engine.order.watch_local(peer, engine.order.newest(peer), local);
+        engine.order.watch(peer, engine.order.newest(peer), 0, put_waiter);
         wait_for(engine, local);
         std::fill(origin.begin(), origin.end(), std::uint8_t{0xee});
         wait_for(engine, put_waiter);
-        EXPECT_TRUE(engine.test(peer, issued.sequence));
+        EXPECT_TRUE(engine.order.test(peer, issued.sequence));
         issued = engine.issue(peer, contiguous(OpKind::get, back.data(), rank.shown(1, 0), bytes));
         ASSERT_EQ(issued.status, Status::ok);
-        engine.watch(peer, engine.newest(peer), 0, get_waiter);
+        engine.order.watch(peer, engine.order.newest(peer), 0, get_waiter);
         wait_for(engine, get_waiter);
         EXPECT_EQ(std::count(back.begin(), back.end(), static_cast<std::uint8_t>(bytes + 1)),
                   static_cast<std::ptrdiff_t>(bytes));
@@ -55,14 +55,14 @@ TEST_P(CompletionWatch, tells_that_data_are_there_and_buffers_free) {
       }
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+    EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
   });
 }
 
 TEST_P(CompletionWatch, tells_nothing_while_the_target_is_stopped) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(watched_bytes, 0);
-    ASSERT_EQ(rank.engine().attach(memory.data(), watched_bytes), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), watched_bytes), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, static_cast<std::uint64_t>(::getpid()));
     rank.barrier();
@@ -78,17 +78,17 @@ TEST_P(CompletionWatch, tells_nothing_while_the_target_is_stopped) {
       Waiter local;
       Waiter complete;
       ASSERT_EQ(engine.issue(peer, put).status, Status::ok);
-      engine.watch_local(peer, engine.newest(peer), local);
-      engine.watch(peer, engine.newest(peer), 0, complete);
+      engine.order.watch_local(peer, engine.order.newest(peer), local);
+      engine.order.watch(peer, engine.order.newest(peer), 0, complete);
       wait_for(engine, local);
-      for (int i = 0; i < 1000; ++i) engine.progress();
+      for (int i = 0; i < 1000; ++i) engine.waits.progress();
       EXPECT_FALSE(complete.complete.load());
       ::kill(target, SIGCONT);
       wait_for(engine, complete);
       EXPECT_EQ(complete.status, Status::ok);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+    EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
   });
 }
 
@@ -105,11 +105,11 @@ TEST_P(CompletionWatch, tells_the_failure_of_its_context_once) {
       Waiter other;
       Waiter own;
       Waiter again;
-      engine.watch(peer, engine.newest(peer), 6, other);
+      engine.order.watch(peer, engine.order.newest(peer), 6, other);
       wait_for(engine, other);
-      engine.watch(peer, engine.newest(peer), 7, own);
+      engine.order.watch(peer, engine.order.newest(peer), 7, own);
       wait_for(engine, own);
-      engine.watch(peer, engine.newest(peer), 7, again);
+      engine.order.watch(peer, engine.order.newest(peer), 7, again);
       wait_for(engine, again);
       EXPECT_EQ(other.status, Status::ok);
       EXPECT_NE(failed(own.status), by_call);

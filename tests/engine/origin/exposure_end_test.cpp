@@ -30,8 +30,8 @@ TEST_P(ExposureEndPaths, a_withdrawn_exposure_is_stale_also_when_another_has_its
     }
     rank.barrier();
     if (rank.rank() == 1) {
-      EXPECT_EQ(rank.engine().conceal(exposed.id), Status::ok);
-      EXPECT_EQ(rank.engine().expose(exposed.at(8), 16, Rights::all, &exposed.id), Status::ok);
+      EXPECT_EQ(rank.engine().exposures.conceal(exposed.id), Status::ok);
+      EXPECT_EQ(rank.engine().exposures.expose(exposed.at(8), 16, Rights::all, &exposed.id), Status::ok);
       rank.show(0, static_cast<std::uint64_t>(exposed.id));
     }
     rank.barrier();
@@ -54,11 +54,11 @@ TEST_P(ExposureEndPaths, a_withdrawn_exposure_is_stale_also_when_another_has_its
 TEST_P(ExposureEndPaths, exposures_end_with_the_allocation) {
   run_job(2, configure, [](Rank& rank) {
     void* base = nullptr;
-    ASSERT_EQ(rank.engine().allocate(length, &base), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(length, &base), Status::ok);
     ExposureId id{};
-    EXPECT_EQ(rank.engine().expose(base, length + 1, Rights::all, &id), Status::bad_argument);
-    EXPECT_EQ(rank.engine().expose(base, length, Rights::none, &id), Status::bad_argument);
-    ASSERT_EQ(rank.engine().expose(base, length, Rights::all, &id), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.expose(base, length + 1, Rights::all, &id), Status::bad_argument);
+    EXPECT_EQ(rank.engine().exposures.expose(base, length, Rights::none, &id), Status::bad_argument);
+    ASSERT_EQ(rank.engine().exposures.expose(base, length, Rights::all, &id), Status::ok);
     rank.show(0, static_cast<std::uint64_t>(id));
     rank.barrier();
     std::vector<std::byte> out(length, std::byte{1});
@@ -70,8 +70,8 @@ TEST_P(ExposureEndPaths, exposures_end_with_the_allocation) {
       EXPECT_EQ(put(), Status::ok);
     }
     rank.barrier();
-    ASSERT_EQ(rank.engine().free(base), Status::ok);
-    EXPECT_EQ(rank.engine().conceal(id), Status::stale_exposure);
+    ASSERT_EQ(rank.engine().memory.free(base), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::stale_exposure);
     rank.barrier();
     if (rank.rank() == 0) {
       EXPECT_EQ(put(), Status::stale_exposure);
@@ -88,8 +88,9 @@ TEST_P(ExposureEndPaths, exposures_that_come_and_go_are_never_taken_for_each_oth
     std::vector<std::int64_t> memory(pieces * words, 0);
     std::vector<ExposureId> ids(pieces);
     auto const expose = [&](std::size_t piece) {
-      ASSERT_EQ(rank.engine().expose(memory.data() + piece * words, words * 8, Rights::all, &ids[piece]),
-                Status::ok);
+      ASSERT_EQ(
+          rank.engine().exposures.expose(memory.data() + piece * words, words * 8, Rights::all, &ids[piece]),
+          Status::ok);
       rank.tell(static_cast<int>(piece), static_cast<std::uint64_t>(ids[piece]));
     };
     if (rank.rank() == 0) {
@@ -105,7 +106,7 @@ TEST_P(ExposureEndPaths, exposures_that_come_and_go_are_never_taken_for_each_oth
     std::uint64_t stale = 0;
     for (std::size_t round = 0; rank.rank() == 0 && rank.shown(1, 8) + rank.shown(2, 8) < 2 && lasts(60000);
          ++round) {
-      ASSERT_EQ(rank.engine().conceal(ids[round % pieces]), Status::ok);
+      ASSERT_EQ(rank.engine().exposures.conceal(ids[round % pieces]), Status::ok);
       expose(round % pieces);
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
@@ -131,7 +132,7 @@ TEST_P(ExposureEndPaths, exposures_that_come_and_go_are_never_taken_for_each_oth
         std::int64_t const value = memory[piece * words + i];
         ASSERT_TRUE(value == 0 || value == static_cast<std::int64_t>(piece + 1)) << piece << ": " << value;
       }
-      EXPECT_EQ(rank.engine().conceal(ids[piece]), Status::ok);
+      EXPECT_EQ(rank.engine().exposures.conceal(ids[piece]), Status::ok);
     }
     rank.barrier();
   });
@@ -145,19 +146,19 @@ TEST_P(ExposureEndPaths, an_exposure_can_have_one_name_at_all_processes) {
     ExposureId id{};
     ExposureId other{};
     for (int i = 0; i < 3 * rank.rank(); ++i)
-      ASSERT_EQ(engine.expose(&memory[90], 8, Rights::all, &other), Status::ok);
-    ASSERT_EQ(engine.expose(memory.data(), 80 * 8, Rights::all, &id), Status::ok);
-    rank.tell(0, engine.unused_names().slot);
-    rank.tell(1, engine.unused_names().generation);
+      ASSERT_EQ(engine.exposures.expose(&memory[90], 8, Rights::all, &other), Status::ok);
+    ASSERT_EQ(engine.exposures.expose(memory.data(), 80 * 8, Rights::all, &id), Status::ok);
+    rank.tell(0, engine.exposures.unused_names().slot);
+    rank.tell(1, engine.exposures.unused_names().generation);
     rank.barrier();
     auto const slot = static_cast<std::uint32_t>(std::max(rank.shown(0, 0), rank.shown(1, 0)));
     std::uint64_t const generation = std::max(rank.shown(0, 1), rank.shown(1, 1)) + 2;
     ExposureId const name = make_exposure_id(slot, generation);
-    EXPECT_EQ(engine.rename(id, id), Status::bad_argument);
-    EXPECT_EQ(engine.rename(id, make_exposure_id(slot, generation + 1)), Status::bad_argument);
-    EXPECT_EQ(engine.rename(make_exposure_id(slot, generation), name), Status::stale_exposure);
-    ASSERT_EQ(engine.rename(id, name), Status::ok);
-    EXPECT_EQ(engine.rename(name, name), Status::bad_argument) << "used";
+    EXPECT_EQ(engine.exposures.rename(id, id), Status::bad_argument);
+    EXPECT_EQ(engine.exposures.rename(id, make_exposure_id(slot, generation + 1)), Status::bad_argument);
+    EXPECT_EQ(engine.exposures.rename(make_exposure_id(slot, generation), name), Status::stale_exposure);
+    ASSERT_EQ(engine.exposures.rename(id, name), Status::ok);
+    EXPECT_EQ(engine.exposures.rename(name, name), Status::bad_argument) << "used";
     rank.barrier();
     for (int const target : {0, 1}) {
       std::int64_t const value = 10 + rank.rank();
@@ -175,9 +176,9 @@ TEST_P(ExposureEndPaths, an_exposure_can_have_one_name_at_all_processes) {
     EXPECT_EQ(memory[0], 10);
     EXPECT_EQ(memory[1], 11);
     ExposureId next{};
-    ASSERT_EQ(engine.expose(&memory[90], 8, Rights::all, &next), Status::ok);
+    ASSERT_EQ(engine.exposures.expose(&memory[90], 8, Rights::all, &next), Status::ok);
     EXPECT_GT(generation_of(next), generation);
-    EXPECT_EQ(engine.conceal(name), Status::ok);
+    EXPECT_EQ(engine.exposures.conceal(name), Status::ok);
     rank.barrier();
   });
 }
@@ -190,13 +191,14 @@ TEST(ExposedView, reaches_what_it_may_until_that_is_withdrawn) {
         Exposed own(rank, false, Rights::all);
         ExposedView view;
         if (rank.rank() == 0) {
-          EXPECT_EQ(rank.engine().view(rank.peer(1), shown_id(rank, 1), &view), Status::unsupported)
+          EXPECT_EQ(rank.engine().peer_memory.view(rank.peer(1), shown_id(rank, 1), &view),
+                    Status::unsupported)
               << "user memory";
         }
         rank.show(1, static_cast<std::uint64_t>(exposed.id));
         rank.barrier();
         if (rank.rank() == 0) {
-          ASSERT_EQ(rank.engine().view(rank.peer(1), shown_id(rank, 1, 1), &view), Status::ok);
+          ASSERT_EQ(rank.engine().peer_memory.view(rank.peer(1), shown_id(rank, 1, 1), &view), Status::ok);
           EXPECT_EQ(view.exposure.length, length);
           std::byte* const last = view.reach(length - 1, 1, Rights::write);
           ASSERT_NE(last, nullptr);
@@ -208,12 +210,13 @@ TEST(ExposedView, reaches_what_it_may_until_that_is_withdrawn) {
         rank.barrier();
         if (rank.rank() == 1) {
           EXPECT_EQ(*exposed.at(length - 1), std::byte{77});
-          EXPECT_EQ(rank.engine().conceal(exposed.id), Status::ok);
+          EXPECT_EQ(rank.engine().exposures.conceal(exposed.id), Status::ok);
         }
         rank.barrier();
         if (rank.rank() == 0) {
           EXPECT_EQ(view.reach(0, 1, Rights::read), nullptr);
-          EXPECT_EQ(rank.engine().view(rank.peer(1), shown_id(rank, 1, 1), &view), Status::stale_exposure);
+          EXPECT_EQ(rank.engine().peer_memory.view(rank.peer(1), shown_id(rank, 1, 1), &view),
+                    Status::stale_exposure);
         }
         exposed.is_exposed = rank.rank() != 1;
       });

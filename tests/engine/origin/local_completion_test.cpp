@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, LocalCompletion, every_path(), path_name);
 TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(room, 0);
-    ASSERT_EQ(rank.engine().attach(memory.data(), room), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), room), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, static_cast<std::uint64_t>(::getpid()));
     rank.barrier();
@@ -60,18 +60,18 @@ TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
         newest = std::max(newest, issued.sequence);
         offset += bytes;
       }
-      rank.engine().complete_local(peer, newest);
+      rank.engine().order.complete_local(peer, newest);
       std::fill(origin.begin(), origin.end(), std::uint8_t{0xee});
       auto const executed = std::count_if(waiters.begin(), waiters.end(),
                                           [](Waiter const& waiter) { return waiter.complete.load(); });
       if (std::string(GetParam().name) == "message") {
         EXPECT_EQ(executed, 0) << "by whom?";
-        EXPECT_FALSE(rank.engine().test(peer, newest));
+        EXPECT_FALSE(rank.engine().order.test(peer, newest));
       }
       ::kill(target, SIGCONT);
-      rank.engine().complete(peer, newest);
+      rank.engine().order.complete(peer, newest);
       for (Waiter const& waiter : waiters) {
-        rank.engine().wait_until([&] { return waiter.complete.load(); });
+        rank.engine().waits.until([&] { return waiter.complete.load(); });
         EXPECT_EQ(waiter.status, Status::ok);
       }
       std::vector<std::uint8_t> back(room);
@@ -79,7 +79,7 @@ TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
       EXPECT_TRUE(std::equal(back.begin(), back.begin() + static_cast<std::ptrdiff_t>(offset), sent.begin()));
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+    EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
   });
 }
 
@@ -87,7 +87,7 @@ TEST_P(LocalCompletion, what_is_fetched_has_arrived) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(1 << 20, static_cast<std::uint8_t>(rank.rank() + 3));
     std::int64_t counter = 40;
-    ASSERT_EQ(rank.engine().attach(memory.data(), memory.size()), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size()), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, &counter);
     rank.barrier();
@@ -105,14 +105,14 @@ TEST_P(LocalCompletion, what_is_fetched_has_arrived) {
         add.completion = &waiters[1];
         ASSERT_EQ(rank.engine().issue(peer, get).status, Status::ok);
         ASSERT_EQ(rank.engine().issue(peer, add).status, Status::ok);
-        rank.engine().complete_local(peer, UINT64_MAX);
+        rank.engine().order.complete_local(peer, UINT64_MAX);
         EXPECT_EQ(before, 40 + round);
         EXPECT_EQ(std::count(got.begin(), got.end(), 4), static_cast<std::ptrdiff_t>(got.size()));
-        rank.engine().complete(peer, UINT64_MAX);
+        rank.engine().order.complete(peer, UINT64_MAX);
       }
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+    EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
   });
 }
 

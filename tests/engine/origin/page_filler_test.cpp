@@ -192,12 +192,12 @@ TEST(PageFiller, FillsWindowsOfNeighbours) {
       [](Rank& rank) {
         void* memory = nullptr;
         if (rank.rank() == 1) {
-          ASSERT_EQ(rank.engine().allocate(bytes, &memory), Status::ok);
+          ASSERT_EQ(rank.engine().memory.allocate(bytes, &memory), Status::ok);
           rank.show(0, memory);
         }
         rank.barrier();
         if (rank.rank() == 0) {
-          std::byte* const mapped = rank.engine().map(rank.peer(1), rank.shown(1, 0), bytes);
+          std::byte* const mapped = rank.engine().peer_memory.map(rank.peer(1), rank.shown(1, 0), bytes);
           ASSERT_NE(mapped, nullptr);
           std::size_t accessed = 0;
           auto const give_up = std::chrono::steady_clock::now() + std::chrono::minutes(2);
@@ -212,7 +212,7 @@ TEST(PageFiller, FillsWindowsOfNeighbours) {
         }
         rank.barrier();
         if (rank.rank() == 1) {
-          EXPECT_EQ(rank.engine().free(memory), Status::ok);
+          EXPECT_EQ(rank.engine().memory.free(memory), Status::ok);
         }
       });
 }
@@ -224,13 +224,13 @@ TEST(PageFiller, IsOffIfTheParameterSaysSo) {
       [](Rank& rank) {
         void* memory = nullptr;
         if (rank.rank() == 1) {
-          ASSERT_EQ(rank.engine().allocate(bytes, &memory), Status::ok);
+          ASSERT_EQ(rank.engine().memory.allocate(bytes, &memory), Status::ok);
           (void)::madvise(memory, bytes, MADV_NOHUGEPAGE);
           rank.show(0, memory);
         }
         rank.barrier();
         if (rank.rank() == 0) {
-          std::byte* const mapped = rank.engine().map(rank.peer(1), rank.shown(1, 0), bytes);
+          std::byte* const mapped = rank.engine().peer_memory.map(rank.peer(1), rank.shown(1, 0), bytes);
           ASSERT_NE(mapped, nullptr);
           for (std::size_t i = 0; i < bytes / page / 2; ++i) {
             mapped[2 * i * page] = std::byte{1};
@@ -241,7 +241,7 @@ TEST(PageFiller, IsOffIfTheParameterSaysSo) {
         }
         rank.barrier();
         if (rank.rank() == 1) {
-          EXPECT_EQ(rank.engine().free(memory), Status::ok);
+          EXPECT_EQ(rank.engine().memory.free(memory), Status::ok);
         }
       });
 }

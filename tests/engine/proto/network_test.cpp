@@ -26,14 +26,14 @@ void start(Rank& rank, RmaOp transfer, Guarantee guarantees) {
   ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
 }
 
-void complete_all(Rank& rank) { rank.engine().complete(rank.peer(1), UINT64_MAX); }
+void complete_all(Rank& rank) { rank.engine().order.complete(rank.peer(1), UINT64_MAX); }
 
 /// Repeats a get and a put of the same memory, with `between` in between; the get must come first.
 void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
   run_job(2, only_network, [=](Rank& rank) {
     constexpr std::size_t words = 8192;
     std::vector<std::int64_t> memory(words, 0);
-    ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
     rank.show(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
@@ -48,7 +48,7 @@ void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
         complete_all(rank);
         ASSERT_EQ(std::count(got.begin(), got.end(), round - 1), static_cast<std::ptrdiff_t>(words));
       }
-      EXPECT_GE(rank.engine().statistics().traffic.operations_by(Path::network), 120u);
+      EXPECT_GE(rank.engine().traffic.statistics().traffic.operations_by(Path::network), 120u);
     }
     rank.barrier();
   });
@@ -59,14 +59,14 @@ TEST(Network, ordered_get_is_not_overtaken_by_an_ordered_put) {
 }
 
 TEST(Network, fence_holds_for_gets_too) {
-  get_then_put(Guarantee::none, [](Rank& rank) { rank.engine().fence(rank.peer(1), UINT64_MAX); });
+  get_then_put(Guarantee::none, [](Rank& rank) { rank.engine().order.fence(rank.peer(1), UINT64_MAX); });
 }
 
 TEST(Network, complete_covers_what_the_thread_has_put_while_another_thread_completes) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::size_t words = 4096;
     std::vector<std::int64_t> memory(2 * words, 0);
-    ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
     rank.show(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
@@ -95,7 +95,7 @@ TEST(Network, complete_covers_what_the_thread_has_put_while_another_thread_compl
 TEST(Network, many_requests_for_remote_completion_share_flushes) {
   run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);
-    ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
     rank.show(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
@@ -114,7 +114,7 @@ TEST(Network, many_requests_for_remote_completion_share_flushes) {
           waiters[i].complete = true;
         }
       }
-      rank.engine().wait_until([&] {
+      rank.engine().waits.until([&] {
         return std::all_of(waiters.begin(), waiters.end(), [](Waiter const& w) { return w.complete.load(); });
       });
       EXPECT_EQ(at_once, 0u);
@@ -143,23 +143,23 @@ TEST(Network, an_unregistered_address_is_asked_for_once_until_the_segments_chang
     if (rank.rank() == 0) put_all(1);
     rank.barrier();
     if (rank.rank() == 1) {
-      std::uint64_t const executed = rank.engine().statistics().traffic.messages_executed;
+      std::uint64_t const executed = rank.engine().traffic.statistics().traffic.messages_executed;
       EXPECT_GE(executed, puts);
       EXPECT_LE(executed, puts + 4);
-      ASSERT_EQ(rank.engine().attach(memory.data(), memory.size() * 8), Status::ok);
+      ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
     }
     rank.barrier();
     // The agent's answers show that the segments have changed, and later that there is a key.
     if (rank.rank() == 0) {
       await_key(rank, 1, rank.shown(1, 0));
-      std::uint64_t const before = rank.engine().statistics().traffic.operations_by(Path::network);
+      std::uint64_t const before = rank.engine().traffic.statistics().traffic.operations_by(Path::network);
       put_all(2);
-      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::network), before + puts);
+      EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Path::network), before + puts);
     }
     rank.barrier();
     if (rank.rank() == 1) {
       EXPECT_EQ(std::count(memory.begin(), memory.end(), 2), 100);
-      ASSERT_EQ(rank.engine().detach(memory.data()), Status::ok);
+      ASSERT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
     }
     rank.barrier();
   });
@@ -174,8 +174,8 @@ void put_to_stopped_target(Named named) {
     std::vector<std::int64_t> memory(puts, 0);
     std::int64_t contact = 0;
     ExposureId id = ExposureId::none;
-    ASSERT_EQ(rank.engine().attach(memory.data(), puts * 8), Status::ok);
-    ASSERT_EQ(rank.engine().expose(memory.data(), puts * 8, Rights::all, &id), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory.data(), puts * 8), Status::ok);
+    ASSERT_EQ(rank.engine().exposures.expose(memory.data(), puts * 8, Rights::all, &id), Status::ok);
     rank.show(0, memory.data());
     rank.show(1, static_cast<std::uint64_t>(id));
     rank.show(2, &contact);
@@ -206,12 +206,14 @@ void put_to_stopped_target(Named named) {
       EXPECT_TRUE(target.was_stopped_until_then()) << "a put has waited for the target";
       complete_all(rank);
       for (Waiter const& waiter : waiters) {
-        rank.engine().wait_until([&] { return waiter.complete.load(); });
+        rank.engine().waits.until([&] { return waiter.complete.load(); });
         EXPECT_EQ(waiter.status, Status::ok);
       }
-      auto const by_key = [&] { return rank.engine().statistics().traffic.operations_by(Path::network); };
+      auto const by_key = [&] {
+        return rank.engine().traffic.statistics().traffic.operations_by(Path::network);
+      };
       EXPECT_EQ(by_key(), 0u);
-      rank.show(4, rank.engine().statistics().traffic.messages_sent);
+      rank.show(4, rank.engine().traffic.statistics().traffic.messages_sent);
       // The answer, or the next one, brings the key.
       while (by_key() == 0) ASSERT_EQ(run(rank.engine(), rank.peer(1), put_of(puts - 1)), Status::ok);
     }
@@ -222,8 +224,8 @@ void put_to_stopped_target(Named named) {
       EXPECT_LE(rank.shown(0, 4), puts + 6);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().conceal(id), Status::ok);
-    EXPECT_EQ(rank.engine().detach(memory.data()), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
+    EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
   });
 }
 
@@ -248,11 +250,11 @@ void put_while_key_arrives(Guarantee guarantees) {
     std::uint64_t by_message = 0;
     for (int round = 0; round < rounds; ++round) {
       if (rank.rank() == 1) {
-        ASSERT_EQ(rank.engine().attach(memory.data(), words * 8), Status::ok);
+        ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
       }
       rank.barrier();
       if (rank.rank() == 0) {
-        auto const traffic = [&] { return rank.engine().statistics().traffic; };
+        auto const traffic = [&] { return rank.engine().traffic.statistics().traffic; };
         std::uint64_t const before = traffic().operations_by(Path::network);
         std::uint64_t const messages_before = traffic().operations_by(Path::message);
         std::deque<std::vector<std::int64_t>> sent;
@@ -277,7 +279,7 @@ void put_while_key_arrives(Guarantee guarantees) {
       if (rank.rank() == 1) {
         auto const last = static_cast<std::int64_t>(rank.shown(0, 1));
         ASSERT_EQ(std::count(memory.begin(), memory.end(), last), static_cast<std::ptrdiff_t>(words));
-        ASSERT_EQ(rank.engine().detach(memory.data()), Status::ok);
+        ASSERT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
       }
       rank.barrier();
     }
@@ -309,7 +311,7 @@ TEST(Network, ExpectationOfHardwareDoesNotAcceptEmulation) {
     EXPECT_NE(written.find("network=always has no effect"), std::string::npos) << written;
     constexpr std::size_t bytes = 4096;
     void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ASSERT_EQ(rank.engine().attach(memory, bytes), Status::ok);
+    ASSERT_EQ(rank.engine().memory.attach(memory, bytes), Status::ok);
     rank.show(0, memory);
     rank.barrier();
     std::vector<std::byte> values(bytes);
@@ -324,7 +326,7 @@ TEST(Network, ExpectationOfHardwareDoesNotAcceptEmulation) {
     rank.barrier();
     if (rank.rank() == 0) {
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::bad_address);
-      EXPECT_EQ(rank.engine().statistics().traffic.operations_by(Path::network), 0u);
+      EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Path::network), 0u);
     }
     rank.barrier();
     ::munmap(memory, bytes);
@@ -345,12 +347,12 @@ TEST(Network, memory_is_taken_back_from_under_running_transfers) {
         start(rank, contiguous(OpKind::get, out.data(), rank.shown(1, 0), bytes), Guarantee::none);
       }
       complete_all(rank);
-      EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
+      EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 0), Status::ok);
     } else {
       for (int i = 0; i < 30; ++i) {
-        ASSERT_EQ(rank.engine().attach(memory.data(), bytes), Status::ok);
+        ASSERT_EQ(rank.engine().memory.attach(memory.data(), bytes), Status::ok);
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        ASSERT_EQ(rank.engine().detach(memory.data()), Status::ok);
+        ASSERT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
       }
     }
     rank.barrier();

@@ -57,7 +57,7 @@ TEST(DeferredNetwork, starts_with_the_first_message_and_not_before) {
   run_job(2, defer_with_messages, [](Rank& rank) {
     std::vector<std::int64_t> const& heap = heap_of(rank);
     void* allocated = nullptr;
-    ASSERT_EQ(rank.engine().allocate(64, &allocated), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(64, &allocated), Status::ok);
     std::memset(allocated, 0, 64);
     rank.show(1, allocated);
     rank.barrier();
@@ -69,7 +69,7 @@ TEST(DeferredNetwork, starts_with_the_first_message_and_not_before) {
     rank.barrier();
     EXPECT_EQ(*static_cast<std::int64_t*>(allocated), 41 - rank.rank());
     EXPECT_FALSE(ucx_has_started());
-    EXPECT_EQ(rank.engine().statistics().endpoints, 0u);
+    EXPECT_EQ(rank.engine().traffic.statistics().endpoints, 0u);
     rank.barrier();
     // The target sleeps in the barrier below, and its agent executes.
     if (rank.rank() == 0) {
@@ -80,7 +80,7 @@ TEST(DeferredNetwork, starts_with_the_first_message_and_not_before) {
     }
     rank.barrier();
     EXPECT_TRUE(ucx_has_started());
-    EXPECT_EQ(rank.engine().statistics().endpoints, 1u);
+    EXPECT_EQ(rank.engine().traffic.statistics().endpoints, 1u);
     if (rank.rank() == 1) {
       EXPECT_EQ(heap[0], 7);
       ASSERT_EQ(add(rank, 0, 11), Status::ok);

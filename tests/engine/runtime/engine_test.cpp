@@ -52,8 +52,8 @@ TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
       }
     }
     rank.barrier();
-    EXPECT_EQ(engine.free(buffers.allocated), Status::ok);
-    EXPECT_EQ(engine.detach(buffers.attached.data()), Status::ok);
+    EXPECT_EQ(engine.memory.free(buffers.allocated), Status::ok);
+    EXPECT_EQ(engine.memory.detach(buffers.attached.data()), Status::ok);
   });
 }
 
@@ -72,7 +72,7 @@ TEST_P(EnginePath, nothing_is_reached_past_issue_when_that_is_asked_for) {
       EXPECT_EQ(peer.reach(address, sizeof out), nullptr);
       ASSERT_EQ(run(engine, peer, contiguous(OpKind::get, &in, address, sizeof in)), Status::ok);
       EXPECT_EQ(in, out);
-      if (std::byte* const mapped = engine.map(peer, address, sizeof in)) {
+      if (std::byte* const mapped = engine.peer_memory.map(peer, address, sizeof in)) {
         std::memcpy(&in, mapped, sizeof in);
         EXPECT_EQ(in, out);
       } else {
@@ -143,8 +143,8 @@ TEST_P(EnginePath, concurrent_atomic_accumulates_lose_nothing) {
         ASSERT_EQ(rank.engine().issue(rank.peer(0), update).status, Status::ok);
       }
     }
-    rank.engine().complete(rank.peer(0), Engine::newest(rank.peer(0)));
-    EXPECT_EQ(rank.engine().take_error(rank.peer(0), 0), Status::ok);
+    rank.engine().order.complete(rank.peer(0), EngineOrder::newest(rank.peer(0)));
+    EXPECT_EQ(rank.engine().failures.take(rank.peer(0), 0), Status::ok);
     rank.barrier();
     if (rank.rank() == 0) {
       for (int kind = 0; kind < 3; ++kind) {
@@ -218,14 +218,14 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
       put.context = 7;
       Issued const issued = engine.issue(rank.peer(1), put);
       if (!failed(issued.status)) {
-        engine.complete(rank.peer(1), issued.sequence);
-        EXPECT_EQ(engine.take_error(rank.peer(1), 8), Status::ok);
+        engine.order.complete(rank.peer(1), issued.sequence);
+        EXPECT_EQ(engine.failures.take(rank.peer(1), 8), Status::ok);
         LateError error;
-        EXPECT_EQ(engine.take_error(rank.peer(1), 7, &error), Status::bad_address);
+        EXPECT_EQ(engine.failures.take(rank.peer(1), 7, &error), Status::bad_address);
         EXPECT_EQ(error.kind, OperationKind::put);
         EXPECT_EQ(error.memory.address, 16);
         EXPECT_EQ(error.memory.bytes, 8);
-        EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::ok);
+        EXPECT_EQ(engine.failures.take(rank.peer(1), 7), Status::ok);
       }
       EXPECT_EQ(run(engine, rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 0), 8)), Status::ok);
     }
@@ -246,11 +246,11 @@ TEST_P(EnginePath, each_failure_is_told_once_and_nothing_after_it) {
       };
       bool late = false;
       for (int i = 0; i < 20; ++i) late = !failed(put(16)) || late;
-      engine.complete(rank.peer(1), Engine::newest(rank.peer(1)));
-      EXPECT_EQ(engine.take_error(rank.peer(1), 7), late ? Status::bad_address : Status::ok);
+      engine.order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
+      EXPECT_EQ(engine.failures.take(rank.peer(1), 7), late ? Status::bad_address : Status::ok);
       EXPECT_EQ(put(rank.shown(1, 0)), Status::ok);
-      engine.complete(rank.peer(1), Engine::newest(rank.peer(1)));
-      EXPECT_EQ(engine.take_error(rank.peer(1), 7), Status::ok);
+      engine.order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
+      EXPECT_EQ(engine.failures.take(rank.peer(1), 7), Status::ok);
     }
     rank.barrier();
   });
@@ -260,7 +260,7 @@ TEST_P(EnginePath, a_list_whose_pieces_touch_takes_no_more_messages_than_a_block
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     std::memset(buffers.allocated, 0, Buffers::bytes);
-    std::uint64_t const before = rank.engine().statistics().traffic.messages_executed;
+    std::uint64_t const before = rank.engine().traffic.statistics().traffic.messages_executed;
     rank.barrier();
     constexpr std::size_t pieces = 3000;  // more than a message describes
     if (rank.rank() == 0) {
@@ -278,7 +278,7 @@ TEST_P(EnginePath, a_list_whose_pieces_touch_takes_no_more_messages_than_a_block
       std::memcpy(&counter, buffers.allocated, sizeof counter);
       EXPECT_EQ(counter, 1u);
       EXPECT_EQ(std::count(buffers.kind(0) + 64, buffers.kind(0) + 64 + pieces, 3), std::ptrdiff_t{pieces});
-      EXPECT_LE(rank.engine().statistics().traffic.messages_executed - before, 2u);
+      EXPECT_LE(rank.engine().traffic.statistics().traffic.messages_executed - before, 2u);
     }
     rank.barrier();
   });
@@ -289,7 +289,7 @@ TEST_P(EnginePath, freed_memory_is_gone_and_its_successor_is_reached) {
     constexpr std::size_t bytes = 1 << 20;
     for (int round = 0; round < 20; ++round) {
       void* memory = nullptr;
-      ASSERT_EQ(rank.engine().allocate(bytes, &memory), Status::ok);
+      ASSERT_EQ(rank.engine().memory.allocate(bytes, &memory), Status::ok);
       std::memset(memory, 0, bytes);
       rank.show(0, memory);
       rank.barrier();
@@ -302,13 +302,13 @@ TEST_P(EnginePath, freed_memory_is_gone_and_its_successor_is_reached) {
       if (rank.rank() == 1) {
         ASSERT_EQ(*static_cast<std::int64_t*>(memory), round);
       }
-      ASSERT_EQ(rank.engine().free(memory), Status::ok);
+      ASSERT_EQ(rank.engine().memory.free(memory), Status::ok);
       rank.barrier();
       if (rank.rank() == 0 && GetParam().paths != MPIX_ENGINE_PATH_CROSS_MEMORY) {
         EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 0), 8)),
                   Status::bad_address);
       }
-      rank.engine().drop_stale_mappings();
+      rank.engine().peer_memory.drop_stale_mappings();
       rank.barrier();
     }
   });
@@ -325,12 +325,12 @@ TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
             contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(1, 2), ones.size() * 8);
         accumulate.guarantees = Guarantee::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(1), accumulate).status, Status::ok);
-        rank.engine().fence(rank.peer(1), Engine::newest(rank.peer(1)));
+        rank.engine().order.fence(rank.peer(1), EngineOrder::newest(rank.peer(1)));
         std::int64_t flag = round;
         RmaOp put = contiguous(OpKind::put, &flag, rank.shown(1, 0), 8);
         Issued const issued = rank.engine().issue(rank.peer(1), put);
         ASSERT_EQ(issued.status, Status::ok);
-        rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
+        rank.engine().order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
       }
     } else {
       auto const* const flag = static_cast<std::int64_t volatile*>(buffers.allocated);

@@ -83,7 +83,7 @@ class Worker {
   std::int64_t accumulated = 0;
 
  private:
-  Peer& peer(std::size_t target) { return *engine_.peer(Rank::process_of(static_cast<int>(target))); }
+  Peer& peer(std::size_t target) { return *engine_.peers.find(Rank::process_of(static_cast<int>(target))); }
 
   void move(std::size_t target, OpKind direction, void* origin, RemoteAddress address, std::size_t bytes) {
     ASSERT_EQ(run(engine_, peer(target), contiguous(direction, origin, address, bytes)), Status::ok);
@@ -138,14 +138,14 @@ class Worker {
   void allocate_and_free(std::size_t) {
     void* memory = nullptr;
     std::size_t const bytes = 64 + random_() % 100000;
-    ASSERT_EQ(engine_.allocate(bytes, &memory), Status::ok);
+    ASSERT_EQ(engine_.memory.allocate(bytes, &memory), Status::ok);
     std::vector<std::byte> out(bytes, static_cast<std::byte>(random_() % 256));
-    Peer& self = *engine_.peer(engine_.process());
+    Peer& self = *engine_.peers.find(engine_.process());
     ASSERT_EQ(run(engine_, self,
                   contiguous(OpKind::put, out.data(), reinterpret_cast<RemoteAddress>(memory), bytes)),
               Status::ok);
     EXPECT_EQ(std::memcmp(memory, out.data(), bytes), 0);
-    EXPECT_EQ(engine_.free(memory), Status::ok);
+    EXPECT_EQ(engine_.memory.free(memory), Status::ok);
   }
 
   Engine& engine_;
@@ -176,7 +176,7 @@ void Engines::work_together(int count, int threads) {
   for (int rank = 0; rank < count; ++rank) {
     Engine& engine = neighbours.start(Rank::process_of(rank), config_of(rank));
     void* memory = nullptr;
-    ASSERT_EQ(engine.allocate(sizeof(Ground), &memory), Status::ok);
+    ASSERT_EQ(engine.memory.allocate(sizeof(Ground), &memory), Status::ok);
     grounds.push_back(new (memory) Ground());
   }
   std::vector<Worker> workers;
@@ -216,7 +216,7 @@ TEST_P(Engines, the_end_of_one_is_not_the_end_of_others) {
   auto const put = [&](int from, int to) {
     ++value;
     Engine& engine = neighbours.at(Rank::process_of(from));
-    Peer* const peer = engine.peer(Rank::process_of(to));
+    Peer* const peer = engine.peers.find(Rank::process_of(to));
     ASSERT_NE(peer, nullptr);
     ASSERT_EQ(run(engine, *peer, contiguous(OpKind::put, &value, address_of(word), sizeof word)), Status::ok);
     EXPECT_EQ(word, value);
@@ -225,7 +225,7 @@ TEST_P(Engines, the_end_of_one_is_not_the_end_of_others) {
   put(1, 2);
   put(2, 0);
   Engine& first = neighbours.at(Rank::process_of(0));
-  Peer& second = *first.peer(Rank::process_of(1));
+  Peer& second = *first.peers.find(Rank::process_of(1));
   neighbours.stop(Rank::process_of(1));
   // After its file is removed, the process counts as ended.
   for (int i = 0; i < 2000 && !second.is_lost(); ++i) ::usleep(5000);
@@ -252,7 +252,7 @@ TEST_P(Engines, a_child_does_not_take_those_of_its_parent_down) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   std::int64_t word = 0;
   std::int64_t value = 7;
-  EXPECT_EQ(run(first, *first.peer(Rank::process_of(1)),
+  EXPECT_EQ(run(first, *first.peers.find(Rank::process_of(1)),
                 contiguous(OpKind::put, &value, address_of(word), sizeof word)),
             Status::ok);
   EXPECT_EQ(word, value);

@@ -81,7 +81,7 @@ class TwoCores : public ::testing::Test {
     std::uint64_t const one = 1;
     RmaOp const add = contiguous(ReduceOp::sum, ElementType::uint64, &one, rank.shown(other, 0), sizeof one);
     ASSERT_EQ(rank.engine().issue(rank.peer(other), add).status, Status::ok);
-    rank.engine().complete(rank.peer(other), UINT64_MAX);
+    rank.engine().order.complete(rank.peer(other), UINT64_MAX);
     rank.barrier();
     ::usleep(100000);
   }

@@ -170,8 +170,8 @@ TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
       };
       EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)), Status::ok);
       EXPECT_FALSE(before_refusal) << "the kernel was not asked often enough";
-      rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
-      EXPECT_EQ(rank.engine().take_error(rank.peer(1), 0), Status::ok);
+      rank.engine().order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
+      EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 0), Status::ok);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -227,12 +227,12 @@ TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
         EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)), Status::ok);
         EXPECT_FALSE(before_refusal) << "the kernel was not asked often enough";
         for (Waiter& waiter : waiters) {
-          rank.engine().wait_until(rank.peer(1), [&] { return waiter.complete.load(); });
+          rank.engine().waits.until(rank.peer(1), [&] { return waiter.complete.load(); });
           ASSERT_EQ(waiter.status, Status::ok);
         }
         // The positions of the stream continue.
         EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 2, Guarantee::none)), Status::ok);
-        rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
+        rank.engine().order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
       }
       rank.barrier();
       if (rank.rank() == 1) {
@@ -270,7 +270,7 @@ TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
       permitted = 1;
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
       std::uint64_t const sent =
-          rank.engine().statistics().traffic.bytes[static_cast<std::size_t>(Path::message)];
+          rank.engine().traffic.statistics().traffic.bytes[static_cast<std::size_t>(Path::message)];
       EXPECT_GT(sent, 0u);
       EXPECT_LT(sent, put.target_layout.size());
     }

@@ -71,7 +71,7 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
       Traffic wanted[3];
       for (int target = 1; target < 3; ++target) {
         if (expected.transfers == Path::network) await_key(rank, target, rank.shown(target, 0));
-        wanted[target] = rank.engine().traffic(Rank::process_of(target));
+        wanted[target] = rank.engine().traffic.with(Rank::process_of(target));
       }
       operate(rank, 1);
       operate(rank, 2);
@@ -81,13 +81,13 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
       expect(wanted[2], expected, direct_counts);
       Traffic sum;
       for (int target = 0; target < 3; ++target) {
-        Traffic const found = rank.engine().traffic(Rank::process_of(target));
+        Traffic const found = rank.engine().traffic.with(Rank::process_of(target));
         EXPECT_EQ(found.operations, wanted[target].operations) << "target " << target;
         EXPECT_EQ(found.bytes, wanted[target].bytes) << "target " << target;
         rank.show(3 + target, found.messages_sent);
         sum += found;
       }
-      Traffic const all = rank.engine().statistics().traffic;
+      Traffic const all = rank.engine().traffic.statistics().traffic;
       EXPECT_EQ(all.operations, sum.operations);
       EXPECT_EQ(all.bytes, sum.bytes);
       EXPECT_EQ(all.messages_sent, sum.messages_sent);
@@ -101,9 +101,10 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
     }
     rank.barrier();
     EXPECT_EQ(rank.engine().counts_direct(), direct_counts);
-    EXPECT_EQ(rank.engine().traffic(Rank::process_of(0)).messages_executed, rank.shown(0, 3 + rank.rank()));
-    EXPECT_EQ(rank.engine().statistics().traffic.messages_executed, rank.shown(0, 3 + rank.rank()));
-    EXPECT_EQ(rank.engine().traffic(0x999).messages_executed, 0u);
+    EXPECT_EQ(rank.engine().traffic.with(Rank::process_of(0)).messages_executed,
+              rank.shown(0, 3 + rank.rank()));
+    EXPECT_EQ(rank.engine().traffic.statistics().traffic.messages_executed, rank.shown(0, 3 + rank.rank()));
+    EXPECT_EQ(rank.engine().traffic.with(0x999).messages_executed, 0u);
     std::int64_t sum = 0;
     std::memcpy(&sum, buffers.allocated, sizeof sum);
     EXPECT_EQ(sum, static_cast<std::int64_t>(rmws) * rank.rank());
@@ -125,7 +126,7 @@ TEST(EngineStatistic, count_an_operation_and_its_notification_once) {
         put.notify = rank.shown(1, 0);
         ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
       }
-      Traffic const found = rank.engine().traffic(Rank::process_of(1));
+      Traffic const found = rank.engine().traffic.with(Rank::process_of(1));
       EXPECT_EQ(found.operations_by(Path::direct), 1u);
       EXPECT_EQ(found.operations_by(Path::cross_memory) + found.operations_by(Path::message), 1u);
     }
@@ -145,7 +146,7 @@ TEST(EngineStatistic, leave_out_what_was_refused) {
       EXPECT_EQ(run(rank.engine(), rank.peer(1),
                     contiguous(OpKind::put, &out, rank.shown(1, 0) + Buffers::bytes + (1 << 20), 8)),
                 Status::bad_address);
-      EXPECT_EQ(rank.engine().traffic(Rank::process_of(1)).operations_by(Path::direct), 0u);
+      EXPECT_EQ(rank.engine().traffic.with(Rank::process_of(1)).operations_by(Path::direct), 0u);
     }
     rank.barrier();
   });

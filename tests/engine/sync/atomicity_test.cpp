@@ -33,7 +33,7 @@ TEST_P(AtomicityPaths, crossing_atomic_puts_are_as_if_in_some_order) {
           put.guarantees = Guarantee::atomic;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
         }
-        rank.engine().complete(rank.peer(other), Engine::newest(rank.peer(other)));
+        rank.engine().order.complete(rank.peer(other), EngineOrder::newest(rank.peer(other)));
         rank.barrier();
         ASSERT_TRUE(uniform(mine, bytes)) << "kind " << kind << " round " << round;
         rank.show(8 + kind, static_cast<std::uint64_t>(mine[0]));
@@ -97,8 +97,8 @@ TEST_P(AtomicityPaths, many_outstanding_atomic_operations_of_any_size_end) {
         }
       }
     }
-    rank.engine().complete(rank.peer(other), Engine::newest(rank.peer(other)));
-    EXPECT_EQ(rank.engine().take_error(rank.peer(other), 0), Status::ok);
+    rank.engine().order.complete(rank.peer(other), EngineOrder::newest(rank.peer(other)));
+    EXPECT_EQ(rank.engine().failures.take(rank.peer(other), 0), Status::ok);
     rank.barrier();
   });
 }
@@ -108,7 +108,7 @@ TEST_P(AtomicityPaths, a_counter_is_incremented_after_the_data) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     void* memory = nullptr;
-    ASSERT_EQ(rank.engine().allocate(64, &memory), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(64, &memory), Status::ok);
     std::memset(memory, 0, 64);
     rank.show(9, memory);
     rank.barrier();
@@ -125,7 +125,7 @@ TEST_P(AtomicityPaths, a_counter_is_incremented_after_the_data) {
             ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
           }
         } else {
-          while (__atomic_load_n(counter, __ATOMIC_ACQUIRE) < expected) rank.engine().progress();
+          while (__atomic_load_n(counter, __ATOMIC_ACQUIRE) < expected) rank.engine().waits.progress();
           for (int kind = 0; kind < 3; ++kind) {
             ASSERT_EQ(buffers.kind(kind)[bytes - 1], static_cast<char>(round)) << "kind " << kind;
             ASSERT_TRUE(uniform(buffers.kind(kind), bytes)) << "kind " << kind;
@@ -142,7 +142,7 @@ TEST_P(AtomicityPaths, a_counter_is_incremented_after_the_data) {
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::bad_address);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().free(memory), Status::ok);
+    EXPECT_EQ(rank.engine().memory.free(memory), Status::ok);
   });
 }
 
@@ -169,7 +169,7 @@ TEST_P(AtomicityPaths, ordered_operations_take_effect_in_the_order_of_issue) {
                   round % 2 == 0 ? Guarantee::atomic : Guarantee::none);
             issue(contiguous(OpKind::get, got.data(), at, bytes),
                   round % 3 == 0 ? Guarantee::atomic : Guarantee::none);
-            rank.engine().complete(rank.peer(target), Engine::newest(rank.peer(target)));
+            rank.engine().order.complete(rank.peer(target), EngineOrder::newest(rank.peer(target)));
             std::memcpy(first.data(), second.data(), bytes / 2);
             ASSERT_EQ(got, first) << "kind " << kind << " target " << target << " round " << round;
           }
@@ -209,7 +209,7 @@ TEST_P(AtomicityPaths, ordered_operations_keep_their_order_when_they_change_the_
           issue(OpKind::get, &got[0]);
           issue(OpKind::put, &base);
           issue(OpKind::get, &got[1]);
-          rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
+          rank.engine().order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
           ASSERT_EQ(got[0], base + 1) << "kind " << kind << " round " << round;
           ASSERT_EQ(got[1], base) << "kind " << kind << " round " << round;
         }
@@ -225,7 +225,7 @@ TEST_P(AtomicityPaths, ordered_operations_do_not_overtake_one_that_waits_for_str
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     void* memory = nullptr;
-    ASSERT_EQ(rank.engine().allocate(64, &memory), Status::ok);
+    ASSERT_EQ(rank.engine().memory.allocate(64, &memory), Status::ok);
     std::memset(memory, 0, 64);
     rank.show(9, memory);
     rank.barrier();
@@ -253,7 +253,7 @@ TEST_P(AtomicityPaths, ordered_operations_do_not_overtake_one_that_waits_for_str
           issue(OpKind::put, &first, Guarantee::atomic);
           issue(OpKind::put, &second, Guarantee::none);
           issue(OpKind::get, &got, Guarantee::none);
-          rank.engine().complete(rank.peer(1), Engine::newest(rank.peer(1)));
+          rank.engine().order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
           ASSERT_EQ(got, second) << "kind " << kind << " round " << round;
         }
       }
@@ -263,7 +263,7 @@ TEST_P(AtomicityPaths, ordered_operations_do_not_overtake_one_that_waits_for_str
           Status::ok);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().free(memory), Status::ok);
+    EXPECT_EQ(rank.engine().memory.free(memory), Status::ok);
   });
 }
 

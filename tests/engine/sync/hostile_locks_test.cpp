@@ -98,11 +98,12 @@ struct Friend {
 
   Status lock(LockId id, bool attempt = false) const {
     Waiter waiter;
-    EXPECT_EQ(rank.engine().lock(peer(), {id, LockMode::exclusive, 0, attempt, &waiter}).status, Status::ok);
-    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    EXPECT_EQ(rank.engine().locks.acquire(peer(), {id, LockMode::exclusive, 0, attempt, &waiter}).status,
+              Status::ok);
+    rank.engine().waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
     return waiter.status;
   }
-  void unlock(LockId id) const { EXPECT_EQ(rank.engine().unlock(peer(), id, 0).status, Status::ok); }
+  void unlock(LockId id) const { EXPECT_EQ(rank.engine().locks.release(peer(), id, 0).status, Status::ok); }
   std::uint64_t get() const {
     std::uint64_t got = 0;
     EXPECT_EQ(run(rank.engine(), peer(), contiguous(OpKind::get, &got, word, sizeof got)), Status::ok);
@@ -125,7 +126,7 @@ void prepare(Rank& rank) {
   static std::uint64_t word = 0;
   if (rank.rank() == victim) {
     LockId first = 1;
-    ASSERT_EQ(rank.engine().create_locks(2, &first), Status::ok);
+    ASSERT_EQ(rank.engine().locks.create(2, &first), Status::ok);
     ASSERT_EQ(first, 0u);
     rank.show(word_slot, &word);
   }

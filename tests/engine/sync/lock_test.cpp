@@ -24,7 +24,7 @@ struct Owned {
 
   /// Issues the request without waiting.
   Issued ask(Waiter& waiter, LockMode mode, bool attempt = false) const {
-    Issued const issued = rank.engine().lock(rank.peer(target), {id, mode, owner, attempt, &waiter});
+    Issued const issued = rank.engine().locks.acquire(rank.peer(target), {id, mode, owner, attempt, &waiter});
     if (!failed(issued.status) && issued.complete) waiter.complete = true;
     return issued;
   }
@@ -32,15 +32,15 @@ struct Owned {
     Waiter waiter;
     Issued const issued = ask(waiter, mode, attempt);
     if (failed(issued.status)) return issued.status;
-    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    rank.engine().waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
     return waiter.status;
   }
   Status attempt(LockMode mode = LockMode::exclusive) const { return lock(mode, true); }
   Status unlock() const {
-    Issued const issued = rank.engine().unlock(rank.peer(target), id, owner);
+    Issued const issued = rank.engine().locks.release(rank.peer(target), id, owner);
     if (failed(issued.status)) return issued.status;
-    rank.engine().complete(rank.peer(target), issued.sequence);
-    return rank.engine().take_error(rank.peer(target), 0);
+    rank.engine().order.complete(rank.peer(target), issued.sequence);
+    return rank.engine().failures.take(rank.peer(target), 0);
   }
 };
 
@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, Lock, every_path(), path_name);
 
 LockId make_locks(Rank& rank, std::uint32_t count = 1) {
   LockId first = 0;
-  EXPECT_EQ(rank.engine().create_locks(count, &first), Status::ok);
+  EXPECT_EQ(rank.engine().locks.create(count, &first), Status::ok);
   return first;
 }
 
@@ -76,18 +76,18 @@ TEST_P(Lock, what_it_protects_is_seen_by_the_next_holder) {
       RmaOp const put = contiguous(OpKind::put, values.data(), there, words * 8);
       Issued const issued = rank.engine().issue(rank.peer(target), put);
       ASSERT_EQ(issued.status, Status::ok);
-      Issued const given = rank.engine().unlock(rank.peer(target), lock.id, 0);
+      Issued const given = rank.engine().locks.release(rank.peer(target), lock.id, 0);
       ASSERT_EQ(given.status, Status::ok);
-      rank.engine().complete_local(rank.peer(target), UINT64_MAX);
+      rank.engine().order.complete_local(rank.peer(target), UINT64_MAX);
     }
-    rank.engine().complete(rank.peer(0), UINT64_MAX);
-    EXPECT_EQ(rank.engine().take_error(rank.peer(0), 0), Status::ok);
+    rank.engine().order.complete(rank.peer(0), UINT64_MAX);
+    EXPECT_EQ(rank.engine().failures.take(rank.peer(0), 0), Status::ok);
     rank.barrier();
     if (rank.rank() == 0) {
       std::int64_t sum = 0;
       for (int kind = 0; kind < 3; ++kind) sum += *reinterpret_cast<std::int64_t*>(buffers.kind(kind));
       EXPECT_EQ(sum, 4 * rounds);
-      EXPECT_EQ(rank.engine().destroy_locks(id, 1), Status::ok);
+      EXPECT_EQ(rank.engine().locks.destroy(id, 1), Status::ok);
     }
     rank.barrier();
   });
@@ -102,7 +102,7 @@ TEST_P(Lock, is_given_back_without_an_answer) {
     Issued given;
     if (rank.rank() == 1) {
       ASSERT_EQ(lock.lock(), Status::ok);
-      given = rank.engine().unlock(rank.peer(0), id, 0);
+      given = rank.engine().locks.release(rank.peer(0), id, 0);
       ASSERT_EQ(given.status, Status::ok);
     }
     rank.barrier();
@@ -113,14 +113,14 @@ TEST_P(Lock, is_given_back_without_an_answer) {
     rank.barrier();
     if (rank.rank() == 1) {
       EXPECT_FALSE(rank.peer(0).state().messages.finished(given.sequence));
-      rank.engine().complete(rank.peer(0), given.sequence);
+      rank.engine().order.complete(rank.peer(0), given.sequence);
       EXPECT_TRUE(rank.peer(0).state().messages.finished(given.sequence));
       // The credit is not exhausted.
       for (int round = 0; round < 1000 / test::slowness; ++round) {
         ASSERT_EQ(lock.lock(), Status::ok);
-        given = rank.engine().unlock(rank.peer(0), id, 0);
+        given = rank.engine().locks.release(rank.peer(0), id, 0);
       }
-      rank.engine().complete(rank.peer(0), given.sequence);
+      rank.engine().order.complete(rank.peer(0), given.sequence);
       EXPECT_TRUE(rank.peer(0).state().messages.finished(given.sequence));
       // The lock is not held.
       EXPECT_EQ(lock.unlock(), Status::bad_argument);
@@ -160,7 +160,7 @@ TEST_P(Lock, is_shared_by_many_and_by_nobody_else) {
       }
       rank.barrier();
     }
-    EXPECT_EQ(rank.engine().destroy_locks(first, shared_lock_count + 2), Status::ok);
+    EXPECT_EQ(rank.engine().locks.destroy(first, shared_lock_count + 2), Status::ok);
   });
 }
 
@@ -183,8 +183,8 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
         Issued const issued = lock.ask(waiter, shares ? LockMode::shared : LockMode::exclusive);
         ASSERT_EQ(issued.status, Status::ok);
         EXPECT_FALSE(issued.complete);
-        rank.engine().complete(rank.peer(0),
-                               UINT64_MAX);  // the request has arrived; the lock is not waited for
+        rank.engine().order.complete(rank.peer(0),
+                                     UINT64_MAX);  // the request has arrived; the lock is not waited for
       }
       rank.barrier();
     }
@@ -192,7 +192,7 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
       EXPECT_EQ((Owned{rank, 0, 0, 5}.attempt(LockMode::shared)), Status::busy);
       EXPECT_EQ(lock.unlock(), Status::ok);
     } else {
-      rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+      rank.engine().waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
       EXPECT_EQ(waiter.status, Status::ok);
       std::int64_t const one = 1;
       std::int64_t before = -1;
@@ -233,17 +233,17 @@ TEST_P(Lock, comes_first_to_a_share_that_overtakes) {
       if (rank.rank() == next) {
         Issued const issued = lock.ask(waiter, next == 1 ? LockMode::exclusive : LockMode::shared);
         ASSERT_EQ(issued.status, Status::ok);
-        rank.engine().complete(rank.peer(0), UINT64_MAX);
+        rank.engine().order.complete(rank.peer(0), UINT64_MAX);
         EXPECT_FALSE(waiter.complete) << "behind the one who wants it alone";
       }
       rank.barrier();
     }
     auto const has_it = [&] { return waiter.complete.load(std::memory_order_acquire); };
     if (rank.rank() == 3) {
-      Issued const issued =
-          rank.engine().lock(rank.peer(0), {lock.id, LockMode::shared, lock.owner, false, &waiter, true});
+      Issued const issued = rank.engine().locks.acquire(
+          rank.peer(0), {lock.id, LockMode::shared, lock.owner, false, &waiter, true});
       ASSERT_EQ(issued.status, Status::ok);
-      rank.engine().wait_until(has_it);
+      rank.engine().waits.until(has_it);
       EXPECT_EQ(lock.unlock(), Status::ok);
     }
     rank.barrier();
@@ -251,7 +251,7 @@ TEST_P(Lock, comes_first_to_a_share_that_overtakes) {
       EXPECT_EQ(lock.unlock(), Status::ok);
     }
     if (rank.rank() == 1 || rank.rank() == 2) {
-      rank.engine().wait_until(has_it);
+      rank.engine().waits.until(has_it);
       EXPECT_EQ(waiter.status, Status::ok);
       EXPECT_EQ(lock.unlock(), Status::ok);
     }
@@ -280,9 +280,9 @@ TEST_P(Lock, wrong_requests_are_refused_and_nobody_waits_for_them) {
       EXPECT_EQ(lock.unlock(), Status::bad_argument);
     }
     LockId first = 0;
-    EXPECT_EQ(rank.engine().create_locks(0, &first), Status::bad_argument);
-    EXPECT_EQ(rank.engine().create_locks(LockTable::max_locks, &first), Status::out_of_memory);
-    EXPECT_EQ(rank.engine().destroy_locks(1, 2), Status::bad_argument);
+    EXPECT_EQ(rank.engine().locks.create(0, &first), Status::bad_argument);
+    EXPECT_EQ(rank.engine().locks.create(LockTable::max_locks, &first), Status::out_of_memory);
+    EXPECT_EQ(rank.engine().locks.destroy(1, 2), Status::bad_argument);
     rank.barrier();
     // Waiting requests fail when the lock is destroyed.
     ASSERT_EQ(lock.lock(), Status::ok);
@@ -290,10 +290,10 @@ TEST_P(Lock, wrong_requests_are_refused_and_nobody_waits_for_them) {
     Owned const second{rank, 1 - rank.rank(), 1, 3};
     Issued const issued = second.ask(waiter, LockMode::exclusive);
     ASSERT_EQ(issued.status, Status::ok);
-    rank.engine().complete(rank.peer(1 - rank.rank()), issued.sequence);
+    rank.engine().order.complete(rank.peer(1 - rank.rank()), issued.sequence);
     rank.barrier();
-    EXPECT_EQ(rank.engine().destroy_locks(0, 2), Status::ok);
-    rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+    EXPECT_EQ(rank.engine().locks.destroy(0, 2), Status::ok);
+    rank.engine().waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
     EXPECT_EQ(waiter.status, Status::bad_argument);
     rank.barrier();
     EXPECT_EQ(lock.unlock(), Status::bad_argument);
@@ -356,7 +356,7 @@ TEST_P(Lock, excludes_threads_and_processes) {
       if (round % 5 != 4 && round % 3 == rank.rank()) ++exclusive;
     }
     EXPECT_EQ(counters[0] + counters[1], 2 * 3 * exclusive);
-    EXPECT_EQ(rank.engine().destroy_locks(0, 2), Status::ok);
+    EXPECT_EQ(rank.engine().locks.destroy(0, 2), Status::ok);
     rank.barrier();
   });
 }

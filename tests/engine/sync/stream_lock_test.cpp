@@ -24,7 +24,7 @@ void messages_only(mpix_engine_config& config) {
 struct StreamTarget {
   explicit StreamTarget(Rank& job, int owner = 0) : rank(job), number(owner) {
     if (rank.rank() == number) {
-      EXPECT_EQ(rank.engine().create_locks(1, &id), Status::ok);
+      EXPECT_EQ(rank.engine().locks.create(1, &id), Status::ok);
     }
     rank.show(2 * number, word.get());
     rank.show(2 * number + 1, id);
@@ -37,22 +37,22 @@ struct StreamTarget {
   /// wait for the lock.
   bool lock(LockMode mode = LockMode::exclusive) const {
     with_next = !with_next;
-    auto const issued =
-        rank.engine().lock_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context, with_next);
+    auto const issued = rank.engine().locks.acquire_in_stream(peer(), {id, mode, 0, false, nullptr, false},
+                                                              context, with_next);
     if (issued) {
       EXPECT_EQ(issued->status, Status::ok);
       return true;
     }
     Waiter waiter;
-    Issued const waited = rank.engine().lock(peer(), {id, mode, 0, false, &waiter});
+    Issued const waited = rank.engine().locks.acquire(peer(), {id, mode, 0, false, &waiter});
     EXPECT_EQ(waited.status, Status::ok);
-    if (!waited.complete) rank.engine().wait_until([&] { return waiter.complete.load(); });
+    if (!waited.complete) rank.engine().waits.until([&] { return waiter.complete.load(); });
     return false;
   }
-  void unlock() const { EXPECT_EQ(rank.engine().unlock(peer(), id, 0, context).status, Status::ok); }
+  void unlock() const { EXPECT_EQ(rank.engine().locks.release(peer(), id, 0, context).status, Status::ok); }
   Status complete() const {
-    rank.engine().complete(peer(), UINT64_MAX);
-    return rank.engine().take_error(peer(), context);
+    rank.engine().order.complete(peer(), UINT64_MAX);
+    return rank.engine().failures.take(peer(), context);
   }
   void put(std::int64_t const& value) const {
     RmaOp const transfer = contiguous(OpKind::put, const_cast<std::int64_t*>(&value), there, sizeof value);
@@ -138,14 +138,14 @@ TEST(StreamLock, is_waited_for_without_operations) {
     rank.barrier();
     if (rank.rank() == 2) {
       EXPECT_TRUE(target.lock());
-      for (int i = 0; i < 50; ++i) EXPECT_FALSE(rank.engine().test(target.peer(), UINT64_MAX));
+      for (int i = 0; i < 50; ++i) EXPECT_FALSE(rank.engine().order.test(target.peer(), UINT64_MAX));
       rank.tell(2, 1);
       EXPECT_EQ(target.complete(), Status::ok);
       target.unlock();
       EXPECT_EQ(target.complete(), Status::ok);
     }
     if (rank.rank() == 1) {
-      while (__atomic_load_n(rank.place(2, 2), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+      while (__atomic_load_n(rank.place(2, 2), __ATOMIC_ACQUIRE) == 0) rank.engine().waits.progress();
       ::usleep(2000);
       target.unlock();
     }
@@ -162,22 +162,22 @@ TEST(StreamLock, travels_with_what_is_done_under_it) {
       if (rank.rank() != 1) continue;
       EXPECT_EQ(target.complete(), Status::ok);
       target.with_next = false;  // before it is called
-      auto const before = rank.engine().statistics();
+      auto const before = rank.engine().traffic.statistics();
       EXPECT_TRUE(target.lock());
       target.put(value);
       target.unlock();
       EXPECT_EQ(target.complete(), Status::ok);
-      auto const after = rank.engine().statistics();
+      auto const after = rank.engine().traffic.statistics();
       EXPECT_EQ(after.requests_joined - before.requests_joined, 3u);
     }
     // Only the lock: the release is waited for.
     if (rank.rank() == 1) {
-      auto const before = rank.engine().statistics();
+      auto const before = rank.engine().traffic.statistics();
       target.with_next = false;
       EXPECT_TRUE(target.lock());
       target.unlock();
       EXPECT_EQ(target.complete(), Status::ok);
-      auto const after = rank.engine().statistics();
+      auto const after = rank.engine().traffic.statistics();
       EXPECT_EQ(after.requests_joined - before.requests_joined, 2u);
     }
     rank.barrier();
@@ -233,7 +233,7 @@ TEST(StreamLock, is_followed_by_as_much_as_one_likes) {
         for (int i = 0; i < 10; ++i) ASSERT_EQ(rank.engine().issue(target.peer(), put).status, Status::ok);
       }
       target.unlock();
-      rank.engine().complete_local(target.peer(), UINT64_MAX);
+      rank.engine().order.complete_local(target.peer(), UINT64_MAX);
     }
     EXPECT_EQ(target.complete(), Status::ok);
     rank.barrier();
@@ -254,7 +254,8 @@ TEST(StreamLock, is_granted_when_its_holder_has_died) {
         constexpr int done = 6;
         static constexpr std::int64_t value = 9;
         auto const wait_for = [&](int process, int place) {
-          while (__atomic_load_n(rank.place(process, place), __ATOMIC_ACQUIRE) == 0) rank.engine().progress();
+          while (__atomic_load_n(rank.place(process, place), __ATOMIC_ACQUIRE) == 0)
+            rank.engine().waits.progress();
         };
         StreamTarget const target(rank);
         if (rank.rank() == 1) {
@@ -269,7 +270,7 @@ TEST(StreamLock, is_granted_when_its_holder_has_died) {
           EXPECT_TRUE(target.lock());
           target.put(value);
           target.unlock();
-          EXPECT_FALSE(rank.engine().test(target.peer(), UINT64_MAX));
+          EXPECT_FALSE(rank.engine().order.test(target.peer(), UINT64_MAX));
           rank.tell(asked, 1);
           EXPECT_EQ(target.complete(), Status::ok);
           rank.tell(done, 1);

@@ -297,7 +297,7 @@ void contend(Rank& rank, Expected& expected, unsigned seed) {
       contestant.update(kind, first, 6, rank.rank() * 3);
       // While the others update it.
       if (rank.rank() == 0)
-        rank.engine().update_by_elements(buffers.kind(kind) + first * sizeof(Word), granule / 2);
+        rank.engine().exposures.update_by_elements(buffers.kind(kind) + first * sizeof(Word), granule / 2);
       contestant.update(kind, first, 6, 0);
     }
   }
@@ -335,7 +335,7 @@ TEST(UpdateModesOfPaths, cross_memory_serves_integers_until_single_elements_are_
       std::vector<std::int64_t> ones(100, 1);
       auto const sum = sum_of(ones, rank.shown(1, 2), Guarantee::element_atomic);
       auto const through = [&](Path path) {
-        return rank.engine().statistics().traffic.operations[static_cast<std::size_t>(path)];
+        return rank.engine().traffic.statistics().traffic.operations[static_cast<std::size_t>(path)];
       };
       ASSERT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
       EXPECT_EQ(through(Path::cross_memory), 1u);

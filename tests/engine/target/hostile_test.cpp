@@ -279,12 +279,12 @@ class Author {
 void try_lock(Rank& rank) {
   Peer& peer = rank.peer(victim);
   Waiter waiter;
-  Issued const asked = rank.engine().lock(peer, {locks - 1, LockMode::exclusive, 0, true, &waiter});
+  Issued const asked = rank.engine().locks.acquire(peer, {locks - 1, LockMode::exclusive, 0, true, &waiter});
   ASSERT_EQ(asked.status, Status::ok);
-  rank.engine().wait_until([&] { return waiter.complete.load(std::memory_order_acquire); });
+  rank.engine().waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
   ASSERT_TRUE(waiter.status == Status::ok || waiter.status == Status::busy);
   if (waiter.status == Status::ok) {
-    ASSERT_EQ(rank.engine().unlock(peer, locks - 1, 0).status, Status::ok);
+    ASSERT_EQ(rank.engine().locks.release(peer, locks - 1, 0).status, Status::ok);
   }
 }
 
@@ -334,10 +334,10 @@ TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
     std::vector<std::byte> const bystander(1 << 20, pattern);
     std::vector<std::uint64_t> for_friends(page);
     if (rank.rank() == victim) {
-      ASSERT_EQ(rank.engine().attach(memory.segment(), target_bytes), Status::ok);
-      ASSERT_EQ(rank.engine().attach(for_friends.data(), for_friends.size() * 8), Status::ok);
+      ASSERT_EQ(rank.engine().memory.attach(memory.segment(), target_bytes), Status::ok);
+      ASSERT_EQ(rank.engine().memory.attach(for_friends.data(), for_friends.size() * 8), Status::ok);
       LockId first = 0;
-      ASSERT_EQ(rank.engine().create_locks(locks, &first), Status::ok);
+      ASSERT_EQ(rank.engine().locks.create(locks, &first), Status::ok);
       rank.show(target_slot, memory.segment());
       rank.show(friend_slot, for_friends.data());
     }
@@ -367,11 +367,11 @@ TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
     std::size_t const after = test::resident_bytes(::getpid());
     std::printf("%zu KiB resident before, %zu KiB after; %llu executed, %llu dropped\n", before / 1024,
                 after / 1024,
-                static_cast<unsigned long long>(rank.engine().statistics().traffic.messages_executed),
-                static_cast<unsigned long long>(rank.engine().statistics().messages_dropped));
+                static_cast<unsigned long long>(rank.engine().traffic.statistics().traffic.messages_executed),
+                static_cast<unsigned long long>(rank.engine().traffic.statistics().messages_dropped));
     EXPECT_LT(after, before + bounded_growth);
-    EXPECT_EQ(rank.engine().detach(memory.segment()), Status::ok);
-    EXPECT_EQ(rank.engine().detach(for_friends.data()), Status::ok);
+    EXPECT_EQ(rank.engine().memory.detach(memory.segment()), Status::ok);
+    EXPECT_EQ(rank.engine().memory.detach(for_friends.data()), Status::ok);
   });
 }
 

@@ -1,0 +1,26 @@
+/// Counters of this process that others increment.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/visibility.h"
+#include "engine/op/operation.hpp"
+
+namespace mpixrma::engine {
+
+struct EngineState;
+
+class MPIX_ENGINE_API EngineCounters {
+ public:
+  explicit EngineCounters(EngineState& state) noexcept : state_(state) {}
+
+  /// Calls `completion`, during progress, once the counter has reached `threshold`.
+  void watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
+  /// Removes the counters in [begin, end): requests that wait for one fail with Status::bad_address.
+  void forget(void const* begin, void const* end);
+
+ private:
+  EngineState& state_;
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,39 @@
+/// Failures of operations that no completion reports.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "engine/base/visibility.h"
+#include "engine/op/late_error.hpp"
+#include "engine/origin/peer.hpp"
+
+namespace mpixrma::engine {
+
+struct EngineState;
+
+class MPIX_ENGINE_API EngineFailures {
+ public:
+  explicit EngineFailures(EngineState& state) noexcept : state_(state) {}
+
+  /// Returns the first failure since the last call among operations with `context` to `peer` without a
+  /// completion object; ok if there was none. `error` receives that operation, for
+  /// EnginePeerMemory::reason().
+  Status take(Peer& peer, std::uint32_t context, LateError* error = nullptr);
+  /// As above, with the number of failures.
+  LateErrors::Failures take_all(Peer& peer, std::uint32_t context);
+  /// Stores a failure that its completion cannot report: the next take() for `context`, of any peer, returns
+  /// it. Its rank is not LateError::of_peer. May be called by a completion.
+  void keep(std::uint32_t context, LateError const& error) noexcept;
+  /// Takes what is kept, of all contexts.
+  LateErrors::Failures take_kept();
+
+ private:
+  EngineState& state_;
+  std::mutex lock_;
+  LateErrors kept_;
+  std::atomic<bool> has_kept_{false};  ///< there may be failures
+};
+
+}  // namespace mpixrma::engine

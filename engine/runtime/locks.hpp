@@ -1,0 +1,112 @@
+/// Locks of this process and of others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/base/visibility.h"
+#include "engine/op/operation.hpp"
+#include "engine/origin/peer.hpp"
+#include "engine/runtime/order.hpp"
+#include "engine/runtime/pending_lock.hpp"
+#include "engine/runtime/waits.hpp"
+#include "engine/sync/lock.hpp"
+#include "engine/sync/lock_clock.hpp"
+#include "engine/sync/shared_lock.hpp"
+
+namespace mpixrma::engine {
+
+namespace wire {
+enum class ReleaseKind : std::uint8_t;
+}  // namespace wire
+
+class MPIX_ENGINE_API EngineLocks {
+ public:
+  EngineLocks(EngineState& state, EngineWaits& waits, EngineOrder& order) noexcept;
+  EngineLocks(EngineLocks const&) = delete;
+  EngineLocks& operator=(EngineLocks const&) = delete;
+
+  /// Creates `count` free locks of this process, with consecutive numbers from `*first` on. Local.
+  /// bad_argument: `count` is 0; out_of_memory: too many.
+  Status create(std::uint32_t count, LockId* first);
+  /// Destroys locks of this process. Waiting and later requests fail with Status::bad_argument, and holders
+  /// lose them. bad_argument: a lock does not exist, and none is destroyed.
+  Status destroy(LockId first, std::uint32_t count);
+
+  /// Requests a lock of `peer` for an owner in this process: it is held when the call returns complete, or
+  /// when `completion` receives Status::ok. Requests are served in FIFO order, adjacent shared requests
+  /// together. A holder that ends loses the lock, a waiting process its place. Does not wait; neither does
+  /// EngineOrder::complete wait for locks. Errors, by the call or by the completion: bad_argument: no such
+  /// lock, or its owner holds it or waits for it already; busy: an attempt, and the lock is not free;
+  /// transport, unreachable: the peer has ended.
+  Issued acquire(Peer& peer, LockRequest const& request);
+  /// As acquire(), for processes that only exchange messages: later operations to the peer wait there until
+  /// the lock is held, and the caller does not. Only for processes whose other threads issue nothing, because
+  /// theirs would wait too. request.attempt must be false, and its completion is not used.
+  /// EngineFailures::take(peer, context) reports a failure. `with_next`: the request, and small operations
+  /// behind it, are sent with the release, or when a thread waits or drives progress. Returns nullopt if this
+  /// is not possible, or not now.
+  std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
+                                          bool with_next);
+  /// Waits for the pending in-stream lock, if any. acquire() and acquire_in_stream() do so first (but for
+  /// LockRequest::beside_stream), and callers that acquire locks by word() should do so too: a process
+  /// requests locks one after the other, in the order of its calls.
+  void settle() {
+    if (pending_.peer.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+      wait_for_pending();
+  }
+  /// Whether settle() would return at once.
+  bool are_settled();
+  /// Whether the stream to the peer waits for a lock that was requested by acquire_in_stream().
+  bool hold_stream(Peer& peer);
+  /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next
+  /// holder's, whatever path they take; the call waits for operations on another path than the release
+  /// message, and, for a lock that was acquired without messages, for those that are messages. Complete when
+  /// it returns; EngineOrder::complete(peer, sequence) waits until it is executed. bad_argument: not held by
+  /// `owner`, reported by the call or by EngineFailures::take(peer, context).
+  Issued release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context = 0);
+
+  /// Returns the lock word if both processes have it in memory, for frequent use: SharedLock::try_lock() with
+  /// own_holder(), and leave(). acquire() and release() cover the remaining cases. nullptr: not available.
+  SharedLock* word(Peer& peer, LockId lock);
+  /// Releases `word`, which is word(peer, lock), without waiting for messages to the peer. nullopt: `holder`
+  /// has not acquired it there.
+  std::optional<Issued> leave(Peer& peer, LockId lock, SharedLock& word, Holder holder,
+                              std::uint32_t context) {
+    auto const [outcome, agent_waits] = word.unlock(holder);
+    if (outcome != SharedLock::Outcome::done) return std::nullopt;
+    if (!agent_waits && !word.is_wanted()) [[likely]]
+      return Issued{};
+    return agent_waits ? leave_to_queue(peer, lock, word, holder, context) : leave_to_waiting(word);
+  }
+  Holder own_holder(std::uint32_t owner) const noexcept;
+
+  /// The clock of the locks of this process, raised to the times received from others.
+  LockClock& clock() noexcept;
+  /// The clock of a peer if accessible, as it is if word() is; else nullptr.
+  LockClock* clock(Peer& peer) noexcept;
+
+  /// For an operation on `target` that is issued: it must not queue behind a pending in-stream lock if it
+  /// could not be sent at once, so this call waits for the lock. Returns false, and lets the request of the
+  /// lock leave, if the operation must not wait.
+  bool let_pass(Peer& peer, Layout const& target, Guarantee guarantees);
+
+ private:
+  void wait_for_pending();
+  bool try_lock_spin(SharedLock& word, Holder holder, LockMode mode);
+  /// The end of leave() if requests wait for the lock at the peer's agent.
+  Issued leave_to_queue(Peer& peer, LockId lock, SharedLock& word, Holder holder, std::uint32_t context);
+  /// The same if threads wait for the word alone.
+  static Issued leave_to_waiting(SharedLock& word);
+  /// Notifies the peer's agent that this owner has released the lock, so that it serves its queue.
+  Issued report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);
+  Issued send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
+                      std::uint32_t context);
+
+  PendingLock pending_;
+  EngineState& state_;
+  EngineWaits& waits_;
+  EngineOrder& order_;
+};
+
+}  // namespace mpixrma::engine

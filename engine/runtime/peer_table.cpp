@@ -1,0 +1,131 @@
+#include "engine/runtime/peer_table.hpp"
+
+#include <utility>
+
+#include "engine/base/shared_memory.hpp"
+#include "engine/proto/cross_memory.hpp"
+#include "engine/runtime/state.hpp"
+
+namespace mpixrma::engine {
+
+Peer* PeerTable::known(std::uint64_t process) const noexcept {
+  auto const found = peers_.find(process);
+  return found != peers_.end() ? found->second.get() : nullptr;
+}
+
+Peer* PeerTable::find(std::uint64_t process, std::span<std::byte const> published) {
+  LostPeers lost;  // destroyed without the lock
+  std::lock_guard const held(lock);
+  if (!peers_.contains(process)) lost = take_lost();
+  Peer* found = known(process);
+  if (found == nullptr) found = make(process, published);
+  if (found != nullptr) ++found->state().users;
+  return found;
+}
+
+void PeerTable::release(Peer& peer) {
+  LostPeers lost;  // destroyed without the lock
+  std::lock_guard const held(lock);
+  if (--peer.state().users != 0) return;
+  if (pending_lock->peer.load(std::memory_order_relaxed) == &peer)
+    pending_lock->peer.store(nullptr, std::memory_order_relaxed);
+  if (!std::exchange(peer.state().unused, true)) unused_.push_back(&peer);
+  lost = take_lost();
+}
+
+/// Removes and returns unused peers whose processes have ended since the last call. Their end may unmap
+/// gigabytes.
+PeerTable::LostPeers PeerTable::take_lost() {
+  LostPeers taken;
+  std::uint64_t lost = 0;
+  state_.channels.for_each([&](Channel const& channel) { lost += channel.losses(); });
+  bool const newest_lost = !unused_.empty() && unused_.back()->is_lost();
+  if (lost == losses_ && !newest_lost) return taken;
+  losses_ = lost;
+  std::erase_if(unused_, [&](Peer* peer) {
+    peer->state().unused = peer->state().users == 0;
+    return !peer->state().unused || (peer->is_lost() && forget(*peer, &taken));
+  });
+  return taken;
+}
+
+bool PeerTable::forget(Peer& peer, LostPeers* taken) {
+  taken->emplace_back();
+  {
+    Channel& channel = channel_of(peer);
+    std::lock_guard const held(channel.lock);
+    if (!channel.message_protocol.remove_peer(peer)) return false;
+  }
+  traffic_of_forgotten_ += peer.state().traffic.read();
+  taken->back() = std::move(peers_.extract(peer.process()).mapped());
+  return true;
+}
+
+/// With the lock held.
+Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> published) {
+  bool const own = process == state_.bootstrap.process;
+  if (own) {
+    published = state_.publication;
+  } else if (published.empty()) {
+    void const* blob = nullptr;
+    std::size_t length = 0;
+    if (state_.bootstrap.peer_address(state_.bootstrap.context, process, &blob, &length) != 0) return nullptr;
+    published = {static_cast<std::byte const*>(blob), length};
+  }
+  ProcessAddress its;
+  Secret secret;
+  if (!read_published(published, &its, &secret) || its.process != process) {
+    state_.log.write(LogLevel::error, "process %llx published no usable address",
+                     static_cast<unsigned long long>(process));
+    return nullptr;
+  }
+  auto made = Peer::make(process, look_at(std::move(its)));
+  PeerState& peer = made->state();
+  peer.secret = secret;
+  state_.log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
+                   peer.same_host ? "same host" : "other host",
+                   peer.cross_memory ? ", cross-memory permitted" : "");
+  {
+    std::lock_guard const locked(peer.channel->lock);
+    peer.channel->message_protocol.sessions.add_peer(*made);
+    if (peer.location.same_machine) peer.channel->watch.add(process, peer.location.pid);
+  }
+  Peer* const entry = peers_.emplace(process, std::move(made)).first->second.get();
+  if (own) self_.store(entry, std::memory_order_release);
+  if (state_.joint_fence.is_pending()) entry->hold_stores(Peer::held_jointly);
+  return entry;
+}
+
+/// Determines the properties of the process with this address before anything is issued to it.
+std::unique_ptr<PeerState> PeerTable::look_at(ProcessAddress its) {
+  auto peer = std::make_unique<PeerState>();
+  std::uint64_t const process = its.process;
+  int const tables_fd = its.tables_fd;
+  int const control_fd = its.control_fd;
+  peer->encrypt = its.encrypt;
+  peer->channel = &state_.channels.of(process);
+  peer->unannounced_transfers = &peer->channel->unannounced_transfers;
+  peer->location = peer->channel->connections.locate(std::move(its));
+  // Without these paths, neighbours are treated like processes of another host.
+  bool const local_paths = state_.may_use(MPIX_ENGINE_PATH_DIRECT) ||
+                           state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY) ||
+                           state_.may_use(MPIX_ENGINE_PATH_RING);
+  if (!local_paths || !peer->location.same_machine) return peer;
+  auto its_segments = std::make_unique<RemoteSegments>();
+  if (process == state_.bootstrap.process) {
+    its_segments->open_own(state_.segments.tables(), state_.segments.control());
+  } else if (!its_segments->open(process, peer->location.pid, tables_fd, control_fd, state_.log)) {
+    if (descriptors_run_short())
+      state_.log.write(LogLevel::error, "process %llx of this host is treated like one of another: %s",
+                       static_cast<unsigned long long>(process), to_string(Status::no_descriptors));
+    return peer;
+  }
+  if (state_.config.page_fill != 0) its_segments->set_filler(state_.page_filler);
+  peer->segments = std::move(its_segments);
+  peer->same_host = true;
+  if (state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY))
+    peer->cross_memory.store(cross_memory_permitted(peer->location.pid), std::memory_order_relaxed);
+  return peer;
+}
+
+}  // namespace mpixrma::engine

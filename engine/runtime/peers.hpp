@@ -1,0 +1,36 @@
+/// The processes that this one communicates with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/base/visibility.h"
+#include "engine/origin/peer.hpp"
+
+namespace mpixrma::engine {
+
+struct EngineState;
+
+class MPIX_ENGINE_API EnginePeers {
+ public:
+  explicit EnginePeers(EngineState& state) noexcept : state_(state) {}
+
+  /// Returns the peer with identity `process`, created at its first use and valid until release(). Local.
+  /// nullptr if the bootstrap does not know its address.
+  Peer* find(std::uint64_t process);
+  /// As find(), for a process that the bootstrap does not know, with an address (Engine::address) obtained
+  /// otherwise. nullptr if the address is invalid.
+  Peer* at(std::span<std::byte const> address);
+  /// Ends the use of a peer returned by these functions. The engine removes an unused peer once its process
+  /// has ended.
+  void release(Peer& peer);
+  /// Ends the connection to a process that the caller considers dead: operations on its memory fail from here
+  /// on. Does nothing if the process is not a peer. Any thread.
+  void lose(std::uint64_t process) noexcept;
+
+ private:
+  EngineState& state_;
+};
+
+}  // namespace mpixrma::engine

@@ -1,0 +1,55 @@
+/// EngineState: the start of an engine.
+#include <mutex>
+
+#include "engine/runtime/state.hpp"
+
+namespace mpixrma::engine {
+
+Status EngineState::start() {
+  copy_decisions.open(config);
+  if (Status const status = open_memory(); failed(status)) return status;
+  if (Status const status = prepare_network(); failed(status)) return status;
+  open_device_memory();
+  if (bootstrap.gone_fd != nullptr && bootstrap.next_gone != nullptr)
+    channels.front().agent.attend(bootstrap.gone_fd(bootstrap.context), [this] { take_gone(); });
+  inspection.open();
+  channels.front().agent.serve(inspection.fd(),
+                               [this] { inspection.answer([this] { return inspect(); }); });
+  if (Status const status = channels.start(); failed(status)) return status;
+  if (bootstrap.publish(bootstrap.context, publication.data(), publication.size()) == 0) return Status::ok;
+  log.write(LogLevel::error, "the address cannot be published");
+  return Status::transport;
+}
+
+Status EngineState::open_memory() {
+  std::size_t const idle_bytes =
+      config.idle_memory_bytes == MPIX_ENGINE_KEEP_NOTHING ? 0 : config.idle_memory_bytes;
+  auto* const stripes = static_cast<StripeTable*>(config.stripes);
+  Status const status = segments.open(bootstrap.process, config.heap_bytes, idle_bytes, stripes);
+  if (failed(status)) {
+    log.write(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
+    return status;
+  }
+  locks.open(segments.control().shared, segments.control().lock_clock);
+  return Status::ok;
+}
+
+void EngineState::open_device_memory() {
+  device_memory.open(channels.context().get());
+  if (char const* const kind = device_memory.known_kind())
+    log.write(LogLevel::life, "memory of a device is looked for: UCX knows %s", kind);
+  // Engine::issue looks at the origins.
+  if (device_memory.is_possible()) issues_all.store(true, std::memory_order_relaxed);
+}
+
+void EngineState::take_gone() {
+  std::uint64_t process = 0;
+  while (bootstrap.next_gone(bootstrap.context, &process) == 0) {
+    channels.for_each([&](Channel& channel) {
+      std::lock_guard const held(channel.lock);
+      channel.lose(process);
+    });
+  }
+}
+
+}  // namespace mpixrma::engine
