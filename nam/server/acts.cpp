@@ -1,8 +1,9 @@
-/// ControlServer: the audit of requests, and dry runs of requests that destroy something.
+#include "nam/server/acts.hpp"
+
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
-
-#include "nam/server/control_server.hpp"
 
 namespace mpixrma::nam {
 
@@ -26,47 +27,33 @@ std::string object_of(Json const& request) {
 
 }  // namespace
 
-void ControlServer::record(ClientId id, std::string const& op, Json const& request, std::string_view result,
-                           std::string_view reason) {
-  auto const found = clients_.find(id);
-  if (found == clients_.end()) return;
-  Client const& client = found->second;
-  std::string const user = client.identity ? user_name(client.identity->uid) : std::string();
-  audit_.record({user, client.from, op, object_of(request), result, reason});
+void Acts::record(std::string const& op, Request const& request, std::string_view result,
+                  std::string_view reason) {
+  Client const* const client = clients_.find(request.client);
+  if (client == nullptr) return;
+  std::string const user = client->identity ? user_name(client->identity->uid) : std::string();
+  log_.record({user, client->from, op, object_of(request.content), result, reason});
 }
 
-/// Records administrative acts, and requests refused for lack of a right, including refusals that read like
-/// an absent object.
-void ControlServer::audit_request(ClientId id, std::string const& op, Json const& request,
-                                  Error const* error) {
-  bool const is_hidden = std::exchange(has_hidden_, false);
+void Acts::audit(std::string const& op, Request const& request, Error const* error) {
   if (error == nullptr) {
     bool const is_act = std::find(audited.begin(), audited.end(), op) != audited.end();
-    if (is_act) record(id, op, request, "done", "");
-  } else if (error->code() == ErrorCode::denied || (is_hidden && error->code() == ErrorCode::not_found)) {
-    record(id, op, request, "denied", error->what());
+    if (is_act) record(op, request, "done", "");
+  } else if (error->code() == ErrorCode::denied ||
+             (request.has_hidden && error->code() == ErrorCode::not_found)) {
+    record(op, request, "denied", error->what());
   }
 }
 
-void ControlServer::record_own(std::string_view what) {
-  audit_.record({user_name(::geteuid()), "pid " + std::to_string(::getpid()), what, "", "done"});
+void Acts::record_denied(std::string const& grant, Json const& act) {
+  auto const request = field<std::string>(act, "request");
+  log_.record({user_name(field<uid_t>(act, "uid")), "session of grant " + grant, request,
+               field_or<std::string>(act, "window", ""), request.empty() ? AuditLog::omitted_acts : "denied",
+               field<std::string>(act, "text"), field_or<std::uint64_t>(act, "omitted", 0)});
 }
 
-/// Answers what the request in "request" would remove, and changes nothing. An earlier server does not know
-/// the operation, and rejects it.
-Json ControlServer::dry_run(ClientId id, Json const& request) {
-  auto const op = field<std::string>(request, "request");
-  if (op != "revoke" && op != "evict" && op != "unpublish")
-    throw Error(ErrorCode::bad_request, "there is no dry run of '" + op + "'");
-  is_dry_run_ = true;
-  try {
-    Json const answer = (this->*handlers.at(op))(id, request);
-    is_dry_run_ = false;
-    return answer;
-  } catch (...) {
-    is_dry_run_ = false;
-    throw;
-  }
+void Acts::record_own(std::string_view what) {
+  log_.record({user_name(::geteuid()), "pid " + std::to_string(::getpid()), what, "", "done"});
 }
 
 }  // namespace mpixrma::nam

@@ -1,174 +1,115 @@
 #include "nam/server/control_server.hpp"
 
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
-#include <thread>
+#include <map>
+#include <utility>
 
 #include "nam/process/log.hpp"
-#include "nam/protocol/creation_mask.hpp"
 #include "nam/protocol/descriptor_refusal.hpp"
-#include "nam/protocol/socket.hpp"
-#include "nam/server/catalog_files.hpp"
+#include "nam/protocol/version.hpp"
+#include "nam/server/grant_life.hpp"
+#include "nam/server/requests.hpp"
 
 namespace mpixrma::nam {
 
 namespace {
 
-constexpr std::chrono::seconds longest_wait_for_directory{3};
-/// The server answers all connections that it keeps of a host in less than this, also if it has little of a
-/// core.
-constexpr std::chrono::milliseconds least_stay{1000};
-/// Connections that have not authenticated, of all hosts, whatever --max-connections is.
-constexpr std::size_t least_unauthenticated = 1024;
 constexpr int longest_end = 5;  ///< seconds
-constexpr std::size_t least_lingering = 256;
-constexpr std::uint64_t max_kept_answers = 64u << 20;
 
-void make_private(std::filesystem::path const& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error || ::chmod(directory.c_str(), S_IRWXU) != 0)
-    throw Error(ErrorCode::bad_request,
-                "cannot use the directory " + directory.string() + ": " + std::strerror(errno));
-}
+using Handler = Json (*)(ServerState&, Request&);
 
-/// Makes and locks the directory for this server alone.
-FileDescriptor take_directory(Options const& options) {
-  make_private(options.directory);
-  make_private(options.directory / "run");
-  if (options.storage == StorageKind::file) {
-    std::error_code error;
-    // Only this server creates files there.
-    if (std::filesystem::create_directories(options.storage_directory, error))
-      (void)::chmod(options.storage_directory.c_str(), S_IRWXU);
-  }
-  // The control process of a server that was killed is about to end, too.
-  auto const end = std::chrono::steady_clock::now() + longest_wait_for_directory;
-  for (;;) {
-    try {
-      return lock_directory(options.directory);
-    } catch (Error const& error) {
-      if (error.code() != ErrorCode::exists || std::chrono::steady_clock::now() >= end) throw;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+Json dry_run(ServerState& server, Request& request);
+
+/// The requests of users, whose identity is known.
+std::map<std::string, Handler> const handlers{
+    {"repair", &repair},   {"secret", &own_secret}, {"grant", &grant},         {"revoke", &revoke},
+    {"extend", &extend},   {"list", &list},         {"show", &show},           {"usage", &usage},
+    {"open", &open},       {"connect", &connect},   {"evict", &evict},         {"names", &names},
+    {"publish", &publish}, {"lookup", &lookup},     {"unpublish", &unpublish}, {"rotate_key", &rotate_key},
+    {"chmod", &chmod},     {"dry_run", &dry_run}};
+
+/// Answers what the request in "request" would remove, and changes nothing. An earlier server does not know
+/// the operation, and rejects it.
+Json dry_run(ServerState& server, Request& request) {
+  auto const op = field<std::string>(request.content, "request");
+  if (op != "revoke" && op != "evict" && op != "unpublish")
+    throw Error(ErrorCode::bad_request, "there is no dry run of '" + op + "'");
+  request.is_dry_run = true;
+  return handlers.at(op)(server, request);
 }
 
 }  // namespace
 
 ControlServer::ControlServer(Options options, std::function<std::optional<Options>()> reread,
                              SpawnerLink& spawner)
-    : options_(std::move(options)),
-      reread_(std::move(reread)),
-      spawner_(spawner),
-      lock_(take_directory(options_)),
-      keys_(options_.directory / "server.key"),
-      reserve_(options_.directory / "reserve"),
-      catalog_(options_.directory / "catalog.sqlite", &reserve_),
-      audit_(options_.audit_log),
-      descriptor_limit_(raise_descriptor_limit()),
-      admission_(
-          max_connections(), [this](ClientId id) { give_way(id); }, least_stay,
-          std::min(least_unauthenticated, descriptor_limit_ / 16)),
-      secrets_(options_.directory / "secrets"),
-      kept_answers_("bytes of messages", max_kept_answers) {
-  log(Severity::info, "the limit of open descriptors is " + std::to_string(descriptor_limit_) +
-                          ", that of connections " + std::to_string(admission_.limit()));
-  (void)reserve_.take();
+    : reread_(std::move(reread)),
+      state_(
+          std::move(options), spawner,
+          {.request = [this](ClientId id, Message& message) { on_request(id, message); },
+           .owns_grant = [this](uid_t uid) { return state_.grants.owned_by(uid); },
+           .end_in_queue = [this](ClientId id, Error const& why) { state_.grants.end_in_queue(id, why); }}) {
+  log(Severity::info, "the limit of open descriptors is " + std::to_string(state_.descriptor_limit) +
+                          ", that of connections " + std::to_string(state_.clients.limit()));
+  (void)state_.reserve.take();
   if (!enable_interrupted_waits())
     log(Severity::warning,
         "the system has no timer left: descriptors that clients send may delay the server");
-  open_listeners();
-  loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
-  loop_.every(std::chrono::seconds(1), [this] { tick(); });
-  if (options_.watch_stdin)
-    loop_.watch(STDIN_FILENO, EPOLLIN, [this](std::uint32_t) {
+  state_.listeners.open(state_.options, spawner, state_.keys);
+  EventLoop& loop = state_.loop;
+  loop.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
+  loop.every(std::chrono::seconds(1), [this] { tick(); });
+  if (state_.options.watch_stdin)
+    loop.watch(STDIN_FILENO, EPOLLIN, [this](std::uint32_t) {
       char ignored[256];
       if (::read(STDIN_FILENO, ignored, sizeof ignored) > 0) return;
-      loop_.forget(STDIN_FILENO);
+      state_.loop.forget(STDIN_FILENO);
       end();
     });
-  for (Grant const& each : catalog_.grants()) start(each, 0);
-  GrantFile::sweep(options_.storage_directory,
-                   [this](std::string const& id) { return grants_.contains(id); });
+  for (Grant const& each : state_.catalog.grants()) start_grant(state_, each, 0);
+  GrantFile::sweep(state_.options.storage_directory,
+                   [this](std::string const& id) { return state_.grants.find(id) != nullptr; });
 }
 
 int ControlServer::run() {
-  spawner_.notify("READY=1");
-  log(Severity::info, "ready at " + nam::format(address_));
-  record_own("start");
-  loop_.run();
-  if (!address_.unix_path.empty()) ::unlink(address_.unix_path.c_str());
+  Address const& address = state_.listeners.address();
+  state_.spawner.notify("READY=1");
+  log(Severity::info, "ready at " + nam::format(address));
+  state_.acts.record_own("start");
+  state_.loop.run();
+  if (!address.unix_path.empty()) ::unlink(address.unix_path.c_str());
   return 0;
 }
 
-void ControlServer::open_listeners() {
-  address_.unix_path = options_.socket;
-  address_.host = options_.advertise;
-  for (SpawnerLink::Listener& each : spawner_.take_listeners()) {
-    add_listener(std::move(each.socket));
-    if (address_.host.empty()) address_.host = each.host;
+void ControlServer::on_request(ClientId id, Message& message) {
+  auto const op = field<std::string>(message.head, "op");
+  auto const begin = Retry::Clock::now();
+  Request request{id, message.head};
+  try {
+    Json const answer = answer_to(op, request);
+    state_.acts.audit(op, request, nullptr);
+    if (!answer.is_null()) state_.clients.at(id).connection->post(answer);
+  } catch (Error const& error) {
+    state_.acts.audit(op, request, &error);
+    if (error.code() != ErrorCode::not_found || state_.clients.identity(id).is_admin) throw;
+    state_.refusals.add({id, begin, error, field_or(message.head, "quiet", false)});
   }
-  bool const inherited = !listeners_.empty();
-  if (!inherited) {
-    std::filesystem::path const parent = std::filesystem::path(options_.socket).parent_path();
-    std::error_code ignored;
-    // All users reach the socket, and only this one replaces it, whatever mask the server was started with.
-    CreationMask const mask(S_IWGRP | S_IWOTH);
-    if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
-    // The system reports the user of each client that connects.
-    add_listener(listen_unix(options_.socket, 0666));
-    spawner_.keep_listener(listeners_.back(), "");
-  }
-  for (std::string const& endpoint : inherited ? std::vector<std::string>() : options_.listen) {
-    try {
-      FileDescriptor listener = listen_tcp(endpoint);
-      address_.port = port_of(listener);
-      std::string const host = endpoint.substr(0, endpoint.rfind(':'));
-      if (address_.host.empty()) address_.host = host;
-      spawner_.keep_listener(listener, host);
-      add_listener(std::move(listener));
-    } catch (Error const& error) {
-      if (options_.listen_given) throw;
-      log(Severity::warning, std::string("no TCP: ") + error.what());
-    }
-  }
-  if (address_.port != 0 && (address_.host.empty() || address_.host == "0.0.0.0")) {
-    char name[256] = {};
-    (void)::gethostname(name, sizeof name - 1);
-    address_.host = name;
-  }
-  if (address_.port != 0) address_.key = to_text(keys_.current().public_key);
-  (void)format(Locator{std::string(32, '0'), std::string(32, '0'), address_});  // is short enough
 }
 
-void ControlServer::add_listener(FileDescriptor listener) {
-  int const fd = listener.get();
-  refuse_descriptors(listener);
-  listeners_.push_back(std::move(listener));
-  FileDescriptor const& kept = listeners_.back();
-  if (std::uint16_t const port = port_of(kept); port != 0) address_.port = port;
-  loop_.watch(fd, EPOLLIN,
-              [this, index = listeners_.size() - 1](std::uint32_t) { take_connections(listeners_[index]); });
-}
-
-/// Clients that connect while the previous key is accepted receive the new one.
-Json ControlServer::rotate_key(ClientId id, Json const& request) {
-  if (!identity(id).is_admin)
-    throw Error(ErrorCode::denied, "only administrators of the server change its key");
-  keys_.rotate(calendar_.now() + static_cast<std::int64_t>(field<std::uint32_t>(request, "overlap")));
-  std::string const key = to_text(keys_.current().public_key);
-  if (address_.port != 0) address_.key = key;
-  log(Severity::info, "the server has a new key: " + key);
-  return {{"key", key}};
+Json ControlServer::answer_to(std::string const& op, Request& request) {
+  Client& client = state_.clients.at(request.client);
+  if (client.is_local && !client.has_version) check_protocol(request.content);
+  client.has_version = true;
+  if (op == "hello") return hello(state_, request);
+  if (op == "prove") return prove(state_, request);
+  if (!client.identity) throw Error(ErrorCode::malformed, "authentication required");
+  auto const found = handlers.find(op);
+  if (found == handlers.end()) throw Error(ErrorCode::malformed, "there is no request '" + op + "'");
+  return found->second(state_, request);
 }
 
 void ControlServer::on_signal(int signal) {
@@ -179,93 +120,60 @@ void ControlServer::on_signal(int signal) {
 }
 
 void ControlServer::reread_options() {
-  spawner_.notify("RELOADING=1");
+  state_.spawner.notify("RELOADING=1");
   if (auto fresh = reread_()) {
-    options_.capacity = fresh->capacity;
-    options_.admins = fresh->admins;
-    options_.self_service = fresh->self_service;
-    options_.user_capacity = fresh->user_capacity;
-    options_.max_windows = fresh->max_windows;
-    options_.max_regions = fresh->max_regions;
-    options_.max_sessions = fresh->max_sessions;
-    options_.lease = fresh->lease;
-    options_.max_metadata = fresh->max_metadata;
-    options_.max_connections = fresh->max_connections;
-    options_.expiry_grace = fresh->expiry_grace;
-    options_.max_user_grants = fresh->max_user_grants;
-    admission_.set_limit(max_connections());
-    secrets_.refresh();
-    end_former_admins();
-    subordinates_.refresh();
+    Options& options = state_.options;
+    options.capacity = fresh->capacity;
+    options.admins = fresh->admins;
+    options.self_service = fresh->self_service;
+    options.user_capacity = fresh->user_capacity;
+    options.max_windows = fresh->max_windows;
+    options.max_regions = fresh->max_regions;
+    options.max_sessions = fresh->max_sessions;
+    options.lease = fresh->lease;
+    options.max_metadata = fresh->max_metadata;
+    options.max_connections = fresh->max_connections;
+    options.expiry_grace = fresh->expiry_grace;
+    options.max_user_grants = fresh->max_user_grants;
+    state_.secrets.refresh();
+    state_.clients.follow_options();
+    state_.grants.for_each([](LiveGrant& live) { live.link->report_admins(); });
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
-    audit_.reopen();
-    record_own("reload");
+    state_.audit.reopen();
+    state_.acts.record_own("reload");
   } else {
     log(Severity::error, "the configuration is invalid; the previous one remains in force");
   }
-  spawner_.notify("READY=1");
+  state_.spawner.notify("READY=1");
 }
 
 void ControlServer::end() {
-  if (std::exchange(is_ending_, true)) return loop_.stop();
-  spawner_.notify("STOPPING=1");
+  if (std::exchange(state_.is_ending, true)) return state_.loop.stop();
+  state_.spawner.notify("STOPPING=1");
   log(Severity::info, "ends");
-  record_own("end");
-  for (auto& [id, live] : grants_) ending_.push_back(std::move(live.link));
-  grants_.clear();
-  for (auto const& link : ending_) link->end(true);
-  drop_ended();
-}
-
-/// Drops the links of data processes that have ended.
-void ControlServer::drop_ended() {
-  for (auto const& link : ending_) link->enforce_end();
-  answer_revocations();
-  std::erase_if(ending_, [this](auto const& link) {
-    return link->has_ended() && (is_ending_ || link->release_memory());
-  });
-  // Their descriptors are kept in order to know which memory their clients use; if there are many, not for
-  // all.
-  auto const max_lingering = static_cast<std::ptrdiff_t>(std::max(least_lingering, descriptor_limit_ / 16));
-  auto lingering =
-      std::count_if(ending_.begin(), ending_.end(), [](auto const& link) { return link->has_ended(); });
-  std::erase_if(ending_, [&](auto const& link) { return link->has_ended() && lingering-- > max_lingering; });
-  if (is_ending_ && ending_.empty()) loop_.stop();
-}
-
-/// A user who makes and ends grants in a loop does not fill the log.
-void ControlServer::log_of_grant(Grant const& grant, std::string const& text) {
-  auto const omitted = grant_lines_.take(user_name(grant.owner), Budgets::Clock::now());
-  if (!omitted) return;
-  std::string const others = std::to_string(*omitted) + " lines about grants of this user were omitted";
-  log(Severity::info, *omitted == 0 ? text : text + " (" + others + ")");
-}
-
-/// Called once a second.
-void ControlServer::log_omitted_lines() {
-  for (Budgets::Refused const& each : grant_lines_.take_refused(Budgets::Clock::now()))
-    log(Severity::info,
-        std::to_string(each.count) + " lines about grants of " + each.source + " were omitted");
+  state_.acts.record_own("end");
+  state_.grants.end_all();
+  drop_ended(state_);
 }
 
 /// Called once a second.
 void ControlServer::tick() {
-  if (is_ending_ && ++seconds_ending_ > longest_end) return loop_.stop();
-  for (auto& [id, live] : grants_) live.link->tick();
-  end_unauthenticated();
-  if (is_ending_) return;
-  end_expired();
+  if (state_.is_ending && ++seconds_ending_ > longest_end) return state_.loop.stop();
+  state_.grants.for_each([](LiveGrant& live) { live.link->tick(); });
+  state_.clients.end_unauthenticated();
+  if (state_.is_ending) return;
+  end_expired(state_);
   try {
-    keys_.drop_expired(calendar_.now());
+    state_.keys.drop_expired(state_.calendar.now());
   } catch (Error const& error) {
     log(Severity::warning, error.what());  // they are not accepted in any case
   }
-  drop_ended();
-  remove_lost_windows();
-  audit_.report_omitted();
-  log_omitted_lines();
-  (void)reserve_.take();
+  drop_ended(state_);
+  state_.lost_windows.remove();
+  state_.audit.report_omitted();
+  state_.grant_lines.report_omitted();
+  (void)state_.reserve.take();
 }
 
 }  // namespace mpixrma::nam

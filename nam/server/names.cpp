@@ -1,7 +1,12 @@
-/// ControlServer: published names. A name belongs to its publisher, and counts against the grant of its
-/// window.
+/// Requests for published names. A name belongs to its publisher, and counts against the grant of its window.
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "nam/protocol/text.hpp"
-#include "nam/server/control_server.hpp"
+#include "nam/server/requests.hpp"
+#include "nam/server/server_state.hpp"
+#include "nam/server/windows.hpp"
 
 namespace mpixrma::nam {
 
@@ -10,19 +15,14 @@ namespace {
 constexpr std::size_t names_in_page = 256;
 /// Few: a name of a window with a large description takes long.
 constexpr std::size_t names_in_query = 4;
-/// Other clients are served between two steps.
-constexpr std::chrono::milliseconds longest_step{2};
-constexpr std::chrono::milliseconds search_pause{1};
 /// Users who do not own a grant leave room for its owner's names.
 constexpr std::uint64_t max_foreign_names = 64;           ///< of a user in a grant
 constexpr std::uint64_t max_foreign_names_in_all = 1024;  ///< of all of them in a grant
 
-}  // namespace
-
 /// Returns the user whose name the request means: "user", or the user himself; nothing if there is no such
 /// user.
-std::optional<uid_t> ControlServer::name_owner(ClientId id, Json const& request) const {
-  if (!request.contains("user")) return identity(id).uid;
+std::optional<uid_t> name_owner(ServerState const& server, ClientId id, Json const& request) {
+  if (!request.contains("user")) return server.clients.identity(id).uid;
   try {
     return parse_user(field<std::string>(request, "user"));
   } catch (Error const& error) {
@@ -33,130 +33,99 @@ std::optional<uid_t> ControlServer::name_owner(ClientId id, Json const& request)
 
 /// Returns the requested name if the user may see it; own names first, then "~user/NAME". The answers for an
 /// absent name and for a name that is not visible to the user are the same.
-Catalog::FoundName ControlServer::visible_name(ClientId id, Json const& request) {
-  auto const wanted = field<std::string>(request, "name");
+Catalog::FoundName visible_name(ServerState& server, Request& request) {
+  auto const wanted = field<std::string>(request.content, "name");
   auto const find = [&](std::optional<uid_t> owner,
                         std::string const& name) -> std::optional<Catalog::FoundName> {
-    auto window = owner ? catalog_.find_name({*owner, name}) : std::nullopt;
-    bool const is_hidden = window && !is_visible(id, *window);
-    has_hidden_ = has_hidden_ || is_hidden;
+    auto window = owner ? server.catalog.find_name({*owner, name}) : std::nullopt;
+    bool const is_hidden = window && !is_visible(server, request.client, *window);
+    request.has_hidden = request.has_hidden || is_hidden;
     if (!window || is_hidden) return std::nullopt;
     return Catalog::FoundName{{*owner, name}, std::move(*window)};
   };
-  auto found = find(name_owner(id, request), wanted);
+  auto found = find(name_owner(server, request.client, request.content), wanted);
   ForeignName const foreign = parse_name(wanted);
-  if (!found && !foreign.user.empty() && !request.contains("user"))
-    found = find(name_owner(id, {{"user", foreign.user}}), foreign.name);
+  if (!found && !foreign.user.empty() && !request.content.contains("user"))
+    found = find(name_owner(server, request.client, {{"user", foreign.user}}), foreign.name);
   if (!found) throw Error(ErrorCode::not_found, "there is no name '" + wanted + "'");
   return std::move(*found);
 }
 
-/// Returns a page of one user's names, or of everybody's with "all": those after "after" ("after_owner").
-Json ControlServer::names(ClientId id, Json const& request) {
-  NameSearch search;
-  bool const all = field_or(request, "all", false);
-  auto const owner = name_owner(id, request);
-  if (!owner) return {{"names", Json::array()}};
-  if (!all) search.owner = owner;
-  search.after = {all ? field_or<uid_t>(request, "after_owner", 0) : *owner,
-                  field_or<std::string>(request, "after", "")};
-  clients_.at(id).connection->pause();
-  search.client = id;
-  searches_[subordinates_.owner_of(identity(id).uid)].push_back(std::move(search));
-  if (search_timer_ < 0) search_timer_ = loop_.add_timer([this] { continue_searches(); });
-  EventLoop::start_timer(search_timer_, search_pause);
-  return nullptr;
-}
+}  // namespace
 
-/// Continues the search with some names. Returns true when it has answered.
-bool ControlServer::continue_search(NameSearch& search) {
-  auto const client = clients_.find(search.client);
-  if (client == clients_.end()) return true;
-  Connection& connection = *client->second.connection;
-  auto const end = Retry::Clock::now() + longest_step;
-  try {
-    SearchResult result = search_names(search);
-    for (; result == SearchResult::some; result = search_names(search)) {
-      if (Retry::Clock::now() >= end) return false;
-    }
-    connection.post({{"names", search.found}, {"more", result == SearchResult::page}});
-  } catch (Error const& error) {
-    connection.post(to_answer(error));
-  }
-  connection.resume();
-  return true;
-}
-
-ControlServer::SearchResult ControlServer::search_names(NameSearch& search) {
-  auto const names = catalog_.names(search.owner, search.after, names_in_query);
+NameSearches::Step continue_search(ServerState& server, NameSearch& search) {
+  auto const names = server.catalog.names(search.owner, search.after, names_in_query);
   for (Catalog::FoundName const& each : names) {
     search.after = each.key;
-    if (!is_visible(search.client, each.window)) continue;
+    if (!is_visible(server, search.client, each.window)) continue;
     // Names of one user follow each other, and the user database may be slow.
     if (std::exchange(search.named_owner, each.key.owner) != each.key.owner)
       search.owner_name = user_name(each.key.owner);
     search.found.push_back({{"name", each.key.name},
                             {"owner", search.owner_name},
                             {"uid", each.key.owner},
-                            {"port", port_of_window(each.window.grant, each.window.window.id)}});
-    if (search.found.size() == names_in_page) return SearchResult::page;
+                            {"port", port_of_window(server, each.window.grant, each.window.window.id)}});
+    if (search.found.size() == names_in_page) return NameSearches::Step::page;
   }
-  return names.size() < names_in_query ? SearchResult::all : SearchResult::some;
+  return names.size() < names_in_query ? NameSearches::Step::all : NameSearches::Step::some;
 }
 
-/// Makes one step of one search at a time, so that others are served in between, however many names there are
-/// that the searching user may not see. Users take turns, whatever number of searches each of them has.
-void ControlServer::continue_searches() {
-  auto next = searches_.upper_bound(last_searcher_);
-  if (next == searches_.end()) next = searches_.begin();
-  if (next == searches_.end()) return;
-  last_searcher_ = next->first;
-  NameSearch search = std::move(next->second.front());
-  next->second.pop_front();
-  if (next->second.empty()) searches_.erase(next);
-  if (!continue_search(search)) searches_[last_searcher_].push_back(std::move(search));
-  if (!searches_.empty()) EventLoop::start_timer(search_timer_, search_pause);
+/// Returns a page of one user's names, or of everybody's with "all": those after "after" ("after_owner").
+Json names(ServerState& server, Request& request) {
+  NameSearch search;
+  bool const all = field_or(request.content, "all", false);
+  auto const owner = name_owner(server, request.client, request.content);
+  if (!owner) return {{"names", Json::array()}};
+  if (!all) search.owner = owner;
+  search.after = {all ? field_or<uid_t>(request.content, "after_owner", 0) : *owner,
+                  field_or<std::string>(request.content, "after", "")};
+  search.client = request.client;
+  server.name_searches.add(std::move(search));
+  return nullptr;
 }
 
-Json ControlServer::publish(ClientId id, Json const& request) {
-  NameKey const key{identity(id).uid, field<std::string>(request, "name")};
-  auto const port = field<std::string>(request, "port");
+Json publish(ServerState& server, Request& request) {
+  Catalog& catalog = server.catalog;
+  NameKey const key{server.clients.identity(request.client).uid, field<std::string>(request.content, "name")};
+  auto const port = field<std::string>(request.content, "port");
   check_name(key.name);
-  auto const found = visible_window(id, port);
+  auto const found = visible_window(server, request, port);
   if (!found) throw Error(ErrorCode::not_found, "there is no window '" + port + "'");
-  uid_t const owner = grants_.at(found->grant).grant.owner;
+  uid_t const owner = server.grants.at(found->grant).grant.owner;
   if (key.owner != owner) {
-    auto const there = catalog_.count_foreign_names(found->grant, owner, key.owner);
+    auto const there = catalog.count_foreign_names(found->grant, owner, key.owner);
     if (there.of_user >= max_foreign_names || there.of_all >= max_foreign_names_in_all)
       throw Error(ErrorCode::quota,
                   "users who do not own the grant have published as many names in it as they may");
   }
-  catalog_.together([&] {
-    catalog_.publish(key, found->window.id);
-    catalog_.check_metadata(found->grant, options_.max_metadata);
+  catalog.together([&] {
+    catalog.publish(key, found->window.id);
+    catalog.check_metadata(found->grant, server.options.max_metadata);
   });
   return {{"name", key.name}};
 }
 
-Json ControlServer::lookup(ClientId id, Json const& request) {
-  Catalog::FoundName const name = visible_name(id, request);
+Json lookup(ServerState& server, Request& request) {
+  Catalog::FoundName const name = visible_name(server, request);
   return {{"name", name.key.name},
           {"owner", user_name(name.key.owner)},
-          {"port", port_of_window(name.window.grant, name.window.window.id)}};
+          {"port", port_of_window(server, name.window.grant, name.window.window.id)}};
 }
 
-Json ControlServer::unpublish(ClientId id, Json const& request) {
-  Identity const& who = identity(id);
-  auto const wanted = field<std::string>(request, "name");
+Json unpublish(ServerState& server, Request& request) {
+  Catalog& catalog = server.catalog;
+  Identity const& who = server.clients.identity(request.client);
+  auto const wanted = field<std::string>(request.content, "name");
   // Also if the publisher may not see the window any more.
-  bool const is_own = !request.contains("user") && catalog_.find_name({who.uid, wanted});
-  if (is_own && !is_dry_run_) catalog_.unpublish({who.uid, wanted});
+  bool const is_own = !request.content.contains("user") && catalog.find_name({who.uid, wanted});
+  if (is_own && !request.is_dry_run) catalog.unpublish({who.uid, wanted});
   if (is_own) return {{"name", wanted}, {"owner", user_name(who.uid)}};
-  Catalog::FoundName const name = visible_name(id, request);
-  if (!who.is_admin && who.uid != name.key.owner && who.uid != grants_.at(name.window.grant).grant.owner)
+  Catalog::FoundName const name = visible_name(server, request);
+  if (!who.is_admin && who.uid != name.key.owner &&
+      who.uid != server.grants.at(name.window.grant).grant.owner)
     throw Error(ErrorCode::denied,
                 "only the user who has published a name, and the owner of the grant, remove it");
-  if (!is_dry_run_) catalog_.unpublish(name.key);
+  if (!request.is_dry_run) catalog.unpublish(name.key);
   return {{"name", name.key.name}, {"owner", user_name(name.key.owner)}};
 }
 

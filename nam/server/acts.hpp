@@ -1,0 +1,34 @@
+/// The audit of requests: administrative acts, and refusals.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "nam/protocol/error.hpp"
+#include "nam/server/audit.hpp"
+#include "nam/server/clients.hpp"
+#include "nam/server/request.hpp"
+
+namespace mpixrma::nam {
+
+class Acts {
+ public:
+  Acts(AuditLog& log, Clients& clients) noexcept : log_(log), clients_(clients) {}
+
+  /// Records administrative acts, and requests refused for lack of a right, including refusals that read like
+  /// an absent object. `error`: the refusal, or nullptr.
+  void audit(std::string const& op, Request const& request, Error const* error);
+  /// Records a request that a session has made of its data process.
+  void record_denied(std::string const& grant, Json const& act);
+  /// Records an act of the server itself.
+  void record_own(std::string_view what);
+
+ private:
+  void record(std::string const& op, Request const& request, std::string_view result,
+              std::string_view reason);
+
+  AuditLog& log_;
+  Clients& clients_;
+};
+
+}  // namespace mpixrma::nam

@@ -1,0 +1,192 @@
+#include "nam/server/grant_life.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "nam/process/log.hpp"
+#include "nam/protocol/locator.hpp"
+#include "nam/protocol/units.hpp"
+#include "nam/server/server_state.hpp"
+#include "nam/server/windows.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+constexpr std::size_t least_lingering = 256;
+
+/// The message that the data process gets.
+Json setup_of(Options const& options, Grant const& grant) {
+  return {{"grant", grant.id},
+          {"owner", grant.owner},
+          {"bytes", grant.bytes},
+          {"storage", to_string(grant.storage)},
+          {"temporary", options.temporary},
+          {"overcommit", options.overcommit},
+          {"interfaces", options.interfaces},
+          {"rdma", to_string(options.remote_keys)},
+          {"encrypt", options.encrypt},
+          {"adoption", (options.directory / "run" / grant.id.substr(0, 16)).string()},
+          {"max_windows", options.max_windows},
+          {"max_regions", options.max_regions},
+          {"max_metadata", options.max_metadata},
+          {"max_sessions", options.max_sessions},
+          {"lease", options.lease}};
+}
+
+/// Tried again later if the catalog cannot be written.
+void delete_grant(ServerState& server, std::string const& id) {
+  try {
+    (void)end_grant(server, id);
+  } catch (Error const& error) {
+    log(Severity::error, "grant " + id + " cannot be deleted now, and is later: " + error.what());
+    server.grants.at(id).deletion.note_failure(Retry::Clock::now());
+  }
+}
+
+void on_grant_ready(ServerState& server, std::string const& id) {
+  LiveGrant* const found = server.grants.find(id);
+  if (found == nullptr) return;
+  Grant const& grant = found->grant;
+  server.grant_lines.write(
+      grant, "grant " + id + " of " + format_bytes(grant.bytes) + " for " + user_name(grant.owner));
+  server.clients.answer_paused(std::exchange(found->asked_by, 0), describe(server, *found));
+}
+
+/// Removes the grant if no client knows it; otherwise it remains, and its users are notified.
+void on_grant_failed(ServerState& server, std::string const& id, Error const& error) {
+  LiveGrant* const found = server.grants.find(id);
+  if (found == nullptr) return;
+  ClientId const asked_by = std::exchange(found->asked_by, 0);
+  if (asked_by == 0) return;
+  found->is_unwanted = true;
+  delete_grant(server, id);
+  server.clients.answer_paused(asked_by, to_answer(error));
+}
+
+char const* state_of(LiveGrant const& live) {
+  if (live.grace.has_begun()) return "expired";
+  if (live.link->is_ready()) return "ready";
+  return live.link->failure().empty() ? "preparing" : "not ready";
+}
+
+DataLink::Events events_of(ServerState& server, std::string const& id) {
+  DataLink::Events events;
+  events.ready = [&server, id] { server.loop.later([&server, id] { on_grant_ready(server, id); }); };
+  events.failed = [&server, id](Error const& error) {
+    server.loop.later([&server, id, error] { on_grant_failed(server, id, error); });
+  };
+  events.admins = [&server] { return server.clients.admins(); };
+  events.window_count = [&server, id] { return server.catalog.count_windows(id); };
+  events.windows = [&server, id](std::uint64_t after) { return windows_of(server, id, after); };
+  events.memory_lost = [&server, id] {
+    if (std::int64_t const lost = server.catalog.remove_windows(id); lost != 0)
+      log(Severity::warning, std::to_string(lost) + " windows of grant " + id +
+                                 " are lost: the server was restarted, and its storage is not a file");
+  };
+  events.create = [&server, id](Json const& window) { return keep_window(server, id, window); };
+  events.denied = [&server, id](Json const& act) { server.acts.record_denied(id, act); };
+  events.ended = [&server] { server.loop.later([&server] { drop_ended(server); }); };
+  events.lost_window = [&server, id](std::string const& window) {
+    // A data process may only report about its own grant.
+    auto const found = server.catalog.find_window(window);
+    if (!found || found->grant != id) return;
+    log(Severity::warning, "window " + window + " is not there any more");
+    server.lost_windows.add(window);
+    server.loop.later([&server] { server.lost_windows.remove(); });
+  };
+  return events;
+}
+
+}  // namespace
+
+void start_grant(ServerState& server, Grant const& grant, ClientId asked_by) {
+  DataLink::Events events = events_of(server, grant.id);
+  LiveGrant& live = server.grants.add(grant);
+  live.asked_by = asked_by;
+  if (!grant.file.empty()) {
+    live.file.emplace(grant.file, StorageIdentity{grant.id, grant.bytes});
+    // Captured by value: a link that ends outlives its grant.
+    events.open_file = [file = *live.file] { return file.open(); };
+    events.file_is_whole = [file = *live.file] { file.commit(); };
+  }
+  live.link = std::make_unique<DataLink>(server.loop, server.spawner, setup_of(server.options, grant),
+                                         grant.storage != StorageKind::file, std::move(events));
+  live.link->start(asked_by != 0 ? DataLink::OnFailure::give_up : DataLink::OnFailure::try_again);
+}
+
+DataLink const& end_grant(ServerState& server, std::string const& id) {
+  server.catalog.remove_grant(id);
+  LiveGrant& live = server.grants.at(id);
+  if (live.file) live.file->remove();
+  Grant const ended = live.grant;
+  ClientId const asked_by = live.asked_by;
+  DataLink const& link = server.grants.end(id);
+  server.grant_lines.write(ended, "grant " + id + " has ended");
+  server.clients.answer_paused(asked_by, to_answer(Error(ErrorCode::not_found, "the grant has ended")));
+  return link;
+}
+
+void end_expired(ServerState& server) {
+  std::vector<std::string> expired;
+  auto const now = Retry::Clock::now();
+  std::int64_t const jump = server.calendar.follow();
+  if (jump != 0)
+    log(Severity::warning, "the clock was set by " + std::to_string(jump) + " s: no grant is deleted for " +
+                               format_seconds(server.options.expiry_grace));
+  server.grants.for_each([&](LiveGrant& live) {
+    if (jump != 0) live.grace.restart();
+    note_expiry(server, live);
+    bool const is_over = live.grace.is_over(server.options.expiry_grace, server.calendar.uptime());
+    if ((is_over || live.is_unwanted) && live.deletion.is_due(now)) expired.push_back(live.grant.id);
+  });
+  for (std::string const& id : expired) delete_grant(server, id);
+}
+
+void note_expiry(ServerState& server, LiveGrant& live) {
+  bool const had_expired = live.grace.has_begun();
+  live.grace.note(live.grant.expires && *live.grant.expires <= server.calendar.now(),
+                  server.calendar.uptime());
+  if (had_expired || !live.grace.has_begun()) return;
+  log(Severity::warning, "grant " + live.grant.id + " has expired, and is deleted in " +
+                             format_seconds(server.options.expiry_grace) + " unless it is extended");
+}
+
+void drop_ended(ServerState& server) {
+  if (server.is_ending) {
+    if (server.grants.drop_all_ended()) server.loop.stop();
+    return;
+  }
+  auto const max_lingering = std::max(least_lingering, server.descriptor_limit / 16);
+  server.grants.drop_ended(static_cast<std::ptrdiff_t>(max_lingering));
+}
+
+Json describe(ServerState const& server, LiveGrant const& live) {
+  Grant const& grant = live.grant;
+  Json json{{"grant", grant.id},
+            {"locator", nam::format(Locator{grant.id, "", server.listeners.address()})},
+            {"owner", user_name(grant.owner)},
+            {"bytes", grant.bytes},
+            {"storage", to_string(grant.storage)},
+            {"disk", live.file ? live.file->disk_bytes() : 0},
+            {"network", network_of(server.options)},
+            {"created", grant.created},
+            {"expires_in", nullptr},
+            {"ready", live.link->is_ready()},
+            {"reason", live.link->failure()},
+            {"state", state_of(live)},
+            {"control_pid", ::getpid()},
+            {"pid", live.link->pid()}};
+  if (grant.expires) json["expires_in"] = *grant.expires - server.calendar.now();
+  if (live.grace.has_begun())
+    json["deleted_in"] = live.grace.left(server.options.expiry_grace, server.calendar.uptime());
+  for (char const* const name : {"used", "free", "largest_free", "windows", "persistent", "sessions"})
+    json[name] = live.link->usage().value(name, std::uint64_t{0});
+  return json;
+}
+
+}  // namespace mpixrma::nam

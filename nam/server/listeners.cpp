@@ -1,0 +1,104 @@
+#include "nam/server/listeners.hpp"
+
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "nam/process/log.hpp"
+#include "nam/protocol/creation_mask.hpp"
+#include "nam/protocol/descriptor_refusal.hpp"
+#include "nam/protocol/shortage.hpp"
+#include "nam/protocol/socket.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+constexpr std::chrono::milliseconds shortage_pause{100};
+/// Connections that are taken before others have their turn. Few if others wait: a host that connects fast
+/// would delay the answers to its own connections until they end.
+constexpr int max_taken = 16;
+constexpr int max_taken_before_turns = 2;
+
+}  // namespace
+
+void Listeners::open(Options const& options, SpawnerLink& spawner, ServerKeys const& keys) {
+  address_.unix_path = options.socket;
+  address_.host = options.advertise;
+  for (SpawnerLink::Listener& each : spawner.take_listeners()) {
+    add(std::move(each.socket));
+    if (address_.host.empty()) address_.host = each.host;
+  }
+  if (listeners_.empty()) {
+    open_unix(options, spawner);
+    for (std::string const& endpoint : options.listen) open_tcp(options, endpoint, spawner);
+  }
+  if (address_.port != 0 && (address_.host.empty() || address_.host == "0.0.0.0")) {
+    char name[256] = {};
+    (void)::gethostname(name, sizeof name - 1);
+    address_.host = name;
+  }
+  set_key(to_text(keys.current().public_key));
+  (void)format(Locator{std::string(32, '0'), std::string(32, '0'), address_});  // is short enough
+}
+
+/// The system reports the user of each client that connects.
+void Listeners::open_unix(Options const& options, SpawnerLink& spawner) {
+  std::filesystem::path const parent = std::filesystem::path(options.socket).parent_path();
+  std::error_code ignored;
+  // All users reach the socket, and only this one replaces it, whatever mask the server was started with.
+  CreationMask const mask(S_IWGRP | S_IWOTH);
+  if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
+  add(listen_unix(options.socket, 0666));
+  spawner.keep_listener(listeners_.back(), "");
+}
+
+void Listeners::open_tcp(Options const& options, std::string const& endpoint, SpawnerLink& spawner) {
+  try {
+    FileDescriptor listener = listen_tcp(endpoint);
+    address_.port = port_of(listener);
+    std::string const host = endpoint.substr(0, endpoint.rfind(':'));
+    if (address_.host.empty()) address_.host = host;
+    spawner.keep_listener(listener, host);
+    add(std::move(listener));
+  } catch (Error const& error) {
+    if (options.listen_given) throw;
+    log(Severity::warning, std::string("no TCP: ") + error.what());
+  }
+}
+
+void Listeners::add(FileDescriptor listener) {
+  int const fd = listener.get();
+  refuse_descriptors(listener);
+  listeners_.push_back(std::move(listener));
+  FileDescriptor const& kept = listeners_.back();
+  if (std::uint16_t const port = port_of(kept); port != 0) address_.port = port;
+  loop_.watch(fd, EPOLLIN,
+              [this, index = listeners_.size() - 1](std::uint32_t) { take_connections(listeners_[index]); });
+}
+
+void Listeners::take_connections(FileDescriptor const& listener) {
+  int const most = loop_.has_turns() ? max_taken_before_turns : max_taken;
+  for (int taken = 0; taken < most; ++taken) {
+    FileDescriptor socket = accept_from(listener);
+    if (socket) {
+      admit_(std::move(socket));
+      continue;
+    }
+    if (!is_shortage(errno)) return;
+    // The connections wait in the queue of the listener.
+    loop_.pause(listener.get(), shortage_pause);
+    auto const now = Retry::Clock::now();
+    if (!shortage_log_.is_due(now)) return;
+    shortage_log_.note_failure(now);
+    return log(Severity::error, std::string("cannot take connections now: ") + std::strerror(errno));
+  }
+}
+
+}  // namespace mpixrma::nam

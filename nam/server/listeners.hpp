@@ -1,0 +1,46 @@
+/// The sockets at which the control process takes connections, and its address.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "nam/process/event_loop.hpp"
+#include "nam/protocol/locator.hpp"
+#include "nam/server/options.hpp"
+#include "nam/server/retry.hpp"
+#include "nam/server/server_keys.hpp"
+#include "nam/server/spawner_link.hpp"
+
+namespace mpixrma::nam {
+
+class Listeners {
+ public:
+  /// `admit` gets each connection.
+  Listeners(EventLoop& loop, std::function<void(FileDescriptor)> admit)
+      : loop_(loop), admit_(std::move(admit)) {}
+  Listeners(Listeners const&) = delete;
+  Listeners& operator=(Listeners const&) = delete;
+
+  /// Takes over the sockets of the process before this one, or opens new ones. Throws Error.
+  void open(Options const& options, SpawnerLink& spawner, ServerKeys const& keys);
+  Address const& address() const noexcept { return address_; }
+  /// Connections over TCP expect this key from now on.
+  void set_key(std::string const& key) {
+    if (address_.port != 0) address_.key = key;
+  }
+
+ private:
+  void open_unix(Options const& options, SpawnerLink& spawner);
+  void open_tcp(Options const& options, std::string const& endpoint, SpawnerLink& spawner);
+  void add(FileDescriptor listener);
+  void take_connections(FileDescriptor const& listener);
+
+  EventLoop& loop_;
+  std::function<void(FileDescriptor)> admit_;
+  std::vector<FileDescriptor> listeners_;
+  Address address_;
+  Retry shortage_log_;
+};
+
+}  // namespace mpixrma::nam

@@ -1,0 +1,106 @@
+/// The grants of the server with their data processes, and those that are ending.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nam/process/budgets.hpp"
+#include "nam/protocol/error.hpp"
+#include "nam/server/calendar.hpp"
+#include "nam/server/catalog.hpp"
+#include "nam/server/clients.hpp"
+#include "nam/server/data_link.hpp"
+#include "nam/server/grant_file.hpp"
+#include "nam/server/request.hpp"
+#include "nam/server/retry.hpp"
+
+namespace mpixrma::nam {
+
+struct LiveGrant {
+  Grant grant;
+  std::unique_ptr<DataLink> link;
+  std::optional<GrantFile> file;  ///< where the storage is one
+  ClientId asked_by = 0;          ///< waits for the answer that it is ready
+  bool is_unwanted = false;       ///< could not be made ready for its first user
+  GracePeriod grace;
+  Retry deletion;
+};
+
+class LiveGrants {
+ public:
+  explicit LiveGrants(Clients& clients) noexcept : clients_(clients) {}
+  LiveGrants(LiveGrants const&) = delete;
+  LiveGrants& operator=(LiveGrants const&) = delete;
+
+  /// nullptr: there is no such grant.
+  LiveGrant* find(std::string const& id);
+  LiveGrant& at(std::string const& id) { return grants_.at(id); }
+  LiveGrant& add(Grant const& grant);
+  std::size_t size() const noexcept { return grants_.size(); }
+  template <typename Function>
+  void for_each(Function visit) {
+    for (auto& [id, live] : grants_) visit(live);
+  }
+  /// Whether the user owns a grant.
+  bool owned_by(uid_t uid) const;
+
+  /// What is granted to all and to one user, including grants that have ended, as long as their process
+  /// exists, or another process has their memory.
+  struct Committed {
+    std::uint64_t bytes = 0;
+    std::uint64_t bytes_of_user = 0;
+    std::size_t grants_of_user = 0;
+  };
+  Committed committed(uid_t owner) const;
+
+  // The links of grants that end.
+
+  /// Ends the grant's data process, and forgets the grant. Returns the link.
+  DataLink const& end(std::string const& id);
+  /// Ends all data processes, which keep their windows.
+  void end_all();
+  /// The client is answered when the data process of the grant has ended: from then on its memory is free for
+  /// other grants.
+  void answer_at_end(ClientId client, DataLink const& link, std::string const& grant);
+  std::vector<std::unique_ptr<DataLink>> const& ending() const noexcept { return ending_; }
+  /// Drops the links of data processes that have ended. Keeps the descriptors of their memory, in order to
+  /// know which memory their clients use, but not more than `max_lingering`.
+  void drop_ended(std::ptrdiff_t max_lingering);
+  /// As drop_ended(), but keeps no descriptors. Returns true when no data process is left.
+  bool drop_all_ended();
+  /// Ends a connection that waits for its data process.
+  void end_in_queue(ClientId client, Error const& why);
+
+ private:
+  struct Revocation {
+    DataLink const* link;  ///< in `ending_`
+    ClientId client;
+    std::string grant;
+  };
+  void enforce_end();
+
+  Clients& clients_;
+  std::map<std::string, LiveGrant> grants_;
+  std::vector<std::unique_ptr<DataLink>> ending_;
+  std::vector<Revocation> revocations_;
+};
+
+/// Lines of the log about grants: a user who makes and ends grants in a loop does not fill it.
+class GrantLines {
+ public:
+  void write(Grant const& grant, std::string const& text);
+  /// Called once a second.
+  void report_omitted();
+
+ private:
+  Budgets budgets_{2, 20};
+};
+
+}  // namespace mpixrma::nam

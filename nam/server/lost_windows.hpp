@@ -1,0 +1,26 @@
+/// Windows that a data process does not have any more, and that are still in the catalog.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "nam/server/catalog.hpp"
+#include "nam/server/retry.hpp"
+
+namespace mpixrma::nam {
+
+class LostWindows {
+ public:
+  explicit LostWindows(Catalog& catalog) noexcept : catalog_(catalog) {}
+
+  void add(std::string const& window) { windows_.insert(window); }
+  /// Removes them from the catalog; tried again later if it cannot be written.
+  void remove();
+
+ private:
+  Catalog& catalog_;
+  std::set<std::string> windows_;
+  Retry removal_;
+};
+
+}  // namespace mpixrma::nam

@@ -1,0 +1,53 @@
+/// The state of the control process.
+#pragma once
+
+#include <cstddef>
+
+#include "nam/process/event_loop.hpp"
+#include "nam/server/acts.hpp"
+#include "nam/server/audit.hpp"
+#include "nam/server/calendar.hpp"
+#include "nam/server/catalog.hpp"
+#include "nam/server/clients.hpp"
+#include "nam/server/disk_reserve.hpp"
+#include "nam/server/listeners.hpp"
+#include "nam/server/live_grants.hpp"
+#include "nam/server/lost_windows.hpp"
+#include "nam/server/name_searches.hpp"
+#include "nam/server/options.hpp"
+#include "nam/server/refusals.hpp"
+#include "nam/server/server_keys.hpp"
+#include "nam/server/spawner_link.hpp"
+#include "nam/server/user_secrets.hpp"
+
+namespace mpixrma::nam {
+
+/// The functions that serve requests are in the files of their subjects; each uses the parts that it needs.
+struct ServerState {
+  ServerState(Options given, SpawnerLink& spawner_link, Clients::Events events);
+  ServerState(ServerState const&) = delete;
+  ServerState& operator=(ServerState const&) = delete;
+
+  Options options;
+  SpawnerLink& spawner;
+  EventLoop loop;
+  FileDescriptor lock;  ///< of the directory
+  ServerKeys keys;
+  DiskReserve reserve;
+  Catalog catalog;
+  AuditLog audit;
+  Calendar calendar;
+  UserSecrets secrets;
+  std::size_t const descriptor_limit;
+  Clients clients;
+  Listeners listeners;
+  Acts acts;
+  Refusals refusals;
+  LiveGrants grants;
+  GrantLines grant_lines;
+  LostWindows lost_windows;
+  NameSearches name_searches;
+  bool is_ending = false;
+};
+
+}  // namespace mpixrma::nam
