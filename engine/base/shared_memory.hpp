@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "engine/base/access.hpp"
 #include "engine/base/status.hpp"
 
 namespace mpixrma::engine {
@@ -91,8 +92,6 @@ bool descriptors_run_short() noexcept;
 /// before 5.1 does not prevent them from writing.
 Status create_published(char const* name, std::size_t length, FileDescriptor* created,
                         Mapping* mapping) noexcept;
-
-enum class Access { read, write };
 
 /// Opens file `fd` of process `pid`, which must be one of the above. Empty if the system does not permit it,
 /// or if the number refers to anything but such a file of at least `length` bytes.

@@ -161,8 +161,8 @@ class MapQueries {
 /// cannot touch what may not be there.
 MemoryRights touched_rights(std::uintptr_t begin, std::uintptr_t end) noexcept {
   auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  bool const is_readable = touch(begin, end, page, false) == Touched::all;
-  return {is_readable, is_readable, is_readable && touch(begin, end, page, true) == Touched::all};
+  bool const is_readable = touch(begin, end, page, Access::read) == Touched::all;
+  return {is_readable, is_readable, is_readable && touch(begin, end, page, Access::write) == Touched::all};
 }
 
 /// Finds the file of the mapping: by its link, which needs privileges, or by its path, which may be gone.
@@ -231,9 +231,10 @@ MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept {
   return asked ? *asked : detail::read_rights(begin, bytes);
 }
 
-Status reason_for_fault(void const* begin, std::size_t bytes, bool write) noexcept {
+Status reason_for_fault(void const* begin, std::size_t bytes, Access access) noexcept {
   MemoryRights const rights = rights_of(begin, bytes);
-  return write && rights.readable && !rights.writable ? Status::not_writable : Status::bad_address;
+  bool const is_write_missing = access == Access::write && rights.readable && !rights.writable;
+  return is_write_missing ? Status::not_writable : Status::bad_address;
 }
 
 std::uintptr_t first_unmapped(std::uintptr_t begin, std::uintptr_t end, std::size_t bytes,

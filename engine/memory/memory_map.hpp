@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/base/access.hpp"
 #include "engine/base/status.hpp"
 
 namespace mpixrma::engine {
@@ -35,6 +36,6 @@ MemoryRights read_rights(void const* begin, std::size_t bytes) noexcept;
 }  // namespace detail
 
 /// Returns the reason why an access to the range fails: not_writable if it can be read, else bad_address.
-Status reason_for_fault(void const* begin, std::size_t bytes, bool write) noexcept;
+Status reason_for_fault(void const* begin, std::size_t bytes, Access access) noexcept;
 
 }  // namespace mpixrma::engine

@@ -68,20 +68,20 @@ void DeviceMemory::open(ucp_context_h context) {
     possible_ = true;
 }
 
-bool DeviceMemory::holds(void const* begin, std::size_t bytes, bool write) const noexcept {
+bool DeviceMemory::holds(void const* begin, std::size_t bytes, Access access) const noexcept {
   if (!possible_ || bytes == 0) return false;
   auto const address = reinterpret_cast<std::uintptr_t>(begin);
   if (address < test_end_ && test_begin_ < address + bytes) return true;
   Kind const kind = kind_of(begin, bytes);
   // If UCX does not know the kind, it is enough that nothing ends the process.
-  return kind == Kind::device || (kind == Kind::unknown && !accessible(begin, bytes, write));
+  return kind == Kind::device || (kind == Kind::unknown && !accessible(begin, bytes, access));
 }
 
-bool DeviceMemory::holds(std::byte const* base, Layout const& layout, bool write) const noexcept {
+bool DeviceMemory::holds(std::byte const* base, Layout const& layout, Access access) const noexcept {
   LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) {
     Segment const run = cursor.next();
-    if (holds(base + run.offset, run.length, write)) return true;
+    if (holds(base + run.offset, run.length, access)) return true;
   }
   return false;
 }
@@ -89,9 +89,9 @@ bool DeviceMemory::holds(std::byte const* base, Layout const& layout, bool write
 bool DeviceMemory::holds_origin_of(RmaOp const& operation) const noexcept {
   if (!possible_) return false;
   unsigned const operands = operation.operands();
-  return (operands > 0 && holds(operation.origin, operation.origin_layout, false)) ||
-         (operands > 1 && holds(operation.operand2, operation.origin_layout, false)) ||
-         (operation.fetches() && holds(operation.sink(), operation.sink_layout(), true));
+  return (operands > 0 && holds(operation.origin, operation.origin_layout, Access::read)) ||
+         (operands > 1 && holds(operation.operand2, operation.origin_layout, Access::read)) ||
+         (operation.fetches() && holds(operation.sink(), operation.sink_layout(), Access::write));
 }
 
 }  // namespace mpixrma::engine

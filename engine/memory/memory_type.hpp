@@ -26,13 +26,13 @@ class DeviceMemory {
   char const* known_kind() const noexcept { return known_kind_; }
 
   /// Whether some of the `bytes` bytes at `begin` are a device's and cannot be read (`write`: written) here.
-  bool holds(void const* begin, std::size_t bytes, bool write) const noexcept;
+  bool holds(void const* begin, std::size_t bytes, Access access) const noexcept;
 
   /// The same for what an operation reads and writes in this process.
   bool holds_origin_of(RmaOp const& operation) const noexcept;
 
  private:
-  bool holds(std::byte const* base, Layout const& layout, bool write) const noexcept;
+  bool holds(std::byte const* base, Layout const& layout, Access access) const noexcept;
 
   bool possible_ = false;
   char const* known_kind_ = nullptr;

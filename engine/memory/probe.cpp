@@ -17,13 +17,13 @@ namespace {
 constexpr int populate_read = 22;
 constexpr int populate_write = 23;
 
-bool permits(MemoryRights const& rights, bool write) noexcept {
-  return rights.readable && (!write || rights.writable);
+bool permits(MemoryRights const& rights, Access access) noexcept {
+  return rights.readable && (access == Access::read || rights.writable);
 }
 
 }  // namespace
 
-bool accessible(void const* address, std::size_t bytes, bool write) noexcept {
+bool accessible(void const* address, std::size_t bytes, Access access) noexcept {
   if (bytes == 0) return true;
   static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   auto const begin = reinterpret_cast<std::uintptr_t>(address);
@@ -34,18 +34,16 @@ bool accessible(void const* address, std::size_t bytes, bool write) noexcept {
   // A system call takes as long as touching many resident pages, or few absent ones.
   constexpr std::size_t few_pages = 8;  // a staged fragment at any alignment
   if (last - first <= few_pages * page) {
-    Touched const touched = touch(begin, begin + bytes, page, write);
+    Touched const touched = touch(begin, begin + bytes, page, access);
     if (touched != Touched::unknown) return touched == Touched::all;
   }
   for (;;) {
     // Reading is requested in both cases by the kernel's definition of a writable mapping.
-    if (::madvise(reinterpret_cast<void*>(first), last - first, write ? populate_write : populate_read) ==
-        0) {
-      return true;
-    }
+    int const advice = access == Access::write ? populate_write : populate_read;
+    if (::madvise(reinterpret_cast<void*>(first), last - first, advice) == 0) return true;
     if (errno == EINTR || errno == EAGAIN) continue;
     // A kernel without MADV_POPULATE_*, or a special mapping.
-    if (errno == EINVAL) return permits(rights_of(address, bytes), write);
+    if (errno == EINVAL) return permits(rights_of(address, bytes), access);
     return false;
   }
 }

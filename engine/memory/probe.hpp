@@ -3,11 +3,13 @@
 
 #include <cstddef>
 
+#include "engine/base/access.hpp"
+
 namespace mpixrma::engine {
 
-/// Returns whether every byte of [address, address + bytes) is mapped and readable (`write`: writable). Few
-/// pages are touched (engine/memory/touch.hpp), many pages need a system call, and are allocated by it. Another
-/// thread may unmap the memory at any time.
-bool accessible(void const* address, std::size_t bytes, bool write) noexcept;
+/// Returns whether every byte of [address, address + bytes) is mapped and permits the access. Few pages are
+/// touched (engine/memory/touch.hpp), many pages need a system call, and are allocated by it. Another thread
+/// may unmap the memory at any time.
+bool accessible(void const* address, std::size_t bytes, Access access) noexcept;
 
 }  // namespace mpixrma::engine

@@ -74,7 +74,8 @@ constinit thread_local ThreadPages known_pages __attribute__((tls_model("initial
 
 }  // namespace
 
-Touched touch(std::uintptr_t begin, std::uintptr_t end, std::size_t page, bool write) noexcept {
+Touched touch(std::uintptr_t begin, std::uintptr_t end, std::size_t page, Access access) noexcept {
+  bool const write = access == Access::write;
   std::uintptr_t const first = begin & ~(page - 1);
   std::uintptr_t const last = (end - 1) & ~(page - 1);
   ThreadPages& known = known_pages;

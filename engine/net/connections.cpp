@@ -15,7 +15,9 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
   if (connection.endpoint == nullptr) {
     // UCX's shared memory does not detect the end of a process, so UCX disables it if failure detection is
     // requested.
-    connection.endpoint = transport_.connect(location.worker, !location.same_machine);
+    connection.endpoint =
+        transport_.connect(location.worker, location.same_machine ? Transport::FailureDetection::none
+                                                                  : Transport::FailureDetection::reported);
     if (connection.endpoint == nullptr) {
       by_process_.erase(process);
       return nullptr;
@@ -32,7 +34,8 @@ void Connections::lose(ucp_ep_h endpoint, char const* reason) {
   if (found == by_endpoint_.end()) return;
   // Nothing is in flight. If the process has ended, the next connection to it detects that.
   if (Connection const& connection = by_process_[found->second]; connection.asked != 0)
-    return note_farewell(found->second, wire::Farewell::agree, connection.asked, true);
+    return note_farewell(
+        {.process = found->second, .kind = wire::Farewell::agree, .token = connection.asked, .idle = true});
   lose(found->second, reason);
 }
 

@@ -80,17 +80,15 @@ class Connections {
   void note_asked(Connection& connection, std::uint64_t token) noexcept;
   /// Closes a connection that both sides have agreed to close. Messages sent before are still delivered.
   void part(std::uint64_t process);
-  /// Queues a disconnect message, from UCX callbacks. `idle`: this process had nothing in flight to the other
-  /// one when the message arrived.
-  void note_farewell(std::uint64_t process, wire::Farewell kind, std::uint64_t token, bool idle) {
-    farewells_.push_back({process, kind, token, idle});
-  }
+  /// A disconnect message.
   struct NotedFarewell {
     std::uint64_t process;
     wire::Farewell kind;
     std::uint64_t token;
-    bool idle;
+    bool idle;  ///< this process had nothing in flight to the other one when the message arrived
   };
+  /// Queues it, from UCX callbacks.
+  void note_farewell(NotedFarewell const& farewell) { farewells_.push_back(farewell); }
   bool has_farewells() const noexcept { return !farewells_.empty(); }
   std::vector<NotedFarewell> take_farewells() { return std::exchange(farewells_, {}); }
 

@@ -107,7 +107,7 @@ void Transport::begin() noexcept {
 void Transport::close() noexcept {
   if (created_ != nullptr) {
     for (auto const& [endpoint, detects_failure] : endpoints_) {
-      if (detects_failure) start_closing(endpoint, true);
+      if (detects_failure) start_closing(endpoint, Close::forced);
     }
     endpoints_.clear();
     // Flushes of endpoints without failure detection may never complete if the other process has ended.
@@ -124,7 +124,7 @@ void Transport::disconnect(ucp_ep_h endpoint) noexcept {
   endpoints_.erase(endpoint);
   seals_.forget(endpoint);
   // UCX refuses to force-close an endpoint without failure detection; it is destroyed with the worker.
-  detects_failure ? start_closing(endpoint, true) : abandon_unsent(endpoint);
+  detects_failure ? start_closing(endpoint, Close::forced) : abandon_unsent(endpoint);
 }
 
 /// UCX keeps an endpoint that the other side has connected to unless the close is forced, and refuses to
@@ -134,13 +134,13 @@ void Transport::part(ucp_ep_h endpoint) {
   bool const detects_failure = endpoints_.at(endpoint);
   endpoints_.erase(endpoint);
   seals_.forget(endpoint);
-  if (!detects_failure) return start_closing(endpoint, false);
+  if (!detects_failure) return start_closing(endpoint, Close::ordered);
   ucp_request_param_t const param{};
   ucs_status_ptr_t const flush = ucp_ep_flush_nbx(endpoint, &param);
   if (UCS_PTR_IS_PTR(flush)) {
     parting_.push_back({endpoint, flush});
   } else {
-    start_closing(endpoint, true);
+    start_closing(endpoint, Close::forced);
   }
 }
 
@@ -148,15 +148,15 @@ void Transport::close_parted() noexcept {
   std::erase_if(parting_, [this](Parting const& parting) {
     if (ucp_request_check_status(parting.flush) == UCS_INPROGRESS) return false;
     ucp_request_free(parting.flush);
-    start_closing(parting.endpoint, true);
+    start_closing(parting.endpoint, Close::forced);
     return true;
   });
 }
 
-void Transport::start_closing(ucp_ep_h endpoint, bool force) noexcept {
+void Transport::start_closing(ucp_ep_h endpoint, Close close) noexcept {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = force ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+  param.flags = close == Close::forced ? UCP_EP_CLOSE_FLAG_FORCE : 0;
   ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
   note_gone();
   if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
@@ -213,17 +213,18 @@ std::vector<std::byte> Transport::worker_address() const {
   return copy;
 }
 
-ucp_ep_h Transport::connect(std::span<std::byte const> worker_address, bool detect_failure) {
+ucp_ep_h Transport::connect(std::span<std::byte const> worker_address, FailureDetection detection) {
+  bool const detects_failure = detection == FailureDetection::reported;
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
                       UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
   params.address = reinterpret_cast<ucp_address_t const*>(worker_address.data());
-  params.err_mode = detect_failure ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
+  params.err_mode = detects_failure ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
   params.err_handler.cb = &Transport::on_error;
   params.err_handler.arg = this;
   ucp_ep_h endpoint = nullptr;
   if (!ok(ucp_ep_create(worker_, &params, &endpoint), "ucp_ep_create")) return nullptr;
-  endpoints_.emplace(endpoint, detect_failure);
+  endpoints_.emplace(endpoint, detects_failure);
   return endpoint;
 }
 

@@ -118,9 +118,10 @@ class Transport {
 
   std::vector<std::byte> worker_address() const;
 
-  /// Creates an endpoint to the worker with this address; nullptr on failure, which is logged. With
-  /// `detect_failure` a lost connection is reported to the handler; UCX's shared memory cannot do that.
-  ucp_ep_h connect(std::span<std::byte const> worker_address, bool detect_failure);
+  /// Whether a lost connection is reported to the handler; UCX's shared memory cannot do that.
+  enum class FailureDetection : std::uint8_t { none, reported };
+  /// Creates an endpoint to the worker with this address; nullptr on failure, which is logged.
+  ucp_ep_h connect(std::span<std::byte const> worker_address, FailureDetection detection);
   /// Closes an endpoint at once, with everything in flight. Not from UCX callbacks.
   void disconnect(ucp_ep_h endpoint) noexcept;
   /// Closes an endpoint that neither side uses any more, once sent messages are on their way. Not from UCX
@@ -182,7 +183,9 @@ class Transport {
   void take_back(Message& message) noexcept;
   void note_unsent(Message& message, ucp_ep_h endpoint) noexcept;
   void note_sent(Message& message) noexcept;
-  void start_closing(ucp_ep_h endpoint, bool force) noexcept;
+  /// A close that drops unsent messages, or one that waits for the other side.
+  enum class Close : std::uint8_t { forced, ordered };
+  void start_closing(ucp_ep_h endpoint, Close close) noexcept;
   void note_gone() noexcept { unsettled_ = 2; }  // one turn without events from the interface
   void close_parted() noexcept;
   void abandon_unsent(ucp_ep_h endpoint);

@@ -23,27 +23,29 @@ constexpr std::size_t batch_pieces = 256;
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
 /// Returns which side of a call that stopped with EFAULT is inaccessible.
-Status status_of_fault(pid_t pid, bool write, iovec const& local, iovec const& remote) noexcept {
+Status status_of_fault(pid_t pid, Access access, iovec const& local, iovec const& remote) noexcept {
   constexpr std::size_t page = 4096;  // no more, because a probe allocates the memory
-  if (!accessible(local.iov_base, std::min(local.iov_len, page), !write)) return Status::bad_origin;
+  if (!accessible(local.iov_base, std::min(local.iov_len, page),
+                  access == Access::write ? Access::read : Access::write))
+    return Status::bad_origin;
   std::byte byte{};
   iovec const here{&byte, 1};
   iovec const there{remote.iov_base, 1};
-  bool const readable = write && ::process_vm_readv(pid, &here, 1, &there, 1, 0) == 1;
+  bool const readable = access == Access::write && ::process_vm_readv(pid, &here, 1, &there, 1, 0) == 1;
   return readable ? Status::not_writable : Status::bad_address;
 }
 
 /// The process and direction of a transfer.
 struct Way {
   pid_t pid;
-  bool write;
+  Access access;
   std::size_t bytes_per_call;
 };
 
 /// Returns the reason why the call stopped at the first remaining byte, which is untouched on both sides.
-Status status_of_errno(pid_t pid, bool write, iovec const& local, iovec const& remote) noexcept {
+Status status_of_errno(pid_t pid, Access access, iovec const& local, iovec const& remote) noexcept {
   switch (errno) {
-    case EFAULT: return status_of_fault(pid, write, local, remote);
+    case EFAULT: return status_of_fault(pid, access, local, remote);
     case EPERM:
     case ENOSYS: return Status::unsupported;
     case ESRCH: return Status::unreachable;
@@ -67,11 +69,11 @@ std::size_t skip(iovec* pieces, std::size_t bytes) noexcept {
 /// to `*moved`, also if the rest fails.
 Status move_pieces(Way const& way, iovec* local, iovec* remote, std::size_t pieces,
                    std::size_t* moved) noexcept {
-  auto const call = way.write ? &::process_vm_writev : &::process_vm_readv;
+  auto const call = way.access == Access::write ? &::process_vm_writev : &::process_vm_readv;
   // The kernel stops at the first inaccessible page, and may stop earlier: the next call returns the reason.
   while (pieces != 0) {
     ssize_t const step = call(way.pid, local, pieces, remote, pieces, 0);
-    if (step < 0) return status_of_errno(way.pid, way.write, *local, *remote);
+    if (step < 0) return status_of_errno(way.pid, way.access, *local, *remote);
     if (step == 0) return Status::bad_address;
     *moved += static_cast<std::size_t>(step);
     std::size_t const done = skip(local, static_cast<std::size_t>(step));
@@ -126,25 +128,34 @@ Status move_contiguous(Way const& way, std::byte* local, RemoteAddress remote, s
   return Status::ok;
 }
 
-/// Transfers bytes [position, position + bytes) of the two layouts' data. Adds the number of transferred
-/// bytes to `*moved`, even if the rest fails.
-Status move(Way const& way, std::byte* local, Layout const& local_layout, std::size_t local_position,
-            RemoteAddress remote, Layout const& remote_layout, std::size_t remote_position, std::size_t bytes,
+/// A side of a transfer: the data of the layout at `base`, from `position` on.
+template <typename Base>
+struct Side {
+  Base base;
+  Layout const& layout;
+  std::size_t position;
+};
+using LocalSide = Side<std::byte*>;
+using RemoteSide = Side<RemoteAddress>;
+
+/// Transfers `bytes` bytes of the two sides' data. Adds the number of transferred bytes to `*moved`, even if
+/// the rest fails.
+Status move(Way const& way, LocalSide const& local, RemoteSide const& remote, std::size_t bytes,
             std::size_t* moved) noexcept {
-  if (local_layout.is_contiguous() && remote_layout.is_contiguous())
-    return move_contiguous(way, local + local_position, remote + remote_position, bytes, moved);
+  if (local.layout.is_contiguous() && remote.layout.is_contiguous())
+    return move_contiguous(way, local.base + local.position, remote.base + remote.position, bytes, moved);
   Batch batch(way);
-  LayoutCursor here(local_layout);
-  LayoutCursor there(remote_layout);
-  here.seek(local_position);
-  there.seek(remote_position);
+  LayoutCursor here(local.layout);
+  LayoutCursor there(remote.layout);
+  here.seek(local.position);
+  there.seek(remote.position);
   Segment a{0, 0};
   Segment b{0, 0};
   while (bytes != 0) {
     if (a.length == 0) a = here.next(bytes);
     if (b.length == 0) b = there.next(bytes);
     std::size_t const step = std::min({a.length, b.length, batch.room()});
-    batch.add(local + a.offset, remote + static_cast<std::uint64_t>(b.offset), step);
+    batch.add(local.base + a.offset, remote.base + static_cast<std::uint64_t>(b.offset), step);
     bytes -= step;
     for (Segment* const run : {&a, &b}) {
       run->offset += static_cast<std::ptrdiff_t>(step);
@@ -178,10 +189,11 @@ bool is_scattered(Layout const& layout) noexcept {
 namespace {
 
 Status copy_across(RmaOp const& operation, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
-  Way const way{pid, operation.is_put(), bytes_per_call};
+  Way const way{pid, operation.is_put() ? Access::write : Access::read, bytes_per_call};
   std::size_t moved = 0;
-  Status const status = move(way, operation.origin, operation.origin_layout, 0, operation.target,
-                             operation.target_layout, 0, operation.target_layout.size(), &moved);
+  Status const status =
+      move(way, {operation.origin, operation.origin_layout, 0},
+           {operation.target, operation.target_layout, 0}, operation.target_layout.size(), &moved);
   if (done != nullptr) *done = moved;
   return status;
 }
@@ -197,16 +209,16 @@ Status update_across(RmaOp const& update, pid_t pid, std::size_t bytes_per_call,
     std::size_t const bytes = std::min(chunk, total - position);
     Layout const layout = Layout::contiguous(bytes);
     std::size_t moved = 0;
-    auto const move_chunk = [&](bool write) {
+    auto const move_chunk = [&](Access access) {
       moved = 0;
-      return move({pid, write, bytes_per_call}, target.get(), layout, 0, update.target, update.target_layout,
-                  position, bytes, &moved);
+      return move({pid, access, bytes_per_call}, {target.get(), layout, 0},
+                  {update.target, update.target_layout, position}, bytes, &moved);
     };
-    if (Status const status = move_chunk(false); failed(status)) return status;
+    if (Status const status = move_chunk(Access::read); failed(status)) return status;
     packed.take(position, bytes);
     update_part(reduction, target.get(), layout, 0, packed.sides());
     packed.give_result();
-    Status const status = update.writes_target() ? move_chunk(true) : Status::ok;
+    Status const status = update.writes_target() ? move_chunk(Access::write) : Status::ok;
     if (done != nullptr) *done = position + moved;
     if (status == Status::unsupported && whole_elements(update.type, moved) != moved)
       return Status::transport;  // an element is half written, and no message can write its other half

@@ -39,7 +39,7 @@ Issued LockRequests::acquire(Peer& peer, LockRequest const& request) {
 }
 
 std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest const& request,
-                                                      std::uint32_t context, bool with_next) {
+                                                      std::uint32_t context, LockSend send) {
   if (Status const status = sessions_.reach(peer); failed(status)) return Issued{status, true, 0};
   MessageStream& stream = peer.state().messages;
   if (stream.unsent != nullptr || !stream.has_credit()) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
   operation.header.lock_time = request.time;
   operation.header.flags |= wire::flag_in_stream;
   operation.header.context = context;
-  operation.joins = with_next && sender_.joins_requests();
+  operation.joins = send == LockSend::with_next && sender_.joins_requests();
   std::uint64_t const sequence = peer.reserve(1);
   if (is_quiet(operation)) stream.delayed.note(sequence);
   stream.fence = sequence;

@@ -23,10 +23,9 @@ class LockRequests {
   /// Requests a lock from the peer's agent, after all earlier operations. The completion is called when the
   /// lock is granted or the request has failed.
   Issued acquire(Peer& peer, LockRequest const& request);
-  /// Makes later messages wait at the peer for the lock. `with_next`: the request is sent in a batch with the
-  /// next operation, or at the next progress. Returns nullopt if it could not be sent at once.
+  /// Makes later messages wait at the peer for the lock. Returns nullopt if it could not be sent at once.
   std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
-                                          bool with_next);
+                                          LockSend send);
   /// Never queue behind a pending in-stream lock: returns whether the stream waits for a lock and the
   /// operation could not be sent at once. An operation queued here behind the lock would also delay answers
   /// to the peer.

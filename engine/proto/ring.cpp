@@ -41,7 +41,8 @@ bool suits_staging(RmaOp const& operation, RingRoute const& route) noexcept {
 /// An unmapped origin of a put or get must be an error, as it is when the kernel transfers the data.
 bool origin_is_there(RmaOp const& operation, DataRange range) noexcept {
   if (operation.is_update() || !operation.origin_layout.is_contiguous()) return true;
-  return accessible(operation.origin + range.offset, range.bytes, operation.is_get());
+  return accessible(operation.origin + range.offset, range.bytes,
+                    operation.is_get() ? Access::write : Access::read);
 }
 
 void write(RingEntry& entry, RmaOp const& operation) noexcept {

@@ -45,8 +45,8 @@ class Channel final : public MessageHandler {
                   config.answers_memory_bytes,
                   config.session_processes},
                  log),
-        parting(transport, connections, message_protocol, executor, credentials.process, config.max_endpoints,
-                log),
+        parting({transport, connections, message_protocol, executor}, credentials.process,
+                config.max_endpoints, log),
         agent(*this, std::chrono::microseconds(config.agent_poll_us),
               std::chrono::microseconds(config.agent_linger_us), config.agent_cores, log),
         segments_(segments) {

@@ -17,8 +17,7 @@ void EngineExposures::update_by_elements(void const* base, std::size_t bytes) {
 Status EngineExposures::expose(void* base, std::size_t bytes, Rights rights, ExposureId* id) {
   if (rights == Rights::none || !includes(Rights::all, rights)) return Status::bad_argument;
   MemoryRights found;
-  if (Status const status =
-          memory_.attach(base, bytes, PeerAccess::as_permitted, Registrar::host, &found);
+  if (Status const status = memory_.attach(base, bytes, PeerAccess::as_permitted, Registrar::host, &found);
       failed(status))
     return status;
   if (!found.writable) rights = without_writing(rights);

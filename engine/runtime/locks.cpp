@@ -89,7 +89,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
 }
 
 std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest const& request,
-                                                     std::uint32_t context, bool with_next) {
+                                                     std::uint32_t context, LockSend send) {
   bool const may_overtake =
       peer.state().same_host || state_.network_usable || peer.process() == state_.bootstrap.process;
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
@@ -98,7 +98,7 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   std::optional<Issued> const issued =
-      channel.message_protocol.locks.acquire_in_stream(peer, request, context, with_next);
+      channel.message_protocol.locks.acquire_in_stream(peer, request, context, send);
   if (!issued || failed(issued->status)) return issued;
   pending_.sequence = issued->sequence;
   pending_.peer.store(&peer, std::memory_order_relaxed);

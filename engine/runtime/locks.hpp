@@ -43,11 +43,10 @@ class MPIX_ENGINE_API EngineLocks {
   /// As acquire(), for processes that only exchange messages: later operations to the peer wait there until
   /// the lock is held, and the caller does not. Only for processes whose other threads issue nothing, because
   /// theirs would wait too. request.attempt must be false, and its completion is not used.
-  /// EngineFailures::take(peer, context) reports a failure. `with_next`: the request, and small operations
-  /// behind it, are sent with the release, or when a thread waits or drives progress. Returns nullopt if this
-  /// is not possible, or not now.
+  /// EngineFailures::take(peer, context) reports a failure. Returns nullopt if this is not possible, or not
+  /// now.
   std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
-                                          bool with_next);
+                                          LockSend send);
   /// Waits for the pending in-stream lock, if any. acquire() and acquire_in_stream() do so first (but for
   /// LockRequest::beside_stream), and callers that acquire locks by word() should do so too: a process
   /// requests locks one after the other, in the order of its calls.

@@ -92,7 +92,7 @@ Status EngineMemory::look_at(void const* base, std::size_t bytes, MemoryRights* 
   }
   // Writing to a few pages, without changing them, is faster than the kernel's map and finds out the same.
   constexpr std::size_t few_bytes = 16 * 1024;
-  if (bytes <= few_bytes && accessible(base, bytes, true)) return Status::ok;
+  if (bytes <= few_bytes && accessible(base, bytes, Access::write)) return Status::ok;
   *found = rights_of(base, bytes);
   return found->readable ? Status::ok : Status::bad_address;
 }
@@ -100,7 +100,7 @@ Status EngineMemory::look_at(void const* base, std::size_t bytes, MemoryRights* 
 Status EngineMemory::attach(void* base, std::size_t bytes, PeerAccess access, Registrar registrar,
                             MemoryRights* found) {
   if (base == nullptr || bytes == 0) return Status::bad_argument;
-  if (state_.device_memory.holds(base, bytes, false)) return Status::device_memory;
+  if (state_.device_memory.holds(base, bytes, Access::read)) return Status::device_memory;
   if (Status const status = look_at(base, bytes, found); failed(status)) return status;
   if (access == PeerAccess::write && !found->writable) return Status::not_writable;
   std::lock_guard const held(state_.channels);

@@ -25,6 +25,12 @@ using LockTime = std::uint64_t;
 /// Upper bound of owner numbers within a process.
 inline constexpr std::uint32_t max_lock_owners = std::uint32_t{1} << 24;
 
+/// The time at which a request in a stream is sent.
+enum class LockSend : std::uint8_t {
+  at_once,
+  with_next  ///< with small operations behind it: with the release, or when a thread waits or drives progress
+};
+
 struct LockRequest {
   LockId lock = 0;
   LockMode mode = LockMode::exclusive;

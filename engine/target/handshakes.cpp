@@ -91,7 +91,8 @@ char const* Handshakes::admit_again(Origin& origin, SessionOpening const& openin
     Connections::Connection const* const connection = parts_.connections.find(origin.process);
     if (connection == nullptr || connection->asked == 0) return "its origin is connected already";
     // It has agreed to close the last connection; its answer may come later.
-    parts_.connections.note_farewell(origin.process, wire::Farewell::agree, connection->asked, true);
+    parts_.connections.note_farewell(
+        {.process = origin.process, .kind = wire::Farewell::agree, .token = connection->asked, .idle = true});
   }
   origin.connection = opening.connection;
   return nullptr;

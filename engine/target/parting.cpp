@@ -24,7 +24,7 @@ void Parting::on_farewell(std::span<std::byte const> header) noexcept {
   if (!process) return drops_.note("it does not belong to a session");
   try {
     // An answer that precedes the disconnect request may grant a lock of which its sender was not aware.
-    connections_.note_farewell(*process, fields.kind, fields.token, message_protocol_.is_idle(*process));
+    connections_.note_farewell({*process, fields.kind, fields.token, message_protocol_.is_idle(*process)});
   } catch (std::bad_alloc const&) {
     connections_.lose(*process, "no memory for its farewell");
   }

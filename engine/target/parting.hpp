@@ -21,13 +21,20 @@ namespace mpixrma::engine {
 
 class Parting {
  public:
+  /// The parts of the channel that it uses.
+  struct Parts {
+    Transport& transport;
+    Connections& connections;
+    MessageProtocol& message_protocol;
+    Executor& executor;
+  };
+
   /// `limit`: number of connections that this process, `process`, should have.
-  Parting(Transport& transport, Connections& connections, MessageProtocol& message_protocol,
-          Executor& executor, std::uint64_t process, std::size_t limit, Log const& log)
-      : transport_(transport),
-        connections_(connections),
-        message_protocol_(message_protocol),
-        executor_(executor),
+  Parting(Parts const& used, std::uint64_t process, std::size_t limit, Log const& log)
+      : transport_(used.transport),
+        connections_(used.connections),
+        message_protocol_(used.message_protocol),
+        executor_(used.executor),
         process_(process),
         limit_(limit),
         log_(log) {}

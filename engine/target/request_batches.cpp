@@ -91,7 +91,7 @@ std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun co
   (void)admit_faults();
   std::uint64_t const began = parts_.trace.begin();
   std::size_t volatile done = 0;  // read after a fault
-  Status const status = access_memory(found.accessed, wire::is_write(header), [&] {
+  Status const status = access_memory(found.accessed, access_of(header), [&] {
     run.visit_while([&](RemoteAddress address, std::byte const* data) {
       if (done == found.count) return false;
       if (run.is_chained() && done != 0) std::atomic_thread_fence(std::memory_order_seq_cst);

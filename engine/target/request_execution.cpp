@@ -105,7 +105,7 @@ Status RequestExecution::count(Origin& origin, wire::RequestHeader const& header
   }
   if (state.failed) return Status::ok;
   (void)admit_faults();
-  return access_memory({header.notify, header.notify + sizeof(std::uint64_t)}, true, [&] {
+  return access_memory({header.notify, header.notify + sizeof(std::uint64_t)}, Access::write, [&] {
     __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(header.notify), 1, __ATOMIC_SEQ_CST);
   });
 }

@@ -117,7 +117,7 @@ Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* ac
   if (!touched_range(request, &begin, &end)) return Status::bad_address;
   *accessed = {begin, end};
   (void)admit_faults();
-  bool const write = wire::is_write(request.header);
+  Access const access = access_of(request.header);
   bool const vouched = (request.header.flags & wire::flag_registered) != 0;
   auto const probe = [&](RemoteAddress from, std::size_t bytes) {
     OwnSegment const* const segment = segments_.find(from);
@@ -126,8 +126,8 @@ Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* ac
     bool const overruns = segment != nullptr && !segment->contains(from, bytes);
     // A range that begins in freed memory of a region is mapped but invalid.
     if (segments_.in_region(from, bytes)) return overruns ? Status::overrun : Status::bad_address;
-    if (accessible(pointer(from), bytes, write)) return Status::ok;
-    Status const reason = reason_for_fault(pointer(from), bytes, write);
+    if (accessible(pointer(from), bytes, access)) return Status::ok;
+    Status const reason = reason_for_fault(pointer(from), bytes, access);
     return overruns && reason == Status::bad_address ? Status::overrun : reason;
   };
   bool const contiguous = request.layout.is_contiguous();
@@ -192,7 +192,7 @@ Status RequestedMemory::execute_part(wire::CheckedRequest const& request, FaultR
   wire::RequestHeader const& header = request.header;
   std::byte* const base = pointer(header.address);
   std::uint64_t const position = header.position + part.offset;
-  return access_memory(accessed, wire::is_write(header), [&] {
+  return access_memory(accessed, access_of(header), [&] {
     switch (header.kind) {
       case wire::RequestKind::put:
         return unpack(base, request.layout, position, request.data.data() + part.offset, part.bytes);

@@ -52,7 +52,7 @@ int begin_access(Window& window, int rank, Target** out) {
   int error = MPI_SUCCESS;
   if (permission == Permission::post && !has_post_soon(window, *made)) awaited = Awaited::post;
   if (permission == Permission::lock && !try_lock(window, *made, engine::LockMode::shared, Lock::shared))
-    error = request_lock(window, *made, engine::LockMode::shared, false, &awaited);
+    error = request_lock(window, *made, engine::LockMode::shared, engine::LockSend::at_once, &awaited);
   if (permission == Permission::lock && awaited != Awaited::nothing && is_answered(window, *made, awaited)) {
     awaited = Awaited::nothing;
     error = made->queue->refusal;

@@ -59,9 +59,9 @@ bool try_lock(Window& window, Target& target, engine::LockMode mode, Lock held) 
   return true;
 }
 
-int wait_for_lock(Window& window, Target& target, engine::LockMode mode, bool with_next) {
+int wait_for_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
   Awaited awaited = Awaited::nothing;
-  int const error = request_lock(window, target, mode, with_next, &awaited);
+  int const error = request_lock(window, target, mode, send, &awaited);
   if (awaited == Awaited::nothing) return error;
   if (awaited == Awaited::nam_lock) {
     window.engine.waits.until([&] { return has_nam_lock(window, target); });
@@ -71,7 +71,8 @@ int wait_for_lock(Window& window, Target& target, engine::LockMode mode, bool wi
   return target.queue->refusal;
 }
 
-int request_lock(Window& window, Target& target, engine::LockMode mode, bool with_next, Awaited* awaited) {
+int request_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send,
+                 Awaited* awaited) {
   TargetQueue& queue = queue_of(target);
   queue.request = {.lock = target.lock_id, .mode = mode, .owner = lock_owner, .beside_stream = true};
   queue.refused = engine::Status::ok;
@@ -84,8 +85,8 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, bool wit
   if (mode == engine::LockMode::shared) describe_held(window, target, &queue.request);
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   if (!window.stores.has_threads() && target.memory == target.process && window.engine.locks.are_settled()) {
-    if (auto const issued = window.engine.locks.acquire_in_stream(*target.process, queue.request,
-                                                                  window.context, with_next)) {
+    if (auto const issued =
+            window.engine.locks.acquire_in_stream(*target.process, queue.request, window.context, send)) {
       if (engine::failed(issued->status)) return class_of(window, issued->status);
       target.outstanding.raise(issued->sequence);
       target.lock = held;

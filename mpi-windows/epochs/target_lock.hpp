@@ -9,16 +9,16 @@ namespace mpixrma::windows {
 
 /// The common case: the lock word is mapped and the lock is free.
 bool try_lock(Window& window, Target& target, engine::LockMode mode, Lock held);
-int wait_for_lock(Window& window, Target& target, engine::LockMode mode, bool with_next);
-/// Returns with the lock. `with_next`: between hosts the request may be sent together with the next
-/// operation.
-inline int take_lock(Window& window, Target& target, engine::LockMode mode, bool with_next) {
+int wait_for_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send);
+/// Returns with the lock. `send`: of a request between hosts, if it is in the stream.
+inline int take_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   window.engine.locks.settle();
-  return try_lock(window, target, mode, held) ? MPI_SUCCESS : wait_for_lock(window, target, mode, with_next);
+  return try_lock(window, target, mode, held) ? MPI_SUCCESS : wait_for_lock(window, target, mode, send);
 }
 /// Sets `*awaited` if the lock is not there when the call returns.
-int request_lock(Window& window, Target& target, engine::LockMode mode, bool with_next, Awaited* awaited);
+int request_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send,
+                 Awaited* awaited);
 /// Waits until the target has queued the request: a lock that is free is there then. Returns whether the lock
 /// has been granted or refused.
 bool is_answered(Window& window, Target& target, Awaited awaited);

@@ -140,17 +140,17 @@ TEST(MemoryMapWithoutDescriptors, KnowsNothingOfSpecialMappings) {
   if (special == nullptr) GTEST_SKIP() << "no special mapping";
   WithoutDescriptors const none;
   WithoutFaults const blocked;
-  EXPECT_FALSE(accessible(special, page, false));
+  EXPECT_FALSE(accessible(special, page, Access::read));
   EXPECT_FALSE(rights_of(special, page).mapped);
 }
 
 TEST(FaultReason, IsNamed) {
   Mapped const pages(2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS);
-  EXPECT_EQ(reason_for_fault(pages.base(), 8, true), Status::not_writable);
-  EXPECT_EQ(reason_for_fault(nullptr, 8, true), Status::bad_address);
+  EXPECT_EQ(reason_for_fault(pages.base(), 8, Access::write), Status::not_writable);
+  EXPECT_EQ(reason_for_fault(nullptr, 8, Access::write), Status::bad_address);
   ASSERT_EQ(::mprotect(pages.base(), page, PROT_NONE), 0);
-  EXPECT_EQ(reason_for_fault(pages.base(), 8, true), Status::bad_address);
-  EXPECT_EQ(reason_for_fault(pages.base(), 8, false), Status::bad_address);
+  EXPECT_EQ(reason_for_fault(pages.base(), 8, Access::write), Status::bad_address);
+  EXPECT_EQ(reason_for_fault(pages.base(), 8, Access::read), Status::bad_address);
 }
 
 TEST_P(MemoryMap, FindsEndOfMappedFile) {

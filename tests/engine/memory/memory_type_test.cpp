@@ -49,7 +49,7 @@ struct MemoryType : testing::Test {
   void TearDown() override {
     if (context != nullptr) ucp_cleanup(context);
   }
-  bool holds(DevicePages const& pages) const { return memory.holds(pages.base() + 64, 128, true); }
+  bool holds(DevicePages const& pages) const { return memory.holds(pages.base() + 64, 128, Access::write); }
 
   ucp_context_h context = nullptr;
   DeviceMemory memory;
@@ -104,7 +104,7 @@ TEST_F(MemoryType, without_devices_is_nobodys_business) {
   pages.record(UCS_MEMORY_TYPE_CUDA);
   EXPECT_TRUE(holds(pages));
   EXPECT_FALSE(unasked.is_possible());
-  EXPECT_FALSE(unasked.holds(pages.base(), bytes, true));
+  EXPECT_FALSE(unasked.holds(pages.base(), bytes, Access::write));
 }
 
 }  // namespace

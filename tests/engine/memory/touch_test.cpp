@@ -39,27 +39,27 @@ class PagesOfRights {
   std::size_t bytes_;
 };
 
-bool touched(std::byte* begin, std::size_t bytes, bool write) {
+bool touched(std::byte* begin, std::size_t bytes, Access access) {
   auto const at = reinterpret_cast<std::uintptr_t>(begin);
-  return touch(at, at + bytes, page, write) == Touched::all;
+  return touch(at, at + bytes, page, access) == Touched::all;
 }
 
 TEST(Touch, finds_what_is_there) {
   PagesOfRights const pages("wwr ");
-  EXPECT_TRUE(touched(pages[0], 1, true));
-  EXPECT_TRUE(touched(pages[0] + page - 4, 8, true));
-  EXPECT_TRUE(touched(pages[0] + 8, 3 * page - 8, false));
-  EXPECT_FALSE(touched(pages[1] + page - 4, 8, true)) << "into memory that is only read";
-  EXPECT_FALSE(touched(pages[2] + page - 4, 8, false)) << "into memory that nobody may touch";
-  EXPECT_FALSE(touched(nullptr, 8, false));
-  EXPECT_FALSE(touched(pages[0], 4 * page, false));
+  EXPECT_TRUE(touched(pages[0], 1, Access::write));
+  EXPECT_TRUE(touched(pages[0] + page - 4, 8, Access::write));
+  EXPECT_TRUE(touched(pages[0] + 8, 3 * page - 8, Access::read));
+  EXPECT_FALSE(touched(pages[1] + page - 4, 8, Access::write)) << "into memory that is only read";
+  EXPECT_FALSE(touched(pages[2] + page - 4, 8, Access::read)) << "into memory that nobody may touch";
+  EXPECT_FALSE(touched(nullptr, 8, Access::read));
+  EXPECT_FALSE(touched(pages[0], 4 * page, Access::read));
 }
 
 TEST(Touch, FindsNothingAtAddressesThatNoMemoryCanHave) {
   for (std::uintptr_t const at :
        {std::uintptr_t{1} << 60, std::uintptr_t{1} << 63, ~std::uintptr_t{0} - 64}) {
-    EXPECT_EQ(touch(at, at + 8, page, true), Touched::not_all);
-    EXPECT_EQ(touch(at, at + 8, page, false), Touched::not_all);
+    EXPECT_EQ(touch(at, at + 8, page, Access::write), Touched::not_all);
+    EXPECT_EQ(touch(at, at + 8, page, Access::read), Touched::not_all);
   }
 }
 
@@ -68,9 +68,9 @@ TEST(Touch, finds_the_end_of_a_mapped_file) {
   ASSERT_EQ(::ftruncate(file, static_cast<off_t>(page)), 0);
   auto* const base =
       static_cast<std::byte*>(::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
-  EXPECT_TRUE(touched(base, page, true));
-  EXPECT_FALSE(touched(base + page, 8, true)) << "SIGBUS";
-  EXPECT_FALSE(touched(base + page, 8, false));
+  EXPECT_TRUE(touched(base, page, Access::write));
+  EXPECT_FALSE(touched(base + page, 8, Access::write)) << "SIGBUS";
+  EXPECT_FALSE(touched(base + page, 8, Access::read));
   ::munmap(base, 2 * page);
   ::close(file);
 }
@@ -81,7 +81,7 @@ TEST(Touch, loses_no_update_of_others) {
   auto* const counter = new (pages[0]) std::atomic<std::uint64_t>(0);
   std::atomic<bool> done{false};
   std::thread toucher([&] {
-    while (!done.load()) EXPECT_TRUE(touched(pages[0], 8, true));
+    while (!done.load()) EXPECT_TRUE(touched(pages[0], 8, Access::write));
   });
   for (int i = 0; i < updates; ++i) counter->fetch_add(1);
   done = true;
@@ -96,9 +96,9 @@ TEST(Touch, is_left_alone_by_a_thread_that_blocks_faults) {
     ::sigfillset(&faults);
     ::pthread_sigmask(SIG_SETMASK, &faults, nullptr);
     auto const at = reinterpret_cast<std::uintptr_t>(pages[1]);
-    EXPECT_EQ(touch(at, at + 8, page, true), Touched::unknown);
-    EXPECT_FALSE(accessible(pages[1], 8, true)) << "asks the system";
-    EXPECT_TRUE(accessible(pages[0], 8, true));
+    EXPECT_EQ(touch(at, at + 8, page, Access::write), Touched::unknown);
+    EXPECT_FALSE(accessible(pages[1], 8, Access::write)) << "asks the system";
+    EXPECT_TRUE(accessible(pages[0], 8, Access::write));
   });
   blocking.join();
 }
@@ -110,14 +110,14 @@ TEST(Touch, FollowsSignalMaskThatChanges) {
     ::sigemptyset(&faults);
     for (int const signal : {SIGSEGV, SIGBUS}) {
       for (int round = 0; round < 100; ++round) {
-        EXPECT_TRUE(touched(pages[0], 8, true));
+        EXPECT_TRUE(touched(pages[0], 8, Access::write));
         ::sigaddset(&faults, signal);
         ::pthread_sigmask(SIG_BLOCK, &faults, nullptr);
-        EXPECT_FALSE(accessible(pages[1], 8, true));
-        EXPECT_FALSE(accessible(pages[2], 8, false));
-        EXPECT_TRUE(accessible(pages[0], 8, true));
+        EXPECT_FALSE(accessible(pages[1], 8, Access::write));
+        EXPECT_FALSE(accessible(pages[2], 8, Access::read));
+        EXPECT_TRUE(accessible(pages[0], 8, Access::write));
         ::pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
-        EXPECT_FALSE(touched(pages[2], 8, false));
+        EXPECT_FALSE(touched(pages[2], 8, Access::read));
         ::sigemptyset(&faults);
       }
     }
@@ -126,46 +126,46 @@ TEST(Touch, FollowsSignalMaskThatChanges) {
 }
 
 /// That they were touched and that the thread let faults through then: the thread blocks them meanwhile.
-bool are_known(std::byte* begin, std::size_t bytes, bool write) {
+bool are_known(std::byte* begin, std::size_t bytes, Access access) {
   sigset_t faults;
   sigset_t before;
   ::sigemptyset(&faults);
   ::sigaddset(&faults, SIGSEGV);
   ::pthread_sigmask(SIG_BLOCK, &faults, &before);
-  bool const known = touched(begin, bytes, write);
+  bool const known = touched(begin, bytes, access);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return known;
 }
 
 TEST(Touch, KnowsNeighbouringPagesWithoutAskingAgain) {
   PagesOfRights const pages("wwwww w ");
-  EXPECT_TRUE(touched(pages[1] + page - 8, 16, true));
-  EXPECT_TRUE(are_known(pages[1], 2 * page, true)) << "both pages of a range";
-  EXPECT_TRUE(are_known(pages[1], 2 * page, false)) << "can be read, too";
-  EXPECT_FALSE(are_known(pages[3], 8, true));
-  EXPECT_TRUE(touched(pages[3], 8, true));
-  EXPECT_TRUE(touched(pages[0], 8, true));
-  EXPECT_TRUE(are_known(pages[0], 4 * page, true)) << "those on both sides were added";
-  EXPECT_FALSE(are_known(pages[0], 5 * page, true));
-  EXPECT_TRUE(touched(pages[6], 8, false));
-  EXPECT_TRUE(are_known(pages[6], 8, false));
-  EXPECT_FALSE(are_known(pages[6], 8, true)) << "was only read";
-  EXPECT_TRUE(are_known(pages[0], 4 * page, true)) << "those that were written are kept apart";
-  EXPECT_TRUE(touched(pages[6], 8, true));
-  EXPECT_FALSE(are_known(pages[0], 8, true)) << "others took their place";
-  EXPECT_FALSE(touched(pages[7], 8, false));
-  EXPECT_FALSE(are_known(pages[6], 8, true)) << "nothing after a fault";
+  EXPECT_TRUE(touched(pages[1] + page - 8, 16, Access::write));
+  EXPECT_TRUE(are_known(pages[1], 2 * page, Access::write)) << "both pages of a range";
+  EXPECT_TRUE(are_known(pages[1], 2 * page, Access::read)) << "can be read, too";
+  EXPECT_FALSE(are_known(pages[3], 8, Access::write));
+  EXPECT_TRUE(touched(pages[3], 8, Access::write));
+  EXPECT_TRUE(touched(pages[0], 8, Access::write));
+  EXPECT_TRUE(are_known(pages[0], 4 * page, Access::write)) << "those on both sides were added";
+  EXPECT_FALSE(are_known(pages[0], 5 * page, Access::write));
+  EXPECT_TRUE(touched(pages[6], 8, Access::read));
+  EXPECT_TRUE(are_known(pages[6], 8, Access::read));
+  EXPECT_FALSE(are_known(pages[6], 8, Access::write)) << "was only read";
+  EXPECT_TRUE(are_known(pages[0], 4 * page, Access::write)) << "those that were written are kept apart";
+  EXPECT_TRUE(touched(pages[6], 8, Access::write));
+  EXPECT_FALSE(are_known(pages[0], 8, Access::write)) << "others took their place";
+  EXPECT_FALSE(touched(pages[7], 8, Access::read));
+  EXPECT_FALSE(are_known(pages[6], 8, Access::write)) << "nothing after a fault";
 }
 
 TEST(Touch, KnowsNoMorePagesThanItsWordHolds) {
   constexpr std::size_t most = 4096;
   PagesOfRights const pages(std::string(most + 2, 'w'));
-  for (std::size_t i = 0; i < most; ++i) ASSERT_TRUE(touched(pages[i], 8, true));
-  EXPECT_TRUE(are_known(pages[0], most * page, true));
-  EXPECT_TRUE(touched(pages[most] - 8, 16, true));
-  EXPECT_TRUE(are_known(pages[most - 1], 2 * page, true));
-  EXPECT_FALSE(are_known(pages[most - 2], 8, true));
-  EXPECT_FALSE(are_known(pages[most + 1], 8, true));
+  for (std::size_t i = 0; i < most; ++i) ASSERT_TRUE(touched(pages[i], 8, Access::write));
+  EXPECT_TRUE(are_known(pages[0], most * page, Access::write));
+  EXPECT_TRUE(touched(pages[most] - 8, 16, Access::write));
+  EXPECT_TRUE(are_known(pages[most - 1], 2 * page, Access::write));
+  EXPECT_FALSE(are_known(pages[most - 2], 8, Access::write));
+  EXPECT_FALSE(are_known(pages[most + 1], 8, Access::write));
 }
 
 TEST(FaultGuard, UnblocksSignalsOfThreadAndBlocksThemAgain) {
@@ -209,22 +209,22 @@ void pass_one_argument(int signal) {
 
 TEST(Touch, WorksBehindHandlerThatPassesOneArgument) {
   PagesOfRights const pages("wr ");
-  EXPECT_FALSE(touched(pages[2], 8, false)) << "the handler is in place";
+  EXPECT_FALSE(touched(pages[2], 8, Access::read)) << "the handler is in place";
   chained = ::signal(SIGSEGV, pass_one_argument);
   calls = 0;
   for (int round = 0; round < 1000; ++round) {
-    EXPECT_FALSE(touched(pages[2], 8, false));
-    EXPECT_FALSE(touched(pages[1], 8, true));
-    EXPECT_TRUE(touched(pages[0], 8, true));
+    EXPECT_FALSE(touched(pages[2], 8, Access::read));
+    EXPECT_FALSE(touched(pages[1], 8, Access::write));
+    EXPECT_TRUE(touched(pages[0], 8, Access::write));
   }
   EXPECT_EQ(calls, 2000);
   ::signal(SIGSEGV, chained);  // with one argument
-  EXPECT_FALSE(touched(pages[1], 8, true));
+  EXPECT_FALSE(touched(pages[1], 8, Access::write));
   struct sigaction present {};
   ::sigaction(SIGSEGV, nullptr, &present);
   present.sa_flags |= SA_SIGINFO;
   ::sigaction(SIGSEGV, &present, nullptr);
-  EXPECT_FALSE(touched(pages[1], 8, true));
+  EXPECT_FALSE(touched(pages[1], 8, Access::write));
 }
 
 void fault() {
@@ -234,7 +234,7 @@ void fault() {
 
 TEST(TouchDeathTest, leaves_the_faults_of_the_program_alone) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  auto const touch_first = [] { EXPECT_FALSE(touched(nullptr, 8, true)); };
+  auto const touch_first = [] { EXPECT_FALSE(touched(nullptr, 8, Access::write)); };
   auto const leave = [](int) { ::_exit(7); };
   auto const leave_with_place = [](int, siginfo_t* info, void*) {
     ::_exit(info->si_addr != nullptr ? 8 : 1);

@@ -194,7 +194,7 @@ TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
       Peer& peer = rank.peer(to);
       auto const number =
           reinterpret_cast<RemoteAddress>(&reinterpret_cast<Shared*>(rank.shown(to, 0))->rows[0]);
-      if (rank.engine().locks.acquire_in_stream(peer, {.lock = id}, context, true)) {
+      if (rank.engine().locks.acquire_in_stream(peer, {.lock = id}, context, LockSend::with_next)) {
         ++in_stream;
       } else {
         Waiter held;

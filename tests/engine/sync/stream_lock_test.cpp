@@ -36,9 +36,9 @@ struct StreamTarget {
   /// Alternates requests that are sent at once and requests that wait for a batch. Returns false if it had to
   /// wait for the lock.
   bool lock(LockMode mode = LockMode::exclusive) const {
-    with_next = !with_next;
-    auto const issued = rank.engine().locks.acquire_in_stream(peer(), {id, mode, 0, false, nullptr, false},
-                                                              context, with_next);
+    send = send == LockSend::at_once ? LockSend::with_next : LockSend::at_once;
+    auto const issued =
+        rank.engine().locks.acquire_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context, send);
     if (issued) {
       EXPECT_EQ(issued->status, Status::ok);
       return true;
@@ -70,7 +70,7 @@ struct StreamTarget {
   std::unique_ptr<std::int64_t> word = std::make_unique<std::int64_t>(0);
   LockId id = 0;
   RemoteAddress there = 0;
-  mutable bool with_next = false;
+  mutable LockSend send = LockSend::at_once;
 };
 
 TEST(StreamLock, excludes_others_from_what_follows_it) {
@@ -161,7 +161,7 @@ TEST(StreamLock, travels_with_what_is_done_under_it) {
     for (std::int64_t const& value : values) {
       if (rank.rank() != 1) continue;
       EXPECT_EQ(target.complete(), Status::ok);
-      target.with_next = false;  // before it is called
+      target.send = LockSend::at_once;  // before it is called
       auto const before = rank.engine().traffic.statistics();
       EXPECT_TRUE(target.lock());
       target.put(value);
@@ -173,7 +173,7 @@ TEST(StreamLock, travels_with_what_is_done_under_it) {
     // Only the lock: the release is waited for.
     if (rank.rank() == 1) {
       auto const before = rank.engine().traffic.statistics();
-      target.with_next = false;
+      target.send = LockSend::at_once;
       EXPECT_TRUE(target.lock());
       target.unlock();
       EXPECT_EQ(target.complete(), Status::ok);
