@@ -123,7 +123,7 @@ void DataProcess::wait_for_control() {
   if (goes_on) return;
   log(Severity::error, "no control process has come back; the memory of the grant is freed");
   exit_code_ = 1;
-  end(true);
+  end_keeping_windows();
 }
 
 /// A message that fails is logged and not answered: an answer would be a request to the control process, and
@@ -161,7 +161,7 @@ void DataProcess::obey(Message& message) {
   } else if (op == "admins") {
     end_former_admins(field<std::vector<uid_t>>(message.head, "users"));
   } else if (op == "end") {
-    end(field_or(message.head, "keep_windows", true));
+    field_or(message.head, "keep_windows", true) ? end_keeping_windows() : end_discarding_windows();
   }
 }
 
@@ -182,11 +182,16 @@ void DataProcess::withdraw_all() noexcept {
   if (memory_.shared) memory_.shared->withdraw_others({});
 }
 
-/// If `keep_windows` is set, the grant continues with the next data process.
-void DataProcess::end(bool keep_windows) {
+/// The grant continues with the next data process.
+void DataProcess::end_keeping_windows() {
   withdraw_all();
-  if (keep_windows) store_all();
-  if (!keep_windows && memory_.storage) memory_.storage->discard();
+  store_all();
+  loop_.stop();
+}
+
+void DataProcess::end_discarding_windows() {
+  withdraw_all();
+  if (memory_.storage) memory_.storage->discard();
   loop_.stop();
 }
 

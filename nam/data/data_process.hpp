@@ -126,7 +126,8 @@ class DataProcess {
   void wait_for_control();
   void change_mode(std::string const& window, unsigned mode);
   void withdraw_all() noexcept;
-  void end(bool keep_windows);
+  void end_keeping_windows();
+  void end_discarding_windows();
   void on_created(Json const& answer);
   void report_usage();
   void report_usage_of(Window const& window);

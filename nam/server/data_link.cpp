@@ -35,11 +35,11 @@ FileDescriptor copy_of(FileDescriptor const& descriptor) {
 
 }  // namespace
 
-DataLink::DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, bool volatile_memory, Events events)
+DataLink::DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, Events events)
     : loop_(loop),
       spawner_(spawner),
       setup_(std::move(setup)),
-      volatile_(volatile_memory),
+      volatile_(storage != StorageKind::file),
       events_(std::move(events)),
       memory_(spawner.take_memory(field<std::string>(setup_, "grant"))),
       sessions_(owner()) {}
@@ -362,12 +362,13 @@ bool DataLink::is_in_use() {
   }
 }
 
-void DataLink::end(bool keep_windows) {
+void DataLink::end(WindowsAtEnd windows) {
+  bool const keeps = windows == WindowsAtEnd::kept;
   if (std::exchange(ending_, true)) return;
   spawner_.drop(field<std::string>(setup_, "grant"));
   sessions_.refuse_all(Error(ErrorCode::not_found, "the grant has ended"));
-  if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keep_windows}});
-  if (!keep_windows) latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
+  if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keeps}});
+  if (!keeps) latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
 }
 
 void DataLink::enforce_end() {

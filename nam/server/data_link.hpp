@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "nam/data/storage.hpp"
 #include "nam/process/connection.hpp"
 #include "nam/server/grant_file.hpp"
 #include "nam/server/retry.hpp"
@@ -36,9 +37,9 @@ class DataLink {
     std::function<void()> file_is_whole;                  ///< the data process has made it. Throws Error
   };
 
-  /// `setup` is the message that the data process gets, without the windows. `volatile_memory`: the memory
-  /// has no storage file.
-  DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, bool volatile_memory, Events events);
+  /// `setup` is the message that the data process gets, without the windows. `storage`: of the
+  /// grant.
+  DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, Events events);
 
   /// The reaction if the catalog cannot be written. After a shortage of descriptors or memory each start is
   /// tried again.
@@ -67,9 +68,10 @@ class DataLink {
   void change_mode(std::string const& window, unsigned mode, std::function<void()> in_force);
   /// Ends the sessions of users who are not administrators any more.
   void report_admins();
-  /// Ends the process permanently. If `keep_windows` is set, the content of the memory goes to the storage
-  /// file.
-  void end(bool keep_windows);
+  /// The windows of a process that ends: the content of their memory goes to the storage file, or is lost.
+  enum class WindowsAtEnd { kept, discarded };
+  /// Ends the process permanently.
+  void end(WindowsAtEnd windows);
   /// Kills the process of a grant that has ended, if it does not end by itself: the owner may have blocked it
   /// through the memory that he shares with it.
   void enforce_end();

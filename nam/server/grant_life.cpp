@@ -115,7 +115,7 @@ void start_grant(ServerState& server, Grant const& grant, ClientId asked_by) {
     events.file_is_whole = [file = *live.file] { file.commit(); };
   }
   live.link = std::make_unique<DataLink>(server.loop, server.spawner, setup_of(server.options, grant),
-                                         grant.storage != StorageKind::file, std::move(events));
+                                         grant.storage, std::move(events));
   live.link->start(asked_by != 0 ? DataLink::OnFailure::give_up : DataLink::OnFailure::try_again);
 }
 

@@ -38,7 +38,7 @@ LiveGrants::Committed LiveGrants::committed(uid_t owner) const {
 
 DataLink const& LiveGrants::end(std::string const& id) {
   auto const found = grants_.find(id);
-  found->second.link->end(false);
+  found->second.link->end(DataLink::WindowsAtEnd::discarded);
   ending_.push_back(std::move(found->second.link));
   grants_.erase(found);
   return *ending_.back();
@@ -47,7 +47,7 @@ DataLink const& LiveGrants::end(std::string const& id) {
 void LiveGrants::end_all() {
   for (auto& [id, live] : grants_) ending_.push_back(std::move(live.link));
   grants_.clear();
-  for (auto const& link : ending_) link->end(true);
+  for (auto const& link : ending_) link->end(DataLink::WindowsAtEnd::kept);
 }
 
 void LiveGrants::answer_at_end(ClientId client, DataLink const& link, std::string const& grant) {
