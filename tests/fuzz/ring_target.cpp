@@ -34,7 +34,7 @@ class Victim {
     auto const base = reinterpret_cast<RemoteAddress>(memory_.get());
     bool const made =
         !failed(segments_.open(credentials_.process, std::size_t{1} << 20)) &&
-        !failed(segments_.attach(memory_.get(), memory_bytes, &replaced_)) &&
+        !failed(segments_.attach(memory_.get(), memory_bytes, Registrar::host, &replaced_)) &&
         !failed(segments_.expose({base + exposed_begin, exposed_bytes, Rights::all}, &exposure_)) &&
         !failed(segments_.expose({base + exposed_begin, exposed_bytes, Rights::read}, &read_only_));
     require(made, "no process to send a request to");
