@@ -59,6 +59,7 @@ class Trace:
         self.kinds = collections.Counter()
         self.depth = collections.Counter()
         self.issuing = set()  # locations
+        self.waits = collections.defaultdict(list)  # ranks that a location waits for
         with otf2.reader.open(str(path)) as trace:
             last = collections.defaultdict(int)
             for location, event in trace.events:
@@ -77,6 +78,11 @@ class Trace:
         given = {attribute.name: value for attribute, value in (event.attributes or {}).items()}
         rank = number_of(location.group.name)
         self.depth[location] += {"Enter": 1, "Leave": -1}.get(kind, 0)
+        if kind == "Enter" and event.region.name == "wait":
+            expect(given["rank"] in self.waits[location], False, "a wait inside a wait for the same rank")
+            self.waits[location].append(given["rank"])
+        if kind == "Leave" and event.region.name == "wait":
+            self.waits[location].pop()
         if kind in ("RmaPut", "RmaGet", "RmaAtomic"):
             self.issuing.add(location)
             key = rank, event.remote, given["protocol"]

@@ -45,9 +45,16 @@ ThreadEvents::~ThreadEvents() { OTF2_AttributeList_Delete(attributes_); }
 void ThreadEvents::write(ThreadRecords const& thread) {
   for (TraceRecord const* record : thread.records) {
     while (!calls_.empty() && calls_.back().end <= record->begin) leave();
-    enter(*record);
+    if (!is_part_of_wait(*record)) enter(*record);
   }
   while (!calls_.empty()) leave();
+}
+
+/// A completion records its wait as a whole, and the wait in it for the messages alone.
+bool ThreadEvents::is_part_of_wait(TraceRecord const& record) const noexcept {
+  if (record.kind != RecordKind::wait || calls_.empty()) return false;
+  TraceRecord const& outer = *calls_.back().record;
+  return outer.kind == RecordKind::wait && outer.peer == record.peer && outer.end >= record.end;
 }
 
 /// Of the event that is written next, which takes them with it.

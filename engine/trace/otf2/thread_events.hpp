@@ -40,6 +40,7 @@ class ThreadEvents {
     std::uint64_t operation;
   };
 
+  bool is_part_of_wait(TraceRecord const& record) const noexcept;
   void enter(TraceRecord const& record);
   void leave();
   void write_operation(TraceRecord const& record, std::uint64_t operation);
