@@ -3,20 +3,21 @@
  * rank 0, changes it and puts it back.
  *
  * Without Complete before the release it breaks because the put may still be on its way when the next holder
- * gets the structure: the release is another operation, and no order holds between the two. (A Fence, or
- * ORDERING on both, would do as well.) To see it break:
+ * gets the structure: the release is another operation, and no order holds between the two. Nor may the
+ * buffer of the put be used again before. (A Fence orders the release, but does not free the buffer.) To see it
+ * break:
  * mpirun -np 4 --mca osc_mpix_path direct,message ./lock --without
  */
 #include "course.h"
 
 struct account {
     long balance;
-    char history[8192];
+    char history[1 << 20];
     long transfers;
 };
 
 enum {
-    rounds = 200
+    rounds = 50
 };
 
 static int swap_if(void *word, long expected, long wanted)
@@ -45,7 +46,7 @@ int main(int argc, char **argv)
         copy->balance += 1;
         copy->transfers += 1;
         MPIX_RMA_xfer(MPIX_RMA_PUT, copy, bytes, MPI_BYTE, 0, accounts[0], bytes, MPI_BYTE, NULL, &world,
-                      &blocking);
+                      NULL);
         if (!without) {
             MPIX_RMA_Complete(&world, 0);
         }
