@@ -169,13 +169,19 @@ void DataLink::send_windows(std::uint64_t after) {
   try {
     page = events_.windows(after);
   } catch (Error const& error) {
-    if (ready_) throw;
+    if (ready_) {
+      awaits_catalog_ = false;
+      throw;
+    }
     connection_->post({{"op", "end"}});
     if (error.code() == ErrorCode::unavailable) throw;
     return give_up(error);
   }
   page["op"] = "windows";
   connection_->post(page);
+  if (field<std::uint64_t>(page, "next") != 0) return;
+  awaits_catalog_ = false;
+  pass_sessions();
 }
 
 void DataLink::on_ready(Message& message) {
@@ -199,6 +205,7 @@ void DataLink::on_ready(Message& message) {
     connection_->post({{"op", "end"}});
     return give_up(error);
   }
+  awaits_catalog_ = adopting_;
   if (adopting_) connection_->post({{"op", "adopt"}});
   ready_ = true;
   report_admins();
@@ -289,7 +296,7 @@ void DataLink::pass_sessions() {
   // If the process has just ended, the clients' sockets are closed here.
   InterruptedWait const interrupted;
   std::vector<uid_t> const admins = events_.admins();
-  while (ready_) {
+  while (ready_ && !awaits_catalog_) {
     auto next = sessions_.next();
     if (!next) return;
     auto& [socket, session] = *next;
