@@ -51,7 +51,7 @@ class LiveGrants {
   /// Whether the user owns a grant.
   bool owned_by(uid_t uid) const;
 
-  /// What is granted to all and to one user, including grants that have ended, as long as their process
+  /// Bytes granted to all and to one user, including grants that have ended, as long as their process
   /// exists, or another process has their memory.
   struct Committed {
     std::uint64_t bytes = 0;

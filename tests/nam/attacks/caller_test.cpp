@@ -1,5 +1,5 @@
-/// What the server and its tool take over from the process that starts them: a working directory and a home
-/// that others write, the mask of modes.
+/// The server and its tool are started by a process with a hostile environment: a working directory and a
+/// home that others write, a mask of modes.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/stat.h>
