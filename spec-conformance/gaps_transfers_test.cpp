@@ -1,9 +1,5 @@
-/// Behaviour that the document leaves open: communicators, sizes, memory, notification, plans,
-/// threads.
+/// Behaviour that the document leaves open: communicators, sizes, memory, notification.
 #include <unistd.h>
-
-#include <atomic>
-#include <thread>
 
 #include "spec-conformance/support.hpp"
 #include "tests/support/at_length.hpp"
@@ -237,93 +233,6 @@ TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
             MPI_ERR_ARG);
   EXPECT_EQ(class_of(rma_get_notify_value(comm, 3, &value)), MPI_ERR_ARG);
   EXPECT_EQ(class_of(rma_set_num_notify(comm, rank_ == 0 ? -1 : 2)), MPI_ERR_ARG);
-}
-
-TEST_F(G, G_14_a_plan_issues_the_call_with_its_arguments) {
-  ErrorsReturn const returned(world);
-  fill(0);
-  MPI_Datatype strided = MPI_DATATYPE_NULL;
-  MPI_Type_vector(4, 1, 2, MPI_INT, &strided);
-  MPI_Type_commit(&strided);
-  MPIX_RMA_Plan put = MPIX_RMA_PLAN_NULL;
-  MPIX_RMA_Plan get = MPIX_RMA_PLAN_NULL;
-  MPIX_RMA_Plan add = MPIX_RMA_PLAN_NULL;
-  int scale = 10;
-  MPIX_RMA_Attributes chosen = attributes(blocking_remote | MPIX_RMA_ATTR_ACCUMULATE_SCALE);
-  chosen.accumulate_scale = &scale;
-  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_INT, next_, MPI_INT, world, nullptr, &put), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_GET, MPI_INT, next_, strided, world, nullptr, &get), MPI_SUCCESS);
-  ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_ACCUMULATE, MPI_INT, next_, MPI_INT, world, &chosen, &add),
-            MPI_SUCCESS);
-  MPI_Type_free(&strided);
-  scale = 0;  // copied
-  std::vector<int> values(64);
-  std::iota(values.begin(), values.end(), 1);
-  for (int kind = 0; kind < Memory::kinds; ++kind) {
-    ASSERT_EQ(MPIX_RMA_Plan_issue(put, values.data(), 64, there(kind), 64, nullptr), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
-    ASSERT_EQ(MPIX_RMA_Plan_issue(add, values.data(), 2, there(kind), 2, nullptr), MPI_SUCCESS);
-    int got[4] = {};
-    MPI_Request request = MPI_REQUEST_NULL;
-    ASSERT_EQ(MPIX_RMA_Plan_issue(get, got, 4, there(kind), 1, &request), MPI_SUCCESS);
-    ASSERT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
-    EXPECT_TRUE(got[0] == 11 && got[1] == 3 && got[2] == 5 && got[3] == 7) << got[0] << " " << got[3];
-    MPI_Barrier(world);
-    EXPECT_EQ(own<int>(kind, 4), 22);
-  }
-  EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(put, values.data(), -1, there(0), -1, nullptr)), MPI_ERR_COUNT);
-  EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(put, values.data(), 2, there(0), 1, nullptr)), MPI_ERR_TYPE);
-  EXPECT_EQ(class_of(MPIX_RMA_Plan_issue(MPIX_RMA_PLAN_NULL, values.data(), 1, there(0), 1, nullptr)),
-            MPI_ERR_ARG);
-  EXPECT_EQ(class_of(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_INT, size_, MPI_INT, world, nullptr, &put)),
-            MPI_ERR_RANK);
-  for (MPIX_RMA_Plan* const bound : {&put, &get, &add}) {
-    EXPECT_EQ(MPIX_RMA_Plan_free(bound), MPI_SUCCESS);
-    EXPECT_EQ(*bound, MPIX_RMA_PLAN_NULL);
-    EXPECT_EQ(class_of(MPIX_RMA_Plan_free(bound)), MPI_ERR_ARG);
-  }
-}
-
-TEST_F(G, G_16_threads_issue_and_complete_at_once) {
-  int provided = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&provided);
-  if (provided != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "MPI does not give MPI_THREAD_MULTIPLE";
-  constexpr int threads = 3;
-  constexpr int rounds = 400;
-  fill(0);
-  std::atomic<int> failures{0};
-  auto const work = [&](int thread) {
-    for (int round = 0; round < rounds; ++round) {
-      int const kind = (round + thread) % Memory::kinds;
-      int const target = (rank_ + round) % size_;
-      double one = 1;
-      std::uint64_t const set = MPIX_RMA_ATTR_ATOMICITY | (round % 2 == 0 ? MPIX_RMA_ATTR_BLOCKING : 0);
-      if (transfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_DOUBLE, target, memory_.at(target, kind), set) !=
-          MPI_SUCCESS)
-        ++failures;
-      long const mark = round;
-      long got = -1;
-      // A separate location per origin and thread.
-      char* const place = memory_.at(target, kind, 1024 + 8 * (threads * rank_ + thread));
-      if (transfer(MPIX_RMA_PUT, const_cast<long*>(&mark), 1, MPI_LONG, target, place) != MPI_SUCCESS)
-        ++failures;
-      if (MPIX_RMA_Complete(&world, target) != MPI_SUCCESS) ++failures;
-      if (transfer(MPIX_RMA_GET, &got, 1, MPI_LONG, target, place, MPIX_RMA_ATTR_BLOCKING) != MPI_SUCCESS)
-        ++failures;
-      if (got != mark) ++failures;
-    }
-  };
-  std::vector<std::thread> running;
-  for (int thread = 0; thread < threads; ++thread) running.emplace_back(work, thread);
-  for (auto& thread : running) thread.join();
-  EXPECT_EQ(failures.load(), 0);
-  ASSERT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
-  MPI_Barrier(world);
-  double total = 0;
-  for (int kind = 0; kind < Memory::kinds; ++kind) total += own<double>(kind);
-  double all = 0;
-  MPI_Allreduce(&total, &all, 1, MPI_DOUBLE, MPI_SUM, world);
-  EXPECT_EQ(all, static_cast<double>(threads) * rounds * size_);
 }
 
 /// Returns the machine's memory in bytes.
