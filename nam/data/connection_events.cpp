@@ -1,14 +1,35 @@
-/// Events of the connections that UCX has in this process. UCX 1.13 crashes where a connection is reported as
-/// readable and writable at once and its end is what can be read: it frees the connection when it reads, and
-/// writes afterwards. A client could end a data process so, by leaving answers that it does not take. So this
-/// program has an epoll_wait() of its own, which UCX's library calls: it reports that a connection can be
-/// written once there is nothing to be read. The kernel reports again what was left out, except to callers
-/// that ask for changes only (EPOLLET), of which UCX has none that write.
+/// Events of the connections that UCX has in this process, in an order that UCX 1.13 survives. UCX's library
+/// calls the functions of this file in the place of the C library's. Without them a client could end a data
+/// process by leaving answers that it does not take.
+#include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 
-/// In the place of the C library's, for UCX.
+namespace {
+
+bool is_tcp(int socket) {
+  int protocol = 0;
+  socklen_t length = sizeof protocol;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 && protocol == IPPROTO_TCP;
+}
+
+/// The connection has ended.
+bool tells_the_end(int error) {
+  return error == ECONNRESET || error == EPIPE || error == ETIMEDOUT || error == EHOSTUNREACH ||
+         error == ENETUNREACH;
+}
+
+}  // namespace
+
+/// UCX crashes where a connection is reported as readable and writable at once and its end is what can be
+/// read: it frees the connection when it reads, and writes afterwards. So a connection is reported as
+/// writable once there is nothing to be read. The kernel reports again what was left out, except to callers
+/// that ask for changes only (EPOLLET), of which UCX has none that write.
 extern "C" __attribute__((visibility("default"))) int epoll_wait(int epoll, epoll_event* events, int room,
                                                                  int timeout) {
   int const count = ::epoll_pwait(epoll, events, room, timeout, nullptr);
@@ -16,4 +37,14 @@ extern "C" __attribute__((visibility("default"))) int epoll_wait(int epoll, epol
     if ((events[i].events & EPOLLIN) != 0) events[i].events &= ~static_cast<std::uint32_t>(EPOLLOUT);
   }
   return count;
+}
+
+/// UCX completes a request twice if the rest of its data cannot be sent because the connection has just
+/// ended, and aborts. So the error is reported as a lack of room. A connection that has ended is readable:
+/// UCX reads its end next. The server's own connections, whose calls have MSG_DONTWAIT, keep their errors.
+extern "C" __attribute__((visibility("default"))) ssize_t sendmsg(int socket, msghdr const* message,
+                                                                  int flags) {
+  ssize_t const sent = ::syscall(SYS_sendmsg, socket, message, flags);
+  if (sent < 0 && tells_the_end(errno) && (flags & MSG_DONTWAIT) == 0 && is_tcp(socket)) errno = EAGAIN;
+  return sent;
 }
