@@ -1,10 +1,7 @@
 #include "engine/runtime/placement.hpp"
 
-#include <sched.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <cstdio>
 #include <fstream>
 #include <string>
 
@@ -13,25 +10,6 @@
 namespace mpixrma::engine {
 
 namespace {
-
-Cores cores_of_thread() noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  Cores cores;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (std::size_t core = 0; core < cores.size() && core < CPU_SETSIZE; ++core)
-    cores[core] = CPU_ISSET(core, &set);
-  return cores;
-}
-
-bool move_to(Cores const& cores) noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (std::size_t core = 0; core < cores.size() && core < CPU_SETSIZE; ++core) {
-    if (cores[core]) CPU_SET(core, &set);
-  }
-  return ::sched_setaffinity(0, sizeof set, &set) == 0;
-}
 
 /// Returns the cores that the system grants when this thread requests all: cpusets still apply.
 Cores cores_permitted() noexcept {
@@ -85,25 +63,6 @@ void place_automatically(Log const& log) {
 }
 
 }  // namespace
-
-bool parse_cores(std::string_view list, Cores* cores) noexcept {
-  char const* at = list.data();
-  char const* const end = at + list.size();
-  *cores = {};
-  while (at != end) {
-    std::size_t first = 0;
-    auto parsed = std::from_chars(at, end, first);
-    std::size_t last = first;
-    if (parsed.ec == std::errc() && parsed.ptr != end && *parsed.ptr == '-')
-      parsed = std::from_chars(parsed.ptr + 1, end, last);
-    if (parsed.ec != std::errc() || last < first || last >= cores->size()) return false;
-    for (std::size_t core = first; core <= last; ++core) cores->set(core);
-    at = parsed.ptr;
-    if (at == end) return true;
-    if (*at++ != ',') return false;
-  }
-  return false;
-}
 
 Cores cores_for_agent(Cores const& own, Cores const& permitted, Cores const& taken) noexcept {
   return permitted & ~own & ~taken;

@@ -4,17 +4,12 @@
 /// others that no process is bound to.
 #pragma once
 
-#include <bitset>
 #include <string_view>
 
+#include "engine/base/cores.hpp"
 #include "engine/base/log.hpp"
 
 namespace mpixrma::engine {
-
-using Cores = std::bitset<1024>;
-
-/// Parses a list such as "0,2-3", in the format of /proc. Returns false if it is malformed.
-bool parse_cores(std::string_view list, Cores* cores) noexcept;
 
 /// Returns the cores for the agent of a process that is bound to `own`, where `permitted` are the host's
 /// cores that the process may use, and `taken` those that others are bound to. None: the agent stays on its
