@@ -5,10 +5,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -187,9 +189,27 @@ Finding huge_pages() {
   return finding;
 }
 
+Finding memory_nodes() {
+  Finding finding{"memory on the rank's NUMA node", Verdict::yes, "", ""};
+  std::error_code unreadable;
+  auto const entries = fs::directory_iterator("/sys/devices/system/node", unreadable);
+  auto const nodes = std::count_if(
+      fs::begin(entries), fs::end(entries),
+      [](fs::directory_entry const& entry) { return entry.path().filename().native().starts_with("node"); });
+  finding.reason = nodes < 2 ? "one node" : std::to_string(nodes) + " nodes, for ranks that are bound to one";
+  void* const page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  constexpr int default_policy = 0;
+  if (nodes < 2 || page == MAP_FAILED || ::syscall(SYS_mbind, page, 4096, default_policy, nullptr, 0, 0) == 0)
+    return finding;
+  finding.verdict = Verdict::no;
+  finding.reason = "mbind: " + error_text(errno);
+  finding.remedy = "permit mbind in the container's seccomp profile (docker run --cap-add SYS_NICE)";
+  return finding;
+}
+
 std::vector<Finding> look_at_machine() {
   return {shared_files(),  cross_memory(), network_devices(), shared_memory_size(),
-          locked_memory(), open_files(),   huge_pages()};
+          locked_memory(), open_files(),   huge_pages(),      memory_nodes()};
 }
 
 }  // namespace mpixrma::tool

@@ -74,6 +74,7 @@ struct mpix_engine_config {
                        small operations on memory that is not mapped go, before it does without,
                        microseconds; 0: default, negative: it never goes there */
   int page_fill; /**< nonzero: page tables of other processes' memory are filled in bulk */
+  int numa_memory; /**< nonzero: memory for segments stands on the NUMA node that the process is bound to */
   /** Nonzero: messages of sessions, except for the handshake, are encrypted and authenticated. Requires
    * `exposed_only`, and excludes MPIX_ENGINE_PATH_NETWORK, which does not encrypt. */
   int encrypt;

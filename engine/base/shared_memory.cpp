@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 
@@ -47,6 +49,19 @@ void Mapping::release_memory() noexcept {
   // On failure the memory merely stays in use.
   (void)::mmap(base_, length_, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}
+
+int Mapping::prefer_node(unsigned node) const noexcept {
+  // The C library has no function for this call.
+  constexpr int preferred = 1;
+  constexpr std::size_t bits = 8 * sizeof(unsigned long);
+  std::array<unsigned long, 1024 / bits> nodes{};
+  if (node / bits >= nodes.size()) return EINVAL;
+  nodes[node / bits] |= 1UL << (node % bits);
+  // The kernel looks at one bit less than it is told of.
+  return ::syscall(SYS_mbind, base_, length_, preferred, nodes.data(), nodes.size() * bits + 1, 0) == 0
+             ? 0
+             : errno;
 }
 
 void Mapping::advise_huge_pages(std::size_t offset, std::size_t length) const noexcept {

@@ -61,6 +61,10 @@ class Mapping {
   /// Requests transparent huge pages, as far as they fit into [offset, offset + length); a hint.
   void advise_huge_pages(std::size_t offset, std::size_t length) const noexcept;
 
+  /// Requests that pages which are not allocated yet stand on this NUMA node, whatever thread of whatever
+  /// process touches them first, as long as the node has memory left. Returns 0, or errno.
+  int prefer_node(unsigned node) const noexcept;
+
   /// Releases the memory permanently. The addresses stay mapped to private memory, for threads that may be in
   /// the middle of an access.
   void release_memory() noexcept;

@@ -1,6 +1,7 @@
 /// SegmentTable: the regions, and the allocations within them.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "engine/memory/segment_sizes.hpp"
@@ -108,6 +109,12 @@ Status SegmentTable::map_region(std::size_t bytes, AllocationHints const& hints,
   return Status::ok;
 }
 
+void SegmentTable::place(Mapping const& mapping) const noexcept {
+  if (!node_) return;
+  if (int const error = mapping.prefer_node(*node_); error != 0)
+    log_.write(LogLevel::life, "no memory is requested on NUMA node %u: %s", *node_, std::strerror(error));
+}
+
 Status SegmentTable::add_region(std::size_t bytes, AllocationHints const& hints, bool huge_pages,
                                 std::uint32_t* index) {
   auto const unused = std::find(regions_.begin(), regions_.end(), nullptr);
@@ -115,6 +122,7 @@ Status SegmentTable::add_region(std::size_t bytes, AllocationHints const& hints,
   if (slot == max_regions) return Status::out_of_memory;
   auto region = std::make_unique<Region>();
   if (Status const status = map_region(bytes, hints, huge_pages, region.get()); failed(status)) return status;
+  place(region->mapping);
   bytes = region->mapping.length();
   region->free_ranges = FreeRanges(bytes);
 

@@ -18,6 +18,7 @@ Status SegmentTable::open(std::uint64_t process, std::size_t region_bytes, std::
   if (failed(status)) return status;
   control_mapping_ = Mapping::of(control_fd_, sizeof(ProcessControl));
   if (!control_mapping_) return Status::out_of_memory;
+  place(control_mapping_);
   // The files consist of zeros, which is the initial state of all other fields.
   tables_ = std::launder(reinterpret_cast<PublishedTables*>(tables_mapping_.base()));
   control_ = std::launder(reinterpret_cast<ProcessControl*>(control_mapping_.base()));

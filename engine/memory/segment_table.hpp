@@ -62,6 +62,10 @@ class SegmentTable {
  public:
   explicit SegmentTable(Log const& log = common_log) : log_(log) {}
 
+  /// The NUMA node of all memory that is taken from the system after this call; none: the node of the thread
+  /// that touches a page first.
+  void set_node(std::optional<unsigned> node) noexcept { node_ = node; }
+
   /// `region_bytes`: granularity of memory taken from the system; `idle_bytes`: maximum of freed memory to
   /// keep; `stripes` replaces its own stripes if not null.
   Status open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes = 0,
@@ -183,8 +187,10 @@ class SegmentTable {
   void cover(Coverage::Range range, std::vector<OwnSegment>* replaced);
   void uncover(Coverage::Range range, std::vector<OwnSegment>* replaced);
   void return_memory(OwnSegment const& segment, Garbage* garbage);
+  void place(Mapping const& mapping) const noexcept;
 
   Log const& log_;
+  std::optional<unsigned> node_;
   CommitCredit credit_;
   IdleMemory idle_;
   std::size_t region_bytes_ = 0;

@@ -110,6 +110,9 @@ constexpr mpix_engine_parameter table[] = {
      "1: a thread enters the pages of large memory of other processes of the host into the page tables many "
      "at a time, where accesses cause many page faults; it needs Linux 5.14. 0: each first access to a page "
      "is a page fault."},
+    {"numa_memory", switch_kind, FIELD(numa_memory), 0, 1, 1, 0, nullptr, "", 6,
+     "1: communicatable memory of a process that is bound to cores of one NUMA node is allocated on that node, "
+     "whatever process touches it first. 0: on the node of the thread that touches it first."},
     {"defer_network", switch_kind, FIELD(defer_network), 0, 1, 1, 0, nullptr, "", 6,
      "1: in a job on one host, UCX starts with the first message, which few programs send there. 0: UCX "
      "starts with the engine, as in a job on several hosts."},

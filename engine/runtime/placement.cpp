@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "engine/base/liveness.hpp"
@@ -57,15 +58,18 @@ void place_automatically(Log const& log) {
   if (own == permitted) return;  // not bound
   Cores taken;
   if (!cores_taken(permitted, &taken)) return;
-  Cores const cores = cores_for_agent(own, permitted, taken);
+  Cores const cores = cores_for_agent(own, permitted, taken, read_numa_nodes());
   if (cores.none() || !move_to(cores)) return;
   log.write(LogLevel::life, "the agent has %zu cores that no process is bound to", cores.count());
 }
 
 }  // namespace
 
-Cores cores_for_agent(Cores const& own, Cores const& permitted, Cores const& taken) noexcept {
-  return permitted & ~own & ~taken;
+Cores cores_for_agent(Cores const& own, Cores const& permitted, Cores const& taken,
+                      std::vector<NumaNode> const& nodes) {
+  Cores const cores = permitted & ~own & ~taken;
+  std::optional<NumaNode> const node = node_of(nodes, own);
+  return node && (cores & node->cores).any() ? cores & node->cores : cores;
 }
 
 void place_agent(std::string_view wish, Log const& log) noexcept {

@@ -1,6 +1,8 @@
 /// EngineState: the start of an engine.
 #include <mutex>
+#include <optional>
 
+#include "engine/memory/numa.hpp"
 #include "engine/runtime/state.hpp"
 
 namespace mpixrma::engine {
@@ -13,8 +15,7 @@ Status EngineState::start() {
   if (bootstrap.gone_fd != nullptr && bootstrap.next_gone != nullptr)
     channels.front().agent.attend(bootstrap.gone_fd(bootstrap.context), [this] { take_gone(); });
   inspection.open();
-  channels.front().agent.serve(inspection.fd(),
-                               [this] { inspection.answer([this] { return inspect(); }); });
+  channels.front().agent.serve(inspection.fd(), [this] { inspection.answer([this] { return inspect(); }); });
   if (Status const status = channels.start(); failed(status)) return status;
   if (bootstrap.publish(bootstrap.context, publication.data(), publication.size()) == 0) return Status::ok;
   log.write(LogLevel::error, "the address cannot be published");
@@ -25,6 +26,9 @@ Status EngineState::open_memory() {
   std::size_t const idle_bytes =
       config.idle_memory_bytes == MPIX_ENGINE_KEEP_NOTHING ? 0 : config.idle_memory_bytes;
   auto* const stripes = static_cast<StripeTable*>(config.stripes);
+  if (config.numa_memory != 0) {
+    if (std::optional<NumaNode> const node = node_of_thread(log)) segments.set_node(node->number);
+  }
   Status const status = segments.open(bootstrap.process, config.heap_bytes, idle_bytes, stripes);
   if (failed(status)) {
     log.write(LogLevel::error, "no shared memory for the tables of segments: %s", to_string(status));
