@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/base/access.hpp"
 #include "engine/op/operation.hpp"
 
 namespace mpixrma::engine {
