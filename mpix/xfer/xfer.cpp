@@ -1,5 +1,5 @@
-/// MPIX_RMA_xfer in its three forms, each with int and MPI_Count: common cases in a few instructions, all others
-/// by the general path.
+/// MPIX_RMA_xfer in its three forms, each with int and MPI_Count: common cases in a few instructions, all
+/// others by the general path.
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -34,52 +34,65 @@ __attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* f
   return MPI_SUCCESS;
 }
 
+/// Last step of an accumulate, as copy_and_succeed().
+__attribute__((noinline)) int add_and_succeed(engine::ElementType element, std::byte* to,
+                                              std::byte const* from, std::size_t bytes) noexcept {
+  engine::accumulate_contiguous({element, engine::ReduceOp::sum, false, nullptr}, to, from, bytes);
+  return MPI_SUCCESS;
+}
+
 inline int copy_last(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   if (bytes != sizeof(std::uint64_t)) return copy_and_succeed(to, from, bytes);
   std::memcpy(to, from, sizeof(std::uint64_t));
   return MPI_SUCCESS;
 }
 
-/// The copy that remains of a transfer after all checks.
-struct Copy {
-  std::byte* to;
-  std::byte const* from;
+inline int add_last(engine::ElementType element, std::byte* to, std::byte const* from,
+                    std::size_t bytes) noexcept {
+  if (element != engine::ElementType::float64 || bytes != sizeof(double))
+    return add_and_succeed(element, to, from, bytes);
+  double sum;
+  double addend;
+  std::memcpy(&sum, to, sizeof sum);
+  std::memcpy(&addend, from, sizeof addend);
+  sum += addend;
+  std::memcpy(to, &sum, sizeof sum);
+  return MPI_SUCCESS;
+}
+
+/// The memory of a transfer after all checks.
+struct MappedSides {
+  std::byte* local;
+  std::byte* remote;
   std::size_t bytes;
 };
 
-/// Whether a copy alone, with order_before_store() before it, satisfies the attributes: no fence after it and
-/// no wait before it is needed.
-inline bool copy_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
+/// Whether loads and stores alone, with order_before_store() before them, satisfy the attributes: no fence
+/// after them and no wait before them is needed.
+inline bool access_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
   std::uint64_t const more = op == MPIX_RMA_PUT ? 0 : MPIX_RMA_ATTR_ORDERING;
   return (set & (beyond_direct_path | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
 }
 
-/// Prepares a put or get without request from what the thread's latest transfer to this rank has found out.
-/// Returns false if that does not apply; then nothing counts as checked.
+/// Finds the sides of a transfer without request by what the thread's latest transfer to this rank has found
+/// out. Returns nullptr if that does not apply; then nothing counts as checked.
 template <typename Count>
-inline bool find_as_before(MPIX_RMA_Op op, void* origin, Count count, MPI_Datatype datatype, int rank,
-                           void* target_addr, MPI_Comm comm, MPIX_RMA_Attributes const* attributes,
-                           Copy* copy) {
+inline RecentTransfer const* find_sides(MPIX_RMA_Op op, void* origin, Count count, MPI_Datatype datatype,
+                                        int rank, void* target_addr, MPI_Comm comm,
+                                        MPIX_RMA_Attributes const* attributes, MappedSides* sides) {
   RecentTransfer const* const recent = find_recent(comm, datatype, rank);
-  if (recent == nullptr) return false;
+  if (recent == nullptr) return nullptr;
   std::uint64_t const set = recent->communicator->attribute_word() | bits_of(attributes);
   if (set != 0) {
-    if (!copy_satisfies(op, set)) return false;
+    if (!access_satisfies(op, set)) return nullptr;
     engine::order_before_store((set & MPIX_RMA_ATTR_ORDERING) != 0);
   }
-  if (count <= 0 || origin == nullptr) return false;
-  if (!multiply(recent->element_bytes, count, &copy->bytes)) return false;
-  std::byte* const remote = recent->segment.reach(reinterpret_cast<RemoteAddress>(target_addr), copy->bytes);
-  if (remote == nullptr || recent->peer->stores_are_held()) return false;
-  auto* const local = static_cast<std::byte*>(origin);
-  if (op == MPIX_RMA_PUT) {
-    copy->to = remote;
-    copy->from = local;
-    return true;
-  }
-  copy->to = local;
-  copy->from = remote;
-  return op == MPIX_RMA_GET;
+  if (count <= 0 || origin == nullptr) return nullptr;
+  if (!multiply(recent->element_bytes, count, &sides->bytes)) return nullptr;
+  sides->remote = recent->segment.reach(reinterpret_cast<RemoteAddress>(target_addr), sides->bytes);
+  if (sides->remote == nullptr || recent->peer->stores_are_held()) return nullptr;
+  sides->local = static_cast<std::byte*>(origin);
+  return recent;
 }
 
 void finish_with_request(std::uint64_t set, MPI_Request* request) {
@@ -181,8 +194,7 @@ bool try_xfer_on_mapped(XferCall const& call, MPI_Request* request, Communicator
   }
   if (!done) return request == nullptr && append_quickly(call, quick, address);
   if (quick.set != 0 || request != nullptr) finish_with_request(quick.set, request);
-  if (call.operation != MPIX_RMA_ACCUMULATE && request == nullptr &&
-      copy_satisfies(call.operation, quick.set))
+  if (request == nullptr && access_satisfies(call.operation, quick.set))
     remember(communicator, *quick.type, *quick.target, address);
   return true;
 }
@@ -224,12 +236,18 @@ template <Form form, typename Count>
 inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datatype origin_datatype,
                 int target_rank, void* target_addr, Count target_count, MPI_Datatype target_datatype,
                 MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rma_attr_val) {
-  Copy copy;
+  MappedSides sides;
   if (origin_count == target_count && origin_datatype == target_datatype && request == nullptr &&
-      communicator != nullptr &&
-      find_as_before(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, *communicator,
-                     static_cast<MPIX_RMA_Attributes const*>(rma_attr_val), &copy)) [[likely]] {
-    return copy_last(copy.to, copy.from, copy.bytes);
+      communicator != nullptr) [[likely]] {
+    RecentTransfer const* const recent =
+        find_sides(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, *communicator,
+                   rma_attr_val, &sides);
+    if (recent != nullptr) [[likely]] {
+      if (op == MPIX_RMA_PUT) return copy_last(sides.remote, sides.local, sides.bytes);
+      if (op == MPIX_RMA_GET) return copy_last(sides.local, sides.remote, sides.bytes);
+      if (op == MPIX_RMA_ACCUMULATE && recent->summed != engine::ElementType::none)
+        return add_last(recent->summed, sides.remote, sides.local, sides.bytes);
+    }
   }
   return xfer_slowly<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
                            target_count, target_datatype, request, communicator, rma_attr_val);

@@ -1,5 +1,6 @@
 /// MPIX_RMA_xfer, Complete and Fence: values between all pairs of ranks.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <random>
 
@@ -38,6 +39,72 @@ TEST(Xfer, put_then_get_returns_the_values_from_every_rank_and_kind) {
       for (int i = 0; i < count; ++i) ASSERT_EQ(got[i], 1000.0 * from + kind + i);
     }
   }
+}
+
+/// Accumulates after a put of the same datatype to the same memory, which has found out all about both.
+template <typename Scalar>
+void expect_sums_after_put(MPI_Datatype type, int scalars_of_element, std::ptrdiff_t offset) {
+  constexpr int most = 5;
+  constexpr int times = 3;
+  Memory memory(1024);
+  int const next = (memory.rank() + 1) % memory.size();
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    for (int count = 1; count <= most; ++count) {
+      char* const target = memory.at(next, kind) + offset;
+      std::vector<Scalar> values(static_cast<std::size_t>(count * scalars_of_element));
+      std::iota(values.begin(), values.end(), static_cast<Scalar>(1));
+      auto const move = [&](MPIX_RMA_Op op, std::vector<Scalar>& local) {
+        ASSERT_EQ(transfer(op, local.data(), count, type, next, target), MPI_SUCCESS);
+        ASSERT_EQ(MPIX_RMA_Complete(&world, next), MPI_SUCCESS);
+      };
+      move(MPIX_RMA_PUT, values);
+      for (int i = 0; i < times; ++i) move(MPIX_RMA_ACCUMULATE, values);
+      std::vector<Scalar> sums(values.size());
+      move(MPIX_RMA_GET, sums);
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        ASSERT_EQ(sums[i], static_cast<Scalar>((times + 1) * values[i]))
+            << "kind " << kind << " count " << count;
+    }
+  }
+  MPI_Barrier(world);
+}
+
+TEST(Xfer, AccumulatesSumAfterPutsOfTheSameDatatype) {
+  MPI_Datatype three = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(3, MPI_DOUBLE, &three);
+  MPI_Type_commit(&three);
+  for (std::ptrdiff_t const offset : {0, 5}) {
+    expect_sums_after_put<signed char>(MPI_INT8_T, 1, offset);
+    expect_sums_after_put<short>(MPI_SHORT, 1, offset);
+    expect_sums_after_put<unsigned>(MPI_UNSIGNED, 1, offset);
+    expect_sums_after_put<long>(MPI_LONG, 1, offset);
+    expect_sums_after_put<float>(MPI_FLOAT, 1, offset);
+    expect_sums_after_put<double>(MPI_DOUBLE, 1, offset);
+    expect_sums_after_put<double>(MPI_C_DOUBLE_COMPLEX, 2, offset);
+    expect_sums_after_put<double>(three, 3, offset);
+  }
+  MPI_Type_free(&three);
+}
+
+/// A sum of such elements is not defined, although a put of them has just been possible.
+TEST(Xfer, AccumulatesOfBytesFailAfterPutsOfBytes) {
+  Memory memory(64);
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  double value = 1;
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    char* const target = memory.at(memory.rank(), kind);
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(transfer(MPIX_RMA_PUT, &value, 8, MPI_BYTE, memory.rank(), target), MPI_SUCCESS);
+      int error = MPI_SUCCESS;
+      MPI_Error_class(transfer(MPIX_RMA_ACCUMULATE, &value, 8, MPI_BYTE, memory.rank(), target), &error);
+      EXPECT_EQ(error, MPI_ERR_OP);
+    }
+    ASSERT_EQ(MPIX_RMA_Complete(&world, memory.rank()), MPI_SUCCESS);
+    double found = 0;
+    std::memcpy(&found, target, sizeof found);
+    EXPECT_EQ(found, 1);
+  }
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
 }
 
 TEST(Xfer, requests_complete_by_every_call_of_mpi) {
