@@ -147,8 +147,8 @@ class JobEngine {
     mpix_engine_issued issued{};
     int const status = issue(engine_, peer_, &operation, &issued);
     if (status != 0 || issued.complete != 0) return status;
-    auto const is_told = [](void* context) {
-      return static_cast<Waiting*>(context)->told.load(std::memory_order_acquire) ? 1 : 0;
+    auto const is_told = [](void* waiting_for) {
+      return static_cast<Waiting*>(waiting_for)->told.load(std::memory_order_acquire) ? 1 : 0;
     };
     mpix_engine_wait_until(engine_, is_told, &waiting);
     return waiting.status;
