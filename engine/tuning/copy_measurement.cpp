@@ -18,6 +18,11 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t rounds = 5;
 constexpr double max_spread = 0.1;
+/// Processors power the upper parts of their vector units when they are used, and execute such instructions
+/// several times as slowly until then.
+constexpr std::chrono::microseconds power_up(25);
+/// A thread that has slept finds caches and frequency low, too.
+constexpr std::chrono::microseconds wake_up(100);
 /// The C library stays where another method gains less.
 constexpr double least_gain = 0.03;
 
@@ -33,10 +38,9 @@ double median(std::vector<double> times) {
   return times[times.size() / 2];
 }
 
-bool is_spread(std::vector<double> const& times) {
-  double const least = *std::min_element(times.begin(), times.end());
-  return median(times) > (1 + max_spread) * least;
-}
+double least(std::vector<double> const& times) { return *std::min_element(times.begin(), times.end()); }
+
+bool is_spread(std::vector<double> const& times) { return median(times) > (1 + max_spread) * least(times); }
 
 /// The size that stands for a class: between its first one and that of the next, for the longest of a job its
 /// first, because a job has little time.
@@ -67,10 +71,12 @@ class Measuring {
     target_ = measurement_.target + offset_of(shift);
     touch();
     CopyTimes times;
-    for (std::size_t round = 0; round < rounds; ++round) {
-      for (std::size_t i = 0; i < copy_method_count; ++i) {
-        auto const method = static_cast<CopyMethod>(i);
-        if (!is_available(method) || is_dropped(times, i)) continue;
+    // One method after the other, as a program that copies often uses the method that is chosen.
+    for (std::size_t i = 0; i < copy_method_count; ++i) {
+      auto const method = static_cast<CopyMethod>(i);
+      if (!is_available(method)) continue;
+      warm_up(method);
+      for (std::size_t round = 0; round < rounds && !is_dropped(times, i); ++round) {
         if (is_over()) return std::nullopt;
         times[i].push_back(time_of(method));
       }
@@ -79,12 +85,24 @@ class Measuring {
   }
 
  private:
-  /// Whether the method was much slower than another one in the first round.
+  /// Copies until the processor executes the method at its full speed.
+  void warm_up(CopyMethod method) {
+    std::chrono::nanoseconds const end = thread_time() + (is_awake_ ? power_up : wake_up);
+    do (void)time_of(method);
+    while (thread_time() < end && !is_over());
+    is_awake_ = true;
+  }
+
+  /// Whether the method is much slower than one before it. Its first times may be those of a processor that
+  /// still changes its frequency.
   static bool is_dropped(CopyTimes const& times, std::size_t method) {
+    constexpr std::size_t enough = 3;
     constexpr double much = 2;
-    return !times[method].empty() && std::ranges::any_of(times, [&](std::vector<double> const& others) {
-      return !others.empty() && times[method].front() > much * others.front();
-    });
+    return times[method].size() >= enough &&
+           std::any_of(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(method),
+                       [&](std::vector<double> const& others) {
+                         return !others.empty() && least(times[method]) > much * least(others);
+                       });
   }
 
   /// Page faults are no part of the times.
@@ -101,10 +119,11 @@ class Measuring {
 
   double time_of(CopyMethod method) {
     constexpr std::size_t large = 64 * 1024;
-    // So many bytes of small copies that reading the clock does not count.
-    constexpr std::size_t long_enough = 2 * large;
-    std::size_t const copies = bytes_ >= large ? 1 : long_enough / bytes_;
-    if (measurement_.before && bytes_ >= large) measurement_.before(bytes_);
+    // So many bytes that reading the clock does not count.
+    constexpr std::size_t long_enough = 4 * large;
+    bool const is_prepared = measurement_.before && bytes_ >= large;
+    std::size_t const copies = is_prepared ? 1 : std::max<std::size_t>(1, long_enough / bytes_);
+    if (is_prepared) measurement_.before(bytes_);
     std::chrono::nanoseconds const begin = thread_time();
     for (std::size_t i = 0; i < copies; ++i) copy_by(method, target_, measurement_.origin, bytes_);
     return static_cast<double>((thread_time() - begin).count()) / static_cast<double>(copies);
@@ -115,6 +134,7 @@ class Measuring {
   std::size_t bytes_ = 0;
   std::byte* target_ = nullptr;
   std::size_t touched_ = 0;
+  bool is_awake_ = false;
 };
 
 }  // namespace
@@ -127,13 +147,14 @@ std::optional<CopyMethod> fastest_copy_method(CopyTimes const& times) {
   for (std::size_t i = 0; i < copy_method_count; ++i) {
     auto const method = static_cast<CopyMethod>(i);
     if (of(method).size() < 2) continue;
-    if (!fastest || median(of(method)) < median(of(*fastest))) fastest = method;
+    // What disturbs a copy makes it longer.
+    if (!fastest || least(of(method)) < least(of(*fastest))) fastest = method;
   }
   if (!fastest || is_spread(of(*fastest))) return std::nullopt;
   std::vector<double> const& library = of(CopyMethod::library);
-  if (library.size() < 2) return fastest;
+  if (library.size() < of(*fastest).size()) return fastest;  // dropped, or not available
   if (is_spread(library)) return std::nullopt;
-  return median(library) <= (1 + least_gain) * median(of(*fastest)) ? CopyMethod::library : fastest;
+  return least(library) <= (1 + least_gain) * least(of(*fastest)) ? CopyMethod::library : fastest;
 }
 
 std::size_t copy_measurement_bytes(std::size_t sizes) noexcept { return typical_size(sizes - 1) + page; }

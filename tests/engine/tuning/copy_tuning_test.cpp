@@ -42,6 +42,11 @@ TEST(FastestCopyMethod, IsUnknownIfTimesAreSpread) {
   EXPECT_EQ(fastest_copy_method({{{10, 10, 10}, {8, 8, 8}, {9, 12, 12}}}), CopyMethod::vector);
 }
 
+TEST(FastestCopyMethod, IsFoundAlthoughItsFirstTimesWereSlow) {
+  EXPECT_EQ(fastest_copy_method({{{129, 125, 126, 126, 124}, {145, 156, 62, 61, 62}, {95, 96, 101, 94, 93}}}),
+            CopyMethod::vector);
+}
+
 TEST(FastestCopyMethod, IgnoresMethodsThatWereDropped) {
   EXPECT_EQ(fastest_copy_method({{{100}, {8, 8, 8}, {90}}}), CopyMethod::vector);
   EXPECT_EQ(fastest_copy_method({}), std::nullopt);
