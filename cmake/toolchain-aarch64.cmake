@@ -10,11 +10,11 @@ set(ENV{PKG_CONFIG_LIBDIR} ${libraries}/pkgconfig)
 set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,-rpath-link,${libraries})
 # qemu has no process_vm_readv(), says of MADV_POPULATE_READ that all is well, so that addresses that are wrong
 # are believed, and runs nothing of that processor by exec().
-string(JOIN ":" beyond_qemu CrossMemory.* *cross_memory_serves* *EngineStatistics.*/cross_memory
-       *is_done_without_where_nobody_looks
-       Hostile.messages_change_nothing_that_they_do_not_name_and_stop_nobody
-       Touch.is_left_alone_by_a_thread_that_blocks_faults *DeathTest.* *RunPrograms.*
-       Segments.a_registration_of_a_mapped_file_ends_with_the_file
-       Segments.large_ones_have_their_pages_unless_they_are_lazy)
+string(JOIN ":" beyond_qemu CrossMemory.* *CrossMemoryServes* *EngineStatistics.*/cross_memory
+       *IsDoneWithoutWhereNobodyLooks
+       Hostile.MessagesChangeNothingThatTheyDoNotNameAndStopNobody
+       Touch.IsLeftAloneByAThreadThatBlocksFaults *DeathTest.* *RunPrograms.*
+       Segments.ARegistrationOfAMappedFileEndsWithTheFile
+       Segments.LargeOnesHaveTheirPagesUnlessTheyAreLazy)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=${libraries}
     -E GTEST_FILTER=-${beyond_qemu})

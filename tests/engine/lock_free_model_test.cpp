@@ -358,42 +358,42 @@ void expect_that_order_matters() {
   EXPECT_FALSE(holds<Model<UnorderedAtomic>>(silent)) << "the check sees nothing";
 }
 
-TEST(LockFreeModel, a_mapped_segment_is_read_as_one_state) {
+TEST(LockFreeModel, AMappedSegmentIsReadAsOneState) {
   EXPECT_TRUE(holds<MappedSegmentModel<ModelAtomic>>(std::cout));
   expect_that_order_matters<ReplacedSegmentModel>();
 }
 
-TEST(LockFreeModel, a_slot_of_a_table_is_read_as_one_state) { expect_that_order_matters<RangeSlotModel>(); }
+TEST(LockFreeModel, ASlotOfATableIsReadAsOneState) { expect_that_order_matters<RangeSlotModel>(); }
 
-TEST(LockFreeModel, a_range_that_stays_is_found_while_others_come_and_go) {
+TEST(LockFreeModel, ARangeThatStaysIsFoundWhileOthersComeAndGo) {
   expect_that_order_matters<RangeIndexModel>();
 }
 
-TEST(LockFreeModel, who_need_not_wait_comes_after_the_messages) {
+TEST(LockFreeModel, WhoNeedNotWaitComesAfterTheMessages) {
   expect_that_order_matters<MessageMarkModel>();
   expect_that_order_matters<OutstandingMarkModel>();
 }
 
-TEST(LockFreeModel, a_lock_excludes_and_forgets_nobody_who_waits) {
+TEST(LockFreeModel, ALockExcludesAndForgetsNobodyWhoWaits) {
   expect_that_order_matters<SharedLockModel>();
 }
 
-TEST(LockFreeModel, a_request_in_a_ring_is_answered_or_taken_back) {
+TEST(LockFreeModel, ARequestInARingIsAnsweredOrTakenBack) {
   expect_that_order_matters<RingSlotModel>();
 }
 
-TEST(LockFreeModel, what_is_left_in_a_ring_is_inherited_once) {
+TEST(LockFreeModel, WhatIsLeftInARingIsInheritedOnce) {
   expect_that_order_matters<InheritedSlotModel>();
 }
 
-TEST(LockFreeModel, a_state_that_is_found_by_its_handle_is_set) {
+TEST(LockFreeModel, AStateThatIsFoundByItsHandleIsSet) {
   expect_that_order_matters<HandleCacheModel>();
 }
 
-TEST(LockFreeModel, single_elements_are_updated_after_whole_arrays) {
+TEST(LockFreeModel, SingleElementsAreUpdatedAfterWholeArrays) {
   expect_that_order_matters<UpdateModeModel>();
 }
 
-TEST(LockFreeModel, freed_memory_is_not_reached) { expect_that_order_matters<FreedMemoryModel>(); }
+TEST(LockFreeModel, FreedMemoryIsNotReached) { expect_that_order_matters<FreedMemoryModel>(); }
 
 }  // namespace mpixrma::engine::model

@@ -22,7 +22,7 @@ void run_beside(Self self, Other other) {
   thread.join();
 }
 
-TEST(LockFree, a_mapped_segment_that_is_replaced_is_read_as_one_state) {
+TEST(LockFree, AMappedSegmentThatIsReplacedIsReadAsOneState) {
   constexpr int rounds = 20000;
   std::atomic<std::uint64_t> const generations[2] = {1, 3};
   MappedSegment segment;
@@ -49,7 +49,7 @@ TEST(LockFree, a_mapped_segment_that_is_replaced_is_read_as_one_state) {
   EXPECT_EQ(segment.view().generation, 3u);
 }
 
-TEST(LockFree, a_slot_that_is_used_again_is_read_as_one_state) {
+TEST(LockFree, ASlotThatIsUsedAgainIsReadAsOneState) {
   constexpr std::uint32_t rounds = 20000;
   RangeSlot slot;
   std::atomic<bool> stop{false};
@@ -100,13 +100,13 @@ void expect_to_come_after_the_messages() {
   EXPECT_EQ(memory, rounds);
 }
 
-TEST(LockFree, who_need_not_wait_comes_after_the_messages) {
+TEST(LockFree, WhoNeedNotWaitComesAfterTheMessages) {
   expect_to_come_after_the_messages<MessageMark>();
   expect_to_come_after_the_messages<OutstandingMark>();
 }
 
 /// Operations without their own position: 7 is that of the newest message.
-TEST(LockFree, what_begins_while_another_thread_waits_stays_outstanding) {
+TEST(LockFree, WhatBeginsWhileAnotherThreadWaitsStaysOutstanding) {
   OutstandingMark mark;
   EXPECT_FALSE(mark.is_set());
   mark.raise(7);
@@ -133,7 +133,7 @@ struct State {
 };
 char* handle_of(int number) { return reinterpret_cast<char*>(0x1000L + number * 0x100000L); }
 
-TEST(LockFree, a_state_that_is_found_by_its_handle_is_set) {
+TEST(LockFree, AStateThatIsFoundByItsHandleIsSet) {
   constexpr int rounds = 2000;
   State state;
   HandleCache<char*, State> cache;

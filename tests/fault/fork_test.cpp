@@ -71,7 +71,7 @@ class ForkTest : public ::testing::Test {
   std::vector<long> heap_;
 };
 
-TEST_F(ForkTest, helpers_that_are_run) {
+TEST_F(ForkTest, HelpersThatAreRun) {
   for (long round = 1; round <= 5; ++round) {
     exchange(round);
     EXPECT_EQ(std::system("exit 3"), 3 << 8);
@@ -85,7 +85,7 @@ TEST_F(ForkTest, helpers_that_are_run) {
   exchange(99);
 }
 
-TEST_F(ForkTest, children_that_exit) {
+TEST_F(ForkTest, ChildrenThatExit) {
   for (long round = 1; round <= 20; ++round) {
     exchange(round);
     EXPECT_EQ(exit_status_of([] { return 7; }), 7);
@@ -93,7 +93,7 @@ TEST_F(ForkTest, children_that_exit) {
   exchange(99);
 }
 
-TEST_F(ForkTest, a_child_that_calls_the_library_gets_errors) {
+TEST_F(ForkTest, AChildThatCallsTheLibraryGetsErrors) {
   exchange(1);
   auto const next = (rank_of_world() + 1) % size_;
   void* const there = bases_[static_cast<std::size_t>(next)];
@@ -130,7 +130,7 @@ TEST_F(ForkTest, a_child_that_calls_the_library_gets_errors) {
   MPI_Barrier(world_);
 }
 
-TEST_F(ForkTest, a_child_that_calls_armci_gets_errors) {
+TEST_F(ForkTest, AChildThatCallsArmciGetsErrors) {
   ASSERT_EQ(ARMCI_Init(), 0);
   std::vector<void*> shared(static_cast<std::size_t>(size_));
   ASSERT_EQ(ARMCI_Malloc(shared.data(), 64), 0);

@@ -113,7 +113,7 @@ class Killed : public ::testing::Test {
   std::int64_t value_ = 7;
 };
 
-TEST_F(Killed, children_in_the_middle_of_atomic_operations) {
+TEST_F(Killed, ChildrenInTheMiddleOfAtomicOperations) {
   meet("killed");
   ::usleep(100000);  // they add meanwhile
   kill_children();
@@ -123,7 +123,7 @@ TEST_F(Killed, children_in_the_middle_of_atomic_operations) {
   EXPECT_EQ(meeting_->failures(), 0);
 }
 
-TEST_F(Killed, a_child_that_operations_are_on_their_way_to) {
+TEST_F(Killed, AChildThatOperationsAreOnTheirWayTo) {
   meet("waits");
   int rank = 0;
   MPI_Comm_rank(world, &rank);
@@ -161,7 +161,7 @@ TEST_F(Killed, a_child_that_operations_are_on_their_way_to) {
 }
 
 /// Operations to the other child wait for those to this one, and no longer than it lives.
-TEST_F(Killed, a_child_in_front_of_a_fence_of_all_ranks) {
+TEST_F(Killed, AChildInFrontOfAFenceOfAllRanks) {
   meet("waits");
   int rank = 0;
   MPI_Comm_rank(world, &rank);

@@ -79,7 +79,7 @@ void expect_refusal_under(__rlimit_resource resource, rlim_t value, MPI_Aint byt
   expect_to_go_on();
 }
 
-TEST(Limits, little_address_space_at_one_rank) {
+TEST(Limits, LittleAddressSpaceAtOneRank) {
   expect_refusal_under(RLIMIT_AS, address_space() + 512 * mebibyte, 1024 * mebibyte);
 }
 
@@ -90,7 +90,7 @@ int counters_of(MPI_Win window, int rank) {
 }
 
 /// 128 Mi counters at rank 0.
-TEST(Limits, notification_counters_without_memory_are_refused_at_all_ranks) {
+TEST(Limits, NotificationCountersWithoutMemoryAreRefusedAtAllRanks) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(world, &rank);
@@ -120,7 +120,7 @@ TEST(Limits, notification_counters_without_memory_are_refused_at_all_ranks) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST(Limits, no_descriptors_left_at_one_rank) {
+TEST(Limits, NoDescriptorsLeftAtOneRank) {
   expect_to_go_on();  // opens the descriptors it needs
   int const next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ASSERT_GE(next, 0);
@@ -128,7 +128,7 @@ TEST(Limits, no_descriptors_left_at_one_rank) {
   expect_refusal_under(RLIMIT_NOFILE, static_cast<rlim_t>(next), 256 * mebibyte);
 }
 
-TEST(Limits, memory_of_others_that_finds_no_addresses_is_reached_all_the_same) {
+TEST(Limits, MemoryOfOthersThatFindsNoAddressesIsReachedAllTheSame) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(world, &rank);
@@ -148,7 +148,7 @@ TEST(Limits, memory_of_others_that_finds_no_addresses_is_reached_all_the_same) {
   EXPECT_EQ(rma_free(bases[static_cast<std::size_t>(rank)], world), MPI_SUCCESS);
 }
 
-TEST(Limits, no_locked_memory) {
+TEST(Limits, NoLockedMemory) {
   Limit const limit(RLIMIT_MEMLOCK, 0);
   expect_to_go_on();
 }

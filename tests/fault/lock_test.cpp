@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Place{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true}),
     [](auto const& instance) { return instance.param.name; });
 
-TEST_P(LockFault, what_a_killed_holder_had_goes_to_the_next_in_the_queue) {
+TEST_P(LockFault, WhatAKilledHolderHadGoesToTheNextInTheQueue) {
   for (LockMode const mode : {LockMode::exclusive, LockMode::shared}) {
     run_mortal([mode](Rank& rank) {
       if (rank.rank() == victim) {
@@ -104,7 +104,7 @@ TEST_P(LockFault, what_a_killed_holder_had_goes_to_the_next_in_the_queue) {
   }
 }
 
-TEST_P(LockFault, who_comes_after_the_death_of_the_holder_has_the_lock) {
+TEST_P(LockFault, WhoComesAfterTheDeathOfTheHolderHasTheLock) {
   for (bool const attempt : {false, true}) {
     run_mortal([attempt](Rank& rank) {
       if (rank.rank() == victim) {
@@ -127,7 +127,7 @@ TEST_P(LockFault, who_comes_after_the_death_of_the_holder_has_the_lock) {
   }
 }
 
-TEST_P(LockFault, who_is_killed_in_the_queue_is_passed_over) {
+TEST_P(LockFault, WhoIsKilledInTheQueueIsPassedOver) {
   run_mortal([](Rank& rank) {
     if (rank.rank() == target) {
       EXPECT_EQ(lock(rank), Status::ok);
@@ -156,7 +156,7 @@ TEST_P(LockFault, who_is_killed_in_the_queue_is_passed_over) {
   });
 }
 
-TEST_P(LockFault, who_waits_for_a_lock_of_a_killed_process_is_told) {
+TEST_P(LockFault, WhoWaitsForALockOfAKilledProcessIsTold) {
   run_mortal([](Rank& rank) {
     Waiter waiter;
     if (rank.rank() == target) {

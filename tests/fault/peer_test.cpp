@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Place{"other_host_network", MPIX_ENGINE_PATH_ALL, true}),
     [](auto const& instance) { return instance.param.name; });
 
-TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
+TEST_P(Fault, OperationsToAKilledTargetFailAndOthersGoOn) {
   run_mortal(3, [](Rank& rank) {
     std::vector<std::int64_t> memory(100000, 0);
     void* allocated = nullptr;
@@ -106,7 +106,7 @@ TEST_P(Fault, operations_to_a_killed_target_fail_and_others_go_on) {
   });
 }
 
-TEST_P(Fault, large_transfers_under_way_to_a_killed_target_end) {
+TEST_P(Fault, LargeTransfersUnderWayToAKilledTargetEnd) {
   run_mortal(2, [](Rank& rank) {
     constexpr std::size_t bytes = 1 << 20;
     std::vector<std::byte> memory(bytes);
@@ -147,7 +147,7 @@ TEST_P(Fault, large_transfers_under_way_to_a_killed_target_end) {
   });
 }
 
-TEST_P(Fault, memory_is_withdrawn_when_those_who_used_it_were_killed) {
+TEST_P(Fault, MemoryIsWithdrawnWhenThoseWhoUsedItWereKilled) {
   run_mortal(3, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);
     void* allocated = nullptr;
@@ -176,7 +176,7 @@ TEST_P(Fault, memory_is_withdrawn_when_those_who_used_it_were_killed) {
   });
 }
 
-TEST_P(Fault, what_a_killed_origin_held_is_free) {
+TEST_P(Fault, WhatAKilledOriginHeldIsFree) {
   run_mortal(3, [](Rank& rank) {
     constexpr std::size_t words = 65536;  // many messages under one lock
     std::vector<std::int64_t> memory(words, 0);
@@ -208,7 +208,7 @@ TEST_P(Fault, what_a_killed_origin_held_is_free) {
   });
 }
 
-TEST_P(Fault, a_flood_to_a_stopped_target_takes_bounded_memory_and_arrives) {
+TEST_P(Fault, AFloodToAStoppedTargetTakesBoundedMemoryAndArrives) {
   run_mortal(2, [](Rank& rank) {
     constexpr std::size_t puts = test::sanitized ? 25000 : 100000;
     std::vector<std::uint32_t> memory(puts, 0);

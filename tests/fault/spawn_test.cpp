@@ -22,7 +22,7 @@ void meet_and_part(char const* part) {
   EXPECT_EQ(meeting.failures(), 0);
 }
 
-TEST(Spawn, what_ended_jobs_used_and_had_is_given_back) {
+TEST(Spawn, WhatEndedJobsUsedAndHadIsGivenBack) {
   constexpr std::int64_t memory_kib = Meeting::large_words * sizeof(std::int64_t) / 1024;
   meet_and_part("frees");
   meet_and_part("leaves");
@@ -35,7 +35,7 @@ TEST(Spawn, what_ended_jobs_used_and_had_is_given_back) {
 }
 
 // On the host on public MPI the parents wait for a timeout, because MPI's two kinds of barriers do not match.
-TEST(Spawn, programs_without_the_library) {
+TEST(Spawn, ProgramsWithoutTheLibrary) {
   MPI_Comm children = spawn("", 2, MPIX_SPAWNED_PLAIN);
   int rank = 0;
   MPI_Comm_rank(children, &rank);

@@ -10,7 +10,7 @@
 namespace mpixrma::test {
 namespace {
 
-TEST(Stopped, a_flood_from_all_others_arrives_when_the_rank_goes_on) {
+TEST(Stopped, AFloodFromAllOthersArrivesWhenTheRankGoesOn) {
   constexpr int puts = 20000;
   Memory memory(sizeof(int) * puts * 8);
   int const others = memory.size() - 1;

@@ -37,7 +37,7 @@ class Replay : public ::testing::TestWithParam<Target> {};
 INSTANTIATE_TEST_SUITE_P(Targets, Replay, ::testing::ValuesIn(targets),
                          [](auto const& instance) { return std::string(instance.param.name); });
 
-TEST_P(Replay, sound_inputs_are_taken_and_the_others_survived) {
+TEST_P(Replay, SoundInputsAreTakenAndTheOthersSurvived) {
   auto const samples = corpus_of(GetParam());
   ASSERT_FALSE(samples.empty());
   for (Sample const& sample : samples) {
@@ -49,7 +49,7 @@ TEST_P(Replay, sound_inputs_are_taken_and_the_others_survived) {
   }
 }
 
-TEST_P(Replay, mutations_are_survived) {
+TEST_P(Replay, MutationsAreSurvived) {
   constexpr int rounds = 10000;
   std::mt19937_64 random(test::seed());
   auto const samples = corpus_of(GetParam());

@@ -12,7 +12,7 @@ namespace {
 
 /// Compared with a list of allocated pieces: pieces never overlap, and at the end all memory is free in one
 /// piece.
-TEST(SegmentAllocatorTest, random_pieces_never_overlap_and_come_back_whole) {
+TEST(SegmentAllocatorTest, RandomPiecesNeverOverlapAndComeBackWhole) {
   std::mt19937_64 random(test::seed());
   constexpr std::uint64_t space = 64u << 20;
   SegmentAllocator allocator(space);
@@ -41,7 +41,7 @@ TEST(SegmentAllocatorTest, random_pieces_never_overlap_and_come_back_whole) {
 
 /// Half full for a long time, with sizes of all kinds: a tenth of the space can still be allocated in one
 /// piece.
-TEST(SegmentAllocatorTest, does_not_fragment_without_end) {
+TEST(SegmentAllocatorTest, DoesNotFragmentWithoutEnd) {
   std::mt19937_64 random(test::seed());
   constexpr std::uint64_t space = 256u << 20;
   SegmentAllocator allocator(space);
@@ -59,14 +59,14 @@ TEST(SegmentAllocatorTest, does_not_fragment_without_end) {
   EXPECT_GT(allocator.largest_free(), space / 10);
 }
 
-TEST(SegmentAllocatorTest, nothing_fits_even_where_all_is_taken) {
+TEST(SegmentAllocatorTest, NothingFitsEvenWhereAllIsTaken) {
   SegmentAllocator allocator(4096);
   ASSERT_TRUE(allocator.take(4096));
   EXPECT_TRUE(allocator.take(0));
   EXPECT_FALSE(allocator.take(1));
 }
 
-TEST(SegmentAllocatorTest, takes_a_piece_by_its_place_once) {
+TEST(SegmentAllocatorTest, TakesAPieceByItsPlaceOnce) {
   SegmentAllocator allocator(10 * 4096);
   EXPECT_TRUE(allocator.take_at(4096, 8192));
   EXPECT_FALSE(allocator.take_at(8192, 1));

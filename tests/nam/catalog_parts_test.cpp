@@ -38,7 +38,7 @@ class CatalogTest : public ::testing::Test {
   std::filesystem::path file_;
 };
 
-TEST_F(CatalogTest, keeps_grants_windows_and_names) {
+TEST_F(CatalogTest, KeepsGrantsWindowsAndNames) {
   {
     Catalog catalog(file_);
     fill(catalog, 2);
@@ -64,7 +64,7 @@ TEST_F(CatalogTest, keeps_grants_windows_and_names) {
   EXPECT_FALSE(catalog.find_window("w1"));
 }
 
-TEST_F(CatalogTest, windows_on_each_other_are_found) {
+TEST_F(CatalogTest, WindowsOnEachOtherAreFound) {
   Catalog catalog(file_);
   fill(catalog, 1);
   catalog.add("g1", window("other", 0));
@@ -72,7 +72,7 @@ TEST_F(CatalogTest, windows_on_each_other_are_found) {
   EXPECT_EQ(catalog.problems().size(), 2u);
 }
 
-TEST_F(CatalogTest, damage_is_refused_and_what_can_be_read_is_kept) {
+TEST_F(CatalogTest, DamageIsRefusedAndWhatCanBeReadIsKept) {
   {
     Catalog catalog(file_);
     fill(catalog, 2000);
@@ -91,7 +91,7 @@ TEST_F(CatalogTest, damage_is_refused_and_what_can_be_read_is_kept) {
   EXPECT_LT(catalog.count_windows("g1"), 2000u);
 }
 
-TEST_F(CatalogTest, what_is_no_catalog_is_refused) {
+TEST_F(CatalogTest, WhatIsNoCatalogIsRefused) {
   std::ofstream(file_) << std::string(8192, 'x');
   EXPECT_THROW(Catalog{file_}, Error);
 }

@@ -20,7 +20,7 @@ class ChannelTest : public ::testing::Test {
   Channel far_;
 };
 
-TEST_F(ChannelTest, messages_arrive_with_data_and_descriptors) {
+TEST_F(ChannelTest, MessagesArriveWithDataAndDescriptors) {
   Channel near(std::move(near_), {});
   std::vector<FileDescriptor> descriptors;
   descriptors.emplace_back(::dup(0));
@@ -42,7 +42,7 @@ TEST_F(ChannelTest, messages_arrive_with_data_and_descriptors) {
   EXPECT_FALSE(far_.fill());
 }
 
-TEST_F(ChannelTest, fields_of_the_wrong_kind_are_refused) {
+TEST_F(ChannelTest, FieldsOfTheWrongKindAreRefused) {
   Json const json{{"negative", -1}, {"float", 1.5}, {"large", 1ull << 40}, {"list", {1, -2}}, {"text", 3}};
   EXPECT_THROW(field<std::uint64_t>(json, "negative"), Error);
   EXPECT_THROW(field<std::uint64_t>(json, "float"), Error);
@@ -53,7 +53,7 @@ TEST_F(ChannelTest, fields_of_the_wrong_kind_are_refused) {
   EXPECT_EQ(field<std::uint64_t>(json, "large"), 1ull << 40);
 }
 
-TEST_F(ChannelTest, nonsense_is_refused) {
+TEST_F(ChannelTest, NonsenseIsRefused) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 500; ++round) {
     int pair[2];

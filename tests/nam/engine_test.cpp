@@ -80,7 +80,7 @@ TEST_P(EngineTest, SessionThatHasEndedReachesNothing) {
   EXPECT_EQ(content(other, window, 0), pattern(4096, 4));
 }
 
-TEST_P(EngineTest, put_and_get_reach_the_window_and_nothing_beyond_it) {
+TEST_P(EngineTest, PutAndGetReachTheWindowAndNothingBeyondIt) {
   WindowInfo const before = session_->allocate({4096}, {1});
   WindowInfo const window = session_->allocate({100000, 0, 8000}, {1, 1, 8});
   std::uint64_t const last = window.regions[2].offset - window.regions[0].offset;
@@ -134,7 +134,7 @@ TEST_P(EngineTest, KeysEndWithTheSession) {
   EXPECT_GE(lasting.remote_accesses(), 6u);
 }
 
-TEST_P(EngineTest, addresses_of_the_data_process_are_refused) {
+TEST_P(EngineTest, AddressesOfTheDataProcessAreRefused) {
   JobEngine job(GetParam().job);
   job.meet(address_);
   std::vector<std::byte> bytes(8);
@@ -147,7 +147,7 @@ TEST_P(EngineTest, addresses_of_the_data_process_are_refused) {
   EXPECT_EQ(job.put(window.exposure, 0, bytes), MPIX_ENGINE_OK);
 }
 
-TEST_P(EngineTest, updates_of_jobs_and_of_those_who_map_the_memory_lose_nothing) {
+TEST_P(EngineTest, UpdatesOfJobsAndOfThoseWhoMapTheMemoryLoseNothing) {
   (void)session_->allocate({5000}, {1});  // so that the window is not the first memory of the grant
   WindowInfo const window = session_->allocate({64}, {8});
   GrantMapping const memory = session_->map();
@@ -178,7 +178,7 @@ TEST_P(EngineTest, updates_of_jobs_and_of_those_who_map_the_memory_lose_nothing)
   EXPECT_EQ(*sum, 102.0L * rounds);
 }
 
-TEST_P(EngineTest, a_window_that_has_ended_is_stale_and_its_memory_another_windows) {
+TEST_P(EngineTest, AWindowThatHasEndedIsStaleAndItsMemoryAnotherWindows) {
   WindowInfo const window = session_->allocate({1u << 20}, {1});
   JobEngine job(GetParam().job);
   job.meet(address_);
@@ -193,7 +193,7 @@ TEST_P(EngineTest, a_window_that_has_ended_is_stale_and_its_memory_another_windo
   EXPECT_EQ(content(*session_, next, 0), std::vector<std::byte>(1u << 20));
 }
 
-TEST_P(EngineTest, a_killed_data_process_is_noticed_and_the_next_one_has_the_memory) {
+TEST_P(EngineTest, AKilledDataProcessIsNoticedAndTheNextOneHasTheMemory) {
   WindowInfo const window = session_->allocate({64}, {8}, {.persistent = true});
   JobEngine job(GetParam().job);
   job.meet(address_);
@@ -239,7 +239,7 @@ TEST_P(EngineTest, CompletionReportsPutsThatWereSentAndNotExecuted) {
   }
 }
 
-TEST_P(EngineTest, locks_are_those_of_all_who_use_the_window) {
+TEST_P(EngineTest, LocksAreThoseOfAllWhoUseTheWindow) {
   using engine::LockMode;
   WindowInfo const window = session_->allocate({8, 8}, {1, 1});
   GrantMapping const memory = session_->map();
@@ -291,7 +291,7 @@ class StoppedClient {
   bool stopped_ = false;
 };
 
-TEST(Engine, memory_that_a_stopped_client_reaches_is_nobody_elses) {
+TEST(Engine, MemoryThatAStoppedClientReachesIsNobodyElses) {
   constexpr std::uint64_t most = 768u << 10;
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--interfaces", "lo", "--rdma", "emulated"});
@@ -311,7 +311,7 @@ TEST(Engine, memory_that_a_stopped_client_reaches_is_nobody_elses) {
   }
 }
 
-TEST(Engine, is_for_owners_and_for_who_has_asked_for_it) {
+TEST(Engine, IsForOwnersAndForWhoHasAskedForIt) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -319,7 +319,7 @@ TEST(Engine, is_for_owners_and_for_who_has_asked_for_it) {
   EXPECT_EQ(Session::open(grant).allocate({8}, {1}).exposure, 0u);
 }
 
-TEST(Engine, is_not_for_other_users) {
+TEST(Engine, IsNotForOtherUsers) {
   if (!is_root()) GTEST_SKIP() << "needs root";
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--interfaces", "lo"});

@@ -21,7 +21,7 @@ class StorageTest : public ::testing::TestWithParam<char const*> {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StorageTest, ::testing::Values("memory", "file"));
 
-TEST_P(StorageTest, a_killed_data_process_loses_nothing_that_is_persistent) {
+TEST_P(StorageTest, AKilledDataProcessLosesNothingThatIsPersistent) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -35,7 +35,7 @@ TEST_P(StorageTest, a_killed_data_process_loses_nothing_that_is_persistent) {
   (void)make_persistent(grant, 10000, 2);
 }
 
-TEST_P(StorageTest, what_a_killed_data_process_has_left_is_not_shown) {
+TEST_P(StorageTest, WhatAKilledDataProcessHasLeftIsNotShown) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -47,7 +47,7 @@ TEST_P(StorageTest, what_a_killed_data_process_has_left_is_not_shown) {
   EXPECT_EQ(content(after, after.allocate({1u << 20}, {1}), 0), std::vector<std::byte>(1u << 20));
 }
 
-TEST_P(StorageTest, a_killed_control_process_is_replaced_while_sessions_go_on) {
+TEST_P(StorageTest, AKilledControlProcessIsReplacedWhileSessionsGoOn) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -64,7 +64,7 @@ TEST_P(StorageTest, a_killed_control_process_is_replaced_while_sessions_go_on) {
   EXPECT_TRUE(eventually([&] { return server.show(grant).at("windows") == 3; }));
 }
 
-TEST_P(StorageTest, with_both_killed_what_is_in_files_stays) {
+TEST_P(StorageTest, WithBothKilledWhatIsInFilesStays) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -84,7 +84,7 @@ TEST_P(StorageTest, with_both_killed_what_is_in_files_stays) {
   (void)make_persistent(grant, 10000, 2);
 }
 
-TEST_P(StorageTest, an_ordered_end_keeps_what_is_in_files) {
+TEST_P(StorageTest, AnOrderedEndKeepsWhatIsInFiles) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -97,7 +97,7 @@ TEST_P(StorageTest, an_ordered_end_keeps_what_is_in_files) {
   EXPECT_EQ(server.show(grant).at("persistent"), is_file() ? 1 : 0);
 }
 
-TEST(Server, durability_beyond_the_storage_is_refused) {
+TEST(Server, DurabilityBeyondTheStorageIsRefused) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -106,7 +106,7 @@ TEST(Server, durability_beyond_the_storage_is_refused) {
   EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {true, "forever"}); }), ErrorCode::bad_request);
 }
 
-TEST(Server, a_full_disk_is_told_before_memory_is_granted) {
+TEST(Server, AFullDiskIsToldBeforeMemoryIsGranted) {
   TestServer server;
   server.spawn({"--size", "1G", "--listen", "none", "--storage", "file"}, [] {
     rlimit const limit{16u << 20, 16u << 20};
@@ -119,7 +119,7 @@ TEST(Server, a_full_disk_is_told_before_memory_is_granted) {
   expect_pattern(make_persistent(server.grant(1u << 20), 10000, 1).port, 10000, 1);
 }
 
-TEST(Server, a_file_that_was_cut_is_refused_and_the_others_go_on) {
+TEST(Server, AFileThatWasCutIsRefusedAndTheOthersGoOn) {
   TestServer server;
   TestServer::Arguments const arguments{"--size", "64M", "--listen", "none", "--storage", "file"};
   server.start(arguments);
@@ -135,7 +135,7 @@ TEST(Server, a_file_that_was_cut_is_refused_and_the_others_go_on) {
   EXPECT_FALSE(server.show(cut).at("ready").get<bool>());
 }
 
-TEST(Server, a_damaged_catalog_is_refused_with_its_exit_code) {
+TEST(Server, ADamagedCatalogIsRefusedWithItsExitCode) {
   TestServer server;
   server.start();
   (void)make_persistent(server.grant(1u << 20), 100, 1);
@@ -146,7 +146,7 @@ TEST(Server, a_damaged_catalog_is_refused_with_its_exit_code) {
   EXPECT_EQ(server.exit_code(10000), 4);
 }
 
-TEST(Server, ends_at_once_when_it_cannot_start) {
+TEST(Server, EndsAtOnceWhenItCannotStart) {
   TestServer server;
   server.spawn({});
   EXPECT_EQ(server.exit_code(10000), 2);
@@ -159,7 +159,7 @@ TEST(Server, ends_at_once_when_it_cannot_start) {
   EXPECT_EQ(other.exit_code(10000), 3);
 }
 
-TEST(Server, reads_its_configuration_again) {
+TEST(Server, ReadsItsConfigurationAgain) {
   TestServer server;
   auto const file = server.directory() / "namd.toml";
   std::ofstream(file) << "size = \"8M\"\nmax-windows = 7\n";
@@ -199,7 +199,7 @@ TEST(Server, TakesConfigurationFromEnvironment) {
   EXPECT_EQ(server.exit_code(10000), 2) << "a file that is named and missing";
 }
 
-TEST(Server, takes_sockets_of_a_service_manager) {
+TEST(Server, TakesSocketsOfAServiceManager) {
   TestServer server;
   server.spawn({"--size", "8M"}, [&] {
     FileDescriptor listener = listen_unix(server.address().unix_path, 0600);

@@ -11,7 +11,7 @@
 namespace mpixrma::nam {
 namespace {
 
-TEST(Units, sizes_and_times_are_read_as_people_write_them) {
+TEST(Units, SizesAndTimesAreReadAsPeopleWriteThem) {
   EXPECT_EQ(parse_bytes("4096"), 4096u);
   EXPECT_EQ(parse_bytes("512M"), 512ull << 20);
   EXPECT_EQ(parse_bytes("1g"), 1ull << 30);
@@ -23,7 +23,7 @@ TEST(Units, sizes_and_times_are_read_as_people_write_them) {
   EXPECT_EQ(format_seconds(7200), "2h");
 }
 
-TEST(LocatorTest, a_port_name_leads_back_to_what_it_was_made_of) {
+TEST(LocatorTest, APortNameLeadsBackToWhatItWasMadeOf) {
   Locator const locator{
       std::string(32, 'a'), std::string(32, '7'), {"/run/mpix-nam/socket", "node17.cluster", 7726}};
   EXPECT_EQ(parse_locator(format(locator)), locator);
@@ -38,7 +38,7 @@ TEST(LocatorTest, a_port_name_leads_back_to_what_it_was_made_of) {
     EXPECT_THROW(parse_locator(wrong), Error) << wrong;
 }
 
-TEST(LocatorTest, several_grants_have_commas_between) {
+TEST(LocatorTest, SeveralGrantsHaveCommasBetween) {
   Locator const one{"0a", "", {"/a,b/socket", "host", 1}};
   Locator const two{"0b", "", {"", "other", 2}};
   EXPECT_EQ(parse_grants(format(one)), std::vector{one});
@@ -54,7 +54,7 @@ TEST(LocatorTest, several_grants_have_commas_between) {
   EXPECT_THROW(parse_locator(format(one) + "," + format(two)), Error);
 }
 
-TEST(SpreadTest, each_region_is_in_one_part) {
+TEST(SpreadTest, EachRegionIsInOnePart) {
   for (std::size_t parts : {1u, 2u, 3u, 7u}) {
     Spread const spread(parts);
     std::vector<std::uint64_t> const all{5, 6, 7, 8, 9, 10, 11};
@@ -69,7 +69,7 @@ TEST(SpreadTest, each_region_is_in_one_part) {
 }
 
 /// Each byte is in one place, and the places of a part are contiguous.
-TEST(SpreadTest, each_byte_is_in_one_stripe) {
+TEST(SpreadTest, EachByteIsInOneStripe) {
   constexpr std::uint64_t stripe = 8;
   for (std::size_t parts : {1u, 2u, 3u, 7u}) {
     Spread const spread(parts, stripe);
@@ -95,7 +95,7 @@ TEST(SpreadTest, each_byte_is_in_one_stripe) {
   }
 }
 
-TEST(WindowTest, regions_stand_aligned_behind_each_other) {
+TEST(WindowTest, RegionsStandAlignedBehindEachOther) {
   std::vector<Region> regions;
   EXPECT_EQ(lay_out({10, 0, 64, 1}, {1, 1, 8, 1}, &regions), 129u);
   EXPECT_EQ(regions[1].offset, 64u);

@@ -73,7 +73,7 @@ class Owner {
   Locator grant_;
 };
 
-TEST(PrivateServer, what_a_killed_one_has_left_goes_with_the_next) {
+TEST(PrivateServer, WhatAKilledOneHasLeftGoesWithTheNext) {
   Owner const killed;
   Owner const other;
   killed.kill_server();
@@ -84,7 +84,7 @@ TEST(PrivateServer, what_a_killed_one_has_left_goes_with_the_next) {
   EXPECT_TRUE(fs::exists(other.directory() / "socket"));
 }
 
-TEST(PrivateServer, a_data_process_that_is_left_alone_ends_with_its_last_session) {
+TEST(PrivateServer, ADataProcessThatIsLeftAloneEndsWithItsLastSession) {
   PrivateServer const server(1u << 20);
   std::optional<Session> session = Session::open(server.grant());
   WindowInfo const window = session->allocate({8}, {1});
@@ -132,7 +132,7 @@ TEST(PrivateServerProgram, IsNotThatOfAnotherUser) {
   fs::remove_all(place);
 }
 
-TEST(HeldDirectory, goes_when_nobody_holds_it) {
+TEST(HeldDirectory, GoesWhenNobodyHoldsIt) {
   std::string const prefix = "mpix-nam-" + std::to_string(::getpid()) + "-held-";
   HeldDirectory held = make_held_directory(prefix);
   HeldDirectory abandoned = make_held_directory(prefix);

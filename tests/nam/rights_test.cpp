@@ -11,7 +11,7 @@ namespace mpixrma::nam {
 namespace {
 
 /// Users who know every identifier.
-TEST(Server, other_users_have_what_the_owner_lets_them) {
+TEST(Server, OtherUsersHaveWhatTheOwnerLetsThem) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.start();
@@ -76,7 +76,7 @@ TEST(Server, GrantToNoUserIsRefused) {
   EXPECT_TRUE(server.ask({{"op", "list"}}).at("grants").empty());
 }
 
-TEST(Server, users_grant_themselves_what_they_may) {
+TEST(Server, UsersGrantThemselvesWhatTheyMay) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--self-service", "8M"});
@@ -93,7 +93,7 @@ TEST(Server, users_grant_themselves_what_they_may) {
   }));
 }
 
-TEST(Server, limits_of_windows_regions_and_sessions_hold) {
+TEST(Server, LimitsOfWindowsRegionsAndSessionsHold) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--max-windows", "3", "--max-regions", "10",
                 "--max-sessions", "2"});
@@ -113,7 +113,7 @@ TEST(Server, limits_of_windows_regions_and_sessions_hold) {
   EXPECT_TRUE(eventually([&] { return !refusal([&] { Session::open(grant); }); }));
 }
 
-TEST(Server, over_tcp_the_secret_of_the_user_admits) {
+TEST(Server, OverTcpTheSecretOfTheUserAdmits) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "127.0.0.1:0"});
   Locator grant = server.grant(1u << 20);
@@ -137,7 +137,7 @@ TEST(Server, over_tcp_the_secret_of_the_user_admits) {
   ::unsetenv("MPIX_NAM_SECRET_FILE");
 }
 
-TEST(Server, each_server_has_its_own_secret_of_the_user) {
+TEST(Server, EachServerHasItsOwnSecretOfTheUser) {
   std::array<TestServer, 2> servers;
   std::vector<Locator> grants;
   std::string const file = (servers[0].directory() / "client" / "secret").string();
@@ -157,7 +157,7 @@ TEST(Server, each_server_has_its_own_secret_of_the_user) {
   ::unsetenv("MPIX_NAM_SECRET_FILE");
 }
 
-TEST(Server, a_grant_ends_when_its_time_is_over) {
+TEST(Server, AGrantEndsWhenItsTimeIsOver) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--expiry-grace", "0"});
   Locator const grant = server.grant(1u << 20, {{"seconds", 3600}});

@@ -8,7 +8,7 @@
 namespace mpixrma::nam {
 namespace {
 
-TEST(Server, a_grant_is_made_shown_extended_and_revoked) {
+TEST(Server, AGrantIsMadeShownExtendedAndRevoked) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(8u << 20, {{"seconds", 1000}});
@@ -28,7 +28,7 @@ TEST(Server, a_grant_is_made_shown_extended_and_revoked) {
   (void)server.grant(60u << 20);
 }
 
-TEST(Server, windows_come_and_go_and_are_empty_when_they_come) {
+TEST(Server, WindowsComeAndGoAndAreEmptyWhenTheyCome) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -44,7 +44,7 @@ TEST(Server, windows_come_and_go_and_are_empty_when_they_come) {
   EXPECT_EQ(session.usage().at("largest_free"), 1u << 20);
 }
 
-TEST(Server, more_than_the_grant_has_is_refused_with_what_is_left) {
+TEST(Server, MoreThanTheGrantHasIsRefusedWithWhatIsLeft) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -60,7 +60,7 @@ TEST(Server, more_than_the_grant_has_is_refused_with_what_is_left) {
   session.allocate({600u << 10}, {1});
 }
 
-TEST(Server, memory_is_mapped_where_the_server_is) {
+TEST(Server, MemoryIsMappedWhereTheServerIs) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -75,7 +75,7 @@ bool is_there(GrantMapping const& memory, WindowInfo const& window) {
   return memory.control().generation(window.slot).load() == window.generation;
 }
 
-TEST(Server, whoever_maps_a_window_sees_it_end) {
+TEST(Server, WhoeverMapsAWindowSeesItEnd) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -101,7 +101,7 @@ TEST(Server, whoever_maps_a_window_sees_it_end) {
   EXPECT_TRUE(eventually([&] { return !is_there(memory, second); }));
 }
 
-TEST(Server, what_a_session_keeps_for_its_next_window_is_there_for_all) {
+TEST(Server, WhatASessionKeepsForItsNextWindowIsThereForAll) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -130,7 +130,7 @@ TEST(Server, what_a_session_keeps_for_its_next_window_is_there_for_all) {
   EXPECT_TRUE(eventually([&] { return memory.control().generation(fourth.slot).load() != kept; }));
 }
 
-TEST(Server, regions_are_locked_between_sessions) {
+TEST(Server, RegionsAreLockedBetweenSessions) {
   using engine::LockMode;
   TestServer server;
   server.start();
@@ -163,7 +163,7 @@ TEST(Server, regions_are_locked_between_sessions) {
   EXPECT_TRUE(eventually([&] { return take(here, 0, LockMode::exclusive); }));
 }
 
-TEST(PrivateServer, ends_with_its_object_and_with_its_process) {
+TEST(PrivateServer, EndsWithItsObjectAndWithItsProcess) {
   Locator grant;
   {
     PrivateServer const server(1u << 20);
@@ -194,7 +194,7 @@ TEST(PrivateServer, ends_with_its_object_and_with_its_process) {
   ::close(ends[1]);
 }
 
-TEST(Server, what_is_released_soon_is_free_for_the_next_request) {
+TEST(Server, WhatIsReleasedSoonIsFreeForTheNextRequest) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -213,7 +213,7 @@ TEST(Server, what_is_released_soon_is_free_for_the_next_request) {
 }
 
 /// An invalid request of this kind has no answer either: the next request would take it for its own.
-TEST(Server, who_is_told_something_does_not_answer) {
+TEST(Server, WhoIsToldSomethingDoesNotAnswer) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -229,7 +229,7 @@ TEST(Server, who_is_told_something_does_not_answer) {
   EXPECT_EQ(session.join(window.id).id, window.id);
 }
 
-TEST(Server, out_of_bounds_is_refused) {
+TEST(Server, OutOfBoundsIsRefused) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -241,7 +241,7 @@ TEST(Server, out_of_bounds_is_refused) {
   session.read(window, 0, 0, std::span(values).first(100));
 }
 
-TEST(Server, a_persistent_window_outlives_its_session_and_others_do_not) {
+TEST(Server, APersistentWindowOutlivesItsSessionAndOthersDoNot) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -260,7 +260,7 @@ TEST(Server, a_persistent_window_outlives_its_session_and_others_do_not) {
   EXPECT_TRUE(eventually([&] { return server.show(grant).at("used") == 0; }));
 }
 
-TEST(Server, names_are_published_once_and_taken_back) {
+TEST(Server, NamesArePublishedOnceAndTakenBack) {
   TestServer server;
   server.start();
   WindowInfo const window = make_persistent(server.grant(1u << 20), 100, 1);

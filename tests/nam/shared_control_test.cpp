@@ -12,7 +12,7 @@
 namespace mpixrma::nam {
 namespace {
 
-TEST(SharedControlTest, each_window_has_a_place_of_its_own_until_it_ends) {
+TEST(SharedControlTest, EachWindowHasAPlaceOfItsOwnUntilItEnds) {
   SharedControl control = SharedControl::make(4);
   std::map<std::string, SharedControl::Slot> places;
   for (std::string const window : {"a", "b", "c", "d"}) places[window] = control.place(window).value();
@@ -33,7 +33,7 @@ TEST(SharedControlTest, each_window_has_a_place_of_its_own_until_it_ends) {
   EXPECT_EQ(SharedControl::take_over(control.reopen()).find("d"), places["d"]);
 }
 
-TEST(SharedControlTest, what_is_spare_is_taken_once) {
+TEST(SharedControlTest, WhatIsSpareIsTakenOnce) {
   SharedControl control = SharedControl::make(2);
   SharedControl::Slot const slot = control.place("a").value();
   std::uint64_t const before = control.generation(slot).load();

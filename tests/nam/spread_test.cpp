@@ -104,7 +104,7 @@ struct SpreadServers : ::testing::Test {
   std::vector<Locator> grants;
 };
 
-TEST_F(SpreadServers, a_port_name_leads_to_all_parts) {
+TEST_F(SpreadServers, APortNameLeadsToAllParts) {
   std::string const port = make();
   std::vector<Session> sessions;
   std::vector<WindowInfo> const parts = find_parts(port, &sessions);
@@ -119,7 +119,7 @@ TEST_F(SpreadServers, a_port_name_leads_to_all_parts) {
   }
 }
 
-TEST_F(SpreadServers, parts_are_there_when_the_first_server_was_started_again) {
+TEST_F(SpreadServers, PartsAreThereWhenTheFirstServerWasStartedAgain) {
   TestServer::Arguments const on_storage{"--size", "64M", "--listen", "none", "--storage", "file"};
   first.stop();
   first.start(on_storage);
@@ -133,7 +133,7 @@ TEST_F(SpreadServers, parts_are_there_when_the_first_server_was_started_again) {
   EXPECT_EQ(parts[1].regions.size(), 2u);
 }
 
-TEST_F(SpreadServers, a_part_that_has_gone_is_named) {
+TEST_F(SpreadServers, APartThatHasGoneIsNamed) {
   std::string const port = make();
   second.ask({{"op", "revoke"}, {"grant", grants[1].grant}});
   try {
@@ -145,7 +145,7 @@ TEST_F(SpreadServers, a_part_that_has_gone_is_named) {
   }
 }
 
-TEST_F(SpreadServers, parts_that_are_not_those_of_one_window_are_refused) {
+TEST_F(SpreadServers, PartsThatAreNotThoseOfOneWindowAreRefused) {
   Session session = Session::open(grants[0]);
   auto const allocate = [&](std::vector<std::string> const& others) {
     return session.allocate({8}, {8}, {.persistent = true, .other_parts = others}).port;
@@ -159,7 +159,7 @@ TEST_F(SpreadServers, parts_that_are_not_those_of_one_window_are_refused) {
   EXPECT_EQ(refusal([&] { allocate(std::vector<std::string>(max_parts, one)); }), ErrorCode::bad_request);
 }
 
-TEST_F(SpreadServers, parts_that_are_not_kept_end_with_who_has_made_them) {
+TEST_F(SpreadServers, PartsThatAreNotKeptEndWithWhoHasMadeThem) {
   std::string port;
   {
     Session of_first = Session::open(grants[0]);
@@ -187,7 +187,7 @@ TEST_F(SpreadServers, parts_that_are_not_kept_end_with_who_has_made_them) {
 }
 
 /// An administrator has the rights to use and evict such windows, which therefore must not count as parts.
-TEST_F(SpreadServers, another_users_window_is_no_part) {
+TEST_F(SpreadServers, AnotherUsersWindowIsNoPart) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   first.admit_all_users();
   Locator const grant = first.grant(1u << 20, {{"owner", std::to_string(another)}});
@@ -204,7 +204,7 @@ TEST_F(SpreadServers, another_users_window_is_no_part) {
   expect_pattern(victim, 8, 1);
 }
 
-TEST_F(SpreadServers, regions_in_stripes_have_the_sizes_that_they_were_made_with) {
+TEST_F(SpreadServers, RegionsInStripesHaveTheSizesThatTheyWereMadeWith) {
   std::vector<WindowInfo> parts = find_parts(make_divided());
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(spread_of(parts).chunk_bytes(), chunk_granularity);
@@ -223,9 +223,9 @@ TEST_F(SpreadServers, regions_in_stripes_have_the_sizes_that_they_were_made_with
   EXPECT_EQ(refusal([&] { (void)find_parts(port); }), ErrorCode::malformed);
 }
 
-TEST_F(SpreadServers, the_tool_saves_regions_in_stripes) { expect_saved(make_divided(), divided_bytes); }
+TEST_F(SpreadServers, TheToolSavesRegionsInStripes) { expect_saved(make_divided(), divided_bytes); }
 
-TEST_F(SpreadServers, the_tool_saves_and_evicts_all_parts) {
+TEST_F(SpreadServers, TheToolSavesAndEvictsAllParts) {
   std::string const port = make();
   expect_saved(port, bytes);
   EXPECT_NE(used(second, grants[1]), 0u);
@@ -233,7 +233,7 @@ TEST_F(SpreadServers, the_tool_saves_and_evicts_all_parts) {
   EXPECT_TRUE(eventually([&] { return used(first, grants[0]) == 0 && used(second, grants[1]) == 0; }));
 }
 
-TEST_F(SpreadServers, the_tool_leaves_nothing_where_one_of_the_grants_has_no_room) {
+TEST_F(SpreadServers, TheToolLeavesNothingWhereOneOfTheGrantsHasNoRoom) {
   ASSERT_EQ(run_tool("backup '" + make_divided() + "' " + saved()), 0);
   Locator const large = first.grant(1u << 20);
   Locator const small = second.grant(4096);
@@ -243,7 +243,7 @@ TEST_F(SpreadServers, the_tool_leaves_nothing_where_one_of_the_grants_has_no_roo
   EXPECT_TRUE(first.show(large).at("window_list").empty());
 }
 
-TEST_F(SpreadServers, the_tool_restores_no_file_that_is_not_whole) {
+TEST_F(SpreadServers, TheToolRestoresNoFileThatIsNotWhole) {
   ASSERT_EQ(run_tool("backup '" + make_divided() + "' " + saved()), 0);
   auto const size = std::filesystem::file_size(saved());
   Locator const one = first.grant(1u << 20);
@@ -263,7 +263,7 @@ TEST_F(SpreadServers, the_tool_restores_no_file_that_is_not_whole) {
   EXPECT_EQ(run_tool(restore + saved()), 0);
 }
 
-TEST_F(SpreadServers, the_tool_manages_several_grants_at_once) {
+TEST_F(SpreadServers, TheToolManagesSeveralGrantsAtOnce) {
   std::string const all =
       std::string("'").append(format(grants[0])).append(",").append(format(grants[1])).append("'");
   EXPECT_EQ(run_tool("extend " + all + " --expires 1h"), 0);

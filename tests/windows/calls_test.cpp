@@ -110,7 +110,7 @@ TEST_P(Calls, W113_04_a_datatype_may_be_freed_before_completion) {
   EXPECT_EQ(mine<long>()[2], previous_ + 1);
 }
 
-TEST_P(Calls, a_negative_lower_bound_reaches_below_the_displacement) {
+TEST_P(Calls, ANegativeLowerBoundReachesBelowTheDisplacement) {
   MPI_Datatype backwards = MPI_DATATYPE_NULL;
   int const lengths[] = {1, 1};
   MPI_Aint const places[] = {-16, 8};
@@ -146,7 +146,7 @@ MPI_Datatype absolute_type(long (&variables)[5]) {
   return type;
 }
 
-TEST_P(Calls, origins_may_be_at_MPI_BOTTOM) {
+TEST_P(Calls, OriginsMayBeAtMpiBottom) {
   long from[5] = {1 + rank_, 0, 2 + rank_, 0, 3 + rank_};
   long back[5] = {-1, -1, -1, -1, -1};
   MPI_Datatype out = absolute_type(from);
@@ -173,7 +173,7 @@ TEST_P(Calls, origins_may_be_at_MPI_BOTTOM) {
 }
 
 /// Transfers 3 GiB of data: with MPIX_TEST_LARGE=1.
-TEST_F(WindowTest, more_than_two_gibibytes_in_one_call) {
+TEST_F(WindowTest, MoreThanTwoGibibytesInOneCall) {
   if (std::getenv("MPIX_TEST_LARGE") == nullptr) GTEST_SKIP() << "MPIX_TEST_LARGE is not set";
   constexpr int blocks = 3 * 1024;
   constexpr MPI_Aint bytes = MPI_Aint{blocks} << 20;

@@ -88,7 +88,7 @@ TEST_F(Dynamic, W1124_04_regions_must_not_overlap) {
   EXPECT_EQ(MPI_Win_detach(window_, &memory[16]), MPI_SUCCESS);
 }
 
-TEST_F(Dynamic, displacements_count_from_MPI_BOTTOM_and_accept_absolute_types) {
+TEST_F(Dynamic, DisplacementsCountFromMpiBottomAndAcceptAbsoluteTypes) {
   long memory[4] = {};
   MPI_Win_attach(window_, memory, sizeof memory);
   MPI_Aint there = from_next(address_of(&memory[2]));
@@ -106,7 +106,7 @@ TEST_F(Dynamic, displacements_count_from_MPI_BOTTOM_and_accept_absolute_types) {
   MPI_Win_detach(window_, memory);
 }
 
-TEST_F(Dynamic, one_operation_reaches_several_regions) {
+TEST_F(Dynamic, OneOperationReachesSeveralRegions) {
   constexpr int region = 16;
   std::vector<long> memory(4 * region);
   // Two adjacent regions, and one behind memory that is not attached.
@@ -134,7 +134,7 @@ TEST_F(Dynamic, one_operation_reaches_several_regions) {
     MPI_Win_detach(window_, &memory[static_cast<std::size_t>(first * region)]);
 }
 
-TEST_F(Dynamic, nothing_is_attached_and_detached) {
+TEST_F(Dynamic, NothingIsAttachedAndDetached) {
   long memory[4] = {};
   EXPECT_EQ(MPI_Win_attach(window_, memory, 0), MPI_SUCCESS);
   EXPECT_EQ(MPI_Win_attach(window_, memory, 0), MPI_SUCCESS);
@@ -239,7 +239,7 @@ TEST_F(Shared, W1123_04_need_not_be_contiguous) {
   EXPECT_EQ(window.base<long>()[1], previous_);
 }
 
-TEST_F(Shared, loads_meet_operations) {
+TEST_F(Shared, LoadsMeetOperations) {
   Window const window(Flavour::shared, 64, 8);
   MPI_Aint size = 0;
   int unit = 0;

@@ -68,7 +68,7 @@ TEST_P(Keys, OrderIsKeptUnlessGivenUp) {
   EXPECT_EQ(value_of(kept, "mpix_order"), "none");
 }
 
-TEST_F(WindowTest, memory_is_aligned_as_asked_for) {
+TEST_F(WindowTest, MemoryIsAlignedAsAskedFor) {
   for (char const* const alignment : {"256", "4096"}) {
     Info const info{{"mpi_minimum_memory_alignment", alignment}};
     Window const window(Flavour::allocate, 100, 1, info.get());

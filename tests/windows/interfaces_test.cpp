@@ -24,7 +24,7 @@ class Interfaces : public FlavourTest {
 };
 MPIX_ON_EACH_FLAVOUR(Interfaces);
 
-TEST_P(Interfaces, a_window_is_reached_by_address) {
+TEST_P(Interfaces, AWindowIsReachedByAddress) {
   Window const window(GetParam(), 4096);
   char* const there = address(window, next_);
   long number = 9 + rank_;
@@ -39,7 +39,7 @@ TEST_P(Interfaces, a_window_is_reached_by_address) {
   EXPECT_EQ(back, number);
 }
 
-TEST_P(Interfaces, atomics_of_both_are_atomic_with_each_other) {
+TEST_P(Interfaces, AtomicsOfBothAreAtomicWithEachOther) {
   constexpr int rounds = 1000;
   Window const window(GetParam(), 4096);
   MPI_Aint const counter = reinterpret_cast<MPI_Aint>(address(window, 0));

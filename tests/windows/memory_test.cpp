@@ -9,7 +9,7 @@ namespace {
 
 class AllocatedMemory : public WindowTest {};
 
-TEST_F(AllocatedMemory, is_reached_by_load_and_store_in_windows_on_it) {
+TEST_F(AllocatedMemory, IsReachedByLoadAndStoreInWindowsOnIt) {
   if (!can_share()) GTEST_SKIP() << "no shared memory";
   constexpr MPI_Aint bytes = 1 << 20;
   long* mine = nullptr;
@@ -33,7 +33,7 @@ TEST_F(AllocatedMemory, is_reached_by_load_and_store_in_windows_on_it) {
   EXPECT_EQ(MPI_Free_mem(mine), MPI_SUCCESS);
 }
 
-TEST_F(AllocatedMemory, of_any_size_comes_and_goes) {
+TEST_F(AllocatedMemory, OfAnySizeComesAndGoes) {
   for (MPI_Aint const bytes : {1, 100, 4095, 4096, 70000, 1 << 20}) {
     char* memory[3] = {};
     for (char*& base : memory) {
@@ -53,7 +53,7 @@ TEST_F(AllocatedMemory, of_any_size_comes_and_goes) {
   }
 }
 
-TEST_F(AllocatedMemory, that_MPI_has_given_goes_back_to_it) {
+TEST_F(AllocatedMemory, ThatMpiHasGivenGoesBackToIt) {
   char* memory = nullptr;
   ASSERT_EQ(PMPI_Alloc_mem(10000, MPI_INFO_NULL, &memory), MPI_SUCCESS);
   EXPECT_EQ(MPI_Free_mem(memory), MPI_SUCCESS);

@@ -356,7 +356,7 @@ TEST_F(NamCalls, ServersThatOthersNameAreFollowedByInfoKey) {
   }
 }
 
-TEST_F(NamCalls, a_persistent_window_is_made_durable) {
+TEST_F(NamCalls, APersistentWindowIsMadeDurable) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPIX_Win_connect(leave_window().c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
   EXPECT_EQ(MPIX_Win_persist(window), MPI_SUCCESS);
@@ -371,7 +371,7 @@ TEST_F(NamCalls, a_persistent_window_is_made_durable) {
       << text_of(code);  // the server's storage is memory
 }
 
-TEST_F(NamCalls, order_flushes_and_notification_as_anywhere) {
+TEST_F(NamCalls, OrderFlushesAndNotificationAsAnywhere) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPIX_Win_allocate_nam(64, 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
@@ -402,7 +402,7 @@ TEST_F(NamCalls, order_flushes_and_notification_as_anywhere) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, a_window_stays_where_a_process_cannot_connect) {
+TEST_F(NamCalls, AWindowStaysWhereAProcessCannotConnect) {
   if (!is_remote(1, 0) || is_remote(0, 0)) GTEST_SKIP() << "all processes are known by the system";
   char port[nam::port_name_limit] = "";
   if (rank_ == 0) {  // in a grant that the others have no session with
@@ -424,7 +424,7 @@ TEST_F(NamCalls, a_window_stays_where_a_process_cannot_connect) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, other_windows_have_no_such_attributes) {
+TEST_F(NamCalls, OtherWindowsHaveNoSuchAttributes) {
   MPI_Win window = MPI_WIN_NULL;
   void* base = nullptr;
   ASSERT_EQ(MPI_Win_allocate(16, 4, MPI_INFO_NULL, world, &base, &window), MPI_SUCCESS);

@@ -56,7 +56,7 @@ class LostServer : public WindowTest {
   }
 };
 
-TEST_F(LostServer, operations_end_with_an_error_and_windows_are_freed) {
+TEST_F(LostServer, OperationsEndWithAnErrorAndWindowsAreFreed) {
   MPI_Win window = make("deep_nam");
   MPI_Win persistent = make("deep_nam_persistent");
   MPI_Win_lock_all(0, window);
@@ -77,7 +77,7 @@ TEST_F(LostServer, operations_end_with_an_error_and_windows_are_freed) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(LostServer, a_data_process_alone_ends_no_persistent_window_that_is_mapped) {
+TEST_F(LostServer, ADataProcessAloneEndsNoPersistentWindowThatIsMapped) {
   if (!remote_kind().empty()) GTEST_SKIP() << "those of other hosts end";
   MPI_Win window = make("deep_nam_persistent");
   MPI_Win other = make("deep_nam");
@@ -139,7 +139,7 @@ TEST_F(LostServer, FirstOperationFailsAfterTheEndOfTheSession) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(LostServer, whoever_waits_for_a_lock_is_told) {
+TEST_F(LostServer, WhoeverWaitsForALockIsTold) {
   if (size_ == 1) GTEST_SKIP() << "nobody waits for a lock of his own";
   MPI_Win window = make("deep_nam");
   if (rank_ == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
@@ -159,7 +159,7 @@ TEST_F(LostServer, whoever_waits_for_a_lock_is_told) {
   start_server();
 }
 
-TEST_F(LostServer, what_was_persistent_is_found_again_by_a_new_connection) {
+TEST_F(LostServer, WhatWasPersistentIsFoundAgainByANewConnection) {
   MPI_Win before = make("deep_nam_persistent");
   std::string const port = value_of(before, "deep_win_port_name");
   EXPECT_EQ(MPIX_Win_persist(before), MPI_SUCCESS);

@@ -15,7 +15,7 @@ class WithoutGrant : public WindowTest {
   ~WithoutGrant() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
 };
 
-TEST_F(WithoutGrant, a_server_is_started_for_the_job) {
+TEST_F(WithoutGrant, AServerIsStartedForTheJob) {
   for (int i = 0; i < 3; ++i) {
     MPI_Win window = MPI_WIN_NULL;
     ASSERT_EQ(MPIX_Win_allocate_nam(8000, 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
@@ -32,14 +32,14 @@ TEST_F(WithoutGrant, a_server_is_started_for_the_job) {
   }
 }
 
-TEST_F(WithoutGrant, it_has_a_limit) {
+TEST_F(WithoutGrant, ItHasALimit) {
   MPI_Win window = MPI_WIN_NULL;
   int const code = MPIX_Win_allocate_nam(rank_ == 0 ? 5 << 20 : 0, 1, MPI_INFO_NULL, world, &window);
   EXPECT_EQ(class_of(code), MPI_ERR_NO_MEM);
   EXPECT_NE(text_of(code).find("has 4M left"), std::string::npos) << text_of(code);
 }
 
-TEST_F(WithoutGrant, a_persistent_window_asks_for_a_server) {
+TEST_F(WithoutGrant, APersistentWindowAsksForAServer) {
   Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
   MPI_Win window = MPI_WIN_NULL;
   int const code = MPIX_Win_allocate_nam(8, 1, info.get(), world, &window);
@@ -50,7 +50,7 @@ TEST_F(WithoutGrant, a_persistent_window_asks_for_a_server) {
 /// Needs processes on two hosts.
 class PrivateServerOfTwoHosts : public WindowTest {};
 
-TEST_F(PrivateServerOfTwoHosts, serves_both) {
+TEST_F(PrivateServerOfTwoHosts, ServesBoth) {
   MPI_Win own = MPI_WIN_NULL;
   ASSERT_EQ(MPIX_Win_allocate_nam(8, 1, MPI_INFO_NULL, MPI_COMM_SELF, &own), MPI_SUCCESS);
   for (int i = 0; i < 3; ++i) {
@@ -75,7 +75,7 @@ TEST_F(PrivateServerOfTwoHosts, serves_both) {
 }
 
 /// Needs an --mca osc_mpix_interfaces that reaches only the host itself.
-TEST(PrivateServerWithoutNetwork, says_what_is_missing) {
+TEST(PrivateServerWithoutNetwork, SaysWhatIsMissing) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Win window = MPI_WIN_NULL;
   int const code = MPIX_Win_allocate_nam(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);

@@ -40,7 +40,7 @@ class NamServers : public FilledWindows {
   }
 };
 
-TEST_F(NamServers, regions_go_to_the_servers_in_turn) {
+TEST_F(NamServers, RegionsGoToTheServersInTurn) {
   MPI_Win window = make("deep_nam");
   if (rank_ == 0) {
     for (int server = 0; server < servers_of_job(); ++server)
@@ -63,7 +63,7 @@ TEST_F(NamServers, regions_go_to_the_servers_in_turn) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamServers, all_count_at_each_server) {
+TEST_F(NamServers, AllCountAtEachServer) {
   constexpr long rounds = 50;
   MPI_Win window = make("deep_nam");
   long const one = 1;
@@ -92,7 +92,7 @@ TEST_F(NamServers, all_count_at_each_server) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamServers, what_one_has_no_room_for_is_left_at_none) {
+TEST_F(NamServers, WhatOneHasNoRoomForIsLeftAtNone) {
   auto const whole = static_cast<MPI_Aint>(grant_bytes);
   for (char const* const kind : {"deep_nam", "deep_nam_persistent"}) {
     MPI_Win window = MPI_WIN_NULL;
@@ -111,7 +111,7 @@ TEST_F(NamServers, what_one_has_no_room_for_is_left_at_none) {
   }
 }
 
-TEST_F(NamServers, a_port_name_leads_to_all_of_them) {
+TEST_F(NamServers, APortNameLeadsToAllOfThem) {
   MPI_Win window = make("deep_nam_persistent");
   MPI_Win_lock_all(0, window);
   fill(window);
@@ -130,7 +130,7 @@ TEST_F(NamServers, a_port_name_leads_to_all_of_them) {
   evict_by_first(port);
 }
 
-TEST_F(NamServers, when_one_ends_the_others_go_on) {
+TEST_F(NamServers, WhenOneEndsTheOthersGoOn) {
   MPI_Win window = make("deep_nam_persistent");
   std::string const port = value_of(window, "deep_win_port_name");
   MPI_Win_lock_all(0, window);

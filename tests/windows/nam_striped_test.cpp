@@ -27,7 +27,7 @@ class NamStriped : public FilledWindows {
   }
 };
 
-TEST_F(NamStriped, a_region_is_in_stripes_at_all_servers) {
+TEST_F(NamStriped, ARegionIsInStripesAtAllServers) {
   MPI_Win window = make("deep_nam_persistent");
   EXPECT_EQ(value_of(window, "mpix_nam_stripe"), "4096");
   MPI_Win_lock_all(0, window);
@@ -61,7 +61,7 @@ TEST_F(NamStriped, a_region_is_in_stripes_at_all_servers) {
   evict_by_first(port);
 }
 
-TEST_F(NamStriped, what_connects_finds_the_stripes) {
+TEST_F(NamStriped, WhatConnectsFindsTheStripes) {
   MPI_Win window = make("deep_nam_persistent");
   MPI_Win_lock_all(0, window);
   fill(window);
@@ -76,7 +76,7 @@ TEST_F(NamStriped, what_connects_finds_the_stripes) {
   evict_by_first(port);
 }
 
-TEST_F(NamStriped, derived_datatypes_cross_borders) {
+TEST_F(NamStriped, DerivedDatatypesCrossBorders) {
   MPI_Win window = make();
   MPI_Win_lock_all(0, window);
   fill(window);
@@ -126,7 +126,7 @@ TEST_F(NamStriped, derived_datatypes_cross_borders) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, all_add_to_all_stripes) {
+TEST_F(NamStriped, AllAddToAllStripes) {
   constexpr int rounds = 20;
   MPI_Win window = make();
   std::vector<double> const ones(static_cast<std::size_t>(longs_of(0)), 1.0);
@@ -145,7 +145,7 @@ TEST_F(NamStriped, all_add_to_all_stripes) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, single_elements_at_borders) {
+TEST_F(NamStriped, SingleElementsAtBorders) {
   constexpr long rounds = 50;
   MPI_Win window = make();
   MPI_Win_lock_all(0, window);
@@ -175,7 +175,7 @@ TEST_F(NamStriped, single_elements_at_borders) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, elements_across_a_border_are_refused_and_bytes_are_not) {
+TEST_F(NamStriped, ElementsAcrossABorderAreRefusedAndBytesAreNot) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(allocate(2 * stripe, 1, "4096", "deep_nam", &window), MPI_SUCCESS);
   MPI_Win_lock_all(0, window);
@@ -236,7 +236,7 @@ TEST_F(NamStriped, QueuedRequestReportsElementAcrossBorder) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, a_lock_is_for_all_stripes) {
+TEST_F(NamStriped, ALockIsForAllStripes) {
   constexpr long rounds = 30;
   MPI_Win window = make();
   for (long i = 0; i < rounds; ++i) {
@@ -261,7 +261,7 @@ TEST_F(NamStriped, a_lock_is_for_all_stripes) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, requests_are_complete_when_all_stripes_are) {
+TEST_F(NamStriped, RequestsAreCompleteWhenAllStripesAre) {
   MPI_Win window = make();
   std::vector<long> const values = values_for(next_);
   std::vector<long> found(values.size());
@@ -295,7 +295,7 @@ TEST_F(NamStriped, requests_are_complete_when_all_stripes_are) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, order_and_notification_are_of_all_stripes) {
+TEST_F(NamStriped, OrderAndNotificationAreOfAllStripes) {
   MPI_Win window = make();
   ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
   int num = 0;
@@ -317,7 +317,7 @@ TEST_F(NamStriped, order_and_notification_are_of_all_stripes) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, sizes_of_stripes_that_are_refused) {
+TEST_F(NamStriped, SizesOfStripesThatAreRefused) {
   for (char const* const size : {"0", "100", "4K", "", "-4096", "6000"}) {
     MPI_Win window = MPI_WIN_NULL;
     int const code = allocate(stripe, 8, size, "deep_nam", &window);
@@ -332,7 +332,7 @@ TEST_F(NamStriped, sizes_of_stripes_that_are_refused) {
   }
 }
 
-TEST_F(NamStriped, when_a_server_ends_the_stripes_of_others_stay) {
+TEST_F(NamStriped, WhenAServerEndsTheStripesOfOthersStay) {
   MPI_Win window = make("deep_nam_persistent");
   std::string const port = value_of(window, "deep_win_port_name");
   MPI_Win_lock_all(0, window);

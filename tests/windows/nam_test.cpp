@@ -137,7 +137,7 @@ bool have_keys() {
   return is_emulated("MPIX_NAMD_RDMA") && is_emulated("OMPI_MCA_osc_mpix_network");
 }
 
-TEST_F(NamTest, ucx_puts_and_gets_where_both_sides_want_it) {
+TEST_F(NamTest, UcxPutsAndGetsWhereBothSidesWantIt) {
   PerformanceVariable const operations("osc_mpix_operations_network", MPI_T_PVAR_CLASS_COUNTER);
   MPI_Win window = make(8 * size_, 8);
   long const value = 100 + rank_;
@@ -177,7 +177,7 @@ TEST_F(NamTest, N_06_post_and_start_order_what_is_put) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, a_lock_is_held_by_one_or_shared) {
+TEST_F(NamTest, ALockIsHeldByOneOrShared) {
   constexpr int rounds = 50;
   MPI_Win window = make(16, 8);
   for (int i = 0; i < rounds; ++i) {
@@ -217,7 +217,7 @@ TEST_F(NamTest, N_06_requests_and_derived_datatypes) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, what_is_known_of_a_window) {
+TEST_F(NamTest, WhatIsKnownOfAWindow) {
   MPI_Win window = make(80, 8);
   EXPECT_EQ(value_of(window, "deep_mem_kind"), "deep_nam");
   EXPECT_EQ(value_of(window, "deep_win_port_name"), "");
@@ -327,7 +327,7 @@ TEST_F(NamTest, N_11_a_persistent_window_is_found_again_with_its_segmentation) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, windows_of_one_process_lock_each_other_out) {
+TEST_F(NamTest, WindowsOfOneProcessLockEachOtherOut) {
   MPI_Win window = make(8, 8, "deep_nam_persistent");
   MPI_Win other = MPI_WIN_NULL;
   ASSERT_EQ(connect(value_of(window, "deep_win_port_name"), &other), MPI_SUCCESS);
@@ -346,14 +346,14 @@ TEST_F(NamTest, windows_of_one_process_lock_each_other_out) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, no_port_leads_nowhere) {
+TEST_F(NamTest, NoPortLeadsNowhere) {
   MPI_Win window = MPI_WIN_NULL;
   std::string const port = port_of_no_window(job->grants().front());
   EXPECT_EQ(class_of(connect(port, &window)), MPI_ERR_WIN);
   EXPECT_EQ(class_of(connect("nonsense", &window)), MPI_ERR_WIN);
 }
 
-TEST_F(NamTest, a_window_that_was_evicted_is_an_error) {
+TEST_F(NamTest, AWindowThatWasEvictedIsAnError) {
   MPI_Win window = make(8, 8, "deep_nam_persistent");
   MPI_Win_lock_all(0, window);
   long const value = 1;

@@ -59,11 +59,11 @@ class RankTable : public ::testing::Test {
 
 constexpr Flavour flavours[] = {Flavour::create, Flavour::allocate, Flavour::shared, Flavour::dynamic};
 
-TEST_F(RankTable, has_no_entries_where_ranks_are_alike) {
+TEST_F(RankTable, HasNoEntriesWhereRanksAreAlike) {
   for (Flavour const flavour : flavours) exchange_alike(flavour);
 }
 
-TEST_F(RankTable, has_no_entries_for_regular_parts_of_the_job) {
+TEST_F(RankTable, HasNoEntriesForRegularPartsOfTheJob) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -76,7 +76,7 @@ TEST_F(RankTable, has_no_entries_for_regular_parts_of_the_job) {
 }
 
 /// Windows and memory of some ranks only, so that names and numbers differ between processes.
-TEST_F(RankTable, has_no_entries_after_ranks_did_different_things) {
+TEST_F(RankTable, HasNoEntriesAfterRanksDidDifferentThings) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm part = MPI_COMM_NULL;
@@ -93,7 +93,7 @@ TEST_F(RankTable, has_no_entries_after_ranks_did_different_things) {
   MPI_Comm_free(&part);
 }
 
-TEST_F(RankTable, is_kept_once_where_ranks_differ) {
+TEST_F(RankTable, IsKeptOnceWhereRanksDiffer) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

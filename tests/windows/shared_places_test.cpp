@@ -49,7 +49,7 @@ class SharedPlaces : public ::testing::Test {
   int size_ = 1;
 };
 
-TEST_F(SharedPlaces, a_window_of_the_own_part_of_a_shared_one) {
+TEST_F(SharedPlaces, AWindowOfTheOwnPartOfASharedOne) {
   for (char const* const apart : {"false", "true"}) {
     Info const info{{"alloc_shared_noncontig", apart}};
     Window shared(Flavour::shared, 64, 8, info.get());
@@ -67,7 +67,7 @@ TEST_F(SharedPlaces, a_window_of_the_own_part_of_a_shared_one) {
   }
 }
 
-TEST_F(SharedPlaces, a_window_of_the_memory_of_another_rank) {
+TEST_F(SharedPlaces, AWindowOfTheMemoryOfAnotherRank) {
   Window shared(Flavour::allocate, 128, 8);
   MPI_Aint bytes = 0;
   int unit = 0;
@@ -101,7 +101,7 @@ TEST_F(SharedPlaces, a_window_of_the_memory_of_another_rank) {
 }
 
 /// The memory of a freed window may be reused by another one.
-TEST_F(SharedPlaces, are_forgotten_with_their_window) {
+TEST_F(SharedPlaces, AreForgottenWithTheirWindow) {
   for (int round = 0; round < 20; ++round) {
     { Window shared(Flavour::shared, 64 + round % 3 * 4096, 8); }
     Window allocated(Flavour::allocate, 64, 8);

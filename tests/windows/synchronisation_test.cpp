@@ -348,7 +348,7 @@ TEST_P(Epochs, W115_02_kinds_follow_each_other_on_one_window) {
 
 /// All of them want one lock again and again until each has had it often: one that starves ends the test by
 /// its time, not by a count of turns, of which whoever is near takes hundreds while messages travel.
-TEST_F(WindowTest, contended_locks_are_fair) {
+TEST_F(WindowTest, ContendedLocksAreFair) {
   constexpr long turns = 50;
   Window const window(Flavour::allocate, 64);
   long mine = 0;

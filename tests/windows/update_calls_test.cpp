@@ -231,7 +231,7 @@ TEST_P(Calls, W1172_01_accumulates_are_ordered) {
   EXPECT_EQ(mine<long>()[0], 100);
 }
 
-TEST_P(Calls, a_replacement_is_there_for_the_addition_behind_it) {
+TEST_P(Calls, AReplacementIsThereForTheAdditionBehindIt) {
   for (int round = 0; round < 100; ++round) {
     double const start = round;
     double const operand = 0.5;

@@ -23,14 +23,14 @@ bool ends_soon(pid_t pid) {
   return false;
 }
 
-TEST(Liveness, a_running_process_is_alive) {
+TEST(Liveness, ARunningProcessIsAlive) {
   EXPECT_TRUE(process_is_alive(::getpid()));
   EXPECT_TRUE(process_is_alive(1));
   Child const child([] {});
   EXPECT_TRUE(process_is_alive(child.pid()));
 }
 
-TEST(Liveness, a_killed_process_is_dead_before_and_after_its_parent_knows) {
+TEST(Liveness, AKilledProcessIsDeadBeforeAndAfterItsParentKnows) {
   Child child([] {});
   child.kill();
   EXPECT_TRUE(ends_soon(child.pid()));
@@ -40,25 +40,25 @@ TEST(Liveness, a_killed_process_is_dead_before_and_after_its_parent_knows) {
   EXPECT_EQ(start_time_of(child.pid()), 0u);
 }
 
-TEST(Liveness, a_stopped_process_is_alive) {
+TEST(Liveness, AStoppedProcessIsAlive) {
   Child child([] {});
   child.stop();
   EXPECT_TRUE(process_is_alive(child.pid()));
 }
 
-TEST(Liveness, a_process_whose_first_thread_has_ended_is_alive) {
+TEST(Liveness, AProcessWhoseFirstThreadHasEndedIsAlive) {
   Child const child([] { std::thread([] { ::pause(); }).detach(); }, Child::Then::end_first_thread);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_TRUE(process_is_alive(child.pid()));
 }
 
-TEST(Liveness, the_name_of_a_process_is_not_mistaken_for_its_state) {
+TEST(Liveness, TheNameOfAProcessIsNotMistakenForItsState) {
   Child const child([] { ::prctl(PR_SET_NAME, "a) Z 1 (b"); });
   EXPECT_TRUE(process_is_alive(child.pid()));
   EXPECT_GE(start_time_of(child.pid()), start_time_of(::getpid()));
 }
 
-TEST(Liveness, a_process_keeps_its_start_time) {
+TEST(Liveness, AProcessKeepsItsStartTime) {
   std::uint64_t const mine = start_time_of(::getpid());
   EXPECT_NE(mine, 0u);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -67,7 +67,7 @@ TEST(Liveness, a_process_keeps_its_start_time) {
   EXPECT_GT(start_time_of(child.pid()), mine);
 }
 
-TEST(Liveness, a_forked_process_knows_its_own_id) {
+TEST(Liveness, AForkedProcessKnowsItsOwnId) {
   EXPECT_EQ(own_process_id(), ::getpid());
   test::Shared<std::atomic<pid_t>> id;
   Child const child([&] { id->store(own_process_id()); });

@@ -59,7 +59,7 @@ class Member {
 
 using List = std::vector<std::uint64_t>;
 
-TEST(FileBootstrap, shows_addresses_until_their_processes_go) {
+TEST(FileBootstrap, ShowsAddressesUntilTheirProcessesGo) {
   JobDirectory const directory;
   Member const first(directory.path(), 7);
   Member second(directory.path(), 0xfedcba9876543210);
@@ -80,7 +80,7 @@ TEST(FileBootstrap, shows_addresses_until_their_processes_go) {
   EXPECT_EQ(first.processes(), List{7});
 }
 
-TEST(FileBootstrap, who_was_killed_is_in_nobodys_way) {
+TEST(FileBootstrap, WhoWasKilledIsInNobodysWay) {
   JobDirectory const directory;
   Member const first(directory.path(), 1);
   Member second(directory.path(), 2);
@@ -104,7 +104,7 @@ TEST(FileBootstrap, who_was_killed_is_in_nobodys_way) {
   EXPECT_EQ(gone, 2u);
 }
 
-TEST(FileBootstrap, waits_for_who_comes_late) {
+TEST(FileBootstrap, WaitsForWhoComesLate) {
   JobDirectory const directory;
   Member const first(directory.path(), 1, 10000);
   pid_t const child = ::fork();
@@ -122,7 +122,7 @@ TEST(FileBootstrap, waits_for_who_comes_late) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST(FileBootstrap, says_who_is_missing_after_a_while) {
+TEST(FileBootstrap, SaysWhoIsMissingAfterAWhile) {
   JobDirectory const directory;
   Member const first(directory.path(), 1);
   ASSERT_EQ(first.publish("here"), 0);
@@ -138,7 +138,7 @@ TEST(FileBootstrap, says_who_is_missing_after_a_while) {
   EXPECT_NE(said.find("1 of 2 processes"), std::string::npos) << said;
 }
 
-TEST(FileBootstrap, an_identity_is_taken_once) {
+TEST(FileBootstrap, AnIdentityIsTakenOnce) {
   JobDirectory const directory;
   Member const first(directory.path(), 1);
   Member const second(directory.path(), 1);
@@ -157,7 +157,7 @@ TEST(FileBootstrap, an_identity_is_taken_once) {
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("the engine does not start"), std::string::npos);
 }
 
-TEST(FileBootstrap, only_the_user_sees_what_is_published) {
+TEST(FileBootstrap, OnlyTheUserSeesWhatIsPublished) {
   JobDirectory const directory;
   std::string const inner = std::string(directory.path()) + "/job";
   Member const first(inner.c_str(), 1);  // creates the directory
@@ -179,7 +179,7 @@ TEST(FileBootstrap, only_the_user_sees_what_is_published) {
   ::chmod(inner.c_str(), 0700);
 }
 
-TEST(FileBootstrap, a_child_does_not_withdraw_its_parents_address) {
+TEST(FileBootstrap, AChildDoesNotWithdrawItsParentsAddress) {
   JobDirectory const directory;
   Member first(directory.path(), 1);
   ASSERT_EQ(first.publish("first"), 0);
@@ -197,7 +197,7 @@ TEST(FileBootstrap, a_child_does_not_withdraw_its_parents_address) {
 class RunPrograms : public ::testing::TestWithParam<char const*> {};
 INSTANTIATE_TEST_SUITE_P(Paths, RunPrograms, ::testing::Values("0x1f", "0x1", "0x2", "0x10"));
 
-TEST_P(RunPrograms, work_with_each_other) {
+TEST_P(RunPrograms, WorkWithEachOther) {
   constexpr int count = 4;
   JobDirectory const directory;
   ::setenv("MPIX_TEST_PATHS", GetParam(), 1);

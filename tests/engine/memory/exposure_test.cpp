@@ -15,7 +15,7 @@ namespace {
 class ExposurePaths : public EnginePath {};
 INSTANTIATE_TEST_SUITE_P(Paths, ExposurePaths, every_path(), path_name);
 
-TEST_P(ExposurePaths, operations_on_exposed_memory_move_the_values) {
+TEST_P(ExposurePaths, OperationsOnExposedMemoryMoveTheValues) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     Engine& engine = rank.engine();
     std::vector<std::int64_t> values(length / 8);
@@ -52,7 +52,7 @@ TEST_P(ExposurePaths, operations_on_exposed_memory_move_the_values) {
   });
 }
 
-TEST_P(ExposurePaths, what_lies_outside_of_an_exposure_is_refused_and_stays) {
+TEST_P(ExposurePaths, WhatLiesOutsideOfAnExposureIsRefusedAndStays) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     std::vector<std::byte> buffer(2 * length, std::byte{1});
     if (rank.rank() == 0) {
@@ -93,7 +93,7 @@ TEST_P(ExposurePaths, what_lies_outside_of_an_exposure_is_refused_and_stays) {
   });
 }
 
-TEST_P(ExposurePaths, rows_that_lie_within_an_exposure_are_moved_from_wherever_they_begin) {
+TEST_P(ExposurePaths, RowsThatLieWithinAnExposureAreMovedFromWhereverTheyBegin) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     if (rank.rank() == 0) {
       std::int64_t values[2] = {7, 8};
@@ -112,7 +112,7 @@ TEST_P(ExposurePaths, rows_that_lie_within_an_exposure_are_moved_from_wherever_t
   });
 }
 
-TEST_P(ExposurePaths, an_exposure_permits_its_rights_and_no_others) {
+TEST_P(ExposurePaths, AnExposurePermitsItsRightsAndNoOthers) {
   for (Rights const rights : {Rights::read, Rights::write, Rights::update, Rights::read | Rights::update}) {
     run_job(2, configure, [&](Rank& rank) {
       Exposed exposed(rank, true, rights);
@@ -143,7 +143,7 @@ TEST_P(ExposurePaths, an_exposure_permits_its_rights_and_no_others) {
   }
 }
 
-TEST_P(ExposurePaths, a_counter_is_named_by_an_exposure_too) {
+TEST_P(ExposurePaths, ACounterIsNamedByAnExposureToo) {
   with_both_kinds(configure, Rights::write | Rights::update, [](Rank& rank, Exposed& exposed) {
     if (rank.rank() == 1) std::memset(exposed.at(0), 0, 8);
     rank.barrier();

@@ -31,14 +31,14 @@ class Headroom : public ::testing::Test {
   std::string const root_;
 };
 
-TEST_F(Headroom, is_what_the_machine_has_left_less_a_margin) { EXPECT_EQ(left(), of_machine); }
+TEST_F(Headroom, IsWhatTheMachineHasLeftLessAMargin) { EXPECT_EQ(left(), of_machine); }
 
-TEST_F(Headroom, is_unlimited_where_nothing_is_known) {
+TEST_F(Headroom, IsUnlimitedWhereNothingIsKnown) {
   write("/proc/meminfo", "");
   EXPECT_EQ(left(), UINT64_MAX);
 }
 
-TEST_F(Headroom, is_bounded_by_every_group_above) {
+TEST_F(Headroom, IsBoundedByEveryGroupAbove) {
   std::string const groups = "/sys/fs/cgroup";
   write("/proc/self/cgroup", "0::/jobs/mine\n");
   write(groups + "/jobs/mine/memory.max", "max\n");
@@ -53,7 +53,7 @@ TEST_F(Headroom, is_bounded_by_every_group_above) {
   EXPECT_EQ(left(), 0u);  // less than the margin
 }
 
-TEST_F(Headroom, knows_the_first_version_of_groups) {
+TEST_F(Headroom, KnowsTheFirstVersionOfGroups) {
   std::string const groups = "/sys/fs/cgroup/memory";
   write("/proc/self/cgroup", "5:cpu,cpuacct:/mine\n4:hugetlb,memory:/mine\n0::/\n");
   write(groups + "/memory.limit_in_bytes", "9223372036854771712\n");

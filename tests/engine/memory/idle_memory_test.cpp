@@ -18,7 +18,7 @@ constexpr std::size_t mebibyte = 1024 * 1024;
 
 using Range = PageRanges::Range;
 
-TEST(PageRanges, join_where_they_touch_and_tell_what_was_not_there) {
+TEST(PageRanges, JoinWhereTheyTouchAndTellWhatWasNotThere) {
   PageRanges ranges;
   ranges.add({8, 16});
   ranges.add({24, 32});
@@ -30,7 +30,7 @@ TEST(PageRanges, join_where_they_touch_and_tell_what_was_not_there) {
   EXPECT_EQ(ranges.remove({0, 4}), (std::vector<Range>{{0, 4}}));
 }
 
-TEST(PageRanges, random_changes_leave_what_a_set_says) {
+TEST(PageRanges, RandomChangesLeaveWhatASetSays) {
   auto const seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -70,7 +70,7 @@ class IdleSegments : public Segments {
   static constexpr int mark = 0x5a;
 };
 
-TEST_F(IdleSegments, the_next_allocation_finds_the_pages_of_the_last_one) {
+TEST_F(IdleSegments, TheNextAllocationFindsThePagesOfTheLastOne) {
   leave_mark(mebibyte);
   SegmentTable::Reservation reservation;
   ASSERT_EQ(table.reserve(mebibyte, {}, &reservation), Status::ok);
@@ -80,7 +80,7 @@ TEST_F(IdleSegments, the_next_allocation_finds_the_pages_of_the_last_one) {
   EXPECT_TRUE(is_marked(base, mebibyte, mark));
 }
 
-TEST_F(IdleSegments, only_what_is_missing_is_taken) {
+TEST_F(IdleSegments, OnlyWhatIsMissingIsTaken) {
   leave_mark(2 * mebibyte);
   void* const first = allocate(mebibyte);
   EXPECT_TRUE(is_marked(first, mebibyte, mark));
@@ -88,12 +88,12 @@ TEST_F(IdleSegments, only_what_is_missing_is_taken) {
   EXPECT_TRUE(is_marked(allocate(2 * mebibyte), 2 * mebibyte, mark));
 }
 
-TEST_F(IdleSegments, what_is_over_the_limit_goes_back) {
+TEST_F(IdleSegments, WhatIsOverTheLimitGoesBack) {
   leave_mark(3 * mebibyte);
   EXPECT_TRUE(is_marked(allocate(3 * mebibyte), 3 * mebibyte, 0));
 }
 
-TEST_F(IdleSegments, what_was_freed_before_makes_room) {
+TEST_F(IdleSegments, WhatWasFreedBeforeMakesRoom) {
   void* const first = allocate(3 * mebibyte / 2);
   void* const second = allocate(3 * mebibyte / 2);
   std::memset(first, mark, 3 * mebibyte / 2);
@@ -104,7 +104,7 @@ TEST_F(IdleSegments, what_was_freed_before_makes_room) {
   EXPECT_TRUE(is_marked(allocate(3 * mebibyte / 2), 3 * mebibyte / 2, 0)) << "the first";
 }
 
-TEST_F(IdleSegments, memory_that_was_never_taken_is_not_kept) {
+TEST_F(IdleSegments, MemoryThatWasNeverTakenIsNotKept) {
   leave_mark(mebibyte, {.lazy = true});
   SegmentTable::Reservation reservation;
   ASSERT_EQ(table.reserve(mebibyte, {}, &reservation), Status::ok);
@@ -115,7 +115,7 @@ TEST_F(IdleSegments, memory_that_was_never_taken_is_not_kept) {
   EXPECT_TRUE(is_marked(base, mebibyte, 0));
 }
 
-TEST_F(IdleSegments, what_is_dropped_is_gone) {
+TEST_F(IdleSegments, WhatIsDroppedIsGone) {
   leave_mark(mebibyte);
   EXPECT_TRUE(drop_idle());
   EXPECT_FALSE(drop_idle());

@@ -55,7 +55,7 @@ struct MemoryType : testing::Test {
   DeviceMemory memory;
 };
 
-TEST_F(MemoryType, is_what_ucx_has_recorded) {
+TEST_F(MemoryType, IsWhatUcxHasRecorded) {
   DevicePages const pages(PROT_READ | PROT_WRITE);
   EXPECT_FALSE(holds(pages));
   for (auto const type : {UCS_MEMORY_TYPE_CUDA, UCS_MEMORY_TYPE_ROCM}) {
@@ -70,7 +70,7 @@ TEST_F(MemoryType, is_what_ucx_has_recorded) {
   EXPECT_FALSE(holds(pages));
 }
 
-TEST_F(MemoryType, of_unknown_kind_is_a_devices_when_it_cannot_be_touched) {
+TEST_F(MemoryType, OfUnknownKindIsADevicesWhenItCannotBeTouched) {
   DevicePages const open(PROT_READ | PROT_WRITE);
   DevicePages const closed(PROT_NONE);
   open.record(UCS_MEMORY_TYPE_UNKNOWN);
@@ -79,7 +79,7 @@ TEST_F(MemoryType, of_unknown_kind_is_a_devices_when_it_cannot_be_touched) {
   EXPECT_TRUE(holds(closed));
 }
 
-TEST_F(MemoryType, of_every_piece_counts) {
+TEST_F(MemoryType, OfEveryPieceCounts) {
   DevicePages const host(PROT_READ | PROT_WRITE);
   DevicePages const device(PROT_NONE);
   device.record(UCS_MEMORY_TYPE_CUDA);
@@ -98,7 +98,7 @@ TEST_F(MemoryType, of_every_piece_counts) {
   EXPECT_TRUE(memory.holds_origin_of(update));
 }
 
-TEST_F(MemoryType, without_devices_is_nobodys_business) {
+TEST_F(MemoryType, WithoutDevicesIsNobodysBusiness) {
   DeviceMemory unasked;
   DevicePages const pages(PROT_NONE);
   pages.record(UCS_MEMORY_TYPE_CUDA);

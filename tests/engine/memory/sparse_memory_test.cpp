@@ -19,7 +19,7 @@ constexpr std::size_t sparse_bytes = std::size_t{1} << 30;
 constexpr std::size_t rows = 16;
 constexpr std::size_t row = 64;
 
-TEST_P(SparseMemoryPaths, rows_far_apart_take_no_memory_for_what_is_between_them) {
+TEST_P(SparseMemoryPaths, RowsFarApartTakeNoMemoryForWhatIsBetweenThem) {
   run_job(2, configure, [](Rank& rank) {
     void* memory = nullptr;
     if (rank.rank() == 1) {

@@ -44,7 +44,7 @@ bool touched(std::byte* begin, std::size_t bytes, Access access) {
   return touch(at, at + bytes, page, access) == Touched::all;
 }
 
-TEST(Touch, finds_what_is_there) {
+TEST(Touch, FindsWhatIsThere) {
   PagesOfRights const pages("wwr ");
   EXPECT_TRUE(touched(pages[0], 1, Access::write));
   EXPECT_TRUE(touched(pages[0] + page - 4, 8, Access::write));
@@ -63,7 +63,7 @@ TEST(Touch, FindsNothingAtAddressesThatNoMemoryCanHave) {
   }
 }
 
-TEST(Touch, finds_the_end_of_a_mapped_file) {
+TEST(Touch, FindsTheEndOfAMappedFile) {
   int const file = ::memfd_create("touch", MFD_CLOEXEC);
   ASSERT_EQ(::ftruncate(file, static_cast<off_t>(page)), 0);
   auto* const base =
@@ -75,7 +75,7 @@ TEST(Touch, finds_the_end_of_a_mapped_file) {
   ::close(file);
 }
 
-TEST(Touch, loses_no_update_of_others) {
+TEST(Touch, LosesNoUpdateOfOthers) {
   constexpr int updates = 200000;
   PagesOfRights const pages("w");
   auto* const counter = new (pages[0]) std::atomic<std::uint64_t>(0);
@@ -89,7 +89,7 @@ TEST(Touch, loses_no_update_of_others) {
   EXPECT_EQ(counter->load(), std::uint64_t{updates});
 }
 
-TEST(Touch, is_left_alone_by_a_thread_that_blocks_faults) {
+TEST(Touch, IsLeftAloneByAThreadThatBlocksFaults) {
   PagesOfRights const pages("wr");
   std::thread blocking([&] {
     sigset_t faults;
@@ -232,7 +232,7 @@ void fault() {
   *static_cast<std::byte volatile*>(pages[0]) = std::byte{1};
 }
 
-TEST(TouchDeathTest, leaves_the_faults_of_the_program_alone) {
+TEST(TouchDeathTest, LeavesTheFaultsOfTheProgramAlone) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   auto const touch_first = [] { EXPECT_FALSE(touched(nullptr, 8, Access::write)); };
   auto const leave = [](int) { ::_exit(7); };

@@ -14,7 +14,7 @@
 namespace mpixrma::engine {
 namespace {
 
-TEST(Channels, neighbours_and_every_nth_process_are_spread_over_the_workers) {
+TEST(Channels, NeighboursAndEveryNthProcessAreSpreadOverTheWorkers) {
   for (unsigned const workers : {1u, 2u, 3u, 4u, 16u}) {
     for (unsigned const stride : {1u, 2u, 4u, 16u, 64u}) {
       std::vector<std::size_t> counts(workers, 0);
@@ -29,7 +29,7 @@ TEST(Channels, neighbours_and_every_nth_process_are_spread_over_the_workers) {
   }
 }
 
-TEST(Channels, an_address_has_the_workers_in_their_order) {
+TEST(Channels, AnAddressHasTheWorkersInTheirOrder) {
   ProcessAddress address;
   address.process = 5;
   for (std::size_t i = 0; i < max_workers; ++i) {
@@ -53,7 +53,7 @@ TEST(Channels, an_address_has_the_workers_in_their_order) {
   EXPECT_FALSE(decode(encode(address), &read)) << "no worker";
 }
 
-TEST(Channels, a_length_beyond_the_end_of_an_address_is_refused) {
+TEST(Channels, ALengthBeyondTheEndOfAnAddressIsRefused) {
   ProcessAddress address;
   address.workers = {std::vector<std::byte>(8), std::vector<std::byte>(8)};
   std::vector<std::byte> const sound = encode(address);
@@ -111,7 +111,7 @@ Status fetch_add(Rank& rank, int target, RemoteAddress address, std::int64_t amo
 
 /// Every process has a thread for every other process. Each pair has its own memory at the target, which
 /// reveals lost or misplaced data, and all share a counter and a sum there.
-TEST_P(ChannelJob, a_thread_for_each_target_finds_its_values_there) {
+TEST_P(ChannelJob, AThreadForEachTargetFindsItsValuesThere) {
   run_job(processes, configure, [](Rank& rank) {
     constexpr std::size_t words = 2048;  // several messages
     constexpr std::int64_t rounds = 60;
@@ -167,7 +167,7 @@ TEST_P(ChannelJob, a_thread_for_each_target_finds_its_values_there) {
 }
 
 /// Segments are allocated and freed while every channel serves peers, which find the right segment or none.
-TEST_P(ChannelJob, memory_comes_and_goes_while_all_channels_are_in_use) {
+TEST_P(ChannelJob, MemoryComesAndGoesWhileAllChannelsAreInUse) {
   run_job(processes, configure, [](Rank& rank) {
     constexpr std::size_t words = 1024;
     constexpr std::int64_t rounds = 40;
@@ -206,7 +206,7 @@ TEST_P(ChannelJob, memory_comes_and_goes_while_all_channels_are_in_use) {
 }
 
 /// Cached segments on every channel become invalid when the segment is freed.
-TEST_P(ChannelJob, freed_memory_is_out_of_reach_on_every_channel) {
+TEST_P(ChannelJob, FreedMemoryIsOutOfReachOnEveryChannel) {
   run_job(processes, configure, [](Rank& rank) {
     constexpr std::size_t words = 1024;
     void* base = nullptr;
@@ -231,7 +231,7 @@ TEST_P(ChannelJob, freed_memory_is_out_of_reach_on_every_channel) {
 
 /// The end of a process affects no operation between others, on the same channel or another one. The process
 /// ends while it is not sending, because UCX's shared memory does not survive that.
-TEST_P(ChannelJob, the_end_of_a_process_leaves_the_others_alone) {
+TEST_P(ChannelJob, TheEndOfAProcessLeavesTheOthersAlone) {
   auto const body = [](Rank& rank) {
     constexpr std::size_t words = 512;
     constexpr int victim = processes - 1;

@@ -105,7 +105,7 @@ class Joined : public ::testing::Test {};
 using Headers = ::testing::Types<RequestHeader, ReplyHeader>;
 TYPED_TEST_SUITE(Joined, Headers);
 
-TYPED_TEST(Joined, what_is_written_is_read) {
+TYPED_TEST(Joined, WhatIsWrittenIsRead) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 200; ++round) {
     auto const written = random_records<TypeParam>(random, 1 + random() % 50);
@@ -119,7 +119,7 @@ TYPED_TEST(Joined, what_is_written_is_read) {
   }
 }
 
-TYPED_TEST(Joined, what_is_cut_off_is_noticed_and_the_records_before_it_are_read) {
+TYPED_TEST(Joined, WhatIsCutOffIsNoticedAndTheRecordsBeforeItAreRead) {
   std::mt19937_64 random(test::seed());
   auto const written = random_records<TypeParam>(random, 12);
   Room const room(65536);
@@ -134,7 +134,7 @@ TYPED_TEST(Joined, what_is_cut_off_is_noticed_and_the_records_before_it_are_read
   EXPECT_EQ(whole, written.size());
 }
 
-TYPED_TEST(Joined, lengths_and_words_that_do_not_exist_are_refused) {
+TYPED_TEST(Joined, LengthsAndWordsThatDoNotExistAreRefused) {
   auto const refused = [](std::uint64_t tag) {
     Room const room(4096);
     room.word(0) = tag;
@@ -150,7 +150,7 @@ TYPED_TEST(Joined, lengths_and_words_that_do_not_exist_are_refused) {
     EXPECT_TRUE(refused(length << 32)) << length;
 }
 
-TYPED_TEST(Joined, random_corruption_is_survived) {
+TYPED_TEST(Joined, RandomCorruptionIsSurvived) {
   std::mt19937_64 random(test::seed());
   auto const written = random_records<TypeParam>(random, 30);
   Room const room(65536);
@@ -164,7 +164,7 @@ TYPED_TEST(Joined, random_corruption_is_survived) {
   }
 }
 
-TYPED_TEST(Joined, a_record_without_room_leaves_the_message_as_it_is) {
+TYPED_TEST(Joined, ARecordWithoutRoomLeavesTheMessageAsItIs) {
   Room const room(512);
   JoinedWriter<TypeParam> writer(session, room.bytes());
   TypeParam header{};
@@ -186,7 +186,7 @@ TYPED_TEST(Joined, a_record_without_room_leaves_the_message_as_it_is) {
   EXPECT_EQ(result.records[1].payload, std::vector<std::byte>(3)) << "nothing of the room is left in it";
 }
 
-TEST(JoinedRequests, a_stream_of_small_puts_takes_little_beside_its_data) {
+TEST(JoinedRequests, AStreamOfSmallPutsTakesLittleBesideItsData) {
   Room const room(8192);
   JoinedWriter<RequestHeader> writer(session, room.bytes());
   auto header = begin_header<RequestHeader>(RequestKind::put);
@@ -221,7 +221,7 @@ std::vector<Record<RequestHeader>> alike_requests(std::mt19937_64& random, Reque
   return records;
 }
 
-TEST(RequestRuns, requests_that_differ_in_address_and_token_alone_are_one_record) {
+TEST(RequestRuns, RequestsThatDifferInAddressAndTokenAloneAreOneRecord) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 200; ++round) {
     RequestKind const kind = round % 2 == 0 ? RequestKind::put : RequestKind::get;
@@ -246,7 +246,7 @@ TEST(RequestRuns, requests_that_differ_in_address_and_token_alone_are_one_record
   }
 }
 
-TEST(RequestRuns, a_request_that_differs_elsewhere_begins_a_record) {
+TEST(RequestRuns, ARequestThatDiffersElsewhereBeginsARecord) {
   std::mt19937_64 random(test::seed());
   auto const changes = std::to_array<void (*)(RequestHeader&)>(
       {[](RequestHeader& header) { header.context = 7; }, [](RequestHeader& header) { header.flags = 64; },
@@ -284,7 +284,7 @@ bool is_refused(Change change) {
   return result.malformed;
 }
 
-TEST(RequestRuns, malformed_runs_are_refused) {
+TEST(RequestRuns, MalformedRunsAreRefused) {
   EXPECT_FALSE(is_refused([](Room const&) {}));
   EXPECT_FALSE(is_refused([](Room const& room) { room.word(0) ^= chained_bit; }));
   EXPECT_TRUE(is_refused([](Room const& room) { room.word(0) ^= run_bit | chained_bit; })) << "no run";
@@ -300,7 +300,7 @@ TEST(RequestRuns, malformed_runs_are_refused) {
   EXPECT_TRUE(is_refused([](Room const& room) { room.word(kind_word) = UINT64_MAX; })) << "unknown kind";
 }
 
-TEST(JoinedHeaders, each_wrong_field_is_refused) {
+TEST(JoinedHeaders, EachWrongFieldIsRefused) {
   JoinedHeader const sound{magic, version, 0, 0, session};
   auto const refused = [](JoinedHeader const& header, std::size_t bytes = sizeof(JoinedHeader)) {
     JoinedHeader out{};

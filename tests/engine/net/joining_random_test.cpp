@@ -178,7 +178,7 @@ class Mixture {
   std::deque<Got> gets_;
 };
 
-TEST_P(JoiningAtRandom, random_operations_of_several_origins_leave_what_a_model_says) {
+TEST_P(JoiningAtRandom, RandomOperationsOfSeveralOriginsLeaveWhatAModelSays) {
   std::uint64_t const seed = test::seed();
   run_job(3, messages, [seed](Rank& rank) {
     Mixture mixture(rank, seed);

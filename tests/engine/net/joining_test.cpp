@@ -14,7 +14,7 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Joining, join_cases, name_of_case);
 
-TEST_P(Joining, a_lone_operation_leaves_at_once_and_others_behind_what_is_under_way) {
+TEST_P(Joining, ALoneOperationLeavesAtOnceAndOthersBehindWhatIsUnderWay) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr std::int64_t puts = 12;
@@ -43,7 +43,7 @@ TEST_P(Joining, a_lone_operation_leaves_at_once_and_others_behind_what_is_under_
   });
 }
 
-TEST_P(Joining, what_is_acknowledged_late_leaves_at_once_and_takes_the_batch_along) {
+TEST_P(Joining, WhatIsAcknowledgedLateLeavesAtOnceAndTakesTheBatchAlong) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr std::size_t last = 40;
@@ -69,7 +69,7 @@ TEST_P(Joining, what_is_acknowledged_late_leaves_at_once_and_takes_the_batch_alo
   });
 }
 
-TEST_P(Joining, what_is_acknowledged_late_can_be_waited_for) {
+TEST_P(Joining, WhatIsAcknowledgedLateCanBeWaitedFor) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr int signals = 300;  // more than are executed without an acknowledgement
@@ -90,7 +90,7 @@ TEST_P(Joining, what_is_acknowledged_late_can_be_waited_for) {
   });
 }
 
-TEST_P(Joining, a_full_message_leaves_whatever_is_under_way) {
+TEST_P(Joining, AFullMessageLeavesWhateverIsUnderWay) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     // More than fit into a message, within the credit.
@@ -110,7 +110,7 @@ TEST_P(Joining, a_full_message_leaves_whatever_is_under_way) {
   });
 }
 
-TEST_P(Joining, a_fence_sends_what_waits) {
+TEST_P(Joining, AFenceSendsWhatWaits) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -126,7 +126,7 @@ TEST_P(Joining, a_fence_sends_what_waits) {
   });
 }
 
-TEST_P(Joining, who_waits_for_an_answer_gets_it_while_something_else_is_under_way) {
+TEST_P(Joining, WhoWaitsForAnAnswerGetsItWhileSomethingElseIsUnderWay) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -156,7 +156,7 @@ TEST_P(Joining, who_waits_for_an_answer_gets_it_while_something_else_is_under_wa
   });
 }
 
-TEST_P(Joining, an_atomic_operation_does_not_wait_for_others) {
+TEST_P(Joining, AnAtomicOperationDoesNotWaitForOthers) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -185,7 +185,7 @@ TEST_P(Joining, an_atomic_operation_does_not_wait_for_others) {
   });
 }
 
-TEST_P(Joining, what_follows_a_lock_that_was_given_back_arrives) {
+TEST_P(Joining, WhatFollowsALockThatWasGivenBackArrives) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr LockId lock = 0;
@@ -216,7 +216,7 @@ TEST_P(Joining, what_follows_a_lock_that_was_given_back_arrives) {
   });
 }
 
-TEST_P(Joining, each_operation_has_its_own_error) {
+TEST_P(Joining, EachOperationHasItsOwnError) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -300,7 +300,7 @@ void run_stream(Rank& rank, Stage const& stage, StreamCase const& what, std::mt1
   EXPECT_EQ(failed(first) || failed(second), any_bad);
 }
 
-TEST_P(Joining, streams_of_one_kind_leave_what_a_model_says) {
+TEST_P(Joining, StreamsOfOneKindLeaveWhatAModelSays) {
   std::uint64_t const seed = test::seed();
   run_job(2, configure, [seed](Rank& rank) {
     Stage const stage(rank);

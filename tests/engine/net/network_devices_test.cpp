@@ -23,7 +23,7 @@ std::vector<InterfaceAddress> const addresses = {{"lo", ip(127, 0, 0, 1)},
 
 std::string permitted(char const* rule) { return permitted_devices(rule, devices, addresses); }
 
-TEST(NetworkDevices, names_and_subnets_choose_interfaces_and_leave_other_networks_alone) {
+TEST(NetworkDevices, NamesAndSubnetsChooseInterfacesAndLeaveOtherNetworksAlone) {
   EXPECT_EQ(permitted("eth1"), "eth1,mlx5_0:1");
   EXPECT_EQ(permitted("192.0.2.0/24"), "eth0,mlx5_0:1");
   EXPECT_EQ(permitted("10.9.0.0/16,lo"), "lo,eth1,mlx5_0:1");
@@ -31,26 +31,26 @@ TEST(NetworkDevices, names_and_subnets_choose_interfaces_and_leave_other_network
   EXPECT_EQ(permitted("10.1.2.3/32"), "eth1,mlx5_0:1");
 }
 
-TEST(NetworkDevices, what_stands_behind_a_caret_is_left_out) {
+TEST(NetworkDevices, WhatStandsBehindACaretIsLeftOut) {
   EXPECT_EQ(permitted("^127.0.0.1/8,sppp"), "eth0,eth1,mlx5_0:1");
   EXPECT_EQ(permitted("^eth0,eth1"), "lo,mlx5_0:1");
   EXPECT_EQ(permitted("^"), "lo,eth0,eth1,mlx5_0:1");
 }
 
-TEST(NetworkDevices, what_stands_behind_a_plus_is_for_all_but_the_host_itself) {
+TEST(NetworkDevices, WhatStandsBehindAPlusIsForAllButTheHostItself) {
   EXPECT_EQ(permitted("+^127.0.0.1/8,eth0"), "lo,eth1,mlx5_0:1");
   EXPECT_EQ(permitted("+10.9.0.0/16"), "lo,eth1,mlx5_0:1");
   EXPECT_EQ(permitted("+"), "lo,mlx5_0:1");
 }
 
-TEST(NetworkDevices, a_rule_that_leaves_nothing_leaves_the_host_itself) {
+TEST(NetworkDevices, ARuleThatLeavesNothingLeavesTheHostItself) {
   EXPECT_EQ(permitted("eth7"), "mlx5_0:1,lo");
   EXPECT_EQ(permitted("172.16.0.0/12,,nonsense/x"), "mlx5_0:1,lo");
   EXPECT_EQ(permitted("^0.0.0.0/0"), "mlx5_0:1,lo");
   EXPECT_EQ(permitted_devices("eth0", {}, {}), "lo");
 }
 
-TEST(NetworkDevices, others_come_to_the_first_address_that_the_rule_leaves) {
+TEST(NetworkDevices, OthersComeToTheFirstAddressThatTheRuleLeaves) {
   auto const chosen = [](char const* rule) {
     auto const found = permitted_address(rule, addresses);
     return found ? text_of(*found) : "none";
@@ -64,7 +64,7 @@ TEST(NetworkDevices, others_come_to_the_first_address_that_the_rule_leaves) {
   EXPECT_EQ(chosen("+10.9.0.0/16"), "10.9.2.3");
 }
 
-TEST(NetworkDevices, this_host_has_one_to_itself) {
+TEST(NetworkDevices, ThisHostHasOneToItself) {
   std::vector<NetworkDevice> found = network_devices();
   std::erase_if(found, [](NetworkDevice const& device) { return device.transport != "tcp"; });
   EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](auto const& d) { return d.name == "lo"; }));

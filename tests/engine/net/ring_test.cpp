@@ -25,7 +25,7 @@ using test::patient;
 using test::with_target;
 using test::words;
 
-TEST(Ring, operations_of_every_kind_move_the_values) {
+TEST(Ring, OperationsOfEveryKindMoveTheValues) {
   with_target(
       1, patient,
       [](Rank& rank, Peer& peer, std::int64_t* there) {
@@ -77,7 +77,7 @@ TEST(Ring, operations_of_every_kind_move_the_values) {
       });
 }
 
-TEST(Ring, no_update_of_several_origins_is_lost) {
+TEST(Ring, NoUpdateOfSeveralOriginsIsLost) {
   constexpr int origins = 3;
   constexpr int updates = 3000;
   with_target(
@@ -104,7 +104,7 @@ TEST(Ring, no_update_of_several_origins_is_lost) {
       });
 }
 
-TEST(Ring, wrong_addresses_are_refused_on_both_sides) {
+TEST(Ring, WrongAddressesAreRefusedOnBothSides) {
   auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   void* const hole = ::mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   with_target(
@@ -133,7 +133,7 @@ TEST(Ring, wrong_addresses_are_refused_on_both_sides) {
 
 /// The update of a single element switches the mode of its own memory, and not that of the memory at the
 /// address equal to its offset in an exposure.
-TEST(Ring, single_elements_switch_their_own_memory_only) {
+TEST(Ring, SingleElementsSwitchTheirOwnMemoryOnly) {
   run_job(2, patient, [](Rank& rank) {
     Exposed const memory(rank, false, Rights::all);
     rank.show(1, memory.at(8));
@@ -157,7 +157,7 @@ TEST(Ring, single_elements_switch_their_own_memory_only) {
 }
 
 /// Without polling, the operations take another path.
-TEST(Ring, is_done_without_where_nobody_looks) {
+TEST(Ring, IsDoneWithoutWhereNobodyLooks) {
   auto const soon = [](mpix_engine_config& config) { config.ring_us = 1; };
   run_job(2, soon, [](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(words);
@@ -186,7 +186,7 @@ TEST(Ring, is_done_without_where_nobody_looks) {
 }
 
 /// Two processes that send requests to each other and poll only while they wait.
-TEST(Ring, processes_that_wait_for_each_other_serve_each_other) {
+TEST(Ring, ProcessesThatWaitForEachOtherServeEachOther) {
   constexpr int updates = 3000;
   run_job(2, patient, [](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(words);
@@ -207,7 +207,7 @@ TEST(Ring, processes_that_wait_for_each_other_serve_each_other) {
 }
 
 /// Operations take effect in issue order even if only some of them fit into the ring.
-TEST(Ring, nothing_overtakes_the_messages_before_it) {
+TEST(Ring, NothingOvertakesTheMessagesBeforeIt) {
   with_target(
       1,
       [](mpix_engine_config& config) {
@@ -271,7 +271,7 @@ class RingOfDead : public ::testing::TestWithParam<int> {
 INSTANTIATE_TEST_SUITE_P(Words, RingOfDead, ::testing::Values(1, 20000));
 
 /// An origin whose request will never be answered detects that.
-TEST_P(RingOfDead, does_not_keep_those_waiting_who_ask) {
+TEST_P(RingOfDead, DoesNotKeepThoseWaitingWhoAsk) {
   run_job(
       2, patient,
       [](Rank& rank) {
@@ -292,7 +292,7 @@ TEST_P(RingOfDead, does_not_keep_those_waiting_who_ask) {
 }
 
 /// Origins that have ended with requests in the ring leave their slots to others.
-TEST_P(RingOfDead, has_room_for_those_who_come_after) {
+TEST_P(RingOfDead, HasRoomForThoseWhoComeAfter) {
   constexpr int dying = 0;
   constexpr int surviving = 1;
   constexpr int target = 2;
@@ -327,7 +327,7 @@ TEST_P(RingOfDead, has_room_for_those_who_come_after) {
 }
 
 /// Arbitrary data that other processes write into a ring does no harm.
-TEST(Ring, is_not_believed) {
+TEST(Ring, IsNotBelieved) {
   std::mt19937 random(20081);
   auto const ring = std::make_unique<Ring>();
   RingReader reader;

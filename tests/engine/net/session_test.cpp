@@ -18,7 +18,7 @@ struct Case {
   std::vector<std::byte> payload() const { return make_introduction(target.secret, opening, address); }
 };
 
-TEST(Session, whoever_has_the_secret_is_believed) {
+TEST(Session, WhoeverHasTheSecretIsBelieved) {
   Case const made;
   std::vector<std::byte> const payload = made.payload();
   Introduction said;
@@ -31,7 +31,7 @@ TEST(Session, whoever_has_the_secret_is_believed) {
   EXPECT_TRUE(std::ranges::equal(said.address, made.address));
 }
 
-TEST(Session, every_bit_of_an_introduction_counts) {
+TEST(Session, EveryBitOfAnIntroductionCounts) {
   Case const made;
   std::vector<std::byte> payload = made.payload();
   Introduction said;
@@ -46,14 +46,14 @@ TEST(Session, every_bit_of_an_introduction_counts) {
   EXPECT_FALSE(read_introduction(made.target.secret, payload, &said));
 }
 
-TEST(Session, another_secret_proves_nothing) {
+TEST(Session, AnotherSecretProvesNothing) {
   Case const made;
   Introduction said;
   EXPECT_FALSE(read_introduction(Credentials::make(2).secret, made.payload(), &said));
   EXPECT_FALSE(read_introduction(Secret{}, made.payload(), &said));
 }
 
-TEST(Session, queries_and_replies_for_an_address_stand_for_nothing_else) {
+TEST(Session, QueriesAndRepliesForAnAddressStandForNothingElse) {
   Case const made;
   Secret const& secret = made.target.secret;
   std::vector<std::byte> query = make_address_query(secret, made.opening);
@@ -85,7 +85,7 @@ TEST(Session, queries_and_replies_for_an_address_stand_for_nothing_else) {
   }
 }
 
-TEST(Session, tokens_outlive_connections_and_belong_to_one_pair_of_processes) {
+TEST(Session, TokensOutliveConnectionsAndBelongToOnePairOfProcesses) {
   Case const made;
   SessionTokens const tokens = tokens_of(made.target.secret, made.opening);
   EXPECT_NE(tokens.request, tokens.reply);
@@ -107,7 +107,7 @@ TEST(Session, tokens_outlive_connections_and_belong_to_one_pair_of_processes) {
   }
 }
 
-TEST(Session, an_introduction_shows_neither_secret_nor_tokens) {
+TEST(Session, AnIntroductionShowsNeitherSecretNorTokens) {
   Case const made;
   std::vector<std::byte> const payload = made.payload();
   SessionTokens const tokens = tokens_of(made.target.secret, made.opening);
@@ -120,7 +120,7 @@ TEST(Session, an_introduction_shows_neither_secret_nor_tokens) {
   EXPECT_FALSE(shows(tokens.reply));
 }
 
-TEST(Session, credentials_are_never_the_same) {
+TEST(Session, CredentialsAreNeverTheSame) {
   Credentials const first = Credentials::make(1);
   Credentials const second = Credentials::make(1);
   EXPECT_NE(first.secret, second.secret);

@@ -177,7 +177,7 @@ auto configuration_of(Case const& test_case) {
   };
 }
 
-TEST_P(StagedRing, agrees_with_a_model) {
+TEST_P(StagedRing, AgreesWithAModel) {
   std::uint64_t const seed = test::seed();
   with_target(
       1, configuration_of(GetParam()),
@@ -192,7 +192,7 @@ TEST_P(StagedRing, agrees_with_a_model) {
 }
 
 /// Each element of each origin's arrays is added exactly once.
-TEST_P(StagedRing, no_update_of_several_origins_is_lost) {
+TEST_P(StagedRing, NoUpdateOfSeveralOriginsIsLost) {
   constexpr int origins = 3;
   constexpr int updates = 60;
   constexpr int elements = 3000;
@@ -216,7 +216,7 @@ TEST_P(StagedRing, no_update_of_several_origins_is_lost) {
 }
 
 /// An unmapped address is detected in any fragment.
-TEST_P(StagedRing, refuses_wrong_addresses) {
+TEST_P(StagedRing, RefusesWrongAddresses) {
   with_target(
       1, configuration_of(GetParam()),
       [](Rank& rank, Peer& peer, std::int64_t* there) {
@@ -238,7 +238,7 @@ TEST_P(StagedRing, refuses_wrong_addresses) {
 }
 
 /// More dimensions than requests describe.
-TEST_P(StagedRing, leaves_what_it_cannot_describe_to_others) {
+TEST_P(StagedRing, LeavesWhatItCannotDescribeToOthers) {
   with_target(
       1, configuration_of(GetParam()),
       [](Rank& rank, Peer& peer, std::int64_t* there) {
@@ -262,7 +262,7 @@ TEST_P(StagedRing, leaves_what_it_cannot_describe_to_others) {
 }
 
 /// A malformed fragment is rejected before any access.
-TEST(StagedRequest, is_not_believed) {
+TEST(StagedRequest, IsNotBelieved) {
   using Spoil = void (*)(StagedRequest&);
   static constexpr Spoil spoils[] = {
       [](StagedRequest& staged) { staged.payload_bytes = UINT64_MAX; },

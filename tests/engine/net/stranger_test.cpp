@@ -119,7 +119,7 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
 
 RemoteAddress forbidden(Rank& rank) { return rank.shown(victim, memory_slot) + untouched_from * 8; }
 
-TEST(Stranger, several_requests_in_one_message_are_not_executed_either) {
+TEST(Stranger, SeveralRequestsInOneMessageAreNotExecutedEither) {
   std::uint64_t const seed = test::seed();
   run_beside_a_friend(victim, [seed](Rank& rank, Sender& sender) {
     std::mt19937_64 random(seed);
@@ -141,7 +141,7 @@ TEST(Stranger, several_requests_in_one_message_are_not_executed_either) {
   });
 }
 
-TEST(Stranger, requests_without_an_introduction_are_not_executed) {
+TEST(Stranger, RequestsWithoutAnIntroductionAreNotExecuted) {
   std::uint64_t const seed = test::seed();
   run_beside_a_friend(victim, [seed](Rank& rank, Sender& sender) {
     std::mt19937_64 random(seed);
@@ -152,7 +152,7 @@ TEST(Stranger, requests_without_an_introduction_are_not_executed) {
   });
 }
 
-TEST(Stranger, introductions_without_the_secret_open_nothing) {
+TEST(Stranger, IntroductionsWithoutTheSecretOpenNothing) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     Target const guess = known_of(rank, victim);
     std::uint64_t const own = 0xbad;
@@ -173,7 +173,7 @@ TEST(Stranger, introductions_without_the_secret_open_nothing) {
   });
 }
 
-TEST(Stranger, introductions_to_others_open_nothing) {
+TEST(Stranger, IntroductionsToOthersOpenNothing) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     // As a peer could relay a handshake that it received as someone else.
     Identity const self = test::identity_beside(rank, sender.rogue(), 0xbad);
@@ -191,7 +191,7 @@ TEST(Stranger, introductions_to_others_open_nothing) {
   });
 }
 
-TEST(Stranger, replies_without_the_session_are_not_believed) {
+TEST(Stranger, RepliesWithoutTheSessionAreNotBelieved) {
   std::uint64_t const seed = test::seed();
   run_beside_a_friend(friendly, [seed](Rank&, Sender& sender) {
     std::mt19937_64 random(seed);
@@ -210,7 +210,7 @@ TEST(Stranger, replies_without_the_session_are_not_believed) {
 }
 
 /// With the secret, the messages above would be executed; and each handshake is accepted only once.
-TEST(Stranger, an_introduction_that_is_sent_again_opens_nothing) {
+TEST(Stranger, AnIntroductionThatIsSentAgainOpensNothing) {
   run_job(ranks, only_messages, [](Rank& rank) {
     std::vector<std::uint64_t> memory(words, pattern_word);
     rank.show(memory_slot, memory.data());

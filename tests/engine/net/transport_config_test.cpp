@@ -5,7 +5,7 @@
 namespace mpixrma::engine {
 namespace {
 
-TEST(TransportConfig, without_shared_memory_keeps_what_the_user_asked_for_beyond_it) {
+TEST(TransportConfig, WithoutSharedMemoryKeepsWhatTheUserAskedForBeyondIt) {
   EXPECT_EQ(without_shared_memory(""), "^sm");
   EXPECT_EQ(without_shared_memory("all"), "^sm");
   EXPECT_EQ(without_shared_memory("^tcp"), "^tcp,sm");
@@ -14,7 +14,7 @@ TEST(TransportConfig, without_shared_memory_keeps_what_the_user_asked_for_beyond
   EXPECT_EQ(without_shared_memory("tcp,self"), "tcp,self,tcp,self");
 }
 
-TEST(TransportConfig, tcp_is_used_unless_the_user_has_left_it_out) {
+TEST(TransportConfig, TcpIsUsedUnlessTheUserHasLeftItOut) {
   EXPECT_TRUE(uses_tcp(""));
   EXPECT_TRUE(uses_tcp("all"));
   EXPECT_TRUE(uses_tcp("sm,tcp,self"));
@@ -23,7 +23,7 @@ TEST(TransportConfig, tcp_is_used_unless_the_user_has_left_it_out) {
   EXPECT_FALSE(uses_tcp("^sm,tcp"));
 }
 
-TEST(TransportConfig, tcp_needs_an_interface_among_the_devices) {
+TEST(TransportConfig, TcpNeedsAnInterfaceAmongTheDevices) {
   EXPECT_TRUE(uses_interfaces(""));
   EXPECT_TRUE(uses_interfaces("all"));
   EXPECT_TRUE(uses_interfaces("mlx5_7:1,lo"));

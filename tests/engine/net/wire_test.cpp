@@ -41,7 +41,7 @@ struct Sample {
   }
 };
 
-TEST(WireRequest, what_is_asked_for_without_data_is_bounded) {
+TEST(WireRequest, WhatIsAskedForWithoutDataIsBounded) {
   Sample sample;
   sample.header.kind = RequestKind::get;
   sample.payload.resize(2);  // rows of stride only: an unlimited number of bytes
@@ -54,7 +54,7 @@ TEST(WireRequest, what_is_asked_for_without_data_is_bounded) {
   }
 }
 
-TEST(WireRequest, what_an_update_fetches_is_bounded_whatever_data_it_carries) {
+TEST(WireRequest, WhatAnUpdateFetchesIsBoundedWhateverDataItCarries) {
   auto const passes = [](ReduceOp operation, bool fetch, std::uint64_t rows) {
     Sample sample;
     sample.header.kind = RequestKind::update;
@@ -79,9 +79,9 @@ TEST(WireRequest, what_an_update_fetches_is_bounded_whatever_data_it_carries) {
   }
 }
 
-TEST(WireRequest, sound_message_passes) { EXPECT_EQ(Sample().run(), nullptr); }
+TEST(WireRequest, SoundMessagePasses) { EXPECT_EQ(Sample().run(), nullptr); }
 
-TEST(WireRequest, each_wrong_field_is_refused) {
+TEST(WireRequest, EachWrongFieldIsRefused) {
   struct Change {
     char const* name;
     void (*apply)(RequestHeader&);
@@ -153,7 +153,7 @@ TEST(WireRequest, each_wrong_field_is_refused) {
   }
 }
 
-TEST(WireRequest, what_moves_nothing_has_no_counter) {
+TEST(WireRequest, WhatMovesNothingHasNoCounter) {
   for (RequestKind const kind : {RequestKind::find_segment, RequestKind::forgotten}) {
     Sample sample;
     sample.payload.clear();
@@ -172,7 +172,7 @@ TEST(WireRequest, what_moves_nothing_has_no_counter) {
   }
 }
 
-TEST(WireRequest, a_lock_and_its_owner_are_named_and_nothing_else) {
+TEST(WireRequest, ALockAndItsOwnerAreNamedAndNothingElse) {
   struct Change {
     char const* name;
     void (*apply)(RequestHeader&);
@@ -216,14 +216,14 @@ TEST(WireRequest, a_lock_and_its_owner_are_named_and_nothing_else) {
   }
 }
 
-TEST(WireRequest, short_and_long_messages_are_refused) {
+TEST(WireRequest, ShortAndLongMessagesAreRefused) {
   EXPECT_NE(Sample().run(sizeof(RequestHeader) - 1), nullptr);
   EXPECT_NE(Sample().run(0), nullptr);
   EXPECT_NE(Sample().run(sizeof(RequestHeader), -1), nullptr);
   EXPECT_NE(Sample().run(sizeof(RequestHeader), -80), nullptr);
 }
 
-TEST(WireRequest, layouts_that_overflow_are_refused) {
+TEST(WireRequest, LayoutsThatOverflowAreRefused) {
   Sample sample;
   Dimension const huge{~std::size_t{0} / 2, PTRDIFF_MAX / 2};
   std::memcpy(sample.payload.data(), &huge, sizeof huge);
@@ -234,7 +234,7 @@ TEST(WireRequest, layouts_that_overflow_are_refused) {
 }
 
 /// For arbitrary bytes, the check neither crashes nor accepts a range outside of the layout.
-TEST(WireRequest, random_corruption_is_survived) {
+TEST(WireRequest, RandomCorruptionIsSurvived) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 100000; ++round) {
     Sample sample;
@@ -253,7 +253,7 @@ TEST(WireRequest, random_corruption_is_survived) {
   }
 }
 
-TEST(WireReply, wrong_replies_are_refused) {
+TEST(WireReply, WrongRepliesAreRefused) {
   ReplyHeader header{};
   header.magic = magic;
   header.version = version;
@@ -293,7 +293,7 @@ TEST(WireReply, FailurePayloadNamesTheOperationOrNothing) {
   EXPECT_EQ(read(sizeof named).kind, OperationKind::unknown);
 }
 
-TEST(Tokens, are_not_reused_and_stale_ones_find_nothing) {
+TEST(Tokens, AreNotReusedAndStaleOnesFindNothing) {
   OutstandingPool pool;
   Outstanding& first = pool.take();
   std::uint64_t const token = first.token;
@@ -308,7 +308,7 @@ TEST(Tokens, are_not_reused_and_stale_ones_find_nothing) {
   EXPECT_EQ(pool.find(0), nullptr);
 }
 
-TEST(Stripes, cover_every_address_of_the_range_and_only_as_many_as_needed) {
+TEST(Stripes, CoverEveryAddressOfTheRangeAndOnlyAsManyAsNeeded) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 2000; ++round) {
     RemoteAddress const begin = random() >> 20;

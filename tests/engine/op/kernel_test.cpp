@@ -123,7 +123,7 @@ class Round {
   std::array<test::RandomLayout, 3> layouts_;
 };
 
-TYPED_TEST(UpdateKernel, every_operation_over_every_kind_of_layout_gives_the_model) {
+TYPED_TEST(UpdateKernel, EveryOperationOverEveryKindOfLayoutGivesTheModel) {
   using T = typename TypeParam::T;
   constexpr ElementType type = TypeParam::type;
   auto const start = test::seed();
@@ -144,7 +144,7 @@ TYPED_TEST(UpdateKernel, every_operation_over_every_kind_of_layout_gives_the_mod
   }
 }
 
-TYPED_TEST(UpdateKernel, parts_make_the_whole) {
+TYPED_TEST(UpdateKernel, PartsMakeTheWhole) {
   using T = typename TypeParam::T;
   constexpr ElementType type = TypeParam::type;
   auto const start = test::seed();
@@ -183,7 +183,7 @@ TYPED_TEST(UpdateKernel, parts_make_the_whole) {
   }
 }
 
-TYPED_TEST(UpdateKernel, a_scale_belongs_to_a_sum) {
+TYPED_TEST(UpdateKernel, AScaleBelongsToASum) {
   using T = typename TypeParam::T;
   T const scale{};
   for (int op = 0; op < static_cast<int>(ReduceOp::count_); ++op) {

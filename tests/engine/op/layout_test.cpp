@@ -19,7 +19,7 @@ using test::offsets_of;
 using test::RandomLayout;
 using test::seed;
 
-TEST(Layout, size_and_extent_of_simple_forms) {
+TEST(Layout, SizeAndExtentOfSimpleForms) {
   EXPECT_EQ(Layout::contiguous(40).size(), 40u);
   Dimension const rows[] = {{3, 100}, {2, -1000}};
   Layout const grid{8, rows, {}};
@@ -34,7 +34,7 @@ TEST(Layout, size_and_extent_of_simple_forms) {
   EXPECT_EQ((Layout{8, none, {}}.extent().end), 0);
 }
 
-TEST(Layout, cursor_visits_the_bytes_in_order_from_any_position) {
+TEST(Layout, CursorVisitsTheBytesInOrderFromAnyPosition) {
   auto const start = seed();
   std::mt19937_64 random(start);
   for (int round = 0; round < 500; ++round) {
@@ -57,7 +57,7 @@ TEST(Layout, cursor_visits_the_bytes_in_order_from_any_position) {
   }
 }
 
-TEST(Layout, normalised_form_has_the_same_bytes_and_extent) {
+TEST(Layout, NormalisedFormHasTheSameBytesAndExtent) {
   auto const start = seed();
   std::mt19937_64 random(start);
   for (int round = 0; round < 500; ++round) {
@@ -69,7 +69,7 @@ TEST(Layout, normalised_form_has_the_same_bytes_and_extent) {
   }
 }
 
-TEST(Layout, normalisation_finds_the_simple_form) {
+TEST(Layout, NormalisationFindsTheSimpleForm) {
   Dimension const touching[] = {{4, 8}, {3, 32}};
   EXPECT_TRUE(OwnedLayout(Layout{8, touching, {}}).view().is_contiguous());
   Segment const regular[] = {{0, 16}, {64, 16}, {128, 16}};
@@ -100,7 +100,7 @@ void expect_boxes_of_each_part(Layout const& layout, std::mt19937_64& random) {
   EXPECT_TRUE(few || layout.dims.size() > max_dimensions) << boxes;
 }
 
-TEST(Layout, boxes_are_the_bytes_of_a_part_in_order) {
+TEST(Layout, BoxesAreTheBytesOfAPartInOrder) {
   auto const start = seed();
   std::mt19937_64 random(start);
   for (int round = 0; round < 2000; ++round) {
@@ -109,7 +109,7 @@ TEST(Layout, boxes_are_the_bytes_of_a_part_in_order) {
   }
 }
 
-TEST(Layout, boxes_of_more_dimensions_than_normalised_layouts_have) {
+TEST(Layout, BoxesOfMoreDimensionsThanNormalisedLayoutsHave) {
   auto const start = seed();
   std::mt19937_64 random(start);
   std::vector<Dimension> dims(max_dimensions + 2, Dimension{1, 1});
@@ -117,7 +117,7 @@ TEST(Layout, boxes_of_more_dimensions_than_normalised_layouts_have) {
   for (int round = 0; round < 100; ++round) expect_boxes_of_each_part(Layout{5, dims, {}}, random);
 }
 
-TEST(Copy, every_pair_of_layouts_moves_each_byte_to_its_place) {
+TEST(Copy, EveryPairOfLayoutsMovesEachByteToItsPlace) {
   auto const start = seed();
   std::mt19937_64 random(start);
   for (int round = 0; round < 1000; ++round) {
@@ -151,7 +151,7 @@ TEST(Copy, every_pair_of_layouts_moves_each_byte_to_its_place) {
   }
 }
 
-TEST(Copy, contiguous_copies_of_every_small_size_touch_nothing_else) {
+TEST(Copy, ContiguousCopiesOfEverySmallSizeTouchNothingElse) {
   for (std::size_t bytes = 0; bytes < 300; ++bytes) {
     std::vector<std::byte> from(bytes + 2, std::byte{7});
     std::vector<std::byte> to(bytes + 2, std::byte{1});

@@ -43,7 +43,7 @@ void add_at_every_distance(ElementType type) {
   }
 }
 
-TEST(RowKernel, adds_every_element_once_wherever_the_sides_stand) {
+TEST(RowKernel, AddsEveryElementOnceWhereverTheSidesStand) {
   add_at_every_distance<double>(ElementType::float64);
   add_at_every_distance<std::int32_t>(ElementType::int32);
   add_at_every_distance<std::int8_t>(ElementType::int8);
@@ -79,7 +79,7 @@ void fetch_at(ElementType type, std::size_t to, std::size_t results, std::size_t
   }
 }
 
-TEST(RowKernel, fetches_every_element_wherever_the_sides_stand) {
+TEST(RowKernel, FetchesEveryElementWhereverTheSidesStand) {
   for (std::size_t to = 0; to < 64; to += 3) {
     for (std::size_t results = 0; results < 64; results += 2) {
       for (std::size_t const bytes : {512u, 568u, 576u, 600u, 704u}) {
@@ -92,7 +92,7 @@ TEST(RowKernel, fetches_every_element_wherever_the_sides_stand) {
   }
 }
 
-TEST(PairKernel, minloc_and_maxloc_prefer_the_lower_index) {
+TEST(PairKernel, MinlocAndMaxlocPreferTheLowerIndex) {
   using Pair = test::Pair<double>;
   Pair const origin[] = {{1, 5}, {2, 5}, {3, 5}, {4, 5}};
   auto const run = [&](ReduceOp operation) {
@@ -170,7 +170,7 @@ TEST(PairKernel, UpdatesAroundInnerGaps) {
   }
 }
 
-TEST(AtomicKernel, threads_lose_no_update_and_fetch_each_value_once) {
+TEST(AtomicKernel, ThreadsLoseNoUpdateAndFetchEachValueOnce) {
   alignas(8) std::int64_t counter = 0;
   constexpr int threads = 3;
   constexpr int rounds = 20000;
@@ -196,7 +196,7 @@ TEST(AtomicKernel, threads_lose_no_update_and_fetch_each_value_once) {
 }
 
 /// Contiguous copies for any page offsets of the two sides.
-TEST(Copy, is_exact_wherever_the_sides_stand) {
+TEST(Copy, IsExactWhereverTheSidesStand) {
   constexpr std::size_t page = 4096;
   constexpr std::size_t most = 300 * 1024;
   std::mt19937_64 random(20083);
@@ -219,7 +219,7 @@ TEST(Copy, is_exact_wherever_the_sides_stand) {
   }
 }
 
-TEST(Copy, past_the_caches_is_exact) {
+TEST(Copy, PastTheCachesIsExact) {
   std::mt19937_64 random(20084);
   constexpr std::size_t most = 20'000;
   std::vector<std::byte> from(most + 64);

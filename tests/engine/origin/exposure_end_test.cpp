@@ -15,7 +15,7 @@ namespace {
 class ExposureEndPaths : public EnginePath {};
 INSTANTIATE_TEST_SUITE_P(Paths, ExposureEndPaths, every_path(), path_name);
 
-TEST_P(ExposureEndPaths, a_withdrawn_exposure_is_stale_also_when_another_has_its_place) {
+TEST_P(ExposureEndPaths, AWithdrawnExposureIsStaleAlsoWhenAnotherHasItsPlace) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     ExposureId const first = shown_id(rank, 1);
     std::int64_t value = 3;
@@ -51,7 +51,7 @@ TEST_P(ExposureEndPaths, a_withdrawn_exposure_is_stale_also_when_another_has_its
   });
 }
 
-TEST_P(ExposureEndPaths, exposures_end_with_the_allocation) {
+TEST_P(ExposureEndPaths, ExposuresEndWithTheAllocation) {
   run_job(2, configure, [](Rank& rank) {
     void* base = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(length, &base), Status::ok);
@@ -81,7 +81,7 @@ TEST_P(ExposureEndPaths, exposures_end_with_the_allocation) {
 }
 
 /// An access to a temporary exposure reaches exactly that exposure, or fails with a stale id.
-TEST_P(ExposureEndPaths, exposures_that_come_and_go_are_never_taken_for_each_other) {
+TEST_P(ExposureEndPaths, ExposuresThatComeAndGoAreNeverTakenForEachOther) {
   run_job(3, configure, [](Rank& rank) {
     constexpr std::size_t pieces = 4;
     constexpr std::size_t words = 3000;
@@ -139,7 +139,7 @@ TEST_P(ExposureEndPaths, exposures_that_come_and_go_are_never_taken_for_each_oth
 }
 
 /// Processes with different exposures agree on one id.
-TEST_P(ExposureEndPaths, an_exposure_can_have_one_name_at_all_processes) {
+TEST_P(ExposureEndPaths, AnExposureCanHaveOneNameAtAllProcesses) {
   run_job(2, configure, [](Rank& rank) {
     Engine& engine = rank.engine();
     std::vector<std::int64_t> memory(100, rank.rank());
@@ -183,7 +183,7 @@ TEST_P(ExposureEndPaths, an_exposure_can_have_one_name_at_all_processes) {
   });
 }
 
-TEST(ExposedView, reaches_what_it_may_until_that_is_withdrawn) {
+TEST(ExposedView, ReachesWhatItMayUntilThatIsWithdrawn) {
   run_job(
       2, [](mpix_engine_config&) {},
       [](Rank& rank) {

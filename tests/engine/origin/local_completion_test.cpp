@@ -29,7 +29,7 @@ constexpr std::size_t room = 32768;
 
 INSTANTIATE_TEST_SUITE_P(Paths, LocalCompletion, every_path(), path_name);
 
-TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
+TEST_P(LocalCompletion, PutsLeaveForAStoppedTarget) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(room, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), room), Status::ok);
@@ -83,7 +83,7 @@ TEST_P(LocalCompletion, puts_leave_for_a_stopped_target) {
   });
 }
 
-TEST_P(LocalCompletion, what_is_fetched_has_arrived) {
+TEST_P(LocalCompletion, WhatIsFetchedHasArrived) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(1 << 20, static_cast<std::uint8_t>(rank.rank() + 3));
     std::int64_t counter = 40;

@@ -43,7 +43,7 @@ class Seen {
 
 constexpr Coverage::Range no_range{0, 0};
 
-TEST_F(Segments, registrations_that_overlap_are_one_segment_while_they_do) {
+TEST_F(Segments, RegistrationsThatOverlapAreOneSegmentWhileTheyDo) {
   static char memory[1000];
   auto const range = [](std::size_t begin, std::size_t end) {
     auto const base = reinterpret_cast<RemoteAddress>(memory);
@@ -74,7 +74,7 @@ TEST_F(Segments, registrations_that_overlap_are_one_segment_while_they_do) {
   EXPECT_EQ(detach(memory + 150), Status::bad_argument);
 }
 
-TEST_F(Segments, a_registration_is_counted_and_ended_by_its_length) {
+TEST_F(Segments, ARegistrationIsCountedAndEndedByItsLength) {
   static char memory[300];
   auto const base = reinterpret_cast<RemoteAddress>(memory);
   Seen seen(table);
@@ -90,7 +90,7 @@ TEST_F(Segments, a_registration_is_counted_and_ended_by_its_length) {
   EXPECT_EQ(seen.at(memory), no_range);
 }
 
-TEST_F(Segments, a_registration_in_allocated_memory_changes_nothing_and_ends_with_it) {
+TEST_F(Segments, ARegistrationInAllocatedMemoryChangesNothingAndEndsWithIt) {
   auto* const memory = static_cast<char*>(allocate(4096));
   auto const base = reinterpret_cast<RemoteAddress>(memory);
   Seen seen(table);
@@ -110,7 +110,7 @@ TEST_F(Segments, a_registration_in_allocated_memory_changes_nothing_and_ends_wit
   EXPECT_TRUE(replaced.empty());
 }
 
-TEST_F(Segments, a_registration_of_much_memory_makes_no_pages_of_it) {
+TEST_F(Segments, ARegistrationOfMuchMemoryMakesNoPagesOfIt) {
   constexpr std::size_t bytes = std::size_t{1} << 30;
   constexpr std::size_t page = 4096;
   void* const base =
@@ -131,7 +131,7 @@ TEST_F(Segments, a_registration_of_much_memory_makes_no_pages_of_it) {
   EXPECT_EQ(::munmap(base, bytes), 0);
 }
 
-TEST_F(Segments, a_registration_of_a_mapped_file_ends_with_the_file) {
+TEST_F(Segments, ARegistrationOfAMappedFileEndsWithTheFile) {
   constexpr std::size_t bytes = std::size_t{32} << 20;
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
@@ -148,7 +148,7 @@ TEST_F(Segments, a_registration_of_a_mapped_file_ends_with_the_file) {
   std::fclose(file);
 }
 
-TEST_F(Segments, random_registrations_are_as_if_each_byte_were_counted) {
+TEST_F(Segments, RandomRegistrationsAreAsIfEachByteWereCounted) {
   constexpr std::size_t bytes = 200;
   static char memory[bytes];
   std::mt19937_64 random(test::seed());

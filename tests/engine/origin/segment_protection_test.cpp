@@ -14,7 +14,7 @@
 namespace mpixrma::engine {
 namespace {
 
-TEST_F(Segments, another_process_cannot_write_the_tables) {
+TEST_F(Segments, AnotherProcessCannotWriteTheTables) {
   constexpr int future_write = 0x0010;  // F_SEAL_FUTURE_WRITE, which older headers do not define
   if ((::fcntl(table.tables_fd(), F_GET_SEALS) & future_write) == 0) GTEST_SKIP() << "needs Linux 5.1";
   void* const memory = allocate(4096);
@@ -38,7 +38,7 @@ TEST_F(Segments, another_process_cannot_write_the_tables) {
   EXPECT_EQ(free(memory), Status::ok);
 }
 
-TEST_F(Segments, another_process_cannot_take_memory_away) {
+TEST_F(Segments, AnotherProcessCannotTakeMemoryAway) {
   std::size_t const bytes = 512 * 1024;
   auto* const memory = static_cast<char*>(allocate(bytes));
   std::memset(memory, 7, bytes);
@@ -63,7 +63,7 @@ TEST_F(Segments, another_process_cannot_take_memory_away) {
       << "pages are not given back";
 }
 
-TEST_F(Segments, garbage_in_the_locks_does_no_harm_to_the_tables) {
+TEST_F(Segments, GarbageInTheLocksDoesNoHarmToTheTables) {
   std::memset(static_cast<void*>(&table.control()), 0xff, sizeof(ProcessControl));
   std::vector<void*> kept;
   for (int i = 0; i < 100; ++i) kept.push_back(allocate(static_cast<std::size_t>(i) * 4000 + 1));
@@ -121,7 +121,7 @@ class HostileTables : public ::testing::Test {
   std::uint64_t generation = 1;
 };
 
-TEST_F(HostileTables, ranges_outside_of_the_file_are_not_mapped) {
+TEST_F(HostileTables, RangesOutsideOfTheFileAreNotMapped) {
   EXPECT_TRUE(is_mapped({base, region_length, number(), 0}, {base, region_length, 0, 0}));
   EXPECT_FALSE(is_mapped({base, region_length, number(), 0}, {base, region_length + 1, 0, 0}));
   EXPECT_FALSE(is_mapped({base, region_length + 4096, number(), 0}, {base, region_length, 0, 0}));
@@ -132,7 +132,7 @@ TEST_F(HostileTables, ranges_outside_of_the_file_are_not_mapped) {
   EXPECT_FALSE(is_mapped({base, region_length, number(), 0}, {base, 8, max_regions, 0}));
 }
 
-TEST_F(HostileTables, files_of_another_kind_are_not_mapped) {
+TEST_F(HostileTables, FilesOfAnotherKindAreNotMapped) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   for (int const end : ends)
@@ -144,7 +144,7 @@ TEST_F(HostileTables, files_of_another_kind_are_not_mapped) {
   for (int const end : ends) ::close(end);
 }
 
-TEST_F(HostileTables, files_that_are_too_short_are_not_opened) {
+TEST_F(HostileTables, FilesThatAreTooShortAreNotOpened) {
   RemoteSegments seen;
   EXPECT_FALSE(seen.open(owner, ::getpid(), region_file.get(), stripes_file.get()));
   FileDescriptor empty;

@@ -21,7 +21,7 @@
 namespace mpixrma::engine {
 namespace {
 
-TEST_F(Segments, another_process_finds_and_reaches_them_until_they_are_freed) {
+TEST_F(Segments, AnotherProcessFindsAndReachesThemUntilTheyAreFreed) {
   auto* const memory = static_cast<int*>(allocate(4096));
   static int variable = 0;
   ASSERT_EQ(attach(&variable, sizeof variable), Status::ok);
@@ -46,7 +46,7 @@ TEST_F(Segments, another_process_finds_and_reaches_them_until_they_are_freed) {
   EXPECT_FALSE(seen.find(reinterpret_cast<RemoteAddress>(&variable), &found));
 }
 
-TEST_F(Segments, a_hidden_one_is_not_found_and_keeps_its_memory) {
+TEST_F(Segments, AHiddenOneIsNotFoundAndKeepsItsMemory) {
   auto* const before = static_cast<char*>(allocate(64));
   auto* const memory = static_cast<char*>(allocate(64));
   memory[63] = 9;
@@ -78,7 +78,7 @@ TEST_F(Segments, a_hidden_one_is_not_found_and_keeps_its_memory) {
   EXPECT_TRUE(seen.find(address, &found));
 }
 
-TEST_F(Segments, a_hundred_thousand_are_found) {
+TEST_F(Segments, AHundredThousandAreFound) {
   constexpr std::size_t count = 100000;
   static char memory[count * 32];
   std::vector<std::size_t> places(count);
@@ -109,7 +109,7 @@ TEST_F(Segments, a_hundred_thousand_are_found) {
   EXPECT_EQ(table.find(addresses[0]), nullptr);
 }
 
-TEST_F(Segments, large_ones_have_their_pages_unless_they_are_lazy) {
+TEST_F(Segments, LargeOnesHaveTheirPagesUnlessTheyAreLazy) {
   constexpr std::size_t bytes = 80 << 20;  // more than one step
   void* const base = allocate(bytes);
   EXPECT_EQ(test::resident_pages(base, bytes), bytes / 4096);
@@ -132,7 +132,7 @@ long free_huge_pages() {
   return pages;
 }
 
-TEST_F(Segments, large_ones_stand_on_huge_pages_where_there_are_some) {
+TEST_F(Segments, LargeOnesStandOnHugePagesWhereThereAreSome) {
   constexpr std::size_t bytes = 4 << 20;  // more than a region
   bool const there_are_some = free_huge_pages() >= 4;
   for (int round = 0; round < 2; ++round) {
@@ -158,7 +158,7 @@ TEST_F(Segments, large_ones_stand_on_huge_pages_where_there_are_some) {
   }
 }
 
-TEST_F(Segments, what_the_machine_does_not_have_is_refused) {
+TEST_F(Segments, WhatTheMachineDoesNotHaveIsRefused) {
   auto const memory =
       static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   void* const before = allocate(1000);

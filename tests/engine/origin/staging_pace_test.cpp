@@ -36,14 +36,14 @@ int past_caches(StagingPace& pace, int requests, Costs const& costs, std::size_t
   return count;
 }
 
-TEST(StagingPace, takes_the_faster_way) {
+TEST(StagingPace, TakesTheFasterWay) {
   StagingPace pace;
   EXPECT_LE(past_caches(pace, many, near), few);
   StagingPace other;
   EXPECT_GE(past_caches(other, many, far), many - few);
 }
 
-TEST(StagingPace, notices_that_the_processes_run_elsewhere_now) {
+TEST(StagingPace, NoticesThatTheProcessesRunElsewhereNow) {
   StagingPace pace;
   for (int round = 0; round < 3; ++round) {
     (void)past_caches(pace, 512, near);
@@ -53,26 +53,26 @@ TEST(StagingPace, notices_that_the_processes_run_elsewhere_now) {
   }
 }
 
-TEST(StagingPace, is_not_misled_by_the_first_ones) {
+TEST(StagingPace, IsNotMisledByTheFirstOnes) {
   StagingPace pace;
   (void)past_caches(pace, 2, {20 * slow, 20 * slow});
   EXPECT_LE(past_caches(pace, many, near), few);
 }
 
-TEST(StagingPace, is_not_misled_by_a_target_that_looks_late_once) {
+TEST(StagingPace, IsNotMisledByATargetThatLooksLateOnce) {
   StagingPace pace;
   (void)past_caches(pace, 100, near);
   (void)past_caches(pace, 1, {100 * slow, 100 * slow});
   EXPECT_LE(past_caches(pace, many, near), few);
 }
 
-TEST(StagingPace, finds_out_when_the_first_ones_said_nothing) {
+TEST(StagingPace, FindsOutWhenTheFirstOnesSaidNothing) {
   StagingPace pace;
   for (int i = 0; i < 8; ++i) (void)pace.choose(quarter, false);  // none of which completed
   EXPECT_GE(past_caches(pace, many, far), many - few);
 }
 
-TEST(StagingPace, tells_sizes_and_fetches_apart) {
+TEST(StagingPace, TellsSizesAndFetchesApart) {
   StagingPace pace;
   for (bool const fetches : {false, true}) {
     for (std::size_t bytes = StagingPace::least_bytes; bytes <= std::size_t{1} << 30; bytes *= 16) {

@@ -65,7 +65,7 @@ RmaOp transfer(OpKind direction, Pages const& origin, Layout const& origin_layou
 
 constexpr std::size_t limits[] = {1, 37, 1000, page_bytes, cross_memory_call_bytes};
 
-TEST(CrossMemory, contiguous_data_arrive_whatever_fits_into_a_call) {
+TEST(CrossMemory, ContiguousDataArriveWhateverFitsIntoACall) {
   Pages const origin(4 * page_bytes);
   Pages const target(4 * page_bytes);
   Child const child([] {});
@@ -83,7 +83,7 @@ TEST(CrossMemory, contiguous_data_arrive_whatever_fits_into_a_call) {
   }
 }
 
-TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
+TEST(CrossMemory, PiecesArriveWhateverFitsIntoACall) {
   Pages const origin(8 * page_bytes);
   Pages const target(8 * page_bytes);
   Child const child([] {});
@@ -114,7 +114,7 @@ TEST(CrossMemory, pieces_arrive_whatever_fits_into_a_call) {
 }
 
 /// More data than the kernel moves by one call, which returns a short count: the same memory repeatedly.
-TEST(CrossMemory, a_call_that_moves_less_than_it_was_asked_for_is_gone_on_with) {
+TEST(CrossMemory, ACallThatMovesLessThanItWasAskedForIsGoneOnWith) {
   constexpr std::size_t block = std::size_t{16} << 20;
   Pages const origin(2 * block);
   Pages const target(2 * block);
@@ -130,7 +130,7 @@ TEST(CrossMemory, a_call_that_moves_less_than_it_was_asked_for_is_gone_on_with) 
   EXPECT_EQ(arrived[block + 1], std::byte{1});
 }
 
-TEST(CrossMemory, missing_memory_of_the_target_is_told_after_what_stands_before_it) {
+TEST(CrossMemory, MissingMemoryOfTheTargetIsToldAfterWhatStandsBeforeIt) {
   Pages const origin(4 * page_bytes);
   Pages const target(4 * page_bytes);
   origin.number(1);
@@ -146,7 +146,7 @@ TEST(CrossMemory, missing_memory_of_the_target_is_told_after_what_stands_before_
   }
 }
 
-TEST(CrossMemory, missing_memory_of_the_origin_is_told_from_that_of_the_target) {
+TEST(CrossMemory, MissingMemoryOfTheOriginIsToldFromThatOfTheTarget) {
   Pages const origin(4 * page_bytes);
   Pages const target(4 * page_bytes);
   Child const child([] {});
@@ -169,7 +169,7 @@ TEST(CrossMemory, missing_memory_of_the_origin_is_told_from_that_of_the_target) 
   }
 }
 
-TEST(CrossMemory, many_small_pieces_are_scattered) {
+TEST(CrossMemory, ManySmallPiecesAreScattered) {
   auto const rows = [](std::size_t count, std::size_t bytes) {
     Dimension const dimension[] = {{count, static_cast<std::ptrdiff_t>(2 * bytes)}};
     return is_scattered(Layout{bytes, dimension, {}});

@@ -54,15 +54,15 @@ void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
   });
 }
 
-TEST(Network, ordered_get_is_not_overtaken_by_an_ordered_put) {
+TEST(Network, OrderedGetIsNotOvertakenByAnOrderedPut) {
   get_then_put(Guarantee::ordered, [](Rank&) {});
 }
 
-TEST(Network, fence_holds_for_gets_too) {
+TEST(Network, FenceHoldsForGetsToo) {
   get_then_put(Guarantee::none, [](Rank& rank) { rank.engine().order.fence(rank.peer(1), UINT64_MAX); });
 }
 
-TEST(Network, complete_covers_what_the_thread_has_put_while_another_thread_completes) {
+TEST(Network, CompleteCoversWhatTheThreadHasPutWhileAnotherThreadCompletes) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::size_t words = 4096;
     std::vector<std::int64_t> memory(2 * words, 0);
@@ -92,7 +92,7 @@ TEST(Network, complete_covers_what_the_thread_has_put_while_another_thread_compl
   });
 }
 
-TEST(Network, many_requests_for_remote_completion_share_flushes) {
+TEST(Network, ManyRequestsForRemoteCompletionShareFlushes) {
   run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
@@ -127,7 +127,7 @@ TEST(Network, many_requests_for_remote_completion_share_flushes) {
   });
 }
 
-TEST(Network, an_unregistered_address_is_asked_for_once_until_the_segments_change) {
+TEST(Network, AnUnregisteredAddressIsAskedForOnceUntilTheSegmentsChange) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::uint64_t puts = 200;
     std::vector<std::int64_t> memory(100, 0);
@@ -333,7 +333,7 @@ TEST(Network, ExpectationOfHardwareDoesNotAcceptEmulation) {
   });
 }
 
-TEST(Network, memory_is_taken_back_from_under_running_transfers) {
+TEST(Network, MemoryIsTakenBackFromUnderRunningTransfers) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::size_t bytes = 1 << 20;
     std::vector<char> memory(bytes);

@@ -44,13 +44,13 @@ bool put_arrives(unsigned paths) {
   return result;
 }
 
-TEST(RemoteMemory, is_not_there_without_the_network_protocol) {
+TEST(RemoteMemory, IsNotThereWithoutTheNetworkProtocol) {
   EXPECT_FALSE(
       put_arrives(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_MESSAGE));
 }
 
 /// Shows that the test above would detect an arriving put.
-TEST(RemoteMemory, is_there_with_the_network_protocol) { EXPECT_TRUE(put_arrives(MPIX_ENGINE_PATH_NETWORK)); }
+TEST(RemoteMemory, IsThereWithTheNetworkProtocol) { EXPECT_TRUE(put_arrives(MPIX_ENGINE_PATH_NETWORK)); }
 
 }  // namespace
 }  // namespace mpixrma::test

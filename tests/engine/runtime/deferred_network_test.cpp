@@ -53,7 +53,7 @@ Status add(Rank& rank, int target, std::int64_t operand, std::int64_t* before = 
       contiguous(ReduceOp::sum, ElementType::int64, &operand, rank.shown(target, 0), sizeof operand, before));
 }
 
-TEST(DeferredNetwork, starts_with_the_first_message_and_not_before) {
+TEST(DeferredNetwork, StartsWithTheFirstMessageAndNotBefore) {
   run_job(2, defer_with_messages, [](Rank& rank) {
     std::vector<std::int64_t> const& heap = heap_of(rank);
     void* allocated = nullptr;
@@ -90,7 +90,7 @@ TEST(DeferredNetwork, starts_with_the_first_message_and_not_before) {
   });
 }
 
-TEST(DeferredNetwork, starts_with_the_engine_where_the_host_is_not_the_only_one) {
+TEST(DeferredNetwork, StartsWithTheEngineWhereTheHostIsNotTheOnlyOne) {
   run_job(
       2, [](mpix_engine_config& config) { config.one_host = 0; },
       [](Rank& rank) {
@@ -126,14 +126,14 @@ void add_everywhere(int ranks, int threads, test::Configure const& configure) {
   });
 }
 
-TEST(DeferredNetwork, all_processes_may_need_it_at_once) {
+TEST(DeferredNetwork, AllProcessesMayNeedItAtOnce) {
   add_everywhere(4, 2, [](mpix_engine_config& config) {
     defer_with_messages(config);
     config.thread_multiple = 1;
   });
 }
 
-TEST(DeferredNetwork, all_channels_start_together) {
+TEST(DeferredNetwork, AllChannelsStartTogether) {
   add_everywhere(4, 3, [](mpix_engine_config& config) {
     defer(config);
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
@@ -142,14 +142,14 @@ TEST(DeferredNetwork, all_channels_start_together) {
   });
 }
 
-TEST(DeferredNetwork, some_processes_may_have_it_from_the_beginning) {
+TEST(DeferredNetwork, SomeProcessesMayHaveItFromTheBeginning) {
   add_everywhere(4, 1, [](mpix_engine_config& config, int rank) {
     defer_with_messages(config);
     config.defer_network = rank % 2;
   });
 }
 
-TEST(DeferredNetwork, processes_that_share_no_memory_ask_each_other) {
+TEST(DeferredNetwork, ProcessesThatShareNoMemoryAskEachOther) {
   if (::unshare(CLONE_NEWIPC) != 0) GTEST_SKIP() << "the system permits no other namespace";
   add_everywhere(4, 1, [](mpix_engine_config& config, int rank) {
     defer(config);
@@ -159,7 +159,7 @@ TEST(DeferredNetwork, processes_that_share_no_memory_ask_each_other) {
   });
 }
 
-TEST(DeferredNetwork, a_process_that_has_ended_is_unreachable) {
+TEST(DeferredNetwork, AProcessThatHasEndedIsUnreachable) {
   run_job(
       3, defer_with_messages,
       [](Rank& rank) {
@@ -200,7 +200,7 @@ void use_up_descriptors() {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-TEST(DeferredNetwork, operations_fail_where_it_cannot_start) {
+TEST(DeferredNetwork, OperationsFailWhereItCannotStart) {
   run_job(3, defer_with_messages, [](Rank& rank) {
     std::vector<std::int64_t> const& heap = heap_of(rank);
     for (int other = 0; other < rank.size(); ++other) (void)rank.peer(other);
@@ -252,7 +252,7 @@ struct Pair {
 
 constexpr int many_turns = 1000;
 
-TEST(AddressQueries, get_the_address_of_a_process_that_knows_nothing_of_them) {
+TEST(AddressQueries, GetTheAddressOfAProcessThatKnowsNothingOfThem) {
   Pair pair;
   pair.ask(pair.service.address());
   std::vector<AddressQueries::Answer> const answers = pair.drive(many_turns);
@@ -263,7 +263,7 @@ TEST(AddressQueries, get_the_address_of_a_process_that_knows_nothing_of_them) {
   EXPECT_FALSE(pair.queries.are_pending());
 }
 
-TEST(AddressQueries, go_over_udp_where_the_unix_socket_is_not_found) {
+TEST(AddressQueries, GoOverUdpWhereTheUnixSocketIsNotFound) {
   Pair pair;
   ServiceAddress where = pair.service.address();
   if (where.host == 0) GTEST_SKIP() << "no network interface";
@@ -274,7 +274,7 @@ TEST(AddressQueries, go_over_udp_where_the_unix_socket_is_not_found) {
   EXPECT_EQ(answers[0].address, pair.address);
 }
 
-TEST(AddressQueries, fail_where_nobody_answers) {
+TEST(AddressQueries, FailWhereNobodyAnswers) {
   Pair pair;
   pair.ask(ServiceAddress{1, 0, 0});
   std::vector<AddressQueries::Answer> const answers = pair.drive(many_turns);
@@ -284,7 +284,7 @@ TEST(AddressQueries, fail_where_nobody_answers) {
   EXPECT_EQ(pair.drive(many_turns).size(), 1u) << "an address of another length";
 }
 
-TEST(AddressQueries, fail_where_the_network_does_not_start) {
+TEST(AddressQueries, FailWhereTheNetworkDoesNotStart) {
   Pair pair;
   pair.address.clear();
   pair.ask(pair.service.address());
@@ -293,7 +293,7 @@ TEST(AddressQueries, fail_where_the_network_does_not_start) {
   EXPECT_NE(answers[0].failure, nullptr);
 }
 
-TEST(AddressQueries, start_nothing_without_the_secret) {
+TEST(AddressQueries, StartNothingWithoutTheSecret) {
   Pair pair;
   pair.target.secret[0] ^= std::byte{1};
   pair.ask(pair.service.address());
@@ -303,7 +303,7 @@ TEST(AddressQueries, start_nothing_without_the_secret) {
   EXPECT_TRUE(pair.queries.are_pending());
 }
 
-TEST(AddressQueries, may_be_forgotten) {
+TEST(AddressQueries, MayBeForgotten) {
   Pair pair;
   pair.ask(pair.service.address());
   (void)pair.queries.drive();

@@ -21,7 +21,7 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Paths, EnginePath, every_path(), path_name);
 
-TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
+TEST_P(EnginePath, PutAndGetMoveTheValuesInEveryKindOfMemory) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     Engine& engine = rank.engine();
@@ -57,7 +57,7 @@ TEST_P(EnginePath, put_and_get_move_the_values_in_every_kind_of_memory) {
   });
 }
 
-TEST_P(EnginePath, nothing_is_reached_past_issue_when_that_is_asked_for) {
+TEST_P(EnginePath, NothingIsReachedPastIssueWhenThatIsAskedFor) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     Engine& engine = rank.engine();
@@ -83,7 +83,7 @@ TEST_P(EnginePath, nothing_is_reached_past_issue_when_that_is_asked_for) {
   });
 }
 
-TEST_P(EnginePath, strided_and_listed_layouts_meet) {
+TEST_P(EnginePath, StridedAndListedLayoutsMeet) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
@@ -120,7 +120,7 @@ TEST_P(EnginePath, strided_and_listed_layouts_meet) {
   });
 }
 
-TEST_P(EnginePath, concurrent_atomic_accumulates_lose_nothing) {
+TEST_P(EnginePath, ConcurrentAtomicAccumulatesLoseNothing) {
   constexpr int ranks = 3;
   constexpr int rounds = 200;
   constexpr std::size_t elements = 1500;  // several fragments
@@ -160,7 +160,7 @@ TEST_P(EnginePath, concurrent_atomic_accumulates_lose_nothing) {
   });
 }
 
-TEST_P(EnginePath, contended_counter_hands_out_each_value_once) {
+TEST_P(EnginePath, ContendedCounterHandsOutEachValueOnce) {
   constexpr int ranks = 3;
   int const rounds = 500 / test::shortened(2);
   run_job(ranks, configure, [rounds](Rank& rank) {
@@ -194,7 +194,7 @@ TEST_P(EnginePath, contended_counter_hands_out_each_value_once) {
   });
 }
 
-TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
+TEST_P(EnginePath, BadAddressesAreReportedAndHurtNobody) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
@@ -233,7 +233,7 @@ TEST_P(EnginePath, bad_addresses_are_reported_and_hurt_nobody) {
   });
 }
 
-TEST_P(EnginePath, each_failure_is_told_once_and_nothing_after_it) {
+TEST_P(EnginePath, EachFailureIsToldOnceAndNothingAfterIt) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
@@ -256,7 +256,7 @@ TEST_P(EnginePath, each_failure_is_told_once_and_nothing_after_it) {
   });
 }
 
-TEST_P(EnginePath, a_list_whose_pieces_touch_takes_no_more_messages_than_a_block) {
+TEST_P(EnginePath, AListWhosePiecesTouchTakesNoMoreMessagesThanABlock) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     std::memset(buffers.allocated, 0, Buffers::bytes);
@@ -284,7 +284,7 @@ TEST_P(EnginePath, a_list_whose_pieces_touch_takes_no_more_messages_than_a_block
   });
 }
 
-TEST_P(EnginePath, freed_memory_is_gone_and_its_successor_is_reached) {
+TEST_P(EnginePath, FreedMemoryIsGoneAndItsSuccessorIsReached) {
   run_job(2, configure, [](Rank& rank) {
     constexpr std::size_t bytes = 1 << 20;
     for (int round = 0; round < 20; ++round) {
@@ -314,7 +314,7 @@ TEST_P(EnginePath, freed_memory_is_gone_and_its_successor_is_reached) {
   });
 }
 
-TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
+TEST_P(EnginePath, FenceOrdersOperationsOnDifferentPaths) {
   int const rounds = 200 / test::shortened(2);
   run_job(2, configure, [rounds](Rank& rank) {
     Buffers buffers(rank);
@@ -345,7 +345,7 @@ TEST_P(EnginePath, fence_orders_operations_on_different_paths) {
   });
 }
 
-TEST_P(EnginePath, a_target_that_computes_does_not_delay_the_origin) {
+TEST_P(EnginePath, ATargetThatComputesDoesNotDelayTheOrigin) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     using Clock = std::chrono::steady_clock;

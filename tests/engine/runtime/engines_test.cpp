@@ -204,11 +204,11 @@ void Engines::work_together(int count, int threads) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(found[i], wanted[i]) << i;
 }
 
-TEST_P(Engines, two_in_one_process_work_with_each_other) { work_together(2, 2); }
+TEST_P(Engines, TwoInOneProcessWorkWithEachOther) { work_together(2, 2); }
 
-TEST_P(Engines, four_in_one_process_work_with_each_other) { work_together(4, 2); }
+TEST_P(Engines, FourInOneProcessWorkWithEachOther) { work_together(4, 2); }
 
-TEST_P(Engines, the_end_of_one_is_not_the_end_of_others) {
+TEST_P(Engines, TheEndOfOneIsNotTheEndOfOthers) {
   Neighbours neighbours;
   for (int rank = 0; rank < 3; ++rank) neighbours.start(Rank::process_of(rank), config_of(rank));
   std::int64_t word = 0;
@@ -238,7 +238,7 @@ TEST_P(Engines, the_end_of_one_is_not_the_end_of_others) {
   put(3, 2);
 }
 
-TEST_P(Engines, a_child_does_not_take_those_of_its_parent_down) {
+TEST_P(Engines, AChildDoesNotTakeThoseOfItsParentDown) {
   Neighbours neighbours;
   Engine& first = neighbours.start(Rank::process_of(0), config_of(0));
   neighbours.start(Rank::process_of(1), config_of(1));

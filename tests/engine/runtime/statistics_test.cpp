@@ -111,11 +111,11 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
   });
 }
 
-TEST_P(EngineStatistics, count_what_took_which_path_to_whom) { check(GetParam(), true); }
+TEST_P(EngineStatistics, CountWhatTookWhichPathToWhom) { check(GetParam(), true); }
 
-TEST_P(EngineStatistics, leave_the_direct_path_out_unless_it_is_to_be_counted) { check(GetParam(), false); }
+TEST_P(EngineStatistics, LeaveTheDirectPathOutUnlessItIsToBeCounted) { check(GetParam(), false); }
 
-TEST(EngineStatistic, count_an_operation_and_its_notification_once) {
+TEST(EngineStatistic, CountAnOperationAndItsNotificationOnce) {
   auto const configure = [](mpix_engine_config& config) { config.count_direct = 1; };
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
@@ -137,7 +137,7 @@ TEST(EngineStatistic, count_an_operation_and_its_notification_once) {
   });
 }
 
-TEST(EngineStatistic, leave_out_what_was_refused) {
+TEST(EngineStatistic, LeaveOutWhatWasRefused) {
   auto const configure = [](mpix_engine_config& config) { config.count_direct = 1; };
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);

@@ -17,7 +17,7 @@ bool uniform(char const* begin, std::size_t bytes) {
 
 /// Each of two processes atomically puts its own array into the other's. In either serial order both arrays
 /// end with the same content; an update of an origin between its read and the end of the put would swap them.
-TEST_P(AtomicityPaths, crossing_atomic_puts_are_as_if_in_some_order) {
+TEST_P(AtomicityPaths, CrossingAtomicPutsAreAsIfInSomeOrder) {
   constexpr int rounds = 60;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
@@ -45,7 +45,7 @@ TEST_P(AtomicityPaths, crossing_atomic_puts_are_as_if_in_some_order) {
 }
 
 /// All processes put uniform arrays into process 0 and into each other's origins, and get them back.
-TEST_P(AtomicityPaths, no_atomic_operation_sees_half_of_another) {
+TEST_P(AtomicityPaths, NoAtomicOperationSeesHalfOfAnother) {
   constexpr int ranks = 3;
   constexpr int rounds = 100;
   run_job(ranks, configure, [](Rank& rank) {
@@ -77,7 +77,7 @@ TEST_P(AtomicityPaths, no_atomic_operation_sees_half_of_another) {
   });
 }
 
-TEST_P(AtomicityPaths, many_outstanding_atomic_operations_of_any_size_end) {
+TEST_P(AtomicityPaths, ManyOutstandingAtomicOperationsOfAnySizeEnd) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     int const other = 1 - rank.rank();
@@ -103,7 +103,7 @@ TEST_P(AtomicityPaths, many_outstanding_atomic_operations_of_any_size_end) {
   });
 }
 
-TEST_P(AtomicityPaths, a_counter_is_incremented_after_the_data) {
+TEST_P(AtomicityPaths, ACounterIsIncrementedAfterTheData) {
   constexpr std::uint64_t rounds = 40;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
@@ -147,7 +147,7 @@ TEST_P(AtomicityPaths, a_counter_is_incremented_after_the_data) {
 }
 
 /// Put, put and get of the same memory with the ordering guarantee, without completion in between.
-TEST_P(AtomicityPaths, ordered_operations_take_effect_in_the_order_of_issue) {
+TEST_P(AtomicityPaths, OrderedOperationsTakeEffectInTheOrderOfIssue) {
   constexpr int rounds = 200;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
@@ -182,7 +182,7 @@ TEST_P(AtomicityPaths, ordered_operations_take_effect_in_the_order_of_issue) {
 
 /// Element-wise accumulates of integers in plain memory whose single elements are updated are messages; puts
 /// and gets of that memory are not.
-TEST_P(AtomicityPaths, ordered_operations_keep_their_order_when_they_change_the_path) {
+TEST_P(AtomicityPaths, OrderedOperationsKeepTheirOrderWhenTheyChangeThePath) {
   constexpr std::int64_t rounds = 300;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
@@ -220,7 +220,7 @@ TEST_P(AtomicityPaths, ordered_operations_keep_their_order_when_they_change_the_
 }
 
 /// The target keeps its stripes busy, so that atomic messages must wait and later ones could overtake them.
-TEST_P(AtomicityPaths, ordered_operations_do_not_overtake_one_that_waits_for_stripes) {
+TEST_P(AtomicityPaths, OrderedOperationsDoNotOvertakeOneThatWaitsForStripes) {
   constexpr int rounds = 300;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);

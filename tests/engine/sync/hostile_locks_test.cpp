@@ -169,7 +169,7 @@ void compete(AsRogue as_rogue, AsFriend as_friend) {
       test::JobKind::mortal);
 }
 
-TEST(HostileLocks, a_stream_waits_for_one_lock_and_those_of_the_dead_are_free) {
+TEST(HostileLocks, AStreamWaitsForOneLockAndThoseOfTheDeadAreFree) {
   compete(
       [](Rank& rank, Origin& origin, std::uint64_t asked) {
         origin.send(origin.lock_request(wire::RequestKind::acquire, 1, 1));
@@ -194,7 +194,7 @@ TEST(HostileLocks, a_stream_waits_for_one_lock_and_those_of_the_dead_are_free) {
       });
 }
 
-TEST(HostileLocks, who_ends_while_its_stream_waits_is_passed_over) {
+TEST(HostileLocks, WhoEndsWhileItsStreamWaitsIsPassedOver) {
   compete(
       [](Rank& rank, Origin&, std::uint64_t) {
         rank.expect_death(rogue);
@@ -210,7 +210,7 @@ TEST(HostileLocks, who_ends_while_its_stream_waits_is_passed_over) {
 }
 
 /// As many requests as fit into a message, executed in order, with invalid ones rejected.
-TEST(HostileLocks, one_message_may_take_and_give_back_locks_again_and_again) {
+TEST(HostileLocks, OneMessageMayTakeAndGiveBackLocksAgainAndAgain) {
   run_job(ranks, configure, [](Rank& rank) {
     constexpr std::uint64_t rounds = 50;
     prepare(rank);
@@ -245,7 +245,7 @@ TEST(HostileLocks, one_message_may_take_and_give_back_locks_again_and_again) {
 }
 
 /// Messages arrive in reverse order: none is lost, and none is executed too early.
-TEST(HostileLocks, what_arrives_in_the_wrong_order_goes_in_the_right_one) {
+TEST(HostileLocks, WhatArrivesInTheWrongOrderGoesInTheRightOne) {
   run_job(ranks, configure, [](Rank& rank) {
     constexpr std::uint64_t chain = 2000;
     prepare(rank);

@@ -50,7 +50,7 @@ struct Case {
 
 using Processes = std::vector<std::uint64_t>;
 
-TEST(LockTable, goes_to_those_who_wait_in_the_order_of_arrival) {
+TEST(LockTable, GoesToThoseWhoWaitInTheOrderOfArrival) {
   Case made;
   made.ask(1, 0, LockMode::shared);
   made.ask(2, 0, LockMode::shared);
@@ -138,7 +138,7 @@ TEST(LockTable, KeepsWorkingAtTheEndOfTime) {
   EXPECT_EQ(made.granted(), (Processes{1, 4}));
 }
 
-TEST(LockTable, is_held_once_by_one_owner) {
+TEST(LockTable, IsHeldOnceByOneOwner) {
   Case made;
   made.ask(1, 0, LockMode::exclusive);
   made.ask(1, 0, LockMode::exclusive);
@@ -150,7 +150,7 @@ TEST(LockTable, is_held_once_by_one_owner) {
   EXPECT_EQ(made.release(1, 0), Status::bad_argument);
 }
 
-TEST(LockTable, passes_over_processes_that_have_gone) {
+TEST(LockTable, PassesOverProcessesThatHaveGone) {
   Case made;
   made.ask(1, 0, LockMode::shared);
   made.ask(2, 0, LockMode::exclusive);
@@ -167,7 +167,7 @@ TEST(LockTable, passes_over_processes_that_have_gone) {
   EXPECT_FALSE(made.table.concerns(3));
 }
 
-TEST(LockTable, tells_those_who_wait_that_it_ends) {
+TEST(LockTable, TellsThoseWhoWaitThatItEnds) {
   Case made;
   made.ask(1, 0, LockMode::exclusive);
   made.ask(2, 0, LockMode::exclusive);
@@ -179,7 +179,7 @@ TEST(LockTable, tells_those_who_wait_that_it_ends) {
 }
 
 /// Excessive requests of one process do not affect the others.
-TEST(LockTable, bounds_what_each_process_asks_for) {
+TEST(LockTable, BoundsWhatEachProcessAsksFor) {
   constexpr std::uint32_t most = 65536;
   Case made;
   for (std::uint32_t owner = 0; owner < most; ++owner) made.ask(1, owner, LockMode::shared);

@@ -53,7 +53,7 @@ LockId make_locks(Rank& rank, std::uint32_t count = 1) {
   return first;
 }
 
-TEST_P(Lock, what_it_protects_is_seen_by_the_next_holder) {
+TEST_P(Lock, WhatItProtectsIsSeenByTheNextHolder) {
   run_job(4, configure, [](Rank& rank) {
     int const rounds = 300 / test::slowness / test::shortened(3);
     constexpr std::size_t words = 600;  // several messages
@@ -93,7 +93,7 @@ TEST_P(Lock, what_it_protects_is_seen_by_the_next_holder) {
   });
 }
 
-TEST_P(Lock, is_given_back_without_an_answer) {
+TEST_P(Lock, IsGivenBackWithoutAnAnswer) {
   run_job(2, configure, [](Rank& rank) {
     constexpr LockId id = shared_lock_count + 1;  // handled by the agent only
     if (rank.rank() == 0) (void)make_locks(rank, id + 1);
@@ -129,7 +129,7 @@ TEST_P(Lock, is_given_back_without_an_answer) {
   });
 }
 
-TEST_P(Lock, is_shared_by_many_and_by_nobody_else) {
+TEST_P(Lock, IsSharedByManyAndByNobodyElse) {
   run_job(3, configure, [](Rank& rank) {
     // Not among the first locks: only the agent handles the others.
     LockId const first = make_locks(rank, shared_lock_count + 2);
@@ -164,7 +164,7 @@ TEST_P(Lock, is_shared_by_many_and_by_nobody_else) {
   });
 }
 
-TEST_P(Lock, is_had_in_the_order_of_arrival) {
+TEST_P(Lock, IsHadInTheOrderOfArrival) {
   run_job(4, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);
     std::int64_t turns[2] = {0, 0};
@@ -219,7 +219,7 @@ TEST_P(Lock, is_had_in_the_order_of_arrival) {
   });
 }
 
-TEST_P(Lock, comes_first_to_a_share_that_overtakes) {
+TEST_P(Lock, ComesFirstToAShareThatOvertakes) {
   run_job(4, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);
     rank.barrier();
@@ -259,7 +259,7 @@ TEST_P(Lock, comes_first_to_a_share_that_overtakes) {
   });
 }
 
-TEST_P(Lock, wrong_requests_are_refused_and_nobody_waits_for_them) {
+TEST_P(Lock, WrongRequestsAreRefusedAndNobodyWaitsForThem) {
   run_job(2, configure, [](Rank& rank) {
     make_locks(rank, 2);
     rank.barrier();
@@ -308,7 +308,7 @@ TEST_P(Lock, wrong_requests_are_refused_and_nobody_waits_for_them) {
 }
 
 /// Threads and processes with two locks, exclusive and shared, also by attempts.
-TEST_P(Lock, excludes_threads_and_processes) {
+TEST_P(Lock, ExcludesThreadsAndProcesses) {
   run_job(3, configure, [](Rank& rank) {
     make_locks(rank, 2);
     rank.barrier();
@@ -362,7 +362,7 @@ TEST_P(Lock, excludes_threads_and_processes) {
 }
 
 /// Four origins contend for a fixed time: none gets more than the others.
-TEST_P(Lock, is_fair) {
+TEST_P(Lock, IsFair) {
   run_job(5, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);
     rank.barrier();

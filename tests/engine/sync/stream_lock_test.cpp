@@ -73,7 +73,7 @@ struct StreamTarget {
   mutable LockSend send = LockSend::at_once;
 };
 
-TEST(StreamLock, excludes_others_from_what_follows_it) {
+TEST(StreamLock, ExcludesOthersFromWhatFollowsIt) {
   run_job(4, messages_only, [](Rank& rank) {
     constexpr int rounds = 400 / test::slowness;
     StreamTarget const target(rank);
@@ -97,7 +97,7 @@ TEST(StreamLock, excludes_others_from_what_follows_it) {
   });
 }
 
-TEST(StreamLock, keeps_operations_waiting_and_not_their_origin) {
+TEST(StreamLock, KeepsOperationsWaitingAndNotTheirOrigin) {
   run_job(3, messages_only, [](Rank& rank) {
     StreamTarget const target(rank);
     static constexpr std::int64_t value = 5;
@@ -128,7 +128,7 @@ TEST(StreamLock, keeps_operations_waiting_and_not_their_origin) {
   });
 }
 
-TEST(StreamLock, is_waited_for_without_operations) {
+TEST(StreamLock, IsWaitedForWithoutOperations) {
   run_job(3, messages_only, [](Rank& rank) {
     StreamTarget const target(rank);
     if (rank.rank() == 1) {
@@ -154,7 +154,7 @@ TEST(StreamLock, is_waited_for_without_operations) {
   });
 }
 
-TEST(StreamLock, travels_with_what_is_done_under_it) {
+TEST(StreamLock, TravelsWithWhatIsDoneUnderIt) {
   run_job(2, messages_only, [](Rank& rank) {
     static constexpr std::int64_t values[] = {3, 4};
     StreamTarget const target(rank);
@@ -189,7 +189,7 @@ TEST(StreamLock, travels_with_what_is_done_under_it) {
 }
 
 /// All processes acquire two locks in the same order, so each gets both, whichever it waits for first.
-TEST(StreamLock, is_asked_for_behind_the_one_before) {
+TEST(StreamLock, IsAskedForBehindTheOneBefore) {
   run_job(4, messages_only, [](Rank& rank) {
     StreamTarget const first(rank, 0);
     StreamTarget const second(rank, 1);
@@ -217,7 +217,7 @@ TEST(StreamLock, is_asked_for_behind_the_one_before) {
 }
 
 /// Operations beyond the credit, and operations of several messages: neither is delayed by the lock.
-TEST(StreamLock, is_followed_by_as_much_as_one_likes) {
+TEST(StreamLock, IsFollowedByAsMuchAsOneLikes) {
   run_job(3, messages_only, [](Rank& rank) {
     constexpr std::size_t words = 20000;
     StreamTarget const target(rank);
@@ -245,7 +245,7 @@ TEST(StreamLock, is_followed_by_as_much_as_one_likes) {
   });
 }
 
-TEST(StreamLock, is_granted_when_its_holder_has_died) {
+TEST(StreamLock, IsGrantedWhenItsHolderHasDied) {
   run_job(
       3, messages_only,
       [](Rank& rank) {
@@ -283,7 +283,7 @@ TEST(StreamLock, is_granted_when_its_holder_has_died) {
       test::JobKind::mortal);
 }
 
-TEST(StreamLock, that_does_not_exist_is_an_error_of_its_context) {
+TEST(StreamLock, ThatDoesNotExistIsAnErrorOfItsContext) {
   run_job(2, messages_only, [](Rank& rank) {
     StreamTarget target(rank);
     if (rank.rank() == 1) {

@@ -47,7 +47,7 @@ std::unique_ptr<StripeHold> held(StripeTable& table, StripeSets const& wanted) {
   return hold;
 }
 
-TEST(Stripes, readers_share_and_writers_do_not) {
+TEST(Stripes, ReadersShareAndWritersDoNot) {
   Arena arena{};
   StripeHold reader(arena.table, reading);
   StripeHold second(arena.table, reading);
@@ -66,7 +66,7 @@ TEST(Stripes, readers_share_and_writers_do_not) {
   EXPECT_TRUE(reader.acquire());
 }
 
-TEST(Stripes, a_writer_that_waits_goes_before_readers_that_come_later) {
+TEST(Stripes, AWriterThatWaitsGoesBeforeReadersThatComeLater) {
   Arena arena{};
   StripeHold reader(arena.table, reading);
   StripeHold later(arena.table, reading);
@@ -90,7 +90,7 @@ TEST(Stripes, a_writer_that_waits_goes_before_readers_that_come_later) {
   EXPECT_TRUE(reader.acquire());
 }
 
-TEST(Stripes, more_readers_than_there_is_room_for_take_turns) {
+TEST(Stripes, MoreReadersThanThereIsRoomForTakeTurns) {
   Arena arena{};
   std::vector<StripeHold> readers;
   for (unsigned i = 0; i < max_readers; ++i) {
@@ -103,7 +103,7 @@ TEST(Stripes, more_readers_than_there_is_room_for_take_turns) {
   EXPECT_TRUE(more.acquire());
 }
 
-TEST(Stripes, a_writer_gets_in_against_a_stream_of_readers) {
+TEST(Stripes, AWriterGetsInAgainstAStreamOfReaders) {
   Arena arena{};
   std::atomic<bool> stop{false};
   std::atomic<unsigned> shares{0};
@@ -170,7 +170,7 @@ constexpr std::uint64_t worker_sum = worker_rounds / 2;
 
 // Not threads of several processes at once: the thread sanitizer does not see an order of two threads that
 // another process establishes.
-TEST(Stripes, no_update_of_threads_is_lost) {
+TEST(Stripes, NoUpdateOfThreadsIsLost) {
   Arena arena{};
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < workers; ++i)
@@ -180,7 +180,7 @@ TEST(Stripes, no_update_of_threads_is_lost) {
   EXPECT_EQ(arena.values[1], arena.values[0]);
 }
 
-TEST(Stripes, no_update_of_processes_is_lost) {
+TEST(Stripes, NoUpdateOfProcessesIsLost) {
   Shared<Arena> arena;
   std::vector<pid_t> children;
   for (unsigned i = 0; i < workers; ++i) {
@@ -203,7 +203,7 @@ TEST(Stripes, no_update_of_processes_is_lost) {
 }
 
 /// Only one reader and one writer, so that they often arrive at the same moment.
-TEST(Stripes, a_reader_and_a_writer_that_come_together_do_not_both_get_in) {
+TEST(Stripes, AReaderAndAWriterThatComeTogetherDoNotBothGetIn) {
   constexpr std::uint64_t rounds = 1000000;
   Shared<Arena> arena;
   pid_t const pid = ::fork();
@@ -256,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(Stripes, KilledHolder, ::testing::Values(Death::reaped,
                            return instance.param == Death::reaped ? "reaped" : "zombie";
                          });
 
-TEST_P(KilledHolder, in_exclusive_use_does_not_keep_writers_out) {
+TEST_P(KilledHolder, InExclusiveUseDoesNotKeepWritersOut) {
   Child child([&] { return held(arena_->table, writing); });
   StripeHold early(arena_->table, writing);
   EXPECT_FALSE(early.acquire());
@@ -264,7 +264,7 @@ TEST_P(KilledHolder, in_exclusive_use_does_not_keep_writers_out) {
   expect_free();
 }
 
-TEST_P(KilledHolder, in_exclusive_use_does_not_keep_readers_out) {
+TEST_P(KilledHolder, InExclusiveUseDoesNotKeepReadersOut) {
   Child child([&] { return held(arena_->table, writing); });
   end(child);
   StripeHold reader(arena_->table, reading);
@@ -273,7 +273,7 @@ TEST_P(KilledHolder, in_exclusive_use_does_not_keep_readers_out) {
   expect_free();
 }
 
-TEST_P(KilledHolder, in_shared_use_does_not_keep_writers_out) {
+TEST_P(KilledHolder, InSharedUseDoesNotKeepWritersOut) {
   Child child([&] { return held(arena_->table, reading); });
   StripeHold early(arena_->table, writing);
   EXPECT_FALSE(early.acquire());
@@ -282,7 +282,7 @@ TEST_P(KilledHolder, in_shared_use_does_not_keep_writers_out) {
   expect_free();
 }
 
-TEST_P(KilledHolder, that_waited_for_a_reader_does_not_keep_others_out) {
+TEST_P(KilledHolder, ThatWaitedForAReaderDoesNotKeepOthersOut) {
   StripeHold reader(arena_->table, reading);
   ASSERT_TRUE(reader.acquire());
   Child child([&] {
@@ -299,7 +299,7 @@ TEST_P(KilledHolder, that_waited_for_a_reader_does_not_keep_others_out) {
   expect_free();
 }
 
-TEST_P(KilledHolder, of_every_share_does_not_keep_readers_out) {
+TEST_P(KilledHolder, OfEveryShareDoesNotKeepReadersOut) {
   Child child([&] {
     std::vector<std::unique_ptr<StripeHold>> holds;
     for (unsigned i = 0; i < max_readers; ++i) holds.push_back(held(arena_->table, reading));
@@ -312,14 +312,14 @@ TEST_P(KilledHolder, of_every_share_does_not_keep_readers_out) {
   expect_free();
 }
 
-TEST_P(KilledHolder, does_not_keep_a_guard_waiting) {
+TEST_P(KilledHolder, DoesNotKeepAGuardWaiting) {
   Child child([&] { return held(arena_->table, writing); });
   end(child);
   { StripeGuard const guard(arena_->table, stripe); }
   expect_free();
 }
 
-TEST_P(KilledHolder, of_a_set_of_stripes_gives_back_all) {
+TEST_P(KilledHolder, OfASetOfStripesGivesBackAll) {
   constexpr StripeSets several{0xff0f0ULL << 30, 0xff};
   Child child([&] { return held(arena_->table, several); });
   end(child);
@@ -328,7 +328,7 @@ TEST_P(KilledHolder, of_a_set_of_stripes_gives_back_all) {
 }
 
 /// As an agent that must reject messages: each attempt is a separate object, and there are others.
-TEST_P(KilledHolder, is_found_out_by_attempts_that_begin_anew) {
+TEST_P(KilledHolder, IsFoundOutByAttemptsThatBeginAnew) {
   Shared<Arena> living;
   Child const busy([&] { return held(living->table, writing); });
   Child child([&] { return held(arena_->table, writing); });
@@ -344,7 +344,7 @@ TEST_P(KilledHolder, is_found_out_by_attempts_that_begin_anew) {
   expect_free();
 }
 
-TEST(Stripes, a_stopped_holder_is_not_robbed) {
+TEST(Stripes, AStoppedHolderIsNotRobbed) {
   for (StripeSets const& use : {writing, reading}) {
     Shared<Arena> arena;
     Child child([&] { return held(arena->table, use); });

@@ -18,7 +18,7 @@ namespace {
 
 constexpr RemoteAddress granule = RemoteAddress{1} << granule_shift;
 
-TEST(UpdateModes, memory_of_one_mode_is_under_one_stripe) {
+TEST(UpdateModes, MemoryOfOneModeIsUnderOneStripe) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 100000; ++i) {
     RemoteAddress const address = random() >> 17;
@@ -27,7 +27,7 @@ TEST(UpdateModes, memory_of_one_mode_is_under_one_stripe) {
   }
 }
 
-TEST(UpdateModes, a_switch_reaches_to_the_ends_of_its_granule) {
+TEST(UpdateModes, ASwitchReachesToTheEndsOfItsGranule) {
   auto const modes = std::make_unique<UpdateModes>();
   RemoteAddress const base = 0x7f1234560000;
   modes->switch_to_elements(base + granule + 8);
@@ -45,7 +45,7 @@ TEST(UpdateModes, a_switch_reaches_to_the_ends_of_its_granule) {
   EXPECT_FALSE(modes->all_by_element(0, ~RemoteAddress{0}));
 }
 
-TEST(UpdateModes, switches_the_granules_of_a_range) {
+TEST(UpdateModes, SwitchesTheGranulesOfARange) {
   auto const table = std::make_unique<StripeTable>();
   RemoteAddress const base = 0x7f1234560000;
   switch_to_elements(*table, base + granule + 8, base + 3 * granule + 1);
@@ -55,7 +55,7 @@ TEST(UpdateModes, switches_the_granules_of_a_range) {
   EXPECT_TRUE(table->locks[0].try_lock_untouched(own_process_id())) << "a stripe was left locked";
 }
 
-TEST(UpdateModes, memory_of_one_mode_ends_where_the_mode_changes) {
+TEST(UpdateModes, MemoryOfOneModeEndsWhereTheModeChanges) {
   auto const modes = std::make_unique<UpdateModes>();
   RemoteAddress const base = 0x7f1234560000;
   modes->switch_to_elements(base + granule);
@@ -70,7 +70,7 @@ TEST(UpdateModes, memory_of_one_mode_ends_where_the_mode_changes) {
 
 /// Elements at distances of 1 to 3 longs, aligned or not, in memory with random modes that is mapped at
 /// another address.
-TEST(UpdateModes, updates_are_cut_where_the_mode_changes) {
+TEST(UpdateModes, UpdatesAreCutWhereTheModeChanges) {
   constexpr std::size_t count = 1200;
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
@@ -130,7 +130,7 @@ bool has_modes_of_others(Rank const& rank, int kind) {
   return false;
 }
 
-TEST_P(UpdateModePaths, nothing_but_an_update_of_a_single_element_switches_the_mode) {
+TEST_P(UpdateModePaths, NothingButAnUpdateOfASingleElementSwitchesTheMode) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     constexpr std::size_t count = 300;
@@ -182,7 +182,7 @@ RmaOp add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& bef
   return add;
 }
 
-TEST_P(UpdateModePaths, a_counter_within_an_array_loses_nothing) {
+TEST_P(UpdateModePaths, ACounterWithinAnArrayLosesNothing) {
   constexpr int rounds = 60;
   constexpr std::size_t count = 1024;
   constexpr std::size_t counter = 500;  // for every second element
@@ -321,13 +321,13 @@ void run_contest(test::Configure const& configure) {
   run_job(3, configure, [&](Rank& rank) { contend<Word>(rank, *expected, seed); });
 }
 
-TEST_P(UpdateModePaths, single_updates_within_arrays_of_long_lose_nothing) {
+TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfLongLoseNothing) {
   run_contest<std::int64_t>(configure);
 }
-TEST_P(UpdateModePaths, single_updates_within_arrays_of_int_lose_nothing) { run_contest<std::int32_t>(configure); }
+TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfIntLoseNothing) { run_contest<std::int32_t>(configure); }
 
 /// An accumulate of integers goes through the kernel as long as the target's memory is updated by arrays.
-TEST(UpdateModesOfPaths, cross_memory_serves_integers_until_single_elements_are_updated) {
+TEST(UpdateModesOfPaths, CrossMemoryServesIntegersUntilSingleElementsAreUpdated) {
   auto const configure = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_CROSS_MEMORY; };
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);

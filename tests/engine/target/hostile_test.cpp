@@ -327,7 +327,7 @@ void configure(mpix_engine_config& config, int rank) {
   ::close(nowhere);
 }
 
-TEST(Hostile, messages_change_nothing_that_they_do_not_name_and_stop_nobody) {
+TEST(Hostile, MessagesChangeNothingThatTheyDoNotNameAndStopNobody) {
   std::uint64_t const seed = test::seed();
   run_job(ranks, configure, [seed](Rank& rank) {
     Guarded memory;

@@ -49,7 +49,7 @@ struct Arguments : testing::Test {
   long value = 5;
 };
 
-TEST_F(Arguments, processes) {
+TEST_F(Arguments, Processes) {
   int stride = 8;
   int count[] = {8, 0};
   armci_hdl_t handle{};
@@ -67,7 +67,7 @@ TEST_F(Arguments, processes) {
   EXPECT_EQ(ARMCI_WaitProc(me()), 0);
 }
 
-TEST_F(Arguments, addresses_of_read_modify_writes_are_multiples_of_the_words_size) {
+TEST_F(Arguments, AddressesOfReadModifyWritesAreMultiplesOfTheWordsSize) {
   struct {
     int operation;
     int bytes;
@@ -87,7 +87,7 @@ TEST_F(Arguments, addresses_of_read_modify_writes_are_multiples_of_the_words_siz
   }
 }
 
-TEST_F(Arguments, flags_are_looked_at_before_the_data_moves) {
+TEST_F(Arguments, FlagsAreLookedAtBeforeTheDataMoves) {
   int stride = 8;
   int count[] = {8, 1};
   std::string const text = "_flag with process " + std::to_string(next) + ": the address of the flag is null";
@@ -100,7 +100,7 @@ TEST_F(Arguments, flags_are_looked_at_before_the_data_moves) {
   EXPECT_EQ(read(0), 0);
 }
 
-TEST_F(Arguments, sizes_and_shapes) {
+TEST_F(Arguments, SizesAndShapes) {
   int stride = 8;
   int count[] = {16, 2};
   double const scale = 1;
@@ -117,7 +117,7 @@ TEST_F(Arguments, sizes_and_shapes) {
   EXPECT_EQ(read(0), 0);
 }
 
-TEST_F(Arguments, memory_of_all_is_not_freed_by_one) {
+TEST_F(Arguments, MemoryOfAllIsNotFreedByOne) {
   char base[32];
   std::snprintf(base, sizeof base, "%p", static_cast<void*>(remote.mine()));
   expect_refused(std::string("ARMCI_Free_local: ") + base + " was allocated by ARMCI_Malloc",
@@ -127,7 +127,7 @@ TEST_F(Arguments, memory_of_all_is_not_freed_by_one) {
   EXPECT_EQ(read(0), 7);
 }
 
-TEST_F(Arguments, groups) {
+TEST_F(Arguments, Groups) {
   ARMCI_Group world;
   ARMCI_Group made{};
   int rank = 0;
@@ -156,7 +156,7 @@ TEST_F(Arguments, groups) {
   EXPECT_EQ(usual.comm, world.comm);
 }
 
-TEST_F(Arguments, waits_name_the_operation_that_failed) {
+TEST_F(Arguments, WaitsNameTheOperationThatFailed) {
   int code = 0;
   std::string const text =
       "ARMCI_NbGet" + at(nowhere, next) + ": the target memory is not mapped, or was freed";
@@ -173,7 +173,7 @@ TEST_F(Arguments, waits_name_the_operation_that_failed) {
   expect_refused("ARMCI_WaitProc: " + text, [&] { return ARMCI_WaitProc(next); });
 }
 
-TEST_F(Arguments, who_completes_names_the_process_that_refused) {
+TEST_F(Arguments, WhoCompletesNamesTheProcessThatRefused) {
   int code = 0;
   void* bases[64];
   ASSERT_EQ(ARMCI_Malloc(bases, 64), 0);

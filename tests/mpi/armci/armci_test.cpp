@@ -21,7 +21,7 @@ using mpixrma::test::me;
 using mpixrma::test::Remote;
 using mpixrma::test::size;
 
-TEST(Contiguous, put_get_and_values) {
+TEST(Contiguous, PutGetAndValues) {
   Remote remote(80000);
   int const next = (me() + 1) % size();
   std::vector<double> out(5000);
@@ -63,7 +63,7 @@ void accumulate(int datatype, T scale) {
   ARMCI_Barrier();
 }
 
-TEST(Accumulate, all_types_scale_and_lose_nothing) {
+TEST(Accumulate, AllTypesScaleAndLoseNothing) {
   accumulate<int>(ARMCI_ACC_INT, 3);
   accumulate<long>(ARMCI_ACC_LNG, -2);
   accumulate<float>(ARMCI_ACC_FLT, 0.5f);
@@ -75,7 +75,7 @@ TEST(Accumulate, all_types_scale_and_lose_nothing) {
 
 /// All processes add to the same words of process 0 by each of the accumulate calls, at aligned and
 /// misaligned addresses.
-TEST(Accumulate, single_elements_of_all_processes_and_calls_add_up) {
+TEST(Accumulate, SingleElementsOfAllProcessesAndCallsAddUp) {
   constexpr int rounds = 5000;
   Remote remote(128);
   long one = 1;
@@ -109,7 +109,7 @@ TEST(Accumulate, single_elements_of_all_processes_and_calls_add_up) {
   ARMCI_Barrier();
 }
 
-TEST(Strided, three_dimensional_sections_move_and_add) {
+TEST(Strided, ThreeDimensionalSectionsMoveAndAdd) {
   constexpr int nx = 20;
   constexpr int ny = 15;
   constexpr int nz = 10;
@@ -145,7 +145,7 @@ TEST(Strided, three_dimensional_sections_move_and_add) {
   EXPECT_EQ(std::memcmp(packed.data(), back.data(), packed.size()), 0);
 }
 
-TEST(Vector, lists_of_segments_move_and_add) {
+TEST(Vector, ListsOfSegmentsMoveAndAdd) {
   Remote remote(8000);
   Remote other(8000);  // a list may span several allocations
   int const next = (me() + 1) % size();
@@ -170,7 +170,7 @@ TEST(Vector, lists_of_segments_move_and_add) {
 }
 
 /// The fields and the type of accumulate as the text of ARMCI 1.1 names them, beside ARMCI-MPI's names.
-TEST(Vector, takes_the_names_of_the_text) {
+TEST(Vector, TakesTheNamesOfTheText) {
   static_assert(sizeof(armci_giov_t) == 2 * sizeof(void*) + 2 * sizeof(int));
   static_assert(offsetof(armci_giov_t, dst_ptr_ar) == sizeof(void*));
   static_assert(offsetof(armci_giov_t, bytes) == 2 * sizeof(void*));
@@ -196,7 +196,7 @@ TEST(Vector, takes_the_names_of_the_text) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(back[i], values[i] + scale * values[i]);
 }
 
-TEST(Vector, lists_reach_allocated_and_other_memory) {
+TEST(Vector, ListsReachAllocatedAndOtherMemory) {
   constexpr int segments = 12;
   Remote remote(800);
   std::vector<double> own(100, -1.0);
@@ -228,7 +228,7 @@ TEST(Vector, lists_reach_allocated_and_other_memory) {
   ARMCI_Barrier();
 }
 
-TEST(NonBlocking, handles_and_implicit_operations_complete) {
+TEST(NonBlocking, HandlesAndImplicitOperationsComplete) {
   constexpr int parts = 20;
   Remote remote(parts * 4000);
   int const next = (me() + 1) % size();
@@ -255,7 +255,7 @@ TEST(NonBlocking, handles_and_implicit_operations_complete) {
   EXPECT_EQ(in, out);
 }
 
-TEST(Rmw, counters_are_exact_and_swaps_exchange) {
+TEST(Rmw, CountersAreExactAndSwapsExchange) {
   constexpr int rounds = 300;
   Remote remote(64);
   std::vector<long> fetched(rounds);
@@ -276,7 +276,7 @@ TEST(Rmw, counters_are_exact_and_swaps_exchange) {
   EXPECT_EQ(token, me() == 0 ? 0 : -1);
 }
 
-TEST(Mutexes, exclude_each_other) {
+TEST(Mutexes, ExcludeEachOther) {
   ARMCI_Create_mutexes(2);
   Remote remote(64);
   constexpr int rounds = 200;
@@ -300,7 +300,7 @@ TEST(Mutexes, exclude_each_other) {
 }
 
 /// Location consistency: operations of one process on a place of another take effect in program order.
-TEST(Order, random_operations_give_what_they_give_one_after_the_other) {
+TEST(Order, RandomOperationsGiveWhatTheyGiveOneAfterTheOther) {
   auto start = mpixrma::test::seed();
   MPI_Bcast(&start, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   std::mt19937_64 random(start + static_cast<std::uint64_t>(me()));
@@ -342,7 +342,7 @@ TEST(Order, random_operations_give_what_they_give_one_after_the_other) {
   }
 }
 
-TEST(Groups, communicate_among_themselves) {
+TEST(Groups, CommunicateAmongThemselves) {
   int const half = (size() + 1) / 2;
   if (me() < half) {
     std::vector<int> members(static_cast<std::size_t>(half));

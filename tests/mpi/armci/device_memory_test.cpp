@@ -12,7 +12,7 @@ using mpixrma::test::me;
 using mpixrma::test::Remote;
 using mpixrma::test::size;
 
-TEST(DeviceMemory, is_refused_as_the_local_side) {
+TEST(DeviceMemory, IsRefusedAsTheLocalSide) {
   mpixrma::test::DevicePages const device;
   ASSERT_TRUE(device.there());
   Remote remote(4096);

@@ -38,7 +38,7 @@ struct Errors : testing::Test {
   long value = 0;
 };
 
-TEST_F(Errors, handles_need_no_initialisation_but_zeros) {
+TEST_F(Errors, HandlesNeedNoInitialisationButZeros) {
   for (int round = 0; round < 20; ++round) {
     in.assign(bytes, 0);
     armci_hdl_t handle{};
@@ -48,7 +48,7 @@ TEST_F(Errors, handles_need_no_initialisation_but_zeros) {
   }
 }
 
-TEST_F(Errors, handles_of_anything_name_nothing) {
+TEST_F(Errors, HandlesOfAnythingNameNothing) {
   for (int const wrong : {-1, -1000000, 1000000, 1 << 30, -2147483647 - 1}) {
     in.assign(bytes, 0);
     armci_hdl_t handle{wrong, wrong};
@@ -62,7 +62,7 @@ TEST_F(Errors, handles_of_anything_name_nothing) {
   }
 }
 
-TEST_F(Errors, waiting_for_all_does_not_stop_at_a_failure) {
+TEST_F(Errors, WaitingForAllDoesNotStopAtAFailure) {
   for (int round = 0; round < 20; ++round) {
     in.assign(bytes, 0);
     armci_hdl_t handle{};
@@ -76,7 +76,7 @@ TEST_F(Errors, waiting_for_all_does_not_stop_at_a_failure) {
   }
 }
 
-TEST_F(Errors, an_aggregate_is_waited_for_beyond_a_failure) {
+TEST_F(Errors, AnAggregateIsWaitedForBeyondAFailure) {
   armci_hdl_t handle;
   ARMCI_INIT_HANDLE(&handle);
   ARMCI_SET_AGGREGATE_HANDLE(&handle);
@@ -93,14 +93,14 @@ int tested(armci_hdl_t* handle) {
   return code;
 }
 
-TEST_F(Errors, test_tells_failure_from_incompleteness) {
+TEST_F(Errors, TestTellsFailureFromIncompleteness) {
   armci_hdl_t handle{};
   get_from_nowhere(next, &handle);
   EXPECT_EQ(tested(&handle), 2);
   EXPECT_EQ(tested(&handle), 0);
 }
 
-TEST_F(Errors, test_of_no_handle_is_of_the_implicit_operations) {
+TEST_F(Errors, TestOfNoHandleIsOfTheImplicitOperations) {
   EXPECT_EQ(ARMCI_Test(nullptr), 0);
   for (int round = 0; round < 20; ++round) {
     in.assign(bytes, 0);
@@ -113,7 +113,7 @@ TEST_F(Errors, test_of_no_handle_is_of_the_implicit_operations) {
   EXPECT_EQ(tested(nullptr), 0);
 }
 
-TEST_F(Errors, no_flag_without_the_data) {
+TEST_F(Errors, NoFlagWithoutTheData) {
   auto* const flag = reinterpret_cast<int*>(remote.at(next));
   int count[2] = {8, 1};
   int stride = 8;
@@ -129,7 +129,7 @@ TEST_F(Errors, no_flag_without_the_data) {
   EXPECT_EQ(ARMCI_GetValueInt(flag, next), 5);
 }
 
-TEST(Mutexes, outlive_the_group_that_they_were_made_on) {
+TEST(Mutexes, OutliveTheGroupThatTheyWereMadeOn) {
   ARMCI_Group world;
   ARMCI_Group group;
   ARMCI_Group_get_world(&world);

@@ -74,7 +74,7 @@ void expect_init_to_fail(char const* variable) {
   ::unsetenv(variable);
 }
 
-TEST(Lifetime, begins_and_ends_whatever_fails) {
+TEST(Lifetime, BeginsAndEndsWhateverFails) {
   ::alarm(600 * mpixrma::test::slowness);  // a hang ends the process, and mpirun the job
   expect_not_running();
   expect_init_to_fail("ARMCI_STRIDED_METHOD");

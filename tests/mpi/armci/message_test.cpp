@@ -18,7 +18,7 @@ using mpixrma::test::me;
 using mpixrma::test::Remote;
 using mpixrma::test::size;
 
-TEST(Barriers, everybodys_puts_are_there_and_nobody_is_ahead) {
+TEST(Barriers, EverybodysPutsAreThereAndNobodyIsAhead) {
   std::size_t const slot = sizeof(long);
   Remote remote(static_cast<armci_size_t>(slot) * size());
   ARMCI_Group all;
@@ -50,7 +50,7 @@ ARMCI_Group group_of_every(int step) {
   return group;
 }
 
-TEST(Barriers, groups_that_overlap_have_their_own) {
+TEST(Barriers, GroupsThatOverlapHaveTheirOwn) {
   Remote remote(static_cast<armci_size_t>(sizeof(long)) * size());
   ARMCI_Group all = group_of_every(1);
   ARMCI_Group even = group_of_every(2);
@@ -79,7 +79,7 @@ TEST(Barriers, groups_that_overlap_have_their_own) {
   }
 }
 
-TEST(Barriers, messages_move_while_a_process_waits_in_one) {
+TEST(Barriers, MessagesMoveWhileAProcessWaitsInOne) {
   std::vector<char> message(8 << 20,
                             static_cast<char>(me() + 1));  // its sender has to take part in the transfer
   MPI_Request request = MPI_REQUEST_NULL;
@@ -134,7 +134,7 @@ void reduces_by_every_name(int type) {
   }
 }
 
-TEST(Messages, reductions_have_all_names_that_callers_use) {
+TEST(Messages, ReductionsHaveAllNamesThatCallersUse) {
   reduces_by_every_name<int>(ARMCI_INT);
   reduces_by_every_name<long>(ARMCI_LONG);
   reduces_by_every_name<long long>(ARMCI_LONG_LONG);
@@ -146,7 +146,7 @@ TEST(Messages, reductions_have_all_names_that_callers_use) {
   EXPECT_EQ(zero_at_one, 0);
 }
 
-TEST(Messages, reductions_broadcasts_and_selection) {
+TEST(Messages, ReductionsBroadcastsAndSelection) {
   char plus[] = "+";
   char absmax[] = "absmax";
   char min[] = "min";

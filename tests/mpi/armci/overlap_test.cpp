@@ -27,7 +27,7 @@ bool any_pair_overlaps(std::vector<Segment> const& segments) {
   return false;
 }
 
-TEST(Overlap, equals_the_comparison_of_all_pairs) {
+TEST(Overlap, EqualsTheComparisonOfAllPairs) {
   std::mt19937_64 random(mpixrma::test::seed());
   int overlapping = 0;
   for (int round = 0; round < 5000; ++round) {
@@ -44,7 +44,7 @@ TEST(Overlap, equals_the_comparison_of_all_pairs) {
   EXPECT_LT(overlapping, 4500);
 }
 
-TEST(Overlap, segments_that_touch_do_not_overlap) {
+TEST(Overlap, SegmentsThatTouchDoNotOverlap) {
   std::vector<Segment> const ascending = {{0, 8}, {8, 8}, {16, 8}};
   std::vector<Segment> const descending = {{16, 8}, {8, 8}, {0, 8}};
   std::vector<Segment> const equal = {{0, 8}, {0, 8}};

@@ -85,7 +85,7 @@ std::vector<char> random_bytes(std::size_t count, std::mt19937_64& random, int r
   return bytes;
 }
 
-TEST(Datatypes, random_types_on_both_sides_move_what_mpi_would_pack) {
+TEST(Datatypes, RandomTypesOnBothSidesMoveWhatMpiWouldPack) {
   auto start = seed();
   MPI_Bcast(&start, 1, MPI_UINT64_T, 0, world);
   std::mt19937_64 random(start);
@@ -156,7 +156,7 @@ MPI_Datatype cyclic(int indices, int processes, int rank, MPI_Datatype old) {
   return made;
 }
 
-TEST(Datatypes, distributed_arrays_hold_pairs_whole) {
+TEST(Datatypes, DistributedArraysHoldPairsWhole) {
   struct Pair {
     double value;
     int index;
@@ -186,7 +186,7 @@ TEST(Datatypes, distributed_arrays_hold_pairs_whole) {
   MPI_Type_free(&type);
 }
 
-TEST(Datatypes, distributed_arrays_without_elements_move_nothing) {
+TEST(Datatypes, DistributedArraysWithoutElementsMoveNothing) {
   Memory memory(64);
   MPI_Datatype nothing = cyclic(3, 4, 3, MPI_INT);
   int value = 5;
@@ -198,7 +198,7 @@ TEST(Datatypes, distributed_arrays_without_elements_move_nothing) {
   MPI_Type_free(&nothing);
 }
 
-TEST(Datatypes, accumulate_over_vectors_adds_where_mpi_would) {
+TEST(Datatypes, AccumulateOverVectorsAddsWhereMpiWould) {
   Memory memory(4096);
   MPI_Datatype columns = MPI_DATATYPE_NULL;
   MPI_Type_vector(10, 2, 5, MPI_DOUBLE, &columns);
@@ -263,7 +263,7 @@ void expect_accumulate_like_mpi(MPI_Datatype type, int parts, std::initializer_l
   }
 }
 
-TEST(Datatypes, origins_may_be_at_MPI_BOTTOM) {
+TEST(Datatypes, OriginsMayBeAtMpiBottom) {
   Memory memory(16 * sizeof(int));
   int const next = (memory.rank() + 1) % memory.size();
   int numbers[3] = {};
@@ -363,7 +363,7 @@ TEST(Datatypes, NegativeStridesOnBothSides) {
   MPI_Type_free(&rows);
 }
 
-TEST(Datatypes, accumulate_on_types_of_other_languages_as_mpi_reduces) {
+TEST(Datatypes, AccumulateOnTypesOfOtherLanguagesAsMpiReduces) {
   std::initializer_list<MPI_Op> const logical = {MPI_LAND, MPI_LOR, MPI_LXOR};
   std::initializer_list<MPI_Op> const arithmetic = {MPI_SUM, MPI_PROD};
   expect_accumulate_like_mpi<std::int32_t>(MPI_LOGICAL, 1, logical);

@@ -48,7 +48,7 @@ struct DeviceOrigin : testing::Test {
   int address_class = MPI_SUCCESS;
 };
 
-TEST_F(DeviceOrigin, is_refused_by_every_transfer) {
+TEST_F(DeviceOrigin, IsRefusedByEveryTransfer) {
   for (int const rank : {memory.rank(), (memory.rank() + 1) % memory.size()}) {
     for (int kind = 0; kind < Memory::kinds; ++kind) {
       char* const target = place(rank, kind);
@@ -72,7 +72,7 @@ TEST_F(DeviceOrigin, is_refused_by_every_transfer) {
   }
 }
 
-TEST_F(DeviceOrigin, is_refused_where_one_piece_of_a_datatype_lies_there) {
+TEST_F(DeviceOrigin, IsRefusedWhereOnePieceOfADatatypeLiesThere) {
   int const rank = (memory.rank() + 1) % memory.size();
   long here[2] = {5, 6};
   int const lengths[] = {2, 1};
@@ -90,7 +90,7 @@ TEST_F(DeviceOrigin, is_refused_where_one_piece_of_a_datatype_lies_there) {
   expect_host_works(rank, target, 3);
 }
 
-TEST_F(DeviceOrigin, is_refused_by_bound_transfers) {
+TEST_F(DeviceOrigin, IsRefusedByBoundTransfers) {
   for (int const rank : {memory.rank(), (memory.rank() + 1) % memory.size()}) {
     char* const target = place(rank, Memory::allocated);
     for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
@@ -108,7 +108,7 @@ TEST_F(DeviceOrigin, is_refused_by_bound_transfers) {
   }
 }
 
-TEST_F(DeviceOrigin, is_refused_by_read_modify_writes) {
+TEST_F(DeviceOrigin, IsRefusedByReadModifyWrites) {
   long one = 1;
   long before = -1;
   for (int const rank : {memory.rank(), (memory.rank() + 1) % memory.size()}) {
@@ -136,7 +136,7 @@ TEST_F(DeviceOrigin, is_refused_by_read_modify_writes) {
   }
 }
 
-TEST_F(DeviceOrigin, cannot_be_registered) {
+TEST_F(DeviceOrigin, CannotBeRegistered) {
   expect_refused(rma_register(device.at(), DevicePages::bytes));
   int flag = 1;
   EXPECT_EQ(rma_query(world, memory.rank(), device.at(), &flag, nullptr, nullptr), MPI_SUCCESS);

@@ -29,7 +29,7 @@ class Errors : public ::testing::Test {
   }
 };
 
-TEST_F(Errors, arguments_give_their_classes) {
+TEST_F(Errors, ArgumentsGiveTheirClasses) {
   char* const target = memory_.at(0, 0);
   EXPECT_EQ(class_of(put(-1, MPI_DOUBLE, 0, target)), MPI_ERR_COUNT);
   EXPECT_EQ(class_of(put(1, MPI_DATATYPE_NULL, 0, target)), MPI_ERR_TYPE);
@@ -117,7 +117,7 @@ TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
   }
 }
 
-TEST_F(Errors, sides_that_do_not_fit_are_refused) {
+TEST_F(Errors, SidesThatDoNotFitAreRefused) {
   float narrow = 0;
   EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_INT,
                                    nullptr, &world, nullptr)),
@@ -137,14 +137,14 @@ TEST_F(Errors, sides_that_do_not_fit_are_refused) {
             MPI_ERR_OP);
 }
 
-TEST_F(Errors, uncommitted_datatype_is_refused) {
+TEST_F(Errors, UncommittedDatatypeIsRefused) {
   MPI_Datatype vector = MPI_DATATYPE_NULL;
   MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &vector);
   EXPECT_EQ(class_of(put(1, vector, 0, memory_.at(0, 0))), MPI_ERR_TYPE);
   MPI_Type_free(&vector);
 }
 
-TEST_F(Errors, freed_and_null_communicators_are_refused) {
+TEST_F(Errors, FreedAndNullCommunicatorsAreRefused) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(world, &copy);
   EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_DOUBLE, nullptr,
@@ -165,7 +165,7 @@ TEST_F(Errors, freed_and_null_communicators_are_refused) {
   EXPECT_EQ(class_of(MPIX_RMA_Fence(nullptr, 0)), MPI_ERR_COMM);
 }
 
-TEST_F(Errors, handles_of_other_kinds_are_refused) {
+TEST_F(Errors, HandlesOfOtherKindsAreRefused) {
   MPI_Win window = MPI_WIN_NULL;
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Datatype datatype = MPI_DOUBLE;
@@ -194,7 +194,7 @@ TEST_F(Errors, handles_of_other_kinds_are_refused) {
   MPI_Win_free(&window);
 }
 
-TEST_F(Errors, an_address_without_memory_gives_the_address_class) {
+TEST_F(Errors, AnAddressWithoutMemoryGivesTheAddressClass) {
   int address_class = 0;
   int transport_class = 0;
   ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class), MPI_SUCCESS);
@@ -298,7 +298,7 @@ TEST_F(Errors, TextNamesReadOnlyTarget) {
   EXPECT_EQ(constant, 3);
 }
 
-TEST_F(Errors, a_user_handler_sees_the_code) {
+TEST_F(Errors, AUserHandlerSeesTheCode) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(world, &copy);
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -314,7 +314,7 @@ TEST_F(Errors, a_user_handler_sees_the_code) {
   MPI_Comm_free(&copy);
 }
 
-TEST_F(Errors, rmw_arguments_give_their_classes) {
+TEST_F(Errors, RmwArgumentsGiveTheirClasses) {
   long operand = 1;
   MPI_Aint const address = reinterpret_cast<MPI_Aint>(memory_.at(0, 0));
   auto const call = [&](MPIX_RMW_Op op, void* in, int count, MPI_Datatype type, int rank, MPI_Aint where) {
@@ -330,7 +330,7 @@ TEST_F(Errors, rmw_arguments_give_their_classes) {
   EXPECT_EQ(class_of(call(MPIX_RMW_SUM, &operand, 1, MPI_LONG, 0, 0)), MPI_ERR_ARG);
 }
 
-TEST_F(Errors, memory_calls_refuse_what_is_not_theirs) {
+TEST_F(Errors, MemoryCallsRefuseWhatIsNotTheirs) {
   int local = 0;
   void* base = nullptr;
   EXPECT_EQ(class_of(rma_free_local(&local)), MPI_ERR_ARG);
@@ -358,7 +358,7 @@ MPI_Comm disguised(Handle handle) {
   return comm;
 }
 
-TEST_F(Errors, handles_of_other_kinds_are_no_communicators) {
+TEST_F(Errors, HandlesOfOtherKindsAreNoCommunicators) {
   MPI_Win window = MPI_WIN_NULL;
   long* base = nullptr;
   MPI_Win_allocate(sizeof *base, 1, MPI_INFO_NULL, world, &base, &window);

@@ -28,7 +28,7 @@ class ErrorTexts : public Test {
   double value_ = 1;
 };
 
-TEST_F(ErrorTexts, transfers_name_the_argument_and_its_value) {
+TEST_F(ErrorTexts, TransfersNameTheArgumentAndItsValue) {
   char* const target = memory_.at(0, 0);
   expect(put(1, MPI_DOUBLE, 77, target), MPI_ERR_RANK,
          {"MPIX_RMA_xfer: target_rank 77 is not in the communicator, which has " + ranks_ + " process"});
@@ -55,7 +55,7 @@ TEST_F(ErrorTexts, transfers_name_the_argument_and_its_value) {
   expect(MPIX_RMA_Fence(&world, -7), MPI_ERR_RANK, {"MPIX_RMA_Fence: target_rank -7"});
 }
 
-TEST_F(ErrorTexts, rmw_names_operand_and_address) {
+TEST_F(ErrorTexts, RmwNamesOperandAndAddress) {
   long operand = 1;
   auto const address = reinterpret_cast<MPI_Aint>(memory_.at(0, 0));
   auto const call = [&](MPIX_RMW_Op op, void* in, MPI_Datatype type, MPI_Aint where) {
@@ -70,7 +70,7 @@ TEST_F(ErrorTexts, rmw_names_operand_and_address) {
   expect(call(MPIX_RMW_SUM, &operand, MPI_LONG, address + 4), MPI_ERR_ARG, {where, "multiple of 8"});
 }
 
-TEST_F(ErrorTexts, calls_without_a_communicator_say_as_much) {
+TEST_F(ErrorTexts, CallsWithoutACommunicatorSayAsMuch) {
   int local = 0;
   void* base = nullptr;
   expect(rma_allocate_local(-5, MPI_INFO_NULL, &base), MPI_ERR_ARG,
@@ -90,7 +90,7 @@ TEST_F(ErrorTexts, calls_without_a_communicator_say_as_much) {
          {"MPIX_Rma_request_free: request is MPIX_RMA_REQUEST_NULL"});
 }
 
-TEST_F(ErrorTexts, collective_calls_name_the_rank_that_failed) {
+TEST_F(ErrorTexts, CollectiveCallsNameTheRankThatFailed) {
   int const last = memory_.size() - 1;
   bool const failed_here = memory_.rank() == last;
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
@@ -104,7 +104,7 @@ TEST_F(ErrorTexts, collective_calls_name_the_rank_that_failed) {
          {"MPIX_RMA_Free: ", failed_here ? "was not allocated" : other});
 }
 
-TEST_F(ErrorTexts, failed_operations_name_rank_and_address) {
+TEST_F(ErrorTexts, FailedOperationsNameRankAndAddress) {
   int address_class = 0;
   int transport_class = 0;
   MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class);
@@ -128,7 +128,7 @@ TEST_F(ErrorTexts, failed_operations_name_rank_and_address) {
   expect(code, address_class, {"rank " + std::to_string(next)});
 }
 
-TEST_F(ErrorTexts, the_number_of_codes_is_bounded) {
+TEST_F(ErrorTexts, TheNumberOfCodesIsBounded) {
   std::set<int> codes;
   for (int rank = 1000; rank < 1200; ++rank) {
     int const code = put(1, MPI_DOUBLE, rank, memory_.at(0, 0));

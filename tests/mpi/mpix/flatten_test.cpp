@@ -123,7 +123,7 @@ MPI_Datatype random_darray(Random& random, std::string* what) {
   return made;
 }
 
-TEST(Flatten, darrays_as_mpi_packs_them) {
+TEST(Flatten, DarraysAsMpiPacksThem) {
   char const* const chosen = std::getenv("MPIX_TEST_SEED");
   auto const seed = chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : std::random_device{}();
   SCOPED_TRACE("MPIX_TEST_SEED=" + std::to_string(seed));
@@ -139,7 +139,7 @@ TEST(Flatten, darrays_as_mpi_packs_them) {
 
 /// Rows distributed cyclically in blocks of two, columns in blocks: 8 GiB of bytes, half of which belong to
 /// this rank.
-TEST(Flatten, darray_above_two_gibibytes) {
+TEST(Flatten, DarrayAboveTwoGibibytes) {
   int const sizes[] = {65536, 131072};
   int const kinds[] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK};
   int const arguments[] = {2, MPI_DISTRIBUTE_DFLT_DARG};
@@ -161,7 +161,7 @@ TEST(Flatten, darray_above_two_gibibytes) {
   MPI_Type_free(&type);
 }
 
-TEST(Flatten, contiguous_above_two_gibibytes) {
+TEST(Flatten, ContiguousAboveTwoGibibytes) {
   MPI_Datatype inner = MPI_DATATYPE_NULL;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Type_contiguous(1 << 30, MPI_DOUBLE, &inner);

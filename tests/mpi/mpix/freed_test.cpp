@@ -43,7 +43,7 @@ class Freed : public ::testing::Test {
   int address_class_ = 0;
 };
 
-TEST_F(Freed, a_bound_handle_does_not_take_the_next_communicator_for_its_own) {
+TEST_F(Freed, ABoundHandleDoesNotTakeTheNextCommunicatorForItsOwn) {
   MPI_Comm comm = duplicate();
   MPIX_RMA_Plan bound = MPIX_RMA_PLAN_NULL;
   ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, comm, nullptr, &bound),
@@ -61,7 +61,7 @@ TEST_F(Freed, a_bound_handle_does_not_take_the_next_communicator_for_its_own) {
   MPI_Comm_free(&comm);
 }
 
-TEST_F(Freed, late_errors_do_not_reach_the_next_communicator) {
+TEST_F(Freed, LateErrorsDoNotReachTheNextCommunicator) {
   MPI_Comm comm = duplicate();
   (void)fail<MPI_Request>(MPIX_RMA_PUT, &comm, nullptr);
   MPI_Barrier(world);
@@ -74,7 +74,7 @@ TEST_F(Freed, late_errors_do_not_reach_the_next_communicator) {
   MPI_Comm_free(&comm);
 }
 
-TEST_F(Freed, requests_report_their_error) {
+TEST_F(Freed, RequestsReportTheirError) {
   MPI_Comm comm = duplicate();
   MPI_Request native = MPI_REQUEST_NULL;
   MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
@@ -86,7 +86,7 @@ TEST_F(Freed, requests_report_their_error) {
   EXPECT_EQ(class_of(own_code == MPI_SUCCESS ? MPIX_Rma_request_wait(&own) : own_code), address_class_);
 }
 
-TEST_F(Freed, who_waits_for_a_counter_is_told) {
+TEST_F(Freed, WhoWaitsForACounterIsTold) {
   MPI_Comm comm = duplicate();
   ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
   MPI_Request arrived = MPI_REQUEST_NULL;
@@ -95,7 +95,7 @@ TEST_F(Freed, who_waits_for_a_counter_is_told) {
   EXPECT_EQ(class_of(MPI_Wait(&arrived, MPI_STATUS_IGNORE)), address_class_);
 }
 
-TEST_F(Freed, who_waits_for_a_counter_is_told_before_it_is_reset) {
+TEST_F(Freed, WhoWaitsForACounterIsToldBeforeItIsReset) {
   MPI_Comm comm = duplicate();
   ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
   MPI_Request arrived = MPI_REQUEST_NULL;
@@ -112,7 +112,7 @@ TEST_F(Freed, who_waits_for_a_counter_is_told_before_it_is_reset) {
   MPI_Comm_free(&comm);
 }
 
-TEST_F(Freed, memory_is_not_freed_when_one_rank_names_the_wrong_one) {
+TEST_F(Freed, MemoryIsNotFreedWhenOneRankNamesTheWrongOne) {
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
   ASSERT_EQ(rma_allocate(64, MPI_INFO_NULL, world, bases.data()), MPI_SUCCESS);
   auto* const mine = static_cast<char*>(bases[static_cast<std::size_t>(memory_.rank())]);

@@ -149,7 +149,7 @@ class LargeCount : public Test {
   int const next_ = (memory_.rank() + 1) % memory_.size();
 };
 
-TEST_F(LargeCount, every_transfer_moves_its_values) {
+TEST_F(LargeCount, EveryTransferMovesItsValues) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (NamedXfer const& form : xfers) {
       for (MPI_Count const count : {MPI_Count{1}, MPI_Count{3}, most, MPI_Count{0}}) {
@@ -168,7 +168,7 @@ TEST_F(LargeCount, every_transfer_moves_its_values) {
   }
 }
 
-TEST_F(LargeCount, every_read_modify_write_fetches_and_stores) {
+TEST_F(LargeCount, EveryReadModifyWriteFetchesAndStores) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (NamedRmw const& form : rmws) {
       for (MPI_Count const count : {MPI_Count{1}, MPI_Count{1}, MPI_Count{5}, MPI_Count{0}}) {
@@ -196,7 +196,7 @@ TEST_F(LargeCount, every_read_modify_write_fetches_and_stores) {
   }
 }
 
-TEST_F(LargeCount, counts_that_are_negative_or_beyond_memory_are_refused_and_move_nothing) {
+TEST_F(LargeCount, CountsThatAreNegativeOrBeyondMemoryAreRefusedAndMoveNothing) {
   // A count for which the number of bytes would wrap to that of one element.
   MPI_Count const wraps = huge + 1;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -227,7 +227,7 @@ TEST_F(LargeCount, counts_that_are_negative_or_beyond_memory_are_refused_and_mov
   }
 }
 
-TEST_F(LargeCount, a_bound_transfer_that_has_found_its_way_refuses_them_too) {
+TEST_F(LargeCount, ABoundTransferThatHasFoundItsWayRefusesThemToo) {
   long values[] = {5, 5};
   char* const target = there(Memory::allocated);
   MPIX_RMA_Plan handle = MPIX_RMA_PLAN_NULL;
@@ -259,7 +259,7 @@ MPI_Datatype contiguous(int count, MPI_Datatype element) {
   return made;
 }
 
-TEST_F(LargeCount, large_datatypes_are_counted_by_their_bytes_and_by_their_extent) {
+TEST_F(LargeCount, LargeDatatypesAreCountedByTheirBytesAndByTheirExtent) {
   MPI_Datatype sparse = MPI_DATATYPE_NULL;
   MPI_Type_create_resized(MPI_LONG, 0, MPI_Aint{1} << 40, &sparse);
   MPI_Datatype inner = contiguous(1 << 24, MPI_LONG);

@@ -37,7 +37,7 @@ MPI_Datatype irregular(int blocks) {
   return type;
 }
 
-TEST(NoMemory, a_datatype_that_cannot_be_flattened_is_refused_and_works_later) {
+TEST(NoMemory, ADatatypeThatCannotBeFlattenedIsRefusedAndWorksLater) {
   ErrorsReturn const returned(world);
   constexpr int blocks = 5000;
   MPI_Datatype type = irregular(blocks);
@@ -70,7 +70,7 @@ TEST(NoMemory, a_datatype_that_cannot_be_flattened_is_refused_and_works_later) {
   MPI_Type_free(&type);
 }
 
-TEST(NoMemory, a_communicator_that_cannot_be_known) {
+TEST(NoMemory, ACommunicatorThatCannotBeKnown) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

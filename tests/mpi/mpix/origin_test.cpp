@@ -23,7 +23,7 @@ bool through_the_kernel() {
   return same == all;
 }
 
-TEST(Origin, without_memory_is_an_error_of_the_buffer_and_the_program_goes_on) {
+TEST(Origin, WithoutMemoryIsAnErrorOfTheBufferAndTheProgramGoesOn) {
   if (!through_the_kernel()) GTEST_SKIP() << "undefined, as for any MPI call";
   constexpr int count = 64;
   constexpr std::size_t page = 4096;

@@ -35,7 +35,7 @@ class Requests : public ::testing::Test {
   double value_ = 1;
 };
 
-TEST_F(Requests, freed_before_completion_are_used_again) {
+TEST_F(Requests, FreedBeforeCompletionAreUsedAgain) {
   auto const put_and_free = [&](int kind) {
     for (int i = 0; i < 10000; ++i) {
       MPI_Request request = MPI_REQUEST_NULL;
@@ -51,7 +51,7 @@ TEST_F(Requests, freed_before_completion_are_used_again) {
   EXPECT_LT(resident() - before, 1024);  // 250 bytes each would be seven times as much
 }
 
-TEST_F(Requests, freed_before_completion_complete_no_others) {
+TEST_F(Requests, FreedBeforeCompletionCompleteNoOthers) {
   constexpr std::size_t count = 100000;
   Memory memory(static_cast<int>((count + 1) * sizeof(double)));
   for (int kind = 0; kind < Memory::kinds; ++kind)
@@ -77,7 +77,7 @@ TEST_F(Requests, freed_before_completion_complete_no_others) {
   MPI_Barrier(world);
 }
 
-TEST_F(Requests, a_late_error_reaches_the_handler_of_the_communicator) {
+TEST_F(Requests, ALateErrorReachesTheHandlerOfTheCommunicator) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -131,7 +131,7 @@ TEST_F(Requests, EachFailureOfAnArrayReachesTheHandler) {
   MPI_Comm_free(&comm);
 }
 
-TEST_F(Requests, cannot_be_started_alone) {
+TEST_F(Requests, CannotBeStartedAlone) {
   if (on_public_mpi()) GTEST_SKIP() << "the request is one of MPI's own, which MPI_Start starts";
   ErrorsReturn const returned(world);
   MPI_Request request = MPI_REQUEST_NULL;

@@ -235,7 +235,7 @@ class Matrix {
   std::mt19937_64& random_;
 };
 
-TEST(RmwMatrix, every_operation_on_every_type_and_count) {
+TEST(RmwMatrix, EveryOperationOnEveryTypeAndCount) {
   Memory memory(1024 * 32);
   std::mt19937_64 random(seed() + static_cast<std::uint64_t>(memory.rank()));
   Matrix<std::int8_t>(MPI_INT8_T, memory, random).run();

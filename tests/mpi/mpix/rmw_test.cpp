@@ -18,7 +18,7 @@ T rmw(MPIX_RMW_Op op, T operand, MPI_Datatype type, int rank, void* target) {
   return result;
 }
 
-TEST(Rmw, contended_counters_are_exact_and_each_value_is_fetched_once) {
+TEST(Rmw, ContendedCountersAreExactAndEachValueIsFetchedOnce) {
   constexpr int rounds = 400;
   Memory memory(4096);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -37,7 +37,7 @@ TEST(Rmw, contended_counters_are_exact_and_each_value_is_fetched_once) {
   }
 }
 
-TEST(Rmw, swaps_pass_a_token_to_exactly_one) {
+TEST(Rmw, SwapsPassATokenToExactlyOne) {
   Memory memory(64);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     if (memory.rank() == 0) *reinterpret_cast<int*>(memory.own(kind)) = 77;
@@ -52,7 +52,7 @@ TEST(Rmw, swaps_pass_a_token_to_exactly_one) {
   }
 }
 
-TEST(Rmw, every_operation_on_one_element) {
+TEST(Rmw, EveryOperationOnOneElement) {
   Memory memory(64);
   int const target = (memory.rank() + 1) % memory.size();
   struct Case {
@@ -76,7 +76,7 @@ TEST(Rmw, every_operation_on_one_element) {
   }
 }
 
-TEST(Rmw, without_a_result_nothing_is_fetched_and_many_elements_work) {
+TEST(Rmw, WithoutAResultNothingIsFetchedAndManyElementsWork) {
   constexpr int count = 20000;
   Memory memory(count * sizeof(long));
   std::vector<long> ones(count, 1);

@@ -172,7 +172,7 @@ int path_of(Use const& use, bool neighbour) {
   return suits ? path : MPIX_RMA_PROTOCOL_MESSAGE;
 }
 
-TEST(Statistics, count_every_operation_once) {
+TEST(Statistics, CountEveryOperationOnce) {
   constexpr int repetitions = 5;
   Memory memory(4096);
   std::vector<int> const near = neighbours();
@@ -197,7 +197,7 @@ TEST(Statistics, count_every_operation_once) {
   MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
 }
 
-TEST(Statistics, sum_over_the_ranks_of_any_communicator) {
+TEST(Statistics, SumOverTheRanksOfAnyCommunicator) {
   Memory memory(4096);
   MPI_Comm reversed = MPI_COMM_NULL;
   MPI_Comm_split(world, 0, -memory.rank(), &reversed);
@@ -231,7 +231,7 @@ TEST(Statistics, sum_over_the_ranks_of_any_communicator) {
   MPI_Comm_free(&reversed);
 }
 
-TEST(Statistics, messages_that_were_sent_are_those_that_were_executed) {
+TEST(Statistics, MessagesThatWereSentAreThoseThatWereExecuted) {
   Memory memory(4096);
   auto const ranks = static_cast<std::size_t>(memory.size());
   for (int rank = 0; rank < memory.size(); ++rank) {
@@ -256,7 +256,7 @@ TEST(Statistics, messages_that_were_sent_are_those_that_were_executed) {
   MPI_Barrier(world);
 }
 
-TEST(Statistics, wrong_arguments_are_errors_that_change_nothing) {
+TEST(Statistics, WrongArgumentsAreErrorsThatChangeNothing) {
   ErrorsReturn const errors(world);
   int size = 0;
   MPI_Comm_size(world, &size);

@@ -76,14 +76,14 @@ class Waits : public ::testing::TestWithParam<Calls> {
   int size_ = 0;
 };
 
-TEST_P(Waits, receive_serves) {
+TEST_P(Waits, ReceiveServes) {
   expect_served([&] {
     ASSERT_EQ(mpi.recv(&received, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, &status), MPI_SUCCESS);
     expect(status);
   });
 }
 
-TEST_P(Waits, wait_serves) {
+TEST_P(Waits, WaitServes) {
   expect_served([&] {
     MPI_Request request = receive();
     ASSERT_EQ(mpi.wait(&request, &status), MPI_SUCCESS);
@@ -92,7 +92,7 @@ TEST_P(Waits, wait_serves) {
   });
 }
 
-TEST_P(Waits, waitall_serves) {
+TEST_P(Waits, WaitallServes) {
   expect_served([&] {
     MPI_Request requests[] = {MPI_REQUEST_NULL, receive()};
     MPI_Status statuses[2];
@@ -101,7 +101,7 @@ TEST_P(Waits, waitall_serves) {
   });
 }
 
-TEST_P(Waits, waitany_serves) {
+TEST_P(Waits, WaitanyServes) {
   expect_served([&] {
     MPI_Request requests[] = {MPI_REQUEST_NULL, receive(), MPI_REQUEST_NULL};
     int index = -1;
@@ -111,7 +111,7 @@ TEST_P(Waits, waitany_serves) {
   });
 }
 
-TEST_P(Waits, waitsome_serves) {
+TEST_P(Waits, WaitsomeServes) {
   expect_served([&] {
     MPI_Request requests[] = {MPI_REQUEST_NULL, receive()};
     int indices[2] = {-1, -1};
@@ -124,7 +124,7 @@ TEST_P(Waits, waitsome_serves) {
   });
 }
 
-TEST_P(Waits, probe_serves) {
+TEST_P(Waits, ProbeServes) {
   expect_served([&] {
     ASSERT_EQ(mpi.probe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &status), MPI_SUCCESS);
     mpi.recv(&received, 1, MPI_INT, 1, tag, world, MPI_STATUS_IGNORE);
@@ -132,7 +132,7 @@ TEST_P(Waits, probe_serves) {
   });
 }
 
-TEST_P(Waits, mprobe_serves) {
+TEST_P(Waits, MprobeServes) {
   expect_served([&] {
     MPI_Message message = MPI_MESSAGE_NULL;
     ASSERT_EQ(mpi.mprobe(1, tag, world, &message, &status), MPI_SUCCESS);
@@ -141,7 +141,7 @@ TEST_P(Waits, mprobe_serves) {
   });
 }
 
-TEST_P(Waits, a_persistent_request_is_inactive_afterwards) {
+TEST_P(Waits, APersistentRequestIsInactiveAfterwards) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Recv_init(&received, 1, MPI_INT, rank_, tag, world, &request);
   for (int i = 1; i < 4; ++i) {
@@ -155,7 +155,7 @@ TEST_P(Waits, a_persistent_request_is_inactive_afterwards) {
   MPI_Request_free(&request);
 }
 
-TEST_P(Waits, nothing_is_waited_for_where_there_is_nothing) {
+TEST_P(Waits, NothingIsWaitedForWhereThereIsNothing) {
   MPI_Request nothing[] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   int number = 0;
   int indices[2];
@@ -172,7 +172,7 @@ TEST_P(Waits, nothing_is_waited_for_where_there_is_nothing) {
   EXPECT_EQ(status.MPI_SOURCE, MPI_PROC_NULL);
 }
 
-TEST_P(Waits, errors_are_those_of_mpi) {
+TEST_P(Waits, ErrorsAreThoseOfMpi) {
   ErrorsReturn const returned(world);
   int const two[2] = {1, 2};
   MPI_Request sending = MPI_REQUEST_NULL;
@@ -185,7 +185,7 @@ TEST_P(Waits, errors_are_those_of_mpi) {
   EXPECT_EQ(class_of(mpi.barrier(MPI_COMM_NULL)), MPI_ERR_COMM);
 }
 
-TEST_P(Waits, both_names_meet_in_a_barrier) {
+TEST_P(Waits, BothNamesMeetInABarrier) {
   for (int i = 0; i < 100; ++i) {
     Calls const& own = (rank_ + i) % 2 == 0 ? in_c : profiled;
     ASSERT_EQ(own.barrier(world), MPI_SUCCESS);

@@ -10,7 +10,7 @@
 namespace mpixrma::test {
 namespace {
 
-TEST(Xfer, put_then_get_returns_the_values_from_every_rank_and_kind) {
+TEST(Xfer, PutThenGetReturnsTheValuesFromEveryRankAndKind) {
   constexpr int count = 5000;
   Memory memory(count * sizeof(double) * 4);
   int const me = memory.rank();
@@ -107,7 +107,7 @@ TEST(Xfer, AccumulatesOfBytesFailAfterPutsOfBytes) {
   MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
 }
 
-TEST(Xfer, requests_complete_by_every_call_of_mpi) {
+TEST(Xfer, RequestsCompleteByEveryCallOfMpi) {
   constexpr int count = 20000;
   Memory memory(count * sizeof(int) * 8);
   int const next = (memory.rank() + 1) % memory.size();
@@ -155,7 +155,7 @@ TEST(Xfer, requests_complete_by_every_call_of_mpi) {
   }
 }
 
-TEST(Xfer, atomic_accumulates_of_all_ranks_add_up) {
+TEST(Xfer, AtomicAccumulatesOfAllRanksAddUp) {
   constexpr int count = 3000;
   constexpr int rounds = 20;
   Memory memory(count * 16);
@@ -184,7 +184,7 @@ TEST(Xfer, atomic_accumulates_of_all_ranks_add_up) {
   }
 }
 
-TEST(Xfer, accumulate_takes_operation_and_scale) {
+TEST(Xfer, AccumulateTakesOperationAndScale) {
   Memory memory(1024);
   MPI_Barrier(world);
   if (memory.rank() == 0) {
@@ -217,7 +217,7 @@ TEST(Xfer, accumulate_takes_operation_and_scale) {
 }
 
 /// A flag put after a fence is never seen before the data.
-TEST(Fence, orders_data_before_flag) {
+TEST(Fence, OrdersDataBeforeFlag) {
   constexpr int count = 4000;
   Memory memory(count * 8 + 64);
   constexpr int rounds = 100;
@@ -254,7 +254,7 @@ TEST(Fence, orders_data_before_flag) {
   }
 }
 
-TEST(Progress, a_target_that_computes_does_not_delay_the_origin) {
+TEST(Progress, ATargetThatComputesDoesNotDelayTheOrigin) {
   Memory memory(64);
   int const last = memory.size() - 1;
   MPI_Barrier(world);
@@ -276,7 +276,7 @@ TEST(Progress, a_target_that_computes_does_not_delay_the_origin) {
   MPI_Barrier(world);
 }
 
-TEST(Communicators, sub_and_inter_communicators_address_their_own_ranks) {
+TEST(Communicators, SubAndInterCommunicatorsAddressTheirOwnRanks) {
   Memory memory(256);
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm_split(world, memory.rank() % 2, -memory.rank(), &half);
@@ -324,7 +324,7 @@ TEST(Communicators, sub_and_inter_communicators_address_their_own_ranks) {
   MPI_Comm_free(&half);
 }
 
-TEST(Memory, successor_at_the_same_address_is_reached) {
+TEST(Memory, SuccessorAtTheSameAddressIsReached) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(world, &rank);

@@ -10,7 +10,7 @@ namespace {
 class WindowOperations : public EveryFlavor {};
 INSTANTIATE_TEST_SUITE_P(Flavors, WindowOperations, flavors);
 
-TEST_P(WindowOperations, put_and_get_between_fences) {
+TEST_P(WindowOperations, PutAndGetBetweenFences) {
   TestWindow const window(GetParam(), 4096);
   int const next = (world_rank() + 1) % world_size();
   std::vector<int> values(512);
@@ -28,7 +28,7 @@ TEST_P(WindowOperations, put_and_get_between_fences) {
   EXPECT_EQ(read, values);
 }
 
-TEST_P(WindowOperations, counters_lose_nothing) {
+TEST_P(WindowOperations, CountersLoseNothing) {
   TestWindow const window(GetParam(), 64);
   constexpr int rounds = 200;
   long const one = 1;
@@ -54,7 +54,7 @@ TEST_P(WindowOperations, counters_lose_nothing) {
   }
 }
 
-TEST_P(WindowOperations, replace_is_seen_by_a_fetch_that_follows) {
+TEST_P(WindowOperations, ReplaceIsSeenByAFetchThatFollows) {
   TestWindow const window(GetParam(), 1024);
   int const next = (world_rank() + 1) % world_size();
   std::array<double, 100> values{};
@@ -76,7 +76,7 @@ TEST_P(WindowOperations, replace_is_seen_by_a_fetch_that_follows) {
   EXPECT_EQ(last, values);
 }
 
-TEST_P(WindowOperations, compare_and_swap_lets_one_in) {
+TEST_P(WindowOperations, CompareAndSwapLetsOneIn) {
   TestWindow const window(GetParam(), 64);
   int const mine = world_rank() + 1;
   int const nobody = 0;
@@ -94,7 +94,7 @@ TEST_P(WindowOperations, compare_and_swap_lets_one_in) {
   }
 }
 
-TEST_P(WindowOperations, requests_complete) {
+TEST_P(WindowOperations, RequestsComplete) {
   TestWindow const window(GetParam(), 4096);
   int const next = (world_rank() + 1) % world_size();
   std::vector<long> values(256, world_rank());
@@ -119,7 +119,7 @@ TEST_P(WindowOperations, requests_complete) {
 }
 
 /// A column of a matrix, from its last row upwards: a negative lower bound.
-TEST_P(WindowOperations, types_with_a_negative_lower_bound) {
+TEST_P(WindowOperations, TypesWithANegativeLowerBound) {
   TestWindow const window(GetParam(), 64 * sizeof(int));
   int const next = (world_rank() + 1) % world_size();
   MPI_Datatype backwards = MPI_DATATYPE_NULL;
@@ -137,7 +137,7 @@ TEST_P(WindowOperations, types_with_a_negative_lower_bound) {
   MPI_Type_free(&backwards);
 }
 
-TEST_P(WindowOperations, nothing_is_moved_to_nobody) {
+TEST_P(WindowOperations, NothingIsMovedToNobody) {
   TestWindow const window(GetParam(), 64);
   int value = 1;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -149,7 +149,7 @@ TEST_P(WindowOperations, nothing_is_moved_to_nobody) {
   ASSERT_EQ(MPI_Win_unlock_all(window.window), MPI_SUCCESS);
 }
 
-TEST(DynamicWindow, many_regions) {
+TEST(DynamicWindow, ManyRegions) {
   TestWindow const window(MPI_WIN_FLAVOR_DYNAMIC, 64);
   constexpr int regions = 100;
   std::vector<std::vector<long>> memory(regions, std::vector<long>(8, -1));
@@ -177,7 +177,7 @@ TEST(DynamicWindow, many_regions) {
   for (auto& region : memory) ASSERT_EQ(MPI_Win_detach(window.window, region.data()), MPI_SUCCESS);
 }
 
-TEST(SharedWindow, parts_follow_each_other) {
+TEST(SharedWindow, PartsFollowEachOther) {
   if (!can_share()) GTEST_SKIP() << "no memory to share";
   MPI_Win window = MPI_WIN_NULL;
   int* base = nullptr;

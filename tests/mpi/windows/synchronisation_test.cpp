@@ -17,7 +17,7 @@ MPI_Group all_but_me() {
   return others;
 }
 
-TEST_P(WindowEpochs, post_start_complete_wait) {
+TEST_P(WindowEpochs, PostStartCompleteWait) {
   TestWindow const window(GetParam(), 64 * sizeof(long));
   MPI_Group others = all_but_me();
   for (long round = 1; round <= 50; ++round) {
@@ -46,7 +46,7 @@ TEST_P(WindowEpochs, post_start_complete_wait) {
   MPI_Group_free(&others);
 }
 
-TEST_P(WindowEpochs, exclusive_locks_keep_others_out) {
+TEST_P(WindowEpochs, ExclusiveLocksKeepOthersOut) {
   TestWindow const window(GetParam(), 64);
   constexpr int rounds = 100;
   for (int i = 0; i < rounds; ++i) {
@@ -66,7 +66,7 @@ TEST_P(WindowEpochs, exclusive_locks_keep_others_out) {
   ASSERT_EQ(MPI_Win_unlock(world_rank(), window.window), MPI_SUCCESS);
 }
 
-TEST_P(WindowEpochs, what_is_refused) {
+TEST_P(WindowEpochs, WhatIsRefused) {
   TestWindow const window(GetParam(), 64);
   MPI_Win const win = window.window;
   int const next = (world_rank() + 1) % world_size();
@@ -103,7 +103,7 @@ TEST_P(WindowEpochs, what_is_refused) {
 }
 
 /// Needs osc_mpix_check.
-TEST(CheckedWindow, memory_that_is_not_attached_is_refused) {
+TEST(CheckedWindow, MemoryThatIsNotAttachedIsRefused) {
   char const* const check = std::getenv("OMPI_MCA_osc_mpix_check");
   if (check == nullptr || std::string_view(check) != "1") GTEST_SKIP() << "nothing is checked";
   TestWindow const window(MPI_WIN_FLAVOR_DYNAMIC, 64);
@@ -119,7 +119,7 @@ TEST(CheckedWindow, memory_that_is_not_attached_is_refused) {
   ASSERT_EQ(MPI_Win_unlock_all(window.window), MPI_SUCCESS);
 }
 
-TEST(WindowHints, are_shown_as_they_are_in_force) {
+TEST(WindowHints, AreShownAsTheyAreInForce) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "no_locks", "true");
