@@ -67,7 +67,7 @@ void check_side(Subject const& at, char const* name, Access access, Side const& 
   }
 }
 
-void list(Layout const& layout, std::vector<mpixrma::engine::Segment>& segments) {
+void list(Layout const& layout, std::vector<mpixrma::engine::LayoutRun>& segments) {
   mpixrma::engine::LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) segments.push_back(cursor.next());
 }

@@ -12,11 +12,11 @@ namespace armci {
 
 namespace {
 
-using mpixrma::engine::Segment;
+using mpixrma::engine::LayoutRun;
 
 /// Appends the segments from `first` on, relative to that segment's pointer.
 void list(char const* call, int process, void* const* pointers, int first, armci_giov_t const& set,
-          std::vector<Segment>& segments) {
+          std::vector<LayoutRun>& segments) {
   auto const* const base = static_cast<char const*>(pointers[first]);
   segments.clear();
   for (int i = first; i < set.ptr_array_len; ++i) {
@@ -46,8 +46,8 @@ int move_segments(char const* call, void* const* local, void* const* remote, arm
 template <Direction direction, typename Mode>
 void transfer_segments(char const* call, Lists const& lists, std::size_t first, std::size_t count,
                        int process, Scaled const& scaled, Mode mode) {
-  std::span<Segment const> const here = std::span(lists.local).subspan(first, count);
-  std::span<Segment const> const there = std::span(lists.remote).subspan(first, count);
+  std::span<LayoutRun const> const here = std::span(lists.local).subspan(first, count);
+  std::span<LayoutRun const> const there = std::span(lists.remote).subspan(first, count);
   std::size_t const bytes = count * lists.segment_bytes;
   transfer<direction>(call, lists.local_base, Layout{bytes, {}, here}, lists.remote_base,
                       Layout{bytes, {}, there}, process, scaled, mode);

@@ -13,8 +13,8 @@ struct Lists {
   void* local_base = nullptr;
   void* remote_base = nullptr;
   std::size_t segment_bytes = 0;
-  std::vector<mpixrma::engine::Segment> local;
-  std::vector<mpixrma::engine::Segment> remote;
+  std::vector<mpixrma::engine::LayoutRun> local;
+  std::vector<mpixrma::engine::LayoutRun> remote;
 };
 
 template <Direction direction, typename Mode>

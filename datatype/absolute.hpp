@@ -27,9 +27,9 @@ class AbsoluteBuffer {
 
  private:
   __attribute__((noinline)) std::byte* move(engine::Layout* layout) {
-    std::vector<engine::Segment> segments(layout->segments.begin(), layout->segments.end());
+    std::vector<engine::LayoutRun> segments(layout->segments.begin(), layout->segments.end());
     std::ptrdiff_t const first = segments.front().offset;
-    for (engine::Segment& segment : segments) segment.offset -= first;
+    for (engine::LayoutRun& segment : segments) segment.offset -= first;
     moved_.emplace(engine::Layout{layout->block, layout->dims, segments});
     *layout = moved_->view();
     return reinterpret_cast<std::byte*>(first);

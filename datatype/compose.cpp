@@ -6,7 +6,7 @@ using engine::Dimension;
 using engine::Layout;
 using engine::LayoutCursor;
 using engine::OwnedLayout;
-using engine::Segment;
+using engine::LayoutRun;
 
 OwnedLayout repeat(OwnedLayout const& one, std::size_t count, std::ptrdiff_t stride) {
   if (count == 1) return one;
@@ -16,7 +16,7 @@ OwnedLayout repeat(OwnedLayout const& one, std::size_t count, std::ptrdiff_t str
   layout.dims = dims;
   if (dims.size() < engine::max_dimensions / 2) return OwnedLayout(layout);
   // Deeply nested layouts become a list of runs, so that a count still finds room for its dimension.
-  std::vector<Segment> runs;
+  std::vector<LayoutRun> runs;
   LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) runs.push_back(cursor.next());
   return OwnedLayout(Layout{layout.size(), {}, runs});
@@ -25,17 +25,17 @@ OwnedLayout repeat(OwnedLayout const& one, std::size_t count, std::ptrdiff_t str
 OwnedLayout shift(OwnedLayout const& layout, std::ptrdiff_t displacement) {
   if (displacement == 0) return layout;
   Layout const view = layout.view();
-  Segment const whole{0, view.block};
-  std::vector<Segment> segments(view.segments.begin(), view.segments.end());
+  LayoutRun const whole{0, view.block};
+  std::vector<LayoutRun> segments(view.segments.begin(), view.segments.end());
   if (segments.empty()) segments.push_back(whole);
-  for (Segment& segment : segments) segment.offset += displacement;
+  for (LayoutRun& segment : segments) segment.offset += displacement;
   return OwnedLayout(Layout{view.block, view.dims, segments});
 }
 
 void Pieces::add(OwnedLayout const& piece, std::ptrdiff_t displacement) {
   LayoutCursor cursor(piece.view());
   while (cursor.remaining() != 0) {
-    Segment run = cursor.next();
+    LayoutRun run = cursor.next();
     run.offset += displacement;
     bytes_ += run.length;
     bool const follows = !runs_.empty() &&

@@ -22,7 +22,7 @@ class Pieces {
   engine::OwnedLayout layout() const { return engine::OwnedLayout(engine::Layout{bytes_, {}, runs_}); }
 
  private:
-  std::vector<engine::Segment> runs_;
+  std::vector<engine::LayoutRun> runs_;
   std::size_t bytes_ = 0;
 };
 

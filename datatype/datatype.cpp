@@ -52,10 +52,10 @@ std::uint32_t operations_on(engine::ElementType element) noexcept {
 
 HandleCache<MPI_Datatype, Datatype> Datatype::cache_;
 
-Datatype const* Datatype::find_slowly(MPI_Datatype type) {
+Datatype const* Datatype::find_slow_path(MPI_Datatype type) {
   auto* const committed = is_committed.load(std::memory_order_acquire);
   if (type == MPI_Datatype{} || type == MPI_DATATYPE_NULL || committed == nullptr) return nullptr;
-  if (committed(number_of(type)) == 0) return nullptr;
+  if (committed(word_of(type)) == 0) return nullptr;
   void* attribute = nullptr;
   int found = 0;
   std::lock_guard const creating(creation_lock);
@@ -99,7 +99,7 @@ engine::Layout Datatype::layout(std::size_t count,
 void begin_datatypes(int (*committed)(std::uintptr_t type)) {
   if (keyval == MPI_KEYVAL_INVALID)
     MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, &datatype_freed, &keyval, nullptr);
-  // Release: pairs with the acquire in find_slowly(), for the keyval.
+  // Release: pairs with the acquire in find_slow_path(), for the keyval.
   is_committed.store(committed, std::memory_order_release);
 }
 

@@ -49,7 +49,7 @@ class Datatype {
   /// types are always committed. Throws as flatten().
   static Datatype const* find(MPI_Datatype type) {
     Datatype const* const known = find_known(type);
-    return known != nullptr ? known : find_slowly(type);
+    return known != nullptr ? known : find_slow_path(type);
   }
   /// As find(), but returns nullptr if the look-up needs more than a few instructions.
   static Datatype const* find_known(MPI_Datatype type) noexcept { return cache_.find(type); }
@@ -85,7 +85,7 @@ class Datatype {
   void retire() noexcept { type_.withdraw(); }
 
  private:
-  static Datatype const* find_slowly(MPI_Datatype type);
+  static Datatype const* find_slow_path(MPI_Datatype type);
 
   static HandleCache<MPI_Datatype, Datatype> cache_;
 

@@ -71,7 +71,7 @@ OwnedLayout short_and_int() {
     int index;
   };
   static_assert(engine::has_inner_gap(engine::ElementType::short_int));
-  engine::Segment const runs[] = {{0, sizeof(short)}, {offsetof(Pair, index), sizeof(int)}};
+  engine::LayoutRun const runs[] = {{0, sizeof(short)}, {offsetof(Pair, index), sizeof(int)}};
   return OwnedLayout(Layout{sizeof(short) + sizeof(int), {}, runs});
 }
 

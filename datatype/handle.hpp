@@ -1,4 +1,4 @@
-/// Conversion of MPI handles to numbers: handles are pointers in some MPI libraries and integers in others.
+/// Conversion of MPI handles to words: handles are pointers in some MPI libraries and integers in others.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace mpixrma {
 
 template <typename Handle>
-std::uintptr_t number_of(Handle handle) noexcept {
+std::uintptr_t word_of(Handle handle) noexcept {
   if constexpr (std::is_pointer_v<Handle>) {
     return reinterpret_cast<std::uintptr_t>(handle);
   } else {
@@ -15,13 +15,13 @@ std::uintptr_t number_of(Handle handle) noexcept {
   }
 }
 
-/// Returns the handle that number_of() converted to `number`.
+/// Returns the handle that word_of() converted to `word`.
 template <typename Handle>
-Handle handle_of(std::uintptr_t number) noexcept {
+Handle handle_from(std::uintptr_t word) noexcept {
   if constexpr (std::is_pointer_v<Handle>) {
-    return reinterpret_cast<Handle>(number);
+    return reinterpret_cast<Handle>(word);
   } else {
-    return static_cast<Handle>(number);
+    return static_cast<Handle>(word);
   }
 }
 

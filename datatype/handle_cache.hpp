@@ -32,7 +32,7 @@ class PublishedHandle {
   }
 
  private:
-  static Handle no_handle() noexcept { return handle_of<Handle>(1); }  // no MPI object has this address
+  static Handle no_handle() noexcept { return handle_from<Handle>(1); }  // no MPI object has this address
 
   Atomic<Handle> handle_{Handle{}};
 };
@@ -63,7 +63,7 @@ class HandleCache {
  private:
   static constexpr std::size_t size = 64;
   static std::size_t slot_of(Handle handle) noexcept {
-    auto const bits = number_of(handle);
+    auto const bits = word_of(handle);
     // Pointers lead to objects of some hundred bytes; integer handles differ in their last bits.
     if constexpr (std::is_pointer_v<Handle>) return (bits >> 6 ^ bits >> 12) % size;
     return bits % size;

@@ -31,7 +31,7 @@ int at_finalize(MPI_Comm, int, void* counts, void*) noexcept try {
   int size = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
-  print_statistics(number_of(MPI_COMM_WORLD), rank, size);
+  print_statistics(word_of(MPI_COMM_WORLD), rank, size);
   return MPI_SUCCESS;
 } catch (...) {
   return class_of_exception();

@@ -80,7 +80,7 @@ bool DeviceMemory::holds(void const* begin, std::size_t bytes, Access access) co
 bool DeviceMemory::holds(std::byte const* base, Layout const& layout, Access access) const noexcept {
   LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) {
-    Segment const run = cursor.next();
+    LayoutRun const run = cursor.next();
     if (holds(base + run.offset, run.length, access)) return true;
   }
   return false;

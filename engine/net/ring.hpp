@@ -45,7 +45,7 @@ struct StagedRequest {
   static constexpr std::size_t max_segments = 256;
   static constexpr std::size_t max_operands = 2;
   static constexpr std::size_t max_description =
-      max_dimensions * sizeof(Dimension) + max_segments * sizeof(Segment);
+      max_dimensions * sizeof(Dimension) + max_segments * sizeof(LayoutRun);
   static constexpr std::size_t max_payload = max_description + max_operands * max_data;
 
   wire::RequestHeader header;

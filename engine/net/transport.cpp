@@ -42,7 +42,7 @@ void Message::charge(std::shared_ptr<MessageAccount> account) noexcept {
   if (account_->all != nullptr) account_->all->bytes += charged_bytes_;
 }
 
-void Message::settle() noexcept {
+void Message::discharge() noexcept {
   account_->bytes -= charged_bytes_;
   if (account_->all != nullptr) account_->all->bytes -= charged_bytes_;
   account_.reset();
@@ -187,7 +187,7 @@ void Transport::abandon_unsent(ucp_ep_h endpoint) {
 int Transport::progress() noexcept {
   if (!is_open()) return 0;
   int const events = static_cast<int>(ucp_worker_progress(worker_));
-  if (unsettled_ != 0 && events == 0) --unsettled_;
+  if (turns_left_ != 0 && events == 0) --turns_left_;
   // UCX may have endpoints that this process has not created yet or has closed.
   if (events != 0 && endpoints_.empty()) note_gone();
   if (!parting_.empty()) close_parted();
@@ -246,7 +246,7 @@ Message& Transport::message() {
 void Transport::recycle(Message& message) noexcept {
   std::unique_ptr<Message> owned(&message);
   if (message.account_ != nullptr) [[unlikely]]
-    message.settle();
+    message.discharge();
   if (message.sent != nullptr) message.sent(message.sent_argument);
   if (message.capacity_ > kept_capacity) {
     message.storage_.reset();

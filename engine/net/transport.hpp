@@ -64,7 +64,7 @@ class Message {
  private:
   friend class Transport;
   /// Ends what charge() has begun.
-  void settle() noexcept;
+  void discharge() noexcept;
   /// The bytes of the payload that are in `storage_`.
   std::size_t copied_bytes() const noexcept { return payload_ == storage_.get() ? payload_bytes_ : 0; }
 
@@ -163,11 +163,11 @@ class Transport {
   int progress() noexcept;
   /// Whether the worker must be driven after an endpoint was closed: if it was the last endpoint of an
   /// interface, UCX reports later arrivals there as events only after some more progress.
-  bool is_unsettled() const noexcept { return unsettled_ != 0; }
+  bool has_turns_left() const noexcept { return turns_left_ != 0; }
 
   /// Makes event_fd() readable at the next event. Returns false if there are events already; call progress
   /// first.
-  bool arm() noexcept { return !is_unsettled() && (!is_open() || ucp_worker_arm(worker_) == UCS_OK); }
+  bool arm() noexcept { return !has_turns_left() && (!is_open() || ucp_worker_arm(worker_) == UCS_OK); }
   /// -1 before begin(). Any thread: relaxed, because the agent is woken behind begin().
   int event_fd() const noexcept { return event_fd_.load(std::memory_order_relaxed); }
 
@@ -186,7 +186,7 @@ class Transport {
   /// A close that drops unsent messages, or one that waits for the other side.
   enum class Close : std::uint8_t { forced, ordered };
   void start_closing(ucp_ep_h endpoint, Close close) noexcept;
-  void note_gone() noexcept { unsettled_ = 2; }  // one turn without events from the interface
+  void note_gone() noexcept { turns_left_ = 2; }  // one turn without events from the interface
   void close_parted() noexcept;
   void abandon_unsent(ucp_ep_h endpoint);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
@@ -223,7 +223,7 @@ class Transport {
   std::vector<std::unique_ptr<Message>> free_;
   std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
   bool frees_kept_memory_ = false;                   ///< when `closing_` is empty
-  int unsettled_ = 0;                                ///< turns without an event that UCX is to be driven
+  int turns_left_ = 0;                                ///< turns without an event that UCX is to be driven
   Message* unsent_messages_ = nullptr;
   std::size_t unsent_ = 0;
   std::size_t unsent_bytes_ = 0;

@@ -21,7 +21,7 @@ bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* s
   std::int64_t reach = 0;  // largest distance from the base, in either direction
   if (!layout.segments.empty()) {
     block = 0;
-    for (Segment const& segment : layout.segments) {
+    for (LayoutRun const& segment : layout.segments) {
       if (!add(block, segment.length, &block)) return false;
       std::int64_t end = 0;
       if (segment.length > INT64_MAX) return false;
@@ -79,7 +79,7 @@ bool is_plain(RequestHeader const& header) noexcept {
   if (kind != RequestKind::acquire && kind != RequestKind::release) return true;
   bool const moves = header.dimensions != 0 || header.segments != 0 || header.block != 0 || header.total != 0;
   bool const named = header.address <= UINT32_MAX && header.owner < max_lock_owners;
-  return !moves && named && (header.flags & ~(flag_quiet | flag_in_stream)) == 0;
+  return !moves && named && (header.flags & ~(flag_delayed_ack | flag_in_stream)) == 0;
 }
 
 std::size_t description_bytes(RequestHeader const& header) noexcept {
@@ -128,7 +128,7 @@ char const* check_layout(std::span<std::byte const> description, std::span<std::
   out->layout.block = fields.block;
   out->layout.dims = {reinterpret_cast<Dimension const*>(description.data()), fields.dimensions};
   out->layout.segments = {
-      reinterpret_cast<Segment const*>(description.data() + fields.dimensions * sizeof(WireDimension)),
+      reinterpret_cast<LayoutRun const*>(description.data() + fields.dimensions * sizeof(WireDimension)),
       fields.segments};
   std::uint64_t size = 0;
   if (!measure(fields, out->layout, &size)) return "layout overflows";

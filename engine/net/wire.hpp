@@ -43,7 +43,7 @@ enum class RequestKind : std::uint8_t {
   get,           ///< no data; answered with data
   update,        ///< data: operand and operand2, as the operation requires; answered with data if it fetches
   find_segment,  ///< answered with SegmentReply and, if there is a segment, the packed remote key
-  forgotten,     ///< answer to a revocation, with its `token`
+  key_dropped,   ///< answer to a revocation, with its `token`
   lock,          ///< `stripes` are held for the messages of `token` until `total` bytes are executed
   introduction,  ///< data: from make_introduction() (session.hpp); has neither position nor session
   acquire,       ///< a lock of the target, `address` its number: answered `executed` once `owner` has it, or
@@ -74,7 +74,7 @@ enum RequestFlag : std::uint16_t {
   flag_registered = 64,       ///< the origin guarantees that the memory is registered: no probing needed
   flag_separate_reply = 128,  ///< answer when this operation is executed, independently of earlier ones
   flag_elements = 256,        ///< update: each element is atomic by itself, not all together
-  flag_quiet = 512,           ///< acquire, release, put, update: delayed acknowledgement
+  flag_delayed_ack = 512,           ///< acquire, release, put, update: delayed acknowledgement
   flag_in_stream = 1024,  ///< acquire: completes its position when `owner` has the lock, without an answer
   flag_arrays = 2048      ///< update: as Guarantee::keeps_arrays
 };
@@ -122,7 +122,7 @@ struct WireSegment {
   std::uint64_t length;
 };
 // The engine's own types are sent unchanged.
-static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireSegment) == sizeof(Segment));
+static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireSegment) == sizeof(LayoutRun));
 
 enum class ReplyKind : std::uint8_t {
   executed = 1,  ///< only `executed` is valid; with a token, that whole operation is executed too
@@ -130,8 +130,8 @@ enum class ReplyKind : std::uint8_t {
   failed,        ///< `offset` bytes of the operation `token` (or, with token 0, of one of `context`) were
                  ///< not done because of `status`; payload: FailureReply
   segment,       ///< payload: SegmentReply, then the packed remote key
-  revoke,        ///< the segment with the number `token`, at `offset`, must be forgotten; answered with
-                 ///< `forgotten`
+  revoke,        ///< the segment with the number `token`, at `offset`, must be dropped; answered with
+                 ///< `key_dropped`
   granted,       ///< the lock of `token` is held
   busy           ///< the request of `token` was not executed: the same position may be sent again
 };
@@ -191,7 +191,7 @@ inline constexpr std::size_t initial_credit = 64 * 1024;
 /// origin stays far below.
 inline constexpr std::size_t max_out_of_order = 65536;
 
-/// Maximum cost, in bytes, of requests with flag_quiet before they are acknowledged.
+/// Maximum cost, in bytes, of requests with flag_delayed_ack before they are acknowledged.
 inline constexpr std::size_t max_unacked_bytes = initial_credit / 4;
 
 /// Maximum number of bytes that a request may access without carrying as much data, or that may be answered

@@ -52,7 +52,7 @@ enum class Guarantee : std::uint32_t {
   keeps_arrays = 1u << 7,
   /// Nobody waits for its completion soon: a message is sent at once, and acknowledged together with later
   /// ones.
-  acknowledged_late = 1u << 8
+  delayed_ack = 1u << 8
 };
 
 constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {

@@ -17,7 +17,7 @@ std::size_t slice(LayoutCursor& cursor, FragmentLimits const& limits, std::size_
   std::size_t const most = whole(limits, limits.bytes);
   std::size_t bytes = 0;
   for (std::size_t runs = 0; runs < limits.segments && bytes < most; ++runs) {
-    Segment const run = cursor.next(most - bytes);
+    LayoutRun const run = cursor.next(most - bytes);
     if (run.length == 0) break;
     visit(run);
     bytes += run.length;
@@ -30,7 +30,7 @@ std::size_t slice(LayoutCursor& cursor, FragmentLimits const& limits, std::size_
 }
 
 /// Truncates the segments to their first `bytes` bytes.
-void truncate(std::vector<Segment>& segments, std::size_t bytes) {
+void truncate(std::vector<LayoutRun>& segments, std::size_t bytes) {
   std::size_t kept = 0;
   for (; bytes != 0; ++kept) {
     segments[kept].length = std::min(segments[kept].length, bytes);
@@ -53,7 +53,7 @@ std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentL
   std::uint64_t count = 0;
   LayoutCursor cursor(layout);
   for (std::size_t offset = 0; offset < total; ++count) {
-    std::size_t const bytes = slice(cursor, limits, offset, [](Segment const&) {});
+    std::size_t const bytes = slice(cursor, limits, offset, [](LayoutRun const&) {});
     if (bytes == 0) break;
     offset += bytes;
   }
@@ -73,7 +73,7 @@ Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset
   LayoutCursor cursor(layout);
   cursor.seek(offset);
   fragment.bytes =
-      slice(cursor, limits, offset, [&](Segment const& run) { fragment.segments.push_back(run); });
+      slice(cursor, limits, offset, [&](LayoutRun const& run) { fragment.segments.push_back(run); });
   truncate(fragment.segments, fragment.bytes);
   return fragment;
 }

@@ -30,7 +30,7 @@ struct Fragment {
   std::size_t offset = 0;  ///< offset in the operation's data
   std::size_t bytes = 0;
   std::size_t position = 0;       ///< position in the data of the layout that the message describes
-  std::vector<Segment> segments;  ///< the described part of the layout, if it is not the whole one
+  std::vector<LayoutRun> segments;  ///< the described part of the layout, if it is not the whole one
   bool whole = true;
 };
 

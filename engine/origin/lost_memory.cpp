@@ -51,7 +51,7 @@ void LostMemory::run() noexcept {
     waiting_.pop_back();
     held.unlock();
     release_memory(*regions);
-    regions.reset();  // unmaps the regions, if their peer is forgotten meanwhile
+    regions.reset();  // unmaps the regions, if their peer is removed meanwhile
     held.lock();
   }
   is_running_ = false;

@@ -31,7 +31,7 @@ struct JoinedRequests {
   Message* message = nullptr;  ///< nullptr: empty
   wire::JoinedWriter<wire::RequestHeader> records;
   std::uint64_t last_sequence = 0;
-  bool ends_quiet = false;  ///< the acknowledgement of the last request is delayed
+  bool ends_delayed_ack = false;  ///< the acknowledgement of the last request is delayed
 };
 
 /// The state of the messages to a peer. Under the channel's lock, except for `executed`.
@@ -54,7 +54,7 @@ struct MessageStream {
   Credit credit;
   std::uint64_t newest_sent = 0;                          ///< position of the newest message sent
   [[no_unique_address]] DelayedAcknowledgements delayed;  ///< the flags below fill its padding
-  bool sent_quiet = false;                                ///< the acknowledgement of `newest_sent` is delayed
+  bool newest_has_delayed_ack = false;                                ///< the acknowledgement of `newest_sent` is delayed
   bool broken = false;                                    ///< the connection was lost; nothing more is sent
   bool suspended = false;  ///< nothing is sent until the peer answers a disconnect request
   /// The stream may wait for a lock until `fence` is executed. Any thread.
@@ -65,7 +65,7 @@ struct MessageStream {
   std::unique_ptr<JoinedRequests> joined;
   /// Bytes of this process's memory held by operations that are not sent completely.
   std::size_t queued_bytes = 0;
-  ForgottenOperations forgotten;
+  UntrackedOperations untracked;
   /// Failures of operations without a completion object.
   LateErrors errors;
 
@@ -81,7 +81,7 @@ struct MessageStream {
   bool has_credit() const noexcept;
   /// Whether an acknowledgement is certain to arrive.
   bool is_busy() const noexcept {
-    return !sent_quiet && executed.load(std::memory_order_relaxed) < newest_sent;
+    return !newest_has_delayed_ack && executed.load(std::memory_order_relaxed) < newest_sent;
   }
 };
 

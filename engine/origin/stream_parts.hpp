@@ -17,7 +17,7 @@ class Credit {
   void charge(std::uint64_t cost) noexcept { sent_ += cost; }
   /// The peer has processed messages of the cost `done`, and permits `limit` to be in flight. Returns false
   /// if so much was never sent.
-  bool settle(std::uint64_t done, std::uint64_t limit) noexcept {
+  bool update(std::uint64_t done, std::uint64_t limit) noexcept {
     if (done > sent_) return false;
     done_ = std::max(done_, done);
     limit_ = limit;
@@ -51,7 +51,7 @@ class DelayedAcknowledgements {
 };
 
 /// Operations without an object of their own: by context, the newest message of them.
-class ForgottenOperations {
+class UntrackedOperations {
  public:
   /// Lets a later failure find the context that must report it.
   void note(std::uint32_t context, std::uint64_t sequence) {

@@ -149,15 +149,15 @@ Status move(Way const& way, LocalSide const& local, RemoteSide const& remote, st
   LayoutCursor there(remote.layout);
   here.seek(local.position);
   there.seek(remote.position);
-  Segment a{0, 0};
-  Segment b{0, 0};
+  LayoutRun a{0, 0};
+  LayoutRun b{0, 0};
   while (bytes != 0) {
     if (a.length == 0) a = here.next(bytes);
     if (b.length == 0) b = there.next(bytes);
     std::size_t const step = std::min({a.length, b.length, batch.room()});
     batch.add(local.base + a.offset, remote.base + static_cast<std::uint64_t>(b.offset), step);
     bytes -= step;
-    for (Segment* const run : {&a, &b}) {
+    for (LayoutRun* const run : {&a, &b}) {
       run->offset += static_cast<std::ptrdiff_t>(step);
       run->length -= step;
     }

@@ -24,7 +24,7 @@ char const* name_of(wire::RequestKind kind) noexcept {
     case wire::RequestKind::get: return "get";
     case wire::RequestKind::update: return "accumulate or read-modify-write";
     case wire::RequestKind::find_segment: return "search for the memory";
-    case wire::RequestKind::forgotten: return "answer to a revocation";
+    case wire::RequestKind::key_dropped: return "answer to a revocation";
     case wire::RequestKind::lock: return "request for stripe locks";
     default: return "request";
   }

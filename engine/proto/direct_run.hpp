@@ -13,7 +13,7 @@ namespace mpixrma::engine {
 /// Carries out the part of an operation that is one run of the target's layout. `position`: where the run
 /// begins in the data, bytes; `mapped`: its memory in this process. The caller holds the stripes that
 /// footprint_of() asks for.
-inline void direct_run(RmaOp const& operation, Segment const& run, std::size_t position, std::byte* mapped,
+inline void direct_run(RmaOp const& operation, LayoutRun const& run, std::size_t position, std::byte* mapped,
                        UpdateModes& modes) {
   if (operation.is_put())
     return pack(mapped, operation.origin, operation.origin_layout, position, run.length);

@@ -6,8 +6,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-bool is_quiet(MessageOperation const& operation) noexcept {
-  return (operation.header.flags & wire::flag_quiet) != 0;
+bool has_delayed_ack(MessageOperation const& operation) noexcept {
+  return (operation.header.flags & wire::flag_delayed_ack) != 0;
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ MessageOperation LockRequests::lock_message(Peer const& peer, wire::RequestKind 
   // After all earlier messages; reduced to the position before it when it is sent.
   operation.header.after = UINT64_MAX;
   // An operation of a process on itself is not sent before its predecessors are acknowledged.
-  if (peer.process() != credentials_.process) operation.header.flags = wire::flag_quiet;
+  if (peer.process() != credentials_.process) operation.header.flags = wire::flag_delayed_ack;
   return operation;
 }
 
@@ -33,7 +33,7 @@ Issued LockRequests::acquire(Peer& peer, LockRequest const& request) {
   operation.header.lock_time = request.time;
   operation.completion = request.completion;
   std::uint64_t const sequence = streams_.queue(peer, operation).last_sequence;
-  if (is_quiet(operation)) peer.state().messages.delayed.note(sequence);
+  if (has_delayed_ack(operation)) peer.state().messages.delayed.note(sequence);
   streams_.advance(peer);
   return {Status::ok, false, sequence};
 }
@@ -50,7 +50,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
   operation.header.context = context;
   operation.joins = send == LockSend::with_next && sender_.joins_requests();
   std::uint64_t const sequence = peer.reserve(1);
-  if (is_quiet(operation)) stream.delayed.note(sequence);
+  if (has_delayed_ack(operation)) stream.delayed.note(sequence);
   stream.fence = sequence;
   stream.locks.store(true, std::memory_order_relaxed);
   return Issued{streams_.send_empty(peer, operation, sequence), false, sequence};
@@ -73,9 +73,9 @@ Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire:
   bool const at_once = stream.unsent == nullptr && stream.has_credit();
   // Send it in a batch with its successors, whose acknowledgement covers it.
   operation.joins = at_once && stream.is_joining();
-  if (operation.joins) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_quiet);
+  if (operation.joins) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_delayed_ack);
   std::uint64_t const sequence = at_once ? peer.reserve(1) : streams_.queue(peer, operation).last_sequence;
-  if (is_quiet(operation)) stream.delayed.note(sequence);
+  if (has_delayed_ack(operation)) stream.delayed.note(sequence);
   // If the connection is lost, so is the lock.
   if (at_once) {
     Status const status = streams_.send_empty(peer, operation, sequence);

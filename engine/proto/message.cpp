@@ -5,10 +5,10 @@
 
 namespace mpixrma::engine {
 
-void MessageProtocol::settle_due() {
+void MessageProtocol::progress_due() {
   if (revocations.are_waiting()) revocations.answer();
   if (streams.has_refused()) streams.retry();
-  streams.settle_due();
+  streams.progress_due();
 }
 
 void MessageProtocol::network_started() {
@@ -36,7 +36,7 @@ void MessageProtocol::take_addresses() {
 }
 
 bool MessageProtocol::remove_peer(Peer& peer) {
-  settle_due();
+  progress_due();
   PeerState& state = peer.state();
   if (!state.messages.broken || state.messages.unfinished.front() != nullptr) return false;
   if (!state.network().pending.empty() || state.network().flushing) return false;
@@ -64,7 +64,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   stream.suspended = false;
   peer.lose();
   tracked.fail(peer);
-  stream.forgotten.fail(stream.executed.load(std::memory_order_relaxed), stream.errors);
+  stream.untracked.fail(stream.executed.load(std::memory_order_relaxed), stream.errors);
   streams.note_due(peer);
   return &peer;
 }

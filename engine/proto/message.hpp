@@ -52,7 +52,7 @@ class MessageProtocol {
 
   /// Finishes operations whose origin buffers UCX has released, and resends rejected messages. Called after
   /// each progress of the transport.
-  void settle_due();
+  void progress_due();
   /// Whether there is work that no event announces: rejected operations wait for stripes of this process, or
   /// answers to revocations wait for users of the keys.
   bool has_waiting() const noexcept { return streams.has_refused() || revocations.are_waiting(); }

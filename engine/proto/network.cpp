@@ -180,7 +180,7 @@ void report(NetworkOperation& operation) {
 }
 
 /// Ends the operation if all its parts are done.
-void settle(NetworkOperation& operation) {
+void finish_if_done(NetworkOperation& operation) {
   if (operation.parts != 0) return;
   NetworkState& state = operation.peer->state().make_network();
   state.pending.erase(operation.number);
@@ -196,7 +196,7 @@ void on_part_done(void* request, ucs_status_t status, void* argument) {
   auto& operation = *static_cast<NetworkOperation*>(argument);
   if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
   --operation.parts;
-  settle(operation);
+  finish_if_done(operation);
 }
 
 Status post(NetworkOperation& operation, OpKind direction, std::byte* local, std::size_t bytes,
@@ -215,8 +215,8 @@ Status post(NetworkOperation& operation, OpKind direction, std::byte* local, std
 void post_runs(NetworkOperation& operation, RmaOp const& transfer, ucp_rkey_h key) {
   LayoutCursor here(transfer.origin_layout);
   LayoutCursor there(transfer.target_layout);
-  Segment a{0, 0};
-  Segment b{0, 0};
+  LayoutRun a{0, 0};
+  LayoutRun b{0, 0};
   for (std::size_t rest = operation.bytes; rest != 0 && !failed(operation.status);) {
     if (a.length == 0) a = here.next();
     if (b.length == 0) b = there.next();
@@ -224,7 +224,7 @@ void post_runs(NetworkOperation& operation, RmaOp const& transfer, ucp_rkey_h ke
     operation.status = post(operation, transfer.kind, transfer.origin + a.offset, step,
                             transfer.target + static_cast<std::uint64_t>(b.offset), key);
     rest -= step;
-    for (Segment* const run : {&a, &b}) {
+    for (LayoutRun* const run : {&a, &b}) {
       run->offset += static_cast<std::ptrdiff_t>(step);
       run->length -= step;
     }
@@ -259,7 +259,7 @@ void end_flush(Flush const& flush, ucs_status_t status) {
     state.awaiting_flush.erase(state.awaiting_flush.begin());
     operation.flushed = true;
     if (status != UCS_OK && !failed(operation.status)) operation.status = Status::transport;
-    settle(operation);
+    finish_if_done(operation);
   }
   if (!state.awaiting_flush.empty()) start_flush(*flush.peer);
 }
@@ -322,7 +322,7 @@ Issued NetworkProtocol::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key)
   bool const ended = operation.parts == 0;
   if (ended) state.pending.erase(number);
   if (ended && (operation.flushed || failed(operation.status))) return {operation.status, true, sequence};
-  (void)owned.release();  // settle() frees it
+  (void)owned.release();  // finish_if_done() frees it
   if (peer.state().location.same_machine) ++peer.state().unannounced_transfers->count;
   if (remote) {
     state.awaiting_flush.emplace(number, &operation);
@@ -343,7 +343,7 @@ void NetworkProtocol::lose(Peer& peer) {
     state.awaiting_flush.erase(state.awaiting_flush.begin());
     operation.status = Status::transport;
     operation.flushed = true;
-    settle(operation);
+    finish_if_done(operation);
   }
   if (state.pending.empty()) return forget_all(peer);
   for (auto const& [base, key] : state.keys) state.revoked.emplace(key.number, key);

@@ -33,7 +33,7 @@ void OperationStreams::send_all(Outstanding& entry) {
   if (stream.is_joining()) sender_.send_joined(peer);
   bool const overtakes = stream.unsent != nullptr;
   std::uint64_t const newest = stream.newest_sent;
-  bool const quiet = stream.sent_quiet;
+  bool const delayed_ack = stream.newest_has_delayed_ack;
   std::uint64_t const first = entry.first_sequence;
   std::uint64_t const last = entry.last_sequence;
   MessageOperation const& operation = entry.operation;
@@ -49,7 +49,7 @@ void OperationStreams::send_all(Outstanding& entry) {
   std::erase_if(ahead_, [&](auto const& known) { return known.first == &peer; });
   ahead_.emplace_back(&peer, last);
   stream.newest_sent = newest;
-  stream.sent_quiet = quiet;
+  stream.newest_has_delayed_ack = delayed_ack;
 }
 
 std::uint64_t OperationStreams::newest_ahead(Peer const& peer) const noexcept {

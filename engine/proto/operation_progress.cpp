@@ -7,7 +7,7 @@
 
 namespace mpixrma::engine {
 
-void OperationStreams::settle(Peer& peer) {
+void OperationStreams::progress(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   advance(peer);
   // Nothing is in flight any more whose answer would send the batch.
@@ -20,16 +20,16 @@ void OperationStreams::settle(Peer& peer) {
     entry = next;
   }
   tracked_.finish_detached();
-  stream.forgotten.drop(executed);
+  stream.untracked.drop(executed);
   if (std::uint64_t const held = peer.stores_held_by(); held != 0 && stream.finished(held))
     peer.allow_stores(held);
 }
 
-void OperationStreams::settle_due() {
+void OperationStreams::progress_due() {
   while (!due_.empty()) {
     Peer& peer = *due_.back();
     due_.pop_back();
-    settle(peer);
+    progress(peer);
   }
 }
 
@@ -43,7 +43,7 @@ void OperationStreams::note_busy(Outstanding& entry) {
 void OperationStreams::retry() {
   std::vector<Peer*> stalled;
   stalled.swap(stalled_);
-  for (Peer* const peer : stalled) settle(*peer);
+  for (Peer* const peer : stalled) progress(*peer);
   std::vector<Refused> waiting;
   waiting.swap(refused_);
   for (auto const& [token, pause] : waiting) {

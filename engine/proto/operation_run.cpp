@@ -51,7 +51,7 @@ std::uint64_t OperationStreams::continue_run(Peer& peer, RunOperation const& ope
   }
   std::uint64_t const sequence = peer.reserve(1);
   if (in_order) stream.ordered = sequence;
-  stream.forgotten.note(operation.context, sequence);
+  stream.untracked.note(operation.context, sequence);
   sender_.note_appended(peer, last, operation.bytes);
   return sequence;
 }

@@ -43,15 +43,15 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   }
   if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
   // An operation of a process on itself is not sent before its predecessors are acknowledged.
-  operation.is_urgent = has(guarantees, Guarantee::acknowledged_late) && !self;
-  if (operation.is_urgent) header.flags |= wire::flag_quiet;
+  operation.is_urgent = has(guarantees, Guarantee::delayed_ack) && !self;
+  if (operation.is_urgent) header.flags |= wire::flag_delayed_ack;
   header.notify = operation.notify;
 
   if (!atomic && may_be_sent_at_once(peer, operation)) {
     if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flags(header.kind, guarantees);
     std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
-    stream.forgotten.note(header.context, sequence);
+    stream.untracked.note(header.context, sequence);
     return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
   }
   // Counted on the layout that the fragments are split from: the normalised one.

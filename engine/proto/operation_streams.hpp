@@ -65,9 +65,9 @@ class OperationStreams {
   /// Sends as many operations as the credit permits.
   void advance(Peer& peer);
   /// Finishes the operations that the newest reply has completed, and uses the additional credit.
-  void settle(Peer& peer);
-  /// settle() for the peers of note_due().
-  void settle_due();
+  void progress(Peer& peer);
+  /// progress() for the peers of note_due().
+  void progress_due();
   void note_due(Peer& peer) { due_.push_back(&peer); }
 
   /// The target was busy: the operation is sent again, a while later.

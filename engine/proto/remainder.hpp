@@ -32,7 +32,7 @@ class LayoutParts {
 
  private:
   std::size_t bytes_ = 0;
-  std::vector<Segment> segments_;
+  std::vector<LayoutRun> segments_;
 };
 
 /// The `ranges` of the operation, without its notification and completion. Valid as long as this object

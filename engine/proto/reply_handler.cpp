@@ -31,7 +31,7 @@ void ReplyHandler::take(std::span<std::byte const> bytes, std::span<std::byte co
   if (peer == nullptr) return drops_.note("it does not belong to a session");
   if (peer->state().messages.broken) return;
   if (char const* const fault = take_reply(*peer, header, payload)) drops_.note(fault);
-  parts_.streams.settle(*peer);
+  parts_.streams.progress(*peer);
 }
 
 /// Each reply is handled as if it had come alone; completed operations are finished after all replies.
@@ -51,7 +51,7 @@ void ReplyHandler::take_joined(std::span<std::byte const> bytes, std::span<std::
     if (fault != nullptr) drops_.note(fault);
   }
   if (reader.is_malformed()) drops_.note("a truncated batch");
-  parts_.streams.settle(*peer);
+  parts_.streams.progress(*peer);
 }
 
 /// Returns the error of the reply, or nullptr.
@@ -61,7 +61,7 @@ char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header
   bool const are_sent =
       header.executed <= stream.newest_sent || header.executed <= parts_.streams.newest_ahead(peer);
   auto const limit = std::min<std::uint64_t>(header.credit, credit_bytes_);
-  if (!are_sent || !stream.credit.settle(header.done, limit))
+  if (!are_sent || !stream.credit.update(header.done, limit))
     return "acknowledges messages that were not sent";
   parts_.locks.clock().raise(header.lock_clock);
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {

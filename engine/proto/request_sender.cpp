@@ -24,7 +24,7 @@ Status RequestSender::send(Peer& peer, wire::RequestHeader& header, Message& mes
   if (stream.is_joining()) send_joined(peer);
   stream.newest_sent = std::max(stream.newest_sent, header.sequence);
   if (header.sequence != 0) {
-    stream.sent_quiet = (header.flags & wire::flag_quiet) != 0;
+    stream.newest_has_delayed_ack = (header.flags & wire::flag_delayed_ack) != 0;
     header.session = stream.session;
     charge(peer, header, payload_bytes);
   }
@@ -62,7 +62,7 @@ void RequestSender::note_appended(Peer& peer, wire::RequestHeader const& header,
                                   std::size_t payload_bytes) noexcept {
   JoinedRequests& joined = *peer.state().messages.joined;
   joined.last_sequence = header.sequence;
-  joined.ends_quiet = (header.flags & wire::flag_quiet) != 0;
+  joined.ends_delayed_ack = (header.flags & wire::flag_delayed_ack) != 0;
   charge(peer, header, payload_bytes);
   ++joined_;
 }
@@ -97,7 +97,7 @@ void RequestSender::send_joined(Peer& peer) {
   message.set_header(header);
   ++messages_;
   stream.newest_sent = std::max(stream.newest_sent, stream.joined->last_sequence);
-  stream.sent_quiet = stream.joined->ends_quiet;
+  stream.newest_has_delayed_ack = stream.joined->ends_delayed_ack;
   stream.last_use = connections_.note_use();
   // Unsent operations fail when the lost connection is reported.
   (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);

@@ -78,7 +78,7 @@ void TrackedOperations::finish(Outstanding& entry) noexcept {
   bool const may_be_lost =
       !failed(status) && !entry.executed && !entry.operation.expects_data() && bytes != 0;
   if (may_be_lost && entry.last_sequence > stream.executed.load(std::memory_order_relaxed))
-    stream.forgotten.note(context, entry.last_sequence);
+    stream.untracked.note(context, entry.last_sequence);
   pool_.release(entry);
   if (completion != nullptr) {
     completion->done(*completion, status, bytes);

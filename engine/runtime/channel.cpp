@@ -6,7 +6,7 @@
 
 namespace mpixrma::engine {
 
-void Channel::settle_losses() {
+void Channel::handle_losses() {
   for (Connections::Loss const& loss : connections.take_losses()) {
     if (loss.was_refused) parting.report_refused(loss.process);
     // Remote keys must be destroyed before their endpoint.

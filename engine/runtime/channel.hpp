@@ -73,13 +73,13 @@ class Channel final : public MessageHandler {
     // No event announces these requests, so this does not keep any thread awake.
     if (executor.ring.has_news(ring())) executor.ring.take(ring());
     if (message_protocol.waits_for_addresses()) message_protocol.take_addresses();
-    if (connections.has_losses()) settle_losses();
+    if (connections.has_losses()) handle_losses();
     parting.drive();
     try {
       // A message that drive() sends to this process itself has arrived when drive() returns.
       do {
         executor.drive();
-        message_protocol.settle_due();
+        message_protocol.progress_due();
       } while (executor.replies.are_due());
     } catch (std::bad_alloc const&) {
       // The agent retries. No event announces the retry.
@@ -88,7 +88,7 @@ class Channel final : public MessageHandler {
       throw;
     }
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
-    bool const unannounced = transport.unsent() != 0 || transport.is_unsettled() ||
+    bool const unannounced = transport.unsent() != 0 || transport.has_turns_left() ||
                              connections.has_losses() || executor.streams.has_deferred() ||
                              executor.unsent.has_waiting() || message_protocol.has_waiting() ||
                              message_protocol.waits_for_addresses() ||
@@ -255,7 +255,7 @@ class Channel final : public MessageHandler {
   }
 
   /// Notifies both sides of the message path before the connection is closed.
-  void settle_losses();
+  void handle_losses();
 
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept override {

@@ -61,8 +61,8 @@ Status EngineExposures::start_conceal(ExposureId id, Concealed* left) {
 
 bool EngineExposures::is_unreachable(Concealed const& left) {
   std::lock_guard const held(state_.channels);
-  bool const forgotten = state_.revocations.are_forgotten(left.begin, left.end);
-  return state_.revocations.is_forgotten(static_cast<std::uint64_t>(left.id)) && forgotten;
+  bool const dropped = state_.revocations.are_dropped(left.begin, left.end);
+  return state_.revocations.is_dropped(static_cast<std::uint64_t>(left.id)) && dropped;
 }
 
 void EngineExposures::renew_keys() {
@@ -75,7 +75,7 @@ void EngineExposures::renew_keys() {
     state_.revocations.revoke(replaced);
     state_.channels.for_each([](Channel& channel) { channel.executor.queries.forget_left(); });
   }
-  (void)state_.revocations.are_forgotten(0, 0);
+  (void)state_.revocations.are_dropped(0, 0);
 }
 
 }  // namespace mpixrma::engine

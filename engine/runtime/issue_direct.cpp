@@ -25,12 +25,12 @@ bool execute_piecewise(Dispatch& dispatch, Status* refused) {
   std::size_t const total = operation.target_layout.size();
   LayoutCursor check(operation.target_layout);
   while (check.remaining() != 0) {
-    Segment const run = check.next();
+    LayoutRun const run = check.next();
     if (dispatch.map(plus(operation.target, run.offset), run.length, refused) == nullptr) return false;
   }
   LayoutCursor cursor(operation.target_layout);
   for (std::size_t position = 0; position < total;) {
-    Segment const run = cursor.next();
+    LayoutRun const run = cursor.next();
     std::byte* const target = dispatch.map(plus(operation.target, run.offset), run.length, refused);
     if (target == nullptr) return true;  // freed while in use
     direct_run(operation, run, position, target, dispatch.peer().stripes()->modes);

@@ -8,11 +8,11 @@ void KeyRevocations::revoke(std::uint64_t number, RemoteAddress base) {
 }
 
 /// With all channels locked.
-bool KeyRevocations::is_forgotten(std::uint64_t number) {
-  bool forgotten = true;
+bool KeyRevocations::is_dropped(std::uint64_t number) {
+  bool dropped = true;
   channels_.for_each(
-      [&](Channel& channel) { forgotten = forgotten && channel.executor.queries.revoked(number); });
-  return forgotten;
+      [&](Channel& channel) { dropped = dropped && channel.executor.queries.revoked(number); });
+  return dropped;
 }
 
 /// Makes peers drop the keys of segments that no longer exist. With all channels locked.
@@ -26,12 +26,12 @@ void KeyRevocations::revoke(std::vector<OwnSegment> const& segments) {
 
 /// Whether no peer has a key any more for revoked memory in [begin, end), and none of it is registered with
 /// the network. With all channels locked.
-bool KeyRevocations::are_forgotten(RemoteAddress begin, RemoteAddress end) {
+bool KeyRevocations::are_dropped(RemoteAddress begin, RemoteAddress end) {
   bool all = true;
   std::erase_if(revoked_, [&](OwnSegment const& segment) {
-    bool const forgotten = is_forgotten(segment.generation) && registrations_.remove(segment);
-    if (!forgotten && segment.base < end && begin < segment.base + segment.length) all = false;
-    return forgotten;
+    bool const dropped = is_dropped(segment.generation) && registrations_.remove(segment);
+    if (!dropped && segment.base < end && begin < segment.base + segment.length) all = false;
+    return dropped;
   });
   return all;
 }

@@ -21,10 +21,10 @@ class KeyRevocations {
   /// Makes peers drop the segment or exposure with this number.
   void revoke(std::uint64_t number, RemoteAddress base);
   /// Whether all have dropped it.
-  bool is_forgotten(std::uint64_t number);
+  bool is_dropped(std::uint64_t number);
   /// Whether no peer has a key any more for revoked memory in [begin, end), and none of it is registered with
   /// the network.
-  bool are_forgotten(RemoteAddress begin, RemoteAddress end);
+  bool are_dropped(RemoteAddress begin, RemoteAddress end);
 
  private:
   Channels& channels_;

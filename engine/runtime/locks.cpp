@@ -65,7 +65,7 @@ bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) 
 Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
     return {Status::bad_argument, true, 0};
-  if (!request.beside_stream) settle();
+  if (!request.beside_stream) finish_pending();
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (SharedLock* const word = this->word(peer, request.lock)) {
     Holder const holder = own_holder(request.owner);
@@ -93,7 +93,7 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
   bool const may_overtake =
       peer.state().same_host || state_.network_usable || peer.process() == state_.bootstrap.process;
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
-  settle();
+  finish_pending();
   if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
@@ -107,7 +107,7 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
   return issued;
 }
 
-bool EngineLocks::are_settled() {
+bool EngineLocks::have_none_pending() {
   Peer* const peer = pending_.peer.load(std::memory_order_relaxed);
   return peer == nullptr || order_.finished(*peer, pending_.sequence);
 }

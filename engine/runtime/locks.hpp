@@ -50,12 +50,12 @@ class MPIX_ENGINE_API EngineLocks {
   /// Waits for the pending in-stream lock, if any. acquire() and acquire_in_stream() do so first (but for
   /// LockRequest::beside_stream), and callers that acquire locks by word() should do so too: a process
   /// requests locks one after the other, in the order of its calls.
-  void settle() {
+  void finish_pending() {
     if (pending_.peer.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
       wait_for_pending();
   }
-  /// Whether settle() would return at once.
-  bool are_settled();
+  /// Whether finish_pending() would return at once.
+  bool have_none_pending();
   /// Whether the stream to the peer waits for a lock that was requested by acquire_in_stream().
   bool hold_stream(Peer& peer);
   /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next

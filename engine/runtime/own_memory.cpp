@@ -68,17 +68,17 @@ bool EngineMemory::is_allocated(void const* base) const {
   return segment != nullptr && !segment->user_memory();
 }
 
-void EngineMemory::wait_until_forgotten(ExposureId id) {
+void EngineMemory::wait_until_dropped(ExposureId id) {
   waits_.until([&] {
     std::lock_guard const held(state_.channels);
-    return state_.revocations.is_forgotten(static_cast<std::uint64_t>(id));
+    return state_.revocations.is_dropped(static_cast<std::uint64_t>(id));
   });
 }
 
-void EngineMemory::wait_until_forgotten(RemoteAddress begin, RemoteAddress end) {
+void EngineMemory::wait_until_dropped(RemoteAddress begin, RemoteAddress end) {
   waits_.until([&] {
     std::lock_guard const held(state_.channels);
-    return state_.revocations.are_forgotten(begin, end);
+    return state_.revocations.are_dropped(begin, end);
   });
 }
 
@@ -132,7 +132,7 @@ Status EngineMemory::detach(void* base, std::size_t bytes, Registrar registrar) 
     std::lock_guard const held(state_.channels);
     if (Status const status = start_detach(base, bytes, registrar, &left); failed(status)) return status;
   }
-  wait_until_forgotten(left.begin, left.end);
+  wait_until_dropped(left.begin, left.end);
   return Status::ok;
 }
 
@@ -151,8 +151,8 @@ Status EngineMemory::free(void* base) {
       state_.revocations.revoke(static_cast<std::uint64_t>(id), segment.base);
     state_.revocations.revoke({segment});
   }
-  for (ExposureId const id : concealed) wait_until_forgotten(id);
-  wait_until_forgotten(segment.base, segment.base + segment.length);
+  for (ExposureId const id : concealed) wait_until_dropped(id);
+  wait_until_dropped(segment.base, segment.base + segment.length);
   SegmentTable::Garbage garbage;
   {
     std::lock_guard const held(state_.channels);

@@ -51,8 +51,8 @@ class MPIX_ENGINE_API EngineMemory {
  private:
   Status try_to_allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status look_at(void const* base, std::size_t bytes, MemoryRights* found) const;
-  void wait_until_forgotten(ExposureId id);
-  void wait_until_forgotten(RemoteAddress begin, RemoteAddress end);
+  void wait_until_dropped(ExposureId id);
+  void wait_until_dropped(RemoteAddress begin, RemoteAddress end);
 
   EngineState& state_;
   EngineWaits& waits_;

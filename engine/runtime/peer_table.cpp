@@ -56,7 +56,7 @@ bool PeerTable::forget(Peer& peer, LostPeers* taken) {
     std::lock_guard const held(channel.lock);
     if (!channel.message_protocol.remove_peer(peer)) return false;
   }
-  traffic_of_forgotten_ += peer.state().traffic.read();
+  traffic_of_removed_ += peer.state().traffic.read();
   taken->back() = std::move(peers_.extract(peer.process()).mapped());
   return true;
 }

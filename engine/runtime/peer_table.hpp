@@ -37,12 +37,12 @@ class PeerTable {
   /// nullptr: the process is no peer. With the lock held.
   Peer* known(std::uint64_t process) const noexcept;
   /// The traffic with removed peers. With the lock held.
-  Traffic const& traffic_of_forgotten() const noexcept { return traffic_of_forgotten_; }
+  Traffic const& traffic_of_removed() const noexcept { return traffic_of_removed_; }
   /// The process itself as a peer; nullptr if it is none. Any thread.
   Peer* self() const noexcept { return self_.load(std::memory_order_acquire); }
 
   std::mutex lock;
-  PendingLock* pending_lock = nullptr;  ///< is forgotten with its peer
+  PendingLock* pending_lock = nullptr;  ///< is removed with its peer
 
  private:
   using LostPeers = std::vector<std::unique_ptr<Peer>>;
@@ -55,7 +55,7 @@ class PeerTable {
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
   std::vector<Peer*> unused_;         ///< peers without users
   std::uint64_t losses_ = 0;          ///< number of lost connections at the last check of unused peers
-  Traffic traffic_of_forgotten_;      ///< traffic with removed peers
+  Traffic traffic_of_removed_;      ///< traffic with removed peers
   std::atomic<Peer*> self_{nullptr};  ///< the process itself as a peer, if it is one
 };
 

@@ -10,7 +10,7 @@ Statistics EngineTraffic::statistics() const {
   std::lock_guard const listed(state_.peers.lock);
   Statistics result{};
   result.peers = state_.peers.size();
-  result.traffic = state_.peers.traffic_of_forgotten();
+  result.traffic = state_.peers.traffic_of_removed();
   state_.peers.for_each([&](Peer& peer) {
     if (peer.state().same_host) result.mapped_regions += peer.state().segments->mapped_regions();
     result.traffic += peer.state().traffic.read();

@@ -56,11 +56,11 @@ void Watches::add(Operations const& operations, Completion& completion) noexcept
 }
 
 int Watches::check_all() {
-  return settle(counters_,
+  return complete_ended(counters_,
                 [](CounterWatch& watch) {
                   return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold;
                 }) +
-         settle(operations_, [](OperationsWatch& watch) {
+         complete_ended(operations_, [](OperationsWatch& watch) {
            // Another holder of the lock drives the awaited progress.
            std::unique_lock const held(channel_of(*watch.operations.peer).lock, std::try_to_lock);
            return held.owns_lock() && are_complete(watch.operations, &watch.status);
@@ -68,7 +68,7 @@ int Watches::check_all() {
 }
 
 void Watches::forget(void const* begin, void const* end) {
-  settle(counters_, [&](CounterWatch& watch) {
+  complete_ended(counters_, [&](CounterWatch& watch) {
     void const* const counter = watch.counter;
     bool const gone = !std::less<>{}(counter, begin) && std::less<>{}(counter, end);
     if (gone) watch.status = Status::bad_address;
@@ -78,7 +78,7 @@ void Watches::forget(void const* begin, void const* end) {
 
 /// Removes the due entries and calls their completions without the lock, because they may be reused at once.
 template <typename Any, typename Look>
-int Watches::settle(std::vector<Any>& watches, Look look) {
+int Watches::complete_ended(std::vector<Any>& watches, Look look) {
   std::vector<Any> ready;
   {
     std::lock_guard const held(lock_);

@@ -55,7 +55,7 @@ class Watches {
 
   int check_all();
   template <typename Any, typename Look>
-  int settle(std::vector<Any>& watches, Look look);
+  int complete_ended(std::vector<Any>& watches, Look look);
 
   std::atomic<std::size_t> waiting_{0};
   std::mutex lock_;

@@ -17,8 +17,8 @@ std::uint64_t BufferBudget::credit_share() const noexcept {
 bool BufferBudget::has_room(Origin const& origin, std::size_t payload_bytes) const noexcept {
   std::size_t const all =
       settings_.memory_bytes + origins_.size() * (settings_.fragment_bytes + (128u << 10));
-  std::size_t const bytes = KeptRequest::footprint(payload_bytes);
-  return origin.kept_bytes + bytes <= max_origin_bytes() && kept_bytes_ + bytes <= all;
+  std::size_t const bytes = BufferedRequest::footprint(payload_bytes);
+  return origin.buffered_bytes + bytes <= max_origin_bytes() && kept_bytes_ + bytes <= all;
 }
 
 bool BufferBudget::add_entry(Origin& origin) noexcept {

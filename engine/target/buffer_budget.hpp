@@ -1,4 +1,4 @@
-/// The memory of this process that origins may take: by requests that are kept, and by what they may have in
+/// The memory of this process that origins may take: by requests that are buffered, and by what they may have in
 /// flight. Under the channel's lock.
 #pragma once
 
@@ -21,34 +21,34 @@ class BufferBudget {
   BufferBudget(OriginTable const& origins, Settings const& settings) noexcept
       : origins_(origins), settings_(settings) {}
 
-  /// Maximum of Origin::kept_bytes.
+  /// Maximum of Origin::buffered_bytes.
   std::size_t max_origin_bytes() const noexcept;
   /// The credit of an origin: each gets the same share of the memory for operations in flight.
   std::uint64_t credit_share() const noexcept;
-  /// Whether a request with this payload can be kept for the origin.
+  /// Whether a request with this payload can be buffered for the origin.
   bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
 
-  void note_kept(Origin& origin, KeptRequest const& kept) noexcept { add(origin, kept.footprint()); }
-  void note_released(Origin& origin, KeptRequest const& kept) noexcept { subtract(origin, kept.footprint()); }
+  void note_buffered(Origin& origin, BufferedRequest const& buffered) noexcept { add(origin, buffered.footprint()); }
+  void note_released(Origin& origin, BufferedRequest const& buffered) noexcept { subtract(origin, buffered.footprint()); }
   /// For an entry of OutOfOrder, which an origin may leave there for good. False: there is no room for it.
   bool add_entry(Origin& origin) noexcept;
   void remove_entry(Origin& origin) noexcept { subtract(origin, OutOfOrder::bytes_of_entry); }
   /// The origin's requests and entries are dropped.
-  void forget(Origin& origin) noexcept { subtract(origin, origin.kept_bytes); }
+  void forget(Origin& origin) noexcept { subtract(origin, origin.buffered_bytes); }
 
  private:
   void add(Origin& origin, std::size_t bytes) noexcept {
-    origin.kept_bytes += bytes;
+    origin.buffered_bytes += bytes;
     kept_bytes_ += bytes;
   }
   void subtract(Origin& origin, std::size_t bytes) noexcept {
-    origin.kept_bytes -= bytes;
+    origin.buffered_bytes -= bytes;
     kept_bytes_ -= bytes;
   }
 
   OriginTable const& origins_;
   Settings settings_;
-  std::size_t kept_bytes_ = 0;  ///< Origin::kept_bytes of all
+  std::size_t kept_bytes_ = 0;  ///< Origin::buffered_bytes of all
 };
 
 }  // namespace mpixrma::engine

@@ -21,10 +21,10 @@ void Executor::describe_waiting(BoundedText& text) const {
     if (rest->lock != 0)
       text.add("  of process %s: all behind message %llu, which waits for a lock\n",
                text.name(origin.process).c_str(), static_cast<Long>(rest->lock));
-    if (!rest->held.empty())
+    if (!rest->waiting.empty())
       text.add("  of process %s: %zu, the first until message %llu is executed; executed up to %llu\n",
-               text.name(origin.process).c_str(), rest->held.size(),
-               static_cast<Long>(rest->held.first_after()), static_cast<Long>(origin.executed));
+               text.name(origin.process).c_str(), rest->waiting.size(),
+               static_cast<Long>(rest->waiting.first_after()), static_cast<Long>(origin.executed));
   });
 }
 

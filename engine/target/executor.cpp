@@ -67,7 +67,7 @@ void Executor::connect_arrived() {
     Origin* const origin = origins.find(address.process);
     if (origin == nullptr || origin->endpoint != nullptr) continue;
     if (handshakes.connect(*origin, address)) {
-      streams.release_held(*origin);
+      streams.execute_waiting(*origin);
     } else {
       forget(address.process);
     }

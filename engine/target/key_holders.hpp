@@ -21,7 +21,7 @@ class KeyHolders {
   }
 
   /// The use of the keys that an ended process knew: none, or find_left() returns them.
-  enum class Left { forgotten, kept };
+  enum class Left { none, kept };
   /// The process has ended. If its keys are `kept`, find_left() returns them, because it may have copied
   /// them.
   void remove_process(std::uint64_t process, Left left) noexcept {

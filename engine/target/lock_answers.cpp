@@ -41,11 +41,11 @@ void LockAnswers::end_wait(Origin& origin, LockTable::Answer const& answer) {
   auto asked = wire::begin_header<wire::RequestHeader>(wire::RequestKind::acquire);
   asked.sequence = answer.position;
   // Requests executed ahead of it have been acknowledged, and are reported with it.
-  asked.flags = rest->ahead.empty() ? wire::flag_quiet : 0;
+  asked.flags = rest->ahead.empty() ? wire::flag_delayed_ack : 0;
   asked.context = static_cast<std::uint32_t>(answer.token);
   if (failed(answer.status)) parts_.replies.add_failure(origin, asked, answer.status);
   parts_.progress.note_executed(origin, asked, wire::cost_of(asked, 0));
-  parts_.streams.release_held(origin);
+  parts_.streams.execute_waiting(origin);
 }
 
 }  // namespace mpixrma::engine

@@ -21,10 +21,10 @@
 namespace mpixrma::engine {
 
 /// A request that may not be executed yet, with its payload.
-class KeptRequest {
+class BufferedRequest {
  public:
   /// `arrived` has passed its check and views `payload`.
-  KeptRequest(wire::CheckedRequest const& arrived, std::span<std::byte const> payload)
+  BufferedRequest(wire::CheckedRequest const& arrived, std::span<std::byte const> payload)
       : payload_(std::make_unique_for_overwrite<std::uint64_t[]>(payload.size() / sizeof(std::uint64_t) + 1)),
         payload_bytes_(payload.size()),
         request_(wire::copy_of(arrived, payload, reinterpret_cast<std::byte*>(payload_.get()))) {}
@@ -57,31 +57,31 @@ struct Counted {
 
 /// Requests that wait for the endpoint, for the position of the stream that they come after, or for answers
 /// to leave. What an origin does with them costs this process the same for each.
-class HeldRequests {
+class WaitingRequests {
  public:
   bool empty() const noexcept { return by_after_.empty(); }
   std::size_t size() const noexcept { return by_after_.size(); }
   /// Returns the position that the first request waits for. There must be a request.
   std::uint64_t first_after() const noexcept { return by_after_.begin()->first.first; }
   bool contains(std::uint64_t sequence) const { return sequences_.contains(sequence); }
-  KeptRequest const& add(std::uint64_t sequence, std::uint64_t after, KeptRequest request) {
+  BufferedRequest const& add(std::uint64_t sequence, std::uint64_t after, BufferedRequest request) {
     sequences_.insert(sequence);
     return by_after_.emplace(std::pair(after, sequence), std::move(request)).first->second;
   }
   /// One that comes after a position up to `executed`; nullptr if there is none.
-  KeptRequest const* next(std::uint64_t executed) const noexcept {
+  BufferedRequest const* next(std::uint64_t executed) const noexcept {
     auto const first = by_after_.begin();
     return first != by_after_.end() && first->first.first <= executed ? &first->second : nullptr;
   }
   /// Takes out what next() has returned.
-  KeptRequest take_next() {
+  BufferedRequest take_next() {
     auto const first = by_after_.begin();
     sequences_.erase(first->first.second);
     return std::move(by_after_.extract(first).mapped());
   }
 
  private:
-  std::map<std::pair<std::uint64_t, std::uint64_t>, KeptRequest>
+  std::map<std::pair<std::uint64_t, std::uint64_t>, BufferedRequest>
       by_after_;  ///< key: position waited for, and sequence
   std::set<std::uint64_t> sequences_;
 };
@@ -91,15 +91,15 @@ struct OutOfOrder {
   /// An entry of `ahead`, `locks` or `counted` takes no more of this process's memory.
   static constexpr std::size_t bytes_of_entry = 256;
   std::set<std::uint64_t> ahead;  ///< executed beyond Origin::executed
-  HeldRequests held;
+  WaitingRequests waiting;
   std::set<std::uint64_t> deferred;                    ///< sequences of requests that wait for stripes
   std::uint64_t lock = 0;                              ///< position that a granted lock completes; 0: none
   std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
   std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
 
-  std::size_t size() const noexcept { return ahead.size() + held.size() + deferred.size(); }
+  std::size_t size() const noexcept { return ahead.size() + waiting.size() + deferred.size(); }
   bool empty() const noexcept {
-    return lock == 0 && ahead.empty() && held.empty() && deferred.empty() && locks.empty() && counted.empty();
+    return lock == 0 && ahead.empty() && waiting.empty() && deferred.empty() && locks.empty() && counted.empty();
   }
 };
 
@@ -112,7 +112,7 @@ struct Origin {
   SessionTokens session;
   ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a farewell
   std::uint64_t executed = 0;       ///< every request up to here
-  std::size_t kept_bytes = 0;       ///< of requests that are held or deferred, and of entries of OutOfOrder
+  std::size_t buffered_bytes = 0;       ///< of requests that are held or deferred, and of entries of OutOfOrder
   std::uint64_t messages = 0;       ///< executed, whatever became of them
   std::uint64_t done = 0;           ///< cost of what is executed or refused
   std::uint64_t acknowledged = 0;   ///< the part of `executed` that was reported to the origin
@@ -127,7 +127,7 @@ struct Origin {
   bool has_seen(std::uint64_t sequence) const {
     if (sequence <= executed) return true;
     return rest_ != nullptr && (rest_->lock == sequence || rest_->ahead.contains(sequence) ||
-                                rest_->held.contains(sequence) || rest_->deferred.contains(sequence));
+                                rest_->waiting.contains(sequence) || rest_->deferred.contains(sequence));
   }
 
   /// Whether the request is in order, or one more may be out of order. The distance of positions is not

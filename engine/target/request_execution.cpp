@@ -71,7 +71,7 @@ void RequestExecution::execute_or_fail(Origin& origin, wire::CheckedRequest cons
 Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& request) {
   switch (request.header.kind) {
     case wire::RequestKind::find_segment: parts_.queries.answer(origin, request); return Status::ok;
-    case wire::RequestKind::forgotten:
+    case wire::RequestKind::key_dropped:
       parts_.queries.note_dropped(request.header.token, origin.process);
       return Status::ok;
     case wire::RequestKind::acquire: parts_.locks.acquire(origin, request.header); return Status::ok;

@@ -37,17 +37,17 @@ void RequestStreams::take(Origin& origin, std::span<std::byte const> header,
       return parts_.progress.refuse(origin, request.header, payload.size(), Status::out_of_memory);
     }
     if (is_full) parts_.unsent.wait(origin);
-    return hold(origin, KeptRequest(request, payload));
+    return hold(origin, BufferedRequest(request, payload));
   }
   receive(origin, request, header, payload);
-  release_held(origin);
+  execute_waiting(origin);
 }
 
-void RequestStreams::hold(Origin& origin, KeptRequest kept) {
-  wire::RequestHeader const& header = kept.request().header;
-  std::uint64_t const after = must_not_wait(kept.request()) ? 0 : header.after;
-  HeldRequests& held = origin.make_out_of_order().held;
-  parts_.buffers.note_kept(origin, held.add(header.sequence, after, std::move(kept)));
+void RequestStreams::hold(Origin& origin, BufferedRequest buffered) {
+  wire::RequestHeader const& header = buffered.request().header;
+  std::uint64_t const after = must_not_wait(buffered.request()) ? 0 : header.after;
+  WaitingRequests& waiting = origin.make_out_of_order().waiting;
+  parts_.buffers.note_buffered(origin, waiting.add(header.sequence, after, std::move(buffered)));
 }
 
 /// Executes the request as soon as its stripes are free: now, later, or when the origin resends it.
@@ -72,41 +72,41 @@ void RequestStreams::receive(Origin& origin, wire::CheckedRequest& request, std:
   origin.make_out_of_order().deferred.insert(request.header.sequence);
   // As it has arrived: an exposure may be gone when the stripes are free.
   std::memcpy(&request.header, header.data(), sizeof request.header);
-  deferred_.push_back({&origin, KeptRequest(request, payload), std::move(hold)});
-  parts_.buffers.note_kept(origin, deferred_.back().kept);
+  deferred_.push_back({&origin, BufferedRequest(request, payload), std::move(hold)});
+  parts_.buffers.note_buffered(origin, deferred_.back().buffered);
 }
 
 void RequestStreams::retry_deferred() {
   for (auto it = deferred_.begin(); it != deferred_.end();) {
-    if (!parts_.unsent.may_answer(*it->origin, it->kept.request().header) || !it->hold.acquire()) {
+    if (!parts_.unsent.may_answer(*it->origin, it->buffered.request().header) || !it->hold.acquire()) {
       ++it;
       continue;
     }
     Deferred ready = std::move(*it);
     it = deferred_.erase(it);
-    parts_.buffers.note_released(*ready.origin, ready.kept);
-    wire::CheckedRequest request = ready.kept.request();
+    parts_.buffers.note_released(*ready.origin, ready.buffered);
+    wire::CheckedRequest request = ready.buffered.request();
     ready.origin->make_out_of_order().deferred.erase(request.header.sequence);
     Status const resolved = parts_.memory.resolve(request);  // again, because an exposure may be gone
-    parts_.execution.perform(*ready.origin, request, std::move(ready.hold), ready.kept.payload().size(),
+    parts_.execution.perform(*ready.origin, request, std::move(ready.hold), ready.buffered.payload().size(),
                              resolved);
-    release_held(*ready.origin);
+    execute_waiting(*ready.origin);
   }
 }
 
-void RequestStreams::release_held(Origin& origin) {
+void RequestStreams::execute_waiting(Origin& origin) {
   OutOfOrder* const rest = origin.out_of_order();
   if (origin.endpoint == nullptr || rest == nullptr) return;
   // Executing a request may unblock the next one.
-  while (KeptRequest const* const next = rest->held.next(origin.executed)) {
+  while (BufferedRequest const* const next = rest->waiting.next(origin.executed)) {
     if (!parts_.unsent.may_answer(origin, next->request().header)) return parts_.unsent.wait(origin);
-    KeptRequest const kept = rest->held.take_next();
-    parts_.buffers.note_released(origin, kept);
-    wire::CheckedRequest request = kept.request();
+    BufferedRequest const buffered = rest->waiting.take_next();
+    parts_.buffers.note_released(origin, buffered);
+    wire::CheckedRequest request = buffered.request();
     if (request.header.after > origin.executed) {
-      parts_.progress.answer_busy(origin, request.header, kept.payload().size());  // it must not wait
+      parts_.progress.answer_busy(origin, request.header, buffered.payload().size());  // it must not wait
     } else {
-      receive(origin, request, std::as_bytes(std::span(&kept.request().header, 1)), kept.payload());
+      receive(origin, request, std::as_bytes(std::span(&buffered.request().header, 1)), buffered.payload());
     }
   }
 }
@@ -114,7 +114,7 @@ void RequestStreams::release_held(Origin& origin) {
 void RequestStreams::retry_unanswered() {
   for (Origin* const origin : parts_.unsent.take_waiting()) {
     origin->waits_for_answers = false;
-    release_held(*origin);
+    execute_waiting(*origin);
   }
 }
 
@@ -124,7 +124,7 @@ void RequestStreams::forget(Origin const& origin) noexcept {
 
 void RequestStreams::describe_deferred(BoundedText& text) const {
   for (Deferred const& deferred : deferred_) {
-    wire::RequestHeader const& header = deferred.kept.request().header;
+    wire::RequestHeader const& header = deferred.buffered.request().header;
     text.add("  of process %s: ", text.name(deferred.origin->process).c_str());
     describe(header, header.total, text);
     text.add(", waits for stripe locks of this process\n");

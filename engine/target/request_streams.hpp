@@ -37,7 +37,7 @@ class RequestStreams {
   /// Executes a request that has arrived, and those that it unblocks, or keeps it until it may be executed.
   void take(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
   /// Executes held requests of the origin that may be executed now.
-  void release_held(Origin& origin);
+  void execute_waiting(Origin& origin);
   /// The same for origins whose requests wait for answers to leave.
   void retry_unanswered();
   /// Executes requests whose stripes have become free.
@@ -54,11 +54,11 @@ class RequestStreams {
   /// A request that waits for stripes.
   struct Deferred {
     Origin* origin;
-    KeptRequest kept;
+    BufferedRequest buffered;
     StripeHold hold;
   };
 
-  void hold(Origin& origin, KeptRequest kept);
+  void hold(Origin& origin, BufferedRequest buffered);
   void receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                std::span<std::byte const> payload);
 

@@ -139,7 +139,7 @@ Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* ac
   LayoutCursor cursor(request.layout);
   cursor.seek(request.header.position);
   for (std::size_t rest = request.header.bytes; rest != 0;) {
-    Segment const run = cursor.next(rest);
+    LayoutRun const run = cursor.next(rest);
     status = probe(request.header.address + static_cast<std::uint64_t>(run.offset), run.length);
     if (failed(status)) return status;
     rest -= run.length;

@@ -7,8 +7,8 @@ void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& he
   ++origin.messages;
   origin.done += cost;
   take_position(origin, header.sequence);
-  bool const quiet = (header.flags & wire::flag_quiet) != 0;
-  if (!quiet || origin.done - origin.reported_done >= wire::max_unacked_bytes) replies_.owe(origin);
+  bool const delayed_ack = (header.flags & wire::flag_delayed_ack) != 0;
+  if (!delayed_ack || origin.done - origin.reported_done >= wire::max_unacked_bytes) replies_.owe(origin);
 }
 
 void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& first, ExecutedRun run) {

@@ -60,7 +60,7 @@ bool is_live(MPI_Comm comm) {
 }  // namespace
 
 int communicator_is_live(mpix_handle_t number) {
-  auto const comm = handle_of<MPI_Comm>(number);
+  auto const comm = handle_from<MPI_Comm>(number);
   return number != 0 && comm != MPI_COMM_NULL && is_live(comm) ? 1 : 0;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 /// Called once for each rank that the process communicates with.
 int process_of_rank(mpix_handle_t number, int rank, std::uint64_t* process) {
-  auto const comm = handle_of<MPI_Comm>(number);
+  auto const comm = handle_from<MPI_Comm>(number);
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   MPI_Group group = MPI_GROUP_NULL;
@@ -29,7 +29,7 @@ int process_of_rank(mpix_handle_t number, int rank, std::uint64_t* process) {
 int datatype_is_committed(mpix_handle_t number) {
   char room = 0;
   int position = 0;
-  return PMPI_Pack(&room, 0, handle_of<MPI_Datatype>(number), &room, 0, &position, communicators().self) ==
+  return PMPI_Pack(&room, 0, handle_from<MPI_Datatype>(number), &room, 0, &position, communicators().self) ==
                  MPI_SUCCESS
              ? 1
              : 0;

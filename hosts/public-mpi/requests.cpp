@@ -183,7 +183,7 @@ mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
     pool.give_back(*request);
     return nullptr;
   }
-  *handle = number_of(request->handle);
+  *handle = word_of(request->handle);
   Completer::instance().issued();
   return request;
 }
@@ -209,7 +209,7 @@ void finish_request(mpix_host_request_t* request) {
 mpix_handle_t completed_request() {
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, communicators().self, &request);
-  return number_of(request);
+  return word_of(request);
 }
 
 mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpix_handle_t* handle) try {
@@ -226,7 +226,7 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
   request->freed = freed;
   request->left_unasked = false;
   request->references.store(1, std::memory_order_relaxed);
-  *handle = number_of(request->handle);
+  *handle = word_of(request->handle);
   std::lock_guard const held(persistent_lock);
   persistent[*handle] = request;
   return request;
@@ -255,12 +255,12 @@ void request_freed(MPI_Request handle) {
   Request* freed = nullptr;
   {
     std::lock_guard const held(persistent_lock);
-    auto const found = persistent.find(number_of(handle));
+    auto const found = persistent.find(word_of(handle));
     if (found == persistent.end()) return;
     freed = found->second;
     persistent.erase(found);
   }
-  freed->freed(number_of(handle));
+  freed->freed(word_of(handle));
   // An MPI call that completes the request makes it inactive.
   freed->left_unasked = request_is_active(freed) != 0;
   release(*freed);

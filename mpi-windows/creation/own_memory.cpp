@@ -36,7 +36,7 @@ bool find_alias(Window& window, MPI_Comm comm, mpix_window_memory const& memory,
   if (!found || found->process == mine.process) return false;
   for (int rank = 0; rank < window.processes.size; ++rank) {
     std::uint64_t process = 0;
-    if (mpix_host_operations()->process_of_rank(number_of(comm), rank, &process) != 0) return false;
+    if (mpix_host_operations()->process_of_rank(word_of(comm), rank, &process) != 0) return false;
     if (process != found->process) continue;
     mine.owner = rank;
     mine.exposure = found->exposure;

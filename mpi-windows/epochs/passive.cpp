@@ -72,7 +72,7 @@ int lock_all(Window& window, int assertion) {
     window.epoch.unchecked = (assertion & MPI_MODE_NOCHECK) != 0;
   }
   if (window.epoch.unchecked) return MPI_SUCCESS;
-  window.engine.locks.settle();
+  window.engine.locks.finish_pending();
   // For memory that is reached by operations only, the first operation to each target acquires its lock.
   bool const all = window.memory.flavor == MPI_WIN_FLAVOR_SHARED ||
                    window.memory.is_shared.load(std::memory_order_relaxed);

@@ -13,7 +13,7 @@ int wait_for_lock(Window& window, Target& target, engine::LockMode mode, engine:
 /// Returns with the lock. `send`: of a request between hosts, if it is in the stream.
 inline int take_lock(Window& window, Target& target, engine::LockMode mode, engine::LockSend send) {
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  window.engine.locks.settle();
+  window.engine.locks.finish_pending();
   return try_lock(window, target, mode, held) ? MPI_SUCCESS : wait_for_lock(window, target, mode, send);
 }
 /// Sets `*awaited` if the lock is not there when the call returns.

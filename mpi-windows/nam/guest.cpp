@@ -18,7 +18,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-using engine::Segment;
+using engine::LayoutRun;
 using nam::OperationRequest;
 
 GrantRegistry<GuestSession>& guest_registry() {
@@ -31,7 +31,7 @@ constexpr std::chrono::microseconds between_requests{50};
 
 /// The part of an operation's data that fits into one request.
 struct Share {
-  std::vector<Segment> runs;
+  std::vector<LayoutRun> runs;
   std::size_t position = 0;
   std::size_t bytes = 0;
 };
@@ -49,10 +49,10 @@ void for_each_share(engine::Layout const& target, std::uint64_t begin, std::size
     share.runs.clear();
     while (cursor.remaining() != 0 && share.bytes != max_bytes &&
            (share.runs.size() < max_runs || share.bytes % element != 0)) {
-      Segment run = cursor.next(max_bytes - share.bytes);
+      LayoutRun run = cursor.next(max_bytes - share.bytes);
       run.offset += static_cast<std::ptrdiff_t>(begin);
       share.bytes += run.length;
-      Segment* const last = share.runs.empty() ? nullptr : &share.runs.back();
+      LayoutRun* const last = share.runs.empty() ? nullptr : &share.runs.back();
       if (last != nullptr && last->offset + static_cast<std::ptrdiff_t>(last->length) == run.offset) {
         last->length += run.length;
       } else {

@@ -13,7 +13,7 @@ namespace {
 using engine::Layout;
 using engine::LayoutCursor;
 using engine::OwnedLayout;
-using engine::Segment;
+using engine::LayoutRun;
 
 /// Number of runs of one side that are cut at a time.
 constexpr std::size_t max_runs = 1u << 16;
@@ -21,7 +21,7 @@ constexpr std::size_t max_runs = 1u << 16;
 /// A part of one side of an operation: contiguous runs in the order of the data.
 class Runs {
  public:
-  void add(Segment run) {
+  void add(LayoutRun run) {
     bytes_ += run.length;
     if (!runs_.empty() &&
         runs_.back().offset + static_cast<std::ptrdiff_t>(runs_.back().length) == run.offset) {
@@ -35,7 +35,7 @@ class Runs {
   /// Returns the layout relative to the first run, which is at `*begin`.
   OwnedLayout finish(std::ptrdiff_t* begin) {
     *begin = runs_.empty() ? 0 : runs_.front().offset;
-    for (Segment& run : runs_) run.offset -= *begin;
+    for (LayoutRun& run : runs_) run.offset -= *begin;
     OwnedLayout layout(Layout{bytes_, {}, runs_});
     runs_.clear();
     bytes_ = 0;
@@ -43,7 +43,7 @@ class Runs {
   }
 
  private:
-  std::vector<Segment> runs_;
+  std::vector<LayoutRun> runs_;
   std::size_t bytes_ = 0;
 };
 
@@ -71,7 +71,7 @@ class Cutter {
   bool next() {
     if (target_.remaining() == 0) return false;
     for (std::size_t runs = 0; target_.remaining() != 0 && runs < max_runs;) {
-      Segment const run = target_.next();
+      LayoutRun const run = target_.next();
       for (std::size_t done = 0; done < run.length; ++runs)
         done += take(begin_ + static_cast<std::uint64_t>(run.offset) + done, run.length - done);
     }
@@ -95,7 +95,7 @@ class Cutter {
   static void move(LayoutCursor& from, std::size_t bytes, Runs& to) {
     if (from.remaining() == 0) return;
     while (bytes != 0) {
-      Segment const run = from.next(bytes);
+      LayoutRun const run = from.next(bytes);
       to.add(run);
       bytes -= run.length;
     }
@@ -115,7 +115,7 @@ bool keeps_elements(DividedMemory const& memory, std::uint64_t begin, Layout con
   LayoutCursor cursor(target);
   std::uint64_t chunk = 0;  // of the byte before
   for (std::size_t position = 0; cursor.remaining() != 0;) {
-    Segment const run = cursor.next();
+    LayoutRun const run = cursor.next();
     std::uint64_t const first = begin + static_cast<std::uint64_t>(run.offset);
     bool const within = position % element != 0;  // an element with a gap
     if (within && first / memory.chunk_bytes != chunk) return false;

@@ -64,7 +64,7 @@ inline int check_address(Window const& window, Target const& target, engine::Rma
   engine::SegmentInfo found{};
   engine::LayoutCursor cursor(operation.target_layout);
   while (cursor.remaining() != 0) {
-    engine::Segment const run = cursor.next();
+    engine::LayoutRun const run = cursor.next();
     engine::RemoteAddress address = operation.target + static_cast<std::uint64_t>(run.offset);
     engine::RemoteAddress const end = address + run.length;
     while (address < end) {

@@ -54,7 +54,7 @@ int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Plac
 }
 
 template <OpKind direction>
-__attribute__((noinline)) int transfer_slowly(void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
+__attribute__((noinline)) int transfer_slow_path(void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
                                               int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
                                               mpix_window_t* window) noexcept {
   return transfer(window, direction, {origin, origin_count, origin_type}, {rank, disp, count, type}, nullptr);
@@ -82,7 +82,7 @@ inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origi
       return MPI_SUCCESS;
     }
   }
-  return transfer_slowly<direction>(origin, origin_count, origin_type, rank, disp, count, type, handle);
+  return transfer_slow_path<direction>(origin, origin_count, origin_type, rank, disp, count, type, handle);
 }
 
 }  // namespace

@@ -241,7 +241,7 @@ __attribute__((noinline)) int accumulate_general(void const* origin, MPI_Count o
   return update(window, {operation_of(op), &from, nullptr, nullptr, &place}, nullptr);
 }
 
-__attribute__((noinline)) int fetch_slowly(void const* operand, void const* operand2, void* result,
+__attribute__((noinline)) int fetch_slow_path(void const* operand, void const* operand2, void* result,
                                            MPI_Datatype type, int rank, MPI_Aint disp, ReduceOp operation,
                                            mpix_window_t* window) noexcept {
   mpix_window_buffer const from{const_cast<void*>(operand), 1, type};
@@ -287,7 +287,7 @@ int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type
   if (try_fetch(*static_cast<Window*>(window), operation, origin, nullptr, result, rank, disp, type))
       [[likely]]
     return MPI_SUCCESS;
-  return fetch_slowly(origin, nullptr, result, type, rank, disp, operation, window);
+  return fetch_slow_path(origin, nullptr, result, type, rank, disp, operation, window);
 }
 
 int mpix_window_compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
@@ -295,5 +295,5 @@ int mpix_window_compare_and_swap(const void* origin, const void* compare, void* 
   constexpr ReduceOp swap = ReduceOp::compare_swap_eq;
   if (try_fetch(*static_cast<Window*>(window), swap, compare, origin, result, rank, disp, type)) [[likely]]
     return MPI_SUCCESS;
-  return fetch_slowly(compare, origin, result, type, rank, disp, swap, window);
+  return fetch_slow_path(compare, origin, result, type, rank, disp, swap, window);
 }

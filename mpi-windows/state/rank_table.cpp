@@ -16,8 +16,8 @@ std::uint64_t process_step(MPI_Comm comm) {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
   auto const* const host = mpix_host_operations();
-  bool const known = host->process_of_rank(number_of(comm), 0, &first) == 0 &&
-                     host->process_of_rank(number_of(comm), 1, &second) == 0;
+  bool const known = host->process_of_rank(word_of(comm), 0, &first) == 0 &&
+                     host->process_of_rank(word_of(comm), 1, &second) == 0;
   return known ? second - first : 0;
 }
 

@@ -57,7 +57,7 @@ RequestCompletion* open_request(void* window, std::uint32_t context) {
   RequestCompletion* const completion = pool.take();
   completion->request = request;
   completion->context = context;
-  completion->handle = handle_of<MPI_Request>(handle);
+  completion->handle = handle_from<MPI_Request>(handle);
   completion->done = &complete_request;
   completion->error = MPI_SUCCESS;
   completion->subject = {};
@@ -65,7 +65,7 @@ RequestCompletion* open_request(void* window, std::uint32_t context) {
 }
 
 MPI_Request completed_request() {
-  return handle_of<MPI_Request>(mpix_host_operations()->request_completed());
+  return handle_from<MPI_Request>(mpix_host_operations()->request_completed());
 }
 
 MPI_Request finish_request(RequestCompletion* completion) {

@@ -26,7 +26,7 @@ bool assign_communicatable(MPIX_RMA_Attributes& attributes, void* value) {
 }
 
 bool assign_operation(MPIX_RMA_Attributes& attributes, void* value) {
-  auto const op = handle_of<MPI_Op>(reinterpret_cast<std::uintptr_t>(value));
+  auto const op = handle_from<MPI_Op>(reinterpret_cast<std::uintptr_t>(value));
   if (!operation_of(op)) return false;
   attributes.accumulate_op = op;
   attributes.set |= MPIX_RMA_ATTR_ACCUMULATE_OP;

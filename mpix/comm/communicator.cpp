@@ -27,9 +27,9 @@ std::uint32_t next_context = 1;
 
 HandleCache<MPI_Comm, Communicator> Communicator::cache_;
 
-Communicator* Communicator::find_slowly(MPI_Comm comm) {
+Communicator* Communicator::find_slow_path(MPI_Comm comm) {
   if (prepare() != Readiness::ready) return nullptr;
-  if (host().communicator_is_live(number_of(comm)) == 0) return nullptr;
+  if (host().communicator_is_live(word_of(comm)) == 0) return nullptr;
   if (Communicator* const kept = Freeing::kept(comm)) return kept;
   void* attribute = nullptr;
   int found = 0;
@@ -75,7 +75,7 @@ void Communicator::retire() {
 Target* Communicator::make_target(int rank) {
   engine::Engine& engine = engine_of_process();
   std::uint64_t process = 0;
-  if (host().process_of_rank(number_of(handle()), rank, &process) != 0) return nullptr;
+  if (host().process_of_rank(word_of(handle()), rank, &process) != 0) return nullptr;
   engine::Peer* const peer = engine.peers.find(process);
   if (peer == nullptr) return nullptr;
 

@@ -40,7 +40,7 @@ class MPIX_WAIST_API Communicator {
   /// the engine is not running. Local; any thread that MPI's thread level allows.
   static Communicator* find(MPI_Comm comm) {
     Communicator* const known = find_known(comm);
-    return known != nullptr ? known : find_slowly(comm);
+    return known != nullptr ? known : find_slow_path(comm);
   }
   /// As find(), but returns nullptr if the look-up needs more than a few instructions.
   static Communicator* find_known(MPI_Comm comm) noexcept { return cache_.find(comm); }
@@ -112,7 +112,7 @@ class MPIX_WAIST_API Communicator {
     std::atomic<Target*> targets[page_size] = {};
   };
 
-  static Communicator* find_slowly(MPI_Comm comm);
+  static Communicator* find_slow_path(MPI_Comm comm);
   Target* make_target(int rank);
   std::size_t pages_count() const noexcept {
     return (static_cast<std::size_t>(size_) + page_size - 1) / page_size;

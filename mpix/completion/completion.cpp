@@ -25,7 +25,7 @@ int raise_if_failed(Site const& site, LateFailure const& failed) {
 namespace mpixrma {
 namespace {
 
-__attribute__((noinline)) int complete_slowly(MPI_Comm* communicator, int rank) try {
+__attribute__((noinline)) int complete_slow_path(MPI_Comm* communicator, int rank) try {
   LateFailure failed;
   auto const one = [&](Site const& site, Target& target) {
     (void)complete(target, &failed);
@@ -50,7 +50,7 @@ int MPIX_RMA_Complete(MPI_Comm* communicator, int target_rank) {
     mpixrma::Target* const target = state != nullptr ? state->known_target(target_rank) : nullptr;
     if (target != nullptr && mpixrma::complete_stores(*target)) return MPI_SUCCESS;
   }
-  return mpixrma::complete_slowly(communicator, target_rank);
+  return mpixrma::complete_slow_path(communicator, target_rank);
 }
 
 int MPIX_RMA_Fence(MPI_Comm* communicator, int target_rank) try {

@@ -172,7 +172,7 @@ int raise_unusable(char const* call, MPI_Comm const* comm) {
       if (comm == nullptr) return raise({call}, MPI_ERR_COMM, "communicator is a null pointer");
       if (*comm == MPI_COMM_NULL) return raise({call}, MPI_ERR_COMM, "communicator is MPI_COMM_NULL");
       return raise({call}, MPI_ERR_COMM, "communicator %p does not exist or has been freed",
-                   reinterpret_cast<void*>(number_of(*comm)));
+                   reinterpret_cast<void*>(word_of(*comm)));
     case Readiness::not_initialised:
       std::fprintf(stderr, "%s: called before MPI_Init\n", call);
       return MPI_ERR_OTHER;

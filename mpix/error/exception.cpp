@@ -33,7 +33,7 @@ int code_of_exception() noexcept {
 int raise_exception(MPI_Comm const* communicator, char const* call) noexcept {
   int const error_class = code_of_exception();
   bool const live = communicator != nullptr && hosted_engine() != nullptr &&
-                    host().communicator_is_live(number_of(*communicator)) != 0;
+                    host().communicator_is_live(word_of(*communicator)) != 0;
   MPI_Comm const comm = live ? *communicator : MPI_COMM_WORLD;
   try {
     char const* const reason = error_class == MPI_ERR_NO_MEM ? "out of memory"

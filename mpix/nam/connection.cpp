@@ -36,7 +36,7 @@ MPI_Comm make_connection(MPI_Comm comm, int ranks, NamPort const& window) {
   MPI_Comm const handle = copy_of(comm);
   MPI_Comm const origins = copy_of(comm);
   if (handle == MPI_COMM_NULL || origins == MPI_COMM_NULL) return MPI_COMM_NULL;
-  host().communicator_refuse_calls(number_of(handle), 1);
+  host().communicator_refuse_calls(word_of(handle), 1);
   std::lock_guard const held(lock);
   connections[handle] = {origins, ranks, window};
   connection_count.store(connections.size(), std::memory_order_release);
@@ -60,7 +60,7 @@ void end_connection(MPI_Comm* handle) {
     connections.erase(found);
     connection_count.store(connections.size(), std::memory_order_release);
   }
-  host().communicator_refuse_calls(number_of(*handle), 0);
+  host().communicator_refuse_calls(word_of(*handle), 0);
   PMPI_Comm_free(handle);
   PMPI_Comm_free(&ended.origins);
 }

@@ -26,13 +26,13 @@ int forget_array(MPI_Win, int, void* value, void*) {
 }
 
 void set_attributes(MPI_Win win) {
-  int const ranks = host().window_targets(number_of(win));
+  int const ranks = host().window_targets(word_of(win));
   if (ranks < 0) return;
   auto sizes = std::make_unique<MPI_Aint[]>(static_cast<std::size_t>(ranks));
   auto units = std::make_unique<int[]>(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     std::int64_t bytes = 0;
-    (void)host().window_region(number_of(win), rank, &bytes, &units[static_cast<std::size_t>(rank)]);
+    (void)host().window_region(word_of(win), rank, &bytes, &units[static_cast<std::size_t>(rank)]);
     sizes[static_cast<std::size_t>(rank)] = static_cast<MPI_Aint>(bytes);
   }
   PMPI_Win_set_attr(win, window_keys().sizes, sizes.release());
@@ -153,9 +153,9 @@ int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
 int MPIX_Win_persist(MPI_Win win) try {
   char const* const call = "MPIX_Win_persist";
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
-  bool const is_own = win != MPI_WIN_NULL && makes_windows() && host().window_targets(number_of(win)) >= 0;
+  bool const is_own = win != MPI_WIN_NULL && makes_windows() && host().window_targets(word_of(win)) >= 0;
   if (!is_own) return raise({call}, MPI_ERR_WIN, "the window does not belong to this library");
-  int const error_class = host().window_persist(number_of(win));
+  int const error_class = host().window_persist(word_of(win));
   return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise_on(win, call, newest_refusal(error_class));
 } catch (...) {
   return raise_exception(nullptr);
@@ -166,10 +166,10 @@ int MPIX_Win_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit) try {
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
   if (size == nullptr || disp_unit == nullptr)
     return raise({call}, MPI_ERR_ARG, "%s is a null pointer", size == nullptr ? "size" : "disp_unit");
-  int const ranks = win == MPI_WIN_NULL || !makes_windows() ? -1 : host().window_targets(number_of(win));
+  int const ranks = win == MPI_WIN_NULL || !makes_windows() ? -1 : host().window_targets(word_of(win));
   if (ranks < 0) return raise({call}, MPI_ERR_WIN, "the window does not belong to this library");
   std::int64_t bytes = 0;
-  int const error_class = host().window_region(number_of(win), rank, &bytes, disp_unit);
+  int const error_class = host().window_region(word_of(win), rank, &bytes, disp_unit);
   if (error_class == MPI_SUCCESS) {
     *size = static_cast<MPI_Aint>(bytes);
     return MPI_SUCCESS;

@@ -36,7 +36,7 @@ void forget(mpix_handle_t handle) {
 NativeObject* find_native_object(MPI_Request request) {
   if (native_objects.load(std::memory_order_relaxed) == 0) return nullptr;
   std::lock_guard const held(objects_lock);
-  auto const found = objects.find(number_of(request));
+  auto const found = objects.find(word_of(request));
   return found == objects.end() ? nullptr : found->second.get();
 }
 
@@ -48,7 +48,7 @@ MPI_Request make_native_object() {
   std::lock_guard const held(objects_lock);
   objects.emplace(handle, std::move(object));
   native_objects.fetch_add(1, std::memory_order_relaxed);
-  return handle_of<MPI_Request>(handle);
+  return handle_from<MPI_Request>(handle);
 }
 
 bool is_active(NativeObject const& object) { return host().request_is_active(object.request) != 0; }
@@ -82,7 +82,7 @@ int MPIX_Req_set_attr(MPI_Request* request, int comm_keyval, void* attribute_val
   MPI_Request object = *request;
   if (object != MPI_REQUEST_NULL && find_native_object(object) == nullptr)
     return raise(site, MPI_ERR_REQUEST, "request %p is neither MPI_REQUEST_NULL nor an object of this call",
-                 reinterpret_cast<void*>(number_of(object)));
+                 reinterpret_cast<void*>(word_of(object)));
   if (object != MPI_REQUEST_NULL && is_active(*find_native_object(object)))
     return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
   if (Failure const wrong = check_attribute(index, comm_keyval, attribute_val)) return raise(site, wrong);

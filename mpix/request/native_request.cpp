@@ -52,13 +52,13 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
 
 NativeCompletion* open_native(Site const& site, Subject const& subject) {
   mpix_handle_t handle = 0;
-  mpix_host_request_t* const request = host().request_create(number_of(site.comm), &handle);
-  return request == nullptr ? nullptr : completion_of(request, handle_of<MPI_Request>(handle), site, subject);
+  mpix_host_request_t* const request = host().request_create(word_of(site.comm), &handle);
+  return request == nullptr ? nullptr : completion_of(request, handle_from<MPI_Request>(handle), site, subject);
 }
 
 NativeCompletion* open_native(Site const& site, Subject const& subject, NativeObject const& object,
                               MPI_Request handle) {
-  host().request_start(object.request, number_of(site.comm));
+  host().request_start(object.request, word_of(site.comm));
   return completion_of(object.request, handle, site, subject);
 }
 
@@ -73,6 +73,6 @@ void finish_native(NativeCompletion* completion) {
   native_pool.give_back(completion);
 }
 
-MPI_Request completed_request() { return handle_of<MPI_Request>(host().request_completed()); }
+MPI_Request completed_request() { return handle_from<MPI_Request>(host().request_completed()); }
 
 }  // namespace mpixrma

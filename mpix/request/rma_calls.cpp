@@ -69,17 +69,17 @@ void wait_for(RmaRequest const& request) {
   engine_of_process().waits.until([&] { return request.state() != State::active; });
 }
 
-int settle(MPIX_Rma_request* request) {
+int end(MPIX_Rma_request* request) {
   RmaRequest* const object = RmaRequest::find(*request);
   if (object == nullptr) return MPI_SUCCESS;
   wait_for(*object);
-  return object->settle(request);
+  return object->end(request);
 }
 
-int settle_all(int count, MPIX_Rma_request requests[]) {
+int end_all(int count, MPIX_Rma_request requests[]) {
   int first = MPI_SUCCESS;
   for (int i = 0; i < count; ++i) {
-    int const code = settle(&requests[i]);
+    int const code = end(&requests[i]);
     if (first == MPI_SUCCESS) first = code;
   }
   return first;
@@ -136,7 +136,7 @@ int MPIX_Rma_request_get_attr(MPIX_Rma_request* request, int comm_keyval, void* 
 
 int MPIX_Rma_request_wait(MPIX_Rma_request* request) try {
   using namespace mpixrma;
-  return with_request("MPIX_Rma_request_wait", request, [&](Site const&, RmaRequest*) { return settle(request); });
+  return with_request("MPIX_Rma_request_wait", request, [&](Site const&, RmaRequest*) { return end(request); });
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
 }
@@ -147,7 +147,7 @@ int MPIX_Rma_request_test(MPIX_Rma_request* request, int* flag) try {
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
     if (is_active(*request)) (void)engine_of_process().waits.progress();
     *flag = is_active(*request) ? 0 : 1;
-    return *flag != 0 ? settle(request) : MPI_SUCCESS;
+    return *flag != 0 ? end(request) : MPI_SUCCESS;
   });
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
@@ -156,7 +156,7 @@ int MPIX_Rma_request_test(MPIX_Rma_request* request, int* flag) try {
 int MPIX_Rma_request_waitall(int count, MPIX_Rma_request requests[]) try {
   using namespace mpixrma;
   return with_requests("MPIX_Rma_request_waitall", count, requests,
-                       [&](Site const&) { return settle_all(count, requests); });
+                       [&](Site const&) { return end_all(count, requests); });
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
 }
@@ -167,7 +167,7 @@ int MPIX_Rma_request_testall(int count, MPIX_Rma_request requests[], int* flag) 
     if (flag == nullptr) return raise(site, MPI_ERR_ARG, "flag is a null pointer");
     if (!all_complete(count, requests)) (void)engine_of_process().waits.progress();
     *flag = all_complete(count, requests) ? 1 : 0;
-    return *flag != 0 ? settle_all(count, requests) : MPI_SUCCESS;
+    return *flag != 0 ? end_all(count, requests) : MPI_SUCCESS;
   });
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
@@ -182,7 +182,7 @@ int MPIX_Rma_request_waitany(int count, MPIX_Rma_request requests[], int* index)
       *index = find_complete(count, requests, &any);
       return *index != MPI_UNDEFINED || !any;
     });
-    return *index == MPI_UNDEFINED ? MPI_SUCCESS : settle(&requests[*index]);
+    return *index == MPI_UNDEFINED ? MPI_SUCCESS : end(&requests[*index]);
   });
 } catch (...) {
   return mpixrma::raise_exception(nullptr);

@@ -90,7 +90,7 @@ void RmaRequest::finish(engine::Status status) noexcept {
   rma_pool.give_back(*this);
 }
 
-int RmaRequest::settle(MPIX_Rma_request* handle) {
+int RmaRequest::end(MPIX_Rma_request* handle) {
   // Acquire in state(): pairs with the release in finish(), for the members written before it.
   if (state() != State::complete) return MPI_SUCCESS;
   Failure const error = failure(status_, subject_);

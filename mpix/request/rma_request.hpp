@@ -39,7 +39,7 @@ class RmaRequest : public engine::Completion {
   void finish(engine::Status status) noexcept;
   /// Called when the application sees the completion: raises the operation's error and returns the error
   /// code. Afterwards the object is inactive, or `*handle` is null.
-  int settle(MPIX_Rma_request* handle);
+  int end(MPIX_Rma_request* handle);
   /// Frees the object, at once or when its operation completes.
   void free();
 

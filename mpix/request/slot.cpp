@@ -72,7 +72,7 @@ void RequestSlot::drop() {
   }
   object_->finish(engine::Status::ok);
   MPIX_Rma_request unused = object_->handle();
-  (void)object_->settle(&unused);
+  (void)object_->end(&unused);
 }
 
 void RequestSlot::complete(Site const& site, Communicator& communicator) {

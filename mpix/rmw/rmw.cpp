@@ -201,7 +201,7 @@ int check(Site const& site, RmwCall const& call, engine::RmaOp const& update, st
                address, call.rank, alignment);
 }
 
-int rmw_generally(RmwCall const& call, RequestSlot request, Communicator& communicator) {
+int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& communicator) {
   Site const site{call.name, communicator.handle()};
   if (int const refused = check(site, call, communicator); refused != MPI_SUCCESS) return refused;
   MPIX_RMA_Attributes attributes{};
@@ -254,9 +254,9 @@ __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
   if (state == nullptr) return raise_unusable(call.name, call.communicator);
   if constexpr (is_native) {
     if (try_rmw_on_mapped(call, request, *state)) return MPI_SUCCESS;
-    return rmw_generally(call, RequestSlot(request, call.use), *state);
+    return rmw_general_path(call, RequestSlot(request, call.use), *state);
   } else {
-    return rmw_generally(call, RequestSlot(request), *state);
+    return rmw_general_path(call, RequestSlot(request), *state);
   }
 } catch (...) {
   return raise_exception(call.communicator, call.name);

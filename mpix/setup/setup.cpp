@@ -50,7 +50,7 @@ int at_finalize(MPI_Comm, int, void*, void*) try {
   raise_unasked_failures();
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  print_statistics(number_of(MPI_COMM_WORLD), rank, size_of(MPI_COMM_WORLD));
+  print_statistics(word_of(MPI_COMM_WORLD), rank, size_of(MPI_COMM_WORLD));
   set_up.store(false, std::memory_order_release);
   end_datatypes();
   return MPI_SUCCESS;

@@ -65,7 +65,7 @@ bool is_by_protocol(MPIX_RMA_Statistic which) {
 
 engine::Traffic traffic_to(Communicator const& communicator, int target_rank) {
   engine::Traffic traffic;
-  auto const number = number_of(communicator.handle());
+  auto const number = word_of(communicator.handle());
   if (target_rank == MPIX_ALL_RANKS) {
     for (int rank = 0; rank < communicator.size(); ++rank) traffic += traffic_with(number, rank);
   } else if (target_rank != MPI_PROC_NULL) {

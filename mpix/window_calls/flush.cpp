@@ -29,7 +29,7 @@ bool has_none(Flush const& what) noexcept { return what.all == 0 && what.rank ==
 int flush(char const* call, MPI_Win win, Flush const& what) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     return has_none(what) ? MPI_SUCCESS
-                          : result_of(call, win, ops.window_flush(number_of(win), &what, nullptr));
+                          : result_of(call, win, ops.window_flush(word_of(win), &what, nullptr));
   });
 }
 
@@ -41,9 +41,9 @@ int flush(char const* call, MPI_Win win, Flush const& what, MPI_Request* request
       return MPI_SUCCESS;
     }
     mpix_handle_t made = 0;
-    int const error_class = ops.window_flush(number_of(win), &what, &made);
+    int const error_class = ops.window_flush(word_of(win), &what, &made);
     if (error_class != MPI_SUCCESS) return result_of(call, win, error_class);
-    *request = handle_of<MPI_Request>(made);
+    *request = handle_from<MPI_Request>(made);
     return MPI_SUCCESS;
   });
 }

@@ -30,8 +30,8 @@ namespace {
 template <typename Use>
 int with_counter(char const* call, MPI_Win win, int index, Use use) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
-    if (ops.window_targets(number_of(win)) < 0) return result_of(call, win, MPI_ERR_WIN);
-    std::uint64_t* const counter = ops.window_counter(number_of(win), index);
+    if (ops.window_targets(word_of(win)) < 0) return result_of(call, win, MPI_ERR_WIN);
+    std::uint64_t* const counter = ops.window_counter(word_of(win), index);
     return counter != nullptr ? use(*counter) : result_of_counter(call, win, MPI_ERR_ARG);
   });
 }
@@ -40,7 +40,7 @@ int with_counter(char const* call, MPI_Win win, int index, Use use) noexcept {
 int notified(char const* call, MPI_Win win, mpix_host_notified const& operation) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     if (operation.rank == MPI_PROC_NULL) return MPI_SUCCESS;
-    return result_of_counter(call, win, ops.window_notified(number_of(win), &operation, nullptr));
+    return result_of_counter(call, win, ops.window_notified(word_of(win), &operation, nullptr));
   });
 }
 
@@ -54,8 +54,8 @@ int notified(char const* call, MPI_Win win, mpix_host_notified const& operation,
       return MPI_SUCCESS;
     }
     mpix_handle_t made = 0;
-    int const error_class = ops.window_notified(number_of(win), &operation, &made);
-    if (error_class == MPI_SUCCESS) *request = handle_of<MPI_Request>(made);
+    int const error_class = ops.window_notified(word_of(win), &operation, &made);
+    if (error_class == MPI_SUCCESS) *request = handle_from<MPI_Request>(made);
     return result_of_counter(call, win, error_class);
   });
 }
@@ -70,11 +70,11 @@ mpix_host_notified describe(Kind kind, void const* origin, int origin_count, MPI
   made.kind = kind;
   made.origin = const_cast<void*>(origin);
   made.origin_count = origin_count;
-  made.origin_type = number_of(origin_type);
+  made.origin_type = word_of(origin_type);
   made.rank = rank;
   made.disp = disp;
   made.count = count;
-  made.type = number_of(type);
+  made.type = word_of(type);
   made.notification = index;
   return made;
 }
@@ -83,7 +83,7 @@ mpix_host_notified accumulation(void const* origin, int origin_count, MPI_Dataty
                                 MPI_Aint disp, int count, MPI_Datatype type, MPI_Op op, int index) noexcept {
   auto made = describe(mpix_host_notified::mpix_notified_accumulate, origin, origin_count, origin_type, rank,
                        disp, count, type, index);
-  made.op = number_of(op);
+  made.op = word_of(op);
   return made;
 }
 
@@ -91,7 +91,7 @@ mpix_host_notified fetching(mpix_host_notified made, void* result, int count, MP
   made.fetches = 1;
   made.result = result;
   made.result_count = count;
-  made.result_type = number_of(type);
+  made.result_type = word_of(type);
   return made;
 }
 
@@ -117,7 +117,7 @@ using namespace mpixrma;
 int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int num) {
   char const* const call = "MPIX_Win_set_num_notify";
   return with_window(call, win, [&](mpix_host_ops const& ops) {
-    int const error = ops.window_set_counters(number_of(win), num);
+    int const error = ops.window_set_counters(word_of(win), num);
     if (error == MPI_ERR_ARG)
       return raise_on(call, win,
                       failure(error,
@@ -133,7 +133,7 @@ int MPIX_Win_get_num_notify(MPI_Win win, int rank, int* num) {
   char const* const call = "MPIX_Win_get_num_notify";
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     if (num == nullptr) return raise_on(call, win, MPI_ERR_ARG, "num is a null pointer");
-    return result_of(call, win, ops.window_num_counters(number_of(win), rank, num));
+    return result_of(call, win, ops.window_num_counters(word_of(win), rank, num));
   });
 }
 

@@ -68,7 +68,7 @@ int check_kind(Site const& site, XferCall const& call);
 
 /// Carries out any transfer that the fast paths have not: checks, joins attributes, issues. Returns an MPI
 /// error code, through the handler.
-int xfer_generally(XferCall const& call, RequestSlot request, Communicator& communicator);
+int xfer_general_path(XferCall const& call, RequestSlot request, Communicator& communicator);
 
 /// Satisfies the attributes that a transfer of contiguous elements by load and store has left open.
 inline void finish_direct(std::uint64_t set) noexcept {

@@ -240,7 +240,7 @@ int verify_communicatable(Site const& site, std::uint64_t set, Target& target, S
   return MPI_SUCCESS;
 }
 
-int xfer_generally(XferCall const& call, RequestSlot request, Communicator& communicator) {
+int xfer_general_path(XferCall const& call, RequestSlot request, Communicator& communicator) {
   Site const site{call.name, communicator.handle()};
   if (int const code = check(site, call); code != MPI_SUCCESS) return code;
   MPIX_RMA_Attributes attributes{};

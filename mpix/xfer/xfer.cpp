@@ -102,7 +102,7 @@ void finish_with_request(std::uint64_t set, MPI_Request* request) {
 
 /// The preconditions of all quick paths: the same contiguous elements on both sides, datatype and target
 /// known already, and no attributes but atomicity and those that loads and stores satisfy by themselves.
-struct Quick {
+struct FastPath {
   Datatype const* type;
   Target* target;
   std::uint64_t set;  ///< attributes
@@ -110,8 +110,8 @@ struct Quick {
 };
 
 /// Returns false if the preconditions do not hold; then nothing counts as checked.
-inline bool find_quick(XferCall const& call, MPI_Request const* request, Communicator const& communicator,
-                       Quick* quick) {
+inline bool find_fast_path(XferCall const& call, MPI_Request const* request, Communicator const& communicator,
+                       FastPath* fast) {
   Datatype const* const type = Datatype::find_known(call.origin_type);
   Target* const target = communicator.known_target(call.rank);
   std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
@@ -123,79 +123,79 @@ inline bool find_quick(XferCall const& call, MPI_Request const* request, Communi
   if (call.origin_type != call.target_type || call.origin_count != call.target_count) return false;
   if (call.origin_count <= 0 || call.origin_count > type->max_count() || call.origin == nullptr) return false;
   if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
-  *quick = {type, target, set, type->size() * static_cast<std::size_t>(call.origin_count)};
+  *fast = {type, target, set, type->size() * static_cast<std::size_t>(call.origin_count)};
   return true;
 }
 
 /// Carries out `operation`, which says only what it does, atomically.
-bool atomic_quickly(Quick const& quick, void* origin, RemoteAddress address, RmaOp& operation) {
+bool atomic_fast_path(FastPath const& fast, void* origin, RemoteAddress address, RmaOp& operation) {
   operation.guarantees = Guarantee::atomic;
   operation.origin = static_cast<std::byte*>(origin);
   operation.target = address;
-  operation.origin_layout = Layout::contiguous(quick.bytes);
+  operation.origin_layout = Layout::contiguous(fast.bytes);
   operation.target_layout = operation.origin_layout;
-  return try_direct_atomic(*quick.target, operation);
+  return try_direct_atomic(*fast.target, operation);
 }
 
 template <OpKind kind>
-inline bool copy_quickly(Quick const& quick, void* origin, RemoteAddress address) {
-  if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
-    return try_direct<kind>(*quick.target, origin, address, quick.bytes);
+inline bool copy_fast_path(FastPath const& fast, void* origin, RemoteAddress address) {
+  if ((fast.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
+    return try_direct<kind>(*fast.target, origin, address, fast.bytes);
   RmaOp copy;
   copy.kind = kind;
-  return atomic_quickly(quick, origin, address, copy);
+  return atomic_fast_path(fast, origin, address, copy);
 }
 
-inline bool add_quickly(Quick const& quick, void* origin, RemoteAddress address) {
-  if (!quick.type->defines(engine::ReduceOp::sum)) return false;
-  engine::ElementType const element = quick.type->flat().element;
-  if ((quick.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
-    return try_direct_accumulate(*quick.target, {element, engine::ReduceOp::sum, false, nullptr}, origin,
-                                 address, quick.bytes);
+inline bool add_fast_path(FastPath const& fast, void* origin, RemoteAddress address) {
+  if (!fast.type->defines(engine::ReduceOp::sum)) return false;
+  engine::ElementType const element = fast.type->flat().element;
+  if ((fast.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
+    return try_direct_accumulate(*fast.target, {element, engine::ReduceOp::sum, false, nullptr}, origin,
+                                 address, fast.bytes);
   RmaOp update = engine::update_with(engine::ReduceOp::sum, element);
-  return atomic_quickly(quick, origin, address, update);
+  return atomic_fast_path(fast, origin, address, update);
 }
 
 /// Appends the transfer, without a request, to the batch that is being filled for the target, if it is like
 /// the last one there.
-bool append_quickly(XferCall const& call, Quick const& quick, RemoteAddress address) {
+bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress address) {
   bool const put = call.operation == MPIX_RMA_PUT;
   if (!put && call.operation != MPIX_RMA_ACCUMULATE) return false;
-  if ((quick.set & ~std::uint64_t{MPIX_RMA_ATTR_ORDERING}) != 0 || address == 0) return false;
-  if (!put && !quick.type->defines(engine::ReduceOp::sum)) return false;
+  if ((fast.set & ~std::uint64_t{MPIX_RMA_ATTR_ORDERING}) != 0 || address == 0) return false;
+  if (!put && !fast.type->defines(engine::ReduceOp::sum)) return false;
   engine::RunOperation const operation{.kind = put ? OpKind::put : OpKind::update,
-                                       .type = quick.type->flat().element,
-                                       .context = quick.target->context,
-                                       .guarantees = quick.set != 0 ? Guarantee::ordered : Guarantee::none,
+                                       .type = fast.type->flat().element,
+                                       .context = fast.target->context,
+                                       .guarantees = fast.set != 0 ? Guarantee::ordered : Guarantee::none,
                                        .origin = static_cast<std::byte const*>(call.origin),
                                        .target = address,
-                                       .bytes = quick.bytes};
-  std::uint64_t const sequence = engine_of_process().continue_run(*quick.target->peer, operation);
-  if (sequence != 0) quick.target->outstanding.raise(sequence);
+                                       .bytes = fast.bytes};
+  std::uint64_t const sequence = engine_of_process().continue_run(*fast.target->peer, operation);
+  if (sequence != 0) fast.target->outstanding.raise(sequence);
   return sequence != 0;
 }
 
 /// Transfers by load and store, or as a part of a batch. Returns false if that is not possible; then nothing
 /// is done, and nothing counts as checked.
 bool try_xfer_on_mapped(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
-  Quick quick;
-  if (!find_quick(call, request, communicator, &quick)) return false;
+  FastPath fast;
+  if (!find_fast_path(call, request, communicator, &fast)) return false;
   auto const address = reinterpret_cast<RemoteAddress>(call.target);
   bool done = false;
   switch (call.operation) {
-    case MPIX_RMA_PUT: done = copy_quickly<OpKind::put>(quick, call.origin, address); break;
+    case MPIX_RMA_PUT: done = copy_fast_path<OpKind::put>(fast, call.origin, address); break;
     case MPIX_RMA_GET:
       // An ordered get may have to wait for earlier puts.
       done =
-          (quick.set & MPIX_RMA_ATTR_ORDERING) == 0 && copy_quickly<OpKind::get>(quick, call.origin, address);
+          (fast.set & MPIX_RMA_ATTR_ORDERING) == 0 && copy_fast_path<OpKind::get>(fast, call.origin, address);
       break;
-    case MPIX_RMA_ACCUMULATE: done = add_quickly(quick, call.origin, address); break;
+    case MPIX_RMA_ACCUMULATE: done = add_fast_path(fast, call.origin, address); break;
     default: break;
   }
-  if (!done) return request == nullptr && append_quickly(call, quick, address);
-  if (quick.set != 0 || request != nullptr) finish_with_request(quick.set, request);
-  if (request == nullptr && access_satisfies(call.operation, quick.set))
-    remember(communicator, *quick.type, *quick.target, address);
+  if (!done) return request == nullptr && append_fast_path(call, fast, address);
+  if (fast.set != 0 || request != nullptr) finish_with_request(fast.set, request);
+  if (request == nullptr && access_satisfies(call.operation, fast.set))
+    remember(communicator, *fast.type, *fast.target, address);
   return true;
 }
 
@@ -213,7 +213,7 @@ constexpr char const* name_of(Form form) noexcept {
 
 /// The general path. The arguments are the call's own, in its order, so that they stay in their registers.
 template <Form form, typename Count>
-__attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
+__attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
                                           MPI_Datatype origin_datatype, int target_rank, void* target_addr,
                                           Count target_count, MPI_Datatype target_datatype,
                                           MPI_Request* request, MPI_Comm* communicator,
@@ -227,7 +227,7 @@ __attribute__((noinline)) int xfer_slowly(MPIX_RMA_Op op, void* origin_addr, Cou
                       target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
   if (try_xfer_on_mapped(call, request, *state)) return MPI_SUCCESS;
   constexpr auto use = form == Form::native ? NativeUse::object : NativeUse::out;
-  return xfer_generally(call, RequestSlot(request, use), *state);
+  return xfer_general_path(call, RequestSlot(request, use), *state);
 } catch (...) {
   return raise_exception(communicator, name_of<Count>(form));
 }
@@ -249,7 +249,7 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datat
         return add_last(recent->summed, sides.remote, sides.local, sides.bytes);
     }
   }
-  return xfer_slowly<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+  return xfer_slow_path<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
                            target_count, target_datatype, request, communicator, rma_attr_val);
 }
 
@@ -267,7 +267,7 @@ inline int xfer_own(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_D
   if (state == nullptr) return raise_unusable(name, communicator);
   XferCall const call{name,        op,          origin_addr,  origin_count,    origin_datatype,
                       target_rank, target_addr, target_count, target_datatype, nullptr};
-  return xfer_generally(call, RequestSlot(request), *state);
+  return xfer_general_path(call, RequestSlot(request), *state);
 } catch (...) {
   return raise_exception(communicator, name_of<Count>(Form::own));
 }

@@ -64,9 +64,9 @@ void DataProcess::operate(SessionId id, Message const& message) {
 /// that map it.
 bool DataProcess::execute(OperationRequest const& request, Region const& region,
                           std::span<std::byte> fetched) {
-  std::vector<engine::Segment> runs(request.runs.begin(), request.runs.end());
+  std::vector<engine::LayoutRun> runs(request.runs.begin(), request.runs.end());
   std::ptrdiff_t const first = runs.front().offset;
-  for (engine::Segment& run : runs) run.offset -= first;
+  for (engine::LayoutRun& run : runs) run.offset -= first;
   engine::OwnedLayout const owned(engine::Layout{request.bytes(), {}, runs});
   engine::Layout const layout = owned.view();
   std::uint64_t const target = region.offset + static_cast<std::uint64_t>(first);

@@ -10,7 +10,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-using engine::Segment;
+using engine::LayoutRun;
 
 constexpr std::array<char const*, 3> kinds{"put", "get", "update"};
 
@@ -25,9 +25,9 @@ OperationRequest::Kind kind_from(std::string const& name) {
   refuse("unknown kind");
 }
 
-void check_runs(std::span<Segment const> runs, std::uint64_t region_bytes) {
+void check_runs(std::span<LayoutRun const> runs, std::uint64_t region_bytes) {
   std::size_t bytes = 0;
-  for (Segment const& run : runs) {
+  for (LayoutRun const& run : runs) {
     if (run.offset < 0 || static_cast<std::uint64_t>(run.offset) > region_bytes ||
         run.length > region_bytes - static_cast<std::uint64_t>(run.offset))
       throw Error(ErrorCode::bad_request, "the region has " + std::to_string(region_bytes) + " bytes");
@@ -51,7 +51,7 @@ void check_update(OperationRequest const& request) {
 
 std::size_t OperationRequest::bytes() const noexcept {
   std::size_t bytes = 0;
-  for (Segment const& run : runs) bytes += run.length;
+  for (LayoutRun const& run : runs) bytes += run.length;
   return bytes;
 }
 
@@ -75,9 +75,9 @@ OperationRequest unpack_operation(Json const& head, std::span<std::byte const> d
   OperationRequest request;
   request.kind = kind_from(field<std::string>(head, "kind"));
   auto const runs = field<std::uint64_t>(head, "runs");
-  if (runs == 0 || runs > max_operation_runs || data.size() / sizeof(Segment) < runs)
+  if (runs == 0 || runs > max_operation_runs || data.size() / sizeof(LayoutRun) < runs)
     refuse("the runs exceed the message");
-  request.runs = {reinterpret_cast<Segment const*>(data.data()), static_cast<std::size_t>(runs)};
+  request.runs = {reinterpret_cast<LayoutRun const*>(data.data()), static_cast<std::size_t>(runs)};
   check_runs(request.runs, region_bytes);
   if (request.kind == OperationRequest::Kind::update) {
     request.operation = static_cast<engine::ReduceOp>(field<std::uint8_t>(head, "operation"));
@@ -85,7 +85,7 @@ OperationRequest unpack_operation(Json const& head, std::span<std::byte const> d
     request.fetches_before = field<bool>(head, "fetch");
     check_update(request);
   }
-  auto const rest = data.subspan(runs * sizeof(Segment));
+  auto const rest = data.subspan(runs * sizeof(LayoutRun));
   std::size_t const bytes = request.bytes();
   if (bytes == 0 || rest.size() != request.operands() * bytes)
     refuse("the data size does not match the runs");

@@ -2,7 +2,7 @@
 /// memory nor are peers of the data process. The data process executes it and checks the access rights of
 /// each request.
 ///
-/// The data of the message are the runs of the target, each as an engine::Segment, then the operand and the
+/// The data of the message are the runs of the target, each as an engine::LayoutRun, then the operand and the
 /// second operand, if the operation has them. The answer contains the fetched data.
 #pragma once
 
@@ -29,7 +29,7 @@ struct OperationRequest {
       engine::ReduceOp::no_op;  ///< operation of an update; each element is updated atomically
   engine::ElementType type = engine::ElementType::none;
   bool fetches_before = false;            ///< the answer to an update has the previous values
-  std::span<engine::Segment const> runs;  ///< runs of the region, in the order of the data
+  std::span<engine::LayoutRun const> runs;  ///< runs of the region, in the order of the data
   std::span<std::byte const> operand{};   ///< the data of a put
   std::span<std::byte const> operand2{};
 

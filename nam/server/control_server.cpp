@@ -79,7 +79,7 @@ int ControlServer::run() {
   Address const& address = state_.listeners.address();
   state_.spawner.notify("READY=1");
   log(Severity::info, "ready at " + nam::format(address));
-  state_.acts.record_own("start");
+  state_.audit_of_requests.record_own("start");
   state_.loop.run();
   if (!address.unix_path.empty()) ::unlink(address.unix_path.c_str());
   return 0;
@@ -91,10 +91,10 @@ void ControlServer::on_request(ClientId id, Message& message) {
   Request request{id, message.head};
   try {
     Json const answer = answer_to(op, request);
-    state_.acts.audit(op, request, nullptr);
+    state_.audit_of_requests.audit(op, request, nullptr);
     if (!answer.is_null()) state_.clients.at(id).connection->post(answer);
   } catch (Error const& error) {
-    state_.acts.audit(op, request, &error);
+    state_.audit_of_requests.audit(op, request, &error);
     if (error.code() != ErrorCode::not_found || state_.clients.identity(id).is_admin) throw;
     state_.refusals.add({id, begin, error, field_or(message.head, "quiet", false)});
   }
@@ -141,7 +141,7 @@ void ControlServer::reread_options() {
     set_log_level(fresh->log_level);
     log(Severity::info, "read the configuration again");
     state_.audit.reopen();
-    state_.acts.record_own("reload");
+    state_.audit_of_requests.record_own("reload");
   } else {
     log(Severity::error, "the configuration is invalid; the previous one remains in force");
   }
@@ -152,7 +152,7 @@ void ControlServer::end() {
   if (std::exchange(state_.is_ending, true)) return state_.loop.stop();
   state_.spawner.notify("STOPPING=1");
   log(Severity::info, "ends");
-  state_.acts.record_own("end");
+  state_.audit_of_requests.record_own("end");
   state_.grants.end_all();
   drop_ended(state_);
 }

@@ -1,4 +1,4 @@
-#include "nam/server/acts.hpp"
+#include "nam/server/request_audit.hpp"
 
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ std::string object_of(Json const& request) {
 
 }  // namespace
 
-void Acts::record(std::string const& op, Request const& request, std::string_view result,
+void RequestAudit::record(std::string const& op, Request const& request, std::string_view result,
                   std::string_view reason) {
   Client const* const client = clients_.find(request.client);
   if (client == nullptr) return;
@@ -35,7 +35,7 @@ void Acts::record(std::string const& op, Request const& request, std::string_vie
   log_.record({user, client->from, op, object_of(request.content), result, reason});
 }
 
-void Acts::audit(std::string const& op, Request const& request, Error const* error) {
+void RequestAudit::audit(std::string const& op, Request const& request, Error const* error) {
   if (error == nullptr) {
     bool const is_act = std::find(audited.begin(), audited.end(), op) != audited.end();
     if (is_act) record(op, request, "done", "");
@@ -45,14 +45,14 @@ void Acts::audit(std::string const& op, Request const& request, Error const* err
   }
 }
 
-void Acts::record_denied(std::string const& grant, Json const& act) {
+void RequestAudit::record_denied(std::string const& grant, Json const& act) {
   auto const request = field<std::string>(act, "request");
   log_.record({user_name(field<uid_t>(act, "uid")), "session of grant " + grant, request,
                field_or<std::string>(act, "window", ""), request.empty() ? AuditLog::omitted_acts : "denied",
                field<std::string>(act, "text"), field_or<std::uint64_t>(act, "omitted", 0)});
 }
 
-void Acts::record_own(std::string_view what) {
+void RequestAudit::record_own(std::string_view what) {
   log_.record({user_name(::geteuid()), "pid " + std::to_string(::getpid()), what, "", "done"});
 }
 

@@ -11,9 +11,9 @@
 
 namespace mpixrma::nam {
 
-class Acts {
+class RequestAudit {
  public:
-  Acts(AuditLog& log, Clients& clients) noexcept : log_(log), clients_(clients) {}
+  RequestAudit(AuditLog& log, Clients& clients) noexcept : log_(log), clients_(clients) {}
 
   /// Records administrative acts, and requests refused for lack of a right, including refusals that read like
   /// an absent object. `error`: the refusal, or nullptr.

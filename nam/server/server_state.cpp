@@ -62,7 +62,7 @@ ServerState::ServerState(Options given, SpawnerLink& spawner_link, Clients::Even
       descriptor_limit(raise_descriptor_limit()),
       clients(loop, options, descriptor_limit, std::move(events)),
       listeners(loop, [this](FileDescriptor socket) { clients.admit(std::move(socket)); }),
-      acts(audit, clients),
+      audit_of_requests(audit, clients),
       refusals(loop, clients),
       grants(clients),
       lost_windows(catalog),

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "nam/process/event_loop.hpp"
-#include "nam/server/acts.hpp"
+#include "nam/server/request_audit.hpp"
 #include "nam/server/audit.hpp"
 #include "nam/server/calendar.hpp"
 #include "nam/server/catalog.hpp"
@@ -41,7 +41,7 @@ struct ServerState {
   std::size_t const descriptor_limit;
   Clients clients;
   Listeners listeners;
-  Acts acts;
+  RequestAudit audit_of_requests;
   Refusals refusals;
   LiveGrants grants;
   GrantLines grant_lines;

@@ -27,7 +27,7 @@ std::vector<std::ptrdiff_t> visited(Layout const& layout, std::size_t position, 
   LayoutCursor cursor(layout);
   cursor.seek(position);
   while (cursor.remaining() != 0) {
-    Segment const run = cursor.next(step);
+    LayoutRun const run = cursor.next(step);
     require(run.length != 0 && run.length <= step, "a run that is empty or too long");
     for (std::size_t i = 0; i < run.length; ++i)
       offsets.push_back(run.offset + static_cast<std::ptrdiff_t>(i));
@@ -50,7 +50,7 @@ std::vector<std::ptrdiff_t> in_boxes(Layout const& layout, std::size_t position,
 bool layout(Input input) {
   Reader reader(input);
   std::vector<Dimension> dims(reader.byte() % 5);
-  std::vector<Segment> segments(reader.byte() % 9);
+  std::vector<LayoutRun> segments(reader.byte() % 9);
   std::size_t block = reader.byte() % 32;
   std::size_t const step = 1 + reader.byte();
   std::size_t const seek = reader.byte() * 16;
@@ -59,7 +59,7 @@ bool layout(Input input) {
     dimension.stride = signed_short(reader);
   }
   if (!segments.empty()) block = 0;
-  for (Segment& segment : segments) {
+  for (LayoutRun& segment : segments) {
     segment.length = reader.byte() % 16;
     segment.offset = signed_short(reader);
     block += segment.length;

@@ -50,7 +50,7 @@ void interpret_operation(Message const& message) {
   constexpr std::uint64_t region_bytes = 1000;
   (void)is_taken([&] {
     OperationRequest const request = unpack_operation(message.head, message.data, region_bytes);
-    for (engine::Segment const& run : request.runs)
+    for (engine::LayoutRun const& run : request.runs)
       require(run.offset >= 0 && static_cast<std::uint64_t>(run.offset) + run.length <= region_bytes,
               "a run outside of the region");
     require(request.operand.size() + request.operand2.size() == request.operands() * request.bytes(),

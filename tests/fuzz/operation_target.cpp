@@ -38,7 +38,7 @@ bool operation(Input input) {
   try {
     OperationRequest const request = unpack_operation(head, data, region_bytes);
     std::size_t bytes = 0;
-    for (engine::Segment const& run : request.runs) {
+    for (engine::LayoutRun const& run : request.runs) {
       require(run.offset >= 0 && static_cast<std::uint64_t>(run.offset) <= region_bytes &&
                   run.length <= region_bytes - static_cast<std::uint64_t>(run.offset),
               "a run outside of the region");

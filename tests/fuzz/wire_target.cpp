@@ -53,7 +53,7 @@ void walk(wire::CheckedRequest const& request) {
   LayoutCursor cursor(request.layout);
   cursor.seek(header.position);
   for (std::uint64_t rest = header.bytes; rest != 0;) {
-    Segment const run = cursor.next(rest);
+    LayoutRun const run = cursor.next(rest);
     require(run.length != 0 && run.length <= rest, "a run that is empty or too long");
     auto const run_end = run.offset + static_cast<std::ptrdiff_t>(run.length);
     require(run.offset >= whole.begin && run_end <= whole.end, "a run outside of the extent");

@@ -78,7 +78,7 @@ class RandomLayout {
 
   /// Truncates the layout to its first `bytes` bytes.
   void trim(std::size_t bytes) {
-    std::vector<engine::Segment> runs;
+    std::vector<engine::LayoutRun> runs;
     engine::LayoutCursor cursor(view());
     for (std::size_t rest = bytes; rest != 0;) {
       runs.push_back(cursor.next(rest));
@@ -95,7 +95,7 @@ class RandomLayout {
 
   std::size_t block_ = 0;
   std::vector<engine::Dimension> dims_;
-  std::vector<engine::Segment> segments_;
+  std::vector<engine::LayoutRun> segments_;
 };
 
 /// Truncates the longer of two layouts, so that they describe one transfer.

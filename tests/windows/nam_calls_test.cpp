@@ -2,73 +2,12 @@
 #include <mpix_rma.h>
 #include <unistd.h>
 
-#include "tests/windows/nam_support.hpp"
+#include "tests/windows/nam_calls.hpp"
 
 namespace mpixrma::test {
 namespace {
 
 JobServers* const job = JobServers::begin();
-
-class NamCalls : public WindowTest {
- protected:
-  NamCalls() { MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN); }
-  ~NamCalls() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
-
-  /// Returns the displacement unit of a rank.
-  virtual int unit_of(int) const { return 8; }
-  /// Returns the displacement of a rank's last element.
-  MPI_Aint last(int rank) const { return rank * (8 / unit_of(rank)); }
-
-  /// Makes a persistent window: rank r has r + 1 elements of 8 bytes, and 50 + r in the last one.
-  std::string leave_window() {
-    Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
-    MPI_Win window = MPI_WIN_NULL;
-    EXPECT_EQ(MPI_Win_allocate(8 * (rank_ + 1), unit_of(rank_), info.get(), world, nullptr, &window),
-              MPI_SUCCESS);
-    fill(window);
-    std::string const port = value_of(window, "deep_win_port_name");
-    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-    return port;
-  }
-  void fill(MPI_Win window) const {
-    long const value = 50 + rank_;
-    MPI_Win_fence(0, window);
-    EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, rank_, last(rank_), 1, MPI_LONG, window), MPI_SUCCESS);
-    MPI_Win_fence(0, window);
-  }
-  /// Expects the content that fill() has written.
-  void expect_window(MPI_Win window) const {
-    MPI_Win_fence(0, window);
-    for (int rank = 0; rank < size_; ++rank) {
-      long value = 0;
-      EXPECT_EQ(MPI_Get(&value, 1, MPI_LONG, rank, last(rank), 1, MPI_LONG, window), MPI_SUCCESS);
-      MPI_Win_fence(0, window);
-      EXPECT_EQ(value, 50 + rank);
-    }
-  }
-  void expect_attributes(MPI_Win window) const {
-    MPI_Aint* sizes = nullptr;
-    int* units = nullptr;
-    int found = 0;
-    MPI_Win_get_attr(window, MPIX_WIN_SIZES, &sizes, &found);
-    ASSERT_EQ(found, 1);
-    MPI_Win_get_attr(window, MPIX_WIN_DISP_UNITS, &units, &found);
-    ASSERT_EQ(found, 1);
-    for (int rank = 0; rank < size_; ++rank) {
-      EXPECT_EQ(sizes[rank], 8 * (rank + 1));
-      EXPECT_EQ(units[rank], unit_of(rank));
-    }
-  }
-  int connect(std::string const& port, int root, MPI_Comm comm, MPI_Comm* connection) {
-    int rank = 0;
-    MPI_Comm_rank(comm, &rank);
-    Info const info{{"deep_win_connect", "true"}};
-    // Only the root has the arguments.
-    bool const has = rank == root;
-    return MPI_Comm_connect(has ? port.c_str() : "", has ? info.get() : MPI_INFO_NULL, root, comm,
-                            connection);
-  }
-};
 
 TEST_F(NamCalls, N_03_kinds_of_memory_are_not_mixed) {
   if (size_ == 1) GTEST_SKIP() << "one rank has one kind";
@@ -239,34 +178,6 @@ TEST_F(NamCalls, N_20_ports_of_no_window_and_without_the_key) {
   EXPECT_EQ(class_of(MPIX_Win_connect("mpix-nam://nothing", MPI_INFO_NULL, 0, world, &window)), MPI_ERR_ARG);
 }
 
-TEST_F(NamCalls, N_12_names_are_kept_by_the_server) {
-  std::string const port = leave_window();
-  constexpr char name[] = "names_are_kept_by_the_server";
-  if (rank_ == 0) {
-    EXPECT_EQ(MPI_Publish_name(name, MPI_INFO_NULL, port.c_str()), MPI_SUCCESS);
-    int const again = MPI_Publish_name(name, MPI_INFO_NULL, port.c_str());
-    EXPECT_EQ(class_of(again), MPI_ERR_NAME) << text_of(again);
-  }
-  MPI_Barrier(world);
-  char found[MPI_MAX_PORT_NAME] = "";
-  EXPECT_EQ(MPI_Lookup_name(name, MPI_INFO_NULL, found), MPI_SUCCESS);
-  EXPECT_EQ(found, port);
-  MPI_Win window = MPI_WIN_NULL;
-  ASSERT_EQ(MPIX_Win_connect(found, MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
-  expect_window(window);
-  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  if (rank_ == 0) {
-    EXPECT_EQ(MPI_Unpublish_name(name, MPI_INFO_NULL, found), MPI_SUCCESS);
-    EXPECT_EQ(class_of(MPI_Unpublish_name(name, MPI_INFO_NULL, found)), MPI_ERR_NAME);
-    int const unknown = MPI_Lookup_name(name, MPI_INFO_NULL, found);
-    EXPECT_EQ(class_of(unknown), MPI_ERR_NAME);
-    for (char const* const part :
-         {"MPI_Lookup_name: name \"names_are_kept_by_the_server\"", "the memory server at "})
-      EXPECT_NE(text_of(unknown).find(part), std::string::npos) << text_of(unknown);
-  }
-  MPI_Barrier(world);
-}
-
 TEST_F(NamCalls, UnknownKindsAndModesAreErrors) {
   MPI_Win window = MPI_WIN_NULL;
   void* base = nullptr;
@@ -278,82 +189,6 @@ TEST_F(NamCalls, UnknownKindsAndModesAreErrors) {
   Info const mode{{"deep_mem_kind", "deep_nam"}, {"mpix_nam_mode", "rw"}};
   code = MPIX_Win_allocate_nam(8, 8, mode.get(), world, &window);
   EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
-}
-
-TEST_F(NamCalls, N_12_a_name_belongs_to_a_user) {
-  std::string const port = leave_window();
-  constexpr char name[] = "a_name_belongs_to_a_user";
-  std::string const user = std::to_string(::getuid());
-  if (rank_ == 0) {
-    EXPECT_EQ(MPI_Publish_name(name, MPI_INFO_NULL, port.c_str()), MPI_SUCCESS);
-    Info const own{{"mpix_nam_user", user.c_str()}};
-    Info const other{{"mpix_nam_user", "4321"}};
-    char found[MPI_MAX_PORT_NAME] = "";
-    EXPECT_EQ(MPI_Lookup_name(name, own.get(), found), MPI_SUCCESS);
-    EXPECT_EQ(found, port);
-    EXPECT_EQ(class_of(MPI_Lookup_name(name, other.get(), found)), MPI_ERR_NAME);
-    EXPECT_EQ(MPI_Unpublish_name(name, own.get(), port.c_str()), MPI_SUCCESS);
-  }
-  MPI_Barrier(world);
-}
-
-TEST_F(NamCalls, TheModeIsAnInfoKey) {
-  MPI_Win window = MPI_WIN_NULL;
-  Info const shared{{"deep_mem_kind", "deep_nam_persistent"}, {"mpix_nam_mode", "0644"}};
-  ASSERT_EQ(MPIX_Win_allocate_nam(8, 8, shared.get(), world, &window), MPI_SUCCESS);
-  EXPECT_EQ(value_of(window, "mpix_nam_mode"), "0644");
-  EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-}
-
-/// The server encrypts if MPIX_NAMD_ENCRYPT is set, and processes that map the memory use no network.
-TEST_F(NamCalls, WindowThatDemandsEncryptionIsRefusedWithoutIt) {
-  bool any_remote = false;
-  for (int rank = 0; rank < size_; ++rank) any_remote = any_remote || is_remote(rank, 0);
-  bool const is_refused = any_remote && std::getenv("MPIX_NAMD_ENCRYPT") == nullptr;
-  int const expected = is_refused ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_SUCCESS;
-  Info const info{{"deep_mem_kind", "deep_nam"}, {"mpix_nam_encrypt", "true"}};
-  MPI_Win window = MPI_WIN_NULL;
-  int code = MPIX_Win_allocate_nam(8, 8, info.get(), world, &window);
-  EXPECT_EQ(class_of(code), expected) << text_of(code);
-  if (code == MPI_SUCCESS) {
-    EXPECT_EQ(value_of(window, "mpix_nam_encrypt"), "true");
-    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  }
-  std::string const port = leave_window();
-  code = MPIX_Win_connect(port.c_str(), info.get(), 0, world, &window);
-  EXPECT_EQ(class_of(code), expected) << text_of(code);
-  if (code == MPI_SUCCESS) {
-    expect_window(window);
-    EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  }
-}
-
-/// A part at a server that is unknown here is only looked for with the info key of the connecting call.
-TEST_F(NamCalls, ServersThatOthersNameAreFollowedByInfoKey) {
-  char port[nam::port_name_limit] = "";
-  if (rank_ == 0) {
-    nam::Session session = nam::Session::open(nam::job_grants().front());
-    nam::WindowWishes wishes{.persistent = true};
-    wishes.other_parts = {"mpix-nam://0a/0b?tcp=127.0.0.1:1"};
-    std::ranges::copy(session.allocate({8}, {8}, wishes).port, port);
-  }
-  MPI_Bcast(port, sizeof port, MPI_CHAR, 0, world);
-  Info const consent{{"deep_win_connect", "true"}, {"mpix_nam_follow", "true"}};
-  Info const none{{"deep_win_connect", "true"}};
-  MPI_Win window = MPI_WIN_NULL;
-  MPI_Comm connection = MPI_COMM_NULL;
-  EXPECT_EQ(class_of(MPIX_Win_connect(port, none.get(), 0, world, &window)), MPI_ERR_ACCESS);
-  EXPECT_EQ(class_of(MPI_Comm_connect(port, none.get(), 0, world, &connection)), MPI_ERR_ACCESS);
-  // No server answers at that address.
-  int code = MPIX_Win_connect(port, consent.get(), 0, world, &window);
-  EXPECT_EQ(class_of(code), MPI_ERR_OTHER) << text_of(code);
-  EXPECT_NE(text_of(code).find("no memory server answers"), std::string::npos) << text_of(code);
-  code = MPI_Comm_connect(port, consent.get(), 0, world, &connection);
-  EXPECT_EQ(class_of(code), MPI_ERR_OTHER) << text_of(code);
-  EXPECT_EQ(class_of(MPIX_Win_connect(port, none.get(), 0, world, &window)), MPI_ERR_ACCESS);
-  if (rank_ == 0) {
-    nam::Client(nam::parse_locator(port).address).request({{"op", "evict"}, {"port", std::string(port)}});
-  }
 }
 
 TEST_F(NamCalls, APersistentWindowIsMadeDurable) {

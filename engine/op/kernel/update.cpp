@@ -175,7 +175,7 @@ class SplitElement {
 
   std::byte* base_;
   std::size_t count_ = 0;
-  Segment runs_[max_bytes];
+  LayoutRun runs_[max_bytes];
   std::byte value_[max_bytes] = {};
 };
 

@@ -90,7 +90,7 @@ void for_lines(Grid<sides> const& grid, Pointers<sides> at, Rows rows) noexcept 
 template <std::size_t sides, typename Rows>
 void for_runs(Pointers<sides> const& bases, std::array<LayoutCursor, sides> cursors, std::size_t bytes,
               Rows rows) noexcept {
-  std::array<Segment, sides> run{};
+  std::array<LayoutRun, sides> run{};
   while (bytes != 0) {
     std::size_t step = bytes;
     for (std::size_t side = 0; side < sides; ++side) {

@@ -26,7 +26,7 @@ void for_boxes_within(Layout const& layout, std::size_t levels, std::ptrdiff_t o
     LayoutCursor cursor(Layout{layout.block, {}, layout.segments});
     cursor.seek(position);
     for (std::size_t rest = bytes; rest != 0;) {
-      Segment const run = cursor.next(rest);
+      LayoutRun const run = cursor.next(rest);
       emit(Layout::contiguous(run.length), offset + run.offset, run.length);
       rest -= run.length;
     }

@@ -9,7 +9,7 @@ namespace {
 bool divides_runs(Layout const& layout, std::size_t unit) noexcept {
   if (layout.segments.empty()) return layout.block % unit == 0;
   return std::all_of(layout.segments.begin(), layout.segments.end(),
-                     [unit](Segment const& segment) { return segment.length % unit == 0; });
+                     [unit](LayoutRun const& segment) { return segment.length % unit == 0; });
 }
 
 }  // namespace
@@ -28,14 +28,14 @@ bool Layout::has_whole(std::size_t unit) const noexcept {
   // A division would dominate the time.
   if (segments.empty()) return (block & rest) == 0;
   return std::all_of(segments.begin(), segments.end(),
-                     [rest](Segment const& segment) { return (segment.length & rest) == 0; });
+                     [rest](LayoutRun const& segment) { return (segment.length & rest) == 0; });
 }
 
 Extent Layout::extent() const noexcept {
   Extent extent{0, static_cast<std::ptrdiff_t>(block)};
   if (!segments.empty()) {
     extent = {PTRDIFF_MAX, PTRDIFF_MIN};
-    for (Segment const& segment : segments) {
+    for (LayoutRun const& segment : segments) {
       if (segment.length == 0) continue;
       extent.begin = std::min(extent.begin, segment.offset);
       extent.end = std::max(extent.end, segment.offset + static_cast<std::ptrdiff_t>(segment.length));
@@ -74,16 +74,16 @@ void LayoutCursor::seek(std::size_t position) noexcept {
   within_ = rest;
 }
 
-Segment LayoutCursor::next(std::size_t limit) noexcept {
+LayoutRun LayoutCursor::next(std::size_t limit) noexcept {
   if (remaining_ == 0 || limit == 0) return {0, 0};
-  Segment const whole{0, layout_.block};
-  std::span<Segment const> const segments =
-      layout_.segments.empty() ? std::span<Segment const>(&whole, 1) : layout_.segments;
+  LayoutRun const whole{0, layout_.block};
+  std::span<LayoutRun const> const segments =
+      layout_.segments.empty() ? std::span<LayoutRun const>(&whole, 1) : layout_.segments;
   for (;;) {
-    Segment const& segment = segments[segment_];
+    LayoutRun const& segment = segments[segment_];
     if (within_ < segment.length) {
       std::size_t const length = std::min(limit, segment.length - within_);
-      Segment const run{origin_ + segment.offset + static_cast<std::ptrdiff_t>(within_), length};
+      LayoutRun const run{origin_ + segment.offset + static_cast<std::ptrdiff_t>(within_), length};
       within_ += length;
       remaining_ -= length;
       return run;

@@ -16,7 +16,7 @@
 
 namespace mpixrma::engine {
 
-using Segment = mpix_engine_segment;
+using LayoutRun = mpix_engine_segment;
 using Dimension = mpix_engine_dimension;
 
 /// Half-open byte range relative to the base address.
@@ -29,7 +29,7 @@ struct Extent {
 struct Layout {
   std::size_t block = 0;              ///< bytes of one repetition (sum of `segments`, if any)
   std::span<Dimension const> dims;    ///< innermost first; empty: one repetition
-  std::span<Segment const> segments;  ///< empty: the one segment {0, block}
+  std::span<LayoutRun const> segments;  ///< empty: the one segment {0, block}
 
   static constexpr Layout contiguous(std::size_t bytes) noexcept { return {bytes, {}, {}}; }
 
@@ -61,13 +61,13 @@ class OwnedLayout {
 
   /// Memory used by the description beyond the object itself.
   std::size_t bytes() const noexcept {
-    return dims_.capacity() * sizeof(Dimension) + segments_.capacity() * sizeof(Segment);
+    return dims_.capacity() * sizeof(Dimension) + segments_.capacity() * sizeof(LayoutRun);
   }
 
  private:
   std::size_t block_ = 0;
   std::vector<Dimension> dims_;
-  std::vector<Segment> segments_;
+  std::vector<LayoutRun> segments_;
 };
 
 /// Walks the contiguous runs of a layout in byte order. Adjacent runs are not merged.
@@ -82,7 +82,7 @@ class LayoutCursor {
   std::size_t remaining() const noexcept { return remaining_; }
 
   /// The next run of at most `limit` bytes; advances past it. {0, 0} at the end.
-  Segment next(std::size_t limit = SIZE_MAX) noexcept;
+  LayoutRun next(std::size_t limit = SIZE_MAX) noexcept;
 
  private:
   Layout layout_;

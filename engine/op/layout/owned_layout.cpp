@@ -6,11 +6,11 @@ namespace mpixrma::engine {
 
 namespace {
 
-void merge_adjacent(std::vector<Segment>& segments) {
-  std::erase_if(segments, [](Segment const& segment) { return segment.length == 0; });
+void merge_adjacent(std::vector<LayoutRun>& segments) {
+  std::erase_if(segments, [](LayoutRun const& segment) { return segment.length == 0; });
   std::size_t kept = 0;
   for (std::size_t i = 1; i < segments.size(); ++i) {
-    Segment& last = segments[kept];
+    LayoutRun& last = segments[kept];
     if (last.offset + static_cast<std::ptrdiff_t>(last.length) == segments[i].offset) {
       last.length += segments[i].length;
     } else {
@@ -21,7 +21,7 @@ void merge_adjacent(std::vector<Segment>& segments) {
 }
 
 /// Equally long and equally spaced segments that begin at the base form one dimension.
-bool is_regular(std::vector<Segment> const& segments) {
+bool is_regular(std::vector<LayoutRun> const& segments) {
   if (segments.empty() || segments.front().offset != 0) return false;
   std::ptrdiff_t const stride = segments.size() > 1 ? segments[1].offset : 0;
   for (std::size_t i = 0; i < segments.size(); ++i) {

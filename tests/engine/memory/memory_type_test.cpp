@@ -83,7 +83,7 @@ TEST_F(MemoryType, OfEveryPieceCounts) {
   DevicePages const host(PROT_READ | PROT_WRITE);
   DevicePages const device(PROT_NONE);
   device.record(UCS_MEMORY_TYPE_CUDA);
-  Segment pieces[] = {{0, 8}, {device.base() - host.base(), 8}};
+  LayoutRun pieces[] = {{0, 8}, {device.base() - host.base(), 8}};
   RmaOp transfer;
   transfer.origin = host.base();
   transfer.origin_layout = {16, {}, pieces};

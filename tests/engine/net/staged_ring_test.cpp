@@ -54,7 +54,7 @@ struct RandomWords {
   RandomWords& operator=(RandomWords const&) = delete;
 
   std::vector<Dimension> dimensions;
-  std::vector<Segment> segments;
+  std::vector<LayoutRun> segments;
   Layout layout{0, {}, {}};
 };
 
@@ -63,7 +63,7 @@ std::vector<std::size_t> words_of(Layout const& layout) {
   std::vector<std::size_t> words;
   LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) {
-    Segment const run = cursor.next();
+    LayoutRun const run = cursor.next();
     for (std::size_t i = 0; i < run.length / word; ++i)
       words.push_back(static_cast<std::size_t>(run.offset) / word + i);
   }
@@ -222,7 +222,7 @@ TEST_P(StagedRing, RefusesWrongAddresses) {
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         constexpr std::size_t bytes = 30000;
         std::vector<std::byte> values(bytes, std::byte{1});
-        Segment const pieces[] = {{0, bytes - word}, {-(std::ptrdiff_t{1} << 44), word}};
+        LayoutRun const pieces[] = {{0, bytes - word}, {-(std::ptrdiff_t{1} << 44), word}};
         RmaOp update = contiguous(ReduceOp::replace, ElementType::int64, values.data(), at(there, 0), bytes);
         update.target_layout = {bytes, {}, pieces};
         EXPECT_EQ(run(rank.engine(), peer, update), Status::bad_address);

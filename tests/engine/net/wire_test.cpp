@@ -97,7 +97,7 @@ TEST(WireRequest, EachWrongFieldIsRefused) {
       {"many segments", [](RequestHeader& h) { h.segments = 0xffffffff; }},
       {"exposure of a question about nothing",
        [](RequestHeader& h) {
-         h.kind = RequestKind::forgotten;
+         h.kind = RequestKind::key_dropped;
          h.bytes = h.total = h.block = h.dimensions = 0;
          h.exposure = 1;
        }},
@@ -154,7 +154,7 @@ TEST(WireRequest, EachWrongFieldIsRefused) {
 }
 
 TEST(WireRequest, WhatMovesNothingHasNoCounter) {
-  for (RequestKind const kind : {RequestKind::find_segment, RequestKind::forgotten}) {
+  for (RequestKind const kind : {RequestKind::find_segment, RequestKind::key_dropped}) {
     Sample sample;
     sample.payload.clear();
     sample.header.kind = kind;

@@ -65,10 +65,10 @@ TEST(ConcurrentKernel, AtomicSumsOfAlignedElementsLoseNothingWhateverTheirBase) 
   constexpr int rounds = 200000;
   alignas(64) std::uint64_t values[4] = {};
   auto* const base = reinterpret_cast<std::byte*>(values) + 4;
-  Segment const pieces[] = {{4, 8}, {20, 8}};
+  LayoutRun const pieces[] = {{4, 8}, {20, 8}};
   Layout const indexed{16, {}, pieces};
   Dimension const rows[] = {{2, 16}};
-  Segment const first[] = {{4, 8}};
+  LayoutRun const first[] = {{4, 8}};
   Layout const strided{8, rows, first};
   std::uint64_t const ones[] = {1, 1};
   auto const* const origin = reinterpret_cast<std::byte const*>(ones);

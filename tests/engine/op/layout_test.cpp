@@ -26,7 +26,7 @@ TEST(Layout, SizeAndExtentOfSimpleForms) {
   EXPECT_EQ(grid.size(), 48u);
   EXPECT_EQ(grid.extent().begin, -1000);
   EXPECT_EQ(grid.extent().end, 208);
-  Segment const list[] = {{50, 4}, {-6, 2}, {0, 0}};
+  LayoutRun const list[] = {{50, 4}, {-6, 2}, {0, 0}};
   EXPECT_EQ((Layout{6, {}, list}.extent().begin), -6);
   EXPECT_EQ((Layout{6, {}, list}.extent().end), 54);
   Dimension const none[] = {{0, 8}};
@@ -48,7 +48,7 @@ TEST(Layout, CursorVisitsTheBytesInOrderFromAnyPosition) {
     ASSERT_EQ(cursor.remaining(), expected.size() - from);
     std::size_t at = from;
     for (;;) {
-      Segment const run = cursor.next(1 + random() % 50);
+      LayoutRun const run = cursor.next(1 + random() % 50);
       if (run.length == 0) break;
       for (std::size_t i = 0; i < run.length; ++i)
         ASSERT_EQ(run.offset + static_cast<std::ptrdiff_t>(i), expected[at++]);
@@ -72,12 +72,12 @@ TEST(Layout, NormalisedFormHasTheSameBytesAndExtent) {
 TEST(Layout, NormalisationFindsTheSimpleForm) {
   Dimension const touching[] = {{4, 8}, {3, 32}};
   EXPECT_TRUE(OwnedLayout(Layout{8, touching, {}}).view().is_contiguous());
-  Segment const regular[] = {{0, 16}, {64, 16}, {128, 16}};
+  LayoutRun const regular[] = {{0, 16}, {64, 16}, {128, 16}};
   OwnedLayout const rows(Layout{48, {}, regular});
   EXPECT_TRUE(rows.view().segments.empty());
   ASSERT_EQ(rows.view().dims.size(), 1u);
   EXPECT_EQ(rows.view().dims[0].stride, 64);
-  Segment const adjacent[] = {{0, 16}, {16, 8}};
+  LayoutRun const adjacent[] = {{0, 16}, {16, 8}};
   EXPECT_TRUE(OwnedLayout(Layout{24, {}, adjacent}).view().is_contiguous());
 }
 

@@ -121,7 +121,7 @@ TEST(PairKernel, UpdatesAroundInnerGaps) {
     int index;
   };
   constexpr std::size_t count = 5;
-  std::vector<Segment> runs;
+  std::vector<LayoutRun> runs;
   for (std::size_t i = 0; i < count; ++i) {
     auto const at = static_cast<std::ptrdiff_t>(i * sizeof(Padded));
     runs.push_back({at, sizeof(short)});

@@ -89,7 +89,7 @@ TEST(CrossMemory, PiecesArriveWhateverFitsIntoACall) {
   Child const child([] {});
   // More pieces than fit into one call, with other lengths on the other side.
   Dimension const every_50[] = {{600, 50}};
-  std::vector<Segment> pieces;
+  std::vector<LayoutRun> pieces;
   for (std::size_t i = 0; i < 111; ++i) pieces.push_back({static_cast<std::ptrdiff_t>(i * 250 + i % 7), 200});
   Layout const fine{37, every_50, {}};
   Layout const coarse{111 * 200, {}, pieces};
@@ -121,7 +121,7 @@ TEST(CrossMemory, ACallThatMovesLessThanItWasAskedForIsGoneOnWith) {
   origin.number(5);
   Child const child([&] { std::memset(target.data(), 1, target.size()); });
   Dimension const again[] = {{129, 0}};
-  std::vector<Segment> const first_then_second{{0, block}, {block, 1}};
+  std::vector<LayoutRun> const first_then_second{{0, block}, {block, 1}};
   Layout const layout{block + 1, again, first_then_second};
   EXPECT_EQ(execute_across(transfer(OpKind::put, origin, layout, target, layout), child.pid(), SIZE_MAX),
             Status::ok);
@@ -178,7 +178,7 @@ TEST(CrossMemory, ManySmallPiecesAreScattered) {
   EXPECT_FALSE(rows(8, 16));
   EXPECT_FALSE(rows(1024, 4096));
   EXPECT_FALSE(is_scattered(Layout::contiguous(16)));
-  std::vector<Segment> pieces;
+  std::vector<LayoutRun> pieces;
   for (std::ptrdiff_t i = 0; i < 100; ++i) pieces.push_back({100 * i, 8});
   EXPECT_TRUE(is_scattered(Layout{800, {}, pieces}));
 }

@@ -89,7 +89,7 @@ TEST_P(EnginePath, StridedAndListedLayoutsMeet) {
     if (rank.rank() == 0) {
       // 100 rows of 24 out of 40 bytes, against a list of pieces of different lengths.
       Dimension const rows[] = {{100, 40}};
-      std::vector<Segment> pieces;
+      std::vector<LayoutRun> pieces;
       std::size_t total = 0;
       for (std::ptrdiff_t at = 0; total < 2400; at += 90) {
         std::size_t const length = std::min<std::size_t>(1 + static_cast<std::size_t>(at) % 37, 2400 - total);
@@ -264,7 +264,7 @@ TEST_P(EnginePath, AListWhosePiecesTouchTakesNoMoreMessagesThanABlock) {
     rank.barrier();
     constexpr std::size_t pieces = 3000;  // more than a message describes
     if (rank.rank() == 0) {
-      std::vector<Segment> touching;
+      std::vector<LayoutRun> touching;
       for (std::size_t i = 0; i < pieces; ++i) touching.push_back({static_cast<std::ptrdiff_t>(i), 1});
       std::vector<char> out(pieces, 3);
       RmaOp put = contiguous(OpKind::put, out.data(), rank.shown(1, 0) + 64, pieces);

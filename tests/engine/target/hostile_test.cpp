@@ -188,7 +188,7 @@ class Author {
     header.address = any_address();
     std::vector<Dimension> dims;
     std::size_t data = 0;
-    if (kind != wire::RequestKind::find_segment && kind != wire::RequestKind::forgotten) {
+    if (kind != wire::RequestKind::find_segment && kind != wire::RequestKind::key_dropped) {
       header.block = 8 * (1 + below(16));
       header.bytes = header.block;
       header.element_type = static_cast<std::uint8_t>(1 + below(10));
@@ -257,7 +257,7 @@ class Author {
     constexpr std::size_t max_bytes = 8192;
     wire::RequestKind const kind = request.header.kind;
     if (kind == wire::RequestKind::lock || kind == wire::RequestKind::introduction) return false;
-    if (kind == wire::RequestKind::find_segment || kind == wire::RequestKind::forgotten) return true;
+    if (kind == wire::RequestKind::find_segment || kind == wire::RequestKind::key_dropped) return true;
     if (request.header.bytes > max_bytes) return false;
     if (kind == wire::RequestKind::get) return true;
     RemoteAddress begin = 0;

@@ -12,14 +12,14 @@
 namespace armci {
 namespace {
 
-using mpixrma::engine::Segment;
+using mpixrma::engine::LayoutRun;
 
-bool any_pair_overlaps(std::vector<Segment> const& segments) {
+bool any_pair_overlaps(std::vector<LayoutRun> const& segments) {
   for (std::size_t i = 0; i < segments.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      auto const end = [](Segment const& s) { return s.offset + static_cast<std::ptrdiff_t>(s.length); };
-      Segment const& a = segments[i];
-      Segment const& b = segments[j];
+      auto const end = [](LayoutRun const& s) { return s.offset + static_cast<std::ptrdiff_t>(s.length); };
+      LayoutRun const& a = segments[i];
+      LayoutRun const& b = segments[j];
       bool const both = a.length != 0 && b.length != 0;
       if (both && a.offset < end(b) && b.offset < end(a)) return true;
     }
@@ -31,8 +31,8 @@ TEST(Overlap, EqualsTheComparisonOfAllPairs) {
   std::mt19937_64 random(mpixrma::test::seed());
   int overlapping = 0;
   for (int round = 0; round < 5000; ++round) {
-    std::vector<Segment> segments(random() % 12);
-    for (Segment& segment : segments) {
+    std::vector<LayoutRun> segments(random() % 12);
+    for (LayoutRun& segment : segments) {
       segment.length = 1 + random() % 4;
       segment.offset = static_cast<std::ptrdiff_t>(random() % 200) - 100;
     }
@@ -45,9 +45,9 @@ TEST(Overlap, EqualsTheComparisonOfAllPairs) {
 }
 
 TEST(Overlap, SegmentsThatTouchDoNotOverlap) {
-  std::vector<Segment> const ascending = {{0, 8}, {8, 8}, {16, 8}};
-  std::vector<Segment> const descending = {{16, 8}, {8, 8}, {0, 8}};
-  std::vector<Segment> const equal = {{0, 8}, {0, 8}};
+  std::vector<LayoutRun> const ascending = {{0, 8}, {8, 8}, {16, 8}};
+  std::vector<LayoutRun> const descending = {{16, 8}, {8, 8}, {0, 8}};
+  std::vector<LayoutRun> const equal = {{0, 8}, {0, 8}};
   EXPECT_FALSE(overlap(ascending));
   EXPECT_FALSE(overlap(descending));
   EXPECT_TRUE(overlap(equal));
@@ -58,10 +58,10 @@ TEST(Overlap, SegmentsThatTouchDoNotOverlap) {
 TEST(Overlap, ComparesInNLogN) {
   std::mt19937_64 random(mpixrma::test::seed());
   for (std::size_t count : {std::size_t{1000}, std::size_t{16'000}, std::size_t{256'000}}) {
-    std::vector<Segment> segments(count);
+    std::vector<LayoutRun> segments(count);
     for (std::size_t i = 0; i < count; ++i) segments[i] = {static_cast<std::ptrdiff_t>(24 * i), 16};
     std::size_t comparisons = 0;
-    auto const before = [&](Segment const& a, Segment const& b) {
+    auto const before = [&](LayoutRun const& a, LayoutRun const& b) {
       ++comparisons;
       return a.offset < b.offset;
     };

@@ -15,7 +15,7 @@
 namespace mpixrma::nam {
 namespace {
 
-class Acts : public ::testing::Test {
+class RequestAudit : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!is_root()) GTEST_SKIP() << "needs other users";
@@ -60,7 +60,7 @@ class Acts : public ::testing::Test {
   std::string port;
 };
 
-TEST_F(Acts, DeniedRequestsAreAudited) {
+TEST_F(RequestAudit, DeniedRequestsAreAudited) {
   EXPECT_TRUE(as_user(stranger, [&] {
     for (Json const& request :
          {Json{{"op", "connect"}, {"port", port}}, Json{{"op", "evict"}, {"port", port}},
@@ -82,7 +82,7 @@ TEST_F(Acts, DeniedRequestsAreAudited) {
   EXPECT_EQ(status.st_mode & 0777u, 0600u);
 }
 
-TEST_F(Acts, DenialsOfDataProcessesAreAudited) {
+TEST_F(RequestAudit, DenialsOfDataProcessesAreAudited) {
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
   EXPECT_TRUE(as_user(stranger, [&] {
     WindowInfo window;
@@ -96,7 +96,7 @@ TEST_F(Acts, DenialsOfDataProcessesAreAudited) {
 
 /// Many denials of one user in a data process, and a few of another, whom they do not hide; those without a
 /// line are counted.
-TEST_F(Acts, DenialsOfDataProcessesAreThoseOfEachUser) {
+TEST_F(RequestAudit, DenialsOfDataProcessesAreThoseOfEachUser) {
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
   auto const deny = [&](uid_t user, int count) {
     return as_user(user, [&] {
@@ -124,7 +124,7 @@ TEST_F(Acts, DenialsOfDataProcessesAreThoseOfEachUser) {
       << told(stranger) << " and " << told(stranger + 1);
 }
 
-TEST_F(Acts, LongFieldsOfDeniedRequestsAreShortened) {
+TEST_F(RequestAudit, LongFieldsOfDeniedRequestsAreShortened) {
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
   EXPECT_TRUE(as_user(stranger, [&] {
     Client client(server.address());
@@ -137,7 +137,7 @@ TEST_F(Acts, LongFieldsOfDeniedRequestsAreShortened) {
   for (std::string const& line : lines_with("request=\"map\"")) EXPECT_LT(line.size(), 1000u);
 }
 
-TEST_F(Acts, AreAuditedAndDoNotFillTheDisk) {
+TEST_F(RequestAudit, AreAuditedAndDoNotFillTheDisk) {
   EXPECT_TRUE(has_line({"user=\"root\"", "request=\"grant\"", "object=\"64001 1048576\"", "result=done"}));
   EXPECT_TRUE(has_line({"request=\"start\""}));
   auto const began = std::chrono::steady_clock::now();
@@ -156,7 +156,7 @@ TEST_F(Acts, AreAuditedAndDoNotFillTheDisk) {
   EXPECT_TRUE(has_line({"user=\"root\"", "request=\"revoke\"", grant.grant, "result=done"}));
 }
 
-TEST_F(Acts, DryRunsChangeNothing) {
+TEST_F(RequestAudit, DryRunsChangeNothing) {
   EXPECT_TRUE(says(tool("revoke --dry-run " + grant.grant), "1 persistent windows, 1 names"));
   EXPECT_TRUE(says(tool("evict --dry-run '" + port + "'"), "would evict"));
   EXPECT_TRUE(says(tool("unpublish --dry-run --user 64001 field"), "would unpublish field of 64001"));
@@ -174,7 +174,7 @@ TEST_F(Acts, DryRunsChangeNothing) {
   EXPECT_EQ(server.show(grant).at("window_list").size(), 1u);
 }
 
-TEST_F(Acts, ChmodChangesWhoMayUseAWindow) {
+TEST_F(RequestAudit, ChmodChangesWhoMayUseAWindow) {
   auto const as_stranger = [&](auto const& body) {
     return as_user(stranger, [&] {
       WindowInfo window;
@@ -210,7 +210,7 @@ TEST_F(Acts, ChmodChangesWhoMayUseAWindow) {
 }
 
 /// The change also applies to sessions that are open.
-TEST_F(Acts, ChmodTakesARightFromOpenSessions) {
+TEST_F(RequestAudit, ChmodTakesARightFromOpenSessions) {
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
   int ends[2][2];
   ASSERT_EQ(::pipe(ends[0]), 0);
@@ -241,10 +241,10 @@ TEST_F(Acts, ChmodTakesARightFromOpenSessions) {
 }
 
 /// A change of a mode that is asked for while the data process is stopped.
-class StoppedChmod : public Acts {
+class StoppedChmod : public RequestAudit {
  protected:
   void SetUp() override {
-    Acts::SetUp();
+    RequestAudit::SetUp();
     if (IsSkipped()) return;
     process = server.data_process(grant);
     stop_process(process);
@@ -281,7 +281,7 @@ TEST_F(StoppedChmod, IsAnsweredWhereTheDataProcessDies) {
 }
 
 /// A control process may end between the change of the catalog and the message.
-TEST_F(Acts, AdoptedDataProcessHasTheModesOfTheCatalog) {
+TEST_F(RequestAudit, AdoptedDataProcessHasTheModesOfTheCatalog) {
   pid_t const process = server.data_process(grant);
   pid_t const control = server.control_process();
   server.kill();
@@ -301,10 +301,10 @@ TEST_F(Acts, AdoptedDataProcessHasTheModesOfTheCatalog) {
 }
 
 /// Files that the tool of root makes in directories of others.
-class Backup : public Acts {
+class Backup : public RequestAudit {
  protected:
   void SetUp() override {
-    Acts::SetUp();
+    RequestAudit::SetUp();
     if (IsSkipped()) return;
     for (auto const& [path, user] : {std::pair(foreign, stranger), std::pair(own, uid_t{0})}) {
       std::filesystem::create_directory(path);

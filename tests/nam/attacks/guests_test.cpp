@@ -10,18 +10,18 @@ namespace {
 constexpr gid_t group = 64012;
 constexpr uid_t member = 64013;  ///< of the group
 
-using engine::Segment;
+using engine::LayoutRun;
 using Kind = OperationRequest::Kind;
 
 std::optional<ErrorCode> put(Session& session, WindowInfo const& window, std::uint64_t offset,
                              std::span<std::byte const> data) {
-  Segment const run{static_cast<std::ptrdiff_t>(offset), data.size()};
+  LayoutRun const run{static_cast<std::ptrdiff_t>(offset), data.size()};
   OperationRequest request{.kind = Kind::put, .runs = {&run, 1}, .operand = data};
   return refusal([&] { EXPECT_TRUE(session.operate(window, 0, request, {})); });
 }
 
 std::optional<ErrorCode> get(Session& session, WindowInfo const& window, std::vector<std::byte>* into) {
-  Segment const run{0, into->size()};
+  LayoutRun const run{0, into->size()};
   OperationRequest request{.kind = Kind::get, .runs = {&run, 1}};
   return refusal([&] { EXPECT_TRUE(session.operate(window, 0, request, *into)); });
 }
@@ -29,7 +29,7 @@ std::optional<ErrorCode> get(Session& session, WindowInfo const& window, std::ve
 /// Updates an element of 8 bytes at `offset`; `*before` receives its previous value if it is not null.
 std::optional<ErrorCode> update(Session& session, WindowInfo const& window, engine::ReduceOp operation,
                                 std::int64_t operand, std::int64_t* before, std::ptrdiff_t offset = 0) {
-  Segment const run{offset, sizeof operand};
+  LayoutRun const run{offset, sizeof operand};
   OperationRequest request{.kind = Kind::update,
                            .operation = operation,
                            .type = engine::ElementType::int64,
@@ -201,7 +201,7 @@ TEST_F(Guests, MalformedOperationsAreRefused) {
   expect_as(stranger, stranger, [&] {
     WindowInfo window;
     Session session = Session::connect(port, &window);
-    auto const send = [&](Json more, std::vector<Segment> const& runs, std::size_t operand_bytes) {
+    auto const send = [&](Json more, std::vector<LayoutRun> const& runs, std::size_t operand_bytes) {
       Json head{{"op", "operate"}, {"window", window.id}, {"rank", 0u}, {"runs", runs.size()}};
       head.update(more);
       auto const description = std::as_bytes(std::span(runs));
@@ -232,8 +232,8 @@ TEST_F(Guests, MalformedOperationsAreRefused) {
         send({{"kind", "put"}, {"rank", 2u}}, {{0, 8}}, 8),
         send({{"kind", "erase"}}, {{0, 8}}, 8),
         send({{"kind", "get"}},
-             std::vector<Segment>(max_operation_bytes / window_bytes + 1, {0, window_bytes}), 0),
-        send({{"kind", "get"}}, std::vector<Segment>(max_operation_runs + 1, {0, 1}), 0),
+             std::vector<LayoutRun>(max_operation_bytes / window_bytes + 1, {0, window_bytes}), 0),
+        send({{"kind", "get"}}, std::vector<LayoutRun>(max_operation_runs + 1, {0, 1}), 0),
         send(adds(sum, int64), {{0, 7}}, 7),
         send(adds(sum, int64), {{0, 4}, {8, 4}}, 8),
         send(adds(sum, 0), {{0, 8}}, 8),
@@ -257,7 +257,7 @@ TEST_F(Guests, OperationHasRunsAnywhereInTheRegion) {
   expect_as(stranger, stranger, [&] {
     WindowInfo window;
     Session session = Session::connect(port, &window);
-    std::vector<Segment> const runs{{64, 8}, {0, 16}, {4000, 8}};
+    std::vector<LayoutRun> const runs{{64, 8}, {0, 16}, {4000, 8}};
     std::vector<std::int64_t> const addends{1, 2, 3, 4};
     OperationRequest zero{.kind = Kind::put, .runs = runs};
     std::vector<std::byte> const zeroes(32);

@@ -138,7 +138,7 @@ class Proxy : public Network {
   /// next value from `first` on.
   std::size_t count(Channel& channel, std::int64_t first) const {
     std::int64_t const one = 1;
-    engine::Segment const run{0, sizeof one};
+    engine::LayoutRun const run{0, sizeof one};
     OperationRequest add;
     add.kind = OperationRequest::Kind::update;
     add.operation = engine::ReduceOp::sum;
