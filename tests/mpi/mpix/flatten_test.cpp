@@ -13,7 +13,7 @@ namespace mpixrma::test {
 namespace {
 
 using engine::LayoutCursor;
-using engine::Segment;
+using engine::LayoutRun;
 
 /// Returns the bytes of one element in the order of MPI_Pack, each as its offset from the lower end.
 std::vector<std::ptrdiff_t> packed_offsets(MPI_Datatype type) {
