@@ -18,7 +18,8 @@ bool neighbours_overlap(std::span<LayoutRun const> segments) {
 }
 
 bool overlap(std::span<LayoutRun const> segments) {
-  return overlap_in_order(segments, [](LayoutRun const& a, LayoutRun const& b) { return a.offset < b.offset; });
+  return overlap_in_order(segments,
+                          [](LayoutRun const& a, LayoutRun const& b) { return a.offset < b.offset; });
 }
 
 }  // namespace armci

@@ -5,8 +5,8 @@ namespace mpixrma {
 using engine::Dimension;
 using engine::Layout;
 using engine::LayoutCursor;
-using engine::OwnedLayout;
 using engine::LayoutRun;
+using engine::OwnedLayout;
 
 OwnedLayout repeat(OwnedLayout const& one, std::size_t count, std::ptrdiff_t stride) {
   if (count == 1) return one;

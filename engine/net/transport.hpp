@@ -223,7 +223,7 @@ class Transport {
   std::vector<std::unique_ptr<Message>> free_;
   std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
   bool frees_kept_memory_ = false;                   ///< when `closing_` is empty
-  int turns_left_ = 0;                                ///< turns without an event that UCX is to be driven
+  int turns_left_ = 0;                               ///< turns without an event that UCX is to be driven
   Message* unsent_messages_ = nullptr;
   std::size_t unsent_ = 0;
   std::size_t unsent_bytes_ = 0;

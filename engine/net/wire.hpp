@@ -74,7 +74,7 @@ enum RequestFlag : std::uint16_t {
   flag_registered = 64,       ///< the origin guarantees that the memory is registered: no probing needed
   flag_separate_reply = 128,  ///< answer when this operation is executed, independently of earlier ones
   flag_elements = 256,        ///< update: each element is atomic by itself, not all together
-  flag_delayed_ack = 512,           ///< acquire, release, put, update: delayed acknowledgement
+  flag_delayed_ack = 512,     ///< acquire, release, put, update: delayed acknowledgement
   flag_in_stream = 1024,  ///< acquire: completes its position when `owner` has the lock, without an answer
   flag_arrays = 2048      ///< update: as Guarantee::keeps_arrays
 };

@@ -54,7 +54,7 @@ struct MessageStream {
   Credit credit;
   std::uint64_t newest_sent = 0;                          ///< position of the newest message sent
   [[no_unique_address]] DelayedAcknowledgements delayed;  ///< the flags below fill its padding
-  bool newest_has_delayed_ack = false;                                ///< the acknowledgement of `newest_sent` is delayed
+  bool newest_has_delayed_ack = false;                    ///< the acknowledgement of `newest_sent` is delayed
   bool broken = false;                                    ///< the connection was lost; nothing more is sent
   bool suspended = false;  ///< nothing is sent until the peer answers a disconnect request
   /// The stream may wait for a lock until `fence` is executed. Any thread.

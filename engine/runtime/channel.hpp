@@ -91,8 +91,7 @@ class Channel final : public MessageHandler {
     bool const unannounced = transport.unsent() != 0 || transport.has_turns_left() ||
                              connections.has_losses() || executor.streams.has_deferred() ||
                              executor.unsent.has_waiting() || message_protocol.has_waiting() ||
-                             message_protocol.waits_for_addresses() ||
-                             unannounced_transfers.count != 0;
+                             message_protocol.waits_for_addresses() || unannounced_transfers.count != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }

@@ -55,7 +55,7 @@ class PeerTable {
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
   std::vector<Peer*> unused_;         ///< peers without users
   std::uint64_t losses_ = 0;          ///< number of lost connections at the last check of unused peers
-  Traffic traffic_of_removed_;      ///< traffic with removed peers
+  Traffic traffic_of_removed_;        ///< traffic with removed peers
   std::atomic<Peer*> self_{nullptr};  ///< the process itself as a peer, if it is one
 };
 

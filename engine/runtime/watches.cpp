@@ -57,9 +57,9 @@ void Watches::add(Operations const& operations, Completion& completion) noexcept
 
 int Watches::check_all() {
   return complete_ended(counters_,
-                [](CounterWatch& watch) {
-                  return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold;
-                }) +
+                        [](CounterWatch& watch) {
+                          return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold;
+                        }) +
          complete_ended(operations_, [](OperationsWatch& watch) {
            // Another holder of the lock drives the awaited progress.
            std::unique_lock const held(channel_of(*watch.operations.peer).lock, std::try_to_lock);

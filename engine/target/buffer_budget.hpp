@@ -1,5 +1,5 @@
-/// The memory of this process that origins may take: by requests that are buffered, and by what they may have in
-/// flight. Under the channel's lock.
+/// The memory of this process that origins may take: by requests that are buffered, and by what they may have
+/// in flight. Under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,12 @@ class BufferBudget {
   /// Whether a request with this payload can be buffered for the origin.
   bool has_room(Origin const& origin, std::size_t payload_bytes) const noexcept;
 
-  void note_buffered(Origin& origin, BufferedRequest const& buffered) noexcept { add(origin, buffered.footprint()); }
-  void note_released(Origin& origin, BufferedRequest const& buffered) noexcept { subtract(origin, buffered.footprint()); }
+  void note_buffered(Origin& origin, BufferedRequest const& buffered) noexcept {
+    add(origin, buffered.footprint());
+  }
+  void note_released(Origin& origin, BufferedRequest const& buffered) noexcept {
+    subtract(origin, buffered.footprint());
+  }
   /// For an entry of OutOfOrder, which an origin may leave there for good. False: there is no room for it.
   bool add_entry(Origin& origin) noexcept;
   void remove_entry(Origin& origin) noexcept { subtract(origin, OutOfOrder::bytes_of_entry); }

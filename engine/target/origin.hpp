@@ -99,7 +99,8 @@ struct OutOfOrder {
 
   std::size_t size() const noexcept { return ahead.size() + waiting.size() + deferred.size(); }
   bool empty() const noexcept {
-    return lock == 0 && ahead.empty() && waiting.empty() && deferred.empty() && locks.empty() && counted.empty();
+    return lock == 0 && ahead.empty() && waiting.empty() && deferred.empty() && locks.empty() &&
+           counted.empty();
   }
 };
 
@@ -112,7 +113,7 @@ struct Origin {
   SessionTokens session;
   ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a farewell
   std::uint64_t executed = 0;       ///< every request up to here
-  std::size_t buffered_bytes = 0;       ///< of requests that are held or deferred, and of entries of OutOfOrder
+  std::size_t buffered_bytes = 0;   ///< of requests that are held or deferred, and of entries of OutOfOrder
   std::uint64_t messages = 0;       ///< executed, whatever became of them
   std::uint64_t done = 0;           ///< cost of what is executed or refused
   std::uint64_t acknowledged = 0;   ///< the part of `executed` that was reported to the origin

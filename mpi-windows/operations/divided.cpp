@@ -12,8 +12,8 @@ namespace {
 
 using engine::Layout;
 using engine::LayoutCursor;
-using engine::OwnedLayout;
 using engine::LayoutRun;
+using engine::OwnedLayout;
 
 /// Number of runs of one side that are cut at a time.
 constexpr std::size_t max_runs = 1u << 16;

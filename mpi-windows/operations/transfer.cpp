@@ -54,9 +54,10 @@ int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Plac
 }
 
 template <OpKind direction>
-__attribute__((noinline)) int transfer_slow_path(void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
-                                              int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
-                                              mpix_window_t* window) noexcept {
+__attribute__((noinline)) int transfer_slow_path(void* origin, MPI_Count origin_count,
+                                                 MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                                                 MPI_Count count, MPI_Datatype type,
+                                                 mpix_window_t* window) noexcept {
   return transfer(window, direction, {origin, origin_count, origin_type}, {rank, disp, count, type}, nullptr);
 }
 

@@ -242,8 +242,8 @@ __attribute__((noinline)) int accumulate_general(void const* origin, MPI_Count o
 }
 
 __attribute__((noinline)) int fetch_slow_path(void const* operand, void const* operand2, void* result,
-                                           MPI_Datatype type, int rank, MPI_Aint disp, ReduceOp operation,
-                                           mpix_window_t* window) noexcept {
+                                              MPI_Datatype type, int rank, MPI_Aint disp, ReduceOp operation,
+                                              mpix_window_t* window) noexcept {
   mpix_window_buffer const from{const_cast<void*>(operand), 1, type};
   mpix_window_buffer const to{result, 1, type};
   mpix_window_place const place{rank, disp, 1, type};

@@ -53,7 +53,8 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
 NativeCompletion* open_native(Site const& site, Subject const& subject) {
   mpix_handle_t handle = 0;
   mpix_host_request_t* const request = host().request_create(word_of(site.comm), &handle);
-  return request == nullptr ? nullptr : completion_of(request, handle_from<MPI_Request>(handle), site, subject);
+  return request == nullptr ? nullptr
+                            : completion_of(request, handle_from<MPI_Request>(handle), site, subject);
 }
 
 NativeCompletion* open_native(Site const& site, Subject const& subject, NativeObject const& object,

@@ -136,7 +136,8 @@ int MPIX_Rma_request_get_attr(MPIX_Rma_request* request, int comm_keyval, void* 
 
 int MPIX_Rma_request_wait(MPIX_Rma_request* request) try {
   using namespace mpixrma;
-  return with_request("MPIX_Rma_request_wait", request, [&](Site const&, RmaRequest*) { return end(request); });
+  return with_request("MPIX_Rma_request_wait", request,
+                      [&](Site const&, RmaRequest*) { return end(request); });
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
 }

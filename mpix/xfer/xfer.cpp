@@ -111,7 +111,7 @@ struct FastPath {
 
 /// Returns false if the preconditions do not hold; then nothing counts as checked.
 inline bool find_fast_path(XferCall const& call, MPI_Request const* request, Communicator const& communicator,
-                       FastPath* fast) {
+                           FastPath* fast) {
   Datatype const* const type = Datatype::find_known(call.origin_type);
   Target* const target = communicator.known_target(call.rank);
   std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
@@ -214,10 +214,10 @@ constexpr char const* name_of(Form form) noexcept {
 /// The general path. The arguments are the call's own, in its order, so that they stay in their registers.
 template <Form form, typename Count>
 __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
-                                          MPI_Datatype origin_datatype, int target_rank, void* target_addr,
-                                          Count target_count, MPI_Datatype target_datatype,
-                                          MPI_Request* request, MPI_Comm* communicator,
-                                          MPIX_RMA_Attributes const* rma_attr_val) try {
+                                             MPI_Datatype origin_datatype, int target_rank, void* target_addr,
+                                             Count target_count, MPI_Datatype target_datatype,
+                                             MPI_Request* request, MPI_Comm* communicator,
+                                             MPIX_RMA_Attributes const* rma_attr_val) try {
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable(name_of<Count>(form), communicator);
   XferCall const call{name_of<Count>(form), op,
@@ -250,7 +250,7 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datat
     }
   }
   return xfer_slow_path<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                           target_count, target_datatype, request, communicator, rma_attr_val);
+                              target_count, target_datatype, request, communicator, rma_attr_val);
 }
 
 /// The form of the call with a request of the library's own.

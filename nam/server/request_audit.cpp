@@ -28,7 +28,7 @@ std::string object_of(Json const& request) {
 }  // namespace
 
 void RequestAudit::record(std::string const& op, Request const& request, std::string_view result,
-                  std::string_view reason) {
+                          std::string_view reason) {
   Client const* const client = clients_.find(request.client);
   if (client == nullptr) return;
   std::string const user = client->identity ? user_name(client->identity->uid) : std::string();

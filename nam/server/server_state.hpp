@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "nam/process/event_loop.hpp"
-#include "nam/server/request_audit.hpp"
 #include "nam/server/audit.hpp"
 #include "nam/server/calendar.hpp"
 #include "nam/server/catalog.hpp"
@@ -16,6 +15,7 @@
 #include "nam/server/name_searches.hpp"
 #include "nam/server/options.hpp"
 #include "nam/server/refusals.hpp"
+#include "nam/server/request_audit.hpp"
 #include "nam/server/server_keys.hpp"
 #include "nam/server/spawner_link.hpp"
 #include "nam/server/user_secrets.hpp"

@@ -374,21 +374,13 @@ TEST(LockFreeModel, WhoNeedNotWaitComesAfterTheMessages) {
   expect_that_order_matters<OutstandingMarkModel>();
 }
 
-TEST(LockFreeModel, ALockExcludesAndForgetsNobodyWhoWaits) {
-  expect_that_order_matters<SharedLockModel>();
-}
+TEST(LockFreeModel, ALockExcludesAndForgetsNobodyWhoWaits) { expect_that_order_matters<SharedLockModel>(); }
 
-TEST(LockFreeModel, ARequestInARingIsAnsweredOrTakenBack) {
-  expect_that_order_matters<RingSlotModel>();
-}
+TEST(LockFreeModel, ARequestInARingIsAnsweredOrTakenBack) { expect_that_order_matters<RingSlotModel>(); }
 
-TEST(LockFreeModel, WhatIsLeftInARingIsInheritedOnce) {
-  expect_that_order_matters<InheritedSlotModel>();
-}
+TEST(LockFreeModel, WhatIsLeftInARingIsInheritedOnce) { expect_that_order_matters<InheritedSlotModel>(); }
 
-TEST(LockFreeModel, AStateThatIsFoundByItsHandleIsSet) {
-  expect_that_order_matters<HandleCacheModel>();
-}
+TEST(LockFreeModel, AStateThatIsFoundByItsHandleIsSet) { expect_that_order_matters<HandleCacheModel>(); }
 
 TEST(LockFreeModel, SingleElementsAreUpdatedAfterWholeArrays) {
   expect_that_order_matters<UpdateModeModel>();

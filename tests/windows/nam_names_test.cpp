@@ -1,5 +1,5 @@
-/// Names, modes, encryption and servers of windows at a memory server, by the library's calls and by MPI's calls
-/// that it replaces.
+/// Names, modes, encryption and servers of windows at a memory server, by the library's calls and by MPI's
+/// calls that it replaces.
 #include <unistd.h>
 
 #include <algorithm>

@@ -321,9 +321,7 @@ void run_contest(test::Configure const& configure) {
   run_job(3, configure, [&](Rank& rank) { contend<Word>(rank, *expected, seed); });
 }
 
-TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfLongLoseNothing) {
-  run_contest<std::int64_t>(configure);
-}
+TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfLongLoseNothing) { run_contest<std::int64_t>(configure); }
 TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfIntLoseNothing) { run_contest<std::int32_t>(configure); }
 
 /// An accumulate of integers goes through the kernel as long as the target's memory is updated by arrays.

@@ -40,7 +40,7 @@ std::vector<std::ptrdiff_t> flattened_offsets(MPI_Datatype type) {
   std::vector<std::ptrdiff_t> offsets;
   LayoutCursor cursor(flat.layout.view());
   while (cursor.remaining() != 0) {
-    Segment const run = cursor.next();
+    LayoutRun const run = cursor.next();
     for (std::size_t i = 0; i < run.length; ++i)
       offsets.push_back(run.offset + static_cast<std::ptrdiff_t>(i));
   }

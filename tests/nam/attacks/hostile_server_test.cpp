@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "engine/net/address.hpp"
+#include "nam/client/follow.hpp"
 #include "nam/client/spread.hpp"
 #include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/attacks/tool.hpp"
