@@ -100,7 +100,7 @@ void finish_with_request(std::uint64_t set, MPI_Request* request) {
   if (request != nullptr) *request = completed_request();
 }
 
-/// The preconditions of all quick paths: the same contiguous elements on both sides, datatype and target
+/// The preconditions of all fast paths: the same contiguous elements on both sides, datatype and target
 /// known already, and no attributes but atomicity and those that loads and stores satisfy by themselves.
 struct FastPath {
   Datatype const* type;
