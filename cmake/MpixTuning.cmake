@@ -13,3 +13,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-mmemset-strategy=${mpix_by_vectors}>
                       $<$<COMPILE_LANGUAGE:C,CXX>:-mmemcpy-strategy=${mpix_by_vectors}>)
 endif()
+
+# GCC collects garbage a tenth of the time. Where two compilers find the room, each begins later.
+cmake_host_system_information(RESULT mpix_memory QUERY TOTAL_PHYSICAL_MEMORY) # MiB
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND mpix_memory GREATER 6000)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>)
+endif()
