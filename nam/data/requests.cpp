@@ -35,10 +35,11 @@ void DataProcess::serve(SessionId id, Message& message) {
 void DataProcess::report_denied(SessionId id, Json const& request, Error const& error) {
   if (!control_) return;
   uid_t const user = sessions_.at(id).identity.uid;
+  std::string const account = std::to_string(sessions_.at(id).account);
   auto const now = Budgets::Clock::now();
   // A control process that does not read is notified later.
-  if (control_->output_bytes() != 0) return denials_.refuse(std::to_string(user), now);
-  auto const omitted = denials_.take(std::to_string(user), now);
+  if (control_->output_bytes() != 0) return denials_.refuse(account, now);
+  auto const omitted = denials_.take(account, now);
   if (!omitted) return;
   auto const window = request.find("window");
   std::string const name =

@@ -84,7 +84,9 @@ void AuditLog::reopen() {
 void AuditLog::record(Act const& act) {
   bool const is_host = act.user.empty();
   // The port of a TCP connection is chosen by the peer.
-  std::string const source(is_host ? act.from.substr(0, act.from.rfind(':')) : act.user);
+  std::string const source(is_host               ? act.from.substr(0, act.from.rfind(':'))
+                           : act.account.empty() ? act.user
+                                                 : act.account);
   bool const is_act = act.result != omitted_acts;
   auto const omitted =
       (is_host ? hosts_ : users_).take(source, Budgets::Clock::now(), act.omitted + (is_act ? 1 : 0));

@@ -24,7 +24,8 @@ class AuditLog {
     std::string_view object;
     std::string_view result;  ///< "done", "denied", or omitted_acts
     std::string_view reason = {};
-    std::uint64_t omitted = 0;  ///< earlier acts of the user that nobody has recorded
+    std::uint64_t omitted = 0;      ///< earlier acts of the user that nobody has recorded
+    std::string_view account = {};  ///< the user whose lines these are, if not `user`
   };
 
   /// Appends to `file`, which only the server's user can read; to the server's log if it is empty. Throws

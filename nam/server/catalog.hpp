@@ -91,12 +91,14 @@ class Catalog {
   /// Returns at most `most` names after `after`, in the order of owner and name; only those of `owner` if it
   /// is given. A name has an empty window if the description of its own cannot be read.
   std::vector<FoundName> names(std::optional<uid_t> owner, NameKey const& after, std::size_t most);
-  /// Number of names of the grant's windows that `user` has published, and that all users but `owner` have.
+  /// Number of names of the grant's windows that users for whom is_of_user() holds have published, and that
+  /// all users but `owner` have.
   struct ForeignNames {
     std::uint64_t of_user = 0;
     std::uint64_t of_all = 0;
   };
-  ForeignNames count_foreign_names(std::string const& grant, uid_t owner, uid_t user);
+  ForeignNames count_foreign_names(std::string const& grant, uid_t owner,
+                                   std::function<bool(uid_t)> const& is_of_user);
   std::uint64_t count_names(std::string const& grant);
 
   /// Returns a line for each inconsistency in the catalog; nothing if there are none.

@@ -52,12 +52,18 @@ std::vector<Catalog::FoundName> Catalog::names(std::optional<uid_t> owner, NameK
   return found;
 }
 
-Catalog::ForeignNames Catalog::count_foreign_names(std::string const& grant, uid_t owner, uid_t user) {
+Catalog::ForeignNames Catalog::count_foreign_names(std::string const& grant, uid_t owner,
+                                                   std::function<bool(uid_t)> const& is_of_user) {
   Statement count(database_,
-                  "SELECT IFNULL(SUM(owner = ?), 0), COUNT(*) FROM names WHERE grant_id = ? AND owner <> ?");
-  count.bind(user).bind(grant).bind(owner);
-  if (!count.step()) return {};
-  return {static_cast<std::uint64_t>(count.number(0)), static_cast<std::uint64_t>(count.number(1))};
+                  "SELECT owner, COUNT(*) FROM names WHERE grant_id = ? AND owner <> ? GROUP BY owner");
+  count.bind(grant).bind(owner);
+  ForeignNames found;
+  while (count.step()) {
+    auto const names = static_cast<std::uint64_t>(count.number(1));
+    found.of_all += names;
+    if (is_of_user(static_cast<uid_t>(count.number(0)))) found.of_user += names;
+  }
+  return found;
 }
 
 std::uint64_t Catalog::count_names(std::string const& grant) {

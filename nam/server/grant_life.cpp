@@ -53,7 +53,7 @@ void on_grant_ready(ServerState& server, std::string const& id) {
   if (found == nullptr) return;
   Grant const& grant = found->grant;
   server.grant_lines.write(
-      grant, "grant " + id + " of " + format_bytes(grant.bytes) + " for " + user_name(grant.owner));
+      server.clients.owner_of(grant.owner), "grant " + id + " of " + format_bytes(grant.bytes) + " for " + user_name(grant.owner));
   server.clients.answer_paused(std::exchange(found->asked_by, 0), describe(server, *found));
 }
 
@@ -126,7 +126,7 @@ DataLink const& end_grant(ServerState& server, std::string const& id) {
   Grant const ended = live.grant;
   ClientId const asked_by = live.asked_by;
   DataLink const& link = server.grants.end(id);
-  server.grant_lines.write(ended, "grant " + id + " has ended");
+  server.grant_lines.write(server.clients.owner_of(ended.owner), "grant " + id + " has ended");
   server.clients.answer_paused(asked_by, to_answer(Error(ErrorCode::not_found, "the grant has ended")));
   return link;
 }

@@ -25,9 +25,10 @@ bool LiveGrants::owned_by(uid_t uid) const {
 
 LiveGrants::Committed LiveGrants::committed(uid_t owner) const {
   Committed found;
+  uid_t const account = clients_.owner_of(owner);
   auto const count = [&](uid_t user, std::uint64_t bytes) {
     found.bytes += bytes;
-    if (user != owner) return;
+    if (clients_.owner_of(user) != account) return;
     found.bytes_of_user += bytes;
     ++found.grants_of_user;
   };
@@ -89,8 +90,8 @@ void LiveGrants::end_in_queue(ClientId client, Error const& why) {
   }
 }
 
-void GrantLines::write(Grant const& grant, std::string const& text) {
-  auto const omitted = budgets_.take(user_name(grant.owner), Budgets::Clock::now());
+void GrantLines::write(uid_t account, std::string const& text) {
+  auto const omitted = budgets_.take(user_name(account), Budgets::Clock::now());
   if (!omitted) return;
   std::string const others = std::to_string(*omitted) + " lines about grants of this user were omitted";
   log(Severity::info, *omitted == 0 ? text : text + " (" + others + ")");

@@ -51,8 +51,8 @@ class LiveGrants {
   /// Whether the user owns a grant.
   bool owned_by(uid_t uid) const;
 
-  /// Bytes granted to all and to one user, including grants that have ended, as long as their process
-  /// exists, or another process has their memory.
+  /// Bytes granted to all and to one user, his subordinate users included. Counts grants that have ended, as
+  /// long as their process exists, or another process has their memory.
   struct Committed {
     std::uint64_t bytes = 0;
     std::uint64_t bytes_of_user = 0;
@@ -95,7 +95,8 @@ class LiveGrants {
 /// Lines of the log about grants: a user who makes and ends grants in a loop does not fill it.
 class GrantLines {
  public:
-  void write(Grant const& grant, std::string const& text);
+  /// `account`: the user in whose share the grant's owner is.
+  void write(uid_t account, std::string const& text);
   /// Called once a second.
   void report_omitted();
 

@@ -93,7 +93,9 @@ Json publish(ServerState& server, Request& request) {
   if (!found) throw Error(ErrorCode::not_found, "there is no window '" + port + "'");
   uid_t const owner = server.grants.at(found->grant).grant.owner;
   if (key.owner != owner) {
-    auto const there = catalog.count_foreign_names(found->grant, owner, key.owner);
+    uid_t const account = server.clients.owner_of(key.owner);
+    auto const there = catalog.count_foreign_names(
+        found->grant, owner, [&](uid_t user) { return server.clients.owner_of(user) == account; });
     if (there.of_user >= max_foreign_names || there.of_all >= max_foreign_names_in_all)
       throw Error(ErrorCode::quota,
                   "users who do not own the grant have published as many names in it as they may");

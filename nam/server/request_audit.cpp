@@ -32,7 +32,8 @@ void RequestAudit::record(std::string const& op, Request const& request, std::st
   Client const* const client = clients_.find(request.client);
   if (client == nullptr) return;
   std::string const user = client->identity ? user_name(client->identity->uid) : std::string();
-  log_.record({user, client->from, op, object_of(request.content), result, reason});
+  std::string const account = client->identity ? user_name(clients_.owner_of(client->identity->uid)) : user;
+  log_.record({user, client->from, op, object_of(request.content), result, reason, 0, account});
 }
 
 void RequestAudit::audit(std::string const& op, Request const& request, Error const* error) {
@@ -47,9 +48,12 @@ void RequestAudit::audit(std::string const& op, Request const& request, Error co
 
 void RequestAudit::record_denied(std::string const& grant, Json const& act) {
   auto const request = field<std::string>(act, "request");
-  log_.record({user_name(field<uid_t>(act, "uid")), "session of grant " + grant, request,
+  auto const uid = field<uid_t>(act, "uid");
+  std::string const account = user_name(clients_.owner_of(uid));
+  log_.record({user_name(uid), "session of grant " + grant, request,
                field_or<std::string>(act, "window", ""), request.empty() ? AuditLog::omitted_acts : "denied",
-               field<std::string>(act, "text"), field_or<std::uint64_t>(act, "omitted", 0)});
+               field<std::string>(act, "text"), field_or<std::uint64_t>(act, "omitted", 0),
+               account});
 }
 
 void RequestAudit::record_own(std::string_view what) {

@@ -2,14 +2,17 @@
 /// could have the share of a user, and all together everything.
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "nam/process/sandbox.hpp"
 #include "nam/process/subordinate_users.hpp"
 #include "tests/nam/attacks/attack.hpp"
+#include "tests/nam/attacks/guest.hpp"
 #include "tests/nam/attacks/own_file.hpp"
 #include "tests/nam/attacks/users.hpp"
 
@@ -91,6 +94,72 @@ TEST_F(SubordinateUsersAttack, ConnectionsAreThoseOfOneUser) {
   EXPECT_TRUE(serves(stranger));
   // The last one first: each has inherited the descriptors by which the earlier ones end.
   while (!attacks.empty()) attacks.pop_back();
+}
+
+/// With other users than the range's, the limit would be the one of each.
+TEST_F(SubordinateUsersAttack, GrantsAreThoseOfOneUser) {
+  start({"--size", "64M", "--listen", "none", "--self-service", "8M", "--max-user-grants", "3"});
+  server_.await();
+  auto const grant_to_self = [this](uid_t uid, std::uint64_t bytes, std::optional<ErrorCode> expected) {
+    return as_user(uid, [&] { return refusal([&] { (void)server_.grant(bytes); }) == expected; });
+  };
+  EXPECT_TRUE(grant_to_self(first, 5u << 20, std::nullopt));
+  EXPECT_TRUE(grant_to_self(first + 1, 5u << 20, ErrorCode::quota));
+  EXPECT_TRUE(grant_to_self(attacker, 5u << 20, ErrorCode::quota));
+  EXPECT_TRUE(grant_to_self(first + 1, 4096, std::nullopt));
+  EXPECT_TRUE(grant_to_self(attacker, 4096, std::nullopt));
+  EXPECT_TRUE(grant_to_self(first + 2, 4096, ErrorCode::quota));
+  EXPECT_TRUE(grant_to_self(harmless, 5u << 20, std::nullopt));
+}
+
+TEST_F(SubordinateUsersAttack, GrantsOfAdministratorsCountToo) {
+  start({"--size", "64M", "--listen", "none", "--user-size", "8M"});
+  server_.await();
+  (void)server_.grant(5u << 20, {{"owner", std::to_string(first)}});
+  auto const grant_to = [this](uid_t uid) {
+    return refusal([&] { (void)server_.grant(5u << 20, {{"owner", std::to_string(uid)}}); });
+  };
+  EXPECT_EQ(grant_to(attacker), ErrorCode::quota);
+  EXPECT_EQ(grant_to(first + 1), ErrorCode::quota);
+  EXPECT_EQ(grant_to(harmless), std::nullopt);
+}
+
+TEST_F(SubordinateUsersAttack, NamesAreThoseOfOneUser) {
+  constexpr std::size_t most = 64;
+  start({"--size", "64M", "--listen", "none"});
+  server_.await();
+  Locator const grant = server_.grant(1u << 20);
+  std::string const port = make_persistent(grant, 8, 1, {.mode = 0644}).port;
+  std::size_t published = 0;
+  for (std::size_t each = 0; each <= most; ++each) {
+    published += as_user(first + static_cast<uid_t>(each), [&] {
+      return server_.ask({{"op", "publish"}, {"name", "squatted"}, {"port", port}}).contains("name");
+    });
+  }
+  EXPECT_EQ(published, most);
+  EXPECT_TRUE(as_user(harmless, [&] {
+    return server_.ask({{"op", "publish"}, {"name", "squatted"}, {"port", port}}).contains("name");
+  }));
+}
+
+/// 20 lines a second, and 100 at once, for the user.
+TEST_F(SubordinateUsersAttack, AuditedActsAreThoseOfOneUser) {
+  constexpr uid_t users = 200;
+  fs::path const audit = server_.directory() / "audit";
+  start({"--size", "64M", "--listen", "none", "--audit-log", audit.string()});
+  server_.await();
+  auto const begin = std::chrono::steady_clock::now();
+  for (uid_t each = 0; each < users; ++each) {
+    EXPECT_TRUE(as_user(first + each, [this] {
+      return refusal([this] { (void)server_.grant(4096); }) == ErrorCode::denied;
+    }));
+  }
+  auto const seconds = std::chrono::ceil<std::chrono::seconds>(std::chrono::steady_clock::now() - begin);
+  std::ifstream file(audit);
+  int lines = 0;
+  for (std::string line; std::getline(file, line);) lines += line.find("result=denied") != std::string::npos;
+  if (100 + 20 * seconds.count() >= users) GTEST_SKIP() << "the machine is too slow";
+  EXPECT_LE(lines, 100 + 20 * seconds.count());
 }
 
 TEST_F(SubordinateUsersAttack, DataProcessesHaveOtherUsers) {
