@@ -142,10 +142,11 @@ void Connection::close_when_sent() {
   if (!closed_) update_interest();
 }
 
-bool Connection::takes() const noexcept {
-  bool const has_room = channel_.output_bytes() <= max_output_ && (max_output_ != 0 || !has_output());
-  return has_room && !paused_ && !closing_;
+bool Connection::has_room() const noexcept {
+  return channel_.output_bytes() <= max_output_ && (max_output_ != 0 || !has_output());
 }
+
+bool Connection::takes() const noexcept { return has_room() && !paused_ && !closing_; }
 
 /// Tries again after a pause: the socket may be writable all the time.
 void Connection::note_starvation() {
@@ -161,6 +162,9 @@ void Connection::update_interest() {
   if (closing_ && !channel_.has_output()) return close();
   note_starvation();
   if (awaits_turn_) return;
+  // post() may have sent what filled it: messages that have arrived already cause no event.
+  bool const has_drained = std::exchange(was_full_, !has_room()) && !was_full_;
+  if (has_drained && !user_.empty() && takes() && channel_.has_input()) return await_turn(0);
   std::uint32_t const wanted = (takes() ? EPOLLIN : 0u) | (channel_.has_output() ? EPOLLOUT : 0u) |
                                (user_.empty() ? 0u : EPOLLONESHOT);
   // Messages that have arrived already cause no event.

@@ -63,6 +63,7 @@ class Connection {
   void handle(std::uint32_t events);
   void take_messages();
   void resume_reading();
+  bool has_room() const noexcept;
   bool takes() const noexcept;
   void update_interest();
   void note_starvation();
@@ -77,6 +78,7 @@ class Connection {
   bool quiet_ = false;
   bool is_starved_ = false;      ///< as reported in the log
   std::size_t max_output_ = 0;   ///< with which messages are taken in
+  bool was_full_ = false;        ///< no message was taken in: too much waited to be sent
   std::string user_;             ///< whose turn it waits for; empty: does not wait
   bool awaits_turn_ = false;     ///< the descriptor is not watched meanwhile
   bool has_ended_ = false;       ///< the peer has closed; messages that came before are served

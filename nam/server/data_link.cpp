@@ -35,11 +35,13 @@ FileDescriptor copy_of(FileDescriptor const& descriptor) {
 
 }  // namespace
 
-DataLink::DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, Events events)
+DataLink::DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, std::string turn,
+                   Events events)
     : loop_(loop),
       spawner_(spawner),
       setup_(std::move(setup)),
       volatile_(storage != StorageKind::file),
+      turn_(std::move(turn)),
       events_(std::move(events)),
       memory_(spawner.take_memory(field<std::string>(setup_, "grant"))),
       sessions_(owner()) {}
@@ -71,6 +73,7 @@ void DataLink::attach(FileDescriptor socket) {
       loop_, Channel(std::move(socket), limits), [this](Message& message) { on_message(message); },
       [this] { loop_.later([this] { on_close(); }); });
   connection_->read_while_sending(max_output);
+  connection_->serve_in_turn(turn_);
 }
 
 /// Connects to the data process of an earlier control process, which then reports that it is ready.

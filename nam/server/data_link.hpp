@@ -37,9 +37,10 @@ class DataLink {
     std::function<void()> file_is_whole;                  ///< the data process has made it. Throws Error
   };
 
-  /// `setup` is the message that the data process gets, without the windows. `storage`: of the
-  /// grant.
-  DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, Events events);
+  /// `setup` is the message that the data process gets, without the windows. `storage`: of the grant.
+  /// `turn`: messages of the data process are served in its turns.
+  DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, std::string turn,
+           Events events);
 
   /// The reaction if the catalog cannot be written. After a shortage of descriptors or memory each start is
   /// tried again.
@@ -111,6 +112,7 @@ class DataLink {
   SpawnerLink& spawner_;
   Json setup_;
   bool volatile_;
+  std::string turn_;
   Events events_;
   std::unique_ptr<Connection> connection_;
   std::vector<FileDescriptor> memory_;  ///< kept, so that it outlives the process

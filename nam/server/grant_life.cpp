@@ -38,6 +38,12 @@ Json setup_of(Options const& options, Grant const& grant) {
           {"lease", options.lease}};
 }
 
+/// One turn for all grants of a user: their sessions can have thousands of windows entered in the catalog at
+/// the same time. Not the turn of the user's own requests, for which other users' sessions would wait.
+std::string turn_of(ServerState const& server, Grant const& grant) {
+  return "grants of user " + std::to_string(server.clients.owner_of(grant.owner));
+}
+
 /// Tried again later if the catalog cannot be written.
 void delete_grant(ServerState& server, std::string const& id) {
   try {
@@ -115,7 +121,7 @@ void start_grant(ServerState& server, Grant const& grant, ClientId asked_by) {
     events.file_is_whole = [file = *live.file] { file.commit(); };
   }
   live.link = std::make_unique<DataLink>(server.loop, server.spawner, setup_of(server.options, grant),
-                                         grant.storage, std::move(events));
+                                         grant.storage, turn_of(server, grant), std::move(events));
   live.link->start(asked_by != 0 ? DataLink::OnFailure::give_up : DataLink::OnFailure::try_again);
 }
 

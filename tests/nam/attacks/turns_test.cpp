@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,31 @@ TEST_F(Turns, RequestsOfAGuestLeaveTheDataProcessToOthers) {
     EXPECT_GE(served, 10);
     return served >= 10;
   }));
+}
+
+/// The catalog takes one entry in each turn, however many sessions ask for one at the same time.
+TEST_F(Turns, NewWindowsOfManySessionsLeaveTheControlProcessToOthers) {
+  constexpr std::size_t sessions = 200;
+  start();
+  pid_t const control = server.control_process();
+  Session own = Session::open(grant);
+  Client other(server.address());
+  std::vector<std::unique_ptr<RawClient>> many;
+  for (std::size_t i = 0; i < sessions; ++i) {
+    many.push_back(std::make_unique<RawClient>(server.address()));
+    (void)many.back()->ask({{"op", "open"}, {"grant", grant.grant}});
+  }
+  stop_process(control);
+  for (auto const& each : many)
+    each->send(frames({{"op", "allocate"}, {"sizes", {8}}, {"units", {1}}, {"persistent", true}}, 1));
+  EXPECT_TRUE(eventually([&] { return own.usage().at("windows") == sessions; }));
+  ::kill(control, SIGCONT);
+  int served = 0;
+  for (auto const& each : many) {
+    for (; !each->has_answer(); ++served) (void)other.request({{"op", "usage"}});
+    EXPECT_TRUE(each->receive().contains("port"));
+  }
+  EXPECT_GE(served, 10);
 }
 
 TEST_F(Turns, RequestsOfAStrangerLeaveTheControlProcessToOthers) {
