@@ -18,6 +18,15 @@ namespace {
 
 std::string path_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
+/// This process accesses files as the user for the lifetime of the object.
+class FileUser {
+ public:
+  explicit FileUser(uid_t uid) noexcept { ::setfsuid(uid); }
+  ~FileUser() { ::setfsuid(::geteuid()); }
+  FileUser(FileUser const&) = delete;
+  FileUser& operator=(FileUser const&) = delete;
+};
+
 }  // namespace
 
 engine::FileDescriptor reopened(int descriptor) {
@@ -31,15 +40,14 @@ engine::FileDescriptor reopened(int descriptor) {
 bool is_open_elsewhere(int memory) noexcept {
   struct stat status {};
   if (::fstat(memory, &status) != 0) return false;
+  FileUser const user(status.st_uid);
+  (void)::fchmod(memory, S_IRUSR | S_IWUSR);
   engine::FileDescriptor const own(::open(path_of(memory).c_str(), O_RDWR | O_CLOEXEC));
   if (!own) return false;
   // A process that opens the memory at this moment, as root may, breaks the lease. The default signal for
   // that would end this process.
   (void)::fcntl(own.get(), F_SETSIG, SIGURG);
-  ::setfsuid(status.st_uid);
-  bool const is_refused = ::fcntl(own.get(), F_SETLEASE, F_WRLCK) != 0 && errno == EAGAIN;
-  ::setfsuid(::geteuid());
-  return is_refused;
+  return ::fcntl(own.get(), F_SETLEASE, F_WRLCK) != 0 && errno == EAGAIN;
 }
 
 }  // namespace mpixrma::nam

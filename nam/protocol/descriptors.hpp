@@ -11,8 +11,9 @@ engine::FileDescriptor reopened(int descriptor);
 
 /// Whether the memory has any open file description besides the one from memfd_create(): one that reopened()
 /// has created for a client, or that a process has opened itself, while some process has a descriptor or a
-/// mapping of it. Requires that the caller owns the memory or may become its owner (CAP_SETUID); otherwise
-/// returns false.
+/// mapping of it. From the call on only the memory's owner, and root, open it: a descriptor that gives no
+/// access (O_PATH) is not seen, and another user could open the memory by it at any later time. Requires that
+/// the caller owns the memory or may become its owner (CAP_SETUID); otherwise returns false.
 bool is_open_elsewhere(int memory) noexcept;
 
 }  // namespace mpixrma::nam

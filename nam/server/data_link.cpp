@@ -358,15 +358,17 @@ bool DataLink::release_memory() {
   return held_bytes() == 0 && !is_in_use();
 }
 
-/// Called once a second. Includes use by a process to which a client has passed the memory: it can touch
-/// pages at any time.
+/// Called once a second. Includes use by a process to which a client has passed the memory or its control
+/// block: it can touch pages at any time.
 bool DataLink::is_in_use() {
   if (memory_.size() < 2) return false;
   auto const now = std::chrono::steady_clock::now();
   if (now < next_look_) return true;
   next_look_ = now + std::chrono::milliseconds(900);
   try {
-    return spawner_.is_open_elsewhere(memory_[1]);
+    return std::count_if(memory_.begin(), memory_.end(), [this](FileDescriptor const& each) {
+             return spawner_.is_open_elsewhere(each);
+           }) != 0;
   } catch (Error const&) {
     return true;  // the server ends
   }

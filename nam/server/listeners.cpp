@@ -1,6 +1,8 @@
 #include "nam/server/listeners.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +27,16 @@ constexpr std::chrono::milliseconds shortage_pause{100};
 /// would delay the answers to its own connections until they end.
 constexpr int max_taken = 16;
 constexpr int max_taken_before_turns = 2;
+/// More than these are dropped: they take little time, and others wait behind them.
+constexpr int max_dropped = 256;
+
+/// Whether the client has closed the connection without having sent anything.
+bool is_abandoned(FileDescriptor const& socket) noexcept {
+  pollfd entry{socket.get(), POLLRDHUP, 0};
+  int unread = 0;
+  return ::poll(&entry, 1, 0) == 1 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 &&
+         ::ioctl(socket.get(), FIONREAD, &unread) == 0 && unread == 0;
+}
 
 }  // namespace
 
@@ -85,10 +97,16 @@ void Listeners::add(FileDescriptor listener) {
 
 void Listeners::take_connections(FileDescriptor const& listener) {
   int const most = loop_.has_turns() ? max_taken_before_turns : max_taken;
-  for (int taken = 0; taken < most; ++taken) {
+  int dropped = 0;
+  for (int taken = 0; taken < most && dropped < max_dropped;) {
     FileDescriptor socket = accept_from(listener);
     if (socket) {
+      if (is_abandoned(socket)) {
+        ++dropped;
+        continue;
+      }
       admit_(std::move(socket));
+      ++taken;
       continue;
     }
     if (!is_shortage(errno)) return;

@@ -14,6 +14,7 @@
 #include "nam/protocol/units.hpp"
 #include "nam/server/catalog.hpp"
 #include "nam/server/catalog_files.hpp"
+#include "nam/tool/directory_owner.hpp"
 #include "nam/tool/table.hpp"
 
 namespace mpixrma::nam {
@@ -311,12 +312,13 @@ void repair(std::filesystem::path const& file) {
 
 /// Does not read or repair the catalog of a running server.
 void check(Arguments const& arguments) {
-  std::filesystem::path const file = arguments.directory / "catalog.sqlite";
+  std::filesystem::path const directory = act_as_owner_of(arguments.directory);
+  std::filesystem::path const file = directory / "catalog.sqlite";
   std::error_code error;
   if (!std::filesystem::exists(file, error))
     throw Error(error ? ErrorCode::denied : ErrorCode::not_found,
                 error ? file.string() + ": " + error.message() : "there is no catalog " + file.string());
-  FileDescriptor const lock = lock_directory(arguments.directory);
+  FileDescriptor const lock = lock_directory(directory);
   if (arguments.repair && !arguments.dry_run) repair(file);
   std::vector<std::string> const problems = Catalog(file).problems();
   for (std::string const& problem : problems) std::cout << printable(problem) << "\n";

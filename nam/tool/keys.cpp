@@ -7,6 +7,7 @@
 #include "nam/client/client.hpp"
 #include "nam/client/known_servers.hpp"
 #include "nam/client/secrets.hpp"
+#include "nam/protocol/socket.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/tool/commands.hpp"
 
@@ -41,17 +42,57 @@ void use_terminal_for_keys() {
   if (is_on_terminal()) set_key_confirmation(confirm_key);
 }
 
-/// Stores the secret where the user's clients on other hosts look for it; each server has its own file. The
-/// server's key is authentic, because the connection is local.
+namespace {
+
+/// Whether root or this user runs the server.
+bool is_of_own_or_root(Client const& client) {
+  FileDescriptor const probe(::dup(client.descriptor()));
+  auto const listener = credentials_of(probe);
+  return listener && (listener->uid == 0 || listener->uid == ::geteuid());
+}
+
+/// Another user's server may name the address of a server that is not his. It may not replace what this user
+/// knows about that one, and must have the key at the address.
+void check_claim(Address const& server, UserSecret const& secret) {
+  std::string const place = endpoint_of(server);
+  if (server.port == 0)
+    throw Error(ErrorCode::unsupported, "the memory server has no address for other hosts (--listen)");
+  PublicKey const key = parse_key(server.key);
+  auto const pinned = pinned_key(server);
+  if (pinned && *pinned != key)
+    throw Error(ErrorCode::denied, "another user's memory server says that it is at " + place +
+                                       ", for which another key is pinned: 'mpix-nam trust " + place +
+                                       " KEY' changes that");
+  auto const known = read_secret(secret_file(server));
+  if (known && *known != secret)
+    throw Error(ErrorCode::denied, "another user's memory server says that it is at " + place +
+                                       ", for which there is another secret: remove " +
+                                       secret_file(server).string() + " if it is not valid any more");
+  if (offered_key(server) != key)
+    throw Error(ErrorCode::denied, "another user's memory server says that it is at " + place +
+                                       ", where a server with another key answers");
+}
+
+}  // namespace
+
+/// Stores the secret where the user's clients on other hosts look for it. A server of root or of this user
+/// also gives the one for servers without a file of their own. The server's key is authentic, because the
+/// connection is local.
 void secret(Arguments const& arguments) {
   check_home(secret_file());
   Client client(address_of(arguments));
   Json const answer = client.request({{"op", "secret"}});
   Address const server = parse_address(field<std::string>(answer, "address"));
-  std::vector<std::filesystem::path> files{secret_file()};
+  UserSecret const made = secret_from_hex(field<std::string>(answer, "secret"));
+  std::vector<std::filesystem::path> files;
+  if (is_of_own_or_root(client)) {
+    files.push_back(secret_file());
+  } else {
+    check_claim(server, made);
+  }
   if (server.port != 0) files.push_back(secret_file(server));
   for (std::filesystem::path const& file : files) {
-    write_secret(file, secret_from_hex(field<std::string>(answer, "secret")));
+    write_secret(file, made);
     std::cout << file.string() << "\n";
   }
   if (server.port == 0) return;

@@ -186,6 +186,56 @@ std::string bytes_of(std::filesystem::path const& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+/// Root would follow what the directory's owner puts there.
+TEST_F(Catalogs, RepairHasTheRightsOfTheOwnerOfTheDirectory) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  server_.start();
+  server_.stop();
+  server_.admit_all_users();
+  std::filesystem::path const secret = server_.directory() / "of root";
+  std::ofstream(secret) << std::string(100000, 'x');
+  std::filesystem::permissions(secret, std::filesystem::perms(0600));
+  std::filesystem::path const away = server_.state / "away";
+  std::filesystem::rename(catalog(), away);
+  std::filesystem::create_symlink(secret, catalog());
+  for (auto const& each : std::filesystem::recursive_directory_iterator(server_.state))
+    ASSERT_EQ(::lchown(each.path().c_str(), attacker, attacker), 0);
+  ASSERT_EQ(::lchown(server_.state.c_str(), attacker, attacker), 0);
+  auto const is_of_attacker = [](std::filesystem::directory_entry const& each) {
+    struct stat status {};
+    return ::lstat(each.path().c_str(), &status) == 0 && status.st_uid == attacker;
+  };
+  auto const all_are = [&] {
+    return std::all_of(std::filesystem::directory_iterator(server_.state), {}, is_of_attacker);
+  };
+  EXPECT_NE(check("--repair"), exit_ok);
+  EXPECT_TRUE(all_are()) << "root has copied its file there";
+  std::filesystem::rename(away, catalog());
+  std::ofstream(catalog(), std::ios::in | std::ios::out | std::ios::binary).seekp(100)
+      << std::string(3000, '\x5a');
+  EXPECT_EQ(check("--repair"), exit_ok);
+  EXPECT_TRUE(std::filesystem::exists(catalog().string() + ".damaged"));
+  EXPECT_TRUE(all_are());
+}
+
+/// Several users could exchange the directory.
+TEST_F(Catalogs, RepairByRootNeedsOneOwnerOfTheDirectory) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  server_.start();
+  server_.stop();
+  server_.admit_all_users();
+  EXPECT_EQ(check(""), exit_ok);
+  ASSERT_EQ(::chown(server_.directory().c_str(), stranger, stranger), 0);
+  ASSERT_EQ(::chown(server_.state.c_str(), attacker, attacker), 0);
+  EXPECT_EQ(check(""), 7);
+  ASSERT_EQ(::chown(server_.directory().c_str(), 0, 0), 0);
+  ASSERT_EQ(::chown(server_.state.c_str(), 0, 0), 0);
+  std::filesystem::permissions(server_.directory(), std::filesystem::perms(0777));
+  EXPECT_EQ(check(""), 7);
+  std::filesystem::permissions(server_.directory(), std::filesystem::perms(01777));
+  EXPECT_EQ(check(""), exit_ok);
+}
+
 TEST_F(Catalogs, RepairKeepsTheDamagedCatalogWithItsLog) {
   TestServer::Arguments const on_files{"--size", "64M", "--listen", "none", "--storage", "file"};
   server_.start(on_files);

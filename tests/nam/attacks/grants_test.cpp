@@ -170,6 +170,51 @@ TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
   }));
 }
 
+/// Returns what a session of the grant gets: its memory and its control block.
+std::vector<FileDescriptor> mapped(Locator const& grant) {
+  Client client(grant.address);
+  (void)client.request({{"op", "open"}, {"grant", grant.grant}});
+  std::vector<FileDescriptor> descriptors;
+  (void)client.exchange({{"op", "map"}}, {}, nullptr, &descriptors);
+  return descriptors;
+}
+
+/// The data process has touched its pages, and they are not given back.
+TEST_F(OwnGrants, CountControlBlocksThatAreKept) {
+  EXPECT_TRUE(as_user(harmless, [&] {
+    std::vector<FileDescriptor> control_blocks;
+    for (int i = 0; i < 5; ++i) {
+      Locator const grant = server_.grant(4096);
+      control_blocks.push_back(std::move(mapped(grant).at(1)));
+      server_.ask(revoke(grant));
+    }
+    ::sleep(3);  // the server looks once a second
+    bool const is_counted = server_.ask({{"op", "usage"}}).at("ending_grants") == 5 &&
+                            refusal([&] { server_.grant(4096); }) == ErrorCode::quota;
+    control_blocks.clear();
+    return is_counted && eventually([&] { return !refusal([&] { server_.grant(4096); }); });
+  }));
+}
+
+/// By a descriptor that does not count as an open file.
+TEST_F(OwnGrants, AreNotOpenedAgainAfterTheirEnd) {
+  EXPECT_TRUE(as_user(harmless, [&] {
+    Locator const grant = server_.grant(own_bytes);
+    auto const path_of = [](FileDescriptor const& file) {
+      return "/proc/self/fd/" + std::to_string(file.get());
+    };
+    std::vector<FileDescriptor> paths;
+    for (FileDescriptor const& each : mapped(grant))
+      paths.emplace_back(::open(path_of(each).c_str(), O_PATH | O_CLOEXEC));
+    server_.ask(revoke(grant));
+    bool const has_ended =
+        eventually([&] { return server_.ask({{"op", "usage"}}).at("ending_grants") == 0; });
+    return has_ended && paths.size() == 2 && std::all_of(paths.begin(), paths.end(), [&](auto const& each) {
+             return ::open(path_of(each).c_str(), O_RDWR | O_CLOEXEC) < 0 && errno == EACCES;
+           });
+  }));
+}
+
 TEST_F(OwnGrants, AreExtendedByThoseWhoMayMakeThem) {
   Locator const given = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}, {"seconds", 1000}});
   EXPECT_TRUE(as_user(harmless, [&] {

@@ -97,6 +97,30 @@ TEST(GuestLocks, SharedOnesOutlastTheRightToWrite) {
   writer.go_on();
 }
 
+/// A request says whether it has the turn.
+TEST(GuestLocks, DoNotOvertakeByAForgedTurn) {
+  if (!is_root()) GTEST_SKIP() << "needs other users";
+  TestServer server;
+  server.start();
+  server.admit_all_users();
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, locked_bytes, 1, {.mode = 0666}).port;
+  Session own = Session::open(grant);
+  WindowInfo const window = own.join(parse_locator(port).window);
+  EXPECT_TRUE(lock_rank(own, window, 0, engine::LockMode::shared));
+  Session waiting = Session::open(grant);
+  EXPECT_FALSE(lock_rank(waiting, window, 0, engine::LockMode::exclusive));
+  own.unlock_soon(window, 1, 0);
+  EXPECT_TRUE(eventually([&] { return own.usage().contains("sessions"); }));  // executed after the request
+  EXPECT_TRUE(as_user(locker, [&] {
+    WindowInfo found;
+    Session session = Session::connect(port, &found);
+    bool has_turn = true;
+    return !session.try_lock(found, 1, 0, engine::LockMode::exclusive, &has_turn) && !has_turn;
+  }));
+  EXPECT_TRUE(lock_rank(waiting, window, 0, engine::LockMode::exclusive));
+}
+
 TEST(GuestLocks, OfAReaderAreBounded) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   constexpr std::uint32_t most = 4096;

@@ -158,6 +158,31 @@ TEST_F(Turns, NewWindowsOfManySessionsLeaveTheControlProcessToOthers) {
   EXPECT_GE(served, 10);
 }
 
+/// Others wait behind them in the queue of the socket.
+TEST_F(Turns, AbandonedConnectionsLeaveTheControlProcessToOthers) {
+  constexpr int requests = 300;
+  start();
+  pid_t const control = server.control_process();
+  RawClient busy(server.address());
+  EXPECT_EQ(busy.ask({{"op", "usage"}}).at("grants"), 1);
+  stop_process(control);
+  busy.send(frames({{"op", "usage"}}, requests));
+  EXPECT_TRUE(as_user(attacker, [&] {
+    for (int i = 0; i < requests * 2; ++i) (void)connect_unix(server.address().unix_path);
+    return true;
+  }));
+  RawClient newcomer(server.address());
+  newcomer.send(
+      frames({{"op", "revoke"}, {"grant", grant.grant}, {"version", protocol_version}}, 1));
+  ::kill(control, SIGCONT);
+  int served_before = 0;
+  for (int i = 0; i < requests; ++i) {
+    if (busy.receive().at("grants") == 1) ++served_before;
+  }
+  EXPECT_LE(served_before, requests / 4);
+  EXPECT_TRUE(newcomer.receive().contains("grant"));
+}
+
 TEST_F(Turns, RequestsOfAStrangerLeaveTheControlProcessToOthers) {
   start();
   // One that the stranger may use: a refusal would be delayed, and the time be that of others in any case.
