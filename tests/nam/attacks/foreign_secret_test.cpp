@@ -107,9 +107,8 @@ TEST_F(ForeignSecret, ReplacesNoOtherSecret) {
 /// Nobody answers there now; the genuine server may be started later.
 TEST_F(ForeignSecret, ClaimsNoAddressWhereTheServerIsNot) {
   start("127.0.0.77");
-  EXPECT_TRUE(as_victim([&] {
-    return fetch() != 0 && !fs::exists(secret_file(claimed_)) && !pinned_key(claimed_);
-  }));
+  EXPECT_TRUE(
+      as_victim([&] { return fetch() != 0 && !fs::exists(secret_file(claimed_)) && !pinned_key(claimed_); }));
 }
 
 }  // namespace
