@@ -207,8 +207,9 @@ TEST_F(OwnGrants, AreNotOpenedAgainAfterTheirEnd) {
     for (FileDescriptor const& each : mapped(grant))
       paths.emplace_back(::open(path_of(each).c_str(), O_PATH | O_CLOEXEC));
     server_.ask(revoke(grant));
-    bool const has_ended =
-        eventually([&] { return server_.ask({{"op", "usage"}}).at("ending_grants") == 0; });
+    bool const has_ended = eventually([&] {
+      return server_.ask({{"op", "usage"}}).at("ending_grants") == 0;
+    });
     return has_ended && paths.size() == 2 && std::all_of(paths.begin(), paths.end(), [&](auto const& each) {
              return ::open(path_of(each).c_str(), O_RDWR | O_CLOEXEC) < 0 && errno == EACCES;
            });
