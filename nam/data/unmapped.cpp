@@ -163,7 +163,8 @@ void DataProcess::try_lock(SessionId id, Json const& request) {
   auto const rank = field<std::uint32_t>(request, "rank");
   if (rank >= held.window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
   auto const mode = exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
-  // Not what the client says where the turn excludes others: asked for again, the session's own turn is taken.
+  // Not what the client says where the turn excludes others: asked for again, the session's own turn is
+  // taken.
   bool has_turn = !exclusive && field<bool>(request, "has_turn");
   bool const taken = locks_of(id, request).try_lock(held.slot, rank, mode, &has_turn);
   sessions_.at(id).connection->post({{"taken", taken}, {"has_turn", has_turn}});
