@@ -172,8 +172,7 @@ TEST_F(Turns, AbandonedConnectionsLeaveTheControlProcessToOthers) {
     return true;
   }));
   RawClient newcomer(server.address());
-  newcomer.send(
-      frames({{"op", "revoke"}, {"grant", grant.grant}, {"version", protocol_version}}, 1));
+  newcomer.send(frames({{"op", "revoke"}, {"grant", grant.grant}, {"version", protocol_version}}, 1));
   ::kill(control, SIGCONT);
   int served_before = 0;
   for (int i = 0; i < requests; ++i) {
