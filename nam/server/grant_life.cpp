@@ -59,7 +59,8 @@ void on_grant_ready(ServerState& server, std::string const& id) {
   if (found == nullptr) return;
   Grant const& grant = found->grant;
   server.grant_lines.write(
-      server.clients.owner_of(grant.owner), "grant " + id + " of " + format_bytes(grant.bytes) + " for " + user_name(grant.owner));
+      server.clients.owner_of(grant.owner),
+      "grant " + id + " of " + format_bytes(grant.bytes) + " for " + user_name(grant.owner));
   server.clients.answer_paused(std::exchange(found->asked_by, 0), describe(server, *found));
 }
 

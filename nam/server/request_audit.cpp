@@ -50,10 +50,9 @@ void RequestAudit::record_denied(std::string const& grant, Json const& act) {
   auto const request = field<std::string>(act, "request");
   auto const uid = field<uid_t>(act, "uid");
   std::string const account = user_name(clients_.owner_of(uid));
-  log_.record({user_name(uid), "session of grant " + grant, request,
-               field_or<std::string>(act, "window", ""), request.empty() ? AuditLog::omitted_acts : "denied",
-               field<std::string>(act, "text"), field_or<std::uint64_t>(act, "omitted", 0),
-               account});
+  log_.record({user_name(uid), "session of grant " + grant, request, field_or<std::string>(act, "window", ""),
+               request.empty() ? AuditLog::omitted_acts : "denied", field<std::string>(act, "text"),
+               field_or<std::uint64_t>(act, "omitted", 0), account});
 }
 
 void RequestAudit::record_own(std::string_view what) {
