@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,19 +22,24 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::chrono::milliseconds shortage_pause{100};
-/// Connections that are taken before others have their turn. Few if others wait: a host that connects fast
-/// would delay the answers to its own connections until they end.
+/// Connections that are taken before others have their turn. Few of TCP if others wait: a host that connects
+/// fast would delay the answers to its own connections until they end. Connections of this host wait in one
+/// queue for all users, and take turns behind it.
 constexpr int max_taken = 16;
 constexpr int max_taken_before_turns = 2;
 /// More than these are dropped: they take little time, and others wait behind them.
 constexpr int max_dropped = 256;
 
-/// Whether the client has closed the connection without having sent anything.
+/// Whether the client has closed the connection, and takes no answer.
 bool is_abandoned(FileDescriptor const& socket) noexcept {
-  pollfd entry{socket.get(), POLLRDHUP, 0};
-  int unread = 0;
-  return ::poll(&entry, 1, 0) == 1 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 &&
-         ::ioctl(socket.get(), FIONREAD, &unread) == 0 && unread == 0;
+  pollfd entry{socket.get(), 0, 0};
+  return ::poll(&entry, 1, 0) == 1 && (entry.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+/// A message that was sent on it may have descriptors.
+void drop(FileDescriptor socket) noexcept {
+  InterruptedWait const interrupted(may_carry_descriptors(socket));
+  FileDescriptor const closed = std::move(socket);
 }
 
 }  // namespace
@@ -96,12 +100,14 @@ void Listeners::add(FileDescriptor listener) {
 }
 
 void Listeners::take_connections(FileDescriptor const& listener) {
-  int const most = loop_.has_turns() ? max_taken_before_turns : max_taken;
+  bool const is_network = port_of(listener) != 0;
+  int const most = is_network && loop_.has_turns() ? max_taken_before_turns : max_taken;
   int dropped = 0;
   for (int taken = 0; taken < most && dropped < max_dropped;) {
     FileDescriptor socket = accept_from(listener);
     if (socket) {
       if (is_abandoned(socket)) {
+        drop(std::move(socket));
         ++dropped;
         continue;
       }
