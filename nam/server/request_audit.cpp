@@ -32,8 +32,13 @@ void RequestAudit::record(std::string const& op, Request const& request, std::st
   Client const* const client = clients_.find(request.client);
   if (client == nullptr) return;
   std::string const user = client->identity ? user_name(client->identity->uid) : std::string();
-  std::string const account = client->identity ? user_name(clients_.owner_of(client->identity->uid)) : user;
+  std::string const account = client->identity ? account_of(client->identity->uid) : std::string();
   log_.record({user, client->from, op, object_of(request.content), result, reason, 0, account});
+}
+
+std::string RequestAudit::account_of(uid_t uid) const {
+  uid_t const account = clients_.owner_of(uid);
+  return account != uid ? user_name(account) : std::string();
 }
 
 void RequestAudit::audit(std::string const& op, Request const& request, Error const* error) {
@@ -49,7 +54,7 @@ void RequestAudit::audit(std::string const& op, Request const& request, Error co
 void RequestAudit::record_denied(std::string const& grant, Json const& act) {
   auto const request = field<std::string>(act, "request");
   auto const uid = field<uid_t>(act, "uid");
-  std::string const account = user_name(clients_.owner_of(uid));
+  std::string const account = account_of(uid);
   log_.record({user_name(uid), "session of grant " + grant, request, field_or<std::string>(act, "window", ""),
                request.empty() ? AuditLog::omitted_acts : "denied", field<std::string>(act, "text"),
                field_or<std::uint64_t>(act, "omitted", 0), account});

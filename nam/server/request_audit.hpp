@@ -26,6 +26,8 @@ class RequestAudit {
  private:
   void record(std::string const& op, Request const& request, std::string_view result,
               std::string_view reason);
+  /// Returns the user of whom `uid` is a subordinate user; empty if it is none.
+  std::string account_of(uid_t uid) const;
 
   AuditLog& log_;
   Clients& clients_;
