@@ -17,6 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char const* usual_parent = "/tmp";
+
 engine::FileDescriptor open_directory(fs::path const& path) {
   return engine::FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -24,6 +26,20 @@ engine::FileDescriptor open_directory(fs::path const& path) {
 bool is_own(engine::FileDescriptor const& directory) {
   struct stat status {};
   return ::fstat(directory.get(), &status) == 0 && status.st_uid == ::geteuid();
+}
+
+/// Whether users other than root and this one can put another directory in the place of one in `parent`, and
+/// so have it removed. In a directory with the sticky bit they cannot.
+bool others_exchange_entries(fs::path const& parent) {
+  std::error_code error;
+  for (fs::path each = fs::canonical(parent, error); !error; each = each.parent_path()) {
+    struct stat status {};
+    bool const is_known = ::stat(each.c_str(), &status) == 0;
+    bool const others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0;
+    if (!is_known || others_write || (status.st_uid != 0 && status.st_uid != ::geteuid())) return true;
+    if (each == each.parent_path()) return false;
+  }
+  return true;
 }
 
 /// The directory itself is locked, because a separate lock file would exist before or after the directory.
@@ -49,8 +65,13 @@ bool is_at(fs::path const& path, engine::FileDescriptor const& directory) {
 }  // namespace
 
 HeldDirectory make_held_directory(std::string const& prefix) {
-  fs::path const parent = fs::temp_directory_path();
-  remove_abandoned(parent, prefix);
+  fs::path parent = fs::temp_directory_path();
+  bool removes = !others_exchange_entries(parent);
+  if (!removes && !others_exchange_entries(usual_parent)) {
+    parent = usual_parent;
+    removes = true;
+  }
+  if (removes) remove_abandoned(parent, prefix);
   for (;;) {
     std::string name = (parent / (prefix + "XXXXXX")).string();
     if (::mkdtemp(name.data()) == nullptr)

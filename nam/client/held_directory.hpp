@@ -16,7 +16,8 @@ struct HeldDirectory {
 };
 
 /// Creates a directory whose name begins with `prefix`. Removes directories with this prefix that no process
-/// holds, which killed processes have left. Throws Error(unavailable).
+/// holds, which killed processes have left. Where other users can put directories of this user in their
+/// place, it removes none, and prefers /tmp. Throws Error(unavailable).
 HeldDirectory make_held_directory(std::string const& prefix);
 
 }  // namespace mpixrma::nam
