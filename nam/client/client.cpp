@@ -85,8 +85,7 @@ Client::Client(Address const& address, int patience_ms) : Client(connect_to(addr
 /// A server that has too many connections of this host or user refuses new ones, which may end before its
 /// answer is read.
 void Client::authenticate(Address const& server) {
-  FileDescriptor const probe(::dup(descriptor()));
-  if (credentials_of(probe)) return;  // the kernel vouches for the peer's identity
+  if (server_user()) return;  // the kernel vouches for the peer's identity
   ServerTrust const trust = trust_in(server);
   auto const end =
       std::chrono::steady_clock::now() + std::min(std::chrono::milliseconds(patience_ms_), longest_refusal);
@@ -185,6 +184,12 @@ Message Client::receive() {
     std::lock_guard const held(shared_->mutex);
     if ((entry.revents & (POLLIN | POLLHUP | POLLERR)) != 0) open = shared_->channel.fill();
   }
+}
+
+std::optional<uid_t> Client::server_user() const {
+  FileDescriptor const probe(::dup(descriptor()));
+  auto const listener = credentials_of(probe);
+  return listener ? std::optional(listener->uid) : std::nullopt;
 }
 
 bool Client::is_open() const noexcept {

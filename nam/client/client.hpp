@@ -1,6 +1,8 @@
 /// The client side of the memory server. Calls wait for their answer and throw Error. Not thread-safe.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +43,8 @@ class Client {
   /// before later requests.
   void send_unanswered(Json request);
 
+  /// Returns the user who runs the server; nothing if the connection is not local.
+  std::optional<uid_t> server_user() const;
   bool is_local() const noexcept { return !shared_->channel.is_protected(); }
   /// Keeps the lease of a session over TCP as long as this process runs. One round trip; does nothing for a
   /// local session.

@@ -113,6 +113,7 @@ class Mappers {
 
   /// Sends SIGTERM, and SIGKILL after `grace`. Tries all processes, then throws Error(denied) if one failed.
   void end(std::chrono::seconds grace) {
+    check_reporter();
     if (descriptors_.size() != processes_.size())
       throw Error(ErrorCode::unsupported,
                   "processes are ended on the server's host, by its Unix socket, on Linux 5.3 or newer");
@@ -139,6 +140,15 @@ class Mappers {
   }
 
  private:
+  /// A server that another user runs has only his word that the processes have to do with it.
+  void check_reporter() const {
+    auto const user = client_.server_user();
+    if (!user || *user == 0 || *user == ::geteuid() || *user == owner_) return;
+    throw Error(ErrorCode::denied, "the server of user " + std::to_string(*user) +
+                                       " names processes of user " + std::to_string(owner_) +
+                                       ", which are not ended");
+  }
+
   Client client_;
   std::string window_;
   uid_t owner_;

@@ -7,7 +7,6 @@
 #include "nam/client/client.hpp"
 #include "nam/client/known_servers.hpp"
 #include "nam/client/secrets.hpp"
-#include "nam/protocol/socket.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/tool/commands.hpp"
 
@@ -46,9 +45,8 @@ namespace {
 
 /// Whether root or this user runs the server.
 bool is_of_own_or_root(Client const& client) {
-  FileDescriptor const probe(::dup(client.descriptor()));
-  auto const listener = credentials_of(probe);
-  return listener && (listener->uid == 0 || listener->uid == ::geteuid());
+  auto const user = client.server_user();
+  return user && (*user == 0 || *user == ::geteuid());
 }
 
 /// Another user's server may name the address of a server that is not his. It may not replace what this user
