@@ -15,6 +15,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t piece_bytes = 1u << 20;
+constexpr std::size_t longest_head = 16u << 20;  ///< of a window with as many regions as there can be: 3M
 constexpr char const* format_name = "mpix-nam window 1";
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
@@ -73,9 +74,9 @@ namespace {
 /// file size does not match the line.
 Json read_head(std::FILE* file, std::filesystem::path const& path) {
   std::string line;
-  for (int c = std::fgetc(file); c != '\n' && c != EOF; c = std::fgetc(file))
+  for (int c = std::fgetc(file); c != '\n' && c != EOF && line.size() <= longest_head; c = std::fgetc(file))
     line.push_back(static_cast<char>(c));
-  Json head = Json::parse(line, nullptr, false);
+  Json head = line.size() <= longest_head ? Json::parse(line, nullptr, false) : Json();
   if (!head.is_object() || field<std::string>(head, "format") != format_name)
     throw Error(ErrorCode::bad_request, path.string() + " is not a window that mpix-nam has saved");
   std::uint64_t bytes = line.size() + 1;
