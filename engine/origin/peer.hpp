@@ -109,6 +109,11 @@ class Peer : public mpix_engine_peer {
   /// this host.
   MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept;
 
+  /// While a trace is written, the segments that reach() must not find, so that every operation is issued and
+  /// recorded; else null. Both for a peer on this host.
+  MappedSegments* traced_segments() const noexcept;
+  void keep_traced_segments();
+
   /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
   void hold_stores(std::uint64_t sequence) noexcept { held_stores_.raise(sequence); }
   /// For hold_stores(): stores must not overtake messages to other peers either.
@@ -156,6 +161,7 @@ class LocalPeer final : public Peer {
   friend class Peer;
   using Peer::Peer;
   MappedSegments mapped_;
+  std::unique_ptr<MappedSegments> traced_;
 };
 
 inline MappedSegments const& Peer::mapped() const noexcept {

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/proto/direct.hpp"
 #include "engine/runtime/blocking_completion.hpp"
 #include "engine/sync/footprint.hpp"
 
@@ -88,6 +89,26 @@ bool Dispatch::needs_message() {
   return std::ranges::none_of(protocols, [this](Protocol const& protocol) {
     return protocol.stage == Stage::at_once && protocol.suits(*this);
   });
+}
+
+std::optional<Issued> Dispatch::issue_on_known_memory() {
+  bool const waits = peer_.stores_are_held() ||
+                     (has(named_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages());
+  if (waits || has(named_.guarantees, Guarantee::atomic) || notifies(named_)) return std::nullopt;
+  RmaOp resolved;
+  if (named_.exposed.is_named()) {
+    resolved = named_;
+    if (failed(resolve(&resolved))) return std::nullopt;
+  }
+  RmaOp const& operation = named_.exposed.is_named() ? resolved : named_;
+  Extent const extent = operation.target_layout.extent();
+  auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
+  RemoteAddress const begin = operation.target + static_cast<std::uint64_t>(extent.begin);
+  std::byte* const mapped = peer_.traced_segments()->reach(begin, bytes);
+  if (mapped == nullptr) return std::nullopt;
+  execute_with_stripes(operation, mapped - extent.begin, *peer_.stripes(), begin, begin + bytes);
+  count(Path::direct, Issued{});
+  return Issued{};
 }
 
 std::optional<Issued> Dispatch::issue_at_once() {

@@ -75,13 +75,16 @@ class Dispatch {
         peer_(peer),
         named_(operation),
         operation_(&operation),
-        began_(state_.recorder != nullptr ? Recorder::now() : 0) {}
+        began_(state_.recorder != nullptr ? state_.recorder->now() : 0) {}
   Dispatch(Dispatch const&) = delete;
   Dispatch& operator=(Dispatch const&) = delete;
 
   /// Executes the operation, on a process of this host, by the first protocol that can do so without a
   /// message; nullopt if there is none.
   std::optional<Issued> issue_at_once();
+  /// While a trace is written: executes the operation by load and store if that needs neither a wait nor a
+  /// search for the memory, else nullopt. Then nothing is done.
+  std::optional<Issued> issue_on_known_memory();
   /// Issues it in the stream of messages.
   Issued issue_in_stream();
 

@@ -48,7 +48,7 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
                          state_->device_memory.is_possible() || has(operation.guarantees, Guarantee::atomic);
   if (by_itself || !channel.message_protocol.sender.is_joining()) return 0;
   Recorder* const recorder = state_->recorder.get();
-  std::uint64_t const began = recorder != nullptr ? Recorder::now() : 0;
+  std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
   order_before_store(has(operation.guarantees, Guarantee::ordered));
   std::lock_guard const held(channel.lock);
   std::uint64_t const sequence = channel.message_protocol.streams.continue_run(peer, operation);
@@ -82,7 +82,9 @@ Issued Engine::issue(Peer& peer, RmaOp const& operation) {
   }
   Dispatch dispatch(*this, peer, operation);
   if (peer.state().same_host) {
-    if (auto const issued = dispatch.issue_at_once()) {
+    auto issued = state_->recorder != nullptr ? dispatch.issue_on_known_memory() : std::nullopt;
+    if (!issued) issued = dispatch.issue_at_once();
+    if (issued) {
       order_after_load(ordered);
       return failed(issued->status) ? *issued : notify(peer, operation);
     }

@@ -66,7 +66,10 @@ std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::siz
     return nullptr;
   }
   if (!found.mapped) return nullptr;
-  if (!state_.issues_all.load(std::memory_order_relaxed)) remember(peer.slot(begin, found.length), found);
+  if (!state_.issues_all.load(std::memory_order_relaxed))
+    remember(peer.slot(begin, found.length), found);
+  else if (MappedSegments* const traced = peer.traced_segments())
+    remember(traced->slot(begin, found.length), found);
   return reinterpret_cast<std::byte*>(static_cast<std::int64_t>(begin) + found.delta);
 }
 

@@ -81,6 +81,7 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   }
   auto made = Peer::make(process, look_at(std::move(its)));
   PeerState& peer = made->state();
+  if (peer.same_host && state_.recorder != nullptr) made->keep_traced_segments();
   peer.secret = secret;
   state_.log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
                    peer.same_host ? "same host" : "other host",

@@ -16,7 +16,7 @@ bool EngineWaits::yields_when_idle() const {
 }
 
 std::uint64_t EngineWaits::begin_trace() const noexcept {
-  return state_.recorder != nullptr ? Recorder::now() : 0;
+  return state_.recorder != nullptr ? state_.recorder->now() : 0;
 }
 
 void EngineWaits::end_trace(Peer const& peer, std::uint64_t began, std::uint64_t sequence) const noexcept {

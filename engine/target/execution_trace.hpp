@@ -16,7 +16,7 @@ class ExecutionTrace {
   void set_recorder(Recorder* recorder) noexcept { recorder_ = recorder; }
 
   /// Returns the time for add(), if there is a trace.
-  std::uint64_t begin() const noexcept { return recorder_ != nullptr ? Recorder::now() : 0; }
+  std::uint64_t begin() const noexcept { return recorder_ != nullptr ? recorder_->now() : 0; }
 
   /// Requests of one kind from one process.
   struct Requests {

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/trace/clock.hpp"
+
 namespace mpixrma::engine {
 
 enum class RecordKind : std::uint8_t {
@@ -34,7 +36,7 @@ inline constexpr std::size_t traced_op_count = 10;
 inline constexpr std::uint64_t unknown_peer = UINT64_MAX;
 
 struct TraceRecord {
-  std::uint64_t begin;     ///< nanoseconds of CLOCK_MONOTONIC
+  std::uint64_t begin;     ///< ticks of TraceClock
   std::uint64_t end;       ///< likewise
   std::uint64_t peer;      ///< identity of the other process
   std::uint64_t bytes;     ///< at the target
@@ -51,12 +53,13 @@ static_assert(sizeof(TraceRecord) == 64);
 
 /// The first 4 KiB of the file.
 struct TraceHeader {
-  static constexpr std::uint64_t expected_magic = 0x3143'4152'5458'504d;  // "MPXTRAC1"
+  static constexpr std::uint64_t expected_magic = 0x3243'4152'5458'504d;  // "MPXTRAC2"
   std::uint64_t magic;
   std::uint64_t process;
-  std::int64_t real_time_offset;  ///< CLOCK_REALTIME minus CLOCK_MONOTONIC, nanoseconds
-  std::uint64_t lost;             ///< records for which the file system had no room
-  std::uint64_t thread;           ///< pthread_self() of the thread that opened the engine
+  TraceTime opened;      ///< of the file
+  TraceTime latest;      ///< newest reading of both clocks; the record file may be in use still
+  std::uint64_t lost;    ///< records for which the file system had no room
+  std::uint64_t thread;  ///< pthread_self() of the thread that opened the engine
   char host[256];
 };
 inline constexpr std::size_t trace_header_bytes = 4096;

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <new>
 
@@ -23,12 +22,6 @@ namespace {
 constexpr std::uint32_t chunk_records = 16384;
 constexpr std::size_t chunk_bytes = chunk_records * sizeof(TraceRecord);
 
-std::uint64_t nanoseconds(clockid_t clock) noexcept {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
 std::uint64_t this_thread() noexcept { return static_cast<std::uint64_t>(::pthread_self()); }
 
 TracedOp traced(RmaOp const& operation) noexcept {
@@ -36,10 +29,9 @@ TracedOp traced(RmaOp const& operation) noexcept {
   return operation.is_put() ? TracedOp::put : TracedOp::get;
 }
 
-void fill_in(TraceHeader& header, std::uint64_t process) noexcept {
+void fill_in(TraceHeader& header, std::uint64_t process, TraceTime opened) noexcept {
   header.process = process;
-  auto const real = static_cast<std::int64_t>(nanoseconds(CLOCK_REALTIME));
-  header.real_time_offset = real - static_cast<std::int64_t>(Recorder::now());
+  header.opened = header.latest = opened;
   header.thread = this_thread();
   ::gethostname(header.host, sizeof header.host - 1);
   header.magic = TraceHeader::expected_magic;
@@ -81,8 +73,6 @@ TracedOp traced_update(ReduceOp op, bool fetches) noexcept {
   }
 }
 
-std::uint64_t Recorder::now() noexcept { return nanoseconds(CLOCK_MONOTONIC); }
-
 std::unique_ptr<Recorder> Recorder::open(char const* directory, std::uint64_t process, Log const& log) {
   bool const is_first = static_cast<std::uint32_t>(process) == 0;  // which writes the job's one line
   auto const refuse = [&](std::string const& reason) {
@@ -108,7 +98,7 @@ std::unique_ptr<Recorder> Recorder::open(char const* directory, std::uint64_t pr
     return refuse(reason);
   }
   auto* const header = new (mapped) TraceHeader{};
-  fill_in(*header, process);
+  fill_in(*header, process, TraceClock().read_both());
   return std::unique_ptr<Recorder>(new Recorder(directory, fd, header, log));
 }
 
@@ -123,6 +113,7 @@ bool Recorder::extend(Chunk const* full) noexcept try {
                  std::strerror(errno));
     return false;
   }
+  header_->latest = clock_.read_both();
   chunks_.push_back(std::unique_ptr<Chunk>(new Chunk{static_cast<TraceRecord*>(mapped), 0}));
   current_.store(chunks_.back().get(), std::memory_order_release);  // pairs with the acquire in reserve()
   return true;
@@ -144,13 +135,20 @@ TraceRecord* Recorder::reserve() noexcept {
   }
 }
 
-void Recorder::add(TraceRecord record) noexcept {
+/// `fill` stores the members that only this kind of record has. It is part of the call, as this function is:
+/// a record is stored straight to its place.
+template <typename Fill>
+[[gnu::always_inline]] inline void Recorder::add(RecordKind kind, std::uint64_t begin, std::uint64_t peer,
+                                                 Fill&& fill) noexcept {
+  std::uint64_t const end = now();
   TraceRecord* const place = reserve();
-  if (place == nullptr) return;
-  record.thread = this_thread();
-  RecordKind const kind = record.kind;
-  record.kind = RecordKind::none;
-  *place = record;
+  if (place == nullptr) [[unlikely]]
+    return;
+  place->begin = begin;
+  place->end = end;
+  place->peer = peer;
+  place->thread = this_thread();
+  fill(*place);
   // The process may be killed in between: a record with a kind is whole.
   __atomic_store_n(reinterpret_cast<std::uint8_t*>(&place->kind), static_cast<std::uint8_t>(kind),
                    __ATOMIC_RELEASE);
@@ -158,64 +156,45 @@ void Recorder::add(TraceRecord record) noexcept {
 
 void Recorder::add_operation(std::uint64_t begin, std::uint64_t peer, Path path, RmaOp const& operation,
                              Issued const& issued) noexcept {
-  add({.begin = begin,
-       .end = now(),
-       .peer = peer,
-       .bytes = operation.target_layout.size(),
-       .sequence = issued.sequence,
-       .thread = 0,
-       .count = 1,
-       .op = traced(operation),
-       .path = static_cast<std::uint8_t>(path),
-       .complete = static_cast<std::uint8_t>(issued.complete ? 1 : 0),
-       .kind = RecordKind::operation,
-       .unused = 0});
+  add(RecordKind::operation, begin, peer, [&](TraceRecord& record) {
+    record.bytes = operation.target_layout.size();
+    record.sequence = issued.sequence;
+    record.count = 1;
+    record.op = traced(operation);
+    record.path = static_cast<std::uint8_t>(path);
+    record.complete = static_cast<std::uint8_t>(issued.complete ? 1 : 0);
+  });
 }
 
 void Recorder::add_appended(std::uint64_t begin, std::uint64_t peer, RunOperation const& operation,
                             std::uint64_t sequence) noexcept {
-  add({.begin = begin,
-       .end = now(),
-       .peer = peer,
-       .bytes = operation.bytes,
-       .sequence = sequence,
-       .thread = 0,
-       .count = 1,
-       .op = operation.kind == OpKind::put ? TracedOp::put : traced_update(operation.reduce_op, false),
-       .path = static_cast<std::uint8_t>(Path::message),
-       .complete = 1,
-       .kind = RecordKind::operation,
-       .unused = 0});
+  add(RecordKind::operation, begin, peer, [&](TraceRecord& record) {
+    record.bytes = operation.bytes;
+    record.sequence = sequence;
+    record.count = 1;
+    record.op = operation.kind == OpKind::put ? TracedOp::put : traced_update(operation.reduce_op, false);
+    record.path = static_cast<std::uint8_t>(Path::message);
+    record.complete = 1;
+  });
 }
 
 void Recorder::add_wait(std::uint64_t begin, std::uint64_t peer, std::uint64_t sequence) noexcept {
-  add({.begin = begin,
-       .end = now(),
-       .peer = peer,
-       .bytes = 0,
-       .sequence = sequence,
-       .thread = 0,
-       .count = 1,
-       .op = TracedOp::other,
-       .path = 0,
-       .complete = 1,
-       .kind = RecordKind::wait,
-       .unused = 0});
+  add(RecordKind::wait, begin, peer, [&](TraceRecord& record) {
+    record.sequence = sequence;
+    record.count = 1;
+    record.op = TracedOp::other;
+    record.complete = 1;
+  });
 }
 
 void Recorder::add_execution(std::uint64_t begin, Execution const& execution) noexcept {
-  add({.begin = begin,
-       .end = now(),
-       .peer = execution.peer,
-       .bytes = execution.bytes,
-       .sequence = 0,
-       .thread = 0,
-       .count = static_cast<std::uint32_t>(execution.requests),
-       .op = execution.op,
-       .path = static_cast<std::uint8_t>(execution.path),
-       .complete = 1,
-       .kind = RecordKind::execution,
-       .unused = 0});
+  add(RecordKind::execution, begin, execution.peer, [&](TraceRecord& record) {
+    record.bytes = execution.bytes;
+    record.count = static_cast<std::uint32_t>(execution.requests);
+    record.op = execution.op;
+    record.path = static_cast<std::uint8_t>(execution.path);
+    record.complete = 1;
+  });
 }
 
 void Recorder::close_file() noexcept {
@@ -230,6 +209,7 @@ Recorder::~Recorder() {
     log_.write(LogLevel::error, "the trace in %s lacks the last %llu records of this process",
                directory_.c_str(), static_cast<unsigned long long>(lost));
   header_->lost = lost;
+  header_->latest = clock_.read_both();
   close_file();
   std::string const failure = convert_trace_if_last(directory_, own_module());
   if (!failure.empty())

@@ -12,6 +12,7 @@
 #include "engine/op/operation.hpp"
 #include "engine/op/run_operation.hpp"
 #include "engine/op/statistics.hpp"
+#include "engine/trace/clock.hpp"
 #include "engine/trace/record.hpp"
 
 namespace mpixrma::engine {
@@ -29,7 +30,7 @@ class Recorder {
   Recorder(Recorder const&) = delete;
   Recorder& operator=(Recorder const&) = delete;
 
-  static std::uint64_t now() noexcept;
+  std::uint64_t now() const noexcept { return clock_.now(); }
 
   /// An operation with `peer` that was issued at time `begin` by `path`.
   void add_operation(std::uint64_t begin, std::uint64_t peer, Path path, RmaOp const& operation,
@@ -59,7 +60,8 @@ class Recorder {
   Recorder(std::string directory, int fd, TraceHeader* header, Log const& log) noexcept
       : directory_(std::move(directory)), fd_(fd), header_(header), log_(log) {}
 
-  void add(TraceRecord record) noexcept;
+  template <typename Fill>
+  void add(RecordKind kind, std::uint64_t begin, std::uint64_t peer, Fill&& fill) noexcept;
   TraceRecord* reserve() noexcept;
   bool extend(Chunk const* full) noexcept;
   void close_file() noexcept;
@@ -67,6 +69,7 @@ class Recorder {
   std::string directory_;
   int fd_;
   TraceHeader* header_;
+  TraceClock clock_;
   Log const& log_;
   std::mutex lock_;                             ///< of the following
   std::vector<std::unique_ptr<Chunk>> chunks_;  ///< stay mapped, because a thread may still write to any

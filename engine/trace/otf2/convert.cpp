@@ -35,11 +35,15 @@ Records read_records(std::string const& directory) {
   }
   if (found.processes.empty()) throw std::runtime_error("there are no records");
   complete_processes(found.processes);
-  std::map<std::string, std::int64_t> offsets;
+  std::map<std::string, TickConversion> conversions;
+  for (ProcessRecords const& process : found.processes) {
+    TickConversion& best = conversions[process.host];
+    if (process.time.ticks() >= best.ticks()) best = process.time;
+  }
   for (std::size_t i = 0; i < found.processes.size(); ++i) {
     ProcessRecords& process = found.processes[i];
     found.places[process.process] = static_cast<std::uint32_t>(i);
-    process.real_time_offset = offsets.try_emplace(process.host, process.real_time_offset).first->second;
+    process.time = conversions[process.host];
   }
   return found;
 }
@@ -49,9 +53,8 @@ TraceTimes times_of(std::vector<ProcessRecords> const& processes) {
   for (ProcessRecords const& process : processes)
     for (ThreadRecords const& thread : process.threads)
       for (TraceRecord const* record : thread.records) {
-        auto const offset = static_cast<std::uint64_t>(process.real_time_offset);
-        times.first = std::min(times.first, record->begin + offset);
-        times.last = std::max(times.last, record->end + offset);
+        times.first = std::min(times.first, process.time(record->begin));
+        times.last = std::max(times.last, process.time(record->end));
       }
   return times.first <= times.last ? times : TraceTimes{0, 0};
 }
@@ -87,7 +90,7 @@ class Archive {
         OTF2_LocationRef const location = location_of(i, thread);
         OTF2_EvtWriter* const writer = OTF2_Archive_GetEvtWriter(archive_, location);
         if (writer == nullptr) throw std::runtime_error("OTF2 cannot create a file of events");
-        ThreadEvents(writer, records.places, process.real_time_offset).write(process.threads[thread]);
+        ThreadEvents(writer, records.places, process.time).write(process.threads[thread]);
         check_otf2(OTF2_EvtWriter_GetNumberOfEvents(writer, &counts[location]));
         check_otf2(OTF2_Archive_CloseEvtWriter(archive_, writer));
       }

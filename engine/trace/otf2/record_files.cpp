@@ -57,7 +57,7 @@ ProcessRecords RecordFile::read() const {
   ProcessRecords found;
   found.process = header().process;
   found.host.assign(header().host, ::strnlen(header().host, sizeof header().host));
-  found.real_time_offset = header().real_time_offset;
+  found.time = {header().opened, header().latest};
   found.lost = header().lost;
   found.threads.push_back({header().thread, {}});
   std::unordered_map<std::uint64_t, std::size_t> places{{header().thread, 0}};
@@ -84,7 +84,7 @@ void complete_processes(std::vector<ProcessRecords>& processes) {
         if (record->peer != unknown_peer) named.insert(record->peer);
   }
   for (std::uint64_t const process : named)
-    if (!known.contains(process)) processes.push_back({process, "", 0, 0, {ThreadRecords{}}});
+    if (!known.contains(process)) processes.push_back({process, "", {}, 0, {ThreadRecords{}}});
   std::ranges::sort(processes, {}, &ProcessRecords::process);
 }
 

@@ -24,7 +24,7 @@ struct ThreadRecords {
 struct ProcessRecords {
   std::uint64_t process = 0;
   std::string host;
-  std::int64_t real_time_offset = 0;
+  TickConversion time;
   std::uint64_t lost = 0;
   std::vector<ThreadRecords> threads;  ///< the first is the thread that opened the engine
 };

@@ -35,8 +35,8 @@ constexpr OTF2_AttributeRef number_of(TraceAttribute attribute) noexcept {
 
 }  // namespace
 
-ThreadEvents::ThreadEvents(OTF2_EvtWriter* writer, ProcessPlaces const& places, std::int64_t offset)
-    : writer_(writer), places_(places), offset_(offset), attributes_(OTF2_AttributeList_New()) {
+ThreadEvents::ThreadEvents(OTF2_EvtWriter* writer, ProcessPlaces const& places, TickConversion time)
+    : writer_(writer), places_(places), time_(time), attributes_(OTF2_AttributeList_New()) {
   if (attributes_ == nullptr) throw std::bad_alloc();
 }
 
@@ -82,13 +82,13 @@ void ThreadEvents::enter(TraceRecord const& record) {
   std::uint64_t const end = calls_.empty() ? record.end : std::min(record.end, calls_.back().end);
   bool const is_operation = record.kind == RecordKind::operation;
   Call const call{&record, end, region_of(record), is_operation ? operations_++ : 0};
-  check_otf2(OTF2_EvtWriter_Enter(writer_, attributes_of(record), time(record.begin), call.region));
+  check_otf2(OTF2_EvtWriter_Enter(writer_, attributes_of(record), time_(record.begin), call.region));
   if (is_operation) write_operation(record, call.operation);
   calls_.push_back(call);
 }
 
 void ThreadEvents::write_operation(TraceRecord const& record, std::uint64_t operation) {
-  std::uint64_t const begin = time(record.begin);
+  std::uint64_t const begin = time_(record.begin);
   std::uint32_t const target = places_.at(record.peer);
   OTF2_AttributeList* const attributes = protocol_of(record);
   if (record.op == TracedOp::put) {
@@ -110,14 +110,14 @@ void ThreadEvents::leave() {
   calls_.pop_back();
   if (call.record->kind == RecordKind::operation) write_completion(call);
   if (call.record->kind == RecordKind::wait) write_wait_end(call);
-  check_otf2(OTF2_EvtWriter_Leave(writer_, nullptr, time(call.end), call.region));
+  check_otf2(OTF2_EvtWriter_Leave(writer_, nullptr, time_(call.end), call.region));
 }
 
 void ThreadEvents::write_completion(Call const& call) {
   check_otf2(call.record->complete != 0
-                 ? OTF2_EvtWriter_RmaOpCompleteBlocking(writer_, nullptr, time(call.end), trace_window,
+                 ? OTF2_EvtWriter_RmaOpCompleteBlocking(writer_, nullptr, time_(call.end), trace_window,
                                                         call.operation)
-                 : OTF2_EvtWriter_RmaOpCompleteNonBlocking(writer_, nullptr, time(call.end), trace_window,
+                 : OTF2_EvtWriter_RmaOpCompleteNonBlocking(writer_, nullptr, time_(call.end), trace_window,
                                                            call.operation));
 }
 
@@ -126,11 +126,11 @@ void ThreadEvents::write_wait_end(Call const& call) {
   TraceRecord const& wait = *call.record;
   std::deque<Outstanding>& operations = outstanding_[wait.peer];
   while (!operations.empty() && operations.front().sequence <= wait.sequence) {
-    check_otf2(OTF2_EvtWriter_RmaOpCompleteRemote(writer_, nullptr, time(call.end), trace_window,
+    check_otf2(OTF2_EvtWriter_RmaOpCompleteRemote(writer_, nullptr, time_(call.end), trace_window,
                                                   operations.front().operation));
     operations.pop_front();
   }
-  check_otf2(OTF2_EvtWriter_RmaSync(writer_, nullptr, time(call.end), trace_window, places_.at(wait.peer),
+  check_otf2(OTF2_EvtWriter_RmaSync(writer_, nullptr, time_(call.end), trace_window, places_.at(wait.peer),
                                     OTF2_RMA_SYNC_TYPE_MEMORY));
 }
 

@@ -18,8 +18,8 @@ using ProcessPlaces = std::unordered_map<std::uint64_t, std::uint32_t>;
 
 class ThreadEvents {
  public:
-  /// `offset`: what to add to the times of the records.
-  ThreadEvents(OTF2_EvtWriter* writer, ProcessPlaces const& places, std::int64_t offset);
+  /// `time`: of the ticks of the records.
+  ThreadEvents(OTF2_EvtWriter* writer, ProcessPlaces const& places, TickConversion time);
   ~ThreadEvents();
   ThreadEvents(ThreadEvents const&) = delete;
   ThreadEvents& operator=(ThreadEvents const&) = delete;
@@ -48,13 +48,10 @@ class ThreadEvents {
   void write_wait_end(Call const& call);
   OTF2_AttributeList* protocol_of(TraceRecord const& record);
   OTF2_AttributeList* attributes_of(TraceRecord const& record);
-  std::uint64_t time(std::uint64_t recorded) const noexcept {
-    return recorded + static_cast<std::uint64_t>(offset_);
-  }
 
   OTF2_EvtWriter* writer_;
   ProcessPlaces const& places_;
-  std::int64_t offset_;
+  TickConversion time_;
   OTF2_AttributeList* attributes_;
   std::vector<Call> calls_;
   std::uint64_t operations_ = 0;

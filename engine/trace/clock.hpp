@@ -1,0 +1,64 @@
+/// The clock of a trace's records: a few instructions to read, converted to time with the trace.
+#pragma once
+
+#include <cstdint>
+
+namespace mpixrma::engine {
+
+/// A reading of both clocks at once.
+struct TraceTime {
+  std::uint64_t ticks;  ///< of TraceClock
+  std::uint64_t real;   ///< nanoseconds of CLOCK_REALTIME
+};
+
+/// Counts ticks of the processor's time-stamp counter if that has one rate in all states of the processor,
+/// else nanoseconds of CLOCK_MONOTONIC. All processes of a host read the same ticks.
+class TraceClock {
+ public:
+  TraceClock() noexcept : counts_cycles_(has_constant_rate()) {}
+
+  /// Never less than an earlier reading of the same thread.
+  std::uint64_t now() const noexcept {
+#if defined(__x86_64__)
+    if (counts_cycles_) [[likely]] {
+      // The counter is read after everything before it, so that the calls of a thread do not overlap.
+      __builtin_ia32_lfence();
+      return __builtin_ia32_rdtsc();
+    }
+#endif
+    return monotonic();
+  }
+
+  TraceTime read_both() const noexcept;
+
+ private:
+  static bool has_constant_rate() noexcept;
+  static std::uint64_t monotonic() noexcept;
+
+  bool counts_cycles_;
+};
+
+/// Converts ticks to nanoseconds of the real time. All processes of a host need the same conversion, or their
+/// records would be shifted against each other.
+class TickConversion {
+ public:
+  TickConversion() = default;
+  TickConversion(TraceTime first, TraceTime last) noexcept : first_(first), last_(last) {}
+
+  /// Of two, the one with more ticks between its readings is more accurate.
+  std::uint64_t ticks() const noexcept { return last_.ticks - first_.ticks; }
+
+  std::uint64_t operator()(std::uint64_t ticks) const noexcept {
+    auto const after = static_cast<std::int64_t>(ticks - first_.ticks);
+    auto const rate_of = static_cast<std::int64_t>(this->ticks());
+    if (rate_of <= 0) return first_.real + static_cast<std::uint64_t>(after);
+    auto const nanoseconds = static_cast<std::int64_t>(last_.real - first_.real);
+    return first_.real + static_cast<std::uint64_t>(static_cast<__int128>(after) * nanoseconds / rate_of);
+  }
+
+ private:
+  TraceTime first_{};
+  TraceTime last_{};
+};
+
+}  // namespace mpixrma::engine
