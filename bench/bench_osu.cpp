@@ -1,6 +1,6 @@
 /// Latency and bandwidth in the form of the OSU benchmarks, by MPIX_RMA and by MPI windows.
 ///
-/// usage: bench_osu mpix|window [--quick]    (2 ranks)
+/// usage: bench_osu mpix|window [--quick|--dense]    (2 ranks)
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   std::string const kind = argc > 1 ? argv[1] : "";
   if (!bench::has_two_processes() || (kind != "mpix" && kind != "window"))
-    return bench::refuse("bench_osu mpix|window [--quick]");
+    return bench::refuse("bench_osu mpix|window [--quick|--dense]");
   bench::Sizes const sizes = bench::sizes_chosen(argc, argv);
   if (kind == "mpix") {
     run<Mpix>(sizes);

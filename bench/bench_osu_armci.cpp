@@ -1,7 +1,7 @@
 /// Latency and bandwidth in the form of the OSU benchmarks, and instructions of calls, by ARMCI; linked once
 /// with this project's library and once with ARMCI-MPI.
 ///
-/// usage: bench_osu_armci_* [--quick|--instructions]    (2 ranks)
+/// usage: bench_osu_armci_* [--quick|--dense|--instructions]    (2 ranks)
 #include <mpi.h>
 // ARMCI-MPI's header has no C++ guard.
 extern "C" {
@@ -82,7 +82,7 @@ void count_all() {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (!bench::has_two_processes()) return bench::refuse("bench_osu_armci_* [--quick|--instructions]");
+  if (!bench::has_two_processes()) return bench::refuse("bench_osu_armci_* [--quick|--dense|--instructions]");
   ARMCI_Init();
 #if defined(__x86_64__)
   if (bench::has_argument(argc, argv, "--instructions")) {

@@ -15,7 +15,7 @@ import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
 from report.sections import conformance
-from report import building, launch, model, runner, sections, stats, store, versus
+from report import building, formulas, launch, model, runner, sections, stats, store, versus
 
 REPORT = launch.ROOT / "bench" / "report"
 # Prints a line for each attribute; the times stand in a file beside the program, and each start is recorded.
@@ -83,6 +83,42 @@ class Statistics(unittest.TestCase):
         results = model.Results(records)
         self.assertEqual(stats.best_peer(results, line, ["a", "b", "c"]), "b")
         self.assertIsNone(stats.best_peer(results, line, ["c"]))
+
+
+class Formulas(unittest.TestCase):
+    SIZES = [2**power for power in range(3, 23)]
+
+    @staticmethod
+    def time(size):
+        return 2 + 0.001 * min(size, 2048) + 0.01 * max(size - 2048, 0)
+
+    def test_finds_the_constants_of_exact_points(self):
+        judged = formulas.judge(formulas.of_bytes, [(size, self.time(size)) for size in self.SIZES])
+        for found, expected in zip(judged.formula.constants, (2, 0.001, 0.01, 2048)):
+            self.assertAlmostEqual(found / expected, 1, places=6)
+        self.assertEqual((judged.within, judged.judged), (10, 10))
+        self.assertAlmostEqual(judged.farthest, 1, places=6)
+
+    def test_is_judged_by_points_that_did_not_determine_it(self):
+        points = [(size, self.time(size) * (1 if number % 2 == 0 else 2)) for number, size in enumerate(self.SIZES)]
+        judged = formulas.judge(formulas.of_bytes, points)
+        self.assertEqual((judged.within, judged.judged), (0, 10))
+        self.assertAlmostEqual(judged.farthest, 0.5, places=6)
+
+    def test_has_no_negative_constants(self):
+        found = formulas.of_count([(1, 5.0), (2, 4.0), (3, 3.0)])
+        self.assertEqual(found.constants[1], 0)
+        self.assertTrue(3 < found.constants[0] < 5)
+
+    def test_of_segments_counts_segments_and_bytes(self):
+        points = [((size, count), 1 + 0.5 * count + 0.002 * count * size) for count in (1, 4, 16, 64) for size in (16, 1024)]
+        judged = formulas.judge(formulas.of_segments, points)
+        for found, expected in zip(judged.formula.constants, (1, 0.5, 0.002)):
+            self.assertAlmostEqual(found, expected, places=6)
+        self.assertEqual(judged.within, judged.judged)
+
+    def test_of_few_points_there_is_none(self):
+        self.assertIsNone(formulas.judge(formulas.of_bytes, [(8, 1.0), (64, 2.0), (512, 3.0)]))
 
 
 class Directory(unittest.TestCase):
