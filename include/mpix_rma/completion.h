@@ -20,8 +20,8 @@ extern "C" {
  * are covered, too; their requests remain to be completed. Drives progress while waiting.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the error of an operation that no
- *         request has reported: the operation had no request, or failed after its request was complete. Of
- *         several such errors the call returns the first that it finds, and discards the others.
+ *         request has reported: the operation had no request, or failed after its request was complete, or
+ *         MPI_Request_free has freed its request. Of several such errors the call returns the first that it finds, and discards the others.
  */
 MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 
@@ -52,7 +52,7 @@ MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm *communicator, int target_rank
  *
  * Local; does not wait. Covers the operations issued before, and none that are issued later. The request
  * of MPIX_RMA_Icomplete reports a failure that no other request has reported, in a string that names the rank
- * alone; that of MPIX_RMA_Icomplete_local reports none.
+ * of the failed operation and not its address; that of MPIX_RMA_Icomplete_local reports none.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the
  *         transport class (the rank cannot be reached).
@@ -72,8 +72,9 @@ MPIX_RMA_API int MPIX_RMA_Icomplete_local(MPI_Comm *communicator, int target_ran
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
  * Local; does not wait. A later operation by a faster protocol than an earlier one, or with MPIX_ALL_RANKS to
- * another rank, has to wait for it. The later operations are those through any communicator. Covers earlier
- * operations of other threads if the program has synchronised with them.
+ * another rank, has to wait for it. The later operations are those through any communicator, with
+ * MPIX_ALL_RANKS also those to processes outside *communicator. Covers earlier operations of other threads if
+ * the program has synchronised with them.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class (the rank cannot be reached).
  */

@@ -31,8 +31,8 @@ extern "C" {
  * valid as a remote address at every rank. If the ranks find no such addresses that are unused in each of
  * their processes, the call fails with MPI_ERR_NO_MEM, and may be repeated without the key.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative size, both result addresses null);
- *         MPI_ERR_INFO_VALUE (also for an mpix_same_address that differs between ranks); MPI_ERR_NO_MEM. A
+ * @return MPI_SUCCESS; MPI_ERR_COMM (also an intercommunicator); MPI_ERR_ARG (negative size, both result
+ *         addresses null); MPI_ERR_INFO_VALUE (also for an mpix_same_address that differs between ranks); MPI_ERR_NO_MEM. A
  *         failure of one rank is returned by all, and nothing stays allocated.
  */
 MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void **base,
@@ -46,7 +46,7 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
  *                      operations are completed first; those through others must be complete
  *
  * Collective: all processes free the same allocation, anything else is erroneous. On return no process
- * accesses the memory any more.
+ * accesses the memory any more. Registrations in it have ended too.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM (also an intercommunicator); MPI_ERR_ARG (`base` is not from
  *         MPIX_RMA_Allocate); the address or transport class of a failed operation that was not reported

@@ -16,8 +16,8 @@ extern "C" {
  * @param communicator  the communicator; of an intercommunicator, both groups take part
  * @param num           number of counters of this process, not negative; may differ between processes
  *
- * Collective; the communicator's operations must be complete. On return every process has its new counters,
- * which can be incremented. An operation with MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of
+ * Collective. Before it calls, each process has to complete its operations with MPIX_RMA_ATTR_NOTIFY on this
+ * communicator by MPIX_RMA_Complete. On return every process has its new counters, which can be incremented. An operation with MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of
  * its target after the target's memory holds its result (PUT, ACCUMULATE, rmw) or has been read (GET). The
  * increment covers this operation only; others are covered if they are ordered before it (docs/semantics.md,
  * Notification). The largest value is 2^63 - 1. MPI_Comm_dup does not copy counters, MPI_Comm_free frees
@@ -77,7 +77,8 @@ MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm communicator, int notifica
  * @param threshold         value to reach, not negative; the counter is not changed
  * @param request           receives the request, for MPI_Wait, MPI_Test and similar calls
  *
- * Local. The request fails with the address class if the counters are freed first.
+ * Local. The request fails with the address class if the counters are freed first, by MPIX_RMA_Set_num_notify
+ * or MPI_Comm_free.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter, negative threshold); MPI_ERR_REQUEST (null
  *         pointer); MPI_ERR_NO_MEM.

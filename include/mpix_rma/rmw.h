@@ -66,8 +66,9 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  *
  * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may be
  * reused. With a result it is then remotely complete, too: the effect is visible. From the call until remote
- * completion only rmws, ACCUMULATEs with ATOMICITY, accumulates of windows and, if this rmw has ATOMICITY,
- * PUTs and GETs with it may access the target elements: no other PUT or GET, no load, no store (5.2.1).
+ * completion only rmws, ACCUMULATEs with ATOMICITY, accumulates of windows, ARMCI_Acc, ARMCI_Rmw and, if this
+ * rmw has ATOMICITY, PUTs and GETs with it may access the target elements: no other PUT or GET, no load, no
+ * store (5.2.1).
  * Integers, logicals and bytes of all sizes are atomic with respect to each other where they overlap;
  * likewise the other types among themselves. That holds for rmws with ATOMICITY and without.
  *

@@ -48,8 +48,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * for earlier operations of this process: with ORDERING or after a Fence, if they use another protocol, and
  * when too much is in flight to the target. An operation with ATOMICITY may wait for locks. No wait depends
  * on a call by the application at the target. Complete means that the origin buffer may be reused (PUT,
- * ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION, that the target's memory holds
- * the result.
+ * ACCUMULATE) or holds the data (GET); with MPIX_RMA_ATTR_REMOTE_COMPLETION or MPIX_RMA_ATTR_ATOMICITY, that
+ * the target's memory holds the result, too.
  *
  * With MPIX_RMA_ATTR_BLOCKING or MPI_PROC_NULL the request is complete on return, and is still to be passed
  * to MPI_Wait or a similar call, or freed. If the call returns an error, there is no request: *request is
