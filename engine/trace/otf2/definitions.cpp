@@ -1,23 +1,27 @@
 #include "engine/trace/otf2/definitions.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 namespace mpixrma::engine {
 
 namespace {
 
-constexpr char const* protocol_names[path_count] = {"direct", "cross_memory", "network", "ring", "message"};
-constexpr char const* op_names[traced_op_count] = {"put",
-                                                   "get",
-                                                   "accumulate",
-                                                   "increment",
-                                                   "swap",
-                                                   "compare and swap",
-                                                   "fetch and add",
-                                                   "fetch and increment",
-                                                   "fetch and accumulate",
-                                                   "request"};
+// Without a size: a missing name would be a null pointer.
+constexpr char const* protocol_names[] = {"direct", "cross_memory", "network", "ring", "message"};
+static_assert(std::size(protocol_names) == path_count);
+constexpr char const* op_names[] = {"put",
+                                    "get",
+                                    "accumulate",
+                                    "increment",
+                                    "swap",
+                                    "compare and swap",
+                                    "fetch and add",
+                                    "fetch and increment",
+                                    "fetch and accumulate",
+                                    "request"};
+static_assert(std::size(op_names) == traced_op_count);
 
 class Definitions {
  public:
