@@ -106,7 +106,7 @@ class Waiter {
   /// Null if there are no operations.
   Pending* pending() const noexcept { return pending_; }
 
-  /// The operations are complete.
+  /// Call when the operations are complete.
   void empty_handle() {
     std::lock_guard const held(tables_lock);
     if (find(handle_.load(std::memory_order_relaxed)) != pending_) return;  // another thread has
@@ -215,7 +215,7 @@ using namespace armci;
 void ARMCI_INIT_HANDLE(void* hdl) {
   ending([&] { checked("ARMCI_INIT_HANDLE", hdl) = no_pending; });
 }
-// Every handle can hold several operations, so an aggregate needs no mark.
+// Every handle can hold several operations, so an aggregate needs no flag.
 void ARMCI_SET_AGGREGATE_HANDLE(void* handle) {
   ending([&] { (void)checked("ARMCI_SET_AGGREGATE_HANDLE", handle); });
 }

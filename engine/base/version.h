@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** As "0.1.0"; static text. */
+/** Returns the version, such as "0.1.0": a static string. */
 MPIX_ENGINE_API const char* mpix_engine_version(void);
 
 #ifdef __cplusplus

@@ -85,7 +85,7 @@ void StripeLock::doubt_holders() noexcept {
   auto const time = coarse_now();
   if (time - doubt.since < patience && !doubt.found_dead) return;
   if (doubt.lock == this || doubt.found_dead) {
-    // The lock is not recorded: a thread may wait for several, and the next one it calls for is examined
+    // The lock is not recorded: a thread may wait for several, and the next one that it waits for is checked
     // next.
     doubt = {nullptr, doubt.since, drop_dead_holders(), doubt.reported};
   } else {
@@ -93,10 +93,10 @@ void StripeLock::doubt_holders() noexcept {
   }
 }
 
-/// Returns whether there were any.
+/// Releases the lock for processes that have ended. Returns whether there were any.
 bool StripeLock::drop_dead_holders() noexcept {
   bool found = false;
-  // Acquire and release: the next holder comes after everything that the lost holder came after.
+  // Acquire and release: the next holder sees every access that the dead holder has seen.
   auto const drop = [&](std::atomic<std::uint32_t>& word, std::uint32_t rest) {
     std::uint32_t present = word.load(std::memory_order_relaxed);
     auto const holder = static_cast<pid_t>(present & ~shared);

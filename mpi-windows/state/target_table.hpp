@@ -9,8 +9,9 @@
 
 namespace mpixrma::windows {
 
-/// Memory is allocated per page of ranks that are communicated with, not per rank of the job. Targets are
-/// read without a lock and added under a lock; the window owns them.
+/// A page of 64 ranks is allocated when the first of their targets is added, so that a large job costs no
+/// memory for ranks without communication. Targets are read without a lock and added under a lock; the window
+/// owns them.
 class TargetTable {
  public:
   TargetTable() noexcept {

@@ -13,7 +13,7 @@ MPIX_WAIST_API extern engine::Engine* process_engine;
 /// Valid from the first call after MPI_Init until MPI_Finalize; not in a child made by fork().
 inline engine::Engine& engine_of_process() noexcept { return *runtime::process_engine; }
 
-/// The services of the MPI library's host; valid during the same time.
+/// The functions of the MPI host; valid during the same time.
 inline mpix_host_ops const& host() noexcept { return *mpix_host_operations(); }
 
 }  // namespace mpixrma

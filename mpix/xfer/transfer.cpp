@@ -106,7 +106,7 @@ engine::Status complete_all(Communicator& communicator, LateFailure* failed) {
     engine::Status const status = complete_messages(target, engine::failed(first) ? nullptr : failed);
     if (!engine::failed(first)) first = status;
   });
-  // The stores of this thread to all of them, as in complete_stores.
+  // Makes the stores of this thread to all targets visible, as complete_stores() does.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return first;
 }
@@ -121,7 +121,7 @@ void fence_all(Communicator& communicator) {
     if (target.outstanding.is_set()) before.push_back({target.peer, target.outstanding.get()});
   });
   engine_of_process().order.fence(before);
-  // The stores to all of the others, as in EngineOrder::fence.
+  // Orders the stores to targets without messages, as EngineOrder::fence() does.
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

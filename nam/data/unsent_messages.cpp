@@ -1,12 +1,12 @@
-/// Messages by which UCX makes a connection, and which are unsent when the connection ends. UCX 1.13 asserts
-/// that most kinds of them do not exist: a client that is killed while it connects would end a data process.
-/// So this program has a function of its own that UCX's library calls for each unsent request. It leaves such
-/// messages where they are. They are never freed, but small.
+/// Unsent connection messages of a connection that ends. UCX 1.13 asserts that most kinds of them do not
+/// exist: a client that is killed while it connects would end a data process. So this program replaces the
+/// function that UCX calls for each unsent request. The replacement ignores connection messages: they are
+/// never freed, but small.
 #include <dlfcn.h>
 
 namespace {
 
-/// The beginning of uct_pending_req_t (uct/api/uct.h). `send` tells of what kind the request is.
+/// The beginning of uct_pending_req_t (uct/api/uct.h). `send` identifies the kind of request.
 struct UnsentRequest {
   int (*send)(UnsentRequest*);
 };
@@ -15,7 +15,7 @@ using Purge = void (*)(UnsentRequest*, void*);
 using Send = int (*)(UnsentRequest*);
 using GetVersion = void (*)(unsigned* major, unsigned* minor, unsigned* release);
 
-/// Returns UCX's function that sends such a message; nullptr for versions without the assertion.
+/// Returns UCX's function that sends connection messages; nullptr for versions without the assertion.
 Send sender_of_asserted() noexcept {
   auto const get_version = reinterpret_cast<GetVersion>(::dlsym(RTLD_DEFAULT, "ucp_get_version"));
   unsigned major = 0;
@@ -28,7 +28,7 @@ Send sender_of_asserted() noexcept {
 
 }  // namespace
 
-/// In the place of UCX's own, for UCX.
+/// Replaces UCX's function of this name.
 extern "C" __attribute__((visibility("default"))) void ucp_ep_err_pending_purge(UnsentRequest* request,
                                                                                 void* status) {
   static auto const purge = reinterpret_cast<Purge>(::dlsym(RTLD_NEXT, "ucp_ep_err_pending_purge"));

@@ -23,18 +23,18 @@ namespace mpixrma::nam {
 class DataLink {
  public:
   struct Events {
-    std::function<void()> ready;                          ///< for the first time
-    std::function<void(Error const&)> failed;             ///< could not be made ready; waits for retry()
+    std::function<void()> ready;                          ///< the process is ready for the first time
+    std::function<void(Error const&)> failed;             ///< the start has failed; waits for retry()
     std::function<std::vector<uid_t>()> admins;           ///< of the server, now
     std::function<std::uint64_t()> window_count;          ///< of the catalog
     std::function<Json(std::uint64_t after)> windows;     ///< a page of them
-    std::function<void()> memory_lost;                    ///< what was in memory has gone with its processes
-    std::function<std::string(Json const&)> create;       ///< keeps a window; its port. Throws Error
+    std::function<void()> memory_lost;                    ///< the content of the memory is lost
+    std::function<std::string(Json const&)> create;       ///< stores a window, returns its port. Throws Error
     std::function<void()> ended;                          ///< after end()
     std::function<void(Json const&)> denied;              ///< a request of a session; for the audit
-    std::function<void(std::string const&)> lost_window;  ///< one of the catalog's is not there
+    std::function<void(std::string const&)> lost_window;  ///< a window of the catalog is missing
     std::function<GrantFile::Opened()> open_file;         ///< of storage that is a file. Throws Error
-    std::function<void()> file_is_whole;                  ///< the data process has made it. Throws Error
+    std::function<void()> file_is_whole;                  ///< the file is complete. Throws Error
   };
 
   /// `setup` is the message that the data process gets, without the windows. `storage`: of the grant.
@@ -48,7 +48,7 @@ class DataLink {
   /// Adopts the data process that runs, or starts one.
   void start(OnFailure on_failure);
   bool is_ready() const noexcept { return ready_; }
-  /// Returns why the memory is missing and no attempt is made; empty if that is not so.
+  /// Returns why the memory is missing and the start is not tried again; otherwise empty.
   std::string const& failure() const noexcept { return failure_; }
   /// Tries again after a failure.
   void retry();
@@ -131,9 +131,9 @@ class DataLink {
   std::chrono::steady_clock::time_point next_look_{};  ///< for processes that have the memory
   SessionQueue sessions_;
   Json usage_ = Json::object();
-  std::map<std::uint64_t, std::function<void()>> changes_;  ///< of modes, that are not in force yet
+  std::map<std::uint64_t, std::function<void()>> changes_;  ///< changes of modes that are not in force yet
   std::uint64_t next_change_ = 1;
-  bool reports_changes_ = false;  ///< the process says when they are: one of an earlier server does not
+  bool reports_changes_ = false;  ///< the process reports them: that of an earlier server does not
 };
 
 }  // namespace mpixrma::nam

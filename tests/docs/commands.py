@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the fenced commands of documents as a reader does who pastes them: from an installed tree, in a temporary directory,
+"""Runs the fenced commands of documents as a reader who pastes them: from an installed tree, in a temporary directory,
 one after the other in one shell.
 
 usage: commands.py run SOURCE-DIR INSTALLED-PREFIX [--twice] DOCUMENT
@@ -39,7 +39,7 @@ def blocks_of(source, document):
 
 
 def check(source):
-    """Each block is executed, or says why not; few say so. Files and functions that documents name exist."""
+    """Checks that each block is executed or has a reason, which few have, and that the named files and functions exist."""
     if faults := references.check(source):
         sys.exit("\n".join(faults))
     marks = []
@@ -95,7 +95,7 @@ class Script:
         self.lines[block.line + len(block.text)] += self.one_line(fixtures.CHECKS.get(key, []))
 
     def add_program(self, block):
-        """Behind the last snippet of a language. Each snippet has its place in one of the programs."""
+        """Adds the programs after the last snippet of a language. Each snippet has its place in one of them."""
         snippets = [found.text for found in self.blocks if found.language == block.language and not found.reason]
         places = [0] * len(snippets)
         all_commands = []
@@ -122,7 +122,7 @@ class Script:
 
 
 def environment(work, prefix):
-    """Of somebody who has nothing of this library yet but where it is installed."""
+    """Returns the environment of a user who knows only where the library is installed."""
     chosen = {name: value for name, value in os.environ.items()
               if not name.startswith(("OMPI_MCA_", "PMIX_MCA_", "MPIX_")) and name not in ("PKG_CONFIG_PATH", "LD_LIBRARY_PATH")}
     return dict(chosen, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", HOME=str(work),

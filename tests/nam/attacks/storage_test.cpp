@@ -91,7 +91,7 @@ TEST_F(StorageFileAttack, FileOfAnotherGrantMakesTheGrantNotReady) {
   expect_refused("identity");
 }
 
-TEST_F(StorageFileAttack, ZeroesOfTheRightLengthAreNotTheFile) {
+TEST_F(StorageFileAttack, RejectsFileOfZeroes) {
   (void)make_persistent(grant, stored_bytes, 1);
   restart_with([&] {
     std::uint64_t const bytes = fs::file_size(file(grant));
@@ -153,8 +153,7 @@ TEST_F(StorageFileAttack, MemoryAndFileAreBothCounted) {
   EXPECT_EQ(server.ask({{"op", "usage"}}).at("disk"), 0);
 }
 
-/// A new window does not show the content of an earlier one in the file.
-TEST_F(StorageFileAttack, NewWindowDoesNotShowWhatAnEarlierOneHasLeftInTheFile) {
+TEST_F(StorageFileAttack, NewWindowIsZeroInTheFileAfterAnEarlierOne) {
   std::string const before = make_persistent(grant, grant_bytes / 4, 1).port;
   (void)make_persistent(grant, grant_bytes / 4, 2);
   (void)server.ask({{"op", "evict"}, {"port", before}});
@@ -256,7 +255,7 @@ TEST_P(MemoryAttack, ForgedControlBlockHurtsNoProcess) {
   EXPECT_EQ(server.show(grant).at("reason"), "");
 }
 
-TEST_F(StorageFileAttack, CutFileIsAnErrorToItsUsersAndEndsNoProcess) {
+TEST_F(StorageFileAttack, TruncatedFileFailsRequestsAndEndsNoProcess) {
   std::string const port = make_persistent(grant, stored_bytes, 1).port;
   pid_t const process = server.data_process(grant);
   fs::resize_file(file(grant), 0);
