@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -84,11 +85,14 @@ class MPIX_WAIST_API Communicator {
   /// Calls `visit(Target&)` for every target made so far.
   template <typename Visitor>
   void for_each_target(Visitor visit) {
-    for (std::size_t i = 0; i < pages_count(); ++i) {
+    auto const ranks = static_cast<std::size_t>(size_);
+    for (std::size_t i = 0; i * page_size < ranks; ++i) {
       Page* const page = pages_[i].load(std::memory_order_acquire);
       if (page == nullptr) continue;
-      for (auto& entry : page->targets) {
-        if (Target* const target = entry.load(std::memory_order_acquire)) visit(*target);
+      // A communicator of few ranks uses a small part of its page.
+      std::size_t const used = std::min(page_size, ranks - i * page_size);
+      for (std::size_t entry = 0; entry < used; ++entry) {
+        if (Target* const target = page->targets[entry].load(std::memory_order_acquire)) visit(*target);
       }
     }
   }
