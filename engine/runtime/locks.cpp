@@ -12,6 +12,15 @@
 
 namespace mpixrma::engine {
 
+namespace {
+
+/// The calls on the way of an uncontended lock use this one, which is inlined.
+inline Holder holder_here(EngineState const& state, std::uint32_t owner) noexcept {
+  return holder_of(own_process, state.bootstrap.process, owner);
+}
+
+}  // namespace
+
 EngineLocks::EngineLocks(EngineState& state, EngineWaits& waits, EngineOrder& order) noexcept
     : state_(state), waits_(waits), order_(order) {
   state.peers.pending_lock = &pending_;
@@ -27,9 +36,7 @@ SharedLock* EngineLocks::word(Peer& peer, LockId lock) {
   return at_hand ? &state.segments->locks()[lock] : nullptr;
 }
 
-Holder EngineLocks::own_holder(std::uint32_t owner) const noexcept {
-  return holder_of(own_process, state_.bootstrap.process, owner);
-}
+Holder EngineLocks::own_holder(std::uint32_t owner) const noexcept { return holder_here(state_, owner); }
 
 LockClock& EngineLocks::clock() noexcept { return state_.locks.clock(); }
 
@@ -68,7 +75,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   if (!request.beside_stream) finish_pending();
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (SharedLock* const word = this->word(peer, request.lock)) {
-    Holder const holder = own_holder(request.owner);
+    Holder const holder = holder_here(state_, request.owner);
     auto const [outcome, agent_waits] = word->try_lock(holder, request.mode);
     if (outcome == SharedLock::Outcome::done) return {};
     bool const wrong = outcome == SharedLock::Outcome::missing || word->is_held_by(holder);
@@ -145,7 +152,7 @@ Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::u
   if (owner >= max_lock_owners) return {Status::bad_argument, true, 0};
   if (peer.is_lost()) return {Status::unreachable, true, 0};
   if (SharedLock* const word = this->word(peer, lock)) {
-    Holder const holder = own_holder(owner);
+    Holder const holder = holder_here(state_, owner);
     // Messages issued under the lock must precede the next holder's operations.
     if (peer.newest() != 0 && word->is_held_by(holder)) order_.complete(peer, peer.newest());
     if (auto const left = leave(peer, lock, *word, holder, context)) return *left;
