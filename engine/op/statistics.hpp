@@ -40,6 +40,15 @@ class TrafficCounters {
     operations_[index].fetch_add(1, std::memory_order_relaxed);
     bytes_[index].fetch_add(bytes, std::memory_order_relaxed);
   }
+  /// The same without an atomic instruction, for a process that issues operations by one thread at a time.
+  void add_operation_alone(Path path, std::size_t bytes) noexcept {
+    auto const index = static_cast<std::size_t>(path);
+    auto const add = [](std::atomic<std::uint64_t>& counter, std::uint64_t more) {
+      counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+    };
+    add(operations_[index], 1);
+    add(bytes_[index], bytes);
+  }
   void add_message() noexcept { messages_.fetch_add(1, std::memory_order_relaxed); }
 
   Traffic read() const noexcept {

@@ -67,7 +67,10 @@ void Dispatch::count(Path path, Issued const& issued) noexcept {
   if (state_.recorder != nullptr) [[unlikely]]
     state_.recorder->add_operation(began_, peer_.process(), path, named_, issued);
   if (path == Path::direct && !engine_.counts_direct()) return;
-  peer_state().traffic.add_operation(path, named_.target_layout.size());
+  TrafficCounters& traffic = peer_state().traffic;
+  std::size_t const bytes = named_.target_layout.size();
+  config().thread_multiple != 0 ? traffic.add_operation(path, bytes)
+                                : traffic.add_operation_alone(path, bytes);
 }
 
 /// Issues the operation by the first protocol of the stage that can execute it.
