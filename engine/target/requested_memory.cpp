@@ -39,6 +39,11 @@ bool is_dense(wire::CheckedRequest const& request, std::uint64_t bytes) noexcept
   return bytes / page <= blocks * std::max<std::size_t>(layout.segments.size(), 1) + few_pages;
 }
 
+bool is_in_one_page(RemoteAddress begin, std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t page = 4096;
+  return begin / page == (begin + bytes - 1) / page;
+}
+
 std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std::byte*>(address); }
 
 /// Returns the guarantee of an update.
@@ -126,6 +131,8 @@ Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* ac
     bool const overruns = segment != nullptr && !segment->contains(from, bytes);
     // A range that begins in freed memory of a region is mapped but invalid.
     if (segments_.in_region(from, bytes)) return overruns ? Status::overrun : Status::bad_address;
+    // The access itself finds out about a single page, before it has changed anything.
+    if (!overruns && is_in_one_page(from, bytes)) return Status::ok;
     if (accessible(pointer(from), bytes, access)) return Status::ok;
     Status const reason = reason_for_fault(pointer(from), bytes, access);
     return overruns && reason == Status::bad_address ? Status::overrun : reason;
