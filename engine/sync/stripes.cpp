@@ -14,7 +14,7 @@ namespace mpixrma::engine {
 namespace {
 
 /// The lock that a thread waits for, or has last waited for.
-struct Doubt {
+struct HolderCheck {
   StripeLock const* lock = nullptr;
   std::chrono::nanoseconds since{0};
   bool found_dead = false;  ///< the last check found a dead holder: the same process may hold the next lock
@@ -22,17 +22,17 @@ struct Doubt {
 };
 // A single object, because a library loaded by dlopen() has only 64 bytes of thread-local memory
 // (tests/c_abi/static_tls.py).
-thread_local Doubt doubt;
+thread_local HolderCheck holder_check;
 
 void report(pid_t holder) noexcept {
-  if (std::exchange(doubt.reported, holder) == holder) return;
+  if (std::exchange(holder_check.reported, holder) == holder) return;
   common_log.write(LogLevel::error,
                    "process %d ended while it held locks: it may have done half of an atomic operation",
                    static_cast<int>(holder));
 }
 
 // Holders release within microseconds unless they are not running.
-constexpr std::chrono::milliseconds patience{10};
+constexpr std::chrono::milliseconds check_delay{10};
 
 }  // namespace
 
@@ -81,15 +81,15 @@ bool StripeLock::has_no_readers() const noexcept {
   return present == 0;
 }
 
-void StripeLock::doubt_holders() noexcept {
+void StripeLock::check_holders() noexcept {
   auto const time = coarse_now();
-  if (time - doubt.since < patience && !doubt.found_dead) return;
-  if (doubt.lock == this || doubt.found_dead) {
+  if (time - holder_check.since < check_delay && !holder_check.found_dead) return;
+  if (holder_check.lock == this || holder_check.found_dead) {
     // The lock is not recorded: a thread may wait for several, and the next one that it waits for is checked
     // next.
-    doubt = {nullptr, doubt.since, drop_dead_holders(), doubt.reported};
+    holder_check = {nullptr, holder_check.since, drop_dead_holders(), holder_check.reported};
   } else {
-    doubt = {this, time, false, doubt.reported};
+    holder_check = {this, time, false, holder_check.reported};
   }
 }
 
@@ -115,7 +115,7 @@ void StripeGuard::lock() noexcept {
     StripeLock& lock = table_[static_cast<unsigned>(__builtin_ctzll(rest))];
     Backoff backoff;
     auto const wait = [&] {
-      lock.doubt_holders();
+      lock.check_holders();
       backoff.pause();
     };
     auto state = StripeLock::Writer::refused;
@@ -150,7 +150,7 @@ bool StripeHold::acquire() noexcept {
       announced_ = !got && state == Writer::announced ? bit : 0;
     }
     if (!got) {
-      lock.doubt_holders();
+      lock.check_holders();
       return false;
     }
     held_ |= bit;

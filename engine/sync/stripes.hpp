@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/op/operation.hpp"
 #include "engine/op/kernel/update_modes.hpp"
+#include "engine/op/operation.hpp"
 
 namespace mpixrma::engine {
 
@@ -99,7 +99,7 @@ class alignas(64) StripeLock {
 
   /// Must be called repeatedly while waiting for the lock: from time to time it removes holders that have
   /// ended.
-  void doubt_holders() noexcept;
+  void check_holders() noexcept;
 
  private:
   static constexpr std::uint32_t shared = std::uint32_t{1} << 31;

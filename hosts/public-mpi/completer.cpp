@@ -37,9 +37,9 @@ void Completer::run() noexcept {
   }
 }
 
-bool Completer::turn() noexcept {
+bool Completer::progress_once() noexcept {
   int const events = mpix_engine_progress(engine_);
-  return show_completed() + events != 0;
+  return publish_completed() + events != 0;
 }
 
 /// Polls often at first, and less often the longer nothing happens.
@@ -49,7 +49,7 @@ void Completer::poll() noexcept {
   constexpr long longest_ns = 500'000;
   int idle = 0;
   while (active_.load(std::memory_order_relaxed) > 0 && !stopping_.load(std::memory_order_relaxed)) {
-    idle = turn() ? 0 : idle + 1;
+    idle = progress_once() ? 0 : idle + 1;
     if (idle < turns_without_sleep) {
       ::sched_yield();
     } else {

@@ -17,7 +17,7 @@ class Completer {
   void stop() noexcept;
 
   /// Drives the engine once and passes its completions to MPI. Returns whether there were any events.
-  bool turn() noexcept;
+  bool progress_once() noexcept;
 
   /// Counts active requests: issued() when a request becomes active, completed() when it completes.
   void issued() noexcept {

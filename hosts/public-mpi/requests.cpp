@@ -107,7 +107,7 @@ int cancel(void*, int) { return MPI_ERR_REQUEST; }
 /// With these two callbacks, MPICH's waits let generalized requests complete themselves. Without them,
 /// MPICH's waits fail if null requests are in the same array.
 int poll(void*, MPI_Status*) {
-  Completer::instance().turn();
+  Completer::instance().progress_once();
   return MPI_SUCCESS;
 }
 
@@ -116,7 +116,7 @@ int wait(int count, void** objects, double, MPI_Status*) {
     MPI_Request const handle = static_cast<Request const*>(objects[i])->handle;
     int complete = 0;
     while (PMPI_Request_get_status(handle, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && complete == 0)
-      if (!Completer::instance().turn()) progress_mpi();
+      if (!Completer::instance().progress_once()) progress_mpi();
   }
   return MPI_SUCCESS;
 }
@@ -149,12 +149,12 @@ void show(Request& request) {
 
 }  // namespace
 
-int show_completed() {
+int publish_completed() {
   if (completed.load(std::memory_order_relaxed) == nullptr) return 0;
   int count = 0;
   showing.fetch_add(1, std::memory_order_relaxed);
   // Acquire: pairs with the release in complete_request(), for the fields it has written. Release: pairs with
-  // the acquire in settle_completed(), for `showing`.
+  // the acquire in retire_completed(), for `showing`.
   for (Request* request = completed.exchange(nullptr, std::memory_order_acq_rel); request != nullptr;
        ++count) {
     Request* const next = request->next;
@@ -165,10 +165,11 @@ int show_completed() {
   return count;
 }
 
-int settle_completed() {
+int retire_completed() {
   int count = 0;
-  while (completed.load(std::memory_order_acquire) != nullptr) count += show_completed();
-  // Acquire: pairs with the release in show_completed(), for the failures that the other thread has recorded.
+  while (completed.load(std::memory_order_acquire) != nullptr) count += publish_completed();
+  // Acquire: pairs with the release in publish_completed(), for the failures that the other thread has
+  // recorded.
   while (showing.load(std::memory_order_acquire) != 0) ::sched_yield();
   return count;
 }

@@ -10,10 +10,10 @@
 namespace mpixrma::host {
 
 /// Passes the engine's completions to MPI. Returns their number. Any thread that may call MPI may call it.
-int show_completed();
-/// As show_completed(), and waits for other threads inside of it: afterwards the failures of freed requests
-/// are recorded. Does not take a lock that is held while a failure is recorded.
-int settle_completed();
+int publish_completed();
+/// As publish_completed(), and waits for other threads inside of it: afterwards the failures of freed
+/// requests are recorded. Does not take a lock that is held while a failure is recorded.
+int retire_completed();
 
 // As in mpix_host_ops.
 mpix_host_request_t* create_request(mpix_handle_t communicator, mpix_handle_t* handle);

@@ -165,8 +165,8 @@ inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_R
 
 /// Like issue(), and increments the counter `notification` of the target when the target's memory is done
 /// with. May wait for a lock that the messages to the target wait for.
-inline int issue_notified_now(Window& window, Target& target, engine::RmaOp& operation, int notification,
-                              MPI_Request* request) {
+inline int issue_now(Window& window, Target& target, engine::RmaOp& operation, int notification,
+                     MPI_Request* request) {
   if (notification == no_notification) return issue(window, target, operation, request);
   engine::RemoteAddress counter = 0;
   if (int const error = find_counter(window, target, notification, &counter); error != MPI_SUCCESS)
@@ -183,7 +183,7 @@ inline int issue_notified_now(Window& window, Target& target, engine::RmaOp& ope
 }
 
 /// The same, once the target is open.
-inline int issue_notified(Window& window, Target& target, engine::RmaOp& operation, int notification,
+inline int issue_or_queue(Window& window, Target& target, engine::RmaOp& operation, int notification,
                           MPI_Request* request) {
   if (notification != no_notification) {
     if (!window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
@@ -192,7 +192,7 @@ inline int issue_notified(Window& window, Target& target, engine::RmaOp& operati
   }
   if (!target.is_open()) [[unlikely]]
     return queue_operation(window, target, operation, notification, request);
-  return issue_notified_now(window, target, operation, notification, request);
+  return issue_now(window, target, operation, notification, request);
 }
 
 enum class CallKind { put, get, accumulate, get_accumulate };

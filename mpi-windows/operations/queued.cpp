@@ -44,7 +44,7 @@ class QueuedOperation final : public QueuedCall {
  private:
   /// An operation with a request is complete at the return. The target is still queued.
   int issue_and_wait(Window& window, Target& target) {
-    int error = issue_notified_now(window, target, operation_, notification_, nullptr);
+    int error = issue_now(window, target, operation_, notification_, nullptr);
     if (completion_ == nullptr) return error;
     if (error == MPI_SUCCESS) error = complete_target(window, target);
     completion_->error = error;

@@ -36,7 +36,7 @@ int transfer_any(Window& window, OpKind direction, Buffer const& origin, Place c
   transfer.origin_layout = local.layout();
   transfer.target_layout = remote.layout();
   if (int const error = locate(window, *target, place.disp, &transfer); error != MPI_SUCCESS) return error;
-  return issue_notified(window, *target, transfer, notification, request);
+  return issue_or_queue(window, *target, transfer, notification, request);
 }
 
 int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Place const& place,

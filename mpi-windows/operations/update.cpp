@@ -211,7 +211,7 @@ int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
   if (typed != MPI_SUCCESS) return typed;
   if (int const error = locate(window, *target, call.target->disp, &update); error != MPI_SUCCESS)
     return error;
-  return issue_notified(window, *target, update, call.notification, request);
+  return issue_or_queue(window, *target, update, call.notification, request);
 }
 
 __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& call,
@@ -233,9 +233,9 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
 }
 
 __attribute__((noinline)) int accumulate_general(void const* origin, MPI_Count origin_count,
-                                                MPI_Datatype origin_type, int rank, MPI_Aint disp,
-                                                MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                                mpix_window_t* window) noexcept {
+                                                 MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                                                 MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                                 mpix_window_t* window) noexcept {
   mpix_window_buffer const from{const_cast<void*>(origin), origin_count, origin_type};
   mpix_window_place const place{rank, disp, count, type};
   return update(window, {operation_of(op), &from, nullptr, nullptr, &place}, nullptr);

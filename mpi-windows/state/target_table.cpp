@@ -2,6 +2,6 @@
 
 namespace mpixrma::windows {
 
-constinit Target TargetTable::nobody{};
+constinit Target TargetTable::no_target{};
 
 }  // namespace mpixrma::windows

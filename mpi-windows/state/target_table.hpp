@@ -15,7 +15,7 @@ namespace mpixrma::windows {
 class TargetTable {
  public:
   TargetTable() noexcept {
-    for (auto& recent : recent_) recent.store(&nobody, std::memory_order_relaxed);
+    for (auto& recent : recent_) recent.store(&no_target, std::memory_order_relaxed);
   }
   ~TargetTable() {
     for (std::size_t i = 0; i < page_count(); ++i) delete pages_[i].load(std::memory_order_relaxed);
@@ -58,9 +58,9 @@ class TargetTable {
     // Acquire: pairs with the release in note_recent().
     Target* const recent =
         recent_[static_cast<unsigned>(rank) % recent_count].load(std::memory_order_acquire);
-    return recent->rank == rank ? *recent : nobody;
+    return recent->rank == rank ? *recent : no_target;
   }
-  static bool is_nobody(Target const& target) noexcept { return &target == &nobody; }
+  static bool is_none(Target const& target) noexcept { return &target == &no_target; }
   void note_recent(Target& target) noexcept {
     auto& recent = recent_[static_cast<unsigned>(target.rank) % recent_count];
     // Release: pairs with the acquire in recent().
@@ -99,7 +99,7 @@ class TargetTable {
   }
 
   static constexpr std::size_t recent_count = 16;
-  static Target nobody;  ///< target without a rank
+  static Target no_target;  ///< target without a rank
 
   std::atomic<Target*> recent_[recent_count];  ///< recently used ranks, by their lowest bits
   int size_ = 0;

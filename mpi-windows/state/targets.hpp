@@ -9,7 +9,7 @@ namespace mpixrma::windows {
 Target* make_target(Window& window, int rank);
 /// Returns nullptr if the rank is out of range or its process is unreachable.
 inline Target* find_target(Window& window, int rank) {
-  if (Target& recent = window.targets.recent(rank); !TargetTable::is_nobody(recent)) return &recent;
+  if (Target& recent = window.targets.recent(rank); !TargetTable::is_none(recent)) return &recent;
   Target* const known = window.targets.find(rank);
   if (known == nullptr) return make_target(window, rank);
   window.targets.note_recent(*known);

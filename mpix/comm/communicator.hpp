@@ -35,7 +35,7 @@ struct Target {
   engine::OutstandingMark outstanding;
 };
 
-class MPIX_WAIST_API Communicator {
+class MPIX_INTERNAL_API Communicator {
  public:
   /// Returns the state of `comm`, created at its first use; nullptr if `comm` is not a live communicator or
   /// the engine is not running. Local; any thread that MPI's thread level allows.

@@ -11,7 +11,7 @@ namespace mpixrma {
 
 /// Returns the MPI error class of the exception being handled: MPI_ERR_NO_MEM for std::bad_alloc. Call it in
 /// a catch block.
-MPIX_WAIST_API int code_of_exception() noexcept;
+MPIX_INTERNAL_API int code_of_exception() noexcept;
 
 /// Raises the exception being handled as an error of `call`, through the error handler of `*communicator` if
 /// it is live, else of MPI_COMM_WORLD.

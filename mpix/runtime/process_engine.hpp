@@ -7,7 +7,7 @@
 namespace mpixrma {
 
 namespace runtime {
-MPIX_WAIST_API extern engine::Engine* process_engine;
+MPIX_INTERNAL_API extern engine::Engine* process_engine;
 }
 
 /// Valid from the first call after MPI_Init until MPI_Finalize; not in a child made by fork().

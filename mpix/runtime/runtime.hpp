@@ -22,18 +22,18 @@ std::string why_no_component();
 #endif
 
 /// Returns a sentence without a period: no host serves this process, and the reason.
-MPIX_WAIST_API std::string why_no_host();
+MPIX_INTERNAL_API std::string why_no_host();
 
 /// Whether this process was made by fork() from one in which the library was loaded. MPI belongs to the
 /// parent.
-MPIX_WAIST_API bool is_forked() noexcept;
+MPIX_INTERNAL_API bool is_forked() noexcept;
 
 /// Initialises the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();
 
 /// Opens the engine of this process if it has none, because the library was loaded after MPI_Init. Called in
 /// front of a collective call of MPI, after which the engines of its processes reach each other.
-MPIX_WAIST_API void open_engine();
+MPIX_INTERNAL_API void open_engine();
 
 /// The keyval that attaches the library's state to communicators, valid once prepare() has returned ready,
 /// and the error classes, valid once it has returned ready or no_host.

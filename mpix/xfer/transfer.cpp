@@ -3,31 +3,20 @@
 
 #include <atomic>
 
+#include "engine/runtime/blocking_completion.hpp"
 #include "mpix/runtime/process_engine.hpp"
 
 namespace mpixrma {
 
 namespace {
 
-/// A completion that the calling thread waits for.
-struct Waiter : engine::Completion {
-  Waiter() noexcept {
-    done = [](engine::Completion& self, engine::Status result, std::size_t) noexcept {
-      auto& waiter = static_cast<Waiter&>(self);
-      waiter.status = result;
-      waiter.complete.store(true, std::memory_order_release);
-    };
-  }
-  engine::Status status = engine::Status::ok;
-  std::atomic<bool> complete{false};
-
-  /// Waits for the operation that was issued with this completion. Returns its status.
-  engine::Status wait(engine::Peer& peer, engine::Issued const& issued) {
-    if (engine::failed(issued.status) || issued.complete) return issued.status;
-    engine_of_process().waits.until(peer, [&] { return complete.load(std::memory_order_acquire); });
-    return status;
-  }
-};
+/// Waits for what was issued with this completion. Returns its status.
+engine::Status wait(engine::Peer& peer, engine::Issued const& issued,
+                    engine::BlockingCompletion const& completion) {
+  if (engine::failed(issued.status) || issued.complete) return issued.status;
+  engine_of_process().waits.until(peer, [&] { return completion.has_come.load(std::memory_order_acquire); });
+  return completion.status;
+}
 
 }  // namespace
 
@@ -65,19 +54,19 @@ engine::Issued issue(Target& target, RmaOp& operation) {
 }
 
 engine::Status issue_and_wait(Target& target, RmaOp& operation) {
-  Waiter waiter;
-  operation.completion = &waiter;
+  engine::BlockingCompletion completion;
+  operation.completion = &completion;
   engine::Issued const issued = issue(target, operation);
-  if (!issued.complete) return waiter.wait(*target.peer, issued);
+  if (!issued.complete) return wait(*target.peer, issued, completion);
   if (has(operation.guarantees, Guarantee::remote_completion))
     std::atomic_thread_fence(std::memory_order_seq_cst);
   return issued.status;
 }
 
 engine::Status lock_and_wait(Target& target, engine::LockRequest request) {
-  Waiter waiter;
-  request.completion = &waiter;
-  return waiter.wait(*target.peer, engine_of_process().locks.acquire(*target.peer, request));
+  engine::BlockingCompletion completion;
+  request.completion = &completion;
+  return wait(*target.peer, engine_of_process().locks.acquire(*target.peer, request), completion);
 }
 
 engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner) {

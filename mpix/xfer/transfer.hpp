@@ -51,9 +51,9 @@ inline bool try_direct_inline(Target& target, void* origin, RemoteAddress addres
 
 /// The last step of try_direct_accumulate() if each element is to be updated as a whole and the CPU may do
 /// it.
-MPIX_WAIST_API void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction,
-                                        void const* origin, std::byte* remote, RemoteAddress address,
-                                        std::size_t bytes) noexcept;
+MPIX_INTERNAL_API void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction,
+                                           void const* origin, std::byte* remote, RemoteAddress address,
+                                           std::size_t bytes) noexcept;
 
 /// Contiguous accumulate by load and store. `reduction` is valid, `bytes` a multiple of its element. If its
 /// element_atomic is set, at most one operation with Guarantee::element_atomic or atomic updates an element
@@ -75,7 +75,7 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
 
 /// Carries out any operation by load and store, with all of its guarantees. May leave to the engine an
 /// operation that would have to wait.
-MPIX_WAIST_API bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept;
+MPIX_INTERNAL_API bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept;
 
 inline bool try_direct(Target& target, engine::RmaOp const& operation) noexcept {
   if (has(operation.guarantees, Guarantee::atomic) || operation.notify != 0)
@@ -106,16 +106,16 @@ inline bool try_direct_rmw(Target& target, engine::ReduceOp operation, RemoteAdd
 }
 
 /// Fills in the context of the operation and starts it on whichever path serves it.
-MPIX_WAIST_API engine::Issued issue(Target& target, engine::RmaOp& operation);
+MPIX_INTERNAL_API engine::Issued issue(Target& target, engine::RmaOp& operation);
 
 /// Like issue(), but returns when the operation is complete at the level that its guarantees ask for.
-MPIX_WAIST_API engine::Status issue_and_wait(Target& target, engine::RmaOp& operation);
+MPIX_INTERNAL_API engine::Status issue_and_wait(Target& target, engine::RmaOp& operation);
 
 /// Takes a lock of the target, as EngineLocks::acquire, and waits until it is held; an attempt waits only for
 /// the answer. Fills in the request's completion.
-MPIX_WAIST_API engine::Status lock_and_wait(Target& target, engine::LockRequest request);
+MPIX_INTERNAL_API engine::Status lock_and_wait(Target& target, engine::LockRequest request);
 /// As EngineLocks::release. complete() waits until it is executed, and reports its failure.
-MPIX_WAIST_API engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner);
+MPIX_INTERNAL_API engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner);
 
 /// complete() for a target without outstanding messages. Returns false if there are some.
 inline bool complete_stores(Target& target) noexcept {
@@ -126,7 +126,7 @@ inline bool complete_stores(Target& target) noexcept {
 }
 
 /// complete() for a target with outstanding messages.
-MPIX_WAIST_API engine::Status complete_messages(Target& target, LateFailure* failed = nullptr);
+MPIX_INTERNAL_API engine::Status complete_messages(Target& target, LateFailure* failed = nullptr);
 
 /// Waits until all that was issued through `target` is complete at the target. Returns the first error of an
 /// operation without a request that could report it. `*failed` receives that operation, and is not changed if
@@ -137,12 +137,12 @@ inline engine::Status complete(Target& target, LateFailure* failed = nullptr) {
 
 /// complete() for every target of `communicator` that has something outstanding. Returns the failure of the
 /// first target that has one.
-MPIX_WAIST_API engine::Status complete_all(Communicator& communicator, LateFailure* failed = nullptr);
+MPIX_INTERNAL_API engine::Status complete_all(Communicator& communicator, LateFailure* failed = nullptr);
 
 /// Orders all that was issued through `target` before all that is issued later. Never waits. Always makes a
 /// full memory barrier, whether or not this thread has stored since the last one: to keep track of that would
 /// cost every put more than it saves.
-MPIX_WAIST_API void fence(Target& target) noexcept;
+MPIX_INTERNAL_API void fence(Target& target) noexcept;
 
 /// Orders all that was issued through `communicator` to any target before all that is issued later to any
 /// target. Does not wait.
