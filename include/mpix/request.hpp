@@ -193,7 +193,10 @@ class basic_request_object
     /// @param chosen  at least one; the memory of accumulate_scale must live as long as the object
     ///
     /// Local. Throws mpix::error.
-    explicit basic_request_object(attributes const &chosen) { set(chosen); }
+    explicit basic_request_object(attributes const &chosen) : basic_request_object()
+    {
+        set(chosen); // the object exists already: if this throws, the destructor frees the request
+    }
     basic_request_object(basic_request_object &&other) noexcept
         : handle_(std::exchange(other.handle_, Calls::none()))
     {
@@ -246,6 +249,8 @@ class basic_request_object
     typename Calls::handle &native() noexcept { return handle_; }
 
   private:
+    basic_request_object() noexcept = default;
+
     typename Calls::handle handle_ = Calls::none();
 };
 

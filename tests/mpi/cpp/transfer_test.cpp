@@ -1,7 +1,19 @@
 /// mpix: put, get and accumulate from all kinds of buffers, with attributes, requests and request objects.
+#include <dlfcn.h>
+
 #include <memory>
 
 #include "tests/mpi/cpp/support.hpp"
+
+static int freed_requests = 0;
+
+/// Counts, and calls the library's.
+extern "C" int MPI_Request_free(MPI_Request* request) {
+  static auto* const next =
+      reinterpret_cast<decltype(&MPI_Request_free)>(::dlsym(RTLD_NEXT, "MPI_Request_free"));
+  ++freed_requests;
+  return next(request);
+}
 
 namespace mpixrma::test {
 namespace {
@@ -190,6 +202,15 @@ TEST_F(CppTransfers, WaitsForSeveralRequests) {
 
 template <typename Object>
 class CppObjects : public Cpp {};
+
+TEST_F(Cpp, ObjectWithAnInvalidAttributeLeavesNoRequest) {
+  freed_requests = 0;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  EXPECT_THROW(mpix::request_object({.ordering = true, .notify = -1}), mpix::error);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  EXPECT_EQ(freed_requests, 1);
+}
+
 using Objects = ::testing::Types<mpix::request_object, mpix::rma_request_object>;
 TYPED_TEST_SUITE(CppObjects, Objects);
 
