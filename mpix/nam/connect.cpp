@@ -29,6 +29,11 @@ struct WindowAnswer {
 };
 
 void look_at(char const* port, MPI_Info info, WindowAnswer* answer) {
+  if (port == nullptr) {
+    answer->error_class = MPI_ERR_PORT;
+    std::strncpy(answer->text, "port_name is a null pointer", sizeof answer->text - 1);
+    return;
+  }
   answer->follow = is_true(info, "mpix_nam_follow") ? 1 : 0;
   answer->encrypt = is_true(info, "mpix_nam_encrypt") ? 1 : 0;
   std::strncpy(answer->port, port, sizeof answer->port - 1);
@@ -40,6 +45,7 @@ void look_at(char const* port, MPI_Info info, WindowAnswer* answer) {
   answer->error_class = host().nam_ranks(port, answer->follow, &answer->ranks);
   if (answer->error_class == MPI_SUCCESS) return;
   std::strncpy(answer->text, newest_refusal(answer->error_class).reason.c_str(), sizeof answer->text - 1);
+  if (answer->error_class == MPI_ERR_ARG) answer->error_class = MPI_ERR_PORT;  // the port is the argument
 }
 
 int rank_in(MPI_Comm comm) {

@@ -175,7 +175,10 @@ TEST_F(NamCalls, N_20_ports_of_no_window_and_without_the_key) {
   EXPECT_EQ(class_of(code), MPI_ERR_INFO_NOKEY) << text_of(code);
   EXPECT_EQ(connection, MPI_COMM_NULL);
   MPI_Win window = MPI_WIN_NULL;
-  EXPECT_EQ(class_of(MPIX_Win_connect("mpix-nam://nothing", MPI_INFO_NULL, 0, world, &window)), MPI_ERR_ARG);
+  for (char const* const wrong : {"mpix-nam://nothing", "nothing", "", static_cast<char const*>(nullptr)}) {
+    code = MPIX_Win_connect(wrong, MPI_INFO_NULL, 0, world, &window);
+    EXPECT_EQ(class_of(code), MPI_ERR_PORT) << text_of(code);
+  }
 }
 
 TEST_F(NamCalls, UnknownKindsAndModesAreErrors) {
