@@ -2,11 +2,16 @@
 #include "armci/vector.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "armci/overlap.hpp"
 #include "armci/settings.hpp"
+#include "mpix/xfer/list.hpp"
 
 namespace armci {
 
@@ -25,21 +30,71 @@ void list(char const* call, int process, void* const* pointers, int first, armci
   }
 }
 
-/// Copies segments one by one while the target memory is mapped here; all methods are equivalent then.
-/// Returns the number of segments copied.
+/// The distances between the segments of a list that is regular on both sides.
+struct Spacing {
+  std::ptrdiff_t local;
+  std::ptrdiff_t remote;
+};
+
+/// Whether the pointers are `stride` bytes apart, and none is null.
+bool is_regular(void* const* pointers, int count, std::ptrdiff_t stride) noexcept {
+  constexpr int per_look = 128;
+  auto const step = static_cast<std::uintptr_t>(stride);
+  auto const first = reinterpret_cast<std::uintptr_t>(pointers[0]);
+  std::uintptr_t const last = first + static_cast<std::uintptr_t>(count - 1) * step;
+  bool const wraps = stride < 0 ? last > first : last < first;
+  if (wraps || first == 0 || last == 0) return false;
+  for (int begin = 0; begin < count; begin += per_look) {
+    // Free of branches, so that the compiler compares several pointers at once.
+    std::uintptr_t differences = 0;
+    std::uintptr_t expected = first + static_cast<std::uintptr_t>(begin) * step;
+    int const end = std::min(begin + per_look, count);
+    for (int i = begin; i < end; ++i, expected += step)
+      differences |= reinterpret_cast<std::uintptr_t>(pointers[i]) ^ expected;
+    if (differences != 0) return false;
+  }
+  return true;
+}
+
+std::ptrdiff_t first_distance(void* const* pointers) noexcept {
+  return static_cast<char const*>(pointers[1]) - static_cast<char const*>(pointers[0]);
+}
+
+/// Returns nothing as well if segments of the destination overlap, or if the settings ask for another method.
+template <Direction direction>
+std::optional<Spacing> spacing_of(void* const* local, void* const* remote, armci_giov_t const& set) noexcept {
+  bool const permitted =
+      settings.iov_method == IovMethod::automatic || settings.iov_method == IovMethod::direct;
+  if (!permitted || settings.iov_checks || set.ptr_array_len < 2) return std::nullopt;
+  Spacing const spacing{first_distance(local), first_distance(remote)};
+  if (std::abs(direction == Direction::get ? spacing.local : spacing.remote) < set.bytes) return std::nullopt;
+  bool const regular = is_regular(local, set.ptr_array_len, spacing.local) &&
+                       is_regular(remote, set.ptr_array_len, spacing.remote);
+  return regular ? std::optional(spacing) : std::nullopt;
+}
+
+/// Transfers segments by load and store while their target memory is mapped here; all methods are equivalent
+/// then. Returns the number of segments transferred.
 template <Direction direction>
 int move_segments(char const* call, void* const* local, void* const* remote, armci_giov_t const& set,
                   int process, Scaled const& scaled) {
-  // A long list of accumulates takes the locks of the memory only once.
-  constexpr int max_accumulates = 4;
-  bool const locks_once = direction == Direction::accumulate && set.ptr_array_len > max_accumulates;
-  if (settings.iov_checks || locks_once) return 0;
-  int done = 0;
-  while (done < set.ptr_array_len && local[done] != nullptr && remote[done] != nullptr &&
-         move_directly<direction>(call, local[done], remote[done], static_cast<std::size_t>(set.bytes),
-                                  process, scaled))
-    ++done;
-  return done;
+  if (settings.iov_checks) return 0;
+  auto const bytes = static_cast<std::size_t>(set.bytes);
+  auto const count = static_cast<std::size_t>(set.ptr_array_len);
+  mpixrma::Target& target = target_of(call, process);
+  std::size_t done = 0;
+  if constexpr (direction == Direction::accumulate) {
+    mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote[0], scaled);
+    bool const whole = bytes % mpixrma::engine::element_size(reduction.type) == 0;
+    if (whole && mpixrma::try_direct_accumulate_list(target, reduction, {local, remote, count, bytes}))
+      done = count;
+  } else {
+    std::size_t last = 1;
+    for (; done < count && last != 0; done += last)
+      last = mpixrma::try_direct_list<armci::moved<direction>>(
+          target, {local + done, remote + done, count - done, bytes});
+  }
+  return static_cast<int>(done);
 }
 
 /// Transfers a part of a descriptor's segments in one operation.
@@ -51,6 +106,21 @@ void transfer_segments(char const* call, Lists const& lists, std::size_t first, 
   std::size_t const bytes = count * lists.segment_bytes;
   transfer<direction>(call, lists.local_base, Layout{bytes, {}, here}, lists.remote_base,
                       Layout{bytes, {}, there}, process, scaled, mode);
+}
+
+/// Transfers the segments of a regular list as the rows of a strided block. Returns false for other lists.
+template <Direction direction, typename Mode>
+bool transfer_regular(char const* call, void* const* local, void* const* remote, armci_giov_t const& set,
+                      int process, Scaled const& scaled, Mode mode) {
+  auto const spacing = spacing_of<direction>(local, remote, set);
+  if (!spacing) return false;
+  auto const rows = static_cast<std::size_t>(set.ptr_array_len);
+  auto const bytes = static_cast<std::size_t>(set.bytes);
+  mpixrma::engine::Dimension const here[] = {{rows, spacing->local}};
+  mpixrma::engine::Dimension const there[] = {{rows, spacing->remote}};
+  transfer<direction>(call, local[0], Layout{bytes, here, {}}, remote[0], Layout{bytes, there, {}}, process,
+                      scaled, mode);
+  return true;
 }
 
 }  // namespace
@@ -102,8 +172,13 @@ int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled
       fail_at(call, process, nullptr, "descriptor %d has a null array", i);
     void** const local = direction == Direction::get ? set.dst_ptr_array : set.src_ptr_array;
     void** const remote = direction == Direction::get ? set.src_ptr_array : set.dst_ptr_array;
+    if (direction == Direction::accumulate &&  // whose rows have kernels
+        transfer_regular<direction>(call, local, remote, set, process, scaled, mode))
+      continue;
     int const done = move_segments<direction>(call, local, remote, set, process, scaled);
-    if (done == set.ptr_array_len) continue;
+    if (done == set.ptr_array_len ||
+        (done == 0 && transfer_regular<direction>(call, local, remote, set, process, scaled, mode)))
+      continue;
     lists.local_base = local[done];
     lists.remote_base = remote[done];
     lists.segment_bytes = static_cast<std::size_t>(set.bytes);

@@ -101,6 +101,10 @@ void listed(std::string const& implementation, char* origin, char* target, bench
       bench::measure(line("putv"), [&] { ARMCI_PutV(&to, 1, 1); });
       bench::measure(line("getv"), [&] { ARMCI_GetV(&from, 1, 1); });
       bench::measure(line("accv"), [&] { ARMCI_AccV(ARMCI_ACC_DBL, &scale, &to, 1, 1); });
+      for (std::size_t i = 0; i < segments; ++i) there[i] = target + 2 * segment * i + 8 * (i % 3 % 2);
+      bench::measure(line("putv_irregular"), [&] { ARMCI_PutV(&to, 1, 1); });
+      bench::measure(line("getv_irregular"), [&] { ARMCI_GetV(&from, 1, 1); });
+      bench::measure(line("accv_irregular"), [&] { ARMCI_AccV(ARMCI_ACC_DBL, &scale, &to, 1, 1); });
     }
   }
 }

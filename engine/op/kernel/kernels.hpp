@@ -105,6 +105,11 @@ void update_part(Reduction const& reduction, std::byte* base, Layout const& layo
 void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte const* from,
                            std::size_t bytes) noexcept;
 
+/// As accumulate_contiguous(), for `count` segments of `bytes` bytes: segment i of the target is at
+/// to[i] + shift. The elements are not updated by CPU atomics.
+void accumulate_list(Reduction const& reduction, void* const* to, std::ptrdiff_t shift, void* const* from,
+                     std::size_t count, std::size_t bytes) noexcept;
+
 /// Whether the CPU's atomic instructions can update the elements from `address` on.
 inline bool is_cpu_atomic(ElementType type, std::uint64_t address) noexcept {
   // These types have a power-of-two size, or none if untyped, so no division is needed.

@@ -1,6 +1,7 @@
 /// Updates: the choice of the kernel, and its application to the layouts.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/op/kernel/row_kernels.hpp"
@@ -262,6 +263,52 @@ void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte 
   }
   auto const kernel = active_kernels->combine.get(reduction.type, reduction.operation, scaled);
   kernel(to, 0, from, 0, 1, bytes, reduction.scale);
+}
+
+namespace {
+
+/// Segments of a few doubles, as of sparse matrices: the call of a kernel would take longer than the sums.
+template <bool is_scaled, std::size_t fixed_bytes = 0>
+void add_doubles(void* const* to, std::ptrdiff_t shift, void* const* from, std::size_t count,
+                 std::size_t bytes, double scale) noexcept {
+  if (fixed_bytes != 0) bytes = fixed_bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* target = static_cast<std::byte*>(to[i]) + shift;
+    auto const* origin = static_cast<std::byte const*>(from[i]);
+    for (std::size_t done = 0; done < bytes; done += sizeof(double)) {
+      double sum;
+      double addend;
+      std::memcpy(&sum, target + done, sizeof sum);
+      std::memcpy(&addend, origin + done, sizeof addend);
+      sum += is_scaled ? scale * addend : addend;
+      std::memcpy(target + done, &sum, sizeof sum);
+    }
+  }
+}
+
+template <bool is_scaled>
+void add_small_segments(void* const* to, std::ptrdiff_t shift, void* const* from, std::size_t count,
+                        std::size_t bytes, double scale) noexcept {
+  bytes == 16 ? add_doubles<is_scaled, 16>(to, shift, from, count, bytes, scale)
+              : add_doubles<is_scaled>(to, shift, from, count, bytes, scale);
+}
+
+}  // namespace
+
+void accumulate_list(Reduction const& reduction, void* const* to, std::ptrdiff_t shift, void* const* from,
+                     std::size_t count, std::size_t bytes) noexcept {
+  constexpr std::size_t few_bytes = 64;
+  bool const is_scaled = reduction.scale != nullptr;
+  if (reduction.type == ElementType::float64 && reduction.operation == ReduceOp::sum && bytes <= few_bytes) {
+    double scale = 1;
+    if (is_scaled) std::memcpy(&scale, reduction.scale, sizeof scale);
+    return is_scaled ? add_small_segments<true>(to, shift, from, count, bytes, scale)
+                     : add_small_segments<false>(to, shift, from, count, bytes, scale);
+  }
+  auto const kernel = active_kernels->combine.get(reduction.type, reduction.operation, is_scaled);
+  for (std::size_t i = 0; i < count; ++i)
+    kernel(static_cast<std::byte*>(to[i]) + shift, 0, static_cast<std::byte const*>(from[i]), 0, 1, bytes,
+           reduction.scale);
 }
 
 }  // namespace mpixrma::engine

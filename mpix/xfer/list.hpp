@@ -1,0 +1,88 @@
+/// Lists of equally long segments whose target memory is mapped here, as a whole, by load and store.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "engine/op/kernel/kernels.hpp"
+#include "engine/sync/access_order.hpp"
+#include "mpix/xfer/transfer.hpp"
+
+namespace mpixrma {
+
+/// Segments of `bytes` bytes each: segment i is at origins[i] here and at targets[i] in the target process.
+struct SegmentList {
+  void* const* origins;
+  void* const* targets;
+  std::size_t count;
+  std::size_t bytes;
+};
+
+/// Puts or gets segments in the order of the list, up to the first that has a null address or is not in the
+/// mapped segment of the first one. Returns their number.
+template <OpKind direction>
+std::size_t try_direct_list(Target& target, SegmentList const& list) noexcept {
+  auto const first = reinterpret_cast<RemoteAddress>(list.targets[0]);
+  engine::order_before_store(direction == OpKind::put);
+  if (target.peer->reach(first, list.bytes) == nullptr) return 0;
+  engine::SegmentView const view = target.peer->view(first);
+  if (view.length < list.bytes || view.is_gone()) return 0;
+  // Copies of all members, which the stores of the loop would otherwise make the compiler read again.
+  SegmentList const segments = list;
+  std::byte* const local = view.local;
+  RemoteAddress const begin = view.begin;
+  RemoteAddress const most = view.length - segments.bytes;
+  std::size_t done = 0;
+  for (; done < segments.count; ++done) {
+    RemoteAddress const offset = reinterpret_cast<RemoteAddress>(segments.targets[done]) - begin;
+    if (offset > most || segments.origins[done] == nullptr) break;
+    move_bytes<direction>(segments.origins[done], local + offset, segments.bytes);
+  }
+  engine::order_after_load(direction == OpKind::get);
+  return done;
+}
+
+/// The range of all target segments, and what is to be added to an address in it to find it here.
+struct MappedList {
+  RemoteAddress begin;
+  RemoteAddress end;
+  std::ptrdiff_t shift;
+};
+
+/// Returns nothing if an address is null, or if the range is not mapped here as a part of one segment.
+inline std::optional<MappedList> find_mapped(Target& target, SegmentList const& list) noexcept {
+  SegmentList const segments = list;  // as in try_direct_list()
+  RemoteAddress lowest = UINT64_MAX;
+  RemoteAddress highest = 0;
+  std::uintptr_t lowest_origin = UINTPTR_MAX;
+  for (std::size_t i = 0; i < segments.count; ++i) {
+    auto const address = reinterpret_cast<RemoteAddress>(segments.targets[i]);
+    lowest = std::min(lowest, address);
+    highest = std::max(highest, address);
+    lowest_origin = std::min(lowest_origin, reinterpret_cast<std::uintptr_t>(segments.origins[i]));
+  }
+  if (lowest_origin == 0 || lowest == 0 || lowest > highest || highest > UINT64_MAX - list.bytes)
+    return std::nullopt;
+  RemoteAddress const end = highest + list.bytes;
+  std::byte* const mapped = target.peer->reach(lowest, end - lowest);
+  if (mapped == nullptr) return std::nullopt;
+  return MappedList{lowest, end, mapped - reinterpret_cast<std::byte*>(lowest)};
+}
+
+/// As try_direct_accumulate(), for all segments, whose memory is locked once.
+inline bool try_direct_accumulate_list(Target& target, engine::Reduction const& reduction,
+                                       SegmentList const& list) noexcept {
+  bool const locked = reduction.element_atomic;
+  if (locked && engine::has_cpu_atomics(reduction.type)) return false;
+  engine::order_before_store(true);
+  auto const mapped = find_mapped(target, list);
+  if (!mapped) return false;
+  engine::StripeGuard const guard(*target.peer->stripes(),
+                                  locked ? engine::stripes_of(mapped->begin, mapped->end) : 0);
+  engine::accumulate_list(reduction, list.targets, mapped->shift, list.origins, list.count, list.bytes);
+  return true;
+}
+
+}  // namespace mpixrma
