@@ -43,11 +43,11 @@ std::uintptr_t page_size() noexcept {
 /// this one passes only the first argument; the others are arbitrary register contents. The kernel places
 /// both structures on the handler's stack.
 bool is_complete(int signal, siginfo_t const* info, void const* context) noexcept {
-  constexpr std::uintptr_t reach = 16 * 1024;
+  constexpr std::uintptr_t max_distance = 16 * 1024;
   auto const here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   auto const on_stack = [here](void const* pointer) {
     auto const at = reinterpret_cast<std::uintptr_t>(pointer);
-    return at - here < reach && at % sizeof(void*) == 0;
+    return at - here < max_distance && at % sizeof(void*) == 0;
   };
   return on_stack(info) && on_stack(context) && info->si_signo == signal;
 }

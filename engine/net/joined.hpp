@@ -42,7 +42,7 @@ std::uint64_t joined_session_of(std::span<std::byte const> header) noexcept;
 
 /// Whether a request may be part of a batch. Other requests are waited for, or make others wait.
 constexpr bool may_be_joined(RequestHeader const& header) noexcept {
-  return moves_data(header) || locks_in_stream(header) || header.kind == RequestKind::release;
+  return moves_data(header) || locks_in_stream(header) || header.kind == RequestKind::lock_release;
 }
 
 /// Returns the number of target bytes that a request makes its receiver access or send beyond the data that

@@ -18,7 +18,7 @@ bool add(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept {
 /// Returns whether the layout's size and extent can be computed without overflow, and its size.
 bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* size) noexcept {
   std::uint64_t block = header.block;
-  std::int64_t reach = 0;  // largest distance from the base, in either direction
+  std::int64_t farthest = 0;  // largest distance from the base, in either direction
   if (!layout.segments.empty()) {
     block = 0;
     for (LayoutRun const& segment : layout.segments) {
@@ -28,12 +28,13 @@ bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* s
       if (__builtin_add_overflow(segment.offset, static_cast<std::int64_t>(segment.length), &end))
         return false;
       if (segment.offset == INT64_MIN) return false;
-      reach = std::max({reach, end < 0 ? -end : end, segment.offset < 0 ? -segment.offset : segment.offset});
+      farthest =
+          std::max({farthest, end < 0 ? -end : end, segment.offset < 0 ? -segment.offset : segment.offset});
     }
     if (block != header.block) return false;
   } else {
     if (block > INT64_MAX) return false;
-    reach = static_cast<std::int64_t>(block);
+    farthest = static_cast<std::int64_t>(block);
   }
   for (Dimension const& dimension : layout.dims) {
     if (__builtin_mul_overflow(block, dimension.count, &block)) return false;
@@ -42,10 +43,10 @@ bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* s
     if (dimension.count > INT64_MAX || dimension.stride == INT64_MIN) return false;
     std::int64_t const stride = dimension.stride < 0 ? -dimension.stride : dimension.stride;
     if (__builtin_mul_overflow(static_cast<std::int64_t>(dimension.count), stride, &span)) return false;
-    if (__builtin_add_overflow(reach, span, &reach)) return false;
+    if (__builtin_add_overflow(farthest, span, &farthest)) return false;
   }
   *size = block;
-  return reach <= INT64_MAX / 2;
+  return farthest <= INT64_MAX / 2;
 }
 
 bool known_operation(RequestHeader const& header) noexcept {
@@ -55,8 +56,8 @@ bool known_operation(RequestHeader const& header) noexcept {
              header.operation < static_cast<unsigned>(ReduceOp::count_) &&
              is_valid({static_cast<ElementType>(header.element_type), static_cast<ReduceOp>(header.operation),
                        false, (header.flags & flag_scale) != 0 ? header.scale : nullptr});
-    case RequestKind::acquire: return header.operation < static_cast<unsigned>(AcquireKind::count_);
-    case RequestKind::release: return header.operation < static_cast<unsigned>(ReleaseKind::count_);
+    case RequestKind::lock_request: return header.operation < static_cast<unsigned>(AcquireKind::count_);
+    case RequestKind::lock_release: return header.operation < static_cast<unsigned>(ReleaseKind::count_);
     default: return true;
   }
 }
@@ -76,7 +77,7 @@ bool is_reasonable(RequestHeader const& header) noexcept {
 /// Whether a lock request contains only a lock and an owner.
 bool is_plain(RequestHeader const& header) noexcept {
   RequestKind const kind = header.kind;
-  if (kind != RequestKind::acquire && kind != RequestKind::release) return true;
+  if (kind != RequestKind::lock_request && kind != RequestKind::lock_release) return true;
   bool const moves = header.dimensions != 0 || header.segments != 0 || header.block != 0 || header.total != 0;
   bool const named = header.address <= UINT32_MAX && header.owner < max_lock_owners;
   return !moves && named && (header.flags & ~(flag_delayed_ack | flag_in_stream)) == 0;
@@ -98,7 +99,7 @@ bool whole_elements(CheckedRequest const& request) noexcept {
 /// Checks all fields except the layout.
 char const* check_fields(RequestHeader const& fields) noexcept {
   if (fields.magic != magic || fields.version != version) return "foreign or outdated request";
-  if (fields.kind < RequestKind::put || fields.kind > RequestKind::release) {
+  if (fields.kind < RequestKind::put || fields.kind > RequestKind::lock_release) {
     return "unknown kind of request";
   }
   bool const introduction = fields.kind == RequestKind::introduction;
@@ -113,8 +114,8 @@ char const* check_fields(RequestHeader const& fields) noexcept {
     if (fields.exposure != 0 && !asks) return "exposure of a request without data";
   }
   bool const named = fields.token != 0;
-  bool const asks_for_lock = fields.kind == RequestKind::acquire && !locks_in_stream(fields);
-  bool const answered = fields.kind == RequestKind::lock || asks_for_lock;
+  bool const asks_for_lock = fields.kind == RequestKind::lock_request && !locks_in_stream(fields);
+  bool const answered = fields.kind == RequestKind::stripe_lock || asks_for_lock;
   if (answered && !named) return "lock without a token";
   if (!known_operation(fields)) return "undefined operation";
   if (!is_plain(fields)) return "unexpected fields in a lock request";
@@ -212,8 +213,8 @@ OperationKind operation_kind(RequestHeader const& header) noexcept {
     case RequestKind::get: return OperationKind::get;
     case RequestKind::update:
       return is_fetching(header) ? OperationKind::read_modify_write : OperationKind::accumulate;
-    case RequestKind::acquire: return OperationKind::lock;
-    case RequestKind::release: return OperationKind::unlock;
+    case RequestKind::lock_request: return OperationKind::lock;
+    case RequestKind::lock_release: return OperationKind::unlock;
     default: return OperationKind::unknown;
   }
 }

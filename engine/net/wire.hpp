@@ -44,14 +44,14 @@ enum class RequestKind : std::uint8_t {
   update,        ///< data: operand and operand2, as the operation requires; answered with data if it fetches
   find_segment,  ///< answered with SegmentReply and, if there is a segment, the packed remote key
   key_dropped,   ///< answer to a revocation, with its `token`
-  lock,          ///< `stripes` are held for the messages of `token` until `total` bytes are executed
+  stripe_lock,   ///< `stripes` are held for the messages of `token` until `total` bytes are executed
   introduction,  ///< data: from make_introduction() (session.hpp); has neither position nor session
-  acquire,       ///< a lock of the target, `address` its number: answered `executed` once `owner` has it, or
+  lock_request,  ///< a lock of the target, `address` its number: answered `executed` once `owner` has it, or
                  ///< with flag_in_stream
-  release        ///< releases the lock
+  lock_release   ///< releases the lock
 };
 
-/// `operation` of a request `acquire`.
+/// `operation` of a `lock_request`.
 enum class AcquireKind : std::uint8_t { exclusive, shared, try_exclusive, try_shared, overtaking, count_ };
 constexpr AcquireKind acquire_kind(LockRequest const& request) noexcept {
   if (request.mode == LockMode::exclusive)
@@ -60,7 +60,7 @@ constexpr AcquireKind acquire_kind(LockRequest const& request) noexcept {
   return request.overtakes ? AcquireKind::overtaking : AcquireKind::shared;
 }
 
-/// `operation` of a request `release`: `granted` for a lock that the agent has granted, `taken` for a lock
+/// `operation` of a `lock_release`: `granted` for a lock that the agent has granted, `taken` for a lock
 /// that was acquired without the agent; in both cases waiting requests must be served.
 enum class ReleaseKind : std::uint8_t { granted, taken, count_ };
 
@@ -212,7 +212,7 @@ constexpr bool moves_data(RequestHeader const& header) noexcept {
 
 /// Whether the stream of its origin waits for this lock.
 constexpr bool locks_in_stream(RequestHeader const& header) noexcept {
-  return header.kind == RequestKind::acquire && (header.flags & flag_in_stream) != 0;
+  return header.kind == RequestKind::lock_request && (header.flags & flag_in_stream) != 0;
 }
 
 /// Whether the request changes memory of the target.

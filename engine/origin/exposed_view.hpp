@@ -17,14 +17,14 @@ struct ExposedView {
 
   /// For a non-empty view: whether the exposure has been withdrawn.
   bool is_gone() const noexcept {
-    // Acquire: as in SegmentView::reach.
+    // Acquire: as in SegmentView::translate.
     return owner_generation->load(std::memory_order_acquire) != generation;
   }
 
   /// Returns a local pointer to the `bytes` bytes at `offset`, or nullptr if they do not lie within the
   /// exposure, the exposure does not permit `wanted`, or it has been withdrawn. Engine::issue determines the
   /// reason.
-  std::byte* reach(std::uint64_t offset, std::size_t bytes, Rights wanted) const noexcept {
+  std::byte* translate(std::uint64_t offset, std::size_t bytes, Rights wanted) const noexcept {
     if (bytes > exposure.length || offset > exposure.length - bytes) return nullptr;
     if (!includes(exposure.rights, wanted)) return nullptr;
     return is_gone() ? nullptr : local + offset;

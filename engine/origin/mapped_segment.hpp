@@ -23,7 +23,7 @@ struct BasicSegmentView {
 
   /// Returns a local pointer to the `bytes` bytes at `address`, or nullptr if they are not in this segment or
   /// the segment is gone.
-  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
+  std::byte* translate(RemoteAddress address, std::size_t bytes) const noexcept {
     RemoteAddress const offset = address - begin;
     if (bytes > length || offset > length - bytes || is_gone()) return nullptr;
     return local + offset;
@@ -43,8 +43,8 @@ class BasicMappedSegment {
  public:
   using View = BasicSegmentView<Atomic>;
 
-  /// As View::reach, for the current content.
-  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
+  /// As View::translate, for the current content.
+  std::byte* translate(RemoteAddress address, std::size_t bytes) const noexcept {
     // Acquire: pairs with the release at the end of assign(); everything below is of that state or newer.
     auto const version = version_.load(std::memory_order_acquire);
     // Each value is used at once, to need few registers. Values of two different states only lead to the slow
@@ -56,7 +56,7 @@ class BasicMappedSegment {
     std::uint64_t const length = length_.load(std::memory_order_acquire);
     if (offset >= length || bytes > length - offset) return nullptr;
     auto const* const owner = owner_generation_.load(std::memory_order_acquire);
-    // Acquire: as in View::reach.
+    // Acquire: as in View::translate.
     if (owner->load(std::memory_order_acquire) != generation_.load(std::memory_order_acquire)) return nullptr;
     std::byte* const local = local_.load(std::memory_order_acquire);
     // Relaxed: the acquire loads above order it behind them.
@@ -66,7 +66,7 @@ class BasicMappedSegment {
 
   /// Returns a consistent copy; empty while the content changes.
   View view() const noexcept {
-    // The orders and their reasons are those of reach().
+    // The orders and their reasons are those of translate().
     auto const version = version_.load(std::memory_order_acquire);
     View const view{begin_.load(std::memory_order_acquire), length_.load(std::memory_order_acquire),
                     local_.load(std::memory_order_acquire), owner_generation_.load(std::memory_order_acquire),
@@ -83,14 +83,14 @@ class BasicMappedSegment {
       // Acquire: pairs with the release at the end of the previous writer.
     } while (!version_.compare_exchange_weak(version, version + 1, std::memory_order_acquire,
                                              std::memory_order_relaxed));
-    // Release: each store pairs with the acquire of that value in reach() and view().
+    // Release: each store pairs with the acquire of that value in translate() and view().
     begin_.store(view.begin, std::memory_order_release);
     local_.store(view.local, std::memory_order_release);
     owner_generation_.store(view.owner_generation, std::memory_order_release);
     generation_.store(view.generation, std::memory_order_release);
     // After `owner_generation_`, which a reader dereferences once the length is nonzero.
     length_.store(view.length, std::memory_order_release);
-    // Release: pairs with the first acquire in reach() and view(), and with that of the next writer.
+    // Release: pairs with the first acquire in translate() and view(), and with that of the next writer.
     version_.store(version + 2, std::memory_order_release);
   }
 

@@ -105,7 +105,7 @@ struct NetworkState {
   }
 
   /// Whether no operation is in flight and no put needs a flush.
-  bool is_idle() const noexcept { return !flushing && revoked.empty() && reached(issued); }
+  bool is_idle() const noexcept { return !flushing && revoked.empty() && has_completed(issued); }
 
   /// Whether puts up to `number` need a flush.
   bool needs_flush(std::uint64_t number) const noexcept { return flushed < std::min(number, newest_put); }
@@ -116,7 +116,7 @@ struct NetworkState {
   }
 
   /// Whether every operation up to `number` has ended.
-  bool reached(std::uint64_t number) const noexcept { return released(number) && !needs_flush(number); }
+  bool has_completed(std::uint64_t number) const noexcept { return released(number) && !needs_flush(number); }
 };
 
 }  // namespace mpixrma::engine

@@ -6,9 +6,10 @@
 
 namespace mpixrma::engine {
 
-std::byte* MappedSegments::reach_smaller(RemoteAddress address, std::size_t bytes) const noexcept {
-  std::byte* const found = medium_[place(address, medium_shift, medium_.size())].reach(address, bytes);
-  return found != nullptr ? found : small_[place(address, small_shift, small_.size())].reach(address, bytes);
+std::byte* MappedSegments::translate_smaller(RemoteAddress address, std::size_t bytes) const noexcept {
+  std::byte* const found = medium_[place(address, medium_shift, medium_.size())].translate(address, bytes);
+  return found != nullptr ? found
+                          : small_[place(address, small_shift, small_.size())].translate(address, bytes);
 }
 
 SegmentView MappedSegments::view(RemoteAddress address) const noexcept {

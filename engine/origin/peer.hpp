@@ -1,7 +1,7 @@
 /// A process that this one communicates with: access to its memory, and the messages outstanding to it.
 ///
-/// The hot path of the engine is inline here: one cached look-up in reach() determines whether an address of
-/// the peer can be accessed by load and store.
+/// The hot path of the engine is inline here: one cached look-up in translate() determines whether an address
+/// of the peer can be accessed by load and store.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/sync/stripes.hpp"
 #include "engine/op/operation.hpp"
 #include "engine/origin/mapped_segment.hpp"
 #include "engine/origin/message_mark.hpp"
+#include "engine/sync/stripes.hpp"
 
 /// The type of a peer in the C interface.
 struct mpix_engine_peer {};
@@ -25,21 +25,21 @@ namespace mpixrma::engine {
 class MappedSegments {
  public:
   /// Returns a local pointer to the `bytes` bytes at `address`, or nullptr.
-  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
-    std::byte* const found = large_[place(address, large_shift, large_.size())].reach(address, bytes);
-    return found != nullptr ? found : reach_smaller(address, bytes);
+  std::byte* translate(RemoteAddress address, std::size_t bytes) const noexcept {
+    std::byte* const found = large_[place(address, large_shift, large_.size())].translate(address, bytes);
+    return found != nullptr ? found : translate_smaller(address, bytes);
   }
-  /// As reach(), in all but the small segments; it calls no function.
-  std::byte* reach_inline(RemoteAddress address, std::size_t bytes) const noexcept {
-    std::byte* const found = large_[place(address, large_shift, large_.size())].reach(address, bytes);
+  /// As translate(), in all but the small segments; it calls no function.
+  std::byte* translate_inline(RemoteAddress address, std::size_t bytes) const noexcept {
+    std::byte* const found = large_[place(address, large_shift, large_.size())].translate(address, bytes);
     return found != nullptr ? found
-                            : medium_[place(address, medium_shift, medium_.size())].reach(address, bytes);
+                            : medium_[place(address, medium_shift, medium_.size())].translate(address, bytes);
   }
 
-  /// Returns the segment in which reach(address, ...) has just succeeded; empty if it has changed since.
+  /// Returns the segment in which translate(address, ...) has just succeeded; empty if it has changed since.
   SegmentView view(RemoteAddress address) const noexcept;
 
-  /// Returns the slot in which reach() looks for `address` in a segment of `length` bytes.
+  /// Returns the slot in which translate() looks for `address` in a segment of `length` bytes.
   MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept {
     if (length >= std::size_t{1} << large_shift) return large_[place(address, large_shift, large_.size())];
     if (length >= std::size_t{1} << medium_shift)
@@ -56,7 +56,7 @@ class MappedSegments {
     return (address >> shift) % slots;
   }
 
-  std::byte* reach_smaller(RemoteAddress address, std::size_t bytes) const noexcept;
+  std::byte* translate_smaller(RemoteAddress address, std::size_t bytes) const noexcept;
 
   std::array<MappedSegment, 32> large_{};
   std::array<MappedSegment, 32> medium_{};
@@ -77,17 +77,17 @@ class Peer : public mpix_engine_peer {
   /// Returns a local pointer to the `bytes` bytes at `address` of the peer, or nullptr if they are not in a
   /// mapped segment, the segment is no longer valid, or earlier messages must be waited for. nullptr does not
   /// imply an invalid address; Engine::issue determines the reason.
-  std::byte* reach(RemoteAddress address, std::size_t bytes) const noexcept {
-    return stores_are_held() ? nullptr : mapped().reach(address, bytes);
+  std::byte* translate(RemoteAddress address, std::size_t bytes) const noexcept {
+    return stores_are_held() ? nullptr : mapped().translate(address, bytes);
   }
 
-  /// As reach(), in all but small segments. It calls no function, so that a caller with nothing else to do
-  /// saves no registers.
-  std::byte* reach_inline(RemoteAddress address, std::size_t bytes) const noexcept {
-    return stores_are_held() ? nullptr : mapped().reach_inline(address, bytes);
+  /// As translate(), in all but small segments. It calls no function, so that a caller with nothing else to
+  /// do saves no registers.
+  std::byte* translate_inline(RemoteAddress address, std::size_t bytes) const noexcept {
+    return stores_are_held() ? nullptr : mapped().translate_inline(address, bytes);
   }
 
-  /// As MappedSegments::view, for a peer whose reach() has just succeeded.
+  /// As MappedSegments::view, for a peer whose translate() has just succeeded.
   SegmentView view(RemoteAddress address) const noexcept { return mapped().view(address); }
 
   /// Whether stores must wait for messages: no segment may be accessed by load and store now.
@@ -95,7 +95,7 @@ class Peer : public mpix_engine_peer {
 
   std::uint64_t process() const noexcept { return process_; }
 
-  /// The locks of the peer's memory; only for a peer on this host, so not null if reach() succeeded.
+  /// The locks of the peer's memory; only for a peer on this host, so not null if translate() succeeded.
   StripeTable* stripes() const noexcept { return stripes_; }
 
   /// Sequence of the newest message that was issued to the peer. Relaxed: of the operations of other threads,
@@ -105,16 +105,16 @@ class Peer : public mpix_engine_peer {
   /// The state outside of the hot path (engine/origin/peer_state.hpp).
   PeerState& state() noexcept { return *state_; }
 
-  /// Returns the slot in which reach() looks for an address in a segment of `length` bytes. For a peer on
+  /// Returns the slot in which translate() looks for an address in a segment of `length` bytes. For a peer on
   /// this host.
   MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept;
 
-  /// While a trace is written, the segments that reach() must not find, so that every operation is issued and
-  /// recorded; else null. Both for a peer on this host.
+  /// While a trace is written, the segments that translate() must not find, so that every operation is issued
+  /// and recorded; else null. Both for a peer on this host.
   MappedSegments* traced_segments() const noexcept;
   void keep_traced_segments();
 
-  /// Stores must not overtake the messages up to `sequence`: reach() fails until allow_stores.
+  /// Stores must not overtake the messages up to `sequence`: translate() fails until allow_stores.
   void hold_stores(std::uint64_t sequence) noexcept { held_stores_.raise(sequence); }
   /// For hold_stores(): stores must not overtake messages to other peers either.
   static constexpr std::uint64_t held_jointly = UINT64_MAX - 2;
@@ -126,7 +126,7 @@ class Peer : public mpix_engine_peer {
     if (sequence < held_jointly) held_stores_.clear(sequence);
   }
 
-  /// Marks the process as permanently unreachable. Its memory may still be mapped, but reach() fails from
+  /// Marks the process as permanently unreachable. Its memory may still be mapped, but translate() fails from
   /// here on.
   void lose() noexcept { held_stores_.raise(lost_); }
   bool is_lost() const noexcept { return held_stores_.get() == lost_; }
@@ -154,8 +154,8 @@ class Peer : public mpix_engine_peer {
   std::unique_ptr<PeerState> state_;
 };
 
-/// A peer whose memory may be mapped here. For all other peers reach() returns before it looks for segments,
-/// so they do not store any.
+/// A peer whose memory may be mapped here. For all other peers translate() returns before it looks for
+/// segments, so they do not store any.
 class LocalPeer final : public Peer {
  private:
   friend class Peer;

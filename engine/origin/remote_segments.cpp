@@ -41,7 +41,7 @@ bool RemoteSegments::find(RemoteAddress address, Found* out) {
   if (next != known_.begin()) {
     auto const before = std::prev(next);
     Found const& found = before->second;
-    // Acquire, here and below: as in SegmentView::reach.
+    // Acquire, here and below: as in SegmentView::translate.
     if (found.owner_generation->load(std::memory_order_acquire) != found.generation) {
       known_.erase(before);
     } else if (address - found.base < found.length) {

@@ -114,7 +114,7 @@ class RemoteSegments {
   std::map<RemoteAddress, Found> known_;  ///< found before; validated by generation
 };
 
-/// Stores a found and mapped segment in the cache of Peer::reach.
+/// Stores a found and mapped segment in the cache of Peer::translate.
 void remember(MappedSegment& slot, RemoteSegments::Found const& found) noexcept;
 
 }  // namespace mpixrma::engine

@@ -25,7 +25,7 @@ char const* name_of(wire::RequestKind kind) noexcept {
     case wire::RequestKind::update: return "accumulate or read-modify-write";
     case wire::RequestKind::find_segment: return "search for the memory";
     case wire::RequestKind::key_dropped: return "answer to a revocation";
-    case wire::RequestKind::lock: return "request for stripe locks";
+    case wire::RequestKind::stripe_lock: return "request for stripe locks";
     default: return "request";
   }
 }
@@ -48,10 +48,10 @@ void describe_entry(Outstanding const& entry, BoundedText& text) {
 
 void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedText& text) {
   wire::RequestKind const kind = header.kind;
-  if (kind == wire::RequestKind::acquire || kind == wire::RequestKind::release) {
-    text.add("%s of lock %llu by owner %u", kind == wire::RequestKind::acquire ? "request" : "release",
+  if (kind == wire::RequestKind::lock_request || kind == wire::RequestKind::lock_release) {
+    text.add("%s of lock %llu by owner %u", kind == wire::RequestKind::lock_request ? "request" : "release",
              static_cast<Long>(header.address), header.owner);
-    if (kind == wire::RequestKind::acquire) text.add(" (%s)", mode_of(header));
+    if (kind == wire::RequestKind::lock_request) text.add(" (%s)", mode_of(header));
     return;
   }
   text.add("%s of %llu bytes at %llx", name_of(kind), static_cast<Long>(total),
@@ -61,7 +61,7 @@ void describe(wire::RequestHeader const& header, std::uint64_t total, BoundedTex
 
 void TrackedOperations::describe_lock_requests(BoundedText& text) const {
   for (Outstanding const* entry = detached_.front(); entry != nullptr; entry = entry->next) {
-    if (!entry->is_a(wire::RequestKind::acquire)) continue;
+    if (!entry->is_a(wire::RequestKind::lock_request)) continue;
     text.add("  to process %s: ", text.name(entry->peer->process()).c_str());
     describe(entry->operation.header, entry->operation.total, text);
     text.add(", waits for its turn\n");

@@ -27,8 +27,9 @@ MessageOperation LockRequests::lock_message(Peer const& peer, wire::RequestKind 
 }
 
 Issued LockRequests::acquire(Peer& peer, LockRequest const& request) {
-  if (Status const status = sessions_.reach(peer); failed(status)) return {status, true, 0};
-  MessageOperation operation = lock_message(peer, wire::RequestKind::acquire, request.lock, request.owner);
+  if (Status const status = sessions_.ensure_session(peer); failed(status)) return {status, true, 0};
+  MessageOperation operation =
+      lock_message(peer, wire::RequestKind::lock_request, request.lock, request.owner);
   operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
   operation.header.lock_time = request.time;
   operation.completion = request.completion;
@@ -40,10 +41,11 @@ Issued LockRequests::acquire(Peer& peer, LockRequest const& request) {
 
 std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest const& request,
                                                       std::uint32_t context, LockSend send) {
-  if (Status const status = sessions_.reach(peer); failed(status)) return Issued{status, true, 0};
+  if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued{status, true, 0};
   MessageStream& stream = peer.state().messages;
   if (stream.unsent != nullptr || !stream.has_credit()) return std::nullopt;
-  MessageOperation operation = lock_message(peer, wire::RequestKind::acquire, request.lock, request.owner);
+  MessageOperation operation =
+      lock_message(peer, wire::RequestKind::lock_request, request.lock, request.owner);
   operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
   operation.header.lock_time = request.time;
   operation.header.flags |= wire::flag_in_stream;
@@ -65,8 +67,8 @@ bool LockRequests::must_not_follow_lock(Peer& peer, Layout const& target, Guaran
 
 Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
                              std::uint32_t context) {
-  if (Status const status = sessions_.reach(peer); failed(status)) return {status, true, 0};
-  MessageOperation operation = lock_message(peer, wire::RequestKind::release, lock, owner);
+  if (Status const status = sessions_.ensure_session(peer); failed(status)) return {status, true, 0};
+  MessageOperation operation = lock_message(peer, wire::RequestKind::lock_release, lock, owner);
   operation.header.operation = static_cast<std::uint8_t>(kind);
   operation.header.context = context;
   MessageStream& stream = peer.state().messages;

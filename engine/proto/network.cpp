@@ -125,7 +125,7 @@ bool NetworkProtocol::revoke(Peer& peer, std::uint64_t number, RemoteAddress bas
   }
   auto const found = state.revoked.find(number);
   if (found == state.revoked.end()) return true;
-  if (!reached(peer, found->second.newest_use)) return false;
+  if (!has_completed(peer, found->second.newest_use)) return false;
   if (found->second.key != nullptr) ucp_rkey_destroy(found->second.key);
   state.revoked.erase(found);
   return true;
@@ -351,11 +351,11 @@ void NetworkProtocol::lose(Peer& peer) {
   state.exposures.clear();
 }
 
-bool NetworkProtocol::reached(Peer& peer, std::uint64_t number) {
+bool NetworkProtocol::has_completed(Peer& peer, std::uint64_t number) {
   NetworkState const& state = peer.state().network();
   if (peer.state().messages.broken) return true;
   if (state.needs_flush(number)) start_flush(peer);
-  return state.reached(number);
+  return state.has_completed(number);
 }
 
 }  // namespace mpixrma::engine

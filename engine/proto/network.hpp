@@ -48,7 +48,7 @@ class NetworkProtocol {
   static Issued issue(Peer& peer, RmaOp const& transfer, RemoteKey& key);
 
   /// Whether every operation up to `number` has ended; starts a flush if only that is missing.
-  static bool reached(Peer& peer, std::uint64_t number);
+  static bool has_completed(Peer& peer, std::uint64_t number);
 };
 
 }  // namespace mpixrma::engine

@@ -69,7 +69,7 @@ bool OperationStreams::await(Peer& peer, std::uint64_t sequence) {
   MessageStream const& stream = peer.state().messages;
   if (stream.finished(sequence)) return true;
   bool const acknowledged = sequence <= stream.delayed.newest_undelayed(peer.newest());
-  if (acknowledged || failed(sessions_.reach(peer))) return false;
+  if (acknowledged || failed(sessions_.ensure_session(peer))) return false;
   // An empty put, whose acknowledgement covers everything before it.
   MessageOperation nothing;
   nothing.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::put);

@@ -30,7 +30,7 @@ Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, StripeHold ho
 Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
                                        StripeHold hold) {
   MessageStream& stream = peer.state().messages;
-  if (Status const status = sessions_.reach(peer); failed(status)) return {status, true, 0};
+  if (Status const status = sessions_.ensure_session(peer); failed(status)) return {status, true, 0};
   bool const atomic = has(guarantees, Guarantee::atomic);
   bool const self = peer.process() == credentials_.process;
   wire::RequestHeader& header = operation.header;
@@ -149,7 +149,7 @@ void OperationStreams::advance(Peer& peer) {
     }
     stream.unsent = entry.next;
     tracked_.note_sent(entry);
-    if (entry.is_a(wire::RequestKind::acquire)) {
+    if (entry.is_a(wire::RequestKind::lock_request)) {
       // Completion calls do not wait for locks.
       stream.unfinished.remove(entry);
       tracked_.detach(entry);
@@ -204,7 +204,7 @@ Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& opera
 /// Requests the stripes of the operation from the target. It is the first message of the operation.
 void OperationStreams::send_lock(Outstanding& entry) {
   wire::RequestHeader header = entry.operation.header;
-  header.kind = wire::RequestKind::lock;
+  header.kind = wire::RequestKind::stripe_lock;
   header.flags &= wire::flag_no_wait;
   if (entry.operation.target_stripes.exclusive == 0) header.flags |= wire::flag_shared;
   header.stripes = entry.operation.target_stripes.exclusive | entry.operation.target_stripes.shared;
@@ -234,7 +234,7 @@ void OperationStreams::ask_for_key(Peer& peer, KeyQuestion const& question) {
   MessageStream const& stream = peer.state().messages;
   // Queued behind the lock, it would delay answers to the peer.
   bool const at_once = stream.unsent == nullptr && stream.has_credit();
-  if ((stream.may_wait_for_lock() && !at_once) || failed(sessions_.reach(peer))) return;
+  if ((stream.may_wait_for_lock() && !at_once) || failed(sessions_.ensure_session(peer))) return;
   NetworkState& state = peer.state().make_network();
   state.asked = question;
   // Before sending, because a process answers itself within the send.

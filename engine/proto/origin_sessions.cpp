@@ -61,7 +61,7 @@ bool OriginSessions::learn_address(Peer& peer, std::span<std::byte const> addres
   return true;
 }
 
-Status OriginSessions::reach(Peer& peer) {
+Status OriginSessions::ensure_session(Peer& peer) {
   if (!connect(peer)) return descriptors_run_short() ? Status::no_descriptors : Status::unreachable;
   return peer.state().messages.broken ? Status::unreachable : Status::ok;
 }

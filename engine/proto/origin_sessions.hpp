@@ -48,7 +48,7 @@ class OriginSessions {
   /// the network of this process or of the peer must start first.
   bool connect(Peer& peer);
   /// As connect(), with the reason.
-  Status reach(Peer& peer);
+  Status ensure_session(Peer& peer);
 
   /// Returns the processes with streams that wait for the network of this process, and forgets them.
   std::vector<std::uint64_t> take_waiting() { return std::exchange(waiting_, {}); }

@@ -51,7 +51,7 @@ bool TrackedOperations::is_finished(Outstanding const& entry, std::uint64_t exec
   if (entry.operation.expects_data()) return entry.answered == entry.operation.total;
   // A query is finished by its answer: the acknowledgement may come earlier with another reply.
   bool const is_question =
-      entry.is_a(wire::RequestKind::find_segment) || entry.is_a(wire::RequestKind::acquire);
+      entry.is_a(wire::RequestKind::find_segment) || entry.is_a(wire::RequestKind::lock_request);
   if (is_question || entry.executed) return entry.executed || failed(entry.status);
   return !entry.operation.until_executed || executed >= entry.last_sequence;
 }

@@ -85,8 +85,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// that end processes do so here.
   void between_messages(std::function<void()> const& body);
 
-  /// Makes every operation call issue(): Peer::reach returns nullptr from here on. Must be called before the
-  /// first operation; otherwise some still bypass it.
+  /// Makes every operation call issue(): Peer::translate returns nullptr from here on. Must be called before
+  /// the first operation; otherwise some still bypass it.
   void issue_all() noexcept;
   bool issues_all() const noexcept;
 

@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 bool EngineOrder::is_complete(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
   return peer.state().messages.finished(std::min(sequence, peer.newest())) &&
-         NetworkProtocol::reached(peer, peer.state().network().issued);
+         NetworkProtocol::has_completed(peer, peer.state().network().issued);
 }
 
 void EngineOrder::fence(std::span<IssuedTo const> before) noexcept try {

@@ -107,7 +107,7 @@ bool EngineOrder::test(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel.lock);
   bool const finished = channel.message_protocol.streams.await(peer, std::min(sequence, peer.newest()));
   channel.answer_itself();
-  return finished && NetworkProtocol::reached(peer, peer.state().network().issued);
+  return finished && NetworkProtocol::has_completed(peer, peer.state().network().issued);
 }
 
 void EngineOrder::fence(Peer& peer, std::uint64_t sequence) noexcept {

@@ -56,7 +56,7 @@ Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out
 }
 
 std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused) {
-  if (std::byte* const reached = peer.reach(begin, bytes)) return reached;
+  if (std::byte* const reached = peer.translate(begin, bytes)) return reached;
   RemoteSegments& segments = *peer.state().segments;
   if (!segments.in_region(begin, begin + bytes)) return nullptr;
   RemoteSegments::Found found;

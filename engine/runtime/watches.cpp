@@ -21,7 +21,7 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
   try {
     bool const finished = channel.message_protocol.streams.await(peer, operations.sequence);
     channel.answer_itself();
-    if (!finished || !NetworkProtocol::reached(peer, operations.network)) return false;
+    if (!finished || !NetworkProtocol::has_completed(peer, operations.network)) return false;
     *failure = peer.state().messages.errors.take(operations.context).first.status;
     return true;
   } catch (std::bad_alloc const&) {

@@ -23,7 +23,7 @@ void LockAnswers::give(Origin& origin, LockTable::Answer const& answer) {
   if (answer.position != 0) {
     end_wait(origin, answer);
   } else if (failed(answer.status)) {
-    asked.kind = wire::RequestKind::acquire;
+    asked.kind = wire::RequestKind::lock_request;
     parts_.replies.add_failure(origin, asked, answer.status);
   } else {
     parts_.replies.add(origin, wire::ReplyKind::executed, asked);
@@ -38,7 +38,7 @@ void LockAnswers::end_wait(Origin& origin, LockTable::Answer const& answer) {
   if (answer.status == Status::out_of_memory)
     return parts_.connections.lose(origin.process, "no memory for its lock request");
   rest->lock = 0;
-  auto asked = wire::begin_header<wire::RequestHeader>(wire::RequestKind::acquire);
+  auto asked = wire::begin_header<wire::RequestHeader>(wire::RequestKind::lock_request);
   asked.sequence = answer.position;
   // Requests executed ahead of it have been acknowledged, and are reported with it.
   asked.flags = rest->ahead.empty() ? wire::flag_delayed_ack : 0;

@@ -13,7 +13,7 @@ namespace mpixrma::engine {
 void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
                                std::size_t payload_bytes, Status resolved) {
   wire::RequestHeader const& header = request.header;
-  if (header.kind == wire::RequestKind::lock)
+  if (header.kind == wire::RequestKind::stripe_lock)
     return keep_stripes(origin, header, std::move(hold), payload_bytes);
   if (wire::locks_in_stream(header)) return wait_for_lock(origin, header, payload_bytes);
   std::uint64_t const began = parts_.trace.begin();
@@ -74,8 +74,8 @@ Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& req
     case wire::RequestKind::key_dropped:
       parts_.queries.note_dropped(request.header.token, origin.process);
       return Status::ok;
-    case wire::RequestKind::acquire: parts_.locks.acquire(origin, request.header); return Status::ok;
-    case wire::RequestKind::release: return parts_.locks.release(origin, request.header);
+    case wire::RequestKind::lock_request: parts_.locks.acquire(origin, request.header); return Status::ok;
+    case wire::RequestKind::lock_release: return parts_.locks.release(origin, request.header);
     default: break;
   }
   bool const named = request.header.notify_exposure != 0;

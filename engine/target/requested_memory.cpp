@@ -99,7 +99,7 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
   if ((header.flags & wire::flag_held) != 0) return {};
   bool shared = !wire::is_write(header);
   StripeSet stripes = 0;
-  if (kind == wire::RequestKind::lock) {
+  if (kind == wire::RequestKind::stripe_lock) {
     stripes = header.stripes;
     shared = (header.flags & wire::flag_shared) != 0;
   } else {

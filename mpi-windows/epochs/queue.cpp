@@ -105,7 +105,7 @@ void queue_behind_lock(Window& window, Target& target) {
   if (!target.is_open() || !waits_in_stream(window.engine, target)) return;
   queue_of(target).refused = engine::Status::ok;
   target.queue->refusal = MPI_SUCCESS;
-  target.reachable.store(0, std::memory_order_relaxed);
+  target.accessible_bytes.store(0, std::memory_order_relaxed);
   begin_queue(window, target, Awaited::stream);
 }
 

@@ -111,10 +111,10 @@ inline bool try_direct(Window const& window, Target const& target, engine::RmaOp
   if (!window.is_dynamic()) {
     std::uint64_t const offset = begin - target.offset;
     begin = target.view.exposure.base + offset;
-    mapped = target.view.reach(offset, bytes, engine::Rights::all);
+    mapped = target.view.translate(offset, bytes, engine::Rights::all);
   } else if (!window.engine.issues_all() && !target.outstanding.is_set()) {
     // The engine checks whether the operation has to wait for messages that are in flight.
-    mapped = target.memory->reach(begin, bytes);
+    mapped = target.memory->translate(begin, bytes);
   }
   if (mapped == nullptr) return false;
   // Stripes and modes of memory depend on its address, however the operation names it.

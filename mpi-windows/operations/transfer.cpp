@@ -71,7 +71,7 @@ inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origi
     Datatype const* const known = window.recent_type.find(type);
     std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
     std::uint64_t offset = 0;
-    std::byte* const remote = window.targets.recent(rank).reach(disp, bytes, &offset);
+    std::byte* const remote = window.targets.recent(rank).translate(disp, bytes, &offset);
     if (remote != nullptr && bytes != 0) [[likely]] {
       constexpr bool puts = direction == OpKind::put;
       auto* const local = static_cast<std::byte*>(origin);

@@ -69,7 +69,7 @@ inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_
   if (bytes == 0 || !known->defines(operation)) return {};
   Target const& target = window.targets.recent(rank);
   std::uint64_t offset = 0;
-  std::byte* const mapped = target.reach(disp, bytes, &offset);
+  std::byte* const mapped = target.translate(disp, bytes, &offset);
   if (mapped == nullptr) return {};
   return {mapped, bytes, target.address_of(offset), known, target.stripes};
 }

@@ -45,7 +45,7 @@ bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator c
   if (!are_buffers(call, bytes) || (address & (alignment_of(element) - 1)) != 0) return false;
   // The general path caches the target of a single word, so let it handle that case.
   if (call.count == 1 && type->atomic_word() != 0) return false;
-  std::byte* const mapped = target->peer->reach(address, bytes);
+  std::byte* const mapped = target->peer->translate(address, bytes);
   if (mapped == nullptr) return false;
   engine::PackedSides const sides{static_cast<std::byte const*>(call.operand),
                                   static_cast<std::byte const*>(call.operand2),

@@ -98,7 +98,7 @@ constexpr bool is_fast(ReduceOp operation) noexcept {
 template <typename Word, typename Op>
 inline bool update_word(OneElement<Op> const& call, RecentTransfer const& recent, RemoteAddress address) {
   if (address % sizeof(Word) != 0 || recent.peer->stores_are_held()) return false;
-  auto* const word = reinterpret_cast<Word*>(recent.reach_word(address, sizeof(Word)));
+  auto* const word = reinterpret_cast<Word*>(recent.translate_word(address, sizeof(Word)));
   if (word == nullptr) return false;
   if (overlap(call.result, call.operand, sizeof(Word)) || overlap(call.result, call.operand2, sizeof(Word)))
     return false;
@@ -155,7 +155,7 @@ void remember_word(RmwCall const& call, Communicator& communicator, RemoteAddres
   Datatype const* const type = Datatype::find_known(call.datatype);
   Target* const target = communicator.known_target(call.rank);
   if (type == nullptr || target == nullptr || type->atomic_word() == 0 || !is_fast(call.operation)) return;
-  if (target->peer->reach(address, type->atomic_word()) != nullptr)
+  if (target->peer->translate(address, type->atomic_word()) != nullptr)
     remember(communicator, *type, *target, address);
 }
 

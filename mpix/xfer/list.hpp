@@ -26,7 +26,7 @@ template <OpKind direction>
 std::size_t try_direct_list(Target& target, SegmentList const& list) noexcept {
   auto const first = reinterpret_cast<RemoteAddress>(list.targets[0]);
   engine::order_before_store(direction == OpKind::put);
-  if (target.peer->reach(first, list.bytes) == nullptr) return 0;
+  if (target.peer->translate(first, list.bytes) == nullptr) return 0;
   engine::SegmentView const view = target.peer->view(first);
   if (view.length < list.bytes || view.is_gone()) return 0;
   // Copies of all members, which the stores of the loop would otherwise make the compiler read again.
@@ -66,7 +66,7 @@ inline std::optional<MappedList> find_mapped(Target& target, SegmentList const& 
   if (lowest_origin == 0 || lowest == 0 || lowest > highest || highest > UINT64_MAX - list.bytes)
     return std::nullopt;
   RemoteAddress const end = highest + list.bytes;
-  std::byte* const mapped = target.peer->reach(lowest, end - lowest);
+  std::byte* const mapped = target.peer->translate(lowest, end - lowest);
   if (mapped == nullptr) return std::nullopt;
   return MappedList{lowest, end, mapped - reinterpret_cast<std::byte*>(lowest)};
 }

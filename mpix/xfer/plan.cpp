@@ -81,7 +81,7 @@ struct MPIX_RMA_Plan_s {
   mpixrma::KeptType origin_type;
   mpixrma::KeptType target_type;
   mpixrma::Communicator* communicator;
-  std::uint32_t context;  ///< of the communicator when the plan was created
+  std::uint32_t context;    ///< of the communicator when the plan was created
   mpixrma::Target* target;  ///< null for MPI_PROC_NULL
   mpixrma::XferCall call;
   MPIX_RMA_Attributes attributes{};
@@ -107,7 +107,7 @@ inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* t
   if (plan.communicator->attribute_word() != 0 || plan.communicator->context() != plan.context) return false;
   std::size_t bytes = 0;
   if (!multiply(plan.element_bytes, count, &bytes)) return false;
-  std::byte* const remote = recent.segment.reach(reinterpret_cast<RemoteAddress>(target), bytes);
+  std::byte* const remote = recent.segment.translate(reinterpret_cast<RemoteAddress>(target), bytes);
   if (remote == nullptr || plan.target->peer->stores_are_held()) return false;
   auto* const local = static_cast<std::byte*>(origin);
   bool const put = plan.call.operation == MPIX_RMA_PUT;
@@ -118,7 +118,7 @@ inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* t
 /// Keeps the segment of this address for the next transfer if the segment can be reached.
 void remember_segment(MPIX_RMA_Plan_s const& plan, void const* target) {
   auto const address = reinterpret_cast<RemoteAddress>(target);
-  if (plan.element_bytes == 0 || plan.target->peer->reach(address, 1) == nullptr) return;
+  if (plan.element_bytes == 0 || plan.target->peer->translate(address, 1) == nullptr) return;
   ThreadCache* const cache = writable_thread_cache();
   if (cache == nullptr) return;
   cache->plans[plan.number % recent_plan_count] = {plan.number, plan.target->peer->view(address)};

@@ -35,11 +35,11 @@ struct alignas(128) RecentTransfer {
 
   /// Local pointer to the aligned word of `atomic_word` bytes at `address`, or nullptr when it cannot be
   /// reached or is not updated by the CPU's atomics.
-  std::byte* reach_word(engine::RemoteAddress address, std::size_t bytes) const noexcept {
+  std::byte* translate_word(engine::RemoteAddress address, std::size_t bytes) const noexcept {
     engine::RemoteAddress const offset = address - words_begin;
     if (offset < words_length) [[likely]]
       return segment.is_gone() ? nullptr : words_local + offset;
-    return peer->stripes()->modes.by_element(address) ? segment.reach(address, bytes) : nullptr;
+    return peer->stripes()->modes.by_element(address) ? segment.translate(address, bytes) : nullptr;
   }
 };
 static_assert(sizeof(RecentTransfer) == 128);

@@ -28,12 +28,12 @@ void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction
 bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept {
   engine::Peer& peer = *target.peer;
   engine::Extent const extent = operation.target_layout.extent();
-  std::byte* const mapped = peer.reach(operation.target + static_cast<std::uint64_t>(extent.begin),
-                                       static_cast<std::size_t>(extent.end - extent.begin));
+  std::byte* const mapped = peer.translate(operation.target + static_cast<std::uint64_t>(extent.begin),
+                                           static_cast<std::size_t>(extent.end - extent.begin));
   if (mapped == nullptr || operation.target_layout.size() == 0) return false;
   std::byte* counter = nullptr;
   if (operation.notify != 0) {
-    counter = peer.reach(operation.notify, sizeof(std::uint64_t));
+    counter = peer.translate(operation.notify, sizeof(std::uint64_t));
     if (counter == nullptr) return false;
   }
   {

@@ -36,16 +36,16 @@ inline bool move_bytes(void* origin, std::byte* remote, std::size_t bytes) noexc
 /// store fence that complete() makes.
 template <OpKind direction>
 inline bool try_direct(Target& target, void* origin, RemoteAddress address, std::size_t bytes) noexcept {
-  std::byte* const remote = target.peer->reach(address, bytes);
+  std::byte* const remote = target.peer->translate(address, bytes);
   return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
 }
 
 /// Like try_direct(), but not for small segments: for callers that have no other case to handle
-/// (Peer::reach_inline).
+/// (Peer::translate_inline).
 template <OpKind direction>
 inline bool try_direct_inline(Target& target, void* origin, RemoteAddress address,
                               std::size_t bytes) noexcept {
-  std::byte* const remote = target.peer->reach_inline(address, bytes);
+  std::byte* const remote = target.peer->translate_inline(address, bytes);
   return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
 }
 
@@ -60,7 +60,7 @@ MPIX_INTERNAL_API void accumulate_elements(engine::StripeTable& table, engine::R
 /// at once.
 inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduction, void const* origin,
                                   RemoteAddress address, std::size_t bytes) noexcept {
-  std::byte* const remote = target.peer->reach(address, bytes);
+  std::byte* const remote = target.peer->translate(address, bytes);
   if (remote == nullptr) return false;
   bool const locked = reduction.element_atomic;
   if (locked && engine::has_cpu_atomics(reduction.type)) {
@@ -86,7 +86,8 @@ inline bool try_direct(Target& target, engine::RmaOp const& operation) noexcept 
           : operation.target_layout.extent();
   auto const begin = operation.target + static_cast<std::uint64_t>(extent.begin);
   auto const end = operation.target + static_cast<std::uint64_t>(extent.end);
-  std::byte* const mapped = target.peer->reach(begin, static_cast<std::size_t>(extent.end - extent.begin));
+  std::byte* const mapped =
+      target.peer->translate(begin, static_cast<std::size_t>(extent.end - extent.begin));
   if (mapped == nullptr) return false;
   engine::execute_with_stripes(operation, mapped - extent.begin, *target.peer->stripes(), begin, end);
   return true;
@@ -100,7 +101,7 @@ template <typename Word>
 inline bool try_direct_rmw(Target& target, engine::ReduceOp operation, RemoteAddress address,
                            Word const& operand, Word operand2, Word* result) noexcept {
   if (address % sizeof(Word) != 0) return false;
-  auto* const word = reinterpret_cast<Word*>(target.peer->reach(address, sizeof(Word)));
+  auto* const word = reinterpret_cast<Word*>(target.peer->translate(address, sizeof(Word)));
   if (word == nullptr || !target.peer->stripes()->modes.by_element(address)) return false;
   return engine::update_word(word, operation, operand, operand2, result);
 }

@@ -134,7 +134,7 @@ Buffer buffer_of_exporter(PyObject* object, Access access) {
 }
 
 /// The bytes from the first element's address that `count` of the datatype reach.
-MPI_Count reach_of(MPI_Datatype datatype, MPI_Count count) {
+MPI_Count spanned_bytes(MPI_Datatype datatype, MPI_Count count) {
   MPI_Count lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   check(MPI_Type_get_extent_x(datatype, &lower, &extent));
   check(MPI_Type_get_true_extent_x(datatype, &true_lower, &true_extent));
@@ -166,10 +166,10 @@ Buffer buffer_of_sequence(py::sequence const& given, Access access) {
     check(MPI_Type_get_extent_x(buffer.datatype, &lower, &extent));
     buffer.count = available < 0 || extent <= 0 ? 1 : available / extent;
   }
-  if (available >= 0 && reach_of(buffer.datatype, buffer.count) > available)
+  if (available >= 0 && spanned_bytes(buffer.datatype, buffer.count) > available)
     throw py::value_error("the buffer has " + std::to_string(available) +
                           " bytes, and the datatype reaches to " +
-                          std::to_string(reach_of(buffer.datatype, buffer.count)));
+                          std::to_string(spanned_bytes(buffer.datatype, buffer.count)));
   py::object owner = buffer.owner != nullptr ? py::reinterpret_borrow<py::object>(buffer.owner) : py::none();
   buffer.holder = py::make_tuple(std::move(owner), kind);
   buffer.owner = buffer.holder.ptr();

@@ -34,7 +34,7 @@ struct MappedSegmentModel : rl::test_suite<MappedSegmentModel<Atomic>, 3> {
       segment.assign(state(index));
       return;
     }
-    std::byte* const found = segment.reach(0x10c0, 8);
+    std::byte* const found = segment.translate(0x10c0, 8);
     RL_ASSERT(found == nullptr || found == pointer(0x100c0) || found == pointer(0x200c0));
     auto const view = segment.view();
     if (view.length == 0) return;
@@ -128,8 +128,8 @@ struct FreedMemoryModel : rl::test_suite<FreedMemoryModel<Atomic>, 2> {
       slot.withdraw(2);
       told.store(1, std::memory_order_release);
     } else if (told.load(std::memory_order_acquire) == 1) {
-      RL_ASSERT(segment.reach(0x1000, 8) == nullptr);
-      RL_ASSERT(segment.view().reach(0x1000, 8) == nullptr);
+      RL_ASSERT(segment.translate(0x1000, 8) == nullptr);
+      RL_ASSERT(segment.view().translate(0x1000, 8) == nullptr);
     }
   }
 };

@@ -38,7 +38,7 @@ TEST(LockFree, AMappedSegmentThatIsReplacedIsReadAsOneState) {
       },
       [&] {
         while (!stop.load(std::memory_order_relaxed)) {
-          auto const found = reinterpret_cast<std::uintptr_t>(segment.reach(0x10c0, 8));
+          auto const found = reinterpret_cast<std::uintptr_t>(segment.translate(0x10c0, 8));
           ASSERT_TRUE(found == 0 || found == 0x100c0 || found == 0x200c0) << found;
           SegmentView const view = segment.view();
           if (view.length == 0) continue;

@@ -44,8 +44,8 @@ Extent Layout::extent() const noexcept {
   if (block == 0) return {0, 0};
   for (Dimension const& dimension : dims) {
     if (dimension.count == 0) return {0, 0};
-    std::ptrdiff_t const reach = static_cast<std::ptrdiff_t>(dimension.count - 1) * dimension.stride;
-    (reach < 0 ? extent.begin : extent.end) += reach;
+    std::ptrdiff_t const span = static_cast<std::ptrdiff_t>(dimension.count - 1) * dimension.stride;
+    (span < 0 ? extent.begin : extent.end) += span;
   }
   return extent;
 }

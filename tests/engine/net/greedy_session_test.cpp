@@ -218,7 +218,7 @@ TEST_F(GreedySession, HasBoundedLocksOfNothing) {
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
   for (int i = 0; i < 30000; ++i) {
-    auto lock = client.next(wire::RequestKind::lock, 0);
+    auto lock = client.next(wire::RequestKind::stripe_lock, 0);
     lock.exposure = 0;
     lock.total = 8;
     client.send(lock);

@@ -191,7 +191,7 @@ TEST(WireRequest, ALockAndItsOwnerAreNamedAndNothingElse) {
       {"a counter", [](RequestHeader& h) { h.notify = 0x2000; }},
       {"no place in the stream", [](RequestHeader& h) { h.sequence = 0; }},
   };
-  for (RequestKind const kind : {RequestKind::acquire, RequestKind::release}) {
+  for (RequestKind const kind : {RequestKind::lock_request, RequestKind::lock_release}) {
     auto const sample = [&] {
       Sample made;
       made.payload.clear();
@@ -212,7 +212,7 @@ TEST(WireRequest, ALockAndItsOwnerAreNamedAndNothingElse) {
     }
     Sample nameless = sample();
     nameless.header.token = 0;
-    EXPECT_EQ(nameless.run() == nullptr, kind == RequestKind::release);
+    EXPECT_EQ(nameless.run() == nullptr, kind == RequestKind::lock_release);
   }
 }
 

@@ -200,12 +200,12 @@ TEST(ExposedView, ReachesWhatItMayUntilThatIsWithdrawn) {
         if (rank.rank() == 0) {
           ASSERT_EQ(rank.engine().peer_memory.view(rank.peer(1), shown_id(rank, 1, 1), &view), Status::ok);
           EXPECT_EQ(view.exposure.length, length);
-          std::byte* const last = view.reach(length - 1, 1, Rights::write);
+          std::byte* const last = view.translate(length - 1, 1, Rights::write);
           ASSERT_NE(last, nullptr);
           *last = std::byte{77};
-          EXPECT_EQ(view.reach(length - 1, 2, Rights::write), nullptr);
-          EXPECT_EQ(view.reach(~std::uint64_t{0}, 2, Rights::write), nullptr);
-          EXPECT_EQ(view.reach(0, 8, Rights::update), nullptr);
+          EXPECT_EQ(view.translate(length - 1, 2, Rights::write), nullptr);
+          EXPECT_EQ(view.translate(~std::uint64_t{0}, 2, Rights::write), nullptr);
+          EXPECT_EQ(view.translate(0, 8, Rights::update), nullptr);
         }
         rank.barrier();
         if (rank.rank() == 1) {
@@ -214,7 +214,7 @@ TEST(ExposedView, ReachesWhatItMayUntilThatIsWithdrawn) {
         }
         rank.barrier();
         if (rank.rank() == 0) {
-          EXPECT_EQ(view.reach(0, 1, Rights::read), nullptr);
+          EXPECT_EQ(view.translate(0, 1, Rights::read), nullptr);
           EXPECT_EQ(rank.engine().peer_memory.view(rank.peer(1), shown_id(rank, 1, 1), &view),
                     Status::stale_exposure);
         }

@@ -69,7 +69,7 @@ TEST_P(EnginePath, NothingIsReachedPastIssueWhenThatIsAskedFor) {
       std::uint64_t out = 77;
       std::uint64_t in = 0;
       ASSERT_EQ(run(engine, peer, contiguous(OpKind::put, &out, address, sizeof out)), Status::ok);
-      EXPECT_EQ(peer.reach(address, sizeof out), nullptr);
+      EXPECT_EQ(peer.translate(address, sizeof out), nullptr);
       ASSERT_EQ(run(engine, peer, contiguous(OpKind::get, &in, address, sizeof in)), Status::ok);
       EXPECT_EQ(in, out);
       if (std::byte* const mapped = engine.peer_memory.map(peer, address, sizeof in)) {

@@ -48,7 +48,7 @@ class Origin {
     header.sequence = next_++;
     header.address = lock;
     header.owner = owner;
-    header.flags = kind == wire::RequestKind::acquire ? wire::flag_in_stream : 0;
+    header.flags = kind == wire::RequestKind::lock_request ? wire::flag_in_stream : 0;
     return header;
   }
   Text put(RemoteAddress address, std::uint64_t number, std::uint64_t after) {
@@ -149,7 +149,7 @@ void compete(AsRogue as_rogue, AsFriend as_friend) {
         } else if (rank.rank() == rogue) {
           EXPECT_TRUE(rank.was_told(friendly, stage_slot, 1));
           Origin origin(rank);
-          origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
+          origin.send(origin.lock_request(wire::RequestKind::lock_request, 0, 0));
           std::uint64_t const asked = origin.newest();
           origin.send(origin.put(rank.shown(victim, word_slot), value, asked));
           as_rogue(rank, origin, asked);
@@ -172,15 +172,15 @@ void compete(AsRogue as_rogue, AsFriend as_friend) {
 TEST(HostileLocks, AStreamWaitsForOneLockAndThoseOfTheDeadAreFree) {
   compete(
       [](Rank& rank, Origin& origin, std::uint64_t asked) {
-        origin.send(origin.lock_request(wire::RequestKind::acquire, 1, 1));
+        origin.send(origin.lock_request(wire::RequestKind::lock_request, 1, 1));
         // A position that the stream waits for already.
-        auto again = origin.lock_request(wire::RequestKind::acquire, 1, 2);
+        auto again = origin.lock_request(wire::RequestKind::lock_request, 1, 2);
         again.sequence = asked;
         origin.send(again);
         rank.tell(stage_slot, 1);
         origin.progress_until(rank, friendly, 2);
         // A repeated request is rejected, because the stream holds the lock.
-        origin.send(origin.lock_request(wire::RequestKind::acquire, 0, 0));
+        origin.send(origin.lock_request(wire::RequestKind::lock_request, 0, 0));
       },
       [](Rank& rank, Friend const& self) {
         ::usleep(50000);
@@ -219,12 +219,12 @@ TEST(HostileLocks, OneMessageMayTakeAndGiveBackLocksAgainAndAgain) {
       std::vector<Text> texts;
       for (std::uint64_t round = 1; round <= rounds; ++round) {
         for (std::uint32_t owner : {0u, 0u, 1u}) {  // the second is rejected, the third is another lock
-          auto const request = origin.lock_request(wire::RequestKind::acquire, owner, owner);
+          auto const request = origin.lock_request(wire::RequestKind::lock_request, owner, owner);
           texts.push_back({test::bytes_of(request), {}});
         }
         texts.push_back(origin.put(rank.shown(victim, word_slot), round, origin.newest()));
         for (std::uint32_t owner : {0u, 0u, 1u}) {
-          auto const request = origin.lock_request(wire::RequestKind::release, owner, owner);
+          auto const request = origin.lock_request(wire::RequestKind::lock_release, owner, owner);
           texts.push_back({test::bytes_of(request), {}});
         }
       }
@@ -252,10 +252,10 @@ TEST(HostileLocks, WhatArrivesInTheWrongOrderGoesInTheRightOne) {
     if (rank.rank() == rogue) {
       Origin origin(rank);
       std::vector<Text> texts;
-      texts.push_back({test::bytes_of(origin.lock_request(wire::RequestKind::acquire, 0, 0)), {}});
+      texts.push_back({test::bytes_of(origin.lock_request(wire::RequestKind::lock_request, 0, 0)), {}});
       for (std::uint64_t number = 1; number <= chain; ++number)
         texts.push_back(origin.put(rank.shown(victim, word_slot), number, origin.newest()));
-      auto release = origin.lock_request(wire::RequestKind::release, 0, 0);
+      auto release = origin.lock_request(wire::RequestKind::lock_release, 0, 0);
       release.after = release.sequence - 1;
       texts.push_back({test::bytes_of(release), {}});
       std::ranges::reverse(texts);

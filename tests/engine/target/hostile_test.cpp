@@ -217,7 +217,7 @@ class Author {
   /// For existing and missing locks, by many owners, in any order.
   Text lock_request() {
     bool const acquires = below(3) != 0;
-    auto const kind = acquires ? wire::RequestKind::acquire : wire::RequestKind::release;
+    auto const kind = acquires ? wire::RequestKind::lock_request : wire::RequestKind::lock_release;
     wire::RequestHeader header = blank(kind);
     header.operation = static_cast<std::uint8_t>(below(acquires ? 4 : 2));
     header.address = below(4) == 0 ? random_() >> 32 : below(6);
@@ -256,7 +256,7 @@ class Author {
     if (wire::check(text.header, {data, text.payload.size()}, &request) != nullptr) return true;
     constexpr std::size_t max_bytes = 8192;
     wire::RequestKind const kind = request.header.kind;
-    if (kind == wire::RequestKind::lock || kind == wire::RequestKind::introduction) return false;
+    if (kind == wire::RequestKind::stripe_lock || kind == wire::RequestKind::introduction) return false;
     if (kind == wire::RequestKind::find_segment || kind == wire::RequestKind::key_dropped) return true;
     if (request.header.bytes > max_bytes) return false;
     if (kind == wire::RequestKind::get) return true;
