@@ -63,6 +63,7 @@ int ompi_osc_mpix_process_of_rank(mpix_handle_t communicator, int rank, uint64_t
 int ompi_osc_mpix_communicator_is_live(mpix_handle_t communicator);
 int ompi_osc_mpix_datatype_is_committed(mpix_handle_t datatype);
 void ompi_osc_mpix_communicator_refuse_calls(mpix_handle_t communicator, int refuse);
+void ompi_osc_mpix_communicator_set_freed(mpix_handle_t communicator, int freed);
 
 /* osc_mpix_request.c: native requests. */
 void ompi_osc_mpix_requests_start(void);

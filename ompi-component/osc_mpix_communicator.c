@@ -21,20 +21,42 @@ int ompi_osc_mpix_process_of_rank(mpix_handle_t communicator, int rank, uint64_t
     return 0;
 }
 
+/* A flag of this component alone: Open MPI's own flags would make it reject the calls of an error handler
+ * that gets the communicator. A new communicator has no flags. */
+#define FREED_BY_APPLICATION 0x40000000u
+
 /* The pointer may dangle, so it is compared with the live communicators before it is dereferenced. */
-int ompi_osc_mpix_communicator_is_live(mpix_handle_t communicator)
+static int is_known(const ompi_communicator_t *comm)
 {
-    ompi_communicator_t *comm = (ompi_communicator_t *) communicator;
     if (NULL == comm || MPI_COMM_NULL == comm) {
         return 0;
     }
     const int size = opal_pointer_array_get_size(&ompi_mpi_communicators);
     for (int i = 0; i < size; ++i) {
         if (comm == opal_pointer_array_get_item(&ompi_mpi_communicators, i)) {
-            return !ompi_comm_invalid(comm);
+            return 1;
         }
     }
     return 0;
+}
+
+int ompi_osc_mpix_communicator_is_live(mpix_handle_t communicator)
+{
+    ompi_communicator_t *comm = (ompi_communicator_t *) communicator;
+    return is_known(comm) && !ompi_comm_invalid(comm) && 0 == (comm->c_flags & FREED_BY_APPLICATION);
+}
+
+void ompi_osc_mpix_communicator_set_freed(mpix_handle_t communicator, int freed)
+{
+    ompi_communicator_t *comm = (ompi_communicator_t *) communicator;
+    if (!is_known(comm)) {
+        return;
+    }
+    if (freed) {
+        comm->c_flags |= FREED_BY_APPLICATION;
+    } else {
+        comm->c_flags &= ~FREED_BY_APPLICATION;
+    }
 }
 
 /* Open MPI checks this flag before each call on a communicator. */

@@ -52,6 +52,7 @@ static const struct mpix_host_ops host_ops = {
     .window_flush = ompi_osc_mpix_window_flush,
     .window_refusal = mpix_window_refusal,
     .communicator_refuse_calls = ompi_osc_mpix_communicator_refuse_calls,
+    .communicator_set_freed = ompi_osc_mpix_communicator_set_freed,
     .nam_ranks = mpix_nam_ranks,
     .nam_publish = mpix_nam_publish,
     .nam_unpublish = mpix_nam_unpublish,

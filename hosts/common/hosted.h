@@ -168,6 +168,10 @@ struct mpix_host_ops {
   /** Passes the completions from request_complete to the MPI library and ends freed requests. Returns the
    * number of completions. Called by an application thread. */
   int (*deliver_completions)(void);
+
+  /** Makes communicator_is_live return 0 for a communicator that the application frees and that MPI keeps as
+   * long as requests need its error handler; with 0 undoes that. NULL if MPI keeps no such communicators. */
+  void (*communicator_set_freed)(mpix_handle_t communicator, int freed);
 };
 
 /** Sets `engine` and `ops` as the host of this process until the next call; NULL for both withdraws them.

@@ -29,7 +29,7 @@ HandleCache<MPI_Comm, Communicator> Communicator::cache_;
 
 Communicator* Communicator::find_slow_path(MPI_Comm comm) {
   if (prepare() != Readiness::ready) return nullptr;
-  if (host().communicator_is_live(word_of(comm)) == 0) return nullptr;
+  if (!Freeing::is_in_progress(comm) && host().communicator_is_live(word_of(comm)) == 0) return nullptr;
   if (Communicator* const kept = Freeing::kept(comm)) return kept;
   void* attribute = nullptr;
   int found = 0;

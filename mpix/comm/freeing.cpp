@@ -2,13 +2,21 @@
 
 #include <dlfcn.h>
 
+#include "datatype/handle.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace mpixrma {
 
 namespace {
+
+/// Makes later calls find out that the communicator is freed, also while MPI keeps it for its requests.
+void mark_freed(MPI_Comm comm, bool freed) {
+  if (hosted_engine() == nullptr || host().communicator_set_freed == nullptr) return;
+  host().communicator_set_freed(word_of(comm), freed ? 1 : 0);
+}
 
 /// The innermost call of this thread that frees a communicator. Delete callbacks run in the calling thread.
 thread_local Freeing* innermost = nullptr;
@@ -39,8 +47,12 @@ Communicator* Freeing::kept(MPI_Comm comm) {
 
 int free_communicator(MPI_Comm* comm, int (*mpi_call)(MPI_Comm*)) try {
   if (comm == nullptr) return mpi_call(comm);
-  Freeing const freeing(*comm);
+  MPI_Comm const freed = *comm;
+  Freeing const freeing(freed);
+  // Before the call: afterwards the handle may be that of a new communicator.
+  mark_freed(freed, true);
   int const code = mpi_call(comm);
+  if (code != MPI_SUCCESS) mark_freed(freed, false);
   if (Communicator* const state = freeing.state()) Communicator::give_back(*state);
   return code;
 } catch (...) {

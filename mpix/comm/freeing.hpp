@@ -26,6 +26,8 @@ class Freeing {
   /// Keeps the state, which has lost its attribute or never had one, until the calling thread has freed
   /// `comm`. Returns false if the thread is not freeing it by one of the library's calls.
   static bool keep(MPI_Comm comm, Communicator& state);
+  /// Whether the calling thread is freeing `comm`.
+  static bool is_in_progress(MPI_Comm comm) { return find(comm) != nullptr; }
   /// Returns the state that keep() stored, to the thread that frees `comm`.
   static Communicator* kept(MPI_Comm comm);
 

@@ -86,6 +86,32 @@ TEST_F(Freed, RequestsReportTheirError) {
   EXPECT_EQ(class_of(own_code == MPI_SUCCESS ? MPIX_Rma_request_wait(&own) : own_code), address_class_);
 }
 
+/// MPI keeps the communicator for its error handler, as long as a request exists and after a failed one.
+TEST_F(Freed, CommunicatorIsRejectedWhileMpiKeepsItForARequest) {
+  for (int i = 0; i < 3; ++i) {
+    MPI_Comm comm = duplicate();
+    ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
+    MPI_Request arrived = MPI_REQUEST_NULL;
+    ASSERT_EQ(rma_wait_notify_value(comm, 0, 5, &arrived), MPI_SUCCESS);
+    MPI_Comm freed = comm;
+    MPI_Comm_free(&comm);
+    auto const expect_rejection = [&] {
+      int count = 0;
+      EXPECT_EQ(class_of(MPIX_RMA_Complete(&freed, next())), MPI_ERR_COMM);
+      EXPECT_EQ(class_of(fail<MPI_Request>(MPIX_RMA_PUT, &freed, nullptr)), MPI_ERR_COMM);
+      EXPECT_EQ(class_of(rma_get_num_notify(freed, &count)), MPI_ERR_COMM);
+    };
+    expect_rejection();
+    EXPECT_EQ(class_of(MPI_Wait(&arrived, MPI_STATUS_IGNORE)), address_class_);
+    expect_rejection();
+    for (int j = 0; j < 3; ++j) {  // with the same handle, at some time
+      comm = duplicate();
+      EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
+      MPI_Comm_free(&comm);
+    }
+  }
+}
+
 TEST_F(Freed, WhoWaitsForACounterIsTold) {
   MPI_Comm comm = duplicate();
   ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
