@@ -201,7 +201,9 @@ static void read_hints(opal_info_t *info, struct mpix_window_hint *hints, char (
 {
     const char *const *key = mpix_window_keys();
     int i = 0;
-    for (; NULL != info && NULL != key[i] && i < max_hints; ++i) {
+    /* Most windows have no hints, and each look-up of a key has a cost. */
+    const bool has_keys = NULL != info && !opal_list_is_empty(&info->super);
+    for (; has_keys && NULL != key[i] && i < max_hints; ++i) {
         const int given = ompi_osc_mpix_read_info(info, key[i], values[i], max_value);
         hints[i] = (struct mpix_window_hint){key[i], given ? values[i] : NULL};
     }
