@@ -89,6 +89,7 @@ int ompi_osc_mpix_window_notified(mpix_handle_t window, const struct mpix_host_n
     MPI_Request made = MPI_REQUEST_NULL;
     MPI_Request *wanted = NULL == request ? NULL : &made;
     int ret = MPI_ERR_WIN;
+    mpix_windows_set_missing_counter_class(operation->missing_class);
     if (NULL != own && mpix_notified_put == operation->kind) {
         ret = mpix_window_put_notify(own, &origin, &place, index, wanted);
     } else if (NULL != own && mpix_notified_get == operation->kind) {

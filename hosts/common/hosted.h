@@ -38,7 +38,8 @@ struct mpix_host_notified {
   int64_t count;
   mpix_handle_t type;
   mpix_handle_t op;
-  int notification; /**< index of the counter */
+  int notification;  /**< index of the counter */
+  int missing_class; /**< error class of an operation that reports later that the counter does not exist */
 };
 
 /** A call that orders or completes operations issued on a window in a passive-target epoch. */

@@ -224,7 +224,8 @@ MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, M
  * @param win               a window of this library, in a passive-target epoch to the target
  *
  * @return as MPI_Put; MPI_ERR_RMA_SYNC also in other epochs; the class MPIX_RMA_ERR_NOTIFICATION (the target
- *         has no such counter); MPI_ERR_UNSUPPORTED_OPERATION (a window from MPIX_Win_connect).
+ *         has no such counter; an operation that waits for its lock reports it when it is completed);
+ *         MPI_ERR_UNSUPPORTED_OPERATION (a window from MPIX_Win_connect).
  */
 MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
                                  int target_rank, MPI_Aint target_disp, int target_count,

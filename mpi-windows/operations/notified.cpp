@@ -1,17 +1,22 @@
 #include "mpi-windows/operations/notified.hpp"
 
+#include <atomic>
 #include <climits>
 #include <cstring>
 
 #include "mpi-windows/epochs/completion.hpp"
 #include "mpi-windows/epochs/signals.hpp"
 #include "mpi-windows/operations/operation.hpp"
+#include "mpi-windows/state/error.hpp"
 #include "mpi-windows/state/failure.hpp"
 #include "mpi-windows/state/targets.hpp"
 
 namespace mpixrma::windows {
 
 namespace {
+
+/// The library that makes the calls has a class of its own.
+std::atomic<int> missing_counter_class{MPI_ERR_ARG};
 
 /// Makes counters that are all zero. No memory is allocated for a count of 0.
 int make_counters(Window& window, int count, std::uint64_t** base) {
@@ -117,6 +122,12 @@ int find_counter(Window& window, Target& target, int index, engine::RemoteAddres
   return MPI_SUCCESS;
 }
 
+int missing_counter(Target const& target, int index) {
+  return code_with(missing_counter_class.load(std::memory_order_relaxed),
+                   "a notified operation on rank %d failed: the rank has no notification counter %d",
+                   target.rank, index);
+}
+
 int issue_trailing_notification(Window& window, Target& target, engine::RemoteAddress counter,
                                 MPI_Request* request) {
   if (int const error = complete_target(window, target); error != MPI_SUCCESS) return error;
@@ -153,6 +164,9 @@ int mpix_window_num_counters(mpix_window_t* window, int rank, int* count) try {
   return count_counters(of(window), rank, count);
 } catch (...) {
   return class_of_exception();
+}
+void mpix_windows_set_missing_counter_class(int error_class) {
+  missing_counter_class.store(error_class, std::memory_order_relaxed);
 }
 uint64_t* mpix_window_counter(mpix_window_t* window, int index) {
   (void)mpix_windows_progress();  // a process may wait in a loop of such calls for the answer to an operation

@@ -45,6 +45,8 @@ class QueuedOperation final : public QueuedCall {
   /// An operation with a request is complete at the return. The target is still queued.
   int issue_and_wait(Window& window, Target& target) {
     int error = issue_now(window, target, operation_, notification_, nullptr);
+    if (error == MPI_ERR_ARG && notification_ != no_notification)
+      error = missing_counter(target, notification_);
     if (completion_ == nullptr) return error;
     if (error == MPI_SUCCESS) error = complete_target(window, target);
     completion_->error = error;

@@ -153,12 +153,15 @@ int mpix_window_set_counters(mpix_window_t* window, int count);
 void mpix_window_counter_bounds(const mpix_window_t* window, int* suggested, int* most);
 /** Number of counters of a process. */
 int mpix_window_num_counters(mpix_window_t* window, int rank, int* count);
+/** Sets the error class of queued operations on counters that do not exist, for all windows. */
+void mpix_windows_set_missing_counter_class(int error_class);
 /** NULL if the counter does not exist. */
 uint64_t* mpix_window_counter(mpix_window_t* window, int index);
 
 /** The operations of these names, with a request unless `request` is NULL. The target's counter with index
  * `notification` is incremented after the access to the target's memory. MPI_ERR_ARG: the target has no
- * such counter. */
+ * such counter. An operation that waits for a lock finds that out later, and reports it with the class of
+ * mpix_windows_set_missing_counter_class. */
 int mpix_window_put_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
                            const struct mpix_window_place* target, int notification, MPI_Request* request);
 int mpix_window_get_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,

@@ -76,6 +76,7 @@ mpix_host_notified describe(Kind kind, void const* origin, int origin_count, MPI
   made.count = count;
   made.type = word_of(type);
   made.notification = index;
+  made.missing_class = keys().notification_class;
   return made;
 }
 

@@ -117,6 +117,30 @@ TEST_P(QueuedExtensions, E_01_order_keeps_its_place_in_the_queue) {
   }
 }
 
+TEST_P(QueuedExtensions, W126_11_counters_that_the_target_does_not_have_are_errors_of_the_completion) {
+  if (waits_for_locks()) return;
+  Window const window(GetParam(), bytes);
+  set_counters(window, 1);
+  long const value = 3;
+  while_locked(window, [&] {
+    MPI_Aint const place = window.at(last_, 0);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win_lock_all(0, window);
+    EXPECT_EQ(MPIX_Put_notify(&value, 1, MPI_LONG, last_, place, 1, MPI_LONG, 7, window), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_Rput_notify(&value, 1, MPI_LONG, last_, place, 1, MPI_LONG, 8, window, &request),
+              MPI_SUCCESS);
+    send_signal(last_);
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    EXPECT_EQ(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)), no_such_counter());
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
+    int const code = MPI_Win_flush(last_, window);
+    EXPECT_EQ(class_of(code), no_such_counter());
+    EXPECT_NE(text_of(code).find("no notification counter 7"), std::string::npos) << text_of(code);
+    EXPECT_EQ(MPI_Win_unlock_all(window), MPI_SUCCESS);
+  });
+  EXPECT_EQ(std::count(window.base<long>(), window.base<long>() + longs, 0L), longs);
+}
+
 TEST_P(QueuedExtensions, W126_06_notified_operations_wait_for_a_lock) {
   if (waits_for_locks()) return;
   notify_while_locked([](MPI_Win win) { MPI_Win_lock_all(0, win); },
