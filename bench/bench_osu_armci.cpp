@@ -40,6 +40,10 @@ class Armci {
   void accumulate(std::size_t bytes) {
     ARMCI_NbAcc(ARMCI_ACC_DBL, &scale, origin_, target_, static_cast<int>(bytes), 1, nullptr);
   }
+  void fetch_add() {
+    long fetched = 0;
+    ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &fetched, target_, 1, 1);
+  }
   void complete() {
     ARMCI_WaitProc(1);
     ARMCI_Fence(1);

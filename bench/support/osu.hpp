@@ -1,5 +1,6 @@
 /// The loops of the OSU benchmarks for one-sided communication: latency is one operation and its completion
-/// at the target; bandwidth is a window of operations that are completed together.
+/// at the target; bandwidth is a window of operations that are completed together. Library::fetch_add()
+/// returns with the value fetched.
 #pragma once
 
 #include <cstddef>
@@ -44,8 +45,11 @@ void osu_benchmarks(Library& library, Sizes chosen) {
   for (std::size_t const bytes : sizes(chosen)) {
     osu_operation(library, "put", &Library::put, bytes);
     osu_operation(library, "get", &Library::get, bytes);
-    osu_operation(library, "acc", &Library::accumulate, bytes);
+    // OpenSHMEM has none of many elements.
+    if constexpr (requires { &Library::accumulate; })
+      osu_operation(library, "acc", &Library::accumulate, bytes);
   }
+  measure({"osu", label_or(Library::name), "fop_latency"}, [&] { library.fetch_add(); });
 }
 
 }  // namespace bench

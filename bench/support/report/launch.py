@@ -23,6 +23,11 @@ class Launcher:
     def program(self, run):
         return self.build_dir / "bench" / run.program
 
+    def has(self, run):
+        """Whether the program was built and what starts it is installed."""
+        return self.program(run).exists() and (self.template != "" or run.mpi == "openmpi" or run.hosts == 2 or
+                                               shutil.which(f"mpirun.{run.mpi}") is not None)
+
     def command(self, run, seed=None):
         """env sets the variables at every process, on whatever host."""
         variables = [f"{name}={value}" for name, value in run.environment]
@@ -34,9 +39,12 @@ class Launcher:
         if self.template:
             return [*self.from_template(run), *started]
         if run.hosts == 2:
-            return [str(ROOT / "scripts" / "two-hosts"), "--ranks-per-host", str(run.ranks // 2), "--", *started]
-        mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun") or "mpirun"
+            other = ["--mpich"] if run.mpi == "mpich" else []
+            return [str(ROOT / "scripts" / "two-hosts"), *other, "--ranks-per-host", str(run.ranks // 2), "--", *started]
+        mpirun = shutil.which(f"mpirun.{run.mpi}") or shutil.which("mpirun") or "mpirun"
         cores = len(os.sched_getaffinity(0))
+        if run.mpi == "mpich":
+            return [mpirun, *(["-bind-to", "core"] if run.ranks <= cores else []), "-np", str(run.ranks), *started]
         placement = ["--bind-to", "core"] if run.ranks <= cores else ["--oversubscribe", "--bind-to", "none"]
         return [mpirun, *placement, "-np", str(run.ranks), *started]
 
@@ -49,7 +57,8 @@ class Launcher:
     def shown(self, run):
         """The command for a reader, from the top of the checkout."""
         words = [word.replace(f"{ROOT}/", "") for word in self.command(run)]
-        words[0] = "mpirun" if pathlib.Path(words[0]).name.startswith("mpirun") else words[0]
+        if pathlib.Path(words[0]).name.startswith("mpirun"):
+            words[0] = "mpirun" if run.mpi == "openmpi" else f"mpirun.{run.mpi}"
         return shlex.join(words)
 
     def start(self, run, seed, timeout):

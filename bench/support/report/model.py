@@ -14,6 +14,8 @@ class Run:
     ranks: int = 2  # 0: started without an MPI launcher
     rounds: typing.Optional[int] = None  # fewer where repetition shows nothing
     parse: str = "lines"  # how the output is read: see parse.py
+    mpi: str = "openmpi"  # or "mpich", whose mpirun starts it
+    packages: str = ""  # Debian's, without which there is no such program; the report names the run as skipped
     part: str = ""  # of a program whose lines are measured in several groups, each short enough for a comparison in turn
 
     def key(self):
@@ -37,6 +39,12 @@ class Sample(typing.NamedTuple):
     value: float
 
 
+def failure_text(record):
+    if record["error"].startswith("skipped: "):
+        return record["error"]
+    return f"exit status {record['status']}: {record['error']}".rstrip(": ")
+
+
 class Results:
     """The samples of one section."""
 
@@ -46,7 +54,7 @@ class Results:
         self._samples = {}  # (run, Line): {round: Sample}
         for record in records:
             if record["status"] != 0:
-                self.failures[record["run"]] = f"exit status {record['status']}: {record['error']}".rstrip(": ")
+                self.failures[record["run"]] = failure_text(record)
                 continue
             self.commands[record["run"]] = record.get("command", "")
             for *line, value in record["rows"]:

@@ -41,6 +41,13 @@ class Runner:
                     self.run_once(name, run, number, done[name])
         return True
 
+    def skip(self, name, run):
+        """Records that the run has no program, and why."""
+        error = f"skipped: {run.program} is missing, which needs {run.packages}"
+        self.store.append(name, {"run": run.name, "key": run.key(), "round": 0, "began": time.time(), "seconds": 0, "load": 0,
+                                 "command": "", "seed": 0, "status": launch.SKIPPED, "error": error, "rows": []})
+        self.tell(f"  {run.name}: {error}")
+
     def is_due(self, name, run, number, done):
         if self.failures.get((name, run.key()), 0) >= MOST_FAILURES or (run.rounds is not None and number >= run.rounds):
             return False

@@ -5,8 +5,9 @@ from ..model import Block, Cell, Line, Run
 NAME = "osu"
 TITLE = "Latency, bandwidth and message rate"
 ORDER = 20
-OURS = ("MPIX_RMA", "windows, osc/mpix", "ARMCI, this library")
-OPERATIONS = ("put", "get", "acc")
+OURS = ("MPIX_RMA", "MPIX_RMA on MPICH", "windows, osc/mpix", "ARMCI, this library")
+IN_WINDOWS = ("put", "get", "acc")
+OPERATIONS = (*IN_WINDOWS, "fop")  # the last: fetch-and-add of 8 bytes, latency only
 VERDICT = 6  # its column in the comparison
 TUNED = (("ARMCI_RMA_ATOMICITY", "0"),)
 LIMITS = {1: "Two processes of one machine with two cores: the copies run at the speed of its caches. A virtual machine's clock "
@@ -26,8 +27,20 @@ def runs(hosts, operation, options):
              *((f"windows, osc/{osc}", "bench_osu", ("window",), (("OMPI_MCA_osc", osc),)) for osc in components),
              ("ARMCI, this library", "bench_osu_armci_mpix", (), ()),
              (f"ARMCI-MPI on osc/{armci_osc.split(',')[0]}", "bench_osu_armci_mpi", (), (("OMPI_MCA_osc", armci_osc), *TUNED))]
-    return [Run(f"{name}, {where}", program, (*arguments, *quick), (only, *environment), hosts, part=operation)
-            for name, program, arguments, environment in sides]
+    found = [Run(f"{name}, {where}", program, (*arguments, *quick), (only, *environment), hosts, part=operation)
+             for name, program, arguments, environment in sides]
+    return found + others(hosts, operation, quick, only)
+
+
+def others(hosts, operation, quick, only):
+    """The library on MPICH, MPICH's windows and OpenSHMEM."""
+    where = tables.hosts_text(hosts)
+    found = [Run(f"{name}, {where}", "bench_osu_mpich", (kind, *quick), (only,), hosts, part=operation, mpi="mpich",
+                 packages="mpich and libmpich-dev") for name, kind in (("MPIX_RMA on MPICH", "mpix"), ("windows, MPICH", "window"))]
+    if operation != "acc":  # which OpenSHMEM does not have
+        found.append(Run(f"OpenSHMEM, {where}", "bench_osu_shmem", quick, (only,), hosts, part=operation,
+                         packages="libopenmpi-dev with OpenSHMEM"))
+    return found
 
 
 def groups(options):
@@ -93,7 +106,7 @@ def message_rates(results, hosts):
     rows = []
     for run in names_of(results, hosts):
         cells = []
-        for operation in OPERATIONS:
+        for operation in IN_WINDOWS:
             values = results.values(run, line(operation, "bw", 8))
             rate = 1 / stats.summary(values).median if values else None
             cells.append(Cell(f"{rate:.2f}", rate) if rate else Cell(""))
@@ -120,14 +133,14 @@ def blocks_of(results, hosts):
     for operation in OPERATIONS:
         for kind, label in (("latency", "us"), ("bw", "MB/s")):
             series = plot(results, hosts, operation, kind)
-            if series:
+            if series and max(len(points) for points in series.values()) > 1:
                 yield Block(f"osu_{operation}_{kind}, {where}", command, LIMITS[hosts],
                             svg=plots.lines(series, ("bytes", label)))
     rates = message_rates(results, hosts)
     if rates:
         yield Block(f"Message rate, 8 bytes, {where}: millions of operations each second", command,
                     "One origin and one target: the rate of a whole host with many processes is another figure.",
-                    "A window of 64 operations is completed together.", columns=("library", *OPERATIONS), rows=rates)
+                    "A window of 64 operations is completed together.", columns=("library", *IN_WINDOWS), rows=rates)
 
 
 def blocks(results):
