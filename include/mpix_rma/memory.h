@@ -41,7 +41,7 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
 /**
  * Frees memory from MPIX_RMA_Allocate (5.4).
  *
- * @param base          the caller's own base, NULL if its size was 0
+ * @param base          the caller's own base, NULL if its size was 0. If all pass NULL, nothing is freed
  * @param communicator  the communicator of the allocation, or another one of the same processes. Its
  *                      operations are completed first; those through others must be complete
  *

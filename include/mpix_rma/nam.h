@@ -30,11 +30,13 @@ extern "C" {
  * @param win        receives the window
  *
  * Collective. Equals MPI_Win_allocate with deep_mem_kind=deep_nam in its info object, but has no base
- * address. The memory is zeroed. It comes from the grants of MPIX_NAM_ALLOCATION, and MPI_Win_free returns it
- * to them unless the window is persistent: then the memory lives as long as the grant, and the key
- * deep_win_port_name of MPI_Win_get_info is the port name of the window.
+ * address. The memory is zeroed. It comes from the grants of MPIX_NAM_ALLOCATION (without that variable from
+ * a private server, which ends with the job), and MPI_Win_free returns it to them unless the window is
+ * persistent: then the memory lives as long as the grant, and the key deep_win_port_name of MPI_Win_get_info
+ * is the port name of the window.
  *
- * @return MPI_SUCCESS; MPI_ERR_NO_MEM (the string tells the free bytes of the grant); MPI_ERR_INFO_VALUE
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_SIZE (negative); MPI_ERR_DISP (not positive); MPI_ERR_ARG (null
+ *         `win`); MPI_ERR_NO_MEM (the string tells the free bytes of the grant); MPI_ERR_INFO_VALUE
  *         (deep_mem_kind is unknown or differs between processes, or the mode or the stripe size is invalid);
  *         MPI_ERR_UNSUPPORTED_OPERATION (the server is not running on this host, or does not offer the
  *         durability or encryption); MPI_ERR_ACCESS; MPI_ERR_PORT (the grant does not exist); MPI_ERR_OTHER.
@@ -62,8 +64,9 @@ MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info in
  * window's mode; other operations and exclusive locks return MPI_ERR_ACCESS when issued. Operations of such a
  * user are complete when their calls return.
  *
- * @return MPI_SUCCESS; MPI_ERR_PORT (the window does not exist or is not visible to this user);
- *         MPI_ERR_ACCESS; MPI_ERR_UNSUPPORTED_OPERATION; MPI_ERR_OTHER. The same at all processes.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ROOT; MPI_ERR_ARG (null `win`); MPI_ERR_PORT (not a port name of
+ *         a window, or the window does not exist or is not visible to this user); MPI_ERR_ACCESS;
+ *         MPI_ERR_UNSUPPORTED_OPERATION; MPI_ERR_OTHER. The same at all processes.
  */
 MPIX_RMA_API int MPIX_Win_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
                                   MPI_Win *win);

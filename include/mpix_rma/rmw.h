@@ -59,7 +59,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  *                      operands, nor, at this process, the target elements
  * @param target_rank   as for MPIX_RMA_xfer; with MPI_PROC_NULL the result does not change
  * @param target_disp   address of the first element in the target process, as from MPI_Get_address there. A
- *                      multiple of the largest power of two that divides the element's data size, at most 8
+ *                      multiple of the largest power of two that divides the element's data size, at most 8;
+ *                      not checked if `count` is 0
  * @param request       as for MPIX_RMA_xfer
  * @param communicator  as for MPIX_RMA_xfer
  * @param rmw_attr_val  as for MPIX_RMA_xfer; the accumulate attributes are ignored

@@ -17,13 +17,13 @@ inline int size_of(MPI_Comm comm) {
   return size;
 }
 
-/// Returns the maximum of `code` over all processes of the communicator (both groups), so that all of them
 inline bool is_intercommunicator(MPI_Comm comm) {
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   return inter != 0;
 }
 
+/// Returns the maximum of `code` over all processes of the communicator (both groups), so that all of them
 /// see a failure.
 inline int agree(MPI_Comm comm, int code) {
   int worst = code;

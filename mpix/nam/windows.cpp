@@ -6,6 +6,7 @@
 
 #include "datatype/handle.hpp"
 #include "include/mpix_rma.h"
+#include "mpix/comm/collective.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/profiling.hpp"
@@ -37,6 +38,12 @@ void set_attributes(MPI_Win win) {
   }
   PMPI_Win_set_attr(win, window_keys().sizes, sizes.release());
   PMPI_Win_set_attr(win, window_keys().units, units.release());
+}
+
+Failure check_region(MPI_Aint size, int disp_unit) {
+  if (size < 0) return failure(MPI_ERR_SIZE, "size %lld is negative", static_cast<long long>(size));
+  if (disp_unit <= 0) return failure(MPI_ERR_DISP, "disp_unit %d is not positive", disp_unit);
+  return {};
 }
 
 /// Invokes the error handler of the window and returns the code.
@@ -143,6 +150,10 @@ int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
   if (comm == MPI_COMM_NULL) return raise_unusable(call, &comm);
   if (prepare() != Readiness::ready || !makes_windows()) return raise_without_windows({call, comm});
   if (win == nullptr) return raise({call, comm}, MPI_ERR_ARG, "win is a null pointer");
+  // Together, because MPI would reject them at the process that passes them alone.
+  Failure const wrong = check_region(size, disp_unit);
+  if (Verdict const verdict = agree_on_class(comm, wrong.error_class); verdict.error_class != MPI_SUCCESS)
+    return raise_agreed({call, comm}, wrong, verdict);
   InfoCopy keys(info);
   if (value_of(keys.get(), "deep_mem_kind").empty()) keys.set("deep_mem_kind", "deep_nam");
   return allocate_nam({call, comm}, size, disp_unit, keys.get(), win);

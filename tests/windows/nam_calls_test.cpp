@@ -181,6 +181,17 @@ TEST_F(NamCalls, N_20_ports_of_no_window_and_without_the_key) {
   }
 }
 
+TEST_F(NamCalls, InvalidSizeOfOneProcessIsAnErrorOfAll) {
+  MPI_Win window = MPI_WIN_NULL;
+  bool const last = rank_ == size_ - 1;
+  int code = MPIX_Win_allocate_nam(last ? -5 : 8, 1, MPI_INFO_NULL, world, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_SIZE) << text_of(code);
+  EXPECT_TRUE(!last || text_of(code).find("size -5 is negative") != std::string::npos) << text_of(code);
+  code = MPIX_Win_allocate_nam(8, last ? 0 : 1, MPI_INFO_NULL, world, &window);
+  EXPECT_EQ(class_of(code), MPI_ERR_DISP) << text_of(code);
+  EXPECT_EQ(window, MPI_WIN_NULL);
+}
+
 TEST_F(NamCalls, UnknownKindsAndModesAreErrors) {
   MPI_Win window = MPI_WIN_NULL;
   void* base = nullptr;
