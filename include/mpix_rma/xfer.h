@@ -55,7 +55,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * to MPI_Wait or a similar call, or freed. If the call returns an error, there is no request: *request is
  * unchanged. Without data the addresses may be null, and MPIX_RMA_ATTR_NOTIFY still increments the counter.
  * With data, a null address is MPI_BOTTOM for a datatype with absolute addresses, of this process or of the
- * target, and an error for a datatype whose data begin at displacement 0 and have no gaps.
+ * target, and an error for a datatype whose data begin at a displacement below 4096.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
  *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or more elements than memory can hold);

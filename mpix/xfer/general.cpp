@@ -14,9 +14,11 @@ namespace mpixrma {
 
 namespace {
 
-/// MPI_BOTTOM is an address only for a datatype with absolute displacements.
-bool is_null_buffer(void const* address, Datatype const& type, std::size_t bytes) noexcept {
-  return address == nullptr && bytes != 0 && type.is_contiguous();
+/// MPI_BOTTOM is an address only for a datatype with absolute displacements: no data are in the first page.
+bool is_null_buffer(void const* address, std::uintptr_t base, Layout const& layout) noexcept {
+  constexpr std::intptr_t page = 4096;
+  if (address != nullptr || layout.size() == 0) return false;
+  return static_cast<std::intptr_t>(base) + layout.extent().begin < page;
 }
 
 OpKind kind_of(MPIX_RMA_Op operation) noexcept {
@@ -96,15 +98,16 @@ struct Checked {
   Sides const& sides;
 };
 
-int check_sides(Checked const& checked, Datatype const& origin_type, Datatype const& target_type) {
+int check_sides(Checked const& checked) {
   XferCall const& call = checked.call;
   std::size_t const bytes = checked.sides.origin.size();
   if (bytes != checked.sides.target.size())
     return raise(checked.site, MPI_ERR_TYPE, "origin data of %zu bytes do not fit target data of %zu bytes",
                  bytes, checked.sides.target.size());
-  if (is_null_buffer(call.origin, origin_type, bytes))
+  auto const origin = reinterpret_cast<std::uintptr_t>(checked.sides.origin_address);
+  if (is_null_buffer(call.origin, origin, checked.sides.origin))
     return raise(checked.site, MPI_ERR_BUFFER, "origin_addr is a null pointer, for %zu bytes", bytes);
-  if (is_null_buffer(call.target, target_type, bytes))
+  if (is_null_buffer(call.target, 0, checked.sides.target))
     return raise(checked.site, MPI_ERR_ARG, "target_addr is a null pointer, for %zu bytes of rank %d", bytes,
                  call.rank);
   return MPI_SUCCESS;
@@ -142,7 +145,7 @@ int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes co
   Datatype const& target_type = *Datatype::find(call.target_type);
   Sides const sides(origin_type, target_type, call);
   Checked const checked{site, call, attributes, communicator, target, sides};
-  if (int const code = check_sides(checked, origin_type, target_type); code != MPI_SUCCESS) return code;
+  if (int const code = check_sides(checked); code != MPI_SUCCESS) return code;
   RmaOp operation;
   operation.kind = kind_of(call.operation);
   if (operation.is_update() && sides.origin.size() != 0) {

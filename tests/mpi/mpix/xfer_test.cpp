@@ -350,5 +350,24 @@ TEST(Memory, SuccessorAtTheSameAddressIsReached) {
   }
 }
 
+TEST(Xfer, NullIsAnErrorForDatatypesWithGaps) {
+  ErrorsReturn const returned(MPI_COMM_WORLD);
+  Memory memory(256);
+  double values[8] = {};
+  MPI_Datatype gaps = MPI_DATATYPE_NULL;
+  MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &gaps);
+  MPI_Type_commit(&gaps);
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    void* const there = memory.at(0, kind);
+    for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE}) {
+      EXPECT_EQ(class_of(MPIX_RMA_xfer(op, nullptr, 1, gaps, 0, there, 1, gaps, nullptr, &world, nullptr)),
+                MPI_ERR_BUFFER);
+      EXPECT_EQ(class_of(MPIX_RMA_xfer(op, values, 1, gaps, 0, nullptr, 1, gaps, nullptr, &world, nullptr)),
+                MPI_ERR_ARG);
+    }
+  }
+  MPI_Type_free(&gaps);
+}
+
 }  // namespace
 }  // namespace mpixrma::test
