@@ -245,40 +245,6 @@ class Runs(Directory):
         self.assertEqual(launch.Launcher("/b", "prun -h{hosts} -r {ranks}").command(run), ["prun", "-h2", "-r", "4", *started])
 
 
-    def test_programs_of_mpich_are_started_by_its_mpirun(self):
-        def which(name):
-            return f"/bin/{name}"
-
-        one, two = (model.Run("r", "p", ("x",), (("A", "b"),), hosts=hosts, mpi="mpich") for hosts in (1, 2))
-        started = launch.Launcher("/b")
-        with unittest.mock.patch.object(launch.shutil, "which", which):
-            command = started.command(one)
-            self.assertEqual((command[0], command[-6:]), ("/bin/mpirun.mpich", ["-np", "2", "env", "A=b", "/b/bench/p", "x"]))
-            self.assertEqual(started.command(two)[1:5], ["--mpich", "--ranks-per-host", "1", "--"])
-            self.assertTrue(started.shown(one).startswith("mpirun.mpich "))
-
-    def test_run_without_its_packages_is_skipped_by_name(self):
-        run = model.Run("MPICH, one host", "absent", mpi="mpich", packages="mpich")
-        program = self.build / "bench" / "present"
-        program.touch()
-        self.assertFalse(launch.Launcher(self.build).has(run))
-        with unittest.mock.patch.object(launch.shutil, "which", lambda name: None):
-            self.assertFalse(launch.Launcher(self.build).has(model.Run("r", "present", mpi="mpich")))
-            self.assertTrue(launch.Launcher(self.build).has(model.Run("r", "present")))
-        kept = store.Store(self.report)
-        kept.open({}, {})
-        self.runner().skip("s", run)
-        self.assertEqual(kept.results("s").failures, {"MPICH, one host": "skipped: absent is missing, which needs mpich"})
-
-    def test_report_names_peers_that_are_missing(self):
-        self.add_program("bench_osu", ["osu,i,put_latency,allocated,1,8,1.5"])
-        self.start("--only", "osu", "--rounds", "1")
-        text = (self.report / "index.html").read_text() if HAS_PAGE else (self.report / "raw" / "osu.jsonl").read_text()
-        for name in ("MPIX_RMA on MPICH", "windows, MPICH", "OpenSHMEM"):
-            for hosts in ("one host", "two hosts"):
-                self.assertRegex(text, rf"{name}, {hosts}[^|]{{0,400}}skipped: bench_osu_\w+ is missing")
-
-
 class Building(Directory):
     def test_brings_the_programs_up_to_date_before_it_measures(self):
         (self.build / "CMakeCache.txt").write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={self.path}\n")

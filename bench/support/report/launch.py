@@ -21,7 +21,7 @@ class Launcher:
         self.template = template
 
     def program(self, run):
-        return self.build_dir / "bench" / run.program
+        return (ROOT if run.in_checkout else self.build_dir) / "bench" / run.program
 
     def has(self, run):
         """Whether the program was built and what starts it is installed."""

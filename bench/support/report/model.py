@@ -16,6 +16,7 @@ class Run:
     parse: str = "lines"  # how the output is read: see parse.py
     mpi: str = "openmpi"  # or "mpich", whose mpirun starts it
     packages: str = ""  # Debian's, without which there is no such program; the report names the run as skipped
+    in_checkout: bool = False  # a script of bench/ and not a program of the build
     part: str = ""  # of a program whose lines are measured in several groups, each short enough for a comparison in turn
 
     def key(self):

@@ -1,5 +1,12 @@
 """The output of the benchmark programs as rows: family, operation, memory, segments, bytes, value."""
 import csv
+import re
+
+ENERGY = re.compile(r"^ *Total CCSD\(T\) energy: +(-?[0-9.]+)", re.MULTILINE)
+# Number, correlation, delta, error, and the seconds of the amplitudes: T2, the others, and the main block.
+ITERATION = re.compile(r"^ +\d+ +-?\d+\.\d+ +[-+.\dDE]+ +[-+.\dDE]+ +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$", re.MULTILINE)
+TRIPLES = re.compile(r"^ *Time for (?:integral|triples) evaluation pass +\d+ +(\d+\.\d+)", re.MULTILINE)
+WALL = re.compile(r"^wall seconds: ([0-9.]+)$", re.MULTILINE)
 
 
 def lines(output):
@@ -27,4 +34,16 @@ def scale(output):
     return rows
 
 
-PARSERS = {"lines": lines, "scale": scale}
+def nwchem(output):
+    """What bench/nwchem --one prints: seconds, and the energy in hartree. Nothing of a calculation without an energy, or
+    whose times are missing."""
+    energy, wall = ENERGY.search(output), WALL.search(output)
+    iterations, triples = ITERATION.findall(output), TRIPLES.findall(output)
+    if not (energy and wall and iterations and triples):
+        return []
+    found = {"wall": float(wall.group(1)), "ccsd": sum(float(part) for parts in iterations for part in parts),
+             "triples": sum(map(float, triples)), "energy": float(energy.group(1))}
+    return [["nwchem", part, "none", 1, 0, value] for part, value in found.items()]
+
+
+PARSERS = {"lines": lines, "scale": scale, "nwchem": nwchem}

@@ -80,4 +80,5 @@ class Runner:
         # A machine without network namespaces will not have any the next time.
         count = MOST_FAILURES if status == launch.SKIPPED else self.failures.get((name, run.key()), 0) + 1
         self.failures[(name, run.key())] = count
-        self.tell(f"  {run.name}: {'skipped' if status == launch.SKIPPED else f'failed with {status}'}: {error}")
+        reason = error.removeprefix("skipped: ")
+        self.tell(f"  {run.name}: {'skipped' if status == launch.SKIPPED else f'failed with {status}'}: {reason}")

@@ -1,0 +1,107 @@
+"""Figure 6 of the paper on ARMCI over MPI one-sided communication, on this machine: CCSD(T) by NWChem."""
+import statistics
+
+from .. import plots, stats, tables
+from ..model import Block, Cell, Line, Run
+
+NAME = "nwchem"
+TITLE = "ARMCI over MPI: figure 6, NWChem"
+ORDER = 30
+ROUNDS = 6  # the fewest that decide anything
+AGREE = 1e-8  # hartree
+OURS = {"mpix": "packaged, osc/mpix", "armci": "ARMCI, this library"}
+STOCK = {"stock": "packaged, as Open MPI chooses", "pt2pt": "packaged, osc/pt2pt", "ucx": "packaged, osc/ucx"}
+SIDES = {1: ("stock", "mpix", "armci"), 2: ("pt2pt", "ucx", "mpix", "armci")}
+QUICK = {1: ("stock", "mpix", "armci"), 2: ("pt2pt", "mpix", "armci")}
+PLACES = ((1, 1), (1, 2), (1, 4), (2, 2))  # hosts and ranks
+LIMITS = ("One molecule of water, which is small beside the clusters of water of the paper. With more ranks than cores "
+          "they take turns. Two hosts are network namespaces of one machine with TCP between them, and open windows there only on some "
+          "of Open MPI's components.")
+PARTS = {"wall": "whole run", "ccsd": "CCSD", "triples": "(T)"}
+
+
+def place_of(hosts, ranks):
+    return f"{ranks} rank{'s' if ranks > 1 else ''}, {tables.hosts_text(hosts)}"
+
+
+def name(side, hosts, ranks):
+    return f"{(OURS | STOCK)[side]}; {place_of(hosts, ranks)}"
+
+
+def run(side, hosts, ranks, options):
+    arguments = ["--short", "--one", side, "--basis", "cc-pvdz" if options.quick else "aug-cc-pvdz", "--ranks", str(ranks // hosts)]
+    arguments += ["--two-hosts"] if hosts == 2 else []
+    arguments += ["--build-dir", options.build_dir] if side == "mpix" and getattr(options, "build_dir", None) else []
+    return Run(name(side, hosts, ranks), "nwchem", tuple(arguments), hosts=hosts, ranks=0, rounds=ROUNDS, parse="nwchem",
+               in_checkout=True)
+
+
+def groups(options):
+    """In quick mode only where it is named: it takes more minutes than that has."""
+    if options.quick and NAME not in (getattr(options, "only", None) or ()):
+        return []
+    return [[run(side, hosts, ranks, options) for side in (QUICK if options.quick else SIDES)[hosts]] for hosts, ranks in PLACES]
+
+
+def line(part):
+    return Line("nwchem", part, "none", 1, 0)
+
+
+def measured(results, hosts, ranks):
+    """{side: name of its run}, ours first."""
+    return {side: found for side in (*OURS, *STOCK) if (found := name(side, hosts, ranks)) in results.runs}
+
+
+def figure(results, part):
+    series = {}
+    for hosts, ranks in PLACES:
+        for side, found in measured(results, hosts, ranks).items() if hosts == 1 else ():
+            series.setdefault((OURS | STOCK)[side], []).append((ranks, stats.summary(results.values(found, line(part)))))
+    return series
+
+
+def rows_of_times(results):
+    for hosts, ranks in PLACES:
+        sides = measured(results, hosts, ranks)
+        best = stats.best_peer(results, line("wall"), [found for side, found in sides.items() if side in STOCK])
+        for side, found in sides.items():
+            at = stats.ratio(results.samples(found, line("wall")), results.samples(best, line("wall"))) if best and side in OURS else None
+            seconds = [stats.summary(results.values(found, line(part))) for part in PARTS]
+            yield [Cell(place_of(hosts, ranks)), Cell((OURS | STOCK)[side]), *(Cell(f"{each.median:.2f}", each.median) for each in seconds),
+                   Cell(f"{seconds[0].least:.2f} to {seconds[0].most:.2f}"),
+                   *(tables.ratio_cells(at) if at else [Cell("")] * len(tables.RATIO_COLUMNS))]
+
+
+def rows_of_energies(results):
+    """Of each run the energy that lies farthest from the median of all."""
+    energies = {found: results.values(found, line("energy")) for place in PLACES for found in measured(results, *place).values()}
+    middle = statistics.median_low([value for values in energies.values() for value in values])
+    for found, values in energies.items():
+        energy = max(values, key=lambda value: abs(value - middle))
+        away = abs(energy - middle)
+        agrees = away <= AGREE
+        yield [Cell(found), Cell(f"{energy:.12f}", energy), Cell(f"{away:.1e}", away),
+               Cell("yes" if agrees else "NO", style="" if agrees else "lost")]
+
+
+def all_blocks(results):
+    rows = list(rows_of_times(results))
+    if not rows:
+        return
+    first = next(found for place in PLACES for found in measured(results, *place).values())
+    command = tables.command(NAME, results, first)
+    for part, title in PARTS.items():
+        series = figure(results, part)
+        if series and max(len(points) for points in series.values()) > 1:
+            yield Block(f"Figure 6, one host: {title}", command, LIMITS, svg=plots.lines(series, ("ranks", "seconds")))
+    yield Block("CCSD(T) of a molecule of water by NWChem, seconds", command, LIMITS,
+                "The whole run is the wall time of mpirun; CCSD and (T) are what NWChem prints. The ratio is of whole runs, to the faster "
+                "of the stock windows.",
+                columns=("where", "windows", *PARTS.values(), "interval of whole run", *tables.RATIO_COLUMNS), rows=rows)
+    yield Block("Total CCSD(T) energies", command, "Equal energies say that the results are right, and nothing about time.",
+                f"Hartree; all have to agree within {AGREE:g}.", columns=("run", "energy", "difference", "agrees"),
+                rows=list(rows_of_energies(results)))
+
+
+def blocks(results):
+    return list(all_blocks(results))
