@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -164,6 +165,9 @@ void filter_calls() {
   // Signal 0 checks whether a process exists.
   filter.allow(SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, 0));
   filter.refuse(EPERM, SCMP_SYS(kill), SCMP_A1(SCMP_CMP_NE, 0));
+  // Memory that clients get is kept from all other users.
+  filter.allow(SCMP_SYS(fchmod), SCMP_A1(SCMP_CMP_EQ, S_IRUSR | S_IWUSR));
+  filter.refuse(EPERM, SCMP_SYS(fchmod), SCMP_A1(SCMP_CMP_NE, S_IRUSR | S_IWUSR));
   filter_families(filter);
   filter.load();
 }

@@ -36,12 +36,21 @@ engine::FileDescriptor reopened(int descriptor) {
   return opened;
 }
 
+void keep_from_others(int memory) noexcept { (void)::fchmod(memory, S_IRUSR | S_IWUSR); }
+
+void admit_others(int memory) noexcept {
+  struct stat status {};
+  if (::fstat(memory, &status) != 0) return;
+  FileUser const user(status.st_uid);
+  (void)::fchmod(memory, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
+}
+
 /// The kernel grants a write lease only to the sole opener of a file. Closing the file releases the lease.
 bool is_open_elsewhere(int memory) noexcept {
   struct stat status {};
   if (::fstat(memory, &status) != 0) return false;
   FileUser const user(status.st_uid);
-  (void)::fchmod(memory, S_IRUSR | S_IWUSR);
+  keep_from_others(memory);
   engine::FileDescriptor const own(::open(path_of(memory).c_str(), O_RDWR | O_CLOEXEC));
   if (!own) return false;
   // A process that opens the memory at this moment, as root may, breaks the lease. The default signal for

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <functional>
 #include <set>
+#include <thread>
 
 #include "nam/process/log.hpp"
 #include "nam/process/sandbox.hpp"
@@ -34,6 +35,8 @@ namespace {
 
 constexpr std::chrono::milliseconds first_delay{100};
 constexpr std::chrono::milliseconds longest_delay{30000};
+constexpr int most_looks = 50;
+constexpr std::chrono::milliseconds pause_between_looks{10};
 
 FileDescriptor duplicate_of(FileDescriptor const& descriptor) {
   return FileDescriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
@@ -110,6 +113,23 @@ std::set<uid_t> users_of_processes() {
     if (::fstatat(::dirfd(directory.get()), entry->d_name, &status, 0) == 0) users.insert(status.st_uid);
   }
   return users;
+}
+
+/// Whether no process runs as the user, or none does soon: the data process before may be ending, and no child
+/// of this process.
+bool becomes_free(uid_t user) {
+  for (int tried = 0; tried < most_looks; ++tried) {
+    if (!users_of_processes().contains(user)) return true;
+    std::this_thread::sleep_for(pause_between_looks);
+  }
+  return false;
+}
+
+/// Returns the user who has made the memory of a grant; nothing if there is none.
+std::optional<uid_t> maker_of(std::vector<FileDescriptor> const& memory) {
+  struct stat status {};
+  if (memory.empty() || ::fstat(memory.back().get(), &status) != 0) return std::nullopt;
+  return status.st_uid;
 }
 
 }  // namespace
@@ -230,7 +250,7 @@ void Spawner::start_data(std::string const& grant, FileDescriptor socket) {
   Held& held = held_[grant];
   try {
     end_data(held);
-    if (has_data_users_) held.uid = free_user(grant);
+    if (has_data_users_) held.uid = user_for(grant, held);
     std::string const user = has_data_users_ ? std::to_string(*held.uid) : "-";
     // The name in the log. The rest of the identifier is not for those who list processes.
     std::string const name = grant.substr(0, 8);
@@ -254,20 +274,33 @@ void Spawner::end_data(Held& held) {
 /// wrong.
 void Spawner::kill_adopted(pid_t pid, uid_t uid) const {
   if (pid <= 0) return;
-  bool const is_data_user = has_data_users_ && uid >= options_.first_data_user &&
-                            uid - options_.first_data_user < options_.data_users;
-  if (is_data_user) {
+  if (has_data_users_ && is_data_user(uid)) {
     kill_as(uid, pid);
   } else if (!has_data_users_ && uid == ::geteuid()) {
     (void)::kill(pid, SIGKILL);
   }
 }
 
+bool Spawner::is_data_user(uid_t uid) const noexcept {
+  return uid >= options_.first_data_user && uid - options_.first_data_user < options_.data_users;
+}
+
+/// The user who owns the memory, if there is any: others may not open it.
+uid_t Spawner::user_for(std::string const& grant, Held const& held) const {
+  std::optional<uid_t> const maker = maker_of(held.memory);
+  if (maker && is_data_user(*maker) && becomes_free(*maker)) return *maker;
+  uid_t const user = free_user(grant);
+  for (FileDescriptor const& each : held.memory) admit_others(each.get());
+  return user;
+}
+
 /// Nobody's user, where processes run already neither. Grants of different servers begin at different places.
 uid_t Spawner::free_user(std::string const& grant) const {
   std::set<uid_t> taken = users_of_processes();
   for (auto const& [id, held] : held_) {
-    if (id != grant && held.uid) taken.insert(*held.uid);
+    if (id == grant) continue;
+    if (held.uid) taken.insert(*held.uid);
+    if (auto const maker = maker_of(held.memory)) taken.insert(*maker);
   }
   std::size_t const start = std::hash<std::string>()(grant);
   for (std::uint32_t tried = 0; tried < options_.data_users; ++tried) {

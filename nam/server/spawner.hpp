@@ -39,6 +39,8 @@ class Spawner {
   void start_data(std::string const& grant, FileDescriptor socket);
   static void end_data(Held& held);
   void kill_adopted(pid_t pid, uid_t uid) const;
+  bool is_data_user(uid_t uid) const noexcept;
+  uid_t user_for(std::string const& grant, Held const& held) const;
   uid_t free_user(std::string const& grant) const;
   void on_signal(int signal);
   void on_exit(pid_t pid, int status);

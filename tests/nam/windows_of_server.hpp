@@ -49,6 +49,15 @@ inline void expect_pattern(std::string const& port, std::size_t bytes, unsigned 
   EXPECT_EQ(content(session, window, 1), pattern(bytes, seed + 1));
 }
 
+/// Returns what a session of the grant gets: its memory and its control block.
+inline std::vector<FileDescriptor> mapped(Locator const& grant) {
+  Client client(grant.address);
+  (void)client.request({{"op", "open"}, {"grant", grant.grant}});
+  std::vector<FileDescriptor> descriptors;
+  (void)client.exchange({{"op", "map"}}, {}, nullptr, &descriptors);
+  return descriptors;
+}
+
 inline bool is_root() { return ::geteuid() == 0; }
 
 }  // namespace mpixrma::nam

@@ -185,15 +185,6 @@ TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
   }));
 }
 
-/// Returns what a session of the grant gets: its memory and its control block.
-std::vector<FileDescriptor> mapped(Locator const& grant) {
-  Client client(grant.address);
-  (void)client.request({{"op", "open"}, {"grant", grant.grant}});
-  std::vector<FileDescriptor> descriptors;
-  (void)client.exchange({{"op", "map"}}, {}, nullptr, &descriptors);
-  return descriptors;
-}
-
 /// The data process has touched its pages, and they are not given back.
 TEST_F(OwnGrants, CountControlBlocksThatAreKept) {
   EXPECT_TRUE(as_user(harmless, [&] {
