@@ -53,7 +53,7 @@ Kind kind_of([[maybe_unused]] void const* begin, [[maybe_unused]] std::size_t by
 }  // namespace
 
 bool DeviceMemory::are_devices_present() noexcept {
-  // Of NVIDIA's driver, also on Tegra and in WSL, of AMD's, and of Intel's and other graphics.
+  // Device files of NVIDIA's driver (also on Tegra and in WSL), of AMD's, and of Intel's and other graphics.
   constexpr char const* nodes[] = {
       "/dev/nvidiactl", "/dev/nvhost-ctrl-gpu", "/dev/nvgpu", "/dev/dxg", "/dev/kfd", "/dev/dri"};
   return std::any_of(std::begin(nodes), std::end(nodes),

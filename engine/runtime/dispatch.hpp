@@ -30,9 +30,9 @@ enum class Stage : std::uint8_t {
 struct Protocol {
   Path path;
   Stage stage;
-  /// Of Stage::at_once, else null: whether the protocol can execute the operation now, while messages to the
-  /// target may be in flight. Asked only before a wait for such messages; issue() checks by itself. Without
-  /// effects, but for a mapping.
+  /// Whether the protocol can execute the operation now, while messages to the target may be in flight.
+  /// Called only before a wait for such messages; issue() checks by itself. Has no effect but a mapping. Null
+  /// for Stage::in_stream.
   bool (*suits)(Dispatch&);
   /// Executes or starts the operation. Returns nullopt if the protocol cannot: then nothing is done, or only
   /// what is missing from Dispatch::left(), if that is not empty.

@@ -45,7 +45,7 @@ class TickConversion {
   TickConversion() = default;
   TickConversion(TraceTime first, TraceTime last) noexcept : first_(first), last_(last) {}
 
-  /// Of two, the one with more ticks between its readings is more accurate.
+  /// Number of ticks between the two readings: a conversion with more of them is more accurate.
   std::uint64_t ticks() const noexcept { return last_.ticks - first_.ticks; }
 
   std::uint64_t operator()(std::uint64_t ticks) const noexcept {

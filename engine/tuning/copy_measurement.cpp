@@ -147,7 +147,7 @@ std::optional<CopyMethod> fastest_copy_method(CopyTimes const& times) {
   for (std::size_t i = 0; i < copy_method_count; ++i) {
     auto const method = static_cast<CopyMethod>(i);
     if (of(method).size() < 2) continue;
-    // What disturbs a copy makes it longer.
+    // Disturbances only make a copy longer, so the least time is the best estimate.
     if (!fastest || least(of(method)) < least(of(*fastest))) fastest = method;
   }
   if (!fastest || is_spread(of(*fastest))) return std::nullopt;

@@ -23,7 +23,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr int connect_timeout_ms = 5000;
-/// Of the first request, and pauses between attempts.
+/// How long the first request may be refused, and the pauses between its attempts.
 constexpr std::chrono::milliseconds longest_refusal{10000};
 constexpr std::chrono::milliseconds first_pause{5};
 constexpr std::chrono::milliseconds longest_pause{50};

@@ -45,7 +45,7 @@ class GreedySession : public ::testing::Test {
     EXPECT_TRUE(other.connect());
     EXPECT_EQ(server_.end_of(other_), MPIX_ENGINE_SESSION_GOES_ON);
   }
-  /// Of the client's 30,000 requests some were kept, and the others refused.
+  /// The server has buffered some of the client's 30,000 requests, and refused the others.
   void expect_bound(SessionClient& client) {
     EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
     EXPECT_GT(client.failures(Status::out_of_memory), 1000u);

@@ -112,7 +112,7 @@ TEST_F(Freed, CommunicatorIsRejectedWhileMpiKeepsItForARequest) {
   }
 }
 
-TEST_F(Freed, WhoWaitsForACounterIsTold) {
+TEST_F(Freed, RequestForACounterFails) {
   MPI_Comm comm = duplicate();
   ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
   MPI_Request arrived = MPI_REQUEST_NULL;
@@ -121,7 +121,7 @@ TEST_F(Freed, WhoWaitsForACounterIsTold) {
   EXPECT_EQ(class_of(MPI_Wait(&arrived, MPI_STATUS_IGNORE)), address_class_);
 }
 
-TEST_F(Freed, WhoWaitsForACounterIsToldBeforeItIsReset) {
+TEST_F(Freed, RequestForACounterCompletesBeforeTheReset) {
   MPI_Comm comm = duplicate();
   ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
   MPI_Request arrived = MPI_REQUEST_NULL;

@@ -46,7 +46,7 @@ TEST_F(Network, HandshakesThatAreNoneEndTheConnection) {
   EXPECT_TRUE(server_.answers());
 }
 
-/// Of all messages of a client, until it is authenticated.
+/// Cuts all messages of a client until it is authenticated.
 TEST_F(Network, HandshakesCutAtAnyByteEndTheConnection) {
   start();
   std::size_t const length = message(ClientHandshake().hello(std::nullopt)).size();

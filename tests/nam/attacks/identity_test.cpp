@@ -262,7 +262,7 @@ TEST_F(ServerIdentity, SessionsOverTcpAreEncrypted) {
   EXPECT_EQ(seen.find("allocate"), std::string::npos);
 }
 
-/// Whatever is changed, at the beginning or later, the client gets an error and no wrong data.
+/// The client gets an error and no wrong data, no matter which byte is changed.
 TEST_F(ServerIdentity, ChangedBytesEndTheSession) {
   start();
   for (std::size_t const position : {30u, 100u, 200u, 300u, 450u, 1000u, 5000u, 20000u}) {

@@ -21,7 +21,7 @@ using engine::FileDescriptor;
 
 constexpr std::size_t largest_frame = 65536;
 
-/// Of the calling thread's host.
+/// Opens a device of the calling thread's host.
 FileDescriptor open_device(char const* name) {
   FileDescriptor made(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETH_P_ALL)));
   sockaddr_ll address{};
