@@ -115,8 +115,8 @@ std::set<uid_t> users_of_processes() {
   return users;
 }
 
-/// Whether no process runs as the user, or none does soon: the data process before may be ending, and no child
-/// of this process.
+/// Whether no process runs as the user, or none does soon: the data process before may be ending, and no
+/// child of this process.
 bool becomes_free(uid_t user) {
   for (int tried = 0; tried < most_looks; ++tried) {
     if (!users_of_processes().contains(user)) return true;

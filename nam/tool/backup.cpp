@@ -1,5 +1,7 @@
 /// mpix-nam backup and restore: saves a persistent window in a file. The first line describes the window; its
 /// bytes follow.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -8,6 +10,7 @@
 #include "nam/client/spread_allocation.hpp"
 #include "nam/protocol/units.hpp"
 #include "nam/tool/commands.hpp"
+#include "nam/tool/found_file.hpp"
 #include "nam/tool/new_file.hpp"
 
 namespace mpixrma::nam {
@@ -21,7 +24,9 @@ constexpr char const* format_name = "mpix-nam window 1";
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 File open_file(std::filesystem::path const& path) {
-  File file(std::fopen(path.c_str(), "rb"), std::fclose);
+  // Another user's link could lead to what only the caller may read: the window would show it.
+  engine::FileDescriptor const found = find_file(path);
+  File file(std::fopen(("/proc/self/fd/" + std::to_string(found.get())).c_str(), "rb"), std::fclose);
   if (!file) throw Error(ErrorCode::bad_request, "cannot open " + path.string());
   return file;
 }
@@ -81,9 +86,11 @@ Json read_head(std::FILE* file, std::filesystem::path const& path) {
     throw Error(ErrorCode::bad_request, path.string() + " is not a window that mpix-nam has saved");
   std::uint64_t bytes = line.size() + 1;
   for (std::uint64_t const size : field<std::vector<std::uint64_t>>(head, "sizes")) bytes += size;
-  if (std::filesystem::is_regular_file(path) && std::filesystem::file_size(path) != bytes)
+  struct stat status {};
+  bool const has_size = ::fstat(::fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+  if (has_size && static_cast<std::uint64_t>(status.st_size) != bytes)
     throw Error(ErrorCode::bad_request, path.string() + " is damaged: it has " +
-                                            std::to_string(std::filesystem::file_size(path)) + " bytes of " +
+                                            std::to_string(status.st_size) + " bytes of " +
                                             std::to_string(bytes));
   return head;
 }

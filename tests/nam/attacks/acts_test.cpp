@@ -357,6 +357,21 @@ TEST_F(Backup, GoesToNoDirectoryThatAnotherUserChooses) {
   EXPECT_TRUE(is_whole(own / "saved"));
 }
 
+/// The stranger would read it in a window of his grant.
+TEST_F(Backup, IsNotRestoredFromWhatAnotherUserChooses) {
+  ASSERT_EQ(back_up(own / "saved").exit_code, 0);
+  std::filesystem::permissions(own, std::filesystem::perms(0700));
+  set_link(own / "saved", foreign / "saved");
+  set_link(own, foreign / "link");
+  Locator const theirs = server.grant(1u << 20, {{"owner", std::to_string(stranger)}});
+  for (auto const& way : {foreign / "saved", foreign / "link" / "saved"})
+    EXPECT_NE(tool("restore " + theirs.grant + " " + way.string()).exit_code, 0) << way;
+  EXPECT_TRUE(server.show(theirs).at("window_list").empty());
+  std::filesystem::create_symlink("saved", own / "self");
+  EXPECT_TRUE(is_whole(own / "self"));
+  EXPECT_TRUE(is_whole("/dev/fd/3 3< " + (own / "saved").string()));
+}
+
 TEST_F(Backup, TakesThePlaceOfOneThatWasInterrupted) {
   std::ofstream(own / "saved.unfinished") << std::string(100000, 'x');
   EXPECT_EQ(back_up(own / "saved").exit_code, 0);

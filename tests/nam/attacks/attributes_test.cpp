@@ -42,9 +42,8 @@ class Attributes : public ::testing::Test {
   bool owner_adds_nothing() const {
     return as_user(owner, [&] {
       auto const files = mapped(grant_);
-      return files.size() == 2 && std::none_of(files.begin(), files.end(), [](auto const& file) {
-               return takes_attribute(file.get());
-             });
+      return files.size() == 2 && std::none_of(files.begin(), files.end(),
+                                               [](auto const& file) { return takes_attribute(file.get()); });
     });
   }
   static uid_t user_of(pid_t process) {
