@@ -79,9 +79,9 @@ wall seconds: 2.875
             self.assertEqual(launch.Launcher("/b").command(runs[0])[0], str(launch.ROOT / "bench" / "nwchem"))
 
     def test_energies_that_differ_are_marked(self):
-        def blocks(other):
+        def blocks(other, hosts=1):
             rows = parse.nwchem(self.OUTPUT)
-            records = [{"run": nwchem.name(side, 1, 2), "status": 0, "round": number, "began": 0.0,
+            records = [{"run": nwchem.name(side, hosts if side == "mpix" else 1, 2), "status": 0, "round": number, "began": 0.0,
                         "rows": [[*row[:5], row[5] + (other if row[1] == "energy" and side == "mpix" else 0)] for row in rows]}
                        for side in ("stock", "mpix") for number in (0, 1)]
             return nwchem.blocks(model.Results(records))
@@ -90,3 +90,5 @@ wall seconds: 2.875
             found = blocks(other)
             self.assertEqual(sorted(row[3].text for row in found[-1].rows), sorted(expected), other)
             self.assertTrue(all(len(row) == len(block.columns) for block in found for row in block.rows))
+        # Two hosts have another basis, and another energy.
+        self.assertEqual([row[3].text for row in blocks(1e-3, hosts=2)[-1].rows], ["yes", "yes"])
