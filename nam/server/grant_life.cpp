@@ -159,8 +159,10 @@ void note_expiry(ServerState& server, LiveGrant& live) {
   live.grace.note(live.grant.expires && *live.grant.expires <= server.calendar.now(),
                   server.calendar.uptime());
   if (had_expired || !live.grace.has_begun()) return;
-  log(Severity::warning, "grant " + live.grant.id + " has expired, and is deleted in " +
-                             format_seconds(server.options.expiry_grace) + " unless it is extended");
+  server.grant_lines.write(server.clients.owner_of(live.grant.owner),
+                           "grant " + live.grant.id + " has expired, and is deleted in " +
+                               format_seconds(server.options.expiry_grace) + " unless it is extended",
+                           Severity::warning);
 }
 
 void drop_ended(ServerState& server) {

@@ -90,11 +90,11 @@ void LiveGrants::end_in_queue(ClientId client, Error const& why) {
   }
 }
 
-void GrantLines::write(uid_t account, std::string const& text) {
+void GrantLines::write(uid_t account, std::string const& text, Severity severity) {
   auto const omitted = budgets_.take(user_name(account), Budgets::Clock::now());
   if (!omitted) return;
   std::string const others = std::to_string(*omitted) + " lines about grants of this user were omitted";
-  log(Severity::info, *omitted == 0 ? text : text + " (" + others + ")");
+  log(severity, *omitted == 0 ? text : text + " (" + others + ")");
 }
 
 void GrantLines::report_omitted() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nam/process/budgets.hpp"
+#include "nam/process/log.hpp"
 #include "nam/protocol/error.hpp"
 #include "nam/server/calendar.hpp"
 #include "nam/server/catalog.hpp"
@@ -92,11 +93,11 @@ class LiveGrants {
   std::vector<Revocation> revocations_;
 };
 
-/// Lines of the log about grants: a user who makes and ends grants in a loop does not fill it.
+/// Lines of the log about grants: a user who makes, ends and extends grants in a loop does not fill it.
 class GrantLines {
  public:
   /// `account`: the user in whose share the grant's owner is.
-  void write(uid_t account, std::string const& text);
+  void write(uid_t account, std::string const& text, Severity severity = Severity::info);
   /// Called once a second.
   void report_omitted();
 

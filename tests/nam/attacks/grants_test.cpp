@@ -241,7 +241,7 @@ struct GrantLines {
   int omitted = 0;
 
   explicit GrantLines(std::filesystem::path const& log) {
-    std::regex const about_grant("grant [0-9a-f]+ (of .* for |has ended)");
+    std::regex const about_grant("grant [0-9a-f]+ (of .* for |has ended|has expired)");
     std::regex const others("([0-9]+) lines about grants of ");
     std::ifstream file(log);
     for (std::string line; std::getline(file, line);) {
@@ -252,10 +252,11 @@ struct GrantLines {
   }
 };
 
+constexpr int rounds = 60;
+constexpr int at_once = 20;
+constexpr int a_second = 2;
+
 TEST_F(OwnGrants, DoNotFillTheLog) {
-  constexpr int rounds = 60;
-  constexpr int at_once = 20;
-  constexpr int a_second = 2;
   auto const begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(as_user(harmless, [&] {
     for (int i = 0; i < rounds; ++i) server_.ask(revoke(server_.grant(1u << 20)));
@@ -263,6 +264,25 @@ TEST_F(OwnGrants, DoNotFillTheLog) {
   }));
   auto const log = server_.directory() / "log";
   EXPECT_TRUE(eventually([&] { return GrantLines(log).written + GrantLines(log).omitted == 2 * rounds; }));
+  auto const span = std::chrono::steady_clock::now() - begin;
+  int const seconds = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(span).count());
+  EXPECT_LE(GrantLines(log).written, at_once + a_second * seconds);
+}
+
+TEST_F(OwnGrants, DoNotFillTheLogWhereTheyExpireAgainAndAgain) {
+  auto const begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(as_user(harmless, [&] {
+    Json extend{{"op", "extend"}, {"grant", server_.grant(4096).grant}};
+    for (int i = 0; i < rounds; ++i) {
+      extend["seconds"] = 0;
+      bool const has_expired = server_.ask(extend).at("state") == "expired";
+      extend.erase("seconds");
+      if (!has_expired || server_.ask(extend).at("state") == "expired") return false;
+    }
+    return true;
+  }));
+  auto const log = server_.directory() / "log";
+  EXPECT_TRUE(eventually([&] { return GrantLines(log).written + GrantLines(log).omitted == rounds + 1; }));
   auto const span = std::chrono::steady_clock::now() - begin;
   int const seconds = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(span).count());
   EXPECT_LE(GrantLines(log).written, at_once + a_second * seconds);
