@@ -141,7 +141,7 @@ bool Agent::sleep_until_event() {
       looks = channel_.must_poll() || channel_.parting.is_crowded();
       armed = (!busy || halvings != 0) && channel_.transport.arm();
       if (!busy && armed) {
-        channel_.set_quiet(true);
+        channel_.begin_quiet();
         break;
       }
     }
@@ -154,7 +154,7 @@ bool Agent::sleep_until_event() {
   }
   polls_seen_ = channel_.polls();
   sleep(looks);
-  channel_.set_quiet(false);
+  channel_.end_quiet();
   return !stopping_.load(std::memory_order_relaxed);
 }
 

@@ -49,9 +49,11 @@ Struct copy_known(Struct const& given) noexcept {
   return copy;
 }
 
-/// Sets every number and switch of the table to its default; `unset`: only the numbers that are 0, which
-/// means the default.
-void set_defaults(mpix_engine_config& config, bool unset) noexcept {
+enum class Fields { all, unset_numbers };  ///< a number that is 0 is unset, and means the default
+
+/// Sets the numbers and switches of the table to their defaults.
+void set_defaults(mpix_engine_config& config, Fields fields) noexcept {
+  bool const unset = fields == Fields::unset_numbers;
   std::size_t count = 0;
   mpix_engine_parameter const* const parameters = mpix_engine_parameters(&count);
   for (mpix_engine_parameter const& parameter : std::span(parameters, count)) {
@@ -70,7 +72,7 @@ void set_defaults(mpix_engine_config& config, bool unset) noexcept {
 mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   mpix_engine_config config = copy_known(given);
   config.agent_poll_us = std::max(config.agent_poll_us, 0);
-  set_defaults(config, true);
+  set_defaults(config, Fields::unset_numbers);
   config.max_endpoints = std::min(config.max_endpoints, affordable_endpoints());
   if (config.channels <= 0) config.channels = default_channels(config.thread_multiple != 0);
   // Fragments must not split elements.
@@ -93,7 +95,7 @@ void mpix_engine_config_init(struct mpix_engine_config* config) {
   *config = mpix_engine_config{};
   config->size = sizeof *config;
   config->paths = MPIX_ENGINE_PATH_ALL;
-  set_defaults(*config, false);
+  set_defaults(*config, Fields::all);
 }
 
 int mpix_engine_create(const struct mpix_engine_config* config, const struct mpix_bootstrap* bootstrap,

@@ -116,21 +116,23 @@ class Channel final : public MessageHandler {
   }
 
   /// Called by issuing threads, which thereby poll often enough for the agent to leave the messages to them.
-  /// An operation added to a batch (`joined`) does not trigger a poll each time.
-  void drive_issuing(bool joined) {
+  void drive_issuing() {
+    count_poll();
+    drive_at(std::chrono::steady_clock::now());
+  }
+
+  /// The same for an operation that was added to a batch, which does not cause a poll each time.
+  void drive_joining() {
     count_poll();
     auto const now = std::chrono::steady_clock::now();
-    if (joined && now - looked_ < look_interval) return;
-    looked_ = now;
-    (void)drive();
-    leave();
+    if (now - looked_ >= look_interval) drive_at(now);
   }
 
   /// The same for an operation that has continued a run of a batch, without the clock for most of them.
   void drive_appending() {
     constexpr unsigned operations = 8;  // computation between them does not delay messages for long
     count_poll();
-    if (++appended_ % operations == 0) drive_issuing(true);
+    if (++appended_ % operations == 0) drive_joining();
   }
 
   /// Called by a thread that has issued a UCX put or get.
@@ -213,10 +215,17 @@ class Channel final : public MessageHandler {
 
   std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
   std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
-  void set_quiet(bool quiet) noexcept { quiet_.store(quiet, std::memory_order_relaxed); }
+  void begin_quiet() noexcept { quiet_.store(true, std::memory_order_relaxed); }
+  void end_quiet() noexcept { quiet_.store(false, std::memory_order_relaxed); }
   bool quiet() const noexcept { return quiet_.load(std::memory_order_relaxed); }
 
  private:
+  void drive_at(std::chrono::steady_clock::time_point now) {
+    looked_ = now;
+    (void)drive();
+    leave();
+  }
+
   static constexpr int looks_per_poll = 4;
   // The time of some message exchanges between hosts: messages that arrive meanwhile are handled together.
   static constexpr std::chrono::microseconds look_interval{100};

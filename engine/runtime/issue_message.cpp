@@ -15,7 +15,7 @@ std::optional<Issued> message::issue(Dispatch& dispatch) {
   MessageStream const& stream = dispatch.peer_state().messages;
   bool const joined = channel.message_protocol.sender.messages() == messages && stream.is_joining() &&
                       stream.unsent == nullptr;
-  channel.drive_issuing(joined);
+  joined ? channel.drive_joining() : channel.drive_issuing();
   return issued;
 }
 

@@ -11,24 +11,21 @@ namespace {
 
 using mpixrma::host::next;
 
-/// Initialises the library. Also checks the launcher if the host is inside of MPI: a wrong mpirun starts
-/// processes that cannot see each other.
-void follow(bool chosen) { chosen ? mpixrma::host::start() : mpixrma::host::check_launcher(); }
-
 /// Raises the thread level, because a thread of the library completes requests.
 template <typename Init>
 int init(Init pass_on, int* argc, char*** argv, int required, int* provided) {
   bool const chosen = mpixrma::host::is_chosen();
   if (chosen) mpixrma::host::check_library();
   int const code = pass_on(argc, argv, chosen ? MPI_THREAD_MULTIPLE : required, provided);
-  if (code == MPI_SUCCESS) follow(chosen);
+  // A wrong mpirun starts processes that cannot see each other, also if the host is inside of MPI.
+  if (code == MPI_SUCCESS) chosen ? mpixrma::host::start() : mpixrma::host::check_launcher();
   return code;
 }
 
 int init_plain(char const* name, int* argc, char*** argv) {
   if (!mpixrma::host::is_chosen()) {
     int const code = next(&MPI_Init, name)(argc, argv);
-    if (code == MPI_SUCCESS) follow(false);
+    if (code == MPI_SUCCESS) mpixrma::host::check_launcher();
     return code;
   }
   int provided = MPI_THREAD_SINGLE;

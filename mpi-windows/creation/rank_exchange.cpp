@@ -38,7 +38,7 @@ void publish_rank_table(Window& window) {
   bool const taken = !engine::failed(window.engine.memory.allocate(window.table.bytes(), &base));
   if (taken) {
     std::memcpy(base, window.table.data(), window.table.bytes());
-    window.table.move_to(static_cast<RankEntry const*>(base), true);
+    window.table.move_to(static_cast<RankEntry const*>(base), RankTable::Store::own);
     window.memory.kept_table = base;
   }
   auto const address = taken ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
@@ -80,7 +80,7 @@ void share_rank_table(Window& window) {
   window.engine.waits.until([&] { return (address = published.load(std::memory_order_acquire)) != 0; });
   if (address == ControlLayout::no_table) return;
   if (std::byte* const there = window.engine.peer_memory.map(*first->process, address, window.table.bytes()))
-    window.table.move_to(reinterpret_cast<RankEntry const*>(there), false);
+    window.table.move_to(reinterpret_cast<RankEntry const*>(there), RankTable::Store::of_other_process);
 }
 
 }  // namespace mpixrma::windows

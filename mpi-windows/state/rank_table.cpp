@@ -137,10 +137,10 @@ void RankTable::place_in_one(engine::ExposureId exposure) noexcept {
   }
 }
 
-void RankTable::move_to(RankEntry const* shared, bool kept) noexcept {
+void RankTable::move_to(RankEntry const* shared, Store store) noexcept {
   entries_ = {shared, own_.size()};
   own_ = std::vector<RankEntry>();  // and frees its memory
-  note_kept(own_.capacity() * sizeof(RankEntry) + (kept ? bytes() : 0));
+  note_kept(own_.capacity() * sizeof(RankEntry) + (store == Store::own ? bytes() : 0));
 }
 
 }  // namespace mpixrma::windows

@@ -91,8 +91,9 @@ class RankTable {
   void follow(int ranks, RankPattern const& pattern) noexcept;
   /// Places all memory in one exposure of rank 0, in rank order. Only while the table is private.
   void place_in_one(engine::ExposureId exposure) noexcept;
-  /// Makes the table refer to entries elsewhere; `kept`: this process stores them.
-  void move_to(RankEntry const* shared, bool kept) noexcept;
+  enum class Store { own, of_other_process };
+  /// Makes the table refer to entries elsewhere, in memory of this process or another one.
+  void move_to(RankEntry const* shared, Store store) noexcept;
 
   bool has_entries() const noexcept { return !entries_.empty(); }
   /// True after move_to().

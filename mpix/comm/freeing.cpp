@@ -13,9 +13,11 @@ namespace mpixrma {
 namespace {
 
 /// Makes later calls find out that the communicator is freed, also while MPI keeps it for its requests.
-void mark_freed(MPI_Comm comm, bool freed) {
+enum class Mark { freed, in_use };
+
+void mark(MPI_Comm comm, Mark mark) {
   if (hosted_engine() == nullptr || host().communicator_set_freed == nullptr) return;
-  host().communicator_set_freed(word_of(comm), freed ? 1 : 0);
+  host().communicator_set_freed(word_of(comm), mark == Mark::freed ? 1 : 0);
 }
 
 /// The innermost call of this thread that frees a communicator. Delete callbacks run in the calling thread.
@@ -50,9 +52,9 @@ int free_communicator(MPI_Comm* comm, int (*mpi_call)(MPI_Comm*)) try {
   MPI_Comm const freed = *comm;
   Freeing const freeing(freed);
   // Before the call: afterwards the handle may be that of a new communicator.
-  mark_freed(freed, true);
+  mark(freed, Mark::freed);
   int const code = mpi_call(comm);
-  if (code != MPI_SUCCESS) mark_freed(freed, false);
+  if (code != MPI_SUCCESS) mark(freed, Mark::in_use);
   if (Communicator* const state = freeing.state()) Communicator::give_back(*state);
   return code;
 } catch (...) {
