@@ -369,7 +369,7 @@ TEST(LockFreeModel, ARangeThatStaysIsFoundWhileOthersComeAndGo) {
   expect_that_order_matters<RangeIndexModel>();
 }
 
-TEST(LockFreeModel, WhoNeedNotWaitComesAfterTheMessages) {
+TEST(LockFreeModel, CallsThatNeedNotWaitComeAfterTheMessages) {
   expect_that_order_matters<MessageMarkModel>();
   expect_that_order_matters<OutstandingMarkModel>();
 }
@@ -378,7 +378,7 @@ TEST(LockFreeModel, ALockExcludesAndForgetsNobodyWhoWaits) { expect_that_order_m
 
 TEST(LockFreeModel, ARequestInARingIsAnsweredOrTakenBack) { expect_that_order_matters<RingSlotModel>(); }
 
-TEST(LockFreeModel, WhatIsLeftInARingIsInheritedOnce) { expect_that_order_matters<InheritedSlotModel>(); }
+TEST(LockFreeModel, RequestsLeftInARingAreInheritedOnce) { expect_that_order_matters<InheritedSlotModel>(); }
 
 TEST(LockFreeModel, AStateThatIsFoundByItsHandleIsSet) { expect_that_order_matters<HandleCacheModel>(); }
 

@@ -100,13 +100,13 @@ void expect_to_come_after_the_messages() {
   EXPECT_EQ(memory, rounds);
 }
 
-TEST(LockFree, WhoNeedNotWaitComesAfterTheMessages) {
+TEST(LockFree, CallsThatNeedNotWaitComeAfterTheMessages) {
   expect_to_come_after_the_messages<MessageMark>();
   expect_to_come_after_the_messages<OutstandingMark>();
 }
 
 /// Operations without their own position: 7 is that of the newest message.
-TEST(LockFree, WhatBeginsWhileAnotherThreadWaitsStaysOutstanding) {
+TEST(LockFree, OperationsIssuedDuringAWaitStayOutstanding) {
   OutstandingMark mark;
   EXPECT_FALSE(mark.is_set());
   mark.raise(7);

@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Place{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true}),
     [](auto const& instance) { return instance.param.name; });
 
-TEST_P(LockFault, WhatAKilledHolderHadGoesToTheNextInTheQueue) {
+TEST_P(LockFault, LockOfAKilledHolderGoesToTheNextInTheQueue) {
   for (LockMode const mode : {LockMode::exclusive, LockMode::shared}) {
     run_mortal([mode](Rank& rank) {
       if (rank.rank() == victim) {
@@ -104,7 +104,7 @@ TEST_P(LockFault, WhatAKilledHolderHadGoesToTheNextInTheQueue) {
   }
 }
 
-TEST_P(LockFault, WhoComesAfterTheDeathOfTheHolderHasTheLock) {
+TEST_P(LockFault, RequestAfterTheDeathOfTheHolderIsGranted) {
   for (bool const attempt : {false, true}) {
     run_mortal([attempt](Rank& rank) {
       if (rank.rank() == victim) {
@@ -127,7 +127,7 @@ TEST_P(LockFault, WhoComesAfterTheDeathOfTheHolderHasTheLock) {
   }
 }
 
-TEST_P(LockFault, WhoIsKilledInTheQueueIsPassedOver) {
+TEST_P(LockFault, ProcessKilledInTheQueueIsSkipped) {
   run_mortal([](Rank& rank) {
     if (rank.rank() == target) {
       EXPECT_EQ(lock(rank), Status::ok);
@@ -156,7 +156,7 @@ TEST_P(LockFault, WhoIsKilledInTheQueueIsPassedOver) {
   });
 }
 
-TEST_P(LockFault, WhoWaitsForALockOfAKilledProcessIsTold) {
+TEST_P(LockFault, WaitForALockOfAKilledProcessFails) {
   run_mortal([](Rank& rank) {
     Waiter waiter;
     if (rank.rank() == target) {

@@ -176,7 +176,7 @@ TEST_P(Fault, MemoryIsWithdrawnWhenThoseWhoUsedItWereKilled) {
   });
 }
 
-TEST_P(Fault, WhatAKilledOriginHeldIsFree) {
+TEST_P(Fault, LocksOfAKilledOriginAreFree) {
   run_mortal(3, [](Rank& rank) {
     constexpr std::size_t words = 65536;  // many messages under one lock
     std::vector<std::int64_t> memory(words, 0);

@@ -22,7 +22,7 @@ void meet_and_part(char const* part) {
   EXPECT_EQ(meeting.failures(), 0);
 }
 
-TEST(Spawn, WhatEndedJobsUsedAndHadIsGivenBack) {
+TEST(Spawn, ResourcesOfEndedJobsAreReturned) {
   constexpr std::int64_t memory_kib = Meeting::large_words * sizeof(std::int64_t) / 1024;
   meet_and_part("frees");
   meet_and_part("leaves");

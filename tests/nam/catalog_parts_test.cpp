@@ -91,7 +91,7 @@ TEST_F(CatalogTest, DamageIsRefusedAndWhatCanBeReadIsKept) {
   EXPECT_LT(catalog.count_windows("g1"), 2000u);
 }
 
-TEST_F(CatalogTest, WhatIsNoCatalogIsRefused) {
+TEST_F(CatalogTest, RefusesAFileThatIsNoCatalog) {
   std::ofstream(file_) << std::string(8192, 'x');
   EXPECT_THROW(Catalog{file_}, Error);
 }

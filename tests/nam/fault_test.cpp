@@ -35,7 +35,7 @@ TEST_P(StorageTest, AKilledDataProcessLosesNothingThatIsPersistent) {
   (void)make_persistent(grant, 10000, 2);
 }
 
-TEST_P(StorageTest, WhatAKilledDataProcessHasLeftIsNotShown) {
+TEST_P(StorageTest, DataOfAKilledDataProcessAreNotShown) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);

@@ -73,7 +73,7 @@ class Owner {
   Locator grant_;
 };
 
-TEST(PrivateServer, WhatAKilledOneHasLeftGoesWithTheNext) {
+TEST(PrivateServer, FilesOfAKilledOneAreRemovedByTheNext) {
   Owner const killed;
   Owner const other;
   killed.kill_server();

@@ -75,7 +75,7 @@ bool is_there(GrantMapping const& memory, WindowInfo const& window) {
   return memory.control().generation(window.slot).load() == window.generation;
 }
 
-TEST(Server, WhoeverMapsAWindowSeesItEnd) {
+TEST(Server, MappedWindowShowsItsEnd) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -101,7 +101,7 @@ TEST(Server, WhoeverMapsAWindowSeesItEnd) {
   EXPECT_TRUE(eventually([&] { return !is_there(memory, second); }));
 }
 
-TEST(Server, WhatASessionKeepsForItsNextWindowIsThereForAll) {
+TEST(Server, MemoryKeptForTheNextWindowIsAvailableToAll) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -194,7 +194,7 @@ TEST(PrivateServer, EndsWithItsObjectAndWithItsProcess) {
   ::close(ends[1]);
 }
 
-TEST(Server, WhatIsReleasedSoonIsFreeForTheNextRequest) {
+TEST(Server, MemoryReleasedSoonIsFreeForTheNextRequest) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -213,7 +213,7 @@ TEST(Server, WhatIsReleasedSoonIsFreeForTheNextRequest) {
 }
 
 /// An invalid request of this kind has no answer either: the next request would take it for its own.
-TEST(Server, WhoIsToldSomethingDoesNotAnswer) {
+TEST(Server, NoticesAreNotAnswered) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));

@@ -33,7 +33,7 @@ TEST(SharedControlTest, EachWindowHasAPlaceOfItsOwnUntilItEnds) {
   EXPECT_EQ(SharedControl::take_over(control.reopen()).find("d"), places["d"]);
 }
 
-TEST(SharedControlTest, WhatIsSpareIsTakenOnce) {
+TEST(SharedControlTest, SpareSlotsAreTakenOnce) {
   SharedControl control = SharedControl::make(2);
   SharedControl::Slot const slot = control.place("a").value();
   std::uint64_t const before = control.generation(slot).load();

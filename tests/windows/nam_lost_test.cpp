@@ -139,7 +139,7 @@ TEST_F(LostServer, FirstOperationFailsAfterTheEndOfTheSession) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(LostServer, WhoeverWaitsForALockIsTold) {
+TEST_F(LostServer, WaitForALockFails) {
   if (size_ == 1) GTEST_SKIP() << "nobody waits for a lock of his own";
   MPI_Win window = make("deep_nam");
   if (rank_ == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
@@ -159,7 +159,7 @@ TEST_F(LostServer, WhoeverWaitsForALockIsTold) {
   start_server();
 }
 
-TEST_F(LostServer, WhatWasPersistentIsFoundAgainByANewConnection) {
+TEST_F(LostServer, PersistentWindowIsFoundByANewConnection) {
   MPI_Win before = make("deep_nam_persistent");
   std::string const port = value_of(before, "deep_win_port_name");
   EXPECT_EQ(MPIX_Win_persist(before), MPI_SUCCESS);

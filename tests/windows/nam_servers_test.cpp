@@ -92,7 +92,7 @@ TEST_F(NamServers, AllCountAtEachServer) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamServers, WhatOneHasNoRoomForIsLeftAtNone) {
+TEST_F(NamServers, WindowThatOneServerHasNoRoomForIsLeftAtNone) {
   auto const whole = static_cast<MPI_Aint>(grant_bytes);
   for (char const* const kind : {"deep_nam", "deep_nam_persistent"}) {
     MPI_Win window = MPI_WIN_NULL;

@@ -61,7 +61,7 @@ TEST_F(NamStriped, ARegionIsInStripesAtAllServers) {
   evict_by_first(port);
 }
 
-TEST_F(NamStriped, WhatConnectsFindsTheStripes) {
+TEST_F(NamStriped, ConnectionFindsTheStripes) {
   MPI_Win window = make("deep_nam_persistent");
   MPI_Win_lock_all(0, window);
   fill(window);

@@ -217,7 +217,7 @@ TEST_F(NamTest, N_06_requests_and_derived_datatypes) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, WhatIsKnownOfAWindow) {
+TEST_F(NamTest, WindowAttributes) {
   MPI_Win window = make(80, 8);
   EXPECT_EQ(value_of(window, "deep_mem_kind"), "deep_nam");
   EXPECT_EQ(value_of(window, "deep_win_port_name"), "");

@@ -80,7 +80,7 @@ TEST(FileBootstrap, ShowsAddressesUntilTheirProcessesGo) {
   EXPECT_EQ(first.processes(), List{7});
 }
 
-TEST(FileBootstrap, WhoWasKilledIsInNobodysWay) {
+TEST(FileBootstrap, KilledProcessBlocksNoOther) {
   JobDirectory const directory;
   Member const first(directory.path(), 1);
   Member second(directory.path(), 2);

@@ -52,7 +52,7 @@ TEST_P(ExposurePaths, OperationsOnExposedMemoryMoveTheValues) {
   });
 }
 
-TEST_P(ExposurePaths, WhatLiesOutsideOfAnExposureIsRefusedAndStays) {
+TEST_P(ExposurePaths, AccessOutsideOfAnExposureIsRefusedWithoutEffect) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     std::vector<std::byte> buffer(2 * length, std::byte{1});
     if (rank.rank() == 0) {

@@ -88,12 +88,12 @@ TEST_F(IdleSegments, OnlyWhatIsMissingIsTaken) {
   EXPECT_TRUE(is_marked(allocate(2 * mebibyte), 2 * mebibyte, mark));
 }
 
-TEST_F(IdleSegments, WhatIsOverTheLimitGoesBack) {
+TEST_F(IdleSegments, MemoryOverTheLimitIsReturned) {
   leave_mark(3 * mebibyte);
   EXPECT_TRUE(is_marked(allocate(3 * mebibyte), 3 * mebibyte, 0));
 }
 
-TEST_F(IdleSegments, WhatWasFreedBeforeMakesRoom) {
+TEST_F(IdleSegments, MemoryFreedBeforeMakesRoom) {
   void* const first = allocate(3 * mebibyte / 2);
   void* const second = allocate(3 * mebibyte / 2);
   std::memset(first, mark, 3 * mebibyte / 2);
@@ -115,7 +115,7 @@ TEST_F(IdleSegments, MemoryThatWasNeverTakenIsNotKept) {
   EXPECT_TRUE(is_marked(base, mebibyte, 0));
 }
 
-TEST_F(IdleSegments, WhatIsDroppedIsGone) {
+TEST_F(IdleSegments, DroppedMemoryIsGone) {
   leave_mark(mebibyte);
   EXPECT_TRUE(drop_idle());
   EXPECT_FALSE(drop_idle());

@@ -5,9 +5,9 @@
 #include <random>
 #include <vector>
 
-#include "tests/support/random_layout.hpp"
 #include "tests/engine/net/joining.hpp"
 #include "tests/engine/net/joining_stage.hpp"
+#include "tests/support/random_layout.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -43,7 +43,7 @@ TEST_P(Joining, ALoneOperationLeavesAtOnceAndOthersBehindWhatIsUnderWay) {
   });
 }
 
-TEST_P(Joining, WhatIsAcknowledgedLateLeavesAtOnceAndTakesTheBatchAlong) {
+TEST_P(Joining, LateAcknowledgementLeavesAtOnceWithTheBatch) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr std::size_t last = 40;
@@ -69,7 +69,7 @@ TEST_P(Joining, WhatIsAcknowledgedLateLeavesAtOnceAndTakesTheBatchAlong) {
   });
 }
 
-TEST_P(Joining, WhatIsAcknowledgedLateCanBeWaitedFor) {
+TEST_P(Joining, LateAcknowledgementCanBeWaitedFor) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr int signals = 300;  // more than are executed without an acknowledgement
@@ -126,7 +126,7 @@ TEST_P(Joining, AFenceSendsWhatWaits) {
   });
 }
 
-TEST_P(Joining, WhoWaitsForAnAnswerGetsItWhileSomethingElseIsUnderWay) {
+TEST_P(Joining, WaitForAnAnswerEndsWhileAnotherIsUnderWay) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -185,7 +185,7 @@ TEST_P(Joining, AnAtomicOperationDoesNotWaitForOthers) {
   });
 }
 
-TEST_P(Joining, WhatFollowsALockThatWasGivenBackArrives) {
+TEST_P(Joining, OperationAfterALockThatWasReturnedArrives) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr LockId lock = 0;

@@ -31,13 +31,13 @@ TEST(NetworkDevices, NamesAndSubnetsChooseInterfacesAndLeaveOtherNetworksAlone) 
   EXPECT_EQ(permitted("10.1.2.3/32"), "eth1,mlx5_0:1");
 }
 
-TEST(NetworkDevices, WhatStandsBehindACaretIsLeftOut) {
+TEST(NetworkDevices, NamesBehindACaretAreExcluded) {
   EXPECT_EQ(permitted("^127.0.0.1/8,sppp"), "eth0,eth1,mlx5_0:1");
   EXPECT_EQ(permitted("^eth0,eth1"), "lo,mlx5_0:1");
   EXPECT_EQ(permitted("^"), "lo,eth0,eth1,mlx5_0:1");
 }
 
-TEST(NetworkDevices, WhatStandsBehindAPlusIsForAllButTheHostItself) {
+TEST(NetworkDevices, NamesBehindAPlusAreForOtherHosts) {
   EXPECT_EQ(permitted("+^127.0.0.1/8,eth0"), "lo,eth1,mlx5_0:1");
   EXPECT_EQ(permitted("+10.9.0.0/16"), "lo,eth1,mlx5_0:1");
   EXPECT_EQ(permitted("+"), "lo,mlx5_0:1");

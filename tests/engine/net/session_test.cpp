@@ -18,7 +18,7 @@ struct Case {
   std::vector<std::byte> payload() const { return make_introduction(target.secret, opening, address); }
 };
 
-TEST(Session, WhoeverHasTheSecretIsBelieved) {
+TEST(Session, HolderOfTheSecretIsAccepted) {
   Case const made;
   std::vector<std::byte> const payload = made.payload();
   Introduction said;

@@ -41,7 +41,7 @@ struct Sample {
   }
 };
 
-TEST(WireRequest, WhatIsAskedForWithoutDataIsBounded) {
+TEST(WireRequest, RequestsWithoutDataAreBounded) {
   Sample sample;
   sample.header.kind = RequestKind::get;
   sample.payload.resize(2);  // rows of stride only: an unlimited number of bytes
@@ -54,7 +54,7 @@ TEST(WireRequest, WhatIsAskedForWithoutDataIsBounded) {
   }
 }
 
-TEST(WireRequest, WhatAnUpdateFetchesIsBoundedWhateverDataItCarries) {
+TEST(WireRequest, FetchedBytesOfAnUpdateAreBounded) {
   auto const passes = [](ReduceOp operation, bool fetch, std::uint64_t rows) {
     Sample sample;
     sample.header.kind = RequestKind::update;
@@ -153,7 +153,7 @@ TEST(WireRequest, EachWrongFieldIsRefused) {
   }
 }
 
-TEST(WireRequest, WhatMovesNothingHasNoCounter) {
+TEST(WireRequest, RequestsThatMoveNothingHaveNoCounter) {
   for (RequestKind const kind : {RequestKind::find_segment, RequestKind::key_dropped}) {
     Sample sample;
     sample.payload.clear();

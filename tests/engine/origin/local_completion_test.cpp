@@ -83,7 +83,7 @@ TEST_P(LocalCompletion, PutsLeaveForAStoppedTarget) {
   });
 }
 
-TEST_P(LocalCompletion, WhatIsFetchedHasArrived) {
+TEST_P(LocalCompletion, FetchedDataHaveArrived) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(1 << 20, static_cast<std::uint8_t>(rank.rank() + 3));
     std::int64_t counter = 40;

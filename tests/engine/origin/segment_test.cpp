@@ -158,7 +158,7 @@ TEST_F(Segments, LargeOnesStandOnHugePagesWhereThereAreSome) {
   }
 }
 
-TEST_F(Segments, WhatTheMachineDoesNotHaveIsRefused) {
+TEST_F(Segments, MoreMemoryThanTheMachineHasIsRefused) {
   auto const memory =
       static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   void* const before = allocate(1000);

@@ -194,7 +194,7 @@ TEST(HostileLocks, AStreamWaitsForOneLockAndThoseOfTheDeadAreFree) {
       });
 }
 
-TEST(HostileLocks, WhoEndsWhileItsStreamWaitsIsPassedOver) {
+TEST(HostileLocks, ProcessThatEndsWhileItsStreamWaitsIsSkipped) {
   compete(
       [](Rank& rank, Origin&, std::uint64_t) {
         rank.expect_death(rogue);
@@ -245,7 +245,7 @@ TEST(HostileLocks, OneMessageMayTakeAndGiveBackLocksAgainAndAgain) {
 }
 
 /// Messages arrive in reverse order: none is lost, and none is executed too early.
-TEST(HostileLocks, WhatArrivesInTheWrongOrderGoesInTheRightOne) {
+TEST(HostileLocks, RequestsInTheWrongOrderAreExecutedInOrder) {
   run_job(ranks, configure, [](Rank& rank) {
     constexpr std::uint64_t chain = 2000;
     prepare(rank);

@@ -53,7 +53,7 @@ LockId make_locks(Rank& rank, std::uint32_t count = 1) {
   return first;
 }
 
-TEST_P(Lock, WhatItProtectsIsSeenByTheNextHolder) {
+TEST_P(Lock, ProtectedMemoryIsSeenByTheNextHolder) {
   run_job(4, configure, [](Rank& rank) {
     int const rounds = 300 / test::slowness / test::shortened(3);
     constexpr std::size_t words = 600;  // several messages

@@ -173,7 +173,7 @@ TEST_F(Arguments, WaitsNameTheOperationThatFailed) {
   expect_refused("ARMCI_WaitProc: " + text, [&] { return ARMCI_WaitProc(next); });
 }
 
-TEST_F(Arguments, WhoCompletesNamesTheProcessThatRefused) {
+TEST_F(Arguments, CompletionNamesTheProcessThatRefused) {
   int code = 0;
   void* bases[64];
   ASSERT_EQ(ARMCI_Malloc(bases, 64), 0);

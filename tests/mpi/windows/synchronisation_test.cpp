@@ -66,7 +66,7 @@ TEST_P(WindowEpochs, ExclusiveLocksKeepOthersOut) {
   ASSERT_EQ(MPI_Win_unlock(world_rank(), window.window), MPI_SUCCESS);
 }
 
-TEST_P(WindowEpochs, WhatIsRefused) {
+TEST_P(WindowEpochs, RefusesCallsOutsideOfEpochs) {
   TestWindow const window(GetParam(), 64);
   MPI_Win const win = window.window;
   int const next = (world_rank() + 1) % world_size();
