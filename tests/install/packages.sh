@@ -64,7 +64,8 @@ expect "usage" sh -c 'mpix-namd --help | tr U u'
 [ -f /usr/lib/systemd/system/mpix-namd.service ] || [ -f /lib/systemd/system/mpix-namd.service ] || fail "no systemd unit"
 
 # Nothing stays behind.
-quiet apt-get purge -y $(cd "$work" && dpkg-deb -W --showformat='${Package} ' ./*.deb)
+for package in "$work"/*.deb; do dpkg-deb -W --showformat='${Package}\n' "$package"; done > "$work/names"
+quiet apt-get purge -y $(cat "$work/names")
 left=$(find /usr /etc -name '*mpix*' ! -path "$root/*" ! -path '/usr/src/*' 2> /dev/null || :)
 [ -z "$left" ] || fail "files that a purge leaves: $left"
 echo "packages.sh: built, checked, installed, used and purged"
