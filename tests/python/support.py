@@ -52,8 +52,8 @@ class AbortingResult(unittest.TextTestResult):
     """The other ranks of a failed test may wait for this one."""
 
     def _abort(self):
-        self.printErrors()
-        sys.stderr.flush()
+        for test, trace in self.failures + self.errors:
+            print(f"rank {RANK}: {test}\n{trace}", file=sys.stderr, flush=True)  # only rank 0 has a stream
         WORLD.Abort(1)
 
     def addFailure(self, test, err):

@@ -216,13 +216,15 @@ class Buffers(MemoryCase):
         gc.collect()
         counts = [sys.getrefcount(item) for item in (array, operand, target, WORLD, None)]
         blocks = sys.getallocatedblocks()
-        for _ in range(500):
+        rounds = 1500
+        for _ in range(rounds):
             work()
         gc.collect()
         after = [sys.getrefcount(item) for item in (array, operand, target, WORLD, None)]
         self.assertEqual(after[:4], counts[:4])
         self.assertLess(abs(after[4] - counts[4]), 100)
-        self.assertLess(sys.getallocatedblocks() - blocks, 400)  # 500 rounds
+        # The interpreter's own caches vary by some hundreds of blocks, however many rounds there are.
+        self.assertLess(sys.getallocatedblocks() - blocks, rounds * 2 // 3)
 
 
 @unittest.skipUnless(MPI.Query_thread() == MPI.THREAD_MULTIPLE, "MPI runs at a lower level of threads")
