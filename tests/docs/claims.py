@@ -7,11 +7,11 @@ names what was measured, with both sides of a ratio:
 The title is RUN: OPERATION MEMORY SIZE, once or twice; an operation may have several words. A size of several segments is SEGMENTSxBYTES. A ratio is that of the
 medians of pairs, as the page has it. The text may round it, and the interval and the verdict that may stand behind it:
 "(0.60 to 0.64)", "(0.5 to 1.2, unclear)". Figures, tables and page have to be of the commit that
-docs/evaluation/README.md names.
+docs/evaluation/summary.md names.
 
 usage: claims.py DIRECTORY [--write]
 
---write   put the report's figures into the documents, and its commit into docs/evaluation/README.md
+--write   put the report's figures into the documents, and its commit into docs/evaluation/summary.md
 """
 import csv
 import json
@@ -19,7 +19,7 @@ import pathlib
 import re
 import sys
 
-DOCUMENTS = ("README.md", "docs/performance.md", "docs/evaluation/README.md")
+DOCUMENTS = ("README.md", "docs/performance.md", "docs/evaluation/summary.md")
 EVALUATION = "docs/evaluation"
 INTERVAL = r'(?:\s\(([\d.,]+) to ([\d.,]+)(?:, ([a-z ]+))?\))?'
 LINK = re.compile(r'\[([\d.,]+)\]\((\S*?index\.html)#([\w-]+)\s+"([^"]*)"\)' + INTERVAL)
@@ -104,16 +104,16 @@ def write(root):
     for document in (root / name for name in DOCUMENTS):
         if document.exists():
             document.write_text(figures_written(document.read_text(), report))
-    summary = directory / "README.md"
+    summary = directory / "summary.md"
     summary.write_text(COMMIT.sub(f"commit `{report['commit']}`", summary.read_text()))
 
 
 def faults_of_commit(directory, report):
     """Tables, page and text of another commit than the figures."""
     commit = report["commit"]
-    named = COMMIT.findall((directory / "README.md").read_text())
+    named = COMMIT.findall((directory / "summary.md").read_text())
     if not named or any(not commit.startswith(found) for found in named):
-        yield f"README.md names the commit {', '.join(named) or 'none'}, the report is of {commit}"
+        yield f"summary.md names the commit {', '.join(named) or 'none'}, the report is of {commit}"
     for path in sorted((directory / "data").glob("*.csv")):
         with open(path, newline="") as table:
             found = {row["commit"] for row in csv.DictReader(table)}

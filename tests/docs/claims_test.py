@@ -22,7 +22,7 @@ class Claims(unittest.TestCase):
         (self.evaluation / "data" / "report.json").write_text(json.dumps({"commit": COMMIT, "figures": {"osu": lines}}))
         (self.evaluation / "index.html").write_text(f'<section id="osu"></section> {COMMIT}')
         self.write_table(COMMIT)
-        self.write("docs/evaluation/README.md", f"commit `{COMMIT[:12]}`")
+        self.write("docs/evaluation/summary.md", f"commit `{COMMIT[:12]}`")
 
     @staticmethod
     def line(run, values, segments=1):
@@ -75,9 +75,9 @@ class Claims(unittest.TestCase):
         self.write_table("b" * 40)
         self.assertIn("osu.csv is of commit " + "b" * 40, self.faults()[0])
         self.write_table(COMMIT)
-        self.write("docs/evaluation/README.md", "commit `bbbbbbbbbbbb`")
+        self.write("docs/evaluation/summary.md", "commit `bbbbbbbbbbbb`")
         self.assertIn("names the commit bbbbbbbbbbbb", self.faults()[0])
-        self.write("docs/evaluation/README.md", f"commit `{COMMIT}`")
+        self.write("docs/evaluation/summary.md", f"commit `{COMMIT}`")
         self.assertEqual(self.faults(), [])
         (self.evaluation / "index.html").write_text('<section id="osu"></section>')
         self.assertIn("index.html is not of", self.faults()[0])
@@ -85,7 +85,7 @@ class Claims(unittest.TestCase):
     def test_written_figures_are_those_of_the_report(self):
         link = self.link("0.51").removesuffix(" of theirs")
         self.write("README.md", f"{link} (0.1 to 2.00) for {self.link('9.0', 'theirs: put heap 16x8')}")
-        self.write("docs/evaluation/README.md", "commit `bbbbbbbbbbbb`")
+        self.write("docs/evaluation/summary.md", "commit `bbbbbbbbbbbb`")
         claims.write(self.root)
         self.assertEqual(claims.check(self.root), ([], 2))
         self.assertEqual((self.root / "README.md").read_text(),
