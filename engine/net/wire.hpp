@@ -52,17 +52,24 @@ enum class RequestKind : std::uint8_t {
 };
 
 /// `operation` of a `lock_request`.
-enum class AcquireKind : std::uint8_t { exclusive, shared, try_exclusive, try_shared, overtaking, count_ };
-constexpr AcquireKind acquire_kind(LockRequest const& request) noexcept {
+enum class LockRequestKind : std::uint8_t {
+  exclusive,
+  shared,
+  try_exclusive,
+  try_shared,
+  overtaking,
+  count_
+};
+constexpr LockRequestKind lock_request_kind(LockRequest const& request) noexcept {
   if (request.mode == LockMode::exclusive)
-    return request.attempt ? AcquireKind::try_exclusive : AcquireKind::exclusive;
-  if (request.attempt) return AcquireKind::try_shared;
-  return request.overtakes ? AcquireKind::overtaking : AcquireKind::shared;
+    return request.attempt ? LockRequestKind::try_exclusive : LockRequestKind::exclusive;
+  if (request.attempt) return LockRequestKind::try_shared;
+  return request.overtakes ? LockRequestKind::overtaking : LockRequestKind::shared;
 }
 
 /// `operation` of a `lock_release`: `granted` for a lock that the agent has granted, `taken` for a lock
 /// that was acquired without the agent; in both cases waiting requests must be served.
-enum class ReleaseKind : std::uint8_t { granted, taken, count_ };
+enum class LockReleaseKind : std::uint8_t { granted, taken, count_ };
 
 enum RequestFlag : std::uint16_t {
   flag_atomic = 1,    ///< execute under the stripes of the memory that this message accesses
@@ -70,13 +77,14 @@ enum RequestFlag : std::uint16_t {
   flag_fetch = 4,     ///< update: answered with the previous elements
   flag_held = 8,      ///< the stripes are held already: by the lock of `token`, or by this process
   flag_no_wait = 16,  ///< the origin holds stripes: answer `busy` instead of waiting for the target's stripes
-  flag_shared = 32,   ///< lock: the memory is only read
+  flag_shared = 32,   ///< stripe_lock: the memory is only read
   flag_registered = 64,       ///< the origin guarantees that the memory is registered: no probing needed
   flag_separate_reply = 128,  ///< answer when this operation is executed, independently of earlier ones
   flag_elements = 256,        ///< update: each element is atomic by itself, not all together
-  flag_delayed_ack = 512,     ///< acquire, release, put, update: delayed acknowledgement
-  flag_in_stream = 1024,  ///< acquire: completes its position when `owner` has the lock, without an answer
-  flag_arrays = 2048      ///< update: as Guarantee::keeps_arrays
+  flag_delayed_ack = 512,     ///< lock_request, lock_release, put, update: delayed acknowledgement
+  flag_in_stream =
+      1024,           ///< lock_request: completes its position when `owner` has the lock, without an answer
+  flag_arrays = 2048  ///< update: as Guarantee::keeps_arrays
 };
 
 /// As received, `kind` may be any number: check() compares it.
@@ -90,7 +98,7 @@ struct RequestHeader {
   std::uint16_t flags;
   std::uint32_t segments;
   std::uint32_t context;   ///< context at the origin; returned with errors
-  std::uint32_t owner;     ///< acquire, release: distinguishes the origin's lock owners
+  std::uint32_t owner;     ///< lock_request, lock_release: distinguishes the origin's lock owners
   std::uint64_t session;   ///< SessionTokens::request of the origin's session; introduction: 0
   std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1; introduction: 0
   std::uint64_t after;     ///< execute after this position and all before it are executed; 0: any time
@@ -103,8 +111,8 @@ struct RequestHeader {
   std::uint64_t total;     ///< bytes of the whole operation
   std::uint64_t notify;    ///< counter to increment when all `total` bytes are executed; 0: none
   union {
-    std::uint64_t stripes;    ///< lock: the set of requested stripes
-    std::uint64_t lock_time;  ///< acquire: LockRequest::time
+    std::uint64_t stripes;    ///< stripe_lock: the set of requested stripes
+    std::uint64_t lock_time;  ///< lock_request: LockRequest::time
   };
   std::uint64_t exposure;         ///< exposure of `address`; find_segment: the requested one; 0: none
   std::uint64_t notify_exposure;  ///< exposure in which `notify` is an offset; 0: none

@@ -154,6 +154,9 @@ struct Issued {
   /// Position in the stream of messages to the peer, for EngineOrder::complete; 0: already complete at the
   /// target, up to the store fence that EngineOrder::complete makes.
   std::uint64_t sequence = 0;
+
+  /// Of an operation that has failed or is complete: no message is outstanding.
+  static constexpr Issued ended(Status status) noexcept { return {status, true, 0}; }
 };
 
 }  // namespace mpixrma::engine

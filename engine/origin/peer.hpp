@@ -78,20 +78,20 @@ class Peer : public mpix_engine_peer {
   /// mapped segment, the segment is no longer valid, or earlier messages must be waited for. nullptr does not
   /// imply an invalid address; Engine::issue determines the reason.
   std::byte* translate(RemoteAddress address, std::size_t bytes) const noexcept {
-    return stores_are_held() ? nullptr : mapped().translate(address, bytes);
+    return stores_are_deferred() ? nullptr : mapped().translate(address, bytes);
   }
 
   /// As translate(), in all but small segments. It calls no function, so that a caller with nothing else to
   /// do saves no registers.
   std::byte* translate_inline(RemoteAddress address, std::size_t bytes) const noexcept {
-    return stores_are_held() ? nullptr : mapped().translate_inline(address, bytes);
+    return stores_are_deferred() ? nullptr : mapped().translate_inline(address, bytes);
   }
 
   /// As MappedSegments::view, for a peer whose translate() has just succeeded.
   SegmentView view(RemoteAddress address) const noexcept { return mapped().view(address); }
 
   /// Whether stores must wait for messages: no segment may be accessed by load and store now.
-  bool stores_are_held() const noexcept { return held_stores_.get() != 0; }
+  bool stores_are_deferred() const noexcept { return deferred_stores_.get() != 0; }
 
   std::uint64_t process() const noexcept { return process_; }
 
@@ -115,21 +115,21 @@ class Peer : public mpix_engine_peer {
   void keep_traced_segments();
 
   /// Stores must not overtake the messages up to `sequence`: translate() fails until allow_stores.
-  void hold_stores(std::uint64_t sequence) noexcept { held_stores_.raise(sequence); }
-  /// For hold_stores(): stores must not overtake messages to other peers either.
-  static constexpr std::uint64_t held_jointly = UINT64_MAX - 2;
-  /// Replaces `held_jointly` by a position, or 0.
-  void hold_only(std::uint64_t sequence) noexcept { held_stores_.replace(held_jointly, sequence); }
-  std::uint64_t stores_held_by() const noexcept { return held_stores_.get(); }
-  /// Undoes hold_stores(sequence) unless a later call has replaced it.
+  void defer_stores(std::uint64_t sequence) noexcept { deferred_stores_.raise(sequence); }
+  /// For defer_stores(): stores must not overtake messages to other peers either.
+  static constexpr std::uint64_t deferred_jointly = UINT64_MAX - 2;
+  /// Replaces `deferred_jointly` by a position, or 0.
+  void defer_until(std::uint64_t sequence) noexcept { deferred_stores_.replace(deferred_jointly, sequence); }
+  std::uint64_t stores_deferred_until() const noexcept { return deferred_stores_.get(); }
+  /// Undoes defer_stores(sequence) unless a later call has replaced it.
   void allow_stores(std::uint64_t sequence) noexcept {
-    if (sequence < held_jointly) held_stores_.clear(sequence);
+    if (sequence < deferred_jointly) deferred_stores_.clear(sequence);
   }
 
   /// Marks the process as permanently unreachable. Its memory may still be mapped, but translate() fails from
   /// here on.
-  void lose() noexcept { held_stores_.raise(lost_); }
-  bool is_lost() const noexcept { return held_stores_.get() == lost_; }
+  void lose() noexcept { deferred_stores_.raise(lost_); }
+  bool is_lost() const noexcept { return deferred_stores_.get() == lost_; }
 
   /// Reserves the next `count` positions of the message stream; returns the last one. Under the channel's
   /// lock.
@@ -148,7 +148,7 @@ class Peer : public mpix_engine_peer {
 
   std::uint64_t process_ = 0;
   /// Nonzero after a fence with earlier messages, which a store must not overtake.
-  MessageMark held_stores_;
+  MessageMark deferred_stores_;
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;
   std::unique_ptr<PeerState> state_;

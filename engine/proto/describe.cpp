@@ -10,10 +10,10 @@ namespace {
 using Long = unsigned long long;
 
 char const* mode_of(wire::RequestHeader const& header) noexcept {
-  switch (static_cast<wire::AcquireKind>(header.operation)) {
-    case wire::AcquireKind::exclusive: return "exclusive";
-    case wire::AcquireKind::try_exclusive: return "exclusive, an attempt";
-    case wire::AcquireKind::try_shared: return "shared, an attempt";
+  switch (static_cast<wire::LockRequestKind>(header.operation)) {
+    case wire::LockRequestKind::exclusive: return "exclusive";
+    case wire::LockRequestKind::try_exclusive: return "exclusive, an attempt";
+    case wire::LockRequestKind::try_shared: return "shared, an attempt";
     default: return "shared";
   }
 }

@@ -27,10 +27,10 @@ MessageOperation LockRequests::lock_message(Peer const& peer, wire::RequestKind 
 }
 
 Issued LockRequests::acquire(Peer& peer, LockRequest const& request) {
-  if (Status const status = sessions_.ensure_session(peer); failed(status)) return {status, true, 0};
+  if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   MessageOperation operation =
       lock_message(peer, wire::RequestKind::lock_request, request.lock, request.owner);
-  operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
+  operation.header.operation = static_cast<std::uint8_t>(wire::lock_request_kind(request));
   operation.header.lock_time = request.time;
   operation.completion = request.completion;
   std::uint64_t const sequence = streams_.queue(peer, operation).last_sequence;
@@ -41,12 +41,12 @@ Issued LockRequests::acquire(Peer& peer, LockRequest const& request) {
 
 std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest const& request,
                                                       std::uint32_t context, LockSend send) {
-  if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued{status, true, 0};
+  if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   MessageStream& stream = peer.state().messages;
   if (stream.unsent != nullptr || !stream.has_credit()) return std::nullopt;
   MessageOperation operation =
       lock_message(peer, wire::RequestKind::lock_request, request.lock, request.owner);
-  operation.header.operation = static_cast<std::uint8_t>(wire::acquire_kind(request));
+  operation.header.operation = static_cast<std::uint8_t>(wire::lock_request_kind(request));
   operation.header.lock_time = request.time;
   operation.header.flags |= wire::flag_in_stream;
   operation.header.context = context;
@@ -65,9 +65,9 @@ bool LockRequests::must_not_follow_lock(Peer& peer, Layout const& target, Guaran
          !stream.has_credit();
 }
 
-Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
+Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,
                              std::uint32_t context) {
-  if (Status const status = sessions_.ensure_session(peer); failed(status)) return {status, true, 0};
+  if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   MessageOperation operation = lock_message(peer, wire::RequestKind::lock_release, lock, owner);
   operation.header.operation = static_cast<std::uint8_t>(kind);
   operation.header.context = context;

@@ -31,7 +31,8 @@ class LockRequests {
   /// to the peer.
   bool must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const;
   /// Releases the lock, after all earlier operations; a failure is kept under `context`.
-  Issued release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind, std::uint32_t context);
+  Issued release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,
+                 std::uint32_t context);
 
  private:
   MessageOperation lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,

@@ -7,7 +7,7 @@
 namespace mpixrma::engine {
 
 Issued OperationStreams::issue_ahead(Peer& peer, RmaOp const& operation) {
-  if (Status const status = sessions_.ensure_session(peer); failed(status)) return {status, true, 0};
+  if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.flags |= flags_for_execution(operation, true);

@@ -30,7 +30,7 @@ Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, StripeHold ho
 Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
                                        StripeHold hold) {
   MessageStream& stream = peer.state().messages;
-  if (Status const status = sessions_.ensure_session(peer); failed(status)) return {status, true, 0};
+  if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   bool const atomic = has(guarantees, Guarantee::atomic);
   bool const self = peer.process() == credentials_.process;
   wire::RequestHeader& header = operation.header;
@@ -94,7 +94,7 @@ std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& ope
     for (std::uint64_t position = last - messages + 1; position <= last; ++position)
       stream.delayed.note(position);
   }
-  if (ordered && peer.state().same_host) peer.hold_stores(last);
+  if (ordered && peer.state().same_host) peer.defer_stores(last);
   return last;
 }
 

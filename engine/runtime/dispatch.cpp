@@ -95,7 +95,7 @@ bool Dispatch::needs_message() {
 }
 
 std::optional<Issued> Dispatch::issue_on_known_memory() {
-  bool const waits = peer_.stores_are_held() ||
+  bool const waits = peer_.stores_are_deferred() ||
                      (has(named_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages());
   if (waits || has(named_.guarantees, Guarantee::atomic) || notifies(named_)) return std::nullopt;
   RmaOp resolved;
@@ -117,7 +117,7 @@ std::optional<Issued> Dispatch::issue_on_known_memory() {
 std::optional<Issued> Dispatch::issue_at_once() {
   if (!named_.exposed.is_named()) return issue_resolved();
   RmaOp resolved = named_;
-  if (Status const status = resolve(&resolved); failed(status)) return Issued{status, true, 0};
+  if (Status const status = resolve(&resolved); failed(status)) return Issued::ended(status);
   operation_ = &resolved;
   auto const issued = issue_resolved();
   operation_ = &named_;
@@ -125,9 +125,9 @@ std::optional<Issued> Dispatch::issue_at_once() {
 }
 
 std::optional<Issued> Dispatch::issue_resolved() {
-  engine_.order.wait_for_held_stores(peer_);
+  engine_.order.wait_for_deferred_stores(peer_);
   auto const [begin, bytes] = target();
-  if (begin + bytes < begin) return Issued{Status::bad_address, true, 0};
+  if (begin + bytes < begin) return Issued::ended(Status::bad_address);
   if (has(named_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages()) {
     // A message keeps its place behind the earlier ones; every other protocol would overtake them.
     if (needs_message()) return std::nullopt;
@@ -136,7 +136,7 @@ std::optional<Issued> Dispatch::issue_resolved() {
   Footprint const footprint = footprint_of(*operation_, peer_.stripes()->modes);
   Holds const holds = engine_.stripes.hold(peer_, footprint);
   holds_target_ = !footprint.target.empty();
-  if (Status const status = resolve_again(); failed(status)) return Issued{status, true, 0};  // after a wait
+  if (Status const status = resolve_again(); failed(status)) return Issued::ended(status);  // after a wait
   auto const issued = first_of(Stage::at_once);
   holds_target_ = false;
   return issued;
@@ -157,7 +157,7 @@ std::optional<Issued> Dispatch::execute_left() {
     if (!remaining.left_.empty()) return remaining.execute_left();
   }
   if (holds_target_) {
-    Issued const issued{message::execute_ahead(remaining), true, 0};
+    Issued const issued = Issued::ended(message::execute_ahead(remaining));
     remaining.count(Path::message, issued);
     return issued;
   }
@@ -167,14 +167,15 @@ std::optional<Issued> Dispatch::execute_left() {
   // A part is done: what is left must not be refused, because the caller would repeat the whole.
   awaited.guarantees = without(awaited.guarantees, Guarantee::no_lock_wait) | Guarantee::remote_completion;
   Issued const issued = Dispatch(engine_, peer_, awaited).issue_in_stream();
-  if (failed(issued.status) || issued.complete) return Issued{issued.status, true, 0};
+  if (failed(issued.status) || issued.complete) return Issued::ended(issued.status);
   engine_.waits.until(peer_, [&] { return end.has_come.load(std::memory_order_acquire); });
-  return Issued{end.status, true, 0};
+  return Issued::ended(end.status);
 }
 
 Issued Dispatch::issue_in_stream() {
   engine_.order.wait_for_room(peer_);
-  if (!engine_.locks.let_pass(peer_, named_.target_layout, named_.guarantees)) return {Status::busy, true, 0};
+  if (!engine_.locks.let_pass(peer_, named_.target_layout, named_.guarantees))
+    return Issued::ended(Status::busy);
   // Before the lock, because a thread that waits for stripes must let messages through.
   StripeHold origin = engine_.stripes.hold_origin(peer_, footprint_of(named_));
   std::unique_lock held(channel().lock);

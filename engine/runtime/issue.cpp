@@ -65,13 +65,13 @@ Issued Engine::issue(Peer& peer, RmaOp const& operation) {
     if (std::uint64_t const sequence = continue_run(peer, run_operation_of(operation)); sequence != 0)
       return {Status::ok, true, sequence};
   }
-  if (peer.is_lost()) return {Status::unreachable, true, 0};
+  if (peer.is_lost()) return Issued::ended(Status::unreachable);
   if (state_->joint_fence.is_pending()) [[unlikely]]
     order.wait_for_joint_fence(&peer);
   if (operation.target_layout.size() == 0)
     return notify(peer, operation);  // regardless of the operation on elements
-  if (!is_sound(operation)) return {Status::bad_argument, true, 0};
-  if (state_->device_memory.holds_origin_of(operation)) return {Status::device_memory, true, 0};
+  if (!is_sound(operation)) return Issued::ended(Status::bad_argument);
+  if (state_->device_memory.holds_origin_of(operation)) return Issued::ended(Status::device_memory);
   bool const ordered = has(operation.guarantees, Guarantee::ordered);
   order_before_store(ordered);
   if (operation.is_get() && ordered) {

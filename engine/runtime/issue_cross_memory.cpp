@@ -49,7 +49,7 @@ std::optional<Issued> cross_memory::transfer(Dispatch& dispatch) {
   Status status =
       execute_across(operation, dispatch.peer_state().location.pid, cross_memory_call_bytes, &done);
   if (status == Status::bad_address && dispatch.find_segment() == Status::overrun) status = Status::overrun;
-  if (status != Status::unsupported) return Issued{status, true, 0};
+  if (status != Status::unsupported) return Issued::ended(status);
   // The kernel has begun to deny access.
   dispatch.peer_state().cross_memory.store(false, std::memory_order_relaxed);
   if (done != 0 && !may_be_repeated(dispatch))

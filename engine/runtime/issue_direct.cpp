@@ -61,7 +61,7 @@ std::optional<Issued> direct::issue(Dispatch& dispatch) {
     refused = Status::ok;
     if (execute_piecewise(dispatch, &refused)) return Issued{};
   }
-  return failed(refused) ? std::optional(Issued{refused, true, 0}) : std::nullopt;
+  return failed(refused) ? std::optional(Issued::ended(refused)) : std::nullopt;
 }
 
 }  // namespace mpixrma::engine

@@ -39,7 +39,7 @@ std::optional<Issued> issue_at_exposure(Dispatch& dispatch) {
   if (found == nullptr || !found->usable) return std::nullopt;
   Status const status =
       found->exposure.permits(transfer.target, transfer.target_layout.extent(), rights_for(transfer));
-  if (failed(status)) return Issued{status, true, 0};
+  if (failed(status)) return Issued::ended(status);
   RmaOp resolved = transfer;
   resolved.target += found->exposure.base;
   return issue_at_address(dispatch, resolved);

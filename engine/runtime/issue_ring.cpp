@@ -20,7 +20,7 @@ std::optional<Issued> ring::issue(Dispatch& dispatch) {
   RingRoute const route{dispatch.engine().process(),     dispatch.peer(), dispatch.holds_target(),
                         cross_memory::permits(dispatch), patience,        serve};
   auto const status = deliver(dispatch.named(), route, &dispatch.left());
-  return status ? std::optional(Issued{*status, true, 0}) : std::nullopt;
+  return status ? std::optional(Issued::ended(*status)) : std::nullopt;
 }
 
 }  // namespace mpixrma::engine

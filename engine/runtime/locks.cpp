@@ -71,9 +71,9 @@ bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) 
 
 Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   if (request.owner >= max_lock_owners || request.completion == nullptr)
-    return {Status::bad_argument, true, 0};
+    return Issued::ended(Status::bad_argument);
   if (!request.beside_stream) finish_pending();
-  if (peer.is_lost()) return {Status::unreachable, true, 0};
+  if (peer.is_lost()) return Issued::ended(Status::unreachable);
   if (SharedLock* const word = this->word(peer, request.lock)) {
     Holder const holder = holder_here(state_, request.owner);
     auto const [outcome, agent_waits] = word->try_lock(holder, request.mode);
@@ -83,7 +83,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
     bool const open = request.mode == LockMode::shared && word->is_queued();
     bool const given_up = wrong || (request.attempt && !open && !may_be_orphaned(*word));
     if (given_up && agent_waits) (void)report_release(peer, request.lock, request.owner, 0);
-    if (given_up) return {wrong ? Status::bad_argument : Status::busy, true, 0};
+    if (given_up) return Issued::ended(wrong ? Status::bad_argument : Status::busy);
     if (!request.attempt && !agent_waits && try_lock_spin(*word, holder, request.mode)) return {};
   }
   order_.wait_for_room(peer);
@@ -101,7 +101,7 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
       peer.state().same_host || state_.network_usable || peer.process() == state_.bootstrap.process;
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
   finish_pending();
-  if (peer.is_lost()) return Issued{Status::unreachable, true, 0};
+  if (peer.is_lost()) return Issued::ended(Status::unreachable);
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   std::optional<Issued> const issued =
@@ -149,8 +149,8 @@ bool EngineLocks::hold_stream(Peer& peer) {
 }
 
 Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
-  if (owner >= max_lock_owners) return {Status::bad_argument, true, 0};
-  if (peer.is_lost()) return {Status::unreachable, true, 0};
+  if (owner >= max_lock_owners) return Issued::ended(Status::bad_argument);
+  if (peer.is_lost()) return Issued::ended(Status::unreachable);
   if (SharedLock* const word = this->word(peer, lock)) {
     Holder const holder = holder_here(state_, owner);
     // Messages issued under the lock must precede the next holder's operations.
@@ -159,7 +159,7 @@ Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::u
   }
   // Stores made under the lock leave this processor's store buffer before the message is sent.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return send_release(peer, lock, owner, wire::ReleaseKind::granted, context);
+  return send_release(peer, lock, owner, wire::LockReleaseKind::granted, context);
 }
 
 Issued EngineLocks::leave_to_queue(Peer& peer, LockId lock, SharedLock& word, Holder holder,
@@ -174,10 +174,10 @@ Issued EngineLocks::leave_to_waiting(SharedLock& word) {
 }
 
 Issued EngineLocks::report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
-  return send_release(peer, lock, owner, wire::ReleaseKind::taken, context);
+  return send_release(peer, lock, owner, wire::LockReleaseKind::taken, context);
 }
 
-Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
+Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,
                                  std::uint32_t context) {
   order_.wait_for_room(peer);
   (void)let_pass(peer, {}, Guarantee::none);

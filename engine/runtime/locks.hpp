@@ -17,7 +17,7 @@
 namespace mpixrma::engine {
 
 namespace wire {
-enum class ReleaseKind : std::uint8_t;
+enum class LockReleaseKind : std::uint8_t;
 }  // namespace wire
 
 class MPIX_ENGINE_API EngineLocks {
@@ -99,7 +99,7 @@ class MPIX_ENGINE_API EngineLocks {
   static Issued leave_to_waiting(SharedLock& word);
   /// Notifies the peer's agent that this owner has released the lock, so that it serves its queue.
   Issued report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);
-  Issued send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::ReleaseKind kind,
+  Issued send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,
                       std::uint32_t context);
 
   PendingLock pending_;

@@ -29,12 +29,13 @@ bool EngineOrder::finished(Peer& peer, std::uint64_t sequence) {
 
 /// The mark is read once in each round: another thread may begin a joint fence at any time, whose mark is no
 /// position in the stream.
-void EngineOrder::wait_for_held_stores(Peer& peer) {
-  std::uint64_t held = peer.stores_held_by();
-  for (; held == Peer::held_jointly; held = peer.stores_held_by()) wait_for_joint_fence(nullptr);
-  if (held == 0 || peer.is_lost()) return;
-  waits_.until(peer, [&] { return finished(peer, held); });
-  peer.allow_stores(held);
+void EngineOrder::wait_for_deferred_stores(Peer& peer) {
+  std::uint64_t position = peer.stores_deferred_until();
+  for (; position == Peer::deferred_jointly; position = peer.stores_deferred_until())
+    wait_for_joint_fence(nullptr);
+  if (position == 0 || peer.is_lost()) return;
+  waits_.until(peer, [&] { return finished(peer, position); });
+  peer.allow_stores(position);
 }
 
 /// Without messages to itself there is nothing to wait for.
@@ -121,7 +122,7 @@ void EngineOrder::fence(Peer& peer, std::uint64_t sequence) noexcept {
   if (peer.state().messages.finished(last)) return;
   MessageStream& stream = peer.state().messages;
   stream.fence = std::max(stream.fence, last);
-  if (peer.state().same_host) peer.hold_stores(last);
+  if (peer.state().same_host) peer.defer_stores(last);
   Channel& channel = channel_of(peer);
   channel.message_protocol.sender.send_joined(peer);
   channel.answer_itself();

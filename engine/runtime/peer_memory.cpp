@@ -56,7 +56,7 @@ Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out
 }
 
 std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::size_t bytes, Status* refused) {
-  if (std::byte* const reached = peer.translate(begin, bytes)) return reached;
+  if (std::byte* const translated = peer.translate(begin, bytes)) return translated;
   RemoteSegments& segments = *peer.state().segments;
   if (!segments.in_region(begin, begin + bytes)) return nullptr;
   RemoteSegments::Found found;
@@ -75,14 +75,14 @@ std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::siz
 
 std::byte* EnginePeerMemory::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
   if (!peer.state().same_host || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
-  order_.wait_for_held_stores(peer);
+  order_.wait_for_deferred_stores(peer);
   Status refused = Status::ok;
   return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &refused);
 }
 
 Status EnginePeerMemory::view(Peer& peer, ExposureId id, ExposedView* view) {
   if (!peer.state().same_host || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return Status::unsupported;
-  order_.wait_for_held_stores(peer);
+  order_.wait_for_deferred_stores(peer);
   return peer.is_lost() ? Status::unreachable : peer.state().segments->view(id, view);
 }
 

@@ -3,13 +3,14 @@
 namespace mpixrma::engine {
 
 void RequestedLocks::acquire(Origin const& origin, wire::RequestHeader const& header) {
-  auto const kind = static_cast<wire::AcquireKind>(header.operation);
-  bool const alone = kind == wire::AcquireKind::exclusive || kind == wire::AcquireKind::try_exclusive;
-  bool const attempt = kind == wire::AcquireKind::try_exclusive || kind == wire::AcquireKind::try_shared;
+  auto const kind = static_cast<wire::LockRequestKind>(header.operation);
+  bool const alone = kind == wire::LockRequestKind::exclusive || kind == wire::LockRequestKind::try_exclusive;
+  bool const attempt =
+      kind == wire::LockRequestKind::try_exclusive || kind == wire::LockRequestKind::try_shared;
   bool const in_stream = wire::locks_in_stream(header);
   LockTable::Request const request{.owner = {origin.process, header.owner},
                                    .mode = alone ? LockMode::exclusive : LockMode::shared,
-                                   .overtakes = kind == wire::AcquireKind::overtaking,
+                                   .overtakes = kind == wire::LockRequestKind::overtaking,
                                    .time = header.lock_time,
                                    .token = in_stream ? header.context : header.token,
                                    .position = in_stream ? header.sequence : 0,
@@ -20,7 +21,7 @@ void RequestedLocks::acquire(Origin const& origin, wire::RequestHeader const& he
 
 Status RequestedLocks::release(Origin const& origin, wire::RequestHeader const& header) {
   auto const lock = static_cast<LockId>(header.address);
-  if (static_cast<wire::ReleaseKind>(header.operation) == wire::ReleaseKind::taken)
+  if (static_cast<wire::LockReleaseKind>(header.operation) == wire::LockReleaseKind::taken)
     return table_.look(lock, answers_);
   return table_.release(lock, {origin.process, header.owner}, answers_);
 }

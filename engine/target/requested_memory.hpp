@@ -14,13 +14,13 @@
 namespace mpixrma::engine {
 
 /// Whether requests may access memory that is not exposed to them.
-enum class Reach { whole_process, exposures };
+enum class Accessible { whole_process, exposures };
 
 class RequestedMemory {
  public:
   /// `segments` must not change during a call.
-  RequestedMemory(SegmentTable const& segments, Reach reach) noexcept
-      : segments_(segments), exposed_only_(reach == Reach::exposures) {}
+  RequestedMemory(SegmentTable const& segments, Accessible accessible) noexcept
+      : segments_(segments), exposed_only_(accessible == Accessible::exposures) {}
 
   /// Replaces exposures and offsets by addresses; a rejected request keeps its offset.
   Status resolve(wire::CheckedRequest& request) const;

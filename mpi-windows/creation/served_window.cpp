@@ -76,7 +76,9 @@ int share_nam(Window& window, MPI_Comm comm, Make make) {
   if (made.error_class != MPI_SUCCESS) return refuse(made.error_class, made.text);
   bool const is_mapped = all_map(window.table, made.mapped_in);
   Outcome joined;
-  auto const join = [&] { window.nam = NamWindow::join(made.text, is_mapped, window.hints.encrypt()); };
+  auto const join = [&] {
+    window.nam = NamWindow::join(made.text, {.is_mapped = is_mapped, .encrypt = window.hints.encrypt()});
+  };
   if (rank != 0) joined.error_class = outcome_of(join, &joined.text);
   if (!is_mapped) agree(&joined, rank, comm);
   if (joined.error_class != MPI_SUCCESS) return refuse(joined.error_class, joined.text);

@@ -73,13 +73,13 @@ int lock_all(Window& window, int assertion) {
   }
   if (window.epoch.unchecked) return MPI_SUCCESS;
   window.engine.locks.finish_pending();
-  // For memory that is reached by operations only, the first operation to each target acquires its lock.
+  // For memory that only operations access, the first operation to each target acquires its lock.
   bool const all = window.memory.flavor == MPI_WIN_FLAVOR_SHARED ||
                    window.memory.is_shared.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;
   for (int rank = 0; rank < window.processes.size && error == MPI_SUCCESS; ++rank) {
-    Target* const reached = all || rank == window.processes.rank ? find_target(window, rank) : nullptr;
-    if (reached == nullptr || (rank != window.processes.rank && reached->view.local == nullptr)) continue;
+    Target* const target = all || rank == window.processes.rank ? find_target(window, rank) : nullptr;
+    if (target == nullptr || (rank != window.processes.rank && target->view.local == nullptr)) continue;
     Target* opened = nullptr;
     error = begin_access(window, rank, &opened);
     if (error == MPI_SUCCESS) error = wait_for_queue(window, *opened);

@@ -21,7 +21,7 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
   refuse_all();
 }
 std::unique_ptr<NamWindow> NamWindow::connect(std::string const&, NamDemands const&) { refuse_all(); }
-std::unique_ptr<NamWindow> NamWindow::join(std::string const&, bool, bool) { refuse_all(); }
+std::unique_ptr<NamWindow> NamWindow::join(std::string const&, NamJoin) { refuse_all(); }
 std::string NamWindow::description() const { refuse_all(); }
 std::uint32_t NamWindow::mapped_before() noexcept { return 0; }
 void NamWindow::note_mapped(std::uint32_t) noexcept {}

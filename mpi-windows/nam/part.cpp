@@ -74,13 +74,13 @@ std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session sessi
   return join_remote(locator, window, encrypt);
 }
 
-std::unique_ptr<NamWindow> join_part(NamPart const& part, bool is_mapped, bool encrypt) {
+std::unique_ptr<NamWindow> join_part(NamPart const& part, NamJoin how) {
   if (!part.secret.empty()) nam::set_secret(part.grant.address, nam::secret_from_hex(part.secret));
   if (!part.window.owns_grant) return join_guest(part.grant, part.window);
-  auto grant = is_mapped ? NamGrant::mapped(part.grant, part.control) : nullptr;
+  auto grant = how.is_mapped ? NamGrant::mapped(part.grant, part.control) : nullptr;
   if (grant == nullptr) grant = find_mapped(part.grant, part.control);
   if (grant != nullptr) return make_mapped(std::move(grant), part.window);
-  return join_remote(part.grant, part.window, encrypt);
+  return join_remote(part.grant, part.window, how.encrypt);
 }
 
 }  // namespace mpixrma::windows

@@ -19,8 +19,7 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
                                           nam::WindowWishes const& wishes);
 /// Returns the persistent window that `session` has found by its port name.
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session session, bool encrypt);
-/// Returns the window that another process has described; `is_mapped` and `encrypt` are as of
-/// NamWindow::join.
-std::unique_ptr<NamWindow> join_part(NamPart const& part, bool is_mapped, bool encrypt);
+/// Returns the window that another process has described.
+std::unique_ptr<NamWindow> join_part(NamPart const& part, NamJoin how);
 
 }  // namespace mpixrma::windows

@@ -52,7 +52,7 @@ class RemoteNamWindow final : public SessionNamWindow {
 
 RemoteGrant::RemoteGrant(nam::Locator const& locator)
     : NamSession(locator, nam::Session::open(locator)),
-      address_(with_session([](nam::Session& session) { return session.reach(); })),
+      address_(with_session([](nam::Session& session) { return session.engine_address(); })),
       watch_(descriptor(), [this] { return on_end(); }) {}
 
 std::shared_ptr<RemoteGrant> RemoteGrant::known(nam::Locator const& locator) {

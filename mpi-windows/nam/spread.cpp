@@ -142,9 +142,9 @@ std::unique_ptr<NamWindow> join_parts(Parts parts, nam::Spread const& spread) {
   return std::make_unique<SpreadNamWindow>(std::move(parts), spread);
 }
 
-std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped, bool encrypt) {
+std::unique_ptr<NamWindow> join_parts(NamDescription const& description, NamJoin how) {
   Parts parts;
-  for (NamPart const& part : description.parts) parts.push_back(join_part(part, is_mapped, encrypt));
+  for (NamPart const& part : description.parts) parts.push_back(join_part(part, how));
   nam::Spread const spread(parts.size(), description.chunk_bytes);
   return join_parts(std::move(parts), spread);
 }

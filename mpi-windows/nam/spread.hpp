@@ -21,6 +21,6 @@ std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> pa
                                       nam::Spread const& spread);
 /// Returns the window that another process has described; `is_mapped` and `encrypt` are as of
 /// NamWindow::join.
-std::unique_ptr<NamWindow> join_parts(NamDescription const& description, bool is_mapped, bool encrypt);
+std::unique_ptr<NamWindow> join_parts(NamDescription const& description, NamJoin how);
 
 }  // namespace mpixrma::windows

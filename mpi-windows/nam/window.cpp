@@ -120,8 +120,8 @@ std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port, NamDemand
   });
 }
 
-std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, bool is_mapped, bool encrypt) {
-  return at_server([&] { return join_parts(NamDescription::unpack(description), is_mapped, encrypt); });
+std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, NamJoin how) {
+  return at_server([&] { return join_parts(NamDescription::unpack(description), how); });
 }
 
 std::string NamWindow::description() const {

@@ -46,6 +46,12 @@ struct NamDemands {
   bool follow = false;   ///< accept servers that only the window's owner has named
 };
 
+/// How a process joins a window that another process of the job has described.
+struct NamJoin {
+  bool is_mapped;        ///< mapped_before() of this process equals mapped_in() of the other process's window
+  bool encrypt = false;  ///< as of NamWishes
+};
+
 /// The configuration of window allocation.
 struct NamSettings {
   std::string allocation;                  ///< locators of grants; empty: those of MPIX_NAM_ALLOCATION
@@ -97,10 +103,8 @@ class NamWindow {
                                              NamWishes const& wishes);
   /// Connects to the persistent window with this port name.
   static std::unique_ptr<NamWindow> connect(std::string const& port, NamDemands const& demands);
-  /// Joins the window that another process of the job has serialised by description(). `is_mapped`:
-  /// mapped_before() of this process equals mapped_in() of the other process's window. `encrypt` is as of
-  /// NamWishes.
-  static std::unique_ptr<NamWindow> join(std::string const& description, bool is_mapped, bool encrypt);
+  /// Joins the window that another process of the job has serialised by description().
+  static std::unique_ptr<NamWindow> join(std::string const& description, NamJoin how);
 
   /// mapped_in() of the most recent window that all of its processes have joined.
   static std::uint32_t mapped_before() noexcept;

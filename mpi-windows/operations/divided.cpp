@@ -200,8 +200,8 @@ engine::Issued issue_share(Window& window, Target& target, engine::RmaOp const& 
   part.guarantees = without(part.guarantees, engine::Guarantee::no_lock_wait);  // one call for all parts
   set_buffers(part, share, sides);
   if (try_direct(window, target, part)) return {};
-  if (target.by_request != nullptr) return {execute_by_request(target, part), true, 0};
-  if (target.memory == nullptr) return {engine::Status::stale_exposure, true, 0};
+  if (target.by_request != nullptr) return engine::Issued::ended(execute_by_request(target, part));
+  if (target.memory == nullptr) return engine::Issued::ended(engine::Status::stale_exposure);
   return start(window, target, part);
 }
 

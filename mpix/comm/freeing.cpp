@@ -12,9 +12,9 @@ namespace mpixrma {
 
 namespace {
 
-/// Makes later calls find out that the communicator is freed, also while MPI keeps it for its requests.
 enum class Mark { freed, in_use };
 
+/// Makes later calls find out that the communicator is freed, also while MPI keeps it for its requests.
 void mark(MPI_Comm comm, Mark mark) {
   if (hosted_engine() == nullptr || host().communicator_set_freed == nullptr) return;
   host().communicator_set_freed(word_of(comm), mark == Mark::freed ? 1 : 0);

@@ -29,7 +29,7 @@ std::atomic<bool> keys_are_out{false};
 bool sees_frees = false;
 
 template <typename Function>
-bool is_reached(char const* call, Function* ours) {
+bool is_intercepted(char const* call, Function* ours) {
   return ::dlsym(RTLD_DEFAULT, call) == reinterpret_cast<void*>(ours);
 }
 
@@ -77,9 +77,9 @@ void keep_keyvals() {
 
 void create_keyvals() {
   for (int& keyval : keyvals) MPI_Comm_create_keyval(MPI_COMM_DUP_FN, &attribute_deleted, &keyval, nullptr);
-  sees_changes = is_reached("MPI_Comm_set_attr", &mpix_rma_comm_set_attr);
-  sees_frees = is_reached("MPI_Comm_free_keyval", &mpix_rma_comm_free_keyval) &&
-               is_reached("MPI_Keyval_free", &mpix_rma_keyval_free);
+  sees_changes = is_intercepted("MPI_Comm_set_attr", &mpix_rma_comm_set_attr);
+  sees_frees = is_intercepted("MPI_Comm_free_keyval", &mpix_rma_comm_free_keyval) &&
+               is_intercepted("MPI_Keyval_free", &mpix_rma_keyval_free);
 }
 
 std::size_t attribute_of(int keyval) noexcept {

@@ -108,7 +108,7 @@ inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* t
   std::size_t bytes = 0;
   if (!multiply(plan.element_bytes, count, &bytes)) return false;
   std::byte* const remote = recent.segment.translate(reinterpret_cast<RemoteAddress>(target), bytes);
-  if (remote == nullptr || plan.target->peer->stores_are_held()) return false;
+  if (remote == nullptr || plan.target->peer->stores_are_deferred()) return false;
   auto* const local = static_cast<std::byte*>(origin);
   bool const put = plan.call.operation == MPIX_RMA_PUT;
   engine::copy_bytes(put ? remote : local, put ? local : remote, bytes);

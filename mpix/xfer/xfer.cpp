@@ -90,7 +90,7 @@ inline RecentTransfer const* find_sides(MPIX_RMA_Op op, void* origin, Count coun
   if (count <= 0 || origin == nullptr) return nullptr;
   if (!multiply(recent->element_bytes, count, &sides->bytes)) return nullptr;
   sides->remote = recent->segment.translate(reinterpret_cast<RemoteAddress>(target_addr), sides->bytes);
-  if (sides->remote == nullptr || recent->peer->stores_are_held()) return nullptr;
+  if (sides->remote == nullptr || recent->peer->stores_are_deferred()) return nullptr;
   sides->local = static_cast<std::byte*>(origin);
   return recent;
 }

@@ -220,11 +220,12 @@ GrantMapping Session::map() {
   return {descriptors[0], field<std::uint64_t>(answer, "bytes"), SharedControl(std::move(descriptors[1]))};
 }
 
-std::vector<std::byte> Session::reach() {
+std::vector<std::byte> Session::engine_address() {
   std::vector<std::byte> address;
   bool const demanded = demands_encryption();
-  (void)client_.exchange({{"op", "reach"}, {"encrypt", demanded}, {"addresses", own_host_addresses()}}, {},
-                         &address, nullptr);
+  (void)client_.exchange(
+      {{"op", "engine_address"}, {"encrypt", demanded}, {"addresses", own_host_addresses()}}, {}, &address,
+      nullptr);
   if (demanded) demand_encryption(address);
   return address;
 }

@@ -36,8 +36,9 @@ struct WindowInfo {
   bool may_write = false;
   std::string durability;
   SharedControl::Slot slot = 0;
-  std::uint64_t generation = 0;       ///< generation of the slot while the window exists
-  std::uint64_t exposure = 0;         ///< for engines, known from Session::reach() on; 0 for an empty window
+  std::uint64_t generation = 0;  ///< generation of the slot while the window exists
+  std::uint64_t exposure =
+      0;  ///< for engines, known from Session::engine_address() on; 0 for an empty window
   std::vector<WindowRegion> regions;  ///< by the rank of the creating process
 };
 
@@ -50,8 +51,8 @@ struct WindowWishes {
   /// For the first part of a persistent window that is spread over grants: port names of the other parts, in
   /// order.
   std::vector<std::string> other_parts = {};
-  std::uint64_t chunk_bytes = 0;   ///< for a part of a window with divided regions (nam/client/spread.hpp)
-  bool encrypt = false;            ///< clients must encrypt network access to the window; not sent to servers
+  std::uint64_t chunk_bytes = 0;  ///< for a part of a window with divided regions (nam/client/spread.hpp)
+  bool encrypt = false;           ///< clients must encrypt network access to the window; not sent to servers
 };
 
 /// The mapping of a grant's memory in this process.
@@ -117,7 +118,7 @@ class Session {
   /// mpix_engine_find_peer_at expects it. Descriptions of windows from here on have exposures, one for all
   /// regions of a window. Throws Error: denied; unsupported if the server accepts only its own host, or does
   /// not encrypt data although MPIX_NAM_ENCRYPT=1 requires encryption.
-  std::vector<std::byte> reach();
+  std::vector<std::byte> engine_address();
   /// As SharedControl::try_lock; `holder` distinguishes lock holders within the session. Throws Error(denied)
   /// for an exclusive lock without the right to write.
   bool try_lock(WindowInfo const& window, std::uint64_t holder, std::uint32_t rank, engine::LockMode mode,
@@ -141,7 +142,7 @@ class Session {
 
 /// Whether the user requires encryption of data on networks: MPIX_NAM_ENCRYPT=1.
 bool demands_encryption() noexcept;
-/// Whether operations at the address from Session::reach() are encrypted.
+/// Whether operations at the address from Session::engine_address() are encrypted.
 bool is_encrypted(std::span<std::byte const> address);
 /// Throws Error(unsupported) if operations at the address are not encrypted.
 void demand_encryption(std::span<std::byte const> address);

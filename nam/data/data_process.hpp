@@ -52,10 +52,10 @@ class DataProcess {
     bool is_local = false;      ///< descriptors can be passed
     DataEngine::Access access;  ///< to the engine, once requested; exposures are reported from then on
     AdmittedHosts hosts;        ///< from which the engine's clients connect
-    std::chrono::steady_clock::time_point heard;   ///< the last message
-    pid_t pid = 0;                                 ///< of a local client; 0 where this process cannot see it
-    FileDescriptor process;                        ///< the same (pidfd), where the system has them
-    bool has_mapped = false;                       ///< the memory of the grant
+    std::chrono::steady_clock::time_point heard;  ///< the last message
+    pid_t pid = 0;                                ///< of a local client; 0 where this process cannot see it
+    FileDescriptor process;                       ///< the same (pidfd), where the system has them
+    bool has_mapped = false;                      ///< the memory of the grant
     std::map<std::uint64_t, SharedControl>
         locks;  ///< of a client that does not map the memory, by the client's numbers
     std::map<LockKey, engine::LockMode> requested_locks;  ///< that it holds or waits for
@@ -200,7 +200,7 @@ class DataProcess {
   void store_some();
 
   // unmapped.cpp: for owners who cannot map the memory.
-  void reach(SessionId id, Json const& request);
+  void send_engine_address(SessionId id, Json const& request);
   void start_engine();
   void look_at_accepted();
   void open_access(Session& session);
@@ -213,7 +213,7 @@ class DataProcess {
   void end_locks(SessionId id, Json const& request);
   void give_back(Piece const& piece);
   void give_back_concealed();
-  bool is_reachable(Piece const& piece) const noexcept;
+  bool may_be_accessed(Piece const& piece) const noexcept;
   void wait_for_concealed(Window const& window);
 
   static bool may(Session const& session, Window const& window, Access wanted) noexcept;

@@ -81,7 +81,7 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "release") return release(id, request);
   if (op == "map") return map(id);
   if (op == "processes") return processes(id, request);
-  if (op == "reach") return reach(id, request);
+  if (op == "engine_address") return send_engine_address(id, request);
   if (op == "try_lock") return request_lock(id, request);
   if (op == "unlock") return end_lock(id, request);
   if (op == "end_locks") return end_holder(id, request);
@@ -340,7 +340,7 @@ void DataProcess::drop(std::string const& name, Ending ending) {
     piece.window = name;
     piece.used_by = std::move(held.used_by);
   }
-  if (is_reachable(piece)) {
+  if (may_be_accessed(piece)) {
     concealed_.push_back(std::move(piece));
   } else {
     give_back(piece);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t descriptors_of_access = DataEngine::processes_of_session;
 
 /// Most that messages of all clients of an engine may take at a time: what the credit of some of them needs
-/// at least, and no more than the memory that they reach.
+/// at least, and no more than the memory that they access.
 std::uint64_t message_bytes_for(std::uint64_t grant_bytes) noexcept {
   return std::clamp<std::uint64_t>(grant_bytes, 32u << 20, 256u << 20);
 }
@@ -25,7 +25,7 @@ std::uint64_t message_bytes_for(std::uint64_t grant_bytes) noexcept {
 }  // namespace
 
 /// Returns the engine's address. From here on the session learns by which names engines use its windows.
-void DataProcess::reach(SessionId id, Json const& request) {
+void DataProcess::send_engine_address(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   if (!session.is_owner)
     throw Error(ErrorCode::denied, "only the owner of a grant may use its windows through an engine");
@@ -116,13 +116,13 @@ void DataProcess::give_back(Piece const& piece) {
 
 void DataProcess::give_back_concealed() {
   std::erase_if(concealed_, [this](Piece const& piece) {
-    bool const reachable = is_reachable(piece);
-    if (!reachable) give_back(piece);
-    return !reachable;
+    bool const accessible = may_be_accessed(piece);
+    if (!accessible) give_back(piece);
+    return !accessible;
   });
 }
 
-bool DataProcess::is_reachable(Piece const& piece) const noexcept {
+bool DataProcess::may_be_accessed(Piece const& piece) const noexcept {
   return is_mapped(piece) || (remote_.engine && !remote_.engine->is_unreachable(piece.concealed));
 }
 

@@ -118,7 +118,7 @@ void SharedControl::withdraw(Slot slot) const noexcept {
   // Must be first: a process that takes the spare now gets a generation that ends below.
   entry(slot).spare.store(0, std::memory_order_release);
   entry(slot).window.store(0, std::memory_order_relaxed);
-  // Release: pairs with the acquire in engine::ExposedView::reach; precedes any reuse of the memory.
+  // Release: pairs with the acquire in engine::ExposedView::translate; precedes any reuse of the memory.
   entry(slot).generation.fetch_add(1, std::memory_order_acq_rel);
 }
 

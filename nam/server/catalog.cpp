@@ -217,14 +217,14 @@ namespace {
 /// Calls `take` with each row that can be read, from the front up to damage and from the back up to it.
 template <typename Take>
 bool read_all(Database& from, std::string const& columns, std::string const& table, Take take) {
-  std::int64_t reached = std::numeric_limits<std::int64_t>::min();
+  std::int64_t last_read = std::numeric_limits<std::int64_t>::min();
   auto const scan = [&](std::string const& order, bool forward) {
     try {
       Statement select(
           from, "SELECT rowid, " + columns + " FROM " + table + " NOT INDEXED ORDER BY rowid " + order);
       while (select.step()) {
-        if (!forward && select.number(0) <= reached) return true;
-        if (forward) reached = select.number(0);
+        if (!forward && select.number(0) <= last_read) return true;
+        if (forward) last_read = select.number(0);
         take(select);
       }
       return true;

@@ -339,7 +339,7 @@ void DataLink::end_changes() {
   for (auto& [change, in_force] : std::exchange(changes_, {})) loop_.later(in_force);
 }
 
-std::uint64_t DataLink::held_bytes() const {
+std::uint64_t DataLink::occupied_bytes() const {
   if (!has_ended()) return field<std::uint64_t>(setup_, "bytes");
   struct stat status {};
   if (memory_.size() < 2 || ::fstat(memory_[1].get(), &status) != 0) return 0;
@@ -349,13 +349,13 @@ std::uint64_t DataLink::held_bytes() const {
 /// Usually the process has released it already. Memory that clients touch later is charged to their own
 /// control groups.
 bool DataLink::release_memory() {
-  if (held_bytes() == 0) return !is_in_use();
+  if (occupied_bytes() == 0) return !is_in_use();
   auto const bytes = field<std::uint64_t>(setup_, "bytes");
   if (released_ >= bytes) released_ = 0;
   std::uint64_t const part = std::min(largest_release, bytes - released_);
   engine::release_pages(memory_[1], released_, part);
   released_ += part;
-  return held_bytes() == 0 && !is_in_use();
+  return occupied_bytes() == 0 && !is_in_use();
 }
 
 /// Called once a second. Includes use by a process to which a client has passed the memory or its control

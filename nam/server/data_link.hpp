@@ -79,7 +79,7 @@ class DataLink {
   uid_t owner() const { return setup_.at("owner").get<uid_t>(); }
   /// Returns the bytes that the grant takes from the server: all until the process has ended, and then those
   /// of its memory that clients, which still map it, have used since.
-  std::uint64_t held_bytes() const;
+  std::uint64_t occupied_bytes() const;
   /// Called after the process has ended. Gives memory back to the system, a part in each call. Returns true
   /// when none is left, and no process has a descriptor or a mapping of it.
   bool release_memory();
@@ -118,7 +118,8 @@ class DataLink {
   std::vector<FileDescriptor> memory_;  ///< kept, so that it outlives the process
   pid_t pid_ = 0;
   bool adopting_ = false;
-  bool awaits_catalog_ = false;  ///< an adopted process has its windows, but not yet their modes in the catalog
+  bool awaits_catalog_ =
+      false;  ///< an adopted process has its windows, but not yet their modes in the catalog
   bool ready_ = false;
   bool renews_control_ = false;  ///< the control memory that was kept is an earlier version's
   bool was_ready_ = false;

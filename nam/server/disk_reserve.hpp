@@ -17,7 +17,7 @@ class DiskReserve {
 
  private:
   std::filesystem::path file_;
-  bool held_ = false;
+  bool taken_ = false;
 };
 
 }  // namespace mpixrma::nam

@@ -189,7 +189,7 @@ Json usage(ServerState& server, Request& request) {
     sessions += live.link->usage().value("sessions", std::uint64_t{0});
     if (who.is_admin || who.uid == live.grant.owner) users[user_name(live.grant.owner)] += live.grant.bytes;
   });
-  for (auto const& link : server.grants.ending()) ending += link->held_bytes();
+  for (auto const& link : server.grants.ending()) ending += link->occupied_bytes();
   return {{"capacity", server.options.capacity},
           {"granted", granted},
           {"ending", ending},

@@ -33,7 +33,7 @@ LiveGrants::Committed LiveGrants::committed(uid_t owner) const {
     ++found.grants_of_user;
   };
   for (auto const& [id, live] : grants_) count(live.grant.owner, live.grant.bytes);
-  for (auto const& link : ending_) count(link->owner(), link->held_bytes());
+  for (auto const& link : ending_) count(link->owner(), link->occupied_bytes());
   return found;
 }
 

@@ -193,9 +193,9 @@ void Spawner::start_control() {
     passed.push_back(duplicate_of(each.socket));
     control_->post({{"op", "listener"}, {"host", each.host}}, {}, std::move(passed));
   }
-  for (auto const& [grant, held] : held_) {
-    if (!held.memory.empty())
-      control_->post({{"op", "held"}, {"grant", grant}}, {}, duplicates_of(held.memory));
+  for (auto const& [grant, state] : grants_) {
+    if (!state.memory.empty())
+      control_->post({{"op", "held"}, {"grant", grant}}, {}, duplicates_of(state.memory));
   }
   control_->post({{"op", "begin"},
                   {"first_user", options_.first_data_user},
@@ -209,19 +209,19 @@ void Spawner::on_message(Message& message) {
     if (message.descriptors.size() != 1) throw Error(ErrorCode::malformed, "a process without a connection");
     start_data(field<std::string>(head, "grant"), std::move(message.descriptors.front()));
   } else if (op == "hold") {
-    held_[field<std::string>(head, "grant")].memory = std::move(message.descriptors);
+    grants_[field<std::string>(head, "grant")].memory = std::move(message.descriptors);
   } else if (op == "adopted") {
-    held_[field<std::string>(head, "grant")].uid = field<uid_t>(head, "uid");
+    grants_[field<std::string>(head, "grant")].uid = field<uid_t>(head, "uid");
   } else if (op == "drop") {
-    auto const found = held_.find(field<std::string>(head, "grant"));
-    if (found == held_.end()) return;
+    auto const found = grants_.find(field<std::string>(head, "grant"));
+    if (found == grants_.end()) return;
     // The process's user becomes free when the process has ended.
     found->second.memory.clear();
-    if (found->second.pid == 0) held_.erase(found);
+    if (found->second.pid == 0) grants_.erase(found);
   } else if (op == "kill") {
-    if (auto const found = held_.find(field<std::string>(head, "grant")); found != held_.end()) {
+    if (auto const found = grants_.find(field<std::string>(head, "grant")); found != grants_.end()) {
       end_data(found->second);
-      held_.erase(found);
+      grants_.erase(found);
     }
     if (head.contains("pid"))
       kill_adopted(static_cast<pid_t>(field<std::uint32_t>(head, "pid")), field<uid_t>(head, "uid"));
@@ -247,27 +247,27 @@ void Spawner::on_message(Message& message) {
 
 /// A data process that the control process does not know any more must not use the memory beside the new one.
 void Spawner::start_data(std::string const& grant, FileDescriptor socket) {
-  Held& held = held_[grant];
+  GrantState& state = grants_[grant];
   try {
-    end_data(held);
-    if (has_data_users_) held.uid = user_for(grant, held);
-    std::string const user = has_data_users_ ? std::to_string(*held.uid) : "-";
+    end_data(state);
+    if (has_data_users_) state.uid = user_for(grant, state);
+    std::string const user = has_data_users_ ? std::to_string(*state.uid) : "-";
     // The name in the log. The rest of the identifier is not for those who list processes.
     std::string const name = grant.substr(0, 8);
-    held.pid =
+    state.pid =
         start_program({"mpix-namd", "--data-process", std::to_string(socket.get()), name, user}, socket);
-    control_->post({{"pid", static_cast<std::uint32_t>(held.pid)}});
+    control_->post({{"pid", static_cast<std::uint32_t>(state.pid)}});
   } catch (Error const& error) {
     control_->post(to_answer(error));
   }
 }
 
-void Spawner::end_data(Held& held) {
-  if (held.pid == 0) return;
+void Spawner::end_data(GrantState& state) {
+  if (state.pid == 0) return;
   // Plainly at first: it may not be another user's yet.
-  if (::kill(held.pid, SIGKILL) != 0 && held.uid) kill_as(*held.uid, held.pid);
-  (void)::waitpid(held.pid, nullptr, 0);
-  held.pid = 0;
+  if (::kill(state.pid, SIGKILL) != 0 && state.uid) kill_as(*state.uid, state.pid);
+  (void)::waitpid(state.pid, nullptr, 0);
+  state.pid = 0;
 }
 
 /// A data process of an earlier server is no child of this one. The control process names it, and may be
@@ -286,21 +286,21 @@ bool Spawner::is_data_user(uid_t uid) const noexcept {
 }
 
 /// The user who owns the memory, if there is any: others may not open it.
-uid_t Spawner::user_for(std::string const& grant, Held const& held) const {
-  std::optional<uid_t> const maker = maker_of(held.memory);
+uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const {
+  std::optional<uid_t> const maker = maker_of(state.memory);
   if (maker && is_data_user(*maker) && becomes_free(*maker)) return *maker;
   uid_t const user = free_user(grant);
-  for (FileDescriptor const& each : held.memory) admit_others(each.get());
+  for (FileDescriptor const& each : state.memory) admit_others(each.get());
   return user;
 }
 
 /// Nobody's user, where processes run already neither. Grants of different servers begin at different places.
 uid_t Spawner::free_user(std::string const& grant) const {
   std::set<uid_t> taken = users_of_processes();
-  for (auto const& [id, held] : held_) {
+  for (auto const& [id, state] : grants_) {
     if (id == grant) continue;
-    if (held.uid) taken.insert(*held.uid);
-    if (auto const maker = maker_of(held.memory)) taken.insert(*maker);
+    if (state.uid) taken.insert(*state.uid);
+    if (auto const maker = maker_of(state.memory)) taken.insert(*maker);
   }
   std::size_t const start = std::hash<std::string>()(grant);
   for (std::uint32_t tried = 0; tried < options_.data_users; ++tried) {
@@ -327,11 +327,11 @@ void Spawner::on_signal(int signal) {
 
 void Spawner::on_exit(pid_t pid, int status) {
   if (pid == control_pid_) return on_control_exit(status);
-  for (auto each = held_.begin(); each != held_.end(); ++each) {
+  for (auto each = grants_.begin(); each != grants_.end(); ++each) {
     if (each->second.pid != pid) continue;
     each->second.pid = 0;
     each->second.uid.reset();
-    if (each->second.memory.empty()) held_.erase(each);
+    if (each->second.memory.empty()) grants_.erase(each);
     return;
   }
 }

@@ -26,7 +26,7 @@ class Spawner {
   int run();
 
  private:
-  struct Held {
+  struct GrantState {
     std::vector<FileDescriptor> memory;  ///< control block and memory of the grant
     pid_t pid = 0;                       ///< of the data process, while it is a child of this one
     std::optional<uid_t> uid;            ///< that it runs under, if it is one of the data users
@@ -37,10 +37,10 @@ class Spawner {
   void start_control();
   void on_message(Message& message);
   void start_data(std::string const& grant, FileDescriptor socket);
-  static void end_data(Held& held);
+  static void end_data(GrantState& state);
   void kill_adopted(pid_t pid, uid_t uid) const;
   bool is_data_user(uid_t uid) const noexcept;
-  uid_t user_for(std::string const& grant, Held const& held) const;
+  uid_t user_for(std::string const& grant, GrantState const& state) const;
   uid_t free_user(std::string const& grant) const;
   void on_signal(int signal);
   void on_exit(pid_t pid, int status);
@@ -57,7 +57,7 @@ class Spawner {
   bool is_ending_ = false;
   std::chrono::milliseconds restart_delay_;
   int exit_code_ = 0;
-  std::map<std::string, Held> held_;
+  std::map<std::string, GrantState> grants_;
   struct Listener {
     FileDescriptor socket;
     std::string host;  ///< of TCP, as the caller has named it

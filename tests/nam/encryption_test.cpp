@@ -103,7 +103,7 @@ TestServer::Arguments with(TestServer::Arguments const& more) {
 std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& markers) {
   Locator const grant = server.grant(8u << 20);
   Session session = Session::open(grant);
-  std::vector<std::byte> const address = session.reach();
+  std::vector<std::byte> const address = session.engine_address();
   WindowInfo const window = session.allocate({200000}, {1});
   auto const stored = repeated(markers[1], 60000);
   session.write(window, 0, 100000, stored);  // over the Unix socket
@@ -152,9 +152,9 @@ TEST(Encryption, ClientThatDemandsItIsRefusedWithoutIt) {
   Locator const grant = server.grant(1u << 20);
   Session session = Session::open(grant);
   ::setenv("MPIX_NAM_ENCRYPT", "1", 1);
-  EXPECT_EQ(refusal([&] { (void)session.reach(); }), ErrorCode::unsupported);
+  EXPECT_EQ(refusal([&] { (void)session.engine_address(); }), ErrorCode::unsupported);
   ::unsetenv("MPIX_NAM_ENCRYPT");
-  std::vector<std::byte> const address = session.reach();
+  std::vector<std::byte> const address = session.engine_address();
   EXPECT_FALSE(is_encrypted(address));
   EXPECT_EQ(refusal([&] { demand_encryption(address); }), ErrorCode::unsupported);
   EXPECT_EQ(server.show(grant).at("network"), "unencrypted");
@@ -166,7 +166,7 @@ TEST(Encryption, ClientThatDemandsItIsServedWithIt) {
   Locator const grant = server.grant(1u << 20);
   Session session = Session::open(grant);
   ::setenv("MPIX_NAM_ENCRYPT", "1", 1);
-  EXPECT_TRUE(is_encrypted(session.reach()));
+  EXPECT_TRUE(is_encrypted(session.engine_address()));
   ::unsetenv("MPIX_NAM_ENCRYPT");
   EXPECT_EQ(server.show(grant).at("network"), "encrypted");
   EXPECT_EQ(server.ask({{"op", "usage"}}).at("network"), "encrypted");
@@ -189,7 +189,7 @@ TEST(Encryption, SessionEndsWithItsConnection) {
   WindowInfo const window = other.allocate({64}, {1});
   {
     JobEngine job;
-    job.meet(session.reach());
+    job.meet(session.engine_address());
     EXPECT_EQ(job.put(session.join(window.id).exposure, 0, pattern(8, 1)), MPIX_ENGINE_OK);
     bool has_turn = false;
     EXPECT_TRUE(session.try_lock(window, 1, 0, engine::LockMode::exclusive, &has_turn));

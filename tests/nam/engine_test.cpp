@@ -32,7 +32,7 @@ class EngineTest : public ::testing::TestWithParam<Place> {
     server_.start(arguments);
     grant_ = server_.grant(8u << 20);
     session_.emplace(Session::open(grant_));
-    address_ = session_->reach();
+    address_ = session_->engine_address();
     EXPECT_EQ(is_encrypted(address_), GetParam().encrypt);
   }
   static bool has_keys() { return GetParam().policy == "emulated" && GetParam().job == Rdma::emulated; }
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Places, EngineTest,
 /// continue.
 TEST_P(EngineTest, SessionThatHasEndedReachesNothing) {
   Session other = Session::open(grant_);
-  std::vector<std::byte> const other_address = other.reach();
+  std::vector<std::byte> const other_address = other.engine_address();
   EXPECT_NE(address_, other_address) << "each session has its own";
   WindowInfo const window = other.allocate({4096}, {1});
   std::vector<std::byte> const before = pattern(4096, 1);
@@ -107,7 +107,7 @@ TEST_P(EngineTest, PutAndGetReachTheWindowAndNothingBeyondIt) {
 TEST_P(EngineTest, KeysEndWithTheSession) {
   if (!has_keys()) GTEST_SKIP() << "without keys";
   Session other = Session::open(grant_);
-  std::vector<std::byte> const other_address = other.reach();
+  std::vector<std::byte> const other_address = other.engine_address();
   WindowInfo const window = other.allocate({4096}, {1});
   JobEngine lasting(GetParam().job);
   lasting.meet(other_address);
@@ -129,7 +129,7 @@ TEST_P(EngineTest, KeysEndWithTheSession) {
     }));
     EXPECT_EQ(content(other, window, 0), pattern(4096, 3));
     session_.emplace(Session::open(grant_));
-    address_ = session_->reach();
+    address_ = session_->engine_address();
   }
   EXPECT_GE(lasting.remote_accesses(), 6u);
 }
@@ -206,7 +206,7 @@ TEST_P(EngineTest, AKilledDataProcessIsNoticedAndTheNextOneHasTheMemory) {
   EXPECT_TRUE(eventually([&] {  // the server may not have noticed yet
     return !refusal([&] {
       again.emplace(Session::open(grant_));
-      address_ = again->reach();
+      address_ = again->engine_address();
     });
   }));
   job.meet(address_);
@@ -223,7 +223,7 @@ TEST_P(EngineTest, CompletionReportsPutsThatWereSentAndNotExecuted) {
   for (std::size_t const bytes : {64u, 16384u, 100000u}) {
     SCOPED_TRACE(bytes);
     Session session = Session::open(grant_);
-    std::vector<std::byte> const address = session.reach();
+    std::vector<std::byte> const address = session.engine_address();
     WindowInfo const window = session.allocate({100000}, {1});
     JobEngine job(GetParam().job);
     job.meet(address);
@@ -298,7 +298,7 @@ TEST(Engine, MemoryThatAStoppedClientReachesIsNobodyElses) {
   for (int const signal : {SIGCONT, SIGKILL}) {
     Locator const grant = server.grant(1u << 20);
     Session session = Session::open(grant);
-    std::vector<std::byte> const address = session.reach();
+    std::vector<std::byte> const address = session.engine_address();
     WindowInfo const window = session.allocate({most}, {1});
     StoppedClient const client(address, window.exposure);
     ASSERT_TRUE(client.is_stopped());
@@ -315,7 +315,7 @@ TEST(Engine, IsForOwnersAndForWhoHasAskedForIt) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
-  EXPECT_EQ(refusal([&] { Session::open(grant).reach(); }), ErrorCode::unsupported);
+  EXPECT_EQ(refusal([&] { Session::open(grant).engine_address(); }), ErrorCode::unsupported);
   EXPECT_EQ(Session::open(grant).allocate({8}, {1}).exposure, 0u);
 }
 
@@ -330,7 +330,7 @@ TEST(Engine, IsNotForOtherUsers) {
     WindowInfo found;
     Session session = Session::connect(window.port, &found);
     bool has_turn = false;
-    bool const reaches = refusal([&] { session.reach(); }) == ErrorCode::denied;
+    bool const reaches = refusal([&] { session.engine_address(); }) == ErrorCode::denied;
     bool const locks = refusal([&] {
                          session.try_lock(found, 1, 0, engine::LockMode::exclusive, &has_turn);
                        }) == ErrorCode::denied;

@@ -9,8 +9,8 @@
 
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
-#include "tests/support/seed.hpp"
 #include "tests/nam/windows_of_server.hpp"
+#include "tests/support/seed.hpp"
 #include "tests/support/slowness.hpp"
 
 namespace mpixrma::nam {
@@ -56,10 +56,10 @@ int parameter(char const* name, int otherwise) {
 /// Returns requests that are nearly right: fields of wrong kinds and sizes, at random.
 Json strange_request(std::mt19937_64& random) {
   static std::vector<std::string> const operations{
-      "hello",     "prove",    "grant",  "revoke",    "extend",    "list",    "show",    "usage",
-      "open",      "connect",  "evict",  "chmod",     "dry_run",   "names",   "publish", "lookup",
-      "unpublish", "allocate", "join",   "release",   "persist",   "read",    "write",   "map",
-      "reach",     "try_lock", "unlock", "end_locks", "processes", "operate", "?"};
+      "hello",          "prove",    "grant",  "revoke",    "extend",    "list",    "show",    "usage",
+      "open",           "connect",  "evict",  "chmod",     "dry_run",   "names",   "publish", "lookup",
+      "unpublish",      "allocate", "join",   "release",   "persist",   "read",    "write",   "map",
+      "engine_address", "try_lock", "unlock", "end_locks", "processes", "operate", "?"};
   static std::vector<std::string> const fields{
       "grant",     "bytes",    "seconds", "owner",      "port",      "name",  "window", "sizes",  "units",
       "rank",      "offset",   "mode",    "durability", "user",      "nonce", "proof",  "holder", "slot",

@@ -179,7 +179,7 @@ TEST(WireRequest, ALockAndItsOwnerAreNamedAndNothingElse) {
   };
   Change const changes[] = {
       {"an operation beyond",
-       [](RequestHeader& h) { h.operation = static_cast<std::uint8_t>(AcquireKind::count_); }},
+       [](RequestHeader& h) { h.operation = static_cast<std::uint8_t>(LockRequestKind::count_); }},
       {"a number beyond", [](RequestHeader& h) { h.address = std::uint64_t{1} << 32; }},
       {"an owner beyond", [](RequestHeader& h) { h.owner = max_lock_owners; }},
       {"a flag", [](RequestHeader& h) { h.flags = flag_no_wait; }},

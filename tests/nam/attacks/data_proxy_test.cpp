@@ -155,7 +155,7 @@ class DataProxy : public ::testing::Test {
     Session own = Session::open(grant_);
     WindowInfo const window = own.allocate({64}, {1});
     Session session = Session::open(grant_);
-    std::vector<std::byte> const address = session.reach();
+    std::vector<std::byte> const address = session.engine_address();
     std::uint64_t const exposure = session.join(window.id).exposure;
     Meddler meddler(act, at_client, random);
     Eavesdropper const between(connect_as_meant,

@@ -35,7 +35,7 @@ class Greedy : public ::testing::Test {
   /// Another session of the owner is served by the same process.
   void expect_service() const {
     Session session = Session::open(grant_);
-    std::vector<std::byte> const address = session.reach();
+    std::vector<std::byte> const address = session.engine_address();
     WindowInfo const window = session.allocate({4096}, {1});
     JobEngine job;
     job.meet(address);
@@ -52,7 +52,7 @@ class Greedy : public ::testing::Test {
 TEST_F(Greedy, AnswersThatNobodyTakesAreBoundedAndEndWithTheSession) {
   start();
   Session session = Session::open(grant_);
-  std::vector<std::byte> const address = session.reach();
+  std::vector<std::byte> const address = session.engine_address();
   WindowInfo const window = session.allocate({mib}, {1});
   session.write(window, 0, 0, pattern(mib, 1));
   expect_service();
@@ -74,7 +74,7 @@ TEST_F(Greedy, AnswersThatNobodyTakesAreBoundedAndEndWithTheSession) {
 TEST_F(Greedy, SessionThatTakesNoAnswersIsToldWhyItEnds) {
   start();
   Session session = Session::open(grant_);
-  std::vector<std::byte> const address = session.reach();
+  std::vector<std::byte> const address = session.engine_address();
   WindowInfo const window = session.allocate({mib}, {1});
   SessionClient client(address, window.exposure);
   ASSERT_TRUE(client.connect());
@@ -87,7 +87,7 @@ TEST_F(Greedy, SessionThatTakesNoAnswersIsToldWhyItEnds) {
 TEST_F(Greedy, MoreProcessesThanASessionMayHaveEndIt) {
   start();
   Session session = Session::open(grant_);
-  std::vector<std::byte> const address = session.reach();
+  std::vector<std::byte> const address = session.engine_address();
   WindowInfo const window = session.allocate({4096}, {1});
   std::vector<std::unique_ptr<JobEngine>> jobs;
   for (int i = 0; i < 4; ++i) {
@@ -112,12 +112,12 @@ TEST_F(Greedy, SessionsThatUseTheEngineShareDescriptors) {
   std::optional<ErrorCode> refused;
   while (sessions.size() < 60 && !refused) {
     sessions.push_back(Session::open(grant_));
-    refused = refusal([&] { sessions.back().reach(); });
+    refused = refusal([&] { sessions.back().engine_address(); });
   }
   EXPECT_EQ(refused, ErrorCode::quota);
   EXPECT_LT(sessions.size(), 30u);
   sessions.clear();
-  EXPECT_TRUE(eventually([&] { return !refusal([&] { Session::open(grant_).reach(); }); }));
+  EXPECT_TRUE(eventually([&] { return !refusal([&] { Session::open(grant_).engine_address(); }); }));
 }
 
 }  // namespace

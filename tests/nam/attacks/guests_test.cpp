@@ -84,13 +84,14 @@ TEST_F(Guests, ReaderReadsAndChangesNothing) {
     std::memcpy(&first, found.data(), sizeof first);
     bool const fetches = !update(session, window, engine::ReduceOp::no_op, 0, &before) && before == first;
     auto const denied = [](std::optional<ErrorCode> code) { return code == ErrorCode::denied; };
-    bool const refused =
-        denied(put(session, window, 0, other)) &&
-        denied(update(session, window, engine::ReduceOp::sum, 1, nullptr)) &&
-        denied(update(session, window, engine::ReduceOp::replace, 1, &before)) &&
-        denied(exclusive_lock(session, window)) && denied(refusal([&] { session.persist(window); })) &&
-        denied(refusal([&] { (void)session.map(); })) && denied(refusal([&] { (void)session.reach(); })) &&
-        denied(refusal([&] { session.release(window); }));
+    bool const refused = denied(put(session, window, 0, other)) &&
+                         denied(update(session, window, engine::ReduceOp::sum, 1, nullptr)) &&
+                         denied(update(session, window, engine::ReduceOp::replace, 1, &before)) &&
+                         denied(exclusive_lock(session, window)) &&
+                         denied(refusal([&] { session.persist(window); })) &&
+                         denied(refusal([&] { (void)session.map(); })) &&
+                         denied(refusal([&] { (void)session.engine_address(); })) &&
+                         denied(refusal([&] { session.release(window); }));
     bool const shares = try_lock(session, window, engine::LockMode::shared);
     bool const same = !get(session, window, &found) && found == pattern(window_bytes, 1);
     return !window.owns_grant && reads && fetches && refused && shares && same;

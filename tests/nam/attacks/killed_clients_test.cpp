@@ -26,7 +26,7 @@ class KilledClients : public ::testing::TestWithParam<char const*> {
   /// Puts and gets until it is killed.
   void work(std::string const& window, int reports) const {
     Session session = Session::open(grant_);
-    std::vector<std::byte> const address = session.reach();
+    std::vector<std::byte> const address = session.engine_address();
     WindowInfo const joined = session.join(window);
     JobEngine job;
     (void)!::write(reports, "c", 1);

@@ -95,14 +95,14 @@ class Port : public ::testing::Test {
     Client client(grant_.address);
     client.request({{"op", "open"}, {"grant", grant_.grant}});
     std::vector<std::byte> address;
-    (void)client.exchange({{"op", "reach"}, {"addresses", {host}}}, {}, &address, nullptr);
+    (void)client.exchange({{"op", "engine_address"}, {"addresses", {host}}}, {}, &address, nullptr);
     return client;
   }
   /// By an engine that begins a connection over TCP now.
   bool new_job_puts(unsigned seed) const {
     ::setenv("UCX_TLS", "tcp", 1);
     Session session = Session::open(grant_);
-    std::vector<std::byte> const address = session.reach();
+    std::vector<std::byte> const address = session.engine_address();
     WindowInfo const window = session.allocate({4096}, {1});
     JobEngine job;
     ::unsetenv("UCX_TLS");
@@ -126,7 +126,7 @@ class Port : public ::testing::Test {
 
 TEST_F(Port, StrangersThatSayNothingKeepNoSessionFromItsData) {
   Session session = Session::open(grant_);
-  std::vector<std::byte> const address = session.reach();
+  std::vector<std::byte> const address = session.engine_address();
   WindowInfo const window = session.allocate({4096}, {1});
   JobEngine job;
   job.meet(address);
@@ -164,7 +164,7 @@ TEST_F(Port, ConnectionsThatSayNothingEnd) {
 TEST_F(Port, HostsWithoutASessionReachNothingOfUcx) {
   Session const session = [&] {
     Session made = Session::open(grant_);
-    (void)made.reach();
+    (void)made.engine_address();
     return made;
   }();
   Text const to_address_0 = text_of(std::uint64_t{0}, std::uint64_t{8}, std::uint32_t{1});
@@ -241,7 +241,7 @@ TEST_F(Port, EndsConnectionsOfASessionThatHasEnded) {
   {
     Session session = Session::open(grant_);
     WindowInfo const window = [&] {
-      job.meet(session.reach());
+      job.meet(session.engine_address());
       return session.allocate({4096}, {1});
     }();
     exposure = window.exposure;
