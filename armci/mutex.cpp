@@ -27,8 +27,10 @@ using Holder = std::atomic<std::uint32_t>;
 
 std::uint32_t this_thread() noexcept {
   static std::atomic<std::uint32_t> threads{0};
-  thread_local std::uint32_t const number =
-      threads.fetch_add(1, std::memory_order_relaxed) % (mpixrma::engine::max_lock_owners - 1) + 1;
+  // A constant initial value spares every access the call that would compute it.
+  static constinit thread_local std::uint32_t number = 0;
+  if (number == 0)
+    number = threads.fetch_add(1, std::memory_order_relaxed) % (mpixrma::engine::max_lock_owners - 1) + 1;
   return number;
 }
 
@@ -53,10 +55,9 @@ struct Mutex {
   Holder& held;
 
   bool is_held_here() const noexcept { return held.load(std::memory_order_relaxed) != 0; }
-  /// Requests the lock for the calling thread. Requests of the threads of a process wait in the queue of the
-  /// target like those of other processes.
-  Status acquire(mpixrma::engine::LockRequest request) {
-    std::uint32_t const thread = this_thread();
+  /// Requests the lock for `thread`, the calling one. Requests of the threads of a process wait in the queue
+  /// of the target like those of other processes.
+  Status acquire(std::uint32_t thread, mpixrma::engine::LockRequest request) {
     request.lock = lock;
     request.owner = thread - 1;
     Status const status = mpixrma::lock_and_wait(target, request);
@@ -137,9 +138,10 @@ Mutex find(char const* call, MutexSet& set, int mutex, int process) {
 
 void lock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex found = find(call, set, mutex, process);
-  if (found.held.load(std::memory_order_relaxed) == this_thread())
+  std::uint32_t const thread = this_thread();
+  if (found.held.load(std::memory_order_relaxed) == thread)
     fail(call, "mutex %d of process %d is held by the caller", mutex, process);
-  check(call, found.target.rank, nullptr, found.acquire({}));
+  check(call, found.target.rank, nullptr, found.acquire(thread, {}));
 }
 
 /// The next holder sees all updates that were made under the mutex at its process.
@@ -181,7 +183,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
         MutexSet& set = open(call, hdl);
         Mutex found = find(call, set, mutex, proc);
         if (found.is_held_here()) return taken;
-        Status const status = found.acquire({.attempt = true});
+        Status const status = found.acquire(this_thread(), {.attempt = true});
         if (status == Status::busy) return taken;
         check(call, found.target.rank, nullptr, status);
         return acquired;
