@@ -136,7 +136,7 @@ void mpix_window_end_epochs(mpix_window_t* window) {
 }
 
 const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value) try {
-  return of(window).hints.set(key, value);
+  return of(window).hints.set(key, value, of(window).memory.flavor);
 } catch (...) {
   return nullptr;
 }

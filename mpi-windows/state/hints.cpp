@@ -125,7 +125,7 @@ void Hints::take(char const* key, char const* value) {
   if (name == "mpi_accumulate_granularity") take_granularity(value);
 }
 
-char const* Hints::set(char const* key, char const* value) {
+char const* Hints::set(char const* key, char const* value, int flavor) {
   if (value != nullptr) take(key, value);
   std::string_view const name = key;
   if (name == "no_locks") return truth(no_locks_);
@@ -136,8 +136,12 @@ char const* Hints::set(char const* key, char const* value) {
   if (name == "acc_single_intrinsic") return truth(single_intrinsic_);
   if (name == "same_size") return truth(same_size_);
   if (name == "same_disp_unit") return truth(same_disp_unit_);
-  if (name == "alloc_shared_noncontig") return truth(noncontiguous_);
-  if (name == "mpi_minimum_memory_alignment") return alignment_text_.c_str();
+  if (name == "alloc_shared_noncontig")
+    return noncontiguous_ || flavor == MPI_WIN_FLAVOR_SHARED ? truth(noncontiguous_) : nullptr;
+  if (name == "mpi_minimum_memory_alignment") {
+    bool const allocates = flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
+    return allocates || alignment_ != 0 ? alignment_text_.c_str() : nullptr;
+  }
   auto const known = [](std::string const& text) { return text.empty() ? nullptr : text.c_str(); };
   if (name == "mpi_assert_max_num_notify") return known(counters_text_);
   if (name == "deep_win_port_name") return known(port_name_);

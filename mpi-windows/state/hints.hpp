@@ -27,8 +27,8 @@ class Hints {
   explicit Hints(mpix_window_hint const* given);
 
   /// Sets a hint that may change during the window's life. Returns the value in force, or nullptr for an
-  /// unknown key.
-  char const* set(char const* key, char const* value);
+  /// unknown key and for one that says nothing about windows of this flavour.
+  char const* set(char const* key, char const* value, int flavor);
 
   bool no_locks() const noexcept { return no_locks_; }
   bool noncontiguous() const noexcept { return noncontiguous_; }

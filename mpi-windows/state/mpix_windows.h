@@ -91,7 +91,8 @@ int mpix_window_free(mpix_window_t* window, int* is_gone);
 void mpix_window_end_epochs(mpix_window_t* window);
 
 /** Sets a hint if it may still be changed. `value` may be NULL. Returns the value in force, which is
- * static or owned by the window; NULL for unknown keys. */
+ * static or owned by the window; NULL for unknown keys and for keys that say nothing about windows of its
+ * flavour. */
 const char* mpix_window_set_hint(mpix_window_t* window, const char* key, const char* value);
 
 /** Number of targets: the size of the communicator, except for a dynamic window with the hint

@@ -25,6 +25,19 @@ TEST_P(Keys, W1127_02_values_by_default) {
   EXPECT_EQ(value_of(window, "accumulate_ordering"), "rar,raw,war,waw");
 }
 
+TEST_P(Keys, AKeyIsShownForTheFlavoursThatItSaysSomethingAbout) {
+  Window const window(GetParam(), 64);
+  if (value_of(window, "mpix_order").empty()) GTEST_SKIP() << "another component's window";
+  bool const shared = GetParam() == Flavour::shared;
+  bool const allocates = shared || GetParam() == Flavour::allocate;
+  EXPECT_EQ(value_of(window, "alloc_shared_noncontig"), shared ? "false" : "");
+  EXPECT_EQ(value_of(window, "mpi_minimum_memory_alignment"), allocates ? "64" : "");
+  Info const given{{"alloc_shared_noncontig", "true"}, {"mpi_minimum_memory_alignment", "128"}};
+  Window const told(GetParam(), 64, 1, given.get());
+  EXPECT_EQ(value_of(told, "alloc_shared_noncontig"), "true");
+  EXPECT_EQ(value_of(told, "mpi_minimum_memory_alignment"), "128");
+}
+
 TEST_P(Keys, W1127_03_info_may_change) {
   Window const window(GetParam(), 64);
   Info const info{{"accumulate_ordering", "none"}, {"accumulate_ops", "same_op"}};
