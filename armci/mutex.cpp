@@ -19,6 +19,7 @@ namespace armci {
 namespace {
 
 using mpixrma::engine::LockId;
+using mpixrma::engine::LockRequest;
 using mpixrma::engine::Status;
 
 /// The thread that holds a mutex: its number as an owner of the engine's locks, plus 1. 0: not held by this
@@ -57,7 +58,7 @@ struct Mutex {
   bool is_held_here() const noexcept { return held.load(std::memory_order_relaxed) != 0; }
   /// Requests the lock for `thread`, the calling one. Requests of the threads of a process wait in the queue
   /// of the target like those of other processes.
-  Status acquire(std::uint32_t thread, mpixrma::engine::LockRequest request) {
+  Status acquire(std::uint32_t thread, LockRequest&& request) {
     request.lock = lock;
     request.owner = thread - 1;
     Status const status = mpixrma::lock_and_wait(target, request);
@@ -139,9 +140,10 @@ Mutex find(char const* call, MutexSet& set, int mutex, int process) {
 void lock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex found = find(call, set, mutex, process);
   std::uint32_t const thread = this_thread();
-  if (found.held.load(std::memory_order_relaxed) == thread)
+  Status const status = found.acquire(thread, {});
+  if (status == Status::bad_argument && found.held.load(std::memory_order_relaxed) == thread)
     fail(call, "mutex %d of process %d is held by the caller", mutex, process);
-  check(call, found.target.rank, nullptr, found.acquire(thread, {}));
+  check(call, found.target.rank, nullptr, status);
 }
 
 /// The next holder sees all updates that were made under the mutex at its process.

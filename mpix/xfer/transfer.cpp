@@ -63,7 +63,7 @@ engine::Status issue_and_wait(Target& target, RmaOp& operation) {
   return issued.status;
 }
 
-engine::Status lock_and_wait(Target& target, engine::LockRequest request) {
+engine::Status lock_and_wait(Target& target, engine::LockRequest& request) {
   engine::BlockingCompletion completion;
   request.completion = &completion;
   return wait(*target.peer, engine_of_process().locks.acquire(*target.peer, request), completion);

@@ -114,7 +114,7 @@ MPIX_INTERNAL_API engine::Status issue_and_wait(Target& target, engine::RmaOp& o
 
 /// Takes a lock of the target, as EngineLocks::acquire, and waits until it is held; an attempt waits only for
 /// the answer. Fills in the request's completion.
-MPIX_INTERNAL_API engine::Status lock_and_wait(Target& target, engine::LockRequest request);
+MPIX_INTERNAL_API engine::Status lock_and_wait(Target& target, engine::LockRequest& request);
 /// As EngineLocks::release. complete() waits until it is executed, and reports its failure.
 MPIX_INTERNAL_API engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner);
 

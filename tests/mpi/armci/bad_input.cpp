@@ -29,6 +29,14 @@ int none(Call call) {
   return 0;
 }
 
+int lock_twice() {
+  ARMCI_Create_mutexes(1);
+  return none([] {
+    ARMCI_Lock(0, 1);
+    ARMCI_Lock(0, 1);
+  });
+}
+
 Case const cases[] = {
     {"process too high", "ARMCI_Put: process 2 is not in 0..1", false,
      [] { return ARMCI_Put(&value, bases[1], 8, 2); }},
@@ -148,6 +156,9 @@ Case const cases[] = {
        ARMCI_Create_mutexes(1);
        return none([] { ARMCI_Unlock(0, 1); });
      }},
+    {"mutex held by the caller", "ARMCI_Lock: mutex 0 of process 1 is held by the caller", true, lock_twice},
+    {"mutex held by the caller, by message", "ARMCI_Lock: mutex 0 of process 1 is held by the caller", true,
+     lock_twice, "message"},
     {"fence", "ARMCI_Fence: process 7 is not in 0..1", true, [] { return none([] { ARMCI_Fence(7); }); }},
     {"fence of a refused put",
      "ARMCI_Fence: a put of 8 bytes at 0xdead0000 of process 1 failed: the target memory is not mapped", true,
