@@ -80,8 +80,11 @@ std::size_t SecureStream::open(std::span<std::byte const> records, std::vector<s
     if (crypto_secretstream_xchacha20poly1305_pull(state_of(received_.data()), raw(out->data() + at), nullptr,
                                                    &tag, raw(records.data() + length_bytes), length, nullptr,
                                                    0) != 0 ||
-        tag != message_tag)
+        tag != message_tag) {
+      // Nothing of a refused record may complete the message of the records before it.
+      out->resize(at);
       refuse();
+    }
     records = records.subspan(length_bytes + length);
   }
   return all - records.size();

@@ -32,7 +32,7 @@ class SecureStream {
   void seal(std::span<std::byte const> plain, std::vector<std::byte>* out);
   /// Opens the complete records at the beginning of `records` and appends their bytes to `out`. Returns the
   /// number of bytes consumed from `records`. Throws Error(malformed) if the other side has not sealed a
-  /// record, or not at this position.
+  /// record, or not at this position; `out` then has the bytes of the records before it.
   std::size_t open(std::span<std::byte const> records, std::vector<std::byte>* out);
 
   /// Exports the state for the process that continues the connection; this object must not be used

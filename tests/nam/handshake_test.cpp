@@ -1,7 +1,10 @@
 /// Handshakes of sessions, their encryption, and secrets of users.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <cstring>
 #include <filesystem>
+#include <string>
 
 #include "nam/protocol/channel.hpp"
 #include "nam/protocol/handshake.hpp"
@@ -85,6 +88,38 @@ TEST_F(Handshake, StreamFindsEveryChangeOfARecord) {
         Error)
         << at;
   }
+}
+
+/// A message of several records must not be completed by bytes in place of a refused one.
+TEST_F(Handshake, StreamAppendsNothingOfARefusedRecord) {
+  constexpr std::size_t whole = 2 * SecureStream::record_bytes;
+  SecureStream sender(session.keys);
+  std::vector<std::byte> records;
+  sender.seal(std::vector<std::byte>(whole + 100, std::byte{5}), &records);
+  records.back() ^= std::byte{1};
+  SecureStream receiver(answered.session.keys);
+  std::vector<std::byte> opened;
+  EXPECT_THROW((void)receiver.open(records, &opened), Error);
+  EXPECT_EQ(opened, std::vector<std::byte>(whole, std::byte{5}));
+}
+
+TEST_F(Handshake, ChannelReturnsNoMessageWithARefusedRecord) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+  FileDescriptor const between(pair[0]);
+  Channel receiver(FileDescriptor(pair[1]), {});
+  receiver.protect(SecureStream(answered.session.keys));
+  std::string const head = R"({"op":"write"})";
+  std::uint32_t const header[4] = {0x316d616e, static_cast<std::uint32_t>(head.size()), 40000, 0};
+  std::vector<std::byte> frame(sizeof header + head.size() + header[2], std::byte{5});
+  std::memcpy(frame.data(), header, sizeof header);
+  std::memcpy(frame.data() + sizeof header, head.data(), head.size());
+  std::vector<std::byte> records;
+  SecureStream(session.keys).seal(frame, &records);
+  records.back() ^= std::byte{1};
+  ASSERT_EQ(::send(between.get(), records.data(), records.size(), 0), static_cast<ssize_t>(records.size()));
+  EXPECT_FALSE(receiver.fill());
+  EXPECT_THROW((void)receiver.next(), Error);
 }
 
 TEST_F(Handshake, StreamGoesOnInAnotherProcess) {

@@ -220,5 +220,75 @@ TEST_F(Proxy, EndsTheSessionWhereItMeddles) {
   EXPECT_TRUE(server_.answers());
 }
 
+/// A guest's session that copies more bytes in a message than a record has.
+class LargeMessages : public Proxy {
+ protected:
+  static constexpr std::size_t bytes = 9 * SecureStream::record_bytes + 5000;
+  static constexpr std::size_t last_record = bytes / SecureStream::record_bytes;
+
+  void begin_copying() {
+    start();
+    grant_ = server_.grant(1u << 20);
+    Session session = Session::open(grant_);
+    window_ = session.allocate({bytes}, {1}, {.persistent = true, .mode = 0666});
+    session.write(window_, 0, 0, former_);
+  }
+  /// Sends a request, meddles with a record of it or of its answer, and returns the answer, if there is one.
+  std::optional<Message> copy(OperationRequest::Kind kind, Act act, std::size_t record) {
+    bool const puts = kind == OperationRequest::Kind::put;
+    Meddler meddler(act, puts, record);
+    Eavesdropper const between(
+        address_, [&](bool from_client, std::vector<char>& bytes) { meddler(from_client, bytes); });
+    Channel channel = session_through(between.address());
+    meddler.arm();
+    engine::LayoutRun const run{0, bytes};
+    OperationRequest request;
+    request.kind = kind;
+    request.runs = {&run, 1};
+    if (puts) request.operand = fresh_;
+    Json head{{"op", "operate"}, {"window", window_.id}, {"rank", 0}};
+    std::vector<std::byte> data = pack(request, &head);
+    channel.post(head, std::move(data));
+    try {
+      return await_message(channel);
+    } catch (Error const& error) {
+      EXPECT_EQ(error.code(), ErrorCode::malformed) << error.what();
+      return std::nullopt;
+    }
+  }
+  std::vector<std::byte> content() const {
+    std::vector<std::byte> content(bytes);
+    Session session = Session::open(grant_);
+    session.read(session.join(window_.id), 0, 0, content);
+    return content;
+  }
+
+  std::vector<std::byte> const former_ = std::vector<std::byte>(bytes, std::byte{3});
+  std::vector<std::byte> const fresh_ = std::vector<std::byte>(bytes, std::byte{5});
+};
+
+/// Otherwise whoever changes a record determines bytes of the window.
+TEST_F(LargeMessages, PutWithAChangedRecordStoresNothing) {
+  begin_copying();
+  for (Act const act : {Act::change_text, Act::repeat, Act::leave_out, Act::reflect}) {
+    for (std::size_t const record : {last_record, last_record - 1}) {
+      SCOPED_TRACE("act " + std::to_string(static_cast<int>(act)) + ", record " + std::to_string(record));
+      // Repeated behind the message, or left out where the server waits for it.
+      if ((act == Act::repeat || act == Act::leave_out) && record == last_record) continue;
+      auto const answer = copy(OperationRequest::Kind::put, act, record);
+      EXPECT_FALSE(answer && answer->head.contains("executed")) << answer->head;
+      EXPECT_TRUE(content() == former_);
+    }
+  }
+}
+
+TEST_F(LargeMessages, GetWithAChangedRecordReturnsNothing) {
+  begin_copying();
+  for (Act const act : {Act::change_text, Act::reflect}) {
+    auto const answer = copy(OperationRequest::Kind::get, act, last_record);
+    EXPECT_FALSE(answer) << answer->head;
+  }
+}
+
 }  // namespace
 }  // namespace mpixrma::nam
