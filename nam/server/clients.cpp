@@ -168,7 +168,8 @@ void Clients::answer_paused(ClientId id, Json const& answer) {
 void Clients::close_after_answer(ClientId id) {
   loop_.later([this, id] {
     Client* const found = find(id);
-    if (found != nullptr && !found->identity) found->connection->close_when_sent();
+    if (found == nullptr || found->identity || found->connection->is_paused()) return;
+    found->connection->close_when_sent();
   });
 }
 

@@ -59,7 +59,7 @@ class Clients {
   /// Answers a client whose request has paused its connection; nothing if the client is gone. Its next
   /// request may be any other one, and is served after the current one.
   void answer_paused(ClientId id, Json const& answer);
-  /// Does nothing if the user is authenticated by then.
+  /// Does nothing if the user is authenticated by then, or the answer is delayed (Refusals).
   void close_after_answer(ClientId id);
   /// Removes a client after the current event.
   void remove_later(ClientId id);

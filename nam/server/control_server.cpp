@@ -95,9 +95,15 @@ void ControlServer::on_request(ClientId id, Message& message) {
     if (!answer.is_null()) state_.clients.at(id).connection->post(answer);
   } catch (Error const& error) {
     state_.audit_of_requests.audit(op, request, &error);
-    if (error.code() != ErrorCode::not_found || state_.clients.identity(id).is_admin) throw;
+    if (!is_delayed(op, error, id)) throw;
     state_.refusals.add({id, begin, error, field_or(message.head, "quiet", false)});
   }
+}
+
+/// Whether the time of the answer could show what the answer does not.
+bool ControlServer::is_delayed(std::string const& op, Error const& error, ClientId id) {
+  if (op == "prove") return error.code() == ErrorCode::denied;
+  return error.code() == ErrorCode::not_found && !state_.clients.identity(id).is_admin;
 }
 
 Json ControlServer::answer_to(std::string const& op, Request& request) {

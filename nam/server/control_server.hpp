@@ -23,6 +23,7 @@ class ControlServer {
 
  private:
   void on_request(ClientId id, Message& message);
+  bool is_delayed(std::string const& op, Error const& error, ClientId id);
   Json answer_to(std::string const& op, Request& request);
   void on_signal(int signal);
   void reread_options();

@@ -13,8 +13,8 @@ constexpr std::chrono::milliseconds refusal_period{10};
 
 }  // namespace
 
-/// To find out that an object is absent, or hidden from the user, takes different times. The answers are
-/// delayed so that they come at the same time.
+/// To find out that an object is absent, or hidden from the user, takes different times, and so does a proof
+/// of a user who has no secret, or another one. The answers are delayed so that they come at the same time.
 void Refusals::add(Refusal refusal) {
   for (auto const now = Retry::Clock::now(); refusal.due <= now;) refusal.due += refusal_period;
   clients_.pause(refusal.client);
@@ -32,7 +32,8 @@ void Refusals::send() {
     Client* const client = clients_.find(each.client);
     if (client == nullptr) continue;
     if (!each.is_quiet) client->connection->post(to_answer(each.error));
-    client->connection->resume();
+    // After a failed proof the connection ends.
+    client->identity ? client->connection->resume() : client->connection->close_when_sent();
   }
   if (!refusals_.empty()) EventLoop::start_timer(timer_, refusals_.begin()->first - Retry::Clock::now());
 }

@@ -3,10 +3,12 @@
 #include <sys/inotify.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <random>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -254,6 +256,25 @@ TEST_F(Network, FailedProofsCauseNoQueryOfTheUserDatabase) {
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->head.value("error", ""), "denied");
     EXPECT_FALSE(users.was_opened()) << i;
+  }
+}
+
+/// The secret of a user who has one is read from a file, which takes time.
+TEST_F(Network, TimeOfAFailedProofDoesNotShowWhoHasASecret) {
+  constexpr std::chrono::milliseconds least{10};
+  start();
+  secret_ = random_secret();
+  for (std::string const user : {"nobody", "root", "absent"}) {
+    Peer peer = begin();
+    Channel channel(std::move(peer.socket), {});
+    channel.protect(std::move(peer.stream));
+    auto const begin = std::chrono::steady_clock::now();
+    channel.post(proof(peer, Prover::client, user));
+    auto const answer = await_message(channel);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, least) << user << " is answered without a delay";
+    ASSERT_TRUE(answer) << user;
+    EXPECT_EQ(answer->head.value("error", ""), "denied") << user;
+    EXPECT_TRUE(is_closed(channel.socket())) << user;
   }
 }
 
