@@ -1,13 +1,15 @@
 #include "engine/memory/numa.hpp"
 
+#include <dirent.h>
+
 #include <algorithm>
 #include <charconv>
 #include <exception>
-#include <filesystem>
-#include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
+
+#include "engine/base/small_file.hpp"
 
 namespace mpixrma::engine {
 
@@ -24,19 +26,26 @@ std::optional<unsigned> number_in(std::string_view name) {
   return number;
 }
 
+/// Most hosts have one node, and this is one file.
+bool has_one_node() {
+  std::string const online = read_small_file("/sys/devices/system/node/online", 64);
+  return !online.empty() && online.find_first_of(",-") == online.npos;
+}
+
 }  // namespace
 
 std::vector<NumaNode> read_numa_nodes(char const* directory) {
   std::vector<NumaNode> nodes;
-  std::error_code unreadable;
-  for (auto const& entry : std::filesystem::directory_iterator(directory, unreadable)) {
-    std::optional<unsigned> const number = number_in(entry.path().filename().native());
+  std::unique_ptr<DIR, int (*)(DIR*)> const entries(::opendir(directory), &::closedir);
+  while (dirent const* const entry = entries != nullptr ? ::readdir(entries.get()) : nullptr) {
+    std::optional<unsigned> const number = number_in(entry->d_name);
     if (!number) continue;
-    std::ifstream file(entry.path() / "cpulist");
-    std::string list;
+    std::string list =
+        read_small_file(std::string(directory).append("/").append(entry->d_name).append("/cpulist").c_str());
+    list.resize(std::min(list.find('\n'), list.size()));
     NumaNode node{*number, {}};
     // The list of a node that has memory alone is empty.
-    if (std::getline(file, list) && parse_cores(list, &node.cores) && node.cores.any()) nodes.push_back(node);
+    if (parse_cores(list, &node.cores) && node.cores.any()) nodes.push_back(node);
   }
   std::sort(nodes.begin(), nodes.end(), [](auto const& a, auto const& b) { return a.number < b.number; });
   return nodes;
@@ -52,6 +61,7 @@ std::optional<NumaNode> node_of(std::vector<NumaNode> const& nodes, Cores const&
 
 std::optional<NumaNode> node_of_thread(Log const& log) noexcept {
   try {
+    if (has_one_node()) return std::nullopt;
     std::optional<NumaNode> const node = node_of(read_numa_nodes(), cores_of_thread());
     if (node) log.write(LogLevel::life, "the process is bound to NUMA node %u", node->number);
     return node;

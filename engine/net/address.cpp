@@ -2,9 +2,11 @@
 
 #include <sys/stat.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <cstring>
-#include <memory>
+#include <string>
+
+#include "engine/base/small_file.hpp"
 
 namespace mpixrma::engine {
 
@@ -42,13 +44,10 @@ std::uint64_t namespace_of(char const* path) {
 }  // namespace
 
 HostIdentity HostIdentity::of_this_process() {
+  static std::string const boot_id =
+      read_small_file("/proc/sys/kernel/random/boot_id", sizeof HostIdentity::boot_id - 1);
   HostIdentity identity;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(
-      std::fopen("/proc/sys/kernel/random/boot_id", "re"), &std::fclose);
-  if (file) {
-    std::size_t const got = std::fread(identity.boot_id.data(), 1, identity.boot_id.size() - 1, file.get());
-    identity.boot_id[got] = '\0';
-  }
+  std::copy(boot_id.begin(), boot_id.end(), identity.boot_id.begin());
   identity.ipc_namespace = namespace_of("/proc/self/ns/ipc");
   identity.pid_namespace = namespace_of("/proc/self/ns/pid");
   return identity;

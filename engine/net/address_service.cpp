@@ -1,7 +1,6 @@
 #include "engine/net/address_service.hpp"
 
 #include <netinet/in.h>
-#include <sodium.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -15,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/base/random.hpp"
 #include "engine/net/network_devices.hpp"
 
 namespace mpixrma::engine {
@@ -64,7 +64,7 @@ FileDescriptor datagram_socket(int family) noexcept {
 }  // namespace
 
 bool AddressService::open(char const* interfaces) {
-  randombytes_buf(&address_.name, sizeof address_.name);
+  fill_randomly(std::as_writable_bytes(std::span(&address_.name, 1)));
   FileDescriptor made = datagram_socket(AF_UNIX);
   SocketAddress const own = local_address(address_.name);
   if (!made || ::bind(made.get(), own.raw(), own.bytes) != 0) return false;

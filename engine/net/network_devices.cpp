@@ -1,14 +1,18 @@
 #include "engine/net/network_devices.hpp"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <uct/api/uct.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <optional>
+
+#include "engine/base/shared_memory.hpp"
 
 namespace mpixrma::engine {
 
@@ -110,17 +114,28 @@ std::vector<NetworkDevice> network_devices() {
   return found;
 }
 
+// Not by getifaddrs, which asks for everything that the kernel knows about every interface.
 std::vector<InterfaceAddress> interface_addresses() {
   std::vector<InterfaceAddress> found;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return found;
-  for (ifaddrs const* each = all; each != nullptr; each = each->ifa_next) {
-    bool const is_up = (each->ifa_flags & IFF_UP) != 0;
-    if (!is_up || each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
-    auto const* const address = reinterpret_cast<sockaddr_in const*>(each->ifa_addr);
-    found.push_back({each->ifa_name, ntohl(address->sin_addr.s_addr)});
+  FileDescriptor const socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return found;
+  std::vector<ifreq> all(16);
+  ifconf list{};
+  for (;; all.resize(2 * all.size())) {
+    list.ifc_len = static_cast<int>(all.size() * sizeof all[0]);
+    list.ifc_req = all.data();
+    if (::ioctl(socket.get(), SIOCGIFCONF, &list) != 0) return found;
+    // A list that fills the space may not be whole.
+    if (static_cast<std::size_t>(list.ifc_len) < all.size() * sizeof all[0]) break;
   }
-  ::freeifaddrs(all);
+  all.resize(static_cast<std::size_t>(list.ifc_len) / sizeof all[0]);
+  for (ifreq const& each : all) {
+    sockaddr_in address{};
+    std::memcpy(&address, &each.ifr_addr, sizeof address);
+    ifreq state = each;
+    if (::ioctl(socket.get(), SIOCGIFFLAGS, &state) != 0 || (state.ifr_flags & IFF_UP) == 0) continue;
+    found.push_back({each.ifr_name, ntohl(address.sin_addr.s_addr)});
+  }
   return found;
 }
 

@@ -8,6 +8,8 @@
 #include <ctime>
 #include <string_view>
 
+#include "engine/base/random.hpp"
+
 namespace mpixrma::engine {
 
 namespace {
@@ -22,10 +24,13 @@ constexpr std::string_view purpose_connection = "mpix connection key 1";
 constexpr std::string_view purpose_query = "mpix address query 1";
 constexpr std::string_view purpose_reply = "mpix address reply 1";
 
-unsigned char const* raw_bytes(void const* bytes) noexcept { return static_cast<unsigned char const*>(bytes); }
+unsigned char const* raw_bytes(void const* bytes) noexcept {
+  return static_cast<unsigned char const*>(bytes);
+}
 
 Mac mac_of(Secret const& secret, std::string_view purpose, SessionOpening const& opening,
            std::span<std::byte const> address) {
+  if (sodium_init() < 0) std::abort();  // here, not at the start: a process without messages needs no MAC
   crypto_auth_hmacsha256_state state;
   crypto_auth_hmacsha256_init(&state, raw_bytes(secret.data()), secret.size());
   crypto_auth_hmacsha256_update(&state, raw_bytes(purpose.data()), purpose.size());
@@ -62,7 +67,6 @@ bool verify(Secret const& secret, std::string_view purpose, std::span<std::byte 
 }  // namespace
 
 Credentials Credentials::make(std::uint64_t process, bool exposed_only, bool encrypt) {
-  if (sodium_init() < 0) std::abort();
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   Credentials made;
@@ -72,8 +76,8 @@ Credentials Credentials::make(std::uint64_t process, bool exposed_only, bool enc
   if (exposed_only) made.sessions = SessionSecrets::make(process);
   made.incarnation =
       static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-  randombytes_buf(made.secret.data(), made.secret.size());
-  randombytes_buf(made.nonce.data(), made.nonce.size());
+  fill_randomly(std::as_writable_bytes(std::span(made.secret)));
+  fill_randomly(std::as_writable_bytes(std::span(made.nonce)));
   return made;
 }
 

@@ -55,7 +55,7 @@ struct Credentials {
     return sessions != nullptr ? sessions->find(target) : std::nullopt;
   }
 
-  /// Creates random credentials; without a source of randomness libsodium aborts the process.
+  /// Creates random credentials; without a source of randomness the process is aborted.
   static Credentials make(std::uint64_t process, bool exposed_only = false, bool encrypt = false);
 };
 

@@ -36,6 +36,7 @@ Engine::~Engine() {
 Status Engine::start() { return state_->start(); }
 
 std::uint64_t Engine::process() const noexcept { return state_->bootstrap.process; }
+HostIdentity const& Engine::host() const noexcept { return state_->identity; }
 bool Engine::is_of_this_process() const noexcept { return state_->pid == own_process_id(); }
 bool Engine::is_checking() const noexcept { return state_->config.check != 0; }
 std::span<std::byte const> Engine::address() const noexcept { return state_->publication; }

@@ -14,6 +14,7 @@
 #include "engine/base/bootstrap.h"
 #include "engine/base/config.h"
 #include "engine/base/visibility.h"
+#include "engine/net/address.hpp"
 #include "engine/op/late_error.hpp"
 #include "engine/op/operation.hpp"
 #include "engine/op/run_operation.hpp"
@@ -63,6 +64,8 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Whether the engine was created in this process, and not before a fork().
   bool is_of_this_process() const noexcept;
   std::uint64_t process() const noexcept;
+  /// What processes have in common that may share memory with this one.
+  HostIdentity const& host() const noexcept;
   /// Whether promises of callers are verified.
   bool is_checking() const noexcept;
 

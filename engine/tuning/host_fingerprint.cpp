@@ -1,26 +1,15 @@
 #include "engine/tuning/host_fingerprint.hpp"
 
-#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include <array>
 #include <string_view>
+
+#include "engine/base/small_file.hpp"
 
 namespace mpixrma::engine {
 
 namespace {
-
-/// Reads only the first 4 KiB, the first processor: the whole file takes milliseconds on large hosts.
-std::string beginning_of(char const* path) {
-  std::array<char, 4096> text{};
-  int const file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  ssize_t const bytes = ::read(file, text.data(), text.size());
-  ::close(file);
-  return {text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
-}
 
 /// Returns the value of the first line "name : value"; "" if there is none.
 std::string_view value_of(std::string_view text, std::string_view name) {
@@ -39,7 +28,8 @@ std::string_view value_of(std::string_view text, std::string_view name) {
 }  // namespace
 
 std::string host_fingerprint(char const* cpuinfo) {
-  std::string const text = beginning_of(cpuinfo);
+  // The first processor is enough: the whole file takes milliseconds on large hosts.
+  std::string const text = read_small_file(cpuinfo);
   std::string key;
   for (char const* const name : {"vendor_id", "cpu family", "model", "model name", "stepping", "microcode",
                                  "CPU implementer", "CPU variant", "CPU part", "CPU revision"}) {

@@ -42,7 +42,7 @@ int open_window(Window& window, MPI_Comm comm, mpix_window_memory& memory) {
   RankEntry mine;
   if (window.memory.flavor == MPI_WIN_FLAVOR_ALLOCATE) mine.kind = window.hints.memory_kind();
   mine.process = window.engine.process();
-  mine.host = own_host();
+  mine.host = number_of(window.engine.host());
   mine.owner = window.processes.rank;
   mine.size = window.is_dynamic() ? 0 : static_cast<std::uint64_t>(memory.size);
   mine.disp_unit = memory.disp_unit;

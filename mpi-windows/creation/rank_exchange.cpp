@@ -67,7 +67,9 @@ int gather(Window& window, MPI_Comm comm, RankEntry& mine) {
 
 void share_rank_table(Window& window) {
   if (!window.table.has_entries() || window.processes.size < min_ranks_for_pattern) return;
-  auto const here = [host = own_host()](RankEntry const& entry) { return entry.host == host; };
+  auto const here = [host = number_of(window.engine.host())](RankEntry const& entry) {
+    return entry.host == host;
+  };
   RankEntry const* const entries = window.table.data();
   auto const keeper =
       static_cast<int>(std::find_if(entries, entries + window.processes.size, here) - entries);

@@ -100,7 +100,9 @@ int allocate_at_server(Window& window, MPI_Comm comm) {
       units.push_back(static_cast<std::uint64_t>(entry.disp_unit));
     }
     bool const persistent = window.hints.memory_kind() == MemoryKind::nam_persistent;
-    auto const is_here = [](RankEntry const& entry) { return entry.host == own_host(); };
+    auto const is_here = [host = number_of(window.engine.host())](RankEntry const& entry) {
+      return entry.host == host;
+    };
     bool const one_host = std::ranges::all_of(window.table, is_here);
     return NamWindow::allocate(sizes, units,
                                {persistent, window.hints.durability(), window.hints.mode(),

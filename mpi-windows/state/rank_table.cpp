@@ -4,8 +4,6 @@
 #include <array>
 
 #include "datatype/handle.hpp"
-#include "engine/net/address.hpp"
-#include "hosts/common/hosted.h"
 
 namespace mpixrma::windows {
 
@@ -43,17 +41,13 @@ class Highest {
 
 }  // namespace
 
-std::uint64_t own_host() {
-  static std::uint64_t const host = [] {
-    auto const identity = engine::HostIdentity::of_this_process();
-    std::uint64_t hash = 14695981039346656037u;  // FNV-1a
-    auto const add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
-    for (char const c : identity.boot_id) add(static_cast<unsigned char>(c));
-    add(identity.ipc_namespace);
-    add(identity.pid_namespace);
-    return hash;
-  }();
-  return host;
+std::uint64_t number_of(engine::HostIdentity const& host) noexcept {
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  auto const add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  for (char const c : host.boot_id) add(static_cast<unsigned char>(c));
+  add(host.ipc_namespace);
+  add(host.pid_namespace);
+  return hash;
 }
 
 RankEntry RankPattern::at(int rank) const noexcept {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/net/address.hpp"
 #include "engine/op/exposure.hpp"
 #include "engine/op/operation.hpp"
 #include "mpi-windows/state/hints.hpp"
@@ -32,8 +33,8 @@ struct RankEntry {
 };
 static_assert(sizeof(RankEntry) == 64);
 
-/// A number that identifies this host among the processes.
-std::uint64_t own_host();
+/// A number that identifies the host among the processes of a job.
+std::uint64_t number_of(engine::HostIdentity const& host) noexcept;
 
 /// Entries that are a linear function of the rank: the entry of rank 0, and the increments per rank. Excludes
 /// the hosts.

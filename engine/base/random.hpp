@@ -1,0 +1,18 @@
+/// Random bytes of the kernel, which no other process can predict.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <span>
+
+namespace mpixrma::engine {
+
+/// Fills up to 256 bytes. Without a source of randomness the process ends: an address and its secret would be
+/// guessed.
+inline void fill_randomly(std::span<std::byte> bytes) noexcept {
+  if (::getentropy(bytes.data(), bytes.size()) != 0) std::abort();
+}
+
+}  // namespace mpixrma::engine
