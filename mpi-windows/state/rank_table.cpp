@@ -4,6 +4,7 @@
 #include <array>
 
 #include "datatype/handle.hpp"
+#include "hosts/common/hosted.h"
 
 namespace mpixrma::windows {
 
