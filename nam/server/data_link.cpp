@@ -14,18 +14,28 @@
 #include "nam/protocol/descriptor_refusal.hpp"
 #include "nam/protocol/shortage.hpp"
 #include "nam/protocol/socket.hpp"
+#include "nam/protocol/text.hpp"
 #include "nam/protocol/version.hpp"
 
 namespace mpixrma::nam {
 
 namespace {
 
-constexpr std::uint64_t largest_release = 1u << 30;  ///< at a call: other users wait
-constexpr std::chrono::seconds longest_ordered_end{3};
 /// Bytes to be sent above which the link takes in no request that has an answer, and no request of clients
 /// that can be rejected. The process always reads (docs/decisions/0019).
 constexpr std::size_t max_output = 1u << 20;
 constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
+
+/// Of a text of a data process, in a line of the log.
+constexpr std::size_t max_logged = 300;
+
+/// Returns the numbers of a report, without anything else that it has.
+Json usage_in(Json const& report) {
+  Json usage;
+  for (char const* const name : {"used", "free", "largest_free", "windows", "persistent", "sessions"})
+    usage[name] = field_or(report, name, std::uint64_t{0});
+  return usage;
+}
 
 FileDescriptor copy_of(FileDescriptor const& descriptor) {
   FileDescriptor copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
@@ -74,6 +84,7 @@ void DataLink::attach(FileDescriptor socket) {
       [this] { loop_.later([this] { on_close(); }); });
   connection_->read_while_sending(max_output);
   connection_->serve_in_turn(turn_);
+  has_reported_ = false;
 }
 
 /// Connects to the data process of an earlier control process, which then reports that it is ready.
@@ -128,28 +139,44 @@ std::vector<FileDescriptor> DataLink::memory_for_process(std::optional<GrantFile
   return memory;
 }
 
-/// A message that fails is logged and not answered: the link has to last.
+/// A message that fails is logged and not answered: the link has to last. A process that was taken over sends
+/// any number of them.
 void DataLink::on_message(Message& message) {
   try {
     take(message);
   } catch (Error const& error) {
-    log(Severity::error, std::string("a message of a data process failed: ") + error.what());
+    auto const omitted = failures_.take(turn_, Budgets::Clock::now());
+    if (!omitted) return;
+    log(Severity::error, "a message of a data process failed: " + shortened(error.what(), max_logged) +
+                             (*omitted == 0 ? "" : "; " + std::to_string(*omitted) + " more before"));
   }
+}
+
+/// The process reports once on a connection that it is ready, or has failed.
+void DataLink::take_report(Message& message, std::string const& op) {
+  if (std::exchange(has_reported_, true))
+    throw Error(ErrorCode::malformed, "a data process has reported its state already");
+  if (op == "ready") return on_ready(message);
+  try {
+    throw_if_refused(message.head);
+  } catch (Error const& error) {
+    // An unknown process has the memory: it is adopted next.
+    if (error.code() != ErrorCode::exists) give_up({error.code(), shortened(error.what(), max_logged)});
+  }
+}
+
+/// Only users who have a session of the process have lines of the audit log that it reports.
+void DataLink::on_denied(Json const& act) {
+  auto const user = field<uid_t>(act, "uid");
+  events_.denied(act, served_.contains(user) ? user : owner());
 }
 
 void DataLink::take(Message& message) {
   auto const op = field<std::string>(message.head, "op");
-  if (op == "ready") {
-    on_ready(message);
-  } else if (op == "failed") {
-    try {
-      throw_if_refused(message.head);
-    } catch (Error const& error) {
-      // An unknown process has the memory: it is adopted next.
-      if (error.code() != ErrorCode::exists) give_up(error);
-    }
+  if (op == "ready" || op == "failed") {
+    take_report(message, op);
   } else if (op == "usage") {
-    usage_ = message.head;
+    usage_ = usage_in(message.head);
     sessions_.acknowledge(field_or(message.head, "taken", std::uint64_t{0}));
     pass_sessions();
   } else if (op == "load") {
@@ -159,7 +186,7 @@ void DataLink::take(Message& message) {
   } else if (op == "changed") {
     on_changed(field<std::uint64_t>(message.head, "change"));
   } else if (op == "denied") {
-    events_.denied(message.head);
+    on_denied(message.head);
   } else if (op == "lost") {
     events_.lost_window(field<std::string>(message.head, "window"));
   }
@@ -188,7 +215,7 @@ void DataLink::send_windows(std::uint64_t after) {
 }
 
 void DataLink::on_ready(Message& message) {
-  usage_ = message.head;
+  usage_ = usage_in(message.head);
   reports_changes_ = field_or(message.head, "tells_changes", false);
   if (!reports_changes_) end_changes();
   if (!message.descriptors.empty()) {
@@ -240,8 +267,10 @@ void DataLink::replace_process() {
 
 void DataLink::on_create(Json const& request) {
   Json answer;
+  auto const window = request.find("window");
+  if (window == request.end()) throw Error(ErrorCode::malformed, "the message has no 'window'");
   try {
-    answer = {{"port", events_.create(request.at("window"))}};
+    answer = {{"port", events_.create(*window)}};
   } catch (Error const& error) {
     answer = to_answer(error);
   }
@@ -260,7 +289,8 @@ void DataLink::on_close() {
   log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
                              field<std::string>(setup_, "grant") + " has ended");
   restart_due_ = true;
-  if (has_served) tick();
+  // A process that is adopted and ends in a loop takes no more than a start a second (tick()).
+  if (has_served && restarts_.take(turn_, Budgets::Clock::now())) tick();
 }
 
 void DataLink::tick() {
@@ -306,6 +336,7 @@ void DataLink::pass_sessions() {
     // Its user may have been an administrator when the session began to wait.
     session["admin"] = std::find(admins.begin(), admins.end(), field<uid_t>(session, "uid")) != admins.end();
     session["op"] = "session";
+    for (char const* const user : {"uid", "account"}) served_.insert(field<uid_t>(session, user));
     std::vector<FileDescriptor> passed;
     passed.push_back(std::move(socket));
     connection_->post(session, {}, std::move(passed));
@@ -337,61 +368,6 @@ void DataLink::on_changed(std::uint64_t change) {
 
 void DataLink::end_changes() {
   for (auto& [change, in_force] : std::exchange(changes_, {})) loop_.later(in_force);
-}
-
-std::uint64_t DataLink::occupied_bytes() const {
-  if (!has_ended()) return field<std::uint64_t>(setup_, "bytes");
-  struct stat status {};
-  if (memory_.size() < 2 || ::fstat(memory_[1].get(), &status) != 0) return 0;
-  return static_cast<std::uint64_t>(status.st_blocks) * 512;
-}
-
-/// Usually the process has released it already. Memory that clients touch later is charged to their own
-/// control groups.
-bool DataLink::release_memory() {
-  if (occupied_bytes() == 0) return !is_in_use();
-  auto const bytes = field<std::uint64_t>(setup_, "bytes");
-  if (released_ >= bytes) released_ = 0;
-  std::uint64_t const part = std::min(largest_release, bytes - released_);
-  engine::release_pages(memory_[1], released_, part);
-  released_ += part;
-  return occupied_bytes() == 0 && !is_in_use();
-}
-
-/// Called once a second. Includes use by a process to which a client has passed the memory or its control
-/// block: it can touch pages at any time.
-bool DataLink::is_in_use() {
-  if (memory_.size() < 2) return false;
-  auto const now = std::chrono::steady_clock::now();
-  if (now < next_look_) return true;
-  bool is_open = true;
-  try {
-    is_open = std::count_if(memory_.begin(), memory_.end(), [this](FileDescriptor const& each) {
-                return spawner_.is_open_elsewhere(each);
-              }) != 0;
-  } catch (Error const&) {  // the server ends
-  }
-  // A client that has set many locks of the file makes each close() of it long.
-  auto const end = std::chrono::steady_clock::now();
-  next_look_ = end + std::max<std::chrono::nanoseconds>(std::chrono::milliseconds(900), 50 * (end - now));
-  return is_open;
-}
-
-void DataLink::end(WindowsAtEnd windows) {
-  bool const keeps = windows == WindowsAtEnd::kept;
-  if (std::exchange(ending_, true)) return;
-  spawner_.drop(field<std::string>(setup_, "grant"));
-  sessions_.refuse_all(Error(ErrorCode::not_found, "the grant has ended"));
-  if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keeps}});
-  if (!keeps) latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
-}
-
-void DataLink::enforce_end() {
-  if (!connection_ || !latest_end_ || std::chrono::steady_clock::now() < *latest_end_) return;
-  log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
-                             field<std::string>(setup_, "grant") + " does not end, and is killed");
-  spawner_.kill(field<std::string>(setup_, "grant"), pid_);
-  latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
 }
 
 }  // namespace mpixrma::nam

@@ -7,11 +7,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "nam/data/storage.hpp"
+#include "nam/process/budgets.hpp"
 #include "nam/process/connection.hpp"
 #include "nam/server/grant_file.hpp"
 #include "nam/server/retry.hpp"
@@ -23,15 +25,16 @@ namespace mpixrma::nam {
 class DataLink {
  public:
   struct Events {
-    std::function<void()> ready;                          ///< the process is ready for the first time
-    std::function<void(Error const&)> failed;             ///< the start has failed; waits for retry()
-    std::function<std::vector<uid_t>()> admins;           ///< of the server, now
-    std::function<std::uint64_t()> window_count;          ///< of the catalog
-    std::function<Json(std::uint64_t after)> windows;     ///< a page of them
-    std::function<void()> memory_lost;                    ///< the content of the memory is lost
-    std::function<std::string(Json const&)> create;       ///< stores a window, returns its port. Throws Error
-    std::function<void()> ended;                          ///< after end()
-    std::function<void(Json const&)> denied;              ///< a request of a session; for the audit
+    std::function<void()> ready;                       ///< the process is ready for the first time
+    std::function<void(Error const&)> failed;          ///< the start has failed; waits for retry()
+    std::function<std::vector<uid_t>()> admins;        ///< of the server, now
+    std::function<std::uint64_t()> window_count;       ///< of the catalog
+    std::function<Json(std::uint64_t after)> windows;  ///< a page of them
+    std::function<void()> memory_lost;                 ///< the content of the memory is lost
+    std::function<std::string(Json const&)> create;    ///< stores a window, returns its port. Throws Error
+    std::function<void()> ended;                       ///< after end()
+    /// A request of a session, for the audit, and the user in whose lines it counts.
+    std::function<void(Json const&, uid_t)> denied;
     std::function<void(std::string const&)> lost_window;  ///< a window of the catalog is missing
     std::function<GrantFile::Opened()> open_file;         ///< of storage that is a file. Throws Error
     std::function<void()> file_is_whole;                  ///< the file is complete. Throws Error
@@ -99,6 +102,8 @@ class DataLink {
   void take(Message& message);
   void send_windows(std::uint64_t after);
   void on_ready(Message& message);
+  void take_report(Message& message, std::string const& op);
+  void on_denied(Json const& act);
   void on_create(Json const& request);
   void on_changed(std::uint64_t change);
   void end_changes();
@@ -123,6 +128,10 @@ class DataLink {
   bool ready_ = false;
   bool renews_control_ = false;  ///< the control memory that was kept is an earlier version's
   bool was_ready_ = false;
+  bool has_reported_ = false;  ///< the process is ready or has failed
+  Budgets failures_{1, 10};    ///< lines of the log about messages of the process
+  Budgets restarts_{1, 10};    ///< that do not wait for tick()
+  std::set<uid_t> served_;     ///< users whose sessions were handed over
   std::string failure_;
   bool ending_ = false;
   bool restart_due_ = false;

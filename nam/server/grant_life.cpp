@@ -96,7 +96,9 @@ DataLink::Events events_of(ServerState& server, std::string const& id) {
                                  " are lost: the server was restarted, and its storage is not a file");
   };
   events.create = [&server, id](Json const& window) { return keep_window(server, id, window); };
-  events.denied = [&server, id](Json const& act) { server.audit_of_requests.record_denied(id, act); };
+  events.denied = [&server, id](Json const& act, uid_t counts_for) {
+    server.audit_of_requests.record_denied(id, act, counts_for);
+  };
   events.ended = [&server] { server.loop.later([&server] { drop_ended(server); }); };
   events.lost_window = [&server, id](std::string const& window) {
     // A data process may only report about its own grant.

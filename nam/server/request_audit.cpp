@@ -51,10 +51,10 @@ void RequestAudit::audit(std::string const& op, Request const& request, Error co
   }
 }
 
-void RequestAudit::record_denied(std::string const& grant, Json const& act) {
+void RequestAudit::record_denied(std::string const& grant, Json const& act, uid_t counts_for) {
   auto const request = field<std::string>(act, "request");
   auto const uid = field<uid_t>(act, "uid");
-  std::string const account = account_of(uid);
+  std::string const account = uid == counts_for ? account_of(uid) : user_name(clients_.owner_of(counts_for));
   log_.record({user_name(uid), "session of grant " + grant, request, field_or<std::string>(act, "window", ""),
                request.empty() ? AuditLog::omitted_acts : "denied", field<std::string>(act, "text"),
                field_or<std::uint64_t>(act, "omitted", 0), account});

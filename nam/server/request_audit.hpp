@@ -18,8 +18,8 @@ class RequestAudit {
   /// Records administrative acts, and requests refused for lack of a right, including refusals that read like
   /// an absent object. `error`: the refusal, or nullptr.
   void audit(std::string const& op, Request const& request, Error const* error);
-  /// Records a request that a session has made of its data process.
-  void record_denied(std::string const& grant, Json const& act);
+  /// Records a request that a session has made of its data process, among the lines of user `counts_for`.
+  void record_denied(std::string const& grant, Json const& act, uid_t counts_for);
   /// Records an act of the server itself.
   void record_own(std::string_view what);
 

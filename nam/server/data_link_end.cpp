@@ -1,0 +1,74 @@
+/// DataLink: the end of a grant, and its memory that clients still use.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "nam/process/log.hpp"
+#include "nam/server/data_link.hpp"
+
+namespace mpixrma::nam {
+
+namespace {
+
+constexpr std::uint64_t largest_release = 1u << 30;  ///< at a call: other users wait
+constexpr std::chrono::seconds longest_ordered_end{3};
+
+}  // namespace
+
+std::uint64_t DataLink::occupied_bytes() const {
+  if (!has_ended()) return field<std::uint64_t>(setup_, "bytes");
+  struct stat status {};
+  if (memory_.size() < 2 || ::fstat(memory_[1].get(), &status) != 0) return 0;
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+/// Usually the process has released it already. Memory that clients touch later is charged to their own
+/// control groups.
+bool DataLink::release_memory() {
+  if (occupied_bytes() == 0) return !is_in_use();
+  auto const bytes = field<std::uint64_t>(setup_, "bytes");
+  if (released_ >= bytes) released_ = 0;
+  std::uint64_t const part = std::min(largest_release, bytes - released_);
+  engine::release_pages(memory_[1], released_, part);
+  released_ += part;
+  return occupied_bytes() == 0 && !is_in_use();
+}
+
+/// Called once a second. Includes use by a process to which a client has passed the memory or its control
+/// block: it can touch pages at any time.
+bool DataLink::is_in_use() {
+  if (memory_.size() < 2) return false;
+  auto const now = std::chrono::steady_clock::now();
+  if (now < next_look_) return true;
+  bool is_open = true;
+  try {
+    is_open = std::count_if(memory_.begin(), memory_.end(), [this](FileDescriptor const& each) {
+                return spawner_.is_open_elsewhere(each);
+              }) != 0;
+  } catch (Error const&) {  // the server ends
+  }
+  // A client that has set many locks of the file makes each close() of it long.
+  auto const end = std::chrono::steady_clock::now();
+  next_look_ = end + std::max<std::chrono::nanoseconds>(std::chrono::milliseconds(900), 50 * (end - now));
+  return is_open;
+}
+
+void DataLink::end(WindowsAtEnd windows) {
+  bool const keeps = windows == WindowsAtEnd::kept;
+  if (std::exchange(ending_, true)) return;
+  spawner_.drop(field<std::string>(setup_, "grant"));
+  sessions_.refuse_all(Error(ErrorCode::not_found, "the grant has ended"));
+  if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keeps}});
+  if (!keeps) latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
+}
+
+void DataLink::enforce_end() {
+  if (!connection_ || !latest_end_ || std::chrono::steady_clock::now() < *latest_end_) return;
+  log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
+                             field<std::string>(setup_, "grant") + " does not end, and is killed");
+  spawner_.kill(field<std::string>(setup_, "grant"), pid_);
+  latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
+}
+
+}  // namespace mpixrma::nam
