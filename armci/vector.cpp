@@ -36,22 +36,46 @@ struct Spacing {
   std::ptrdiff_t remote;
 };
 
-/// Whether the pointers are `stride` bytes apart, and none is null.
-bool is_regular(void* const* pointers, int count, std::ptrdiff_t stride) noexcept {
-  constexpr int per_look = 128;
-  auto const step = static_cast<std::uintptr_t>(stride);
-  auto const first = reinterpret_cast<std::uintptr_t>(pointers[0]);
-  std::uintptr_t const last = first + static_cast<std::uintptr_t>(count - 1) * step;
-  bool const wraps = stride < 0 ? last > first : last < first;
-  if (wraps || first == 0 || last == 0) return false;
-  for (int begin = 0; begin < count; begin += per_look) {
-    // Free of branches, so that the compiler compares several pointers at once.
+/// Pointers at a constant distance from each other, as which a list is expected to go on.
+class Progression {
+ public:
+  Progression(void* const* pointers, int count, std::ptrdiff_t stride) noexcept
+      : pointers_(pointers),
+        count_(count),
+        step_(static_cast<std::uintptr_t>(stride)),
+        first_(reinterpret_cast<std::uintptr_t>(pointers[0])),
+        last_(first_ + static_cast<std::uintptr_t>(count - 1) * step_),
+        wraps_(stride < 0 ? last_ > first_ : last_ < first_) {}
+
+  /// Whether no pointer is null, if all are as expected.
+  bool is_sound() const noexcept { return !wraps_ && first_ != 0 && last_ != 0; }
+  /// Whether the pointers [begin, end) are as expected. Free of branches, so that the compiler compares
+  /// several of them at once.
+  bool holds(int begin, int end) const noexcept {
     std::uintptr_t differences = 0;
-    std::uintptr_t expected = first + static_cast<std::uintptr_t>(begin) * step;
-    int const end = std::min(begin + per_look, count);
-    for (int i = begin; i < end; ++i, expected += step)
-      differences |= reinterpret_cast<std::uintptr_t>(pointers[i]) ^ expected;
-    if (differences != 0) return false;
+    std::uintptr_t expected = first_ + static_cast<std::uintptr_t>(begin) * step_;
+    for (int i = begin; i < end; ++i, expected += step_)
+      differences |= reinterpret_cast<std::uintptr_t>(pointers_[i]) ^ expected;
+    return differences == 0;
+  }
+  int count() const noexcept { return count_; }
+
+ private:
+  void* const* pointers_;
+  int count_;
+  std::uintptr_t step_;
+  std::uintptr_t first_;
+  std::uintptr_t last_;
+  bool wraps_;
+};
+
+/// Whether both lists, which are equally long, are as expected.
+bool are_regular(Progression const& local, Progression const& remote) noexcept {
+  constexpr int per_look = 128;  // of each: most irregular lists end at the first look
+  if (!local.is_sound() || !remote.is_sound()) return false;
+  for (int begin = 0; begin < local.count(); begin += per_look) {
+    int const end = std::min(begin + per_look, local.count());
+    if (!remote.holds(begin, end) || !local.holds(begin, end)) return false;
   }
   return true;
 }
@@ -68,8 +92,8 @@ std::optional<Spacing> spacing_of(void* const* local, void* const* remote, armci
   if (!permitted || settings.iov_checks || set.ptr_array_len < 2) return std::nullopt;
   Spacing const spacing{first_distance(local), first_distance(remote)};
   if (std::abs(direction == Direction::get ? spacing.local : spacing.remote) < set.bytes) return std::nullopt;
-  bool const regular = is_regular(local, set.ptr_array_len, spacing.local) &&
-                       is_regular(remote, set.ptr_array_len, spacing.remote);
+  bool const regular =
+      are_regular({local, set.ptr_array_len, spacing.local}, {remote, set.ptr_array_len, spacing.remote});
   return regular ? std::optional(spacing) : std::nullopt;
 }
 

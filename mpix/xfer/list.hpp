@@ -51,20 +51,36 @@ struct MappedList {
   std::ptrdiff_t shift;
 };
 
+/// The lowest and highest addresses of segments, and whether the origin of one is null.
+struct ListBounds {
+  RemoteAddress lowest = UINT64_MAX;
+  RemoteAddress highest = 0;
+  bool has_null = false;
+
+  void add(void const* origin, void const* target) noexcept {
+    auto const address = reinterpret_cast<RemoteAddress>(target);
+    lowest = std::min(lowest, address);
+    highest = std::max(highest, address);
+    has_null |= origin == nullptr;
+  }
+};
+
 /// Returns nothing if an address is null, or if the range is not mapped here as a part of one segment.
 inline std::optional<MappedList> find_mapped(Target& target, SegmentList const& list) noexcept {
   SegmentList const segments = list;  // as in try_direct_list()
-  RemoteAddress lowest = UINT64_MAX;
-  RemoteAddress highest = 0;
-  std::uintptr_t lowest_origin = UINTPTR_MAX;
-  for (std::size_t i = 0; i < segments.count; ++i) {
-    auto const address = reinterpret_cast<RemoteAddress>(segments.targets[i]);
-    lowest = std::min(lowest, address);
-    highest = std::max(highest, address);
-    lowest_origin = std::min(lowest_origin, reinterpret_cast<std::uintptr_t>(segments.origins[i]));
+  // Two, so that a processor does not wait for one minimum before it computes the next.
+  ListBounds even;
+  ListBounds odd;
+  std::size_t i = 0;
+  for (; i + 1 < segments.count; i += 2) {
+    even.add(segments.origins[i], segments.targets[i]);
+    odd.add(segments.origins[i + 1], segments.targets[i + 1]);
   }
-  if (lowest_origin == 0 || lowest == 0 || lowest > highest || highest > UINT64_MAX - list.bytes)
-    return std::nullopt;
+  if (i < segments.count) even.add(segments.origins[i], segments.targets[i]);
+  RemoteAddress const lowest = std::min(even.lowest, odd.lowest);
+  RemoteAddress const highest = std::max(even.highest, odd.highest);
+  bool const has_null = even.has_null || odd.has_null || lowest == 0;
+  if (has_null || lowest > highest || highest > UINT64_MAX - list.bytes) return std::nullopt;
   RemoteAddress const end = highest + list.bytes;
   std::byte* const mapped = target.peer->translate(lowest, end - lowest);
   if (mapped == nullptr) return std::nullopt;

@@ -267,6 +267,20 @@ void accumulate_contiguous(Reduction const& reduction, std::byte* to, std::byte 
 
 namespace {
 
+/// Two doubles in one register, which every processor of the supported architectures has.
+using Pair = double __attribute__((vector_size(16)));
+
+/// Adds one number, or a pair of numbers, at any address.
+template <typename Value, bool is_scaled>
+void add_value(std::byte* to, std::byte const* from, Value scale) noexcept {
+  Value sum;
+  Value addend;
+  std::memcpy(&sum, to, sizeof sum);
+  std::memcpy(&addend, from, sizeof addend);
+  sum += is_scaled ? scale * addend : addend;
+  std::memcpy(to, &sum, sizeof sum);
+}
+
 /// Segments of a few doubles, as of sparse matrices: the call of a kernel would take longer than the sums.
 template <bool is_scaled, std::size_t fixed_bytes = 0>
 void add_doubles(void* const* to, std::ptrdiff_t shift, void* const* from, std::size_t count,
@@ -275,14 +289,10 @@ void add_doubles(void* const* to, std::ptrdiff_t shift, void* const* from, std::
   for (std::size_t i = 0; i < count; ++i) {
     std::byte* target = static_cast<std::byte*>(to[i]) + shift;
     auto const* origin = static_cast<std::byte const*>(from[i]);
-    for (std::size_t done = 0; done < bytes; done += sizeof(double)) {
-      double sum;
-      double addend;
-      std::memcpy(&sum, target + done, sizeof sum);
-      std::memcpy(&addend, origin + done, sizeof addend);
-      sum += is_scaled ? scale * addend : addend;
-      std::memcpy(target + done, &sum, sizeof sum);
-    }
+    std::size_t done = 0;
+    for (; bytes - done >= sizeof(Pair); done += sizeof(Pair))
+      add_value<Pair, is_scaled>(target + done, origin + done, Pair{scale, scale});
+    if (done < bytes) add_value<double, is_scaled>(target + done, origin + done, scale);
   }
 }
 
