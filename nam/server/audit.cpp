@@ -13,6 +13,7 @@
 
 #include "nam/process/log.hpp"
 #include "nam/protocol/error.hpp"
+#include "nam/protocol/host_address.hpp"
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/text.hpp"
 
@@ -43,6 +44,15 @@ std::string quoted(std::string_view text) {
     left.remove_prefix(at + 1);
   }
   return shown + printable(left) + '"';
+}
+
+/// Returns the host of a connection: a peer chooses its port, and one host has all addresses of an IPv6
+/// network.
+std::string host_in(std::string_view from) {
+  std::string_view const host = from.substr(0, from.rfind(':'));
+  if (!host.starts_with('[') || !host.ends_with(']')) return std::string(host);
+  auto const address = host_address(std::string(host.substr(1, host.size() - 2)));
+  return address ? to_text(network_of(*address)) : std::string(host);
 }
 
 }  // namespace
@@ -83,10 +93,8 @@ void AuditLog::reopen() {
 
 void AuditLog::record(Act const& act) {
   bool const is_host = act.user.empty();
-  // The port of a TCP connection is chosen by the peer.
-  std::string const source(is_host               ? act.from.substr(0, act.from.rfind(':'))
-                           : act.account.empty() ? act.user
-                                                 : act.account);
+  std::string const source =
+      is_host ? host_in(act.from) : std::string(act.account.empty() ? act.user : act.account);
   bool const is_act = act.result != omitted_acts;
   auto const omitted =
       (is_host ? hosts_ : users_).take(source, Budgets::Clock::now(), act.omitted + (is_act ? 1 : 0));

@@ -84,6 +84,22 @@ TEST_F(Audit, AuthenticatedUsersAreNoHosts) {
   EXPECT_EQ(lines_with("user=\"\"").size(), lines_with("request=\"prove\"").size());
 }
 
+TEST_F(Audit, AddressesOfAnIpv6NetworkAreOneHost) {
+  auto const deny_from = [this](std::string const& host) {
+    log.record({"", host + ":1000", "prove", "", "denied", "no"});
+  };
+  for (int i = 0; i < 5000; ++i) deny_from("[2001:db8::" + std::to_string(i) + "]");
+  deny_from("[2001:db8:0:1::1]");
+  deny_from("10.1.0.6");
+  EXPECT_LT(lines_with("from=\"[2001:db8::").size(), 1000u);
+  EXPECT_EQ(lines_with("from=\"[2001:db8:0:1::1]:1000\"").size(), 1u);
+  EXPECT_EQ(lines_with("from=\"10.1.0.6:1000\"").size(), 1u);
+  while (acts_told("from=\"2001:db8::\"") == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    log.report_omitted();
+  }
+}
+
 TEST_F(Audit, FieldsAreBounded) {
   std::string const field = std::string(299, 'x') + "\u00e4" + std::string(100000, 'x');
   log.record({"eve", "pid 1", field, field, "denied", field});
