@@ -8,7 +8,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Limits of sessions of users who do not own the grant.
+/// Limits of sessions of the grant's owner, and of other users.
+constexpr ChannelLimits owner_limits{.values = max_request_values};
 constexpr ChannelLimits guest_limits{.head_bytes = 16384, .data_bytes = 1u << 20, .descriptors = 0};
 constexpr std::uint64_t descriptors_of_session = 2;  ///< its connection, and its client's process
 
@@ -29,7 +30,7 @@ void DataProcess::open_session(Message& message) {
   FileDescriptor& socket = message.descriptors.front();
   auto const client = credentials_of(socket);
   if (!session.is_local && leases_.length.count() != 0) bound_silence(socket, leases_.length);
-  Channel channel(std::move(socket), session.is_owner ? ChannelLimits{} : guest_limits);
+  Channel channel(std::move(socket), session.is_owner ? owner_limits : guest_limits);
   // Each session alone may keep a whole message: all of them together could take the memory of the host.
   channel.set_account(account_in(shares_.messages, {session.account, session.is_owner}));
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));

@@ -29,18 +29,22 @@ constexpr std::size_t chunk_bytes = 64 * 1024;
 constexpr std::size_t resting_bytes = 4096;  ///< not reported to the account
 constexpr int deepest_nesting = 64;
 
-/// Limits nesting, because printing a more deeply nested text could exhaust the stack.
-bool is_shallow(char const* text, std::size_t bytes) noexcept {
+/// Limits nesting, because printing a more deeply nested text could exhaust the stack, and the number of
+/// values.
+bool is_bounded(char const* text, std::size_t bytes, std::size_t max_values) noexcept {
   int depth = 0;
+  std::size_t values = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < bytes; ++i) {
     char const c = text[i];
     if (in_string && c == '\\') ++i;
     if (c == '"') in_string = !in_string;
     if (in_string) continue;
-    if (c == '[' || c == '{') ++depth;
+    bool const opens = c == '[' || c == '{';
+    if (opens) ++depth;
     if (c == ']' || c == '}') --depth;
-    if (depth > deepest_nesting) return false;
+    if (opens || c == ',') ++values;
+    if (depth > deepest_nesting || values > max_values) return false;
   }
   return true;
 }
@@ -171,8 +175,9 @@ std::optional<Message> Channel::next() {
   }
   auto const* const text = reinterpret_cast<char const*>(begin + sizeof header);
   Message message;
-  if (is_shallow(text, header.head_bytes))
-    message.head = Json::parse(text, text + header.head_bytes, nullptr, false);
+  if (!is_bounded(text, header.head_bytes, limits_.values))
+    throw Error(ErrorCode::malformed, "the message is nested too deeply, or has too many values");
+  message.head = Json::parse(text, text + header.head_bytes, nullptr, false);
   if (!message.head.is_object()) throw Error(ErrorCode::malformed, "the message is not a JSON object");
   std::byte const* const data = begin + sizeof header + header.head_bytes;
   message.data.assign(data, data + header.data_bytes);

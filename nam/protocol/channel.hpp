@@ -34,8 +34,13 @@ struct Message {
 struct ChannelLimits {
   std::size_t head_bytes = 8u << 20;
   std::size_t data_bytes = 1u << 20;
-  std::size_t descriptors = 0;  ///< per message
+  std::size_t descriptors = 0;                                   ///< per message
+  std::size_t values = std::numeric_limits<std::size_t>::max();  ///< of the JSON object
 };
+
+/// Enough for each request of a session: a window has at most 60000 regions, each with a size and a unit. A
+/// parsed value takes up to 40 times as much memory as its text.
+inline constexpr std::size_t max_request_values = 1u << 18;
 
 /// One end of a connection. Does not block. Not thread-safe.
 class Channel {

@@ -24,7 +24,8 @@ namespace {
 /// Bytes to be sent above which the link takes in no request that has an answer, and no request of clients
 /// that can be rejected. The process always reads (docs/decisions/0019).
 constexpr std::size_t max_output = 1u << 20;
-constexpr ChannelLimits limits{.head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4};
+constexpr ChannelLimits limits{
+    .head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4, .values = max_request_values};
 
 /// Of a text of a data process, in a line of the log.
 constexpr std::size_t max_logged = 300;

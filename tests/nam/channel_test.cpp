@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <utility>
+#include <vector>
+
 #include "nam/protocol/channel.hpp"
 #include "tests/support/seed.hpp"
 
@@ -51,6 +54,23 @@ TEST_F(ChannelTest, FieldsOfTheWrongKindAreRefused) {
   EXPECT_THROW(field<std::string>(json, "text"), Error);
   EXPECT_THROW(field<bool>(json, "missing"), Error);
   EXPECT_EQ(field<std::uint64_t>(json, "large"), 1ull << 40);
+}
+
+TEST_F(ChannelTest, MessagesOfTooManyValuesAreRefused) {
+  for (auto const& [values, is_permitted] : {std::pair(100u, true), std::pair(101u, false)}) {
+    int pair[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    Channel sender(FileDescriptor(pair[0]), {});
+    Channel receiver(FileDescriptor(pair[1]), {.values = 102});
+    sender.post({{"list", std::vector<unsigned>(values, 1)}, {"text", "[,,,{"}});
+    ASSERT_TRUE(sender.flush());
+    ASSERT_TRUE(receiver.fill());
+    if (is_permitted) {
+      EXPECT_TRUE(receiver.next());
+    } else {
+      EXPECT_THROW((void)receiver.next(), Error);
+    }
+  }
 }
 
 TEST_F(ChannelTest, NonsenseIsRefused) {

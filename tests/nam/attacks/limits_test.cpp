@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "nam/protocol/socket.hpp"
 #include "nam/protocol/version.hpp"
 #include "tests/nam/attacks/attack.hpp"
+#include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/attacks/users.hpp"
 #include "tests/nam/windows_of_server.hpp"
@@ -76,6 +78,27 @@ TEST_F(Strangers, SilentTcpConnectionsEndAndLeaveRoomForOthers) {
 }
 
 /// Each connection announces a mebibyte, and withholds the last bytes.
+/// The memory of an owner is his grant. A JSON value takes much more memory than its text.
+TEST_F(Strangers, MessagesOfManyValuesTakeLittleMemory) {
+  start(TestServer::defaults(), 4096, 4096);
+  Locator const grant = server_.grant(1u << 20);
+  pid_t const process = server_.data_process(grant);
+  std::size_t const before = resident_bytes(process);
+  for (Json const& value : {Json(0), Json(""), Json::object(), Json{0}}) {
+    Channel channel(connect_unix(server_.address().unix_path), {});
+    channel.post({{"op", "open"}, {"grant", grant.grant}, {"version", protocol_version}});
+    auto const opened = await_message(channel);
+    ASSERT_TRUE(opened && !opened->head.contains("error"));
+    std::size_t const count = (8u << 20) / (value.dump().size() + 1) - 100;
+    channel.post({{"op", "usage"}, {"more", std::vector<Json>(count, value)}});
+    while (channel.has_output() && channel.flush()) ::usleep(1000);
+    auto const answer = await_message(channel);
+    ASSERT_TRUE(answer) << value;
+    EXPECT_EQ(answer->head.value("error", ""), "malformed") << value;
+  }
+  EXPECT_LT(resident_bytes(process), before + (64u << 20));
+}
+
 TEST_F(Strangers, UnfinishedMessagesTakeLittleMemory) {
   start(TestServer::defaults(), 4096, 4096);
   pid_t const control = server_.control_process();
