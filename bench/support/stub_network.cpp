@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "engine/net/address.hpp"
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 
 namespace {
 

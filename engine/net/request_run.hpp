@@ -1,6 +1,6 @@
 /// Runs: consecutive requests of a batch that differ in address, and in the token of their answers, alone.
 ///
-/// A run is one record of the batch (joined.hpp): the header of its first request, the data of that request,
+/// A run is one record of the batch (batch.hpp): the header of its first request, the data of that request,
 /// and an entry for each further one. An entry consists of the difference of its address from the previous
 /// one, the token if the request is answered with data, and its data, padded to a multiple of 8 bytes. The
 /// requests have consecutive positions. They are executed after the same position as the first one, or, in a

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/op/kernel/whole_elements.hpp"
 

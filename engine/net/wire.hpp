@@ -33,7 +33,7 @@ enum class MessageClass : unsigned {
   request = 17,
   reply = 18,
   farewell = 19,
-  requests = 20,  ///< a batch (joined.hpp)
+  requests = 20,  ///< a batch (batch.hpp)
   replies = 21,
   sealed = 22  ///< one of these, encrypted (seal.hpp)
 };

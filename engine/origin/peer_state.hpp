@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/net/address.hpp"
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 #include "engine/net/session.hpp"
 #include "engine/op/late_error.hpp"
 #include "engine/op/statistics.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 #include "engine/origin/peer_state.hpp"
 
 namespace mpixrma::engine {

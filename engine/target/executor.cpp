@@ -4,7 +4,7 @@
 #include <new>
 
 #include "engine/memory/fault_guard.hpp"
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 
 namespace mpixrma::engine {
 

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 
 namespace mpixrma::engine {
 

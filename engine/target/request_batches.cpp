@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "engine/base/unwatched.hpp"
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 #include "engine/target/access_memory.hpp"
 
 namespace mpixrma::engine {

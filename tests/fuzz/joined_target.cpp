@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace mpixrma::fuzz {

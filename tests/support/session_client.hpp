@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 #include "tests/support/imposture.hpp"
 
 namespace mpixrma::test {

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/friendly.hpp"
 #include "tests/support/imposture.hpp"

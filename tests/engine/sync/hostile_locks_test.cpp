@@ -8,7 +8,7 @@
 #include <chrono>
 #include <vector>
 
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 #include "tests/support/engine_paths.hpp"
 #include "tests/support/imposture.hpp"
 

@@ -21,7 +21,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/target/executor.hpp"
 #include "tests/support/engine_paths.hpp"

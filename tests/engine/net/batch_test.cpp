@@ -1,5 +1,5 @@
 /// Batches: written records are read back, and nothing is read beyond the received bytes.
-#include "engine/net/joined.hpp"
+#include "engine/net/batch.hpp"
 
 #include <gtest/gtest.h>
 
