@@ -207,10 +207,10 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h endpoint, unsigned id, void const* hea
     std::memcpy(&request, header, sizeof request);
     take(number, request, {static_cast<std::byte const*>(payload), payload_bytes});
   } else if (id == static_cast<unsigned>(wire::MessageClass::requests)) {
-    wire::JoinedHeader joined;
-    std::memcpy(&joined, header, sizeof joined);
-    wire::JoinedReader<wire::RequestHeader> reader(joined.session,
-                                                   {static_cast<std::byte const*>(payload), payload_bytes});
+    wire::BatchHeader batch;
+    std::memcpy(&batch, header, sizeof batch);
+    wire::BatchReader<wire::RequestHeader> reader(batch.session,
+                                                  {static_cast<std::byte const*>(payload), payload_bytes});
     wire::RequestHeader request;
     std::span<std::byte const> data;
     while (reader.next(&request, &data)) take(number, request, data);

@@ -16,8 +16,8 @@ enum mpix_engine_path {
   MPIX_ENGINE_PATH_ALL = 31
 };
 
-/** For mpix_engine_config::join_bytes: every operation is a message of its own. */
-#define MPIX_ENGINE_NEVER_JOIN SIZE_MAX
+/** For mpix_engine_config::batch_bytes: every operation is a message of its own. */
+#define MPIX_ENGINE_NO_BATCHES SIZE_MAX
 
 /** For mpix_engine_config::idle_memory_bytes. */
 #define MPIX_ENGINE_KEEP_NOTHING SIZE_MAX
@@ -57,8 +57,8 @@ struct mpix_engine_config {
   int (*yields_when_idle)(void* context);
   void* context;
 
-  size_t join_bytes;        /**< largest message in which small operations to one target travel together;
-                                 0: default, MPIX_ENGINE_NEVER_JOIN: they do not */
+  size_t batch_bytes;        /**< largest message in which small operations to one target travel together;
+                                 0: default, MPIX_ENGINE_NO_BATCHES: they do not */
   size_t idle_memory_bytes; /**< memory of segments that were freed which is kept for others to come; 0:
                                default, MPIX_ENGINE_KEEP_NOTHING: all is given back to the system at once */
   int agent_linger_us; /**< longest time that the agent looks for the next message before it sleeps, where

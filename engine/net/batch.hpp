@@ -1,6 +1,6 @@
 /// Batches: several small messages of a stream that are sent as one message, either requests or replies.
 ///
-/// A batch is a JoinedHeader with a payload of consecutive records. A record consists of a word with the
+/// A batch is a BatchHeader with a payload of consecutive records. A record consists of a word with the
 /// payload length and a bit for each 8-byte word of the header that differs from the expected header, these
 /// words in ascending order, and the payload, padded to a multiple of 8 bytes. The expected header equals
 /// that of the previous record, with the next position of the stream for a request; before the first record
@@ -25,23 +25,23 @@
 
 namespace mpixrma::engine::wire {
 
-struct JoinedHeader {
+struct BatchHeader {
   std::uint32_t magic;
   std::uint16_t version;
   std::uint8_t kind;  ///< 0
   std::uint8_t reserved;
   std::uint64_t session;  ///< as in the headers of the records
 };
-static_assert(sizeof(JoinedHeader) == 16);
+static_assert(sizeof(BatchHeader) == 16);
 
 /// As check() for a single message: returns nullptr and fills `out` if the header is valid.
-char const* check(std::span<std::byte const> header, JoinedHeader* out) noexcept;
+char const* check(std::span<std::byte const> header, BatchHeader* out) noexcept;
 
 /// Returns the session that the message claims, or 0 if it is not a batch of this version.
-std::uint64_t joined_session_of(std::span<std::byte const> header) noexcept;
+std::uint64_t batch_session_of(std::span<std::byte const> header) noexcept;
 
 /// Whether a request may be part of a batch. Other requests are waited for, or make others wait.
-constexpr bool may_be_joined(RequestHeader const& header) noexcept {
+constexpr bool may_be_in_batch(RequestHeader const& header) noexcept {
   return moves_data(header) || locks_in_stream(header) || header.kind == RequestKind::lock_release;
 }
 
@@ -87,16 +87,16 @@ inline constexpr std::uint64_t chained_bit = std::uint64_t{1} << 30;
 
 /// Writes records into the caller's memory.
 template <typename Header>
-class JoinedWriter {
+class BatchWriter {
   using Sequence = HeaderSequence<Header>;
 
  public:
   /// Maximum size of a record without its payload and padding.
   static constexpr std::size_t max_overhead = sizeof(std::uint64_t) + sizeof(Header);
 
-  JoinedWriter() = default;
+  BatchWriter() = default;
   /// `room` is aligned to 8 bytes.
-  JoinedWriter(std::uint64_t session, std::span<std::byte> room) noexcept : sequence_(session), room_(room) {}
+  BatchWriter(std::uint64_t session, std::span<std::byte> room) noexcept : sequence_(session), room_(room) {}
 
   /// Appends a record and returns the location for its `payload_bytes` bytes, or nullptr if there is no room.
   /// The session in the header is that of the message.
@@ -201,12 +201,12 @@ class JoinedWriter {
 
 /// Reads records within the bounds of the message.
 template <typename Header>
-class JoinedReader {
+class BatchReader {
   using Sequence = HeaderSequence<Header>;
 
  public:
   /// Payloads are aligned as `records` is, at most to 8 bytes.
-  JoinedReader(std::uint64_t session, std::span<std::byte const> records) noexcept
+  BatchReader(std::uint64_t session, std::span<std::byte const> records) noexcept
       : session_(session), sequence_(session), rest_(records) {}
 
   /// Returns the next record: its payload, and its header, of which only the session is guaranteed to be

@@ -244,16 +244,16 @@ std::uint64_t unpaid_bytes(RequestHeader const& header) noexcept {
   return is_fetching(header) || copies_of_data(header) == 0 ? header.bytes : 0;
 }
 
-std::uint64_t joined_session_of(std::span<std::byte const> header) noexcept {
-  JoinedHeader fields;
+std::uint64_t batch_session_of(std::span<std::byte const> header) noexcept {
+  BatchHeader fields;
   return check(header, &fields) == nullptr ? fields.session : 0;
 }
 
-char const* check(std::span<std::byte const> header, JoinedHeader* out) noexcept {
-  if (header.size() != sizeof(JoinedHeader)) return "joined header of wrong size";
+char const* check(std::span<std::byte const> header, BatchHeader* out) noexcept {
+  if (header.size() != sizeof(BatchHeader)) return "header of a batch of wrong size";
   std::memcpy(out, header.data(), sizeof *out);
   bool const known = out->magic == magic && out->version == version && out->kind == 0;
-  return known ? nullptr : "foreign or outdated joined message";
+  return known ? nullptr : "foreign or outdated batch";
 }
 
 char const* check(std::span<std::byte const> header, FarewellHeader* out) noexcept {

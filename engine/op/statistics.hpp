@@ -69,12 +69,12 @@ class TrafficCounters {
 
 /// Counters for tests, diagnostics and the verbose report.
 struct Statistics {
-  std::size_t peers;               ///< processes that this one has communicated with
-  std::size_t endpoints;           ///< UCX endpoints to other processes, for requests or answers
-  std::size_t mapped_regions;      ///< regions of peers that are mapped into this process
-  Traffic traffic;                 ///< with all processes
-  std::uint64_t messages_dropped;  ///< received messages from unauthenticated peers, or malformed ones
-  std::uint64_t requests_joined;   ///< requests sent in batches
+  std::size_t peers;                  ///< processes that this one has communicated with
+  std::size_t endpoints;              ///< UCX endpoints to other processes, for requests or answers
+  std::size_t mapped_regions;         ///< regions of peers that are mapped into this process
+  Traffic traffic;                    ///< with all processes
+  std::uint64_t messages_dropped;     ///< received messages from unauthenticated peers, or malformed ones
+  std::uint64_t requests_in_batches;  ///< requests sent in batches
 };
 
 }  // namespace mpixrma::engine

@@ -26,7 +26,7 @@ struct MessageOperation {
   std::size_t total = 0;        ///< bytes at the target
   bool until_executed = false;  ///< complete when executed at the target, not when sent
   bool travels_alone = false;   ///< holds stripes of this process until it is answered
-  bool joins = false;           ///< for a lock: may wait to be sent in a batch
+  bool may_batch = false;       ///< for a lock: may wait to be sent in a batch
   bool is_urgent = false;       ///< sent at once, with the batch that waits, if there is one
   RemoteAddress notify = 0;
   StripeSets target_stripes;  ///< for an atomic operation

@@ -27,9 +27,9 @@ class Channel;
 class Message;
 
 /// The batch: small requests that wait to be sent in one message, behind the messages in flight.
-struct JoinedRequests {
+struct RequestBatch {
   Message* message = nullptr;  ///< nullptr: empty
-  wire::JoinedWriter<wire::RequestHeader> records;
+  wire::BatchWriter<wire::RequestHeader> records;
   std::uint64_t last_sequence = 0;
   bool ends_delayed_ack = false;  ///< the acknowledgement of the last request is delayed
 };
@@ -62,7 +62,7 @@ struct MessageStream {
   /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. While it
   /// is not empty, an acknowledgement is due that will send it, except for a lock request and its successors,
   /// which are sent by the next progress.
-  std::unique_ptr<JoinedRequests> joined;
+  std::unique_ptr<RequestBatch> batch;
   /// Bytes of this process's memory held by operations that are not sent completely.
   std::size_t queued_bytes = 0;
   UntrackedOperations untracked;
@@ -72,7 +72,7 @@ struct MessageStream {
   bool may_wait_for_lock() const noexcept {
     return locks.load(std::memory_order_relaxed) && fence > executed.load(std::memory_order_relaxed);
   }
-  bool is_joining() const noexcept { return joined != nullptr && joined->message != nullptr; }
+  bool has_open_batch() const noexcept { return batch != nullptr && batch->message != nullptr; }
   /// Whether everything up to `sequence` is executed and answered.
   bool finished(std::uint64_t sequence) const noexcept;
   /// Whether no operation up to `sequence` uses origin or result buffers any more.

@@ -50,7 +50,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
   operation.header.lock_time = request.time;
   operation.header.flags |= wire::flag_in_stream;
   operation.header.context = context;
-  operation.joins = send == LockSend::with_next && sender_.joins_requests();
+  operation.may_batch = send == LockSend::with_next && sender_.makes_batches();
   std::uint64_t const sequence = peer.reserve(1);
   if (has_delayed_ack(operation)) stream.delayed.note(sequence);
   stream.fence = sequence;
@@ -74,14 +74,14 @@ Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire:
   MessageStream& stream = peer.state().messages;
   bool const at_once = stream.unsent == nullptr && stream.has_credit();
   // Send it in a batch with its successors, whose acknowledgement covers it.
-  operation.joins = at_once && stream.is_joining();
-  if (operation.joins) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_delayed_ack);
+  operation.may_batch = at_once && stream.has_open_batch();
+  if (operation.may_batch) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_delayed_ack);
   std::uint64_t const sequence = at_once ? peer.reserve(1) : streams_.queue(peer, operation).last_sequence;
   if (has_delayed_ack(operation)) stream.delayed.note(sequence);
   // If the connection is lost, so is the lock.
   if (at_once) {
     Status const status = streams_.send_empty(peer, operation, sequence);
-    sender_.send_joined(peer);
+    sender_.send_batch(peer);
     return {status, true, sequence};
   }
   streams_.advance(peer);

@@ -60,7 +60,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
              static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;
   stream.endpoint = nullptr;
-  sender.discard_joined(peer);
+  sender.discard_batch(peer);
   stream.suspended = false;
   peer.lose();
   tracked.fail(peer);
@@ -79,7 +79,7 @@ bool MessageProtocol::is_idle(std::uint64_t process) const noexcept {
   bool const acknowledged =
       stream.executed.load(std::memory_order_relaxed) >= stream.delayed.newest_undelayed(peer->newest()) &&
       !stream.may_wait_for_lock();
-  bool const sent = stream.unfinished.front() == nullptr && !stream.is_joining();
+  bool const sent = stream.unfinished.front() == nullptr && !stream.has_open_batch();
   return sent && acknowledged && !revocations.concern(*peer) && peer->state().network().is_idle();
 }
 

@@ -26,13 +26,13 @@ class MessageProtocol {
  public:
   struct Settings {
     std::size_t credit_bytes = 0;  ///< maximum of data in flight to a peer
-    std::size_t joined_bytes = 0;  ///< largest batch; 0: no batches
+    std::size_t batch_bytes = 0;   ///< largest batch; 0: no batches
     OperationStreams::Settings streams;
   };
 
   MessageProtocol(Transport& transport, Connections& connections, Credentials const& credentials,
                   Settings const& settings, LockTable& lock_table, Log const& log)
-      : sender(transport, connections, settings.joined_bytes),
+      : sender(transport, connections, settings.batch_bytes),
         sessions(transport, connections, credentials, sender),
         streams(sender, sessions, tracked, credentials, settings.streams),
         locks(sender, sessions, streams, credentials),

@@ -30,7 +30,7 @@ Issued OperationStreams::issue_ahead(Peer& peer, RmaOp const& operation) {
 void OperationStreams::send_all(Outstanding& entry) {
   Peer& peer = *entry.peer;
   MessageStream& stream = peer.state().messages;
-  if (stream.is_joining()) sender_.send_joined(peer);
+  if (stream.has_open_batch()) sender_.send_batch(peer);
   bool const overtakes = stream.unsent != nullptr;
   std::uint64_t const newest = stream.newest_sent;
   bool const delayed_ack = stream.newest_has_delayed_ack;

@@ -11,7 +11,7 @@ void OperationStreams::progress(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   advance(peer);
   // Nothing is in flight any more whose answer would send the batch.
-  if (stream.is_joining() && !stream.is_busy()) sender_.send_joined(peer);
+  if (stream.has_open_batch() && !stream.is_busy()) sender_.send_batch(peer);
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   // In issue order: entries behind one that is not sent completely cannot be finished.
   for (Outstanding* entry = stream.unfinished.front(); entry != nullptr && entry->sent_completely();) {

@@ -33,8 +33,8 @@ bool is_alike(wire::RequestHeader const& header, RunOperation const& operation) 
 
 std::uint64_t OperationStreams::continue_run(Peer& peer, RunOperation const& operation) {
   MessageStream& stream = peer.state().messages;
-  if (!stream.is_joining() || stream.unsent != nullptr || !stream.joined->records.may_extend()) return 0;
-  auto& records = stream.joined->records;
+  if (!stream.has_open_batch() || stream.unsent != nullptr || !stream.batch->records.may_extend()) return 0;
+  auto& records = stream.batch->records;
   wire::RequestHeader const& last = records.last();
   if (last.sequence != peer.newest() || !is_alike(last, operation)) return 0;
   if (!stream.has_credit() || is_full(peer)) return 0;

@@ -177,9 +177,9 @@ Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& opera
   header.sequence = sequence;
   header.after = std::min(header.after, sequence - 1);
   std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
-  if (sender_.joins(peer, operation, payload_bytes)) {
-    write_payload(sender_.join(peer, header, payload_bytes), operation, fragment, described);
-    if (operation.is_urgent) sender_.send_joined(peer);
+  if (sender_.goes_in_batch(peer, operation, payload_bytes)) {
+    write_payload(sender_.append(peer, header, payload_bytes), operation, fragment, described);
+    if (operation.is_urgent) sender_.send_batch(peer);
     return Status::ok;
   }
   Message& message = sender_.message();

@@ -11,14 +11,14 @@ namespace mpixrma::engine {
 
 void ReplyHandler::on_message(wire::MessageClass kind, std::span<std::byte const> bytes,
                               std::span<std::byte const> payload) noexcept {
-  bool const joined = kind == wire::MessageClass::replies;
+  bool const is_batch = kind == wire::MessageClass::replies;
   try {
-    joined ? take_joined(bytes, payload) : take(bytes, payload);
+    is_batch ? take_batch(bytes, payload) : take(bytes, payload);
   } catch (std::bad_alloc const&) {
     drops_.note("no memory to take it");
     wire::ReplyHeader header{};
-    bool const sound = !joined && wire::check(bytes, payload, &header) == nullptr;
-    std::uint64_t const session = joined ? wire::joined_session_of(bytes) : sound ? header.session : 0;
+    bool const sound = !is_batch && wire::check(bytes, payload, &header) == nullptr;
+    std::uint64_t const session = is_batch ? wire::batch_session_of(bytes) : sound ? header.session : 0;
     if (Peer const* const peer = parts_.sessions.peer_with(session); peer != nullptr)
       parts_.connections.lose(peer->process(), "no memory for its replies");
   }
@@ -35,13 +35,13 @@ void ReplyHandler::take(std::span<std::byte const> bytes, std::span<std::byte co
 }
 
 /// Each reply is handled as if it had come alone; completed operations are finished after all replies.
-void ReplyHandler::take_joined(std::span<std::byte const> bytes, std::span<std::byte const> records) {
-  wire::JoinedHeader joined{};
-  if (char const* const fault = wire::check(bytes, &joined)) return drops_.note(fault);
-  Peer* const peer = parts_.sessions.peer_with(joined.session);
+void ReplyHandler::take_batch(std::span<std::byte const> bytes, std::span<std::byte const> records) {
+  wire::BatchHeader batch{};
+  if (char const* const fault = wire::check(bytes, &batch)) return drops_.note(fault);
+  Peer* const peer = parts_.sessions.peer_with(batch.session);
   if (peer == nullptr) return drops_.note("it does not belong to a session");
   if (peer->state().messages.broken) return;
-  wire::JoinedReader<wire::ReplyHeader> reader(joined.session, records);
+  wire::BatchReader<wire::ReplyHeader> reader(batch.session, records);
   wire::ReplyHeader said{};
   std::span<std::byte const> payload;
   while (reader.next(&said, &payload)) {

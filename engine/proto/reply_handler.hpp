@@ -51,7 +51,7 @@ class ReplyHandler {
 
  private:
   void take(std::span<std::byte const> header, std::span<std::byte const> payload);
-  void take_joined(std::span<std::byte const> header, std::span<std::byte const> payload);
+  void take_batch(std::span<std::byte const> header, std::span<std::byte const> payload);
   char const* take_reply(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
   void take_answer(Outstanding& entry, std::span<std::byte const> payload);
   void take_data(Outstanding& entry, wire::ReplyHeader const& header, std::span<std::byte const> payload);

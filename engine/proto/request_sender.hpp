@@ -15,35 +15,35 @@ namespace mpixrma::engine {
 
 class RequestSender {
  public:
-  /// `joined_bytes`: size of the largest batch; 0: no batches.
-  RequestSender(Transport& transport, Connections& connections, std::size_t joined_bytes) noexcept
-      : transport_(transport), connections_(connections), joined_bytes_(joined_bytes) {}
+  /// `batch_bytes`: size of the largest batch; 0: no batches.
+  RequestSender(Transport& transport, Connections& connections, std::size_t batch_bytes) noexcept
+      : transport_(transport), connections_(connections), batch_bytes_(batch_bytes) {}
 
   /// Returns a message to be filled and passed to send().
   Message& message() { return transport_.message(); }
   /// Sends the request, behind the batch if there is one.
   Status send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes);
 
-  /// Whether the request joins a batch: behind messages in flight whose acknowledgement is certain to arrive,
-  /// or behind a lock request that has not been sent.
-  bool joins(Peer& peer, MessageOperation const& operation, std::size_t payload_bytes) const noexcept;
+  /// Whether the request goes in a batch: behind messages in flight whose acknowledgement is certain to
+  /// arrive, or behind a lock request that has not been sent.
+  bool goes_in_batch(Peer& peer, MessageOperation const& operation, std::size_t payload_bytes) const noexcept;
   /// Adds the request to the current batch; returns the location for its payload.
-  std::byte* join(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes);
+  std::byte* append(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes);
   /// Counts a request that the caller has appended to the batch.
   void note_appended(Peer& peer, wire::RequestHeader const& header, std::size_t payload_bytes) noexcept;
   /// Whether there are batches at all.
-  bool joins_requests() const noexcept { return joined_bytes_ != 0; }
+  bool makes_batches() const noexcept { return batch_bytes_ != 0; }
 
   /// Sends the batch to the peer.
-  void send_joined(Peer& peer);
+  void send_batch(Peer& peer);
   /// Sends the batches to all peers.
-  void send_joined() {
-    while (!joining_.empty()) send_joined(*joining_.back());
+  void send_batch() {
+    while (!open_batches_.empty()) send_batch(*open_batches_.back());
   }
   /// Drops the batch to a lost peer.
-  void discard_joined(Peer& peer) noexcept;
+  void discard_batch(Peer& peer) noexcept;
   /// Whether there are unsent batches. Any thread; relaxed, because it only triggers a check.
-  bool is_joining() const noexcept { return is_joining_.load(std::memory_order_relaxed); }
+  bool has_open_batch() const noexcept { return has_open_batch_.load(std::memory_order_relaxed); }
 
   /// Whether messages to the peer are encrypted; see Transport::is_sealed().
   bool is_sealed(Peer& peer) const noexcept;
@@ -52,19 +52,19 @@ class RequestSender {
   /// Number of request messages passed to the transport so far.
   std::uint64_t messages() const noexcept { return messages_; }
   /// Number of requests sent in batches so far.
-  std::uint64_t joined() const noexcept { return joined_; }
+  std::uint64_t in_batches() const noexcept { return in_batches_; }
 
  private:
-  void begin_joined(Peer& peer);
-  void forget_joined(Peer& peer) noexcept;
+  void begin_batch(Peer& peer);
+  void forget_batch(Peer& peer) noexcept;
 
   Transport& transport_;
   Connections& connections_;
-  std::size_t joined_bytes_;
-  std::vector<Peer*> joining_;  ///< peers with a batch
-  std::atomic<bool> is_joining_{false};
+  std::size_t batch_bytes_;
+  std::vector<Peer*> open_batches_;  ///< peers with a batch
+  std::atomic<bool> has_open_batch_{false};
   std::uint64_t messages_ = 0;
-  std::uint64_t joined_ = 0;
+  std::uint64_t in_batches_ = 0;
 };
 
 }  // namespace mpixrma::engine

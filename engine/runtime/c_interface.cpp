@@ -79,8 +79,8 @@ mpix_engine_config with_defaults(mpix_engine_config const& given) noexcept {
   config.fragment_bytes = (config.fragment_bytes + 127) / 128 * 128;
   config.credit_bytes = std::max(config.credit_bytes, config.fragment_bytes);
   // A batch must hold at least two operations.
-  if (config.join_bytes != MPIX_ENGINE_NEVER_JOIN)
-    config.join_bytes = std::clamp<std::size_t>(config.join_bytes, 1024, 1u << 20) / 8 * 8;
+  if (config.batch_bytes != MPIX_ENGINE_NO_BATCHES)
+    config.batch_bytes = std::clamp<std::size_t>(config.batch_bytes, 1024, 1u << 20) / 8 * 8;
   return config;
 }
 

@@ -36,12 +36,12 @@ class Channel final : public MessageHandler {
         connections(transport, watch, host, credentials.process, log),
         message_protocol(transport, connections, credentials,
                          {config.credit_bytes,
-                          joined_bytes(config),
+                          batch_bytes(config),
                           {config.fragment_bytes, config.target_memory_bytes, config.process_memory_bytes}},
                          locks, log),
         executor({transport, connections, segments, locks, credentials},
                  {{config.fragment_bytes, config.credit_bytes, config.origins_memory_bytes},
-                  joined_bytes(config),
+                  batch_bytes(config),
                   config.answers_memory_bytes,
                   config.session_processes},
                  log),
@@ -98,7 +98,7 @@ class Channel final : public MessageHandler {
 
   /// Called by waiting threads: also sends the batches.
   int drive_waiting() {
-    message_protocol.sender.send_joined();
+    message_protocol.sender.send_batch();
     return drive();
   }
 
@@ -122,7 +122,7 @@ class Channel final : public MessageHandler {
   }
 
   /// The same for an operation that was added to a batch, which does not cause a poll each time.
-  void drive_joining() {
+  void drive_batching() {
     count_poll();
     auto const now = std::chrono::steady_clock::now();
     if (now - looked_ >= look_interval) drive_at(now);
@@ -132,7 +132,7 @@ class Channel final : public MessageHandler {
   void drive_appending() {
     constexpr unsigned operations = 8;  // computation between them does not delay messages for long
     count_poll();
-    if (++appended_ % operations == 0) drive_joining();
+    if (++appended_ % operations == 0) drive_batching();
   }
 
   /// Called by a thread that has issued a UCX put or get.
@@ -186,10 +186,10 @@ class Channel final : public MessageHandler {
   int poll() {
     count_poll();
     int const entries = take_from_ring();
-    if (quiet_.load(std::memory_order_relaxed) && !message_protocol.sender.is_joining()) return entries;
+    if (quiet_.load(std::memory_order_relaxed) && !message_protocol.sender.has_open_batch()) return entries;
     std::unique_lock const held(lock, std::try_to_lock);
     if (!held.owns_lock()) return entries;
-    message_protocol.sender.send_joined();
+    message_protocol.sender.send_batch();
     int events = 0;
     for (int looks = entries != 0 ? 1 : looks_per_poll; looks != 0 && events == 0; --looks) events = drive();
     leave();
@@ -230,8 +230,8 @@ class Channel final : public MessageHandler {
   // The time of some message exchanges between hosts: messages that arrive meanwhile are handled together.
   static constexpr std::chrono::microseconds look_interval{100};
 
-  static std::size_t joined_bytes(mpix_engine_config const& config) noexcept {
-    return config.join_bytes == MPIX_ENGINE_NEVER_JOIN ? 0 : config.join_bytes;
+  static std::size_t batch_bytes(mpix_engine_config const& config) noexcept {
+    return config.batch_bytes == MPIX_ENGINE_NO_BATCHES ? 0 : config.batch_bytes;
   }
 
   /// Polls the ring again: an answered origin often sends its next request within a turn of the MPI library's

@@ -63,7 +63,8 @@ Status Channels::open(Attempt attempt, bool remote_memory, char const* interface
   Status const status = (this->*attempt)(features);
   if (!failed(status) || status == Status::no_descriptors) return status;
   // A worker takes 4 MiB of /dev/shm, which containers often keep small.
-  log_.write(LogLevel::error, "UCX does not start with shared memory; messages on this host take the network");
+  log_.write(LogLevel::error,
+             "UCX does not start with shared memory; messages on this host take the network");
   close();
   features.shared_memory = false;
   return (this->*attempt)(features);
@@ -135,7 +136,7 @@ void Channels::stop() noexcept {
   for (auto const& channel : channels_) {
     {
       std::lock_guard const held(channel->lock);
-      channel->message_protocol.sender.send_joined();
+      channel->message_protocol.sender.send_batch();
     }
     channel->agent.stop();
   }

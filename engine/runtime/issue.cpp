@@ -46,7 +46,7 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   bool const by_itself = state.same_host || state_->network_usable || state_->joint_fence.is_pending() ||
                          state.messages.locks.load(std::memory_order_relaxed) ||
                          state_->device_memory.is_possible() || has(operation.guarantees, Guarantee::atomic);
-  if (by_itself || !channel.message_protocol.sender.is_joining()) return 0;
+  if (by_itself || !channel.message_protocol.sender.has_open_batch()) return 0;
   Recorder* const recorder = state_->recorder.get();
   std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
   order_before_store(has(operation.guarantees, Guarantee::ordered));

@@ -13,9 +13,9 @@ std::optional<Issued> message::issue(Dispatch& dispatch) {
   dispatch.note_access(Path::message, issued);
   if (!failed(issued.status)) dispatch.ask_for_key();
   MessageStream const& stream = dispatch.peer_state().messages;
-  bool const joined = channel.message_protocol.sender.messages() == messages && stream.is_joining() &&
-                      stream.unsent == nullptr;
-  joined ? channel.drive_joining() : channel.drive_issuing();
+  bool const is_batch = channel.message_protocol.sender.messages() == messages && stream.has_open_batch() &&
+                        stream.unsent == nullptr;
+  is_batch ? channel.drive_batching() : channel.drive_issuing();
   return issued;
 }
 

@@ -133,7 +133,7 @@ bool EngineLocks::let_pass(Peer& peer, Layout const& target, Guarantee guarantee
   if (stream.may_wait_for_lock()) {
     if (!channel.message_protocol.locks.must_not_follow_lock(peer, target, guarantees)) return true;
     if (has(guarantees, Guarantee::no_lock_wait)) {
-      channel.message_protocol.sender.send_joined(peer);
+      channel.message_protocol.sender.send_batch(peer);
       return false;
     }
     held.unlock();

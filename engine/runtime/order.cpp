@@ -13,7 +13,7 @@ namespace {
 Watches::Operations send_up_to(Peer& peer, std::uint64_t sequence) {
   Watches::Operations issued{&peer, std::min(sequence, peer.newest()), 0, false, 0};
   std::lock_guard const held(channel_of(peer).lock);
-  channel_of(peer).message_protocol.sender.send_joined(peer);
+  channel_of(peer).message_protocol.sender.send_batch(peer);
   issued.network = peer.state().network().issued;
   return issued;
 }
@@ -82,7 +82,7 @@ void EngineOrder::complete_local(Peer& peer, std::uint64_t sequence) {
   std::uint64_t network = 0;
   {
     std::lock_guard const held(channel_of(peer).lock);
-    channel_of(peer).message_protocol.sender.send_joined(peer);
+    channel_of(peer).message_protocol.sender.send_batch(peer);
     network = peer.state().network().issued;
   }
   waits_.until(peer, [&] { return finished_locally(peer, last, network); });
@@ -124,7 +124,7 @@ void EngineOrder::fence(Peer& peer, std::uint64_t sequence) noexcept {
   stream.fence = std::max(stream.fence, last);
   if (peer.state().same_host) peer.defer_stores(last);
   Channel& channel = channel_of(peer);
-  channel.message_protocol.sender.send_joined(peer);
+  channel.message_protocol.sender.send_batch(peer);
   channel.answer_itself();
 }
 

@@ -52,7 +52,7 @@ constexpr mpix_engine_parameter table[] = {
     {"window_size", size_kind, FIELD(credit_bytes), 256, gib, 2 * mib, 0, nullptr, "bytes", 6,
      "Most data in flight to a target by messages, at least `fragment_size`. A target with many origins "
      "grants each of them less."},
-    {"join_size", size_kind, FIELD(join_bytes), kib, mib, 60 * kib, 1, nullptr, "bytes", 6,
+    {"batch_size", size_kind, FIELD(batch_bytes), kib, mib, 60 * kib, 1, nullptr, "bytes", 6,
      "Largest batch: a message with several small operations to one target, which are collected while "
      "earlier messages are in flight (docs/semantics.md, Protocols). 0: each operation is a message of its "
      "own."},
@@ -111,7 +111,8 @@ constexpr mpix_engine_parameter table[] = {
      "at a time, where accesses cause many page faults; it needs Linux 5.14. 0: each first access to a page "
      "is a page fault."},
     {"numa_memory", switch_kind, FIELD(numa_memory), 0, 1, 1, 0, nullptr, "", 6,
-     "1: communicatable memory of a process that is bound to cores of one NUMA node is allocated on that node, "
+     "1: communicatable memory of a process that is bound to cores of one NUMA node is allocated on that "
+     "node, "
      "whatever process touches it first. 0: on the node of the thread that touches it first."},
     {"defer_network", switch_kind, FIELD(defer_network), 0, 1, 1, 0, nullptr, "", 6,
      "1: in a job on one host, UCX starts with the first message, which few programs send there. 0: UCX "
@@ -123,7 +124,8 @@ constexpr mpix_engine_parameter table[] = {
      "1: count operations by load and store as well. Each of them then takes several times as "
      "long."},
     {"trace", words_kind, 0, 0, 0, 0, 0, "none", "", 4,
-     "Directory of an OTF2 trace of all operations (What each process did, and when); each of them then takes "
+     "Directory of an OTF2 trace of all operations (What each process did, and when); each of them then "
+     "takes "
      "several times as long. `none`: no trace is written."},
     {"verbose", number_kind, FIELD(verbose), 0, 2, 0, 0, nullptr, "", 4,
      "1: life cycle and memory, 2: also peers and protocols."},

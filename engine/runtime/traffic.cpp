@@ -19,7 +19,7 @@ Statistics EngineTraffic::statistics() const {
     std::lock_guard const held(channel.lock);
     result.endpoints += channel.transport.endpoints();
     result.traffic.messages_executed += channel.executor.progress.executed();
-    result.requests_joined += channel.message_protocol.sender.joined();
+    result.requests_in_batches += channel.message_protocol.sender.in_batches();
     result.messages_dropped += channel.executor.drops.count() + channel.message_protocol.replies.dropped() +
                                channel.parting.dropped() + channel.transport.dropped();
   });

@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 Executor::Executor(Parts const& used, Settings const& settings, Log const& log)
     : drops("request", log),
       buffers(origins, settings.buffers),
-      replies(used.transport, used.connections, used.segments, used.locks, settings.joined_bytes),
+      replies(used.transport, used.connections, used.segments, used.locks, settings.batch_bytes),
       unsent(used.connections, used.credentials, origins, buffers,
              {settings.buffers.fragment_bytes, settings.answers_bytes}),
       locks(used.locks),
@@ -34,13 +34,13 @@ Executor::Executor(Parts const& used, Settings const& settings, Log const& log)
 
 void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> header,
                           std::span<std::byte const> payload) noexcept {
-  bool const joined = kind == wire::MessageClass::requests;
+  bool const is_batch = kind == wire::MessageClass::requests;
   FaultScope const faults;  // UCX delivers a message to this process itself within the send
   try {
-    joined ? batches.take(header, aligned(payload)) : take(header, aligned(payload));
+    is_batch ? batches.take(header, aligned(payload)) : take(header, aligned(payload));
   } catch (std::bad_alloc const&) {
     drops.note("no memory to take it");
-    std::uint64_t const session = joined ? wire::joined_session_of(header) : wire::session_of(header);
+    std::uint64_t const session = is_batch ? wire::batch_session_of(header) : wire::session_of(header);
     if (Origin const* const origin = origins.of_session(session); origin != nullptr)
       connections_.lose(origin->process, "no memory for its requests");
   }

@@ -40,7 +40,7 @@ class Executor {
  public:
   struct Settings {
     BufferBudget::Settings buffers;
-    std::size_t joined_bytes = 0;       ///< largest message of several replies; 0: each travels alone
+    std::size_t batch_bytes = 0;        ///< largest message of several replies; 0: each travels alone
     std::size_t answers_bytes = 0;      ///< of all answers that are not sent; 0: no bound
     std::size_t session_processes = 0;  ///< most origins of a session; 0: no bound
   };

@@ -19,7 +19,7 @@ Replies::Reply& Replies::add(Origin& origin, wire::ReplyKind kind, wire::Request
 }
 
 std::byte* Replies::add_payload(Reply& reply, std::size_t bytes) {
-  if (bytes > joined_bytes_ / 2) {
+  if (bytes > batch_bytes_ / 2) {
     try {
       reply.message = &new_message(*reply.origin, bytes);
     } catch (...) {
@@ -131,7 +131,7 @@ Message& Replies::new_message(Origin const& origin, std::size_t payload_bytes) {
 
 /// Returns how many of the first replies go to one process and are small.
 std::size_t Replies::count_together(std::span<Reply const> replies) const noexcept {
-  if (joined_bytes_ == 0) return 1;
+  if (batch_bytes_ == 0) return 1;
   std::size_t count = 0;
   while (count < replies.size() && replies[count].message == nullptr &&
          replies[count].origin == replies[0].origin)
@@ -141,17 +141,17 @@ std::size_t Replies::count_together(std::span<Reply const> replies) const noexce
 
 /// Sends several small replies in a batch, or a single one. Returns how many replies the message contains.
 std::size_t Replies::send_together(std::span<Reply> replies, std::span<std::byte const> payloads) {
-  if (replies.size() != 1) return send_joined(replies, payloads);
+  if (replies.size() != 1) return send_batch(replies, payloads);
   send_alone(replies[0], payloads);
   return 1;
 }
 
-std::size_t Replies::send_joined(std::span<Reply> replies, std::span<std::byte const> payloads) {
+std::size_t Replies::send_batch(std::span<Reply> replies, std::span<std::byte const> payloads) {
   Origin& origin = *replies[0].origin;
-  Message& message = new_message(origin, joined_bytes_);
-  wire::JoinedWriter<wire::ReplyHeader> records(origin.session.reply,
-                                                {message.payload(joined_bytes_), joined_bytes_});
-  auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+  Message& message = new_message(origin, batch_bytes_);
+  wire::BatchWriter<wire::ReplyHeader> records(origin.session.reply,
+                                               {message.payload(batch_bytes_), batch_bytes_});
+  auto header = wire::begin_header<wire::BatchHeader>(wire::RequestKind{});
   header.session = origin.session.reply;
   message.set_header(header);
   std::size_t sent = 0;

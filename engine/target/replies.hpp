@@ -32,14 +32,14 @@ class Replies {
     }
   };
 
-  /// `joined_bytes`: size of the largest message of several replies; 0: each is sent alone.
+  /// `batch_bytes`: size of the largest message of several replies; 0: each is sent alone.
   Replies(Transport& transport, Connections& connections, SegmentTable const& segments, LockTable& locks,
-          std::size_t joined_bytes)
+          std::size_t batch_bytes)
       : transport_(transport),
         connections_(connections),
         segments_(segments),
         locks_(locks),
-        joined_bytes_(joined_bytes) {}
+        batch_bytes_(batch_bytes) {}
 
   /// Sets the credit that replies grant to each origin, in bytes.
   void set_credit(std::uint64_t bytes) noexcept { credit_ = bytes; }
@@ -84,7 +84,7 @@ class Replies {
   void send_batch();
   std::size_t count_together(std::span<Reply const> replies) const noexcept;
   std::size_t send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
-  std::size_t send_joined(std::span<Reply> replies, std::span<std::byte const> payloads);
+  std::size_t send_batch(std::span<Reply> replies, std::span<std::byte const> payloads);
   void send_alone(Reply& reply, std::span<std::byte const> payloads);
   void acknowledge(Origin& origin);
   void complete(Origin& origin, wire::ReplyHeader& header) const;
@@ -95,7 +95,7 @@ class Replies {
   Connections& connections_;
   SegmentTable const& segments_;
   LockTable& locks_;
-  std::size_t joined_bytes_;
+  std::size_t batch_bytes_;
   std::uint64_t credit_ = wire::initial_credit;
   std::function<void(Origin&)> check_unsent_;
   std::vector<Reply> replies_;

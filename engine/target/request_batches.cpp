@@ -26,10 +26,10 @@ bool is_simple(wire::RequestHeader const& header) noexcept {
 }  // namespace
 
 void RequestBatches::take(std::span<std::byte const> header, std::span<std::byte const> payload) {
-  wire::JoinedHeader joined{};
-  if (char const* const fault = wire::check(header, &joined)) return parts_.drops.note(fault);
-  if (parts_.origins.is_ended_session(joined.session)) return;  // left behind by an ended process
-  Origin* const origin = parts_.origins.of_session(joined.session);
+  wire::BatchHeader batch{};
+  if (char const* const fault = wire::check(header, &batch)) return parts_.drops.note(fault);
+  if (parts_.origins.is_ended_session(batch.session)) return;  // left behind by an ended process
+  Origin* const origin = parts_.origins.of_session(batch.session);
   if (origin == nullptr) return parts_.drops.note("its session does not exist");
   RequestedStripes::Scope const scope(parts_.stripes);
   char const* const fault = take_records(*origin, payload);
@@ -39,13 +39,13 @@ void RequestBatches::take(std::span<std::byte const> header, std::span<std::byte
 /// Handles each request as if it had come alone, until one is malformed; returns the error of that one, or
 /// nullptr.
 char const* RequestBatches::take_records(Origin& origin, std::span<std::byte const> records) {
-  wire::JoinedReader<wire::RequestHeader> reader(origin.session.request, records);
+  wire::BatchReader<wire::RequestHeader> reader(origin.session.request, records);
   wire::RequestHeader header;
   std::span<std::byte const> payload;
   wire::RequestRun run;
   std::uint64_t unpaid = 0;
   while (reader.next(&header, &payload, &run)) {
-    if (!wire::may_be_joined(header)) return "a request that must not be in a batch";
+    if (!wire::may_be_in_batch(header)) return "a request that must not be in a batch";
     std::uint64_t more = 0;
     std::uint64_t const requests = std::max<std::size_t>(run.size(), 1);
     if (__builtin_mul_overflow(wire::unpaid_bytes(header), requests, &more) ||

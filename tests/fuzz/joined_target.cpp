@@ -18,11 +18,11 @@ constexpr std::uint64_t session = 0x5e55104;
 /// Reads all records, and returns whether they end with the message.
 template <typename Header>
 bool read_records(Input records) {
-  wire::JoinedReader<Header> reader(session, records);
+  wire::BatchReader<Header> reader(session, records);
   // Records may be divided into runs in another way: each takes its header at most.
   std::size_t const room = 4 * records.size() + sizeof(Header);
   auto const again = std::make_unique<std::byte[]>(room);
-  wire::JoinedWriter<Header> writer(session, {again.get(), room});
+  wire::BatchWriter<Header> writer(session, {again.get(), room});
   std::vector<Header> headers;
   Header header;
   Input payload;
@@ -36,7 +36,7 @@ bool read_records(Input records) {
     if (!payload.empty()) std::memcpy(out, payload.data(), payload.size());
     headers.push_back(header);
   }
-  wire::JoinedReader<Header> second(session, {again.get(), writer.bytes()});
+  wire::BatchReader<Header> second(session, {again.get(), writer.bytes()});
   for (Header const& expected : headers) {
     require(second.next(&header, &payload), "a record that is not there any more");
     require(std::memcmp(&header, &expected, sizeof header) == 0, "a record that has changed");

@@ -148,11 +148,11 @@ inline int chosen_for_tests(char const* variable, int otherwise) {
   return given == nullptr ? otherwise : std::atoi(given);
 }
 
-/// Returns the size of batches from MPIX_TEST_JOIN, with "never" for none, or the default.
-inline std::size_t joined_bytes_of_tests() {
-  char const* const given = std::getenv("MPIX_TEST_JOIN");
+/// Returns the size of batches from MPIX_TEST_BATCH, with "never" for none, or the default.
+inline std::size_t batch_bytes_of_tests() {
+  char const* const given = std::getenv("MPIX_TEST_BATCH");
   if (given == nullptr) return 0;
-  return std::strcmp(given, "never") == 0 ? MPIX_ENGINE_NEVER_JOIN : std::strtoul(given, nullptr, 10);
+  return std::strcmp(given, "never") == 0 ? MPIX_ENGINE_NO_BATCHES : std::strtoul(given, nullptr, 10);
 }
 
 /// Returns the exit status of each child. If one status does not satisfy `is_well`, kills the processes that
@@ -206,7 +206,7 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
     config.channels = chosen_for_tests("MPIX_TEST_CHANNELS", 1);
     config.one_host = chosen_for_tests("MPIX_TEST_ONE_HOST", 0);
     config.agent_linger_us = chosen_for_tests("MPIX_TEST_LINGER", 0);
-    config.join_bytes = joined_bytes_of_tests();
+    config.batch_bytes = batch_bytes_of_tests();
     configure(config, rank);
     constexpr int patience_ms = 10000 * slowness;
     mpix_file_bootstrap_t* files = nullptr;

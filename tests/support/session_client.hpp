@@ -91,8 +91,8 @@ class SessionClient {
     } else if (kind == wire::MessageClass::replies) {
       std::vector<std::uint64_t> aligned(payload.size() / 8 + 1);
       std::memcpy(aligned.data(), payload.data(), payload.size());
-      wire::JoinedReader<wire::ReplyHeader> records(tokens_.reply,
-                                                    std::as_bytes(std::span(aligned)).first(payload.size()));
+      wire::BatchReader<wire::ReplyHeader> records(tokens_.reply,
+                                                   std::as_bytes(std::span(aligned)).first(payload.size()));
       for (std::span<std::byte const> data; records.next(&reply, &data);) note(reply);
     }
   }

@@ -70,7 +70,7 @@ TEST(ScarceMemory, LosesNoAnswer) {
   constexpr int shortages = 5;
   auto const by_messages = [](mpix_engine_config& config) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
-    config.join_bytes = message_bytes;
+    config.batch_bytes = message_bytes;
   };
   test::run_job(2, by_messages, [=](Rank& rank) {
     std::vector<std::int64_t> memory(operations);

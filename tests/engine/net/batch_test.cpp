@@ -62,7 +62,7 @@ std::vector<Record<Header>> random_records(std::mt19937_64& random, std::size_t 
 
 template <typename Header>
 std::size_t write(std::vector<Record<Header>> const& records, std::span<std::byte> room) {
-  JoinedWriter<Header> writer(session, room);
+  BatchWriter<Header> writer(session, room);
   for (Record<Header> const& record : records) {
     std::byte* const out = writer.append(record.header, record.payload.size());
     if (out == nullptr) break;
@@ -79,7 +79,7 @@ struct Read {
 
 template <typename Header>
 Read<Header> read(std::span<std::byte const> bytes) {
-  JoinedReader<Header> reader(session, bytes);
+  BatchReader<Header> reader(session, bytes);
   Read<Header> result{};
   Header header;
   std::span<std::byte const> payload;
@@ -101,11 +101,11 @@ void expect_equal(Record<Header> const& read, Record<Header> const& written) {
 }
 
 template <typename Header>
-class Joined : public ::testing::Test {};
+class Batch : public ::testing::Test {};
 using Headers = ::testing::Types<RequestHeader, ReplyHeader>;
-TYPED_TEST_SUITE(Joined, Headers);
+TYPED_TEST_SUITE(Batch, Headers);
 
-TYPED_TEST(Joined, WhatIsWrittenIsRead) {
+TYPED_TEST(Batch, WhatIsWrittenIsRead) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 200; ++round) {
     auto const written = random_records<TypeParam>(random, 1 + random() % 50);
@@ -119,7 +119,7 @@ TYPED_TEST(Joined, WhatIsWrittenIsRead) {
   }
 }
 
-TYPED_TEST(Joined, WhatIsCutOffIsNoticedAndTheRecordsBeforeItAreRead) {
+TYPED_TEST(Batch, WhatIsCutOffIsNoticedAndTheRecordsBeforeItAreRead) {
   std::mt19937_64 random(test::seed());
   auto const written = random_records<TypeParam>(random, 12);
   Room const room(65536);
@@ -134,7 +134,7 @@ TYPED_TEST(Joined, WhatIsCutOffIsNoticedAndTheRecordsBeforeItAreRead) {
   EXPECT_EQ(whole, written.size());
 }
 
-TYPED_TEST(Joined, LengthsAndWordsThatDoNotExistAreRefused) {
+TYPED_TEST(Batch, LengthsAndWordsThatDoNotExistAreRefused) {
   auto const refused = [](std::uint64_t tag) {
     Room const room(4096);
     room.word(0) = tag;
@@ -150,7 +150,7 @@ TYPED_TEST(Joined, LengthsAndWordsThatDoNotExistAreRefused) {
     EXPECT_TRUE(refused(length << 32)) << length;
 }
 
-TYPED_TEST(Joined, RandomCorruptionIsSurvived) {
+TYPED_TEST(Batch, RandomCorruptionIsSurvived) {
   std::mt19937_64 random(test::seed());
   auto const written = random_records<TypeParam>(random, 30);
   Room const room(65536);
@@ -164,9 +164,9 @@ TYPED_TEST(Joined, RandomCorruptionIsSurvived) {
   }
 }
 
-TYPED_TEST(Joined, ARecordWithoutRoomLeavesTheMessageAsItIs) {
+TYPED_TEST(Batch, ARecordWithoutRoomLeavesTheMessageAsItIs) {
   Room const room(512);
-  JoinedWriter<TypeParam> writer(session, room.bytes());
+  BatchWriter<TypeParam> writer(session, room.bytes());
   TypeParam header{};
   header.magic = magic;
   header.version = version;
@@ -186,9 +186,9 @@ TYPED_TEST(Joined, ARecordWithoutRoomLeavesTheMessageAsItIs) {
   EXPECT_EQ(result.records[1].payload, std::vector<std::byte>(3)) << "nothing of the room is left in it";
 }
 
-TEST(JoinedRequests, AStreamOfSmallPutsTakesLittleBesideItsData) {
+TEST(BatchOfRequests, AStreamOfSmallPutsTakesLittleBesideItsData) {
   Room const room(8192);
-  JoinedWriter<RequestHeader> writer(session, room.bytes());
+  BatchWriter<RequestHeader> writer(session, room.bytes());
   auto header = begin_header<RequestHeader>(RequestKind::put);
   header.session = session;
   header.block = header.bytes = header.total = 8;
@@ -229,7 +229,7 @@ TEST(RequestRuns, RequestsThatDifferInAddressAndTokenAloneAreOneRecord) {
     auto const written = alike_requests(random, kind, chained);
     Room const room(65536);
     Room const sent = room.copy(write(written, room.bytes()));
-    JoinedReader<RequestHeader> reader(session, sent.bytes());
+    BatchReader<RequestHeader> reader(session, sent.bytes());
     RequestHeader header;
     std::span<std::byte const> payload;
     RequestRun run;
@@ -268,7 +268,7 @@ TEST(RequestRuns, ARequestThatDiffersElsewhereBeginsARecord) {
 template <typename Change>
 bool is_refused(Change change) {
   Room const room(4096);
-  JoinedWriter<RequestHeader> writer(session, room.bytes());
+  BatchWriter<RequestHeader> writer(session, room.bytes());
   auto header = begin_header<RequestHeader>(RequestKind::put);
   header.session = session;
   header.block = header.bytes = header.total = 8;
@@ -300,16 +300,16 @@ TEST(RequestRuns, MalformedRunsAreRefused) {
   EXPECT_TRUE(is_refused([](Room const& room) { room.word(kind_word) = UINT64_MAX; })) << "unknown kind";
 }
 
-TEST(JoinedHeaders, EachWrongFieldIsRefused) {
-  JoinedHeader const sound{magic, version, 0, 0, session};
-  auto const refused = [](JoinedHeader const& header, std::size_t bytes = sizeof(JoinedHeader)) {
-    JoinedHeader out{};
+TEST(BatchHeaders, EachWrongFieldIsRefused) {
+  BatchHeader const sound{magic, version, 0, 0, session};
+  auto const refused = [](BatchHeader const& header, std::size_t bytes = sizeof(BatchHeader)) {
+    BatchHeader out{};
     std::span<std::byte const> const given(reinterpret_cast<std::byte const*>(&header), bytes);
-    EXPECT_EQ(joined_session_of(given) == 0, check(given, &out) != nullptr);
+    EXPECT_EQ(batch_session_of(given) == 0, check(given, &out) != nullptr);
     return check(given, &out) != nullptr;
   };
   EXPECT_FALSE(refused(sound));
-  JoinedHeader wrong = sound;
+  BatchHeader wrong = sound;
   wrong.magic = 0;
   EXPECT_TRUE(refused(wrong));
   wrong = sound;

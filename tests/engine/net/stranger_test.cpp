@@ -125,7 +125,7 @@ TEST(Stranger, SeveralRequestsInOneMessageAreNotExecutedEither) {
     std::mt19937_64 random(seed);
     for (std::uint64_t const session : {std::uint64_t{0}, random(), random()}) {
       std::vector<std::byte> room(4096);
-      wire::JoinedWriter<wire::RequestHeader> records(session, room);
+      wire::BatchWriter<wire::RequestHeader> records(session, room);
       for (std::uint64_t i = 0; i < 10; ++i) {
         wire::RequestHeader header{};
         Text const put = test::put_of(session, i + 1, forbidden(rank) + 8 * i, 0xbad);
@@ -133,7 +133,7 @@ TEST(Stranger, SeveralRequestsInOneMessageAreNotExecutedEither) {
         std::memcpy(records.append(header, put.payload.size()), put.payload.data(), put.payload.size());
       }
       room.resize(records.bytes());
-      auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+      auto header = wire::begin_header<wire::BatchHeader>(wire::RequestKind{});
       header.session = session;
       sender.requests({test::bytes_of(header), room});
       sender.replies({test::bytes_of(header), room});

@@ -82,7 +82,7 @@ TEST(Parameters, BoundsAreAcceptedAndRefusedBeyond) {
 }
 
 TEST(Parameters, ZeroStandsForNever) {
-  EXPECT_EQ(set("join_size", "0").config.join_bytes, MPIX_ENGINE_NEVER_JOIN);
+  EXPECT_EQ(set("batch_size", "0").config.batch_bytes, MPIX_ENGINE_NO_BATCHES);
   EXPECT_EQ(set("idle_memory", "0").config.idle_memory_bytes, MPIX_ENGINE_KEEP_NOTHING);
   EXPECT_EQ(set("agent_linger_us", "0").config.agent_linger_us, -1);
   EXPECT_EQ(set("ring_us", "0").config.ring_us, -1);
@@ -90,7 +90,7 @@ TEST(Parameters, ZeroStandsForNever) {
 }
 
 TEST(Parameters, RefusalNamesParameterValueAndRange) {
-  EXPECT_EQ(set("join_size", "512").why, "join_size is 512 bytes; expected 1024 to 1048576, or 0");
+  EXPECT_EQ(set("batch_size", "512").why, "batch_size is 512 bytes; expected 1024 to 1048576, or 0");
   EXPECT_EQ(set("channels", "17").why, "channels is 17; expected 0 to 16");
   EXPECT_EQ(set("path", "direct,far").why,
             "path has \"far\", which is none of direct, cross_memory, network, ring, message, auto");

@@ -63,9 +63,9 @@ class Origin {
   }
   void send(wire::RequestHeader const& header) { send({test::bytes_of(header), {}}); }
   /// Sends several requests in one message; each text is a header and its payload.
-  void send_joined(std::vector<Text> const& texts) {
-    std::vector<std::byte> room(texts.size() * (wire::JoinedWriter<wire::RequestHeader>::max_overhead + 8));
-    wire::JoinedWriter<wire::RequestHeader> records(session_, room);
+  void send_batch(std::vector<Text> const& texts) {
+    std::vector<std::byte> room(texts.size() * (wire::BatchWriter<wire::RequestHeader>::max_overhead + 8));
+    wire::BatchWriter<wire::RequestHeader> records(session_, room);
     for (Text const& text : texts) {
       wire::RequestHeader header;
       std::memcpy(&header, text.header.data(), sizeof header);
@@ -74,7 +74,7 @@ class Origin {
       if (!text.payload.empty()) std::memcpy(out, text.payload.data(), text.payload.size());
     }
     room.resize(records.bytes());
-    auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+    auto header = wire::begin_header<wire::BatchHeader>(wire::RequestKind{});
     header.session = session_;
     sender_.send(wire::MessageClass::requests, test::bytes_of(header), std::move(room), eager);
   }
@@ -228,7 +228,7 @@ TEST(HostileLocks, OneMessageMayTakeAndGiveBackLocksAgainAndAgain) {
           texts.push_back({test::bytes_of(request), {}});
         }
       }
-      origin.send_joined(texts);
+      origin.send_batch(texts);
       origin.progress_until(rank, friendly, 1);
     }
     if (rank.rank() == friendly) {

@@ -168,7 +168,7 @@ TEST(StreamLock, TravelsWithWhatIsDoneUnderIt) {
       target.unlock();
       EXPECT_EQ(target.complete(), Status::ok);
       auto const after = rank.engine().traffic.statistics();
-      EXPECT_EQ(after.requests_joined - before.requests_joined, 3u);
+      EXPECT_EQ(after.requests_in_batches - before.requests_in_batches, 3u);
     }
     // Only the lock: the release is waited for.
     if (rank.rank() == 1) {
@@ -178,7 +178,7 @@ TEST(StreamLock, TravelsWithWhatIsDoneUnderIt) {
       target.unlock();
       EXPECT_EQ(target.complete(), Status::ok);
       auto const after = rank.engine().traffic.statistics();
-      EXPECT_EQ(after.requests_joined - before.requests_joined, 2u);
+      EXPECT_EQ(after.requests_in_batches - before.requests_in_batches, 2u);
     }
     rank.barrier();
     if (rank.rank() == 0) {

@@ -90,7 +90,7 @@ class Author {
   /// Several requests in one message, the last of which may be truncated.
   Text requests() {
     std::vector<std::byte> room(65536);
-    wire::JoinedWriter<wire::RequestHeader> records(session_, room);
+    wire::BatchWriter<wire::RequestHeader> records(session_, room);
     for (auto count = below(8); count != 0; --count) {
       Text const text = request();
       wire::RequestHeader header{};
@@ -103,7 +103,7 @@ class Author {
     }
     if (records.bytes() != 0 && below(4) == 0) room[below(records.bytes())] ^= std::byte{1} << below(8);
     room.resize(below(4) == 0 ? below(records.bytes() + 1) : records.bytes());
-    auto header = wire::begin_header<wire::JoinedHeader>(wire::RequestKind{});
+    auto header = wire::begin_header<wire::BatchHeader>(wire::RequestKind{});
     header.session = session_;
     Text text{bytes_of(header), std::move(room)};
     if (below(16) == 0) text.header[below(text.header.size())] ^= std::byte{1} << below(8);
@@ -131,7 +131,7 @@ class Author {
 
  private:
   /// Appends requests that differ in position and address alone, which become a run if the header permits.
-  void continue_run(wire::JoinedWriter<wire::RequestHeader>& records, wire::RequestHeader header,
+  void continue_run(wire::BatchWriter<wire::RequestHeader>& records, wire::RequestHeader header,
                     std::vector<std::byte> const& payload) {
     bool const chained = below(2) == 0;
     for (auto more = below(3) == 0 ? below(6) : 0; more != 0; --more) {

@@ -5,31 +5,31 @@
 #include <random>
 #include <vector>
 
-#include "tests/engine/net/joining.hpp"
-#include "tests/engine/net/joining_stage.hpp"
+#include "tests/engine/net/batching.hpp"
+#include "tests/engine/net/batching_stage.hpp"
 #include "tests/support/random_layout.hpp"
 
 namespace mpixrma::engine {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Joining, join_cases, name_of_case);
+INSTANTIATE_TEST_SUITE_P(Sizes, Batching, batch_cases, name_of_case);
 
-TEST_P(Joining, ALoneOperationLeavesAtOnceAndOthersBehindWhatIsUnderWay) {
+TEST_P(Batching, ALoneOperationLeavesAtOnceAndOthersBehindWhatIsUnderWay) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr std::int64_t puts = 12;
     if (rank.rank() == 0) {
       stage.put(stage.free, 7);
       stage.engine().order.complete(stage.target(), UINT64_MAX);
-      EXPECT_EQ(stage.joined(), 0u);
+      EXPECT_EQ(stage.in_batches(), 0u);
       stage.block();
       for (std::int64_t i = 0; i < puts; ++i)
         stage.put(stage.free + 1 + static_cast<std::size_t>(i), 100 + i);
-      EXPECT_EQ(stage.joined(), joins() ? static_cast<std::uint64_t>(puts) : 0u);
+      EXPECT_EQ(stage.in_batches(), batches() ? static_cast<std::uint64_t>(puts) : 0u);
       rank.tell(stage_slot, issued);
     } else {
       constexpr int a_while = 200;  // milliseconds
-      stage.hold([&] { EXPECT_EQ(stage.becomes(stage.free + puts, 100 + puts - 1, a_while), !joins()); },
+      stage.hold([&] { EXPECT_EQ(stage.becomes(stage.free + puts, 100 + puts - 1, a_while), !batches()); },
                  issued);
       // The origin does not call the engine: its agent sends when nothing is in flight any more.
       for (std::int64_t i = 0; i < puts; ++i)
@@ -43,14 +43,14 @@ TEST_P(Joining, ALoneOperationLeavesAtOnceAndOthersBehindWhatIsUnderWay) {
   });
 }
 
-TEST_P(Joining, LateAcknowledgementLeavesAtOnceWithTheBatch) {
+TEST_P(Batching, LateAcknowledgementLeavesAtOnceWithTheBatch) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr std::size_t last = 40;
     if (rank.rank() == 0) {
       stage.block();
       (void)stage.signal(stage.free);
-      EXPECT_EQ(stage.joined(), 0u);
+      EXPECT_EQ(stage.in_batches(), 0u);
       stage.put(stage.free + last, 9);
       (void)stage.signal(stage.free + 1);
       rank.tell(stage_slot, issued);
@@ -69,7 +69,7 @@ TEST_P(Joining, LateAcknowledgementLeavesAtOnceWithTheBatch) {
   });
 }
 
-TEST_P(Joining, LateAcknowledgementCanBeWaitedFor) {
+TEST_P(Batching, LateAcknowledgementCanBeWaitedFor) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr int signals = 300;  // more than are executed without an acknowledgement
@@ -90,7 +90,7 @@ TEST_P(Joining, LateAcknowledgementCanBeWaitedFor) {
   });
 }
 
-TEST_P(Joining, AFullMessageLeavesWhateverIsUnderWay) {
+TEST_P(Batching, AFullMessageLeavesWhateverIsUnderWay) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     // More than fit into a message, within the credit.
@@ -110,7 +110,7 @@ TEST_P(Joining, AFullMessageLeavesWhateverIsUnderWay) {
   });
 }
 
-TEST_P(Joining, AFenceSendsWhatWaits) {
+TEST_P(Batching, AFenceSendsWhatWaits) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -126,7 +126,7 @@ TEST_P(Joining, AFenceSendsWhatWaits) {
   });
 }
 
-TEST_P(Joining, WaitForAnAnswerEndsWhileAnotherIsUnderWay) {
+TEST_P(Batching, WaitForAnAnswerEndsWhileAnotherIsUnderWay) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -140,7 +140,7 @@ TEST_P(Joining, WaitForAnAnswerEndsWhileAnotherIsUnderWay) {
         get.completion = &waiters.emplace_back();
         EXPECT_FALSE(stage.engine().issue(stage.target(), get).complete);
       }
-      EXPECT_EQ(stage.joined(), joins() ? gets + 1 : 0u);
+      EXPECT_EQ(stage.in_batches(), batches() ? gets + 1 : 0u);
       for (Waiter const& waiter : waiters) {
         stage.engine().waits.until(stage.target(), [&] { return waiter.complete.load(); });
         EXPECT_EQ(waiter.status, Status::ok);
@@ -156,7 +156,7 @@ TEST_P(Joining, WaitForAnAnswerEndsWhileAnotherIsUnderWay) {
   });
 }
 
-TEST_P(Joining, AnAtomicOperationDoesNotWaitForOthers) {
+TEST_P(Batching, AnAtomicOperationDoesNotWaitForOthers) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -185,7 +185,7 @@ TEST_P(Joining, AnAtomicOperationDoesNotWaitForOthers) {
   });
 }
 
-TEST_P(Joining, OperationAfterALockThatWasReturnedArrives) {
+TEST_P(Batching, OperationAfterALockThatWasReturnedArrives) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr LockId lock = 0;
@@ -216,7 +216,7 @@ TEST_P(Joining, OperationAfterALockThatWasReturnedArrives) {
   });
 }
 
-TEST_P(Joining, EachOperationHasItsOwnError) {
+TEST_P(Batching, EachOperationHasItsOwnError) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -300,7 +300,7 @@ void run_stream(Rank& rank, Stage const& stage, StreamCase const& what, std::mt1
   EXPECT_EQ(failed(first) || failed(second), any_bad);
 }
 
-TEST_P(Joining, StreamsOfOneKindLeaveWhatAModelSays) {
+TEST_P(Batching, StreamsOfOneKindLeaveWhatAModelSays) {
   std::uint64_t const seed = test::seed();
   run_job(2, configure, [seed](Rank& rank) {
     Stage const stage(rank);

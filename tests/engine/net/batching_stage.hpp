@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/sync/footprint.hpp"
-#include "tests/engine/net/joining.hpp"
+#include "tests/engine/net/batching.hpp"
 
 namespace mpixrma::engine {
 
@@ -87,7 +87,7 @@ class Stage {
     EXPECT_EQ(issued.status, Status::ok);
     return issued.sequence;
   }
-  std::uint64_t joined() const { return engine().traffic.statistics().requests_joined; }
+  std::uint64_t in_batches() const { return engine().traffic.statistics().requests_in_batches; }
 
   /// At rank 1: whether the element gets the value without a call of the engine.
   bool becomes(std::size_t index, std::int64_t value, int milliseconds = 20000) const {

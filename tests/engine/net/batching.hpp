@@ -9,28 +9,28 @@
 
 namespace mpixrma::engine {
 
-struct JoinCase {
+struct BatchCase {
   char const* name;
-  std::size_t bytes;  ///< mpix_engine_config::join_bytes
+  std::size_t bytes;  ///< mpix_engine_config::batch_bytes
 };
 
-class Joining : public ::testing::TestWithParam<JoinCase> {
+class Batching : public ::testing::TestWithParam<BatchCase> {
  protected:
-  static bool joins() { return GetParam().bytes != MPIX_ENGINE_NEVER_JOIN; }
+  static bool batches() { return GetParam().bytes != MPIX_ENGINE_NO_BATCHES; }
   /// As between hosts: messages for all operations, at all ranks or for those of rank 0.
   static void messages(mpix_engine_config& config) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
-    config.join_bytes = GetParam().bytes;
+    config.batch_bytes = GetParam().bytes;
   }
   static void configure(mpix_engine_config& config, int rank) {
-    config.join_bytes = GetParam().bytes;
+    config.batch_bytes = GetParam().bytes;
     if (rank == 0) messages(config);
   }
 };
 
-inline auto const join_cases = ::testing::Values(JoinCase{"usual", 0}, JoinCase{"tiny", 1024},
-                                                 JoinCase{"never", MPIX_ENGINE_NEVER_JOIN});
-inline std::string name_of_case(::testing::TestParamInfo<JoinCase> const& instance) {
+inline auto const batch_cases = ::testing::Values(BatchCase{"usual", 0}, BatchCase{"tiny", 1024},
+                                                  BatchCase{"never", MPIX_ENGINE_NO_BATCHES});
+inline std::string name_of_case(::testing::TestParamInfo<BatchCase> const& instance) {
   return instance.param.name;
 }
 

@@ -8,14 +8,14 @@
 #include <random>
 #include <vector>
 
+#include "tests/engine/net/batching.hpp"
 #include "tests/support/random_layout.hpp"
-#include "tests/engine/net/joining.hpp"
 
 namespace mpixrma::engine {
 namespace {
 
-class JoiningAtRandom : public Joining {};
-INSTANTIATE_TEST_SUITE_P(Sizes, JoiningAtRandom, join_cases, name_of_case);
+class BatchingAtRandom : public Batching {};
+INSTANTIATE_TEST_SUITE_P(Sizes, BatchingAtRandom, batch_cases, name_of_case);
 
 /// Operations of several origins on one target: ordered updates of their own cells, and shared counters.
 class Mixture {
@@ -178,15 +178,15 @@ class Mixture {
   std::deque<Got> gets_;
 };
 
-TEST_P(JoiningAtRandom, RandomOperationsOfSeveralOriginsLeaveWhatAModelSays) {
+TEST_P(BatchingAtRandom, RandomOperationsOfSeveralOriginsLeaveWhatAModelSays) {
   std::uint64_t const seed = test::seed();
   run_job(3, messages, [seed](Rank& rank) {
     Mixture mixture(rank, seed);
     constexpr int steps = 20000 / test::slowness;
     for (int i = 0; i < steps; ++i) mixture.step();
     mixture.finish();
-    std::uint64_t const joined = rank.engine().traffic.statistics().requests_joined;
-    EXPECT_EQ(joined != 0, joins());
+    std::uint64_t const in_batches = rank.engine().traffic.statistics().requests_in_batches;
+    EXPECT_EQ(in_batches != 0, batches());
   });
 }
 
