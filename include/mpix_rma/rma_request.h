@@ -156,7 +156,7 @@ MPIX_RMA_API int MPIX_Rma_request_test(MPIX_Rma_request *request, int *flag);
  * Waits for every request of an array, as MPIX_Rma_request_wait for each (5.3).
  *
  * @param count     number of requests, not negative
- * @param requests  array of `count` requests
+ * @param requests  array of `count` requests; a request may occur more than once
  *
  * Local; drives progress. Waits for all requests even if one has failed; every failure invokes the error
  * handler of its communicator.
@@ -171,7 +171,7 @@ MPIX_RMA_API int MPIX_Rma_request_waitall(int count, MPIX_Rma_request requests[]
  * no request (5.3).
  *
  * @param count     number of requests, not negative
- * @param requests  array of `count` requests
+ * @param requests  array of `count` requests, as for MPIX_Rma_request_waitall
  * @param flag      receives 1 when all are complete, else 0
  *
  * Local; drives progress once.
@@ -185,7 +185,8 @@ MPIX_RMA_API int MPIX_Rma_request_testall(int count, MPIX_Rma_request requests[]
  * (5.3).
  *
  * @param count     number of requests, not negative
- * @param requests  array of `count` requests
+ * @param requests  array of `count` requests; if one without attributes occurs more than once, its other
+ *                  elements are invalid afterwards
  * @param index     receives its index, or MPI_UNDEFINED if no request of the array is active
  *
  * Local; drives progress.

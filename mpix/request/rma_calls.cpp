@@ -76,11 +76,14 @@ int end(MPIX_Rma_request* request) {
   return object->end(request);
 }
 
+/// Ends the requests of an array that check_requests() has accepted.
 int end_all(int count, MPIX_Rma_request requests[]) {
   int first = MPI_SUCCESS;
   for (int i = 0; i < count; ++i) {
     int const code = end(&requests[i]);
     if (first == MPI_SUCCESS) first = code;
+    // An earlier element of the array was the same request, which has been freed since.
+    if (RmaRequest::find(requests[i]) == nullptr) requests[i] = MPIX_RMA_REQUEST_NULL;
   }
   return first;
 }
@@ -124,7 +127,8 @@ int MPIX_Rma_request_set_attr(MPIX_Rma_request* request, int comm_keyval, void* 
   return mpixrma::raise_exception(nullptr);
 }
 
-int MPIX_Rma_request_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val, int* flag) try {
+int MPIX_Rma_request_get_attr(MPIX_Rma_request* request, int comm_keyval, void* attribute_val,
+                              int* flag) try {
   using namespace mpixrma;
   return with_request("MPIX_Rma_request_get_attr", request, [&](Site const& site, RmaRequest* object) {
     AttributeSet const* const set = object != nullptr ? &object->attributes() : nullptr;

@@ -131,6 +131,28 @@ TEST_F(Requests, EachFailureOfAnArrayReachesTheHandler) {
   MPI_Comm_free(&comm);
 }
 
+TEST_F(Requests, MayOccurTwiceInAnArray) {
+  ErrorsReturn const returned(world);
+  MPI_Comm comm = world;
+  MPIX_Rma_request object = MPIX_RMA_REQUEST_NULL;
+  ASSERT_EQ(MPIX_Rma_request_set_attr(&object, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
+  for (bool const tests : {false, true}) {
+    MPIX_Rma_request plain = MPIX_RMA_REQUEST_NULL;
+    for (MPIX_Rma_request* const request : {&plain, &object})
+      ASSERT_EQ(MPIX_RMA_xfer_rma(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), memory_.at(next(), 0), 1,
+                                  MPI_DOUBLE, request, &comm),
+                MPI_SUCCESS);
+    MPIX_Rma_request requests[4] = {plain, object, plain, object};
+    int flag = tests ? 0 : 1;
+    while (tests && flag == 0) ASSERT_EQ(MPIX_Rma_request_testall(4, requests, &flag), MPI_SUCCESS);
+    if (!tests) ASSERT_EQ(MPIX_Rma_request_waitall(4, requests), MPI_SUCCESS);
+    for (int const i : {0, 2}) EXPECT_EQ(requests[i], MPIX_RMA_REQUEST_NULL) << i;
+    for (int const i : {1, 3}) EXPECT_EQ(requests[i], object) << i;
+    EXPECT_EQ(class_of(MPIX_Rma_request_waitall(1, &plain)), MPI_ERR_REQUEST) << "freed before";
+  }
+  EXPECT_EQ(MPIX_Rma_request_free(&object), MPI_SUCCESS);
+}
+
 TEST_F(Requests, CannotBeStartedAlone) {
   if (on_public_mpi()) GTEST_SKIP() << "the request is one of MPI's own, which MPI_Start starts";
   ErrorsReturn const returned(world);
