@@ -10,7 +10,8 @@
 namespace mpixrma::engine {
 
 Status SegmentTable::reserve(std::size_t bytes, AllocationHints const& hints, Reservation* out) {
-  if (bytes == 0 || bytes > PTRDIFF_MAX / 2) return Status::bad_argument;
+  if (bytes == 0) return Status::bad_argument;
+  if (bytes > PTRDIFF_MAX / 2) return Status::out_of_memory;
   bool const power = (hints.alignment & (hints.alignment - 1)) == 0;
   if (!power || hints.alignment > largest_alignment) return Status::bad_argument;
   std::size_t const taken = footprint(bytes);

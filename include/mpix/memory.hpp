@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <ranges>
@@ -94,6 +95,18 @@ class allocation
     int exceptions_ = std::uncaught_exceptions();
 };
 
+namespace detail
+{
+/// The size of elements; of more elements than memory can hold the largest size, for which every allocation
+/// fails with MPI_ERR_NO_MEM.
+template <typename T>
+constexpr MPI_Aint bytes_of(std::size_t count) noexcept
+{
+    constexpr auto largest = static_cast<std::size_t>(PTRDIFF_MAX);
+    return static_cast<MPI_Aint>(count <= largest / sizeof(T) ? count * sizeof(T) : largest);
+}
+} // namespace detail
+
 /// Allocates communicatable memory at every rank.
 ///
 /// @param comm   an intracommunicator, which outlives the memory
@@ -109,9 +122,7 @@ outcome<Errors, allocation<T>> allocate(MPI_Comm comm, std::size_t count, MPI_In
     int code = MPI_Comm_size(comm, &ranks);
     if (code != MPI_SUCCESS) return detail::finish<Errors>(code, std::move(made));
     std::vector<void *> bases(static_cast<std::size_t>(ranks));
-    // A count that memory cannot hold is an error at all ranks, as any negative size is.
-    bool const fits = count <= static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T);
-    MPI_Aint const bytes = fits ? static_cast<MPI_Aint>(count * sizeof(T)) : MPI_Aint{-1};
+    MPI_Aint const bytes = detail::bytes_of<T>(count);
     void *mine = nullptr;
     code = MPIX_RMA_Allocate(bytes, info, comm, &mine, bases.data());
     if (code == MPI_SUCCESS) {
@@ -175,8 +186,7 @@ template <typename T, error_policy Errors = exceptions>
 outcome<Errors, local_allocation<T>> allocate_local(std::size_t count, MPI_Info info = MPI_INFO_NULL)
 {
     local_allocation<T> made;
-    bool const fits = count <= static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T);
-    MPI_Aint const bytes = fits ? static_cast<MPI_Aint>(count * sizeof(T)) : MPI_Aint{-1};
+    MPI_Aint const bytes = detail::bytes_of<T>(count);
     void *mine = nullptr;
     int const code = MPIX_RMA_Allocate_local(bytes, info, &mine);
     if (code == MPI_SUCCESS) {

@@ -214,6 +214,8 @@ TEST_F(Segments, AllocatesAtARequestedAddress) {
   misplaced.address = place + 64;
   void* base = nullptr;
   EXPECT_EQ(allocate(64, misplaced, &base), Status::bad_argument);
+  EXPECT_EQ(allocate(std::size_t{1} << 63, {}, &base), Status::out_of_memory)
+      << "more than any address space";
 }
 
 }  // namespace

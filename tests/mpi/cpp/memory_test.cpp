@@ -52,12 +52,14 @@ TEST_F(CppMemory, AllocationIsKeptWhileAnExceptionIsThrown) {
 }
 
 TEST_F(CppMemory, ImpossibleAllocationsFailAtAllRanks) {
-  EXPECT_EQ(thrown([&] { (void)mpix::allocate<double>(comm_, std::size_t{1} << 62); }), MPI_ERR_ARG);
+  EXPECT_EQ(thrown([&] { (void)mpix::allocate<double>(comm_, std::size_t{1} << 62); }), MPI_ERR_NO_MEM);
+  ErrorsReturn const returned(world);
+  EXPECT_EQ(thrown([] { (void)mpix::allocate_local<double>(SIZE_MAX / 4); }), MPI_ERR_NO_MEM);
   mpix::result<mpix::allocation<double>> failed =
       mpix::allocate<double, mpix::results>(comm_, std::size_t{1} << 62);
   EXPECT_FALSE(failed);
-  EXPECT_EQ(failed.status().error_class(), MPI_ERR_ARG);
-  EXPECT_EQ(thrown([&] { (void)failed.value(); }), MPI_ERR_ARG);
+  EXPECT_EQ(failed.status().error_class(), MPI_ERR_NO_MEM);
+  EXPECT_EQ(thrown([&] { (void)failed.value(); }), MPI_ERR_NO_MEM);
 }
 
 TEST_F(CppMemory, RegistersMemoryForAScope) {

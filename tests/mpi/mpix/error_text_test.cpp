@@ -97,6 +97,9 @@ TEST_F(ErrorTexts, CollectiveCallsNameTheRankThatFailed) {
   std::string const other = "at rank " + std::to_string(last);
   expect(rma_allocate(failed_here ? -1 : 64, MPI_INFO_NULL, world, bases.data()), MPI_ERR_ARG,
          {"MPIX_RMA_Allocate: ", failed_here ? "size -1 is negative" : other});
+  MPI_Aint const huge = MPI_Aint{1} << 62;
+  expect(rma_allocate(failed_here ? huge : 64, MPI_INFO_NULL, world, bases.data()), MPI_ERR_NO_MEM,
+         {"MPIX_RMA_Allocate: ", failed_here ? "4611686018427387904 bytes cannot be allocated" : other});
   expect(rma_set_num_notify(world, failed_here ? -2 : 0), MPI_ERR_ARG,
          {"MPIX_RMA_Set_num_notify: ", failed_here ? "num -2 is negative" : other});
   int local = 0;
