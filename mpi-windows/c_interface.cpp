@@ -204,16 +204,22 @@ int mpix_window_sync(mpix_window_t* window) {
   return on(window, [](Window& open) { return sync(open); });
 }
 int mpix_window_flush(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return flush(open, rank, Level::remote); });
+  return on(window, [&](Window& open) { return flush(open, rank, Level::remote, "MPI_Win_flush"); });
 }
 int mpix_window_flush_all(mpix_window_t* window) {
   return on(window, "MPI_Win_flush_all", [](Window& open) { return flush_all(open, Level::remote); });
 }
 int mpix_window_flush_local(mpix_window_t* window, int rank) {
-  return on(window, [&](Window& open) { return flush(open, rank, Level::local); });
+  return on(window, [&](Window& open) { return flush(open, rank, Level::local, "MPI_Win_flush_local"); });
 }
 int mpix_window_flush_local_all(mpix_window_t* window) {
   return on(window, "MPI_Win_flush_local_all", [](Window& open) { return flush_all(open, Level::local); });
+}
+int mpix_window_flush_thread(mpix_window_t* window, int rank) {
+  return on(window, [&](Window& open) { return flush(open, rank, Level::remote, "MPIX_Win_flush_thread"); });
+}
+int mpix_window_flush_thread_all(mpix_window_t* window) {
+  return on(window, "MPIX_Win_flush_thread_all", [](Window& open) { return flush_all(open, Level::remote); });
 }
 int mpix_window_order(mpix_window_t* window, int rank) {
   return on(window, rank_call("MPIX_Win_order", rank), [&](Window& open) { return order(open, rank); });

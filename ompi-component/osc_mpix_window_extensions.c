@@ -114,7 +114,7 @@ static int flush_one(mpix_window_t *window, const struct mpix_host_flush *call, 
     case mpix_flush_request_local:
         return mpix_window_iflush_local(window, call->rank, request);
     default:
-        return mpix_window_flush(window, call->rank);
+        return mpix_window_flush_thread(window, call->rank);
     }
 }
 
@@ -129,6 +129,8 @@ static int flush_all(mpix_window_t *window, const struct mpix_host_flush *call, 
         return mpix_window_iflush_all(window, request);
     case mpix_flush_request_local:
         return mpix_window_iflush_local_all(window, request);
+    case mpix_flush_thread:
+        return mpix_window_flush_thread_all(window);
     default:
         return mpix_window_flush_all(window);
     }

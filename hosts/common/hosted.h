@@ -45,11 +45,12 @@ struct mpix_host_notified {
 /** A call that orders or completes operations issued on a window in a passive-target epoch. */
 struct mpix_host_flush {
   enum {
-    mpix_flush_wait,          /**< MPI_Win_flush, MPI_Win_flush_all */
+    mpix_flush_wait,          /**< MPI_Win_flush_all */
     mpix_flush_begin,         /**< asks for what the former waits for; of all targets only */
     mpix_flush_order,         /**< what was issued before takes effect before what is issued later */
     mpix_flush_request,       /**< as mpix_flush_wait, with a request */
     mpix_flush_request_local, /**< MPI_Win_flush_local, MPI_Win_flush_local_all, with a request */
+    mpix_flush_thread,        /**< MPIX_Win_flush_thread, MPIX_Win_flush_thread_all */
   } kind;
   int all; /**< nonzero: to all targets, `rank` does not count */
   int rank;

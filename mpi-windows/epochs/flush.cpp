@@ -96,7 +96,7 @@ void add_outstanding(Target& target, std::vector<Target*>& pending) {
 
 }  // namespace
 
-int flush_any(Window& window, int rank, Level level) {
+int flush_any(Window& window, int rank, Level level, char const* call) {
   Target* used = nullptr;
   int error = find_locked_target(window, rank, &used);
   if (error == MPI_SUCCESS && used != nullptr) {
@@ -104,7 +104,7 @@ int flush_any(Window& window, int rank, Level level) {
     error = first_of(
         error, level == Level::local ? complete_locally(window, *used) : complete_target(window, *used));
   }
-  return report(window, error, level == Level::local ? "MPI_Win_flush_local" : "MPI_Win_flush", rank);
+  return report(window, error, call, rank);
 }
 
 int flush_all(Window& window, Level level) {

@@ -13,16 +13,16 @@ namespace mpixrma::windows {
 /// The level of completion: at the origin or at the target.
 enum class Level : std::uint8_t { local, remote };
 
-int flush_any(Window& window, int rank, Level level);
-/// Applies report() to its result, as lock_target() does.
-inline int flush(Window& window, int rank, Level level) {
+int flush_any(Window& window, int rank, Level level, char const* call);
+/// Applies report() to its result, as lock_target() does. `call` is the MPI call's name.
+inline int flush(Window& window, int rank, Level level, char const* call) {
   Target const& recent = window.targets.recent(rank);
   if (recent.access.load(std::memory_order_relaxed) == Access::open && window.epoch.is_passive() &&
       !recent.outstanding.is_set()) [[likely]] {
     if (level == Level::remote) window.stores.complete();
     return MPI_SUCCESS;
   }
-  return flush_any(window, rank, level);
+  return flush_any(window, rank, level, call);
 }
 int flush_all(Window& window, Level level);
 /// Orders earlier operations before later ones.

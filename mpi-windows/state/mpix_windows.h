@@ -189,6 +189,10 @@ int mpix_window_flush(mpix_window_t* window, int rank);
 int mpix_window_flush_all(mpix_window_t* window);
 int mpix_window_flush_local(mpix_window_t* window, int rank);
 int mpix_window_flush_local_all(mpix_window_t* window);
+/** mpix_window_flush and mpix_window_flush_all, which cover the operations of all threads, under the names of
+ * the calls for the operations of one thread. */
+int mpix_window_flush_thread(mpix_window_t* window, int rank);
+int mpix_window_flush_thread_all(mpix_window_t* window);
 
 /** For passive-target epochs, like the flushes: orders operations issued to the target, or to each target,
  * before later ones. */

@@ -2,6 +2,8 @@
 /// handlers.
 #pragma once
 
+#include <cstdint>
+
 #include "datatype/handle.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
@@ -22,26 +24,49 @@ __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int err
   return raise_on(call, win, failure(error_class, "%s", reason));
 }
 
+/// The arguments of a call that its error texts name, as far as it has them.
+struct NamedArguments {
+  int rank = MPI_PROC_NULL;
+  int notification = -1;
+  std::int64_t origin_count = 0;
+  std::int64_t target_count = 0;
+};
+
+/// Returns the error with a text for an error class without one.
+__attribute__((cold)) inline Failure explain(int error_class, NamedArguments const& named) {
+  switch (error_class) {
+    case MPI_ERR_WIN: return failure(error_class, "the window does not belong to this library");
+    case MPI_ERR_RANK: return failure(error_class, "the window has no rank %d", named.rank);
+    case MPI_ERR_RMA_SYNC: return failure(error_class, "no open epoch permits the operation");
+    case MPI_ERR_COUNT:
+      return failure(error_class, "origin_count %lld or target_count %lld is negative",
+                     static_cast<long long>(named.origin_count), static_cast<long long>(named.target_count));
+    case MPI_ERR_TYPE:
+      return failure(error_class, "a datatype is not committed, or the two sides differ in size or type");
+    case MPI_ERR_OP: return failure(error_class, "op is not predefined, or not defined for the datatype");
+    default: return failure(error_class, "the operation was rejected");
+  }
+}
+
 /// Converts the host's answer, an error class or a code with a text, to the result of a call.
-inline int result_of(char const* call, MPI_Win win, int error) {
+inline int result_of(char const* call, MPI_Win win, int error, NamedArguments const& named = {}) {
   if (error == MPI_SUCCESS) return MPI_SUCCESS;
   int error_class = error;
   PMPI_Error_class(error, &error_class);
-  if (error_class != error) {
-    PMPI_Win_call_errhandler(win, error);
-    return error;
-  }
-  char const* const reason = error_class == MPI_ERR_WIN        ? "the window does not belong to this library"
-                             : error_class == MPI_ERR_RANK     ? "the window has no such rank"
-                             : error_class == MPI_ERR_RMA_SYNC ? "no open epoch permits the operation"
-                                                               : "the operation was rejected";
-  return raise_on(call, win, error_class, reason);
+  if (error_class == error) return raise_on(call, win, explain(error_class, named));
+  PMPI_Win_call_errhandler(win, error);
+  return error;
 }
 
 /// As result_of(), for calls that name a notification counter, for which MPI_ERR_ARG means a wrong index.
-inline int result_of_counter(char const* call, MPI_Win win, int error_class) {
-  if (error_class != MPI_ERR_ARG) return result_of(call, win, error_class);
-  return raise_on(call, win, keys().notification_class, "there is no such notification counter");
+inline int result_of_counter(char const* call, MPI_Win win, int error_class, NamedArguments const& named) {
+  if (error_class != MPI_ERR_ARG) return result_of(call, win, error_class, named);
+  return raise_on(call, win,
+                  named.rank == MPI_PROC_NULL
+                      ? failure(keys().notification_class, "this process has no notification counter %d",
+                                named.notification)
+                      : failure(keys().notification_class, "rank %d has no notification counter %d",
+                                named.rank, named.notification));
 }
 
 /// Calls use(host) if the host provides windows.

@@ -28,8 +28,9 @@ bool has_none(Flush const& what) noexcept { return what.all == 0 && what.rank ==
 
 int flush(char const* call, MPI_Win win, Flush const& what) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
-    return has_none(what) ? MPI_SUCCESS
-                          : result_of(call, win, ops.window_flush(word_of(win), &what, nullptr));
+    return has_none(what)
+               ? MPI_SUCCESS
+               : result_of(call, win, ops.window_flush(word_of(win), &what, nullptr), {.rank = what.rank});
   });
 }
 
@@ -42,7 +43,7 @@ int flush(char const* call, MPI_Win win, Flush const& what, MPI_Request* request
     }
     mpix_handle_t made = 0;
     int const error_class = ops.window_flush(word_of(win), &what, &made);
-    if (error_class != MPI_SUCCESS) return result_of(call, win, error_class);
+    if (error_class != MPI_SUCCESS) return result_of(call, win, error_class, {.rank = what.rank});
     *request = handle_from<MPI_Request>(made);
     return MPI_SUCCESS;
   });
@@ -98,9 +99,9 @@ int MPIX_Win_flush_windows(int count, MPI_Win const wins[]) try {
 }
 
 int MPIX_Win_flush_thread(int rank, MPI_Win win) {
-  return flush("MPIX_Win_flush_thread", win, with_target(Flush::mpix_flush_wait, rank));
+  return flush("MPIX_Win_flush_thread", win, with_target(Flush::mpix_flush_thread, rank));
 }
 
 int MPIX_Win_flush_thread_all(MPI_Win win) {
-  return flush("MPIX_Win_flush_thread_all", win, with_all(Flush::mpix_flush_wait));
+  return flush("MPIX_Win_flush_thread_all", win, with_all(Flush::mpix_flush_thread));
 }

@@ -32,15 +32,21 @@ int with_counter(char const* call, MPI_Win win, int index, Use use) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     if (ops.window_targets(word_of(win)) < 0) return result_of(call, win, MPI_ERR_WIN);
     std::uint64_t* const counter = ops.window_counter(word_of(win), index);
-    return counter != nullptr ? use(*counter) : result_of_counter(call, win, MPI_ERR_ARG);
+    return counter != nullptr ? use(*counter)
+                              : result_of_counter(call, win, MPI_ERR_ARG, {.notification = index});
   });
+}
+
+NamedArguments named_by(mpix_host_notified const& operation) noexcept {
+  return {operation.rank, operation.notification, operation.origin_count, operation.count};
 }
 
 /// Starts the operation of a call without a request.
 int notified(char const* call, MPI_Win win, mpix_host_notified const& operation) noexcept {
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     if (operation.rank == MPI_PROC_NULL) return MPI_SUCCESS;
-    return result_of_counter(call, win, ops.window_notified(word_of(win), &operation, nullptr));
+    return result_of_counter(call, win, ops.window_notified(word_of(win), &operation, nullptr),
+                             named_by(operation));
   });
 }
 
@@ -56,7 +62,7 @@ int notified(char const* call, MPI_Win win, mpix_host_notified const& operation,
     mpix_handle_t made = 0;
     int const error_class = ops.window_notified(word_of(win), &operation, &made);
     if (error_class == MPI_SUCCESS) *request = handle_from<MPI_Request>(made);
-    return result_of_counter(call, win, error_class);
+    return result_of_counter(call, win, error_class, named_by(operation));
   });
 }
 
@@ -134,7 +140,7 @@ int MPIX_Win_get_num_notify(MPI_Win win, int rank, int* num) {
   char const* const call = "MPIX_Win_get_num_notify";
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     if (num == nullptr) return raise_on(call, win, MPI_ERR_ARG, "num is a null pointer");
-    return result_of(call, win, ops.window_num_counters(word_of(win), rank, num));
+    return result_of(call, win, ops.window_num_counters(word_of(win), rank, num), {.rank = rank});
   });
 }
 

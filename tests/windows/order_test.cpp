@@ -211,5 +211,41 @@ TEST_F(WindowTest, E_21_flushes_refuse_what_is_no_array_of_windows) {
   MPI_Errhandler_free(&handler);
 }
 
+/// Expects an error whose text begins with the call's name and ends with `reason`.
+void expect_text(int code, std::string const& call, std::string const& reason) {
+  std::string const text = text_of(code);
+  EXPECT_EQ(text.rfind(call, 0), 0U) << text;
+  EXPECT_NE(text.find(reason), std::string::npos) << reason << " in: " << text;
+}
+
+TEST_P(Flush, ErrorTextsNameTheCallAndItsArguments) {
+  Window const window(GetParam(), bytes_of_longs);
+  std::string const closed = "no epoch is open";
+  expect_text(MPIX_Win_flush_thread(next_, window), "MPIX_Win_flush_thread of rank ", closed);
+  expect_text(MPIX_Win_flush_thread_all(window), "MPIX_Win_flush_thread_all is not ", closed);
+  MPI_Win_lock_all(0, window);
+  std::string const rank = "the window has no rank " + std::to_string(size_);
+  MPI_Request request = MPI_REQUEST_NULL;
+  expect_text(MPIX_Win_order(size_, window), "MPIX_Win_order: ", rank);
+  expect_text(MPIX_Win_iflush(size_, window, &request), "MPIX_Win_iflush: ", rank);
+  int num = 0;
+  expect_text(MPIX_Win_get_num_notify(window, size_, &num), "MPIX_Win_get_num_notify: ", rank);
+  MPI_Count value = 0;
+  expect_text(MPIX_Win_get_notify_value(window, 7, &value),
+              "MPIX_Win_get_notify_value: ", "this process has no notification counter 7");
+  long word = 0;
+  auto const put = [&](int count, MPI_Datatype type, int index) {
+    return MPIX_Put_notify(&word, count, MPI_LONG, next_, window.at(next_, 0), 1, type, index, window);
+  };
+  expect_text(put(1, MPI_LONG, 3),
+              "MPIX_Put_notify: ", "rank " + std::to_string(next_) + " has no notification counter 3");
+  expect_text(put(-5, MPI_LONG, 0), "MPIX_Put_notify: ", "origin_count -5 or target_count 1");
+  expect_text(put(1, MPI_INT, 0), "MPIX_Put_notify: ", "datatype");
+  expect_text(MPIX_Accumulate_notify(&word, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, MPI_MAXLOC,
+                                     0, window),
+              "MPIX_Accumulate_notify: ", "op is not");
+  MPI_Win_unlock_all(window);
+}
+
 }  // namespace
 }  // namespace mpixrma::test
