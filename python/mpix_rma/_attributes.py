@@ -57,6 +57,9 @@ def get_attributes(comm: MPI.Comm) -> dict[str, Any]:
 
 
 def delete_attributes(comm: MPI.Comm, *keywords: str) -> None:
-    """Removes attributes from a communicator. The two about communicatable memory are removed together."""
-    for key in {_key(keyword): None for keyword in keywords}:
-        _core.delete_comm_attribute(comm, key)
+    """Removes attributes from a communicator, all without keywords. The two about communicatable memory are removed
+    together."""
+    keys = {_key(keyword): None for keyword in keywords or _NAMES}
+    for key in keys:
+        if keywords or _core.get_comm_attribute(comm, key) is not None:
+            _core.delete_comm_attribute(comm, key)

@@ -130,7 +130,7 @@ def register(buffer: Any, info: Info = None) -> Registration:
     """Makes memory of this process communicatable: an array, or another object with a contiguous buffer."""
     view = memoryview(buffer)
     if not view.c_contiguous:
-        raise ValueError("registered memory has no gaps")
+        raise ValueError("registered memory must be contiguous")
     address = numpy.frombuffer(view, "u1").__array_interface__["data"][0] if view.nbytes else 0
     with hints(info) as native:
         _core.register_memory(address, view.nbytes, native)

@@ -125,7 +125,8 @@ MPI_Request* request_object_of(PyObject* object) {
     raise_set();
   }
   if (native(object)->ob_mpi == MPI_REQUEST_NULL)
-    throw py::value_error("MPI has freed the request object, with an operation that failed: make another");
+    throw py::value_error(
+        "the request object has been freed, by Free or because its operation failed: make another");
   return &native(object)->ob_mpi;
 }
 

@@ -44,7 +44,7 @@ void agree_on_elements(Rmw& rmw) {
   Target const& target = rmw.target;
   if (target.datatype != MPI_DATATYPE_NULL) {
     if (target.element != MPI_DATATYPE_NULL && target.element != target.datatype)
-      throw py::type_error("the target of a read-modify-write has no gaps");
+      throw py::type_error("the target of a read-modify-write must be contiguous");
     rmw.count = target.count;
     rmw.datatype = target.datatype;
   } else if (Buffer const& first = !is_missing(rmw.operand) ? rmw.operand : rmw.result; !is_missing(first)) {

@@ -67,6 +67,12 @@ class Attributes(MemoryCase):
         self.assert_same(self.own, numpy.full(100, 4.0))
         rma.delete_attributes(comm, *expected)
         self.assertEqual(rma.get_attributes(comm), {})
+        rma.delete_attributes(comm)
+        rma.set_attributes(comm, ordering=True, notify=0, op=MPI.MAX)
+        rma.delete_attributes(comm, "notify")
+        self.assertEqual(rma.get_attributes(comm), {"ordering": True})
+        rma.delete_attributes(comm)
+        self.assertEqual(rma.get_attributes(comm), {})
         comm.Free()
 
     def test_operation_of_a_communicator(self):

@@ -92,6 +92,12 @@ class Requests(MemoryCase):
             rma.RequestObject()
         with self.assertRaisesRegex(TypeError, "'order' is none of the attributes"):
             rma.RequestObject(order=True)
+        freed = rma.RequestObject(ordering=True)
+        freed.Free()
+        with self.assertRaisesRegex(ValueError, "has been freed, by Free or"):
+            rma.put(data, self.next, WORLD, request=freed)
+        with self.assertRaisesRegex(TypeError, "target of a read-modify-write must be contiguous"):
+            rma.rmw(rma.Rmw.INC, None, self.next[::2], WORLD)
 
     def test_failed_operation(self):
         with self.assertRaises(rma.Error) as raised:

@@ -80,7 +80,7 @@ class Rmw(MemoryCase):
             rma.rmw(rma.Rmw.SUM, numpy.zeros(2, "i4"), two, WORLD)
         with self.assertRaisesRegex(ValueError, "operand2 has other elements"):
             rma.rmw2(rma.Rmw2.COMP_SWAP_E, numpy.zeros(2, "i8"), numpy.zeros(3, "i8"), two, WORLD)
-        with self.assertRaisesRegex(TypeError, "gaps"):
+        with self.assertRaisesRegex(TypeError, "must be contiguous"):
             rma.rmw(rma.Rmw.INC, None, self.memory.at(NEXT, "i8", 4)[::2], WORLD)
         with self.assertRaisesRegex(TypeError, "gaps"):
             rma.rmw(rma.Rmw.SUM, numpy.zeros(4, "i8")[::2], two, WORLD)
