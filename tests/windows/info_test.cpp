@@ -70,6 +70,23 @@ TEST_P(Keys, W1127_04_windows_with_every_key_work) {
   if (rank_ == 0) EXPECT_EQ(window.base<long>()[1], 10 * size_);
 }
 
+TEST_P(Keys, IgnoresInvalidValues) {
+  if (value_of(Window(GetParam(), 64), "mpix_order").empty()) GTEST_SKIP() << "another component's window";
+  char const* const invalid = rank_ == 0 ? "odd" : "even";
+  Info const info{{"no_locks", invalid},
+                  {"accumulate_ordering", invalid},
+                  {"mpix_order", invalid},
+                  {"mpi_assert_max_num_notify", invalid},
+                  {"mpi_minimum_memory_alignment", rank_ == 0 ? "3" : "odd"}};
+  Window const window(GetParam(), 64, 1, info.get());
+  ASSERT_EQ(MPI_Win_lock_all(0, window), MPI_SUCCESS);
+  long const value = 7;
+  EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, next_, window.at(next_, 0), 1, MPI_LONG, window), MPI_SUCCESS);
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(world);
+  EXPECT_EQ(window.base<long>()[0], 7);
+}
+
 TEST_P(Keys, OrderIsKeptUnlessGivenUp) {
   Window const kept(GetParam(), 64);
   if (value_of(kept, "mpix_order").empty()) GTEST_SKIP() << "another component's window";
