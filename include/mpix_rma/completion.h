@@ -21,7 +21,8 @@ extern "C" {
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the error of an operation that no
  *         request has reported: the operation had no request, or failed after its request was complete, or
- *         MPI_Request_free has freed its request. Of several such errors the call returns the first that it finds, and discards the others.
+ *         MPI_Request_free has freed its request. Of several such errors the call returns the first that it
+ *         finds, and discards the others.
  */
 MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 

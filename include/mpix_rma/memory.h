@@ -32,8 +32,8 @@ extern "C" {
  * their processes, the call fails with MPI_ERR_NO_MEM, and may be repeated without the key.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM (also an intercommunicator); MPI_ERR_ARG (negative size, both result
- *         addresses null); MPI_ERR_INFO_VALUE (also for an mpix_same_address that differs between ranks); MPI_ERR_NO_MEM. A
- *         failure of one rank is returned by all, and nothing stays allocated.
+ *         addresses null); MPI_ERR_INFO_VALUE (also for an mpix_same_address that differs between ranks);
+ *         MPI_ERR_NO_MEM. A failure of one rank is returned by all, and nothing stays allocated.
  */
 MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void **base,
                                    void *bases[]);

@@ -14,14 +14,15 @@ extern "C" {
  * Allocates the counters of each process of a communicator, all zero, and frees its previous ones.
  *
  * @param communicator  the communicator; of an intercommunicator, both groups take part
- * @param num           number of counters of this process, not negative; may differ between processes
+ * @param num           number of counters of this process, not negative; may differ between processes. A
+ *                      counter takes 8 bytes, whose pages the call allocates
  *
  * Collective. Before it calls, each process has to complete its operations with MPIX_RMA_ATTR_NOTIFY on this
- * communicator by MPIX_RMA_Complete. On return every process has its new counters, which can be incremented. An operation with MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of
- * its target after the target's memory holds its result (PUT, ACCUMULATE, rmw) or has been read (GET). The
- * increment covers this operation only; others are covered if they are ordered before it (docs/semantics.md,
- * Notification). The largest value is 2^63 - 1. MPI_Comm_dup does not copy counters, MPI_Comm_free frees
- * them.
+ * communicator by MPIX_RMA_Complete. On return every process has its new counters, which can be incremented.
+ * An operation with MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of its target after the
+ * target's memory holds its result (PUT, ACCUMULATE, rmw) or has been read (GET). The increment covers this
+ * operation only; others are covered if they are ordered before it (docs/semantics.md, Notification). The
+ * largest value is 2^63 - 1. MPI_Comm_dup does not copy counters, MPI_Comm_free frees them.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative); MPI_ERR_NO_MEM. A failure of one process is
  *         returned by all, and all keep their counters.

@@ -26,8 +26,8 @@ typedef struct MPIX_RMA_Plan_s *MPIX_RMA_Plan;
  * change the number of counters.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation); MPI_ERR_TYPE (not committed);
- *         MPI_ERR_RANK; MPI_ERR_ARG (unknown attribute, null `plan`); MPI_ERR_NO_MEM; the transport class (the
- *         rank cannot be reached). MPIX_RMA_Plan_issue reports the others.
+ *         MPI_ERR_RANK; MPI_ERR_ARG (unknown attribute, null `plan`); MPI_ERR_NO_MEM; the transport class
+ *         (the rank cannot be reached). MPIX_RMA_Plan_issue reports the others.
  */
 MPIX_RMA_API int MPIX_RMA_Plan_create(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
                                       MPI_Datatype target_datatype, MPI_Comm communicator,

@@ -24,8 +24,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param origin_datatype  committed datatype
  * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this process
  *                         included; MPI_PROC_NULL: no buffer changes, no counter is incremented, and a
- *                         request is complete. Addresses, counter and the sizes of the two sides are then
- *                         not checked, the other arguments are
+ *                         request is complete. Only operation, counts, datatypes, communicator and attribute
+ *                         bits are then checked, each by itself
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
  *                         registered, or any other memory that the target may read (GET, and ACCUMULATE
  *                         with MPI_NO_OP), write (PUT), or read and write (ACCUMULATE). At this process it
@@ -53,7 +53,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *
  * With MPIX_RMA_ATTR_BLOCKING or MPI_PROC_NULL the request is complete on return, and is still to be passed
  * to MPI_Wait or a similar call, or freed. If the call returns an error, there is no request: *request is
- * unchanged. Without data the addresses may be null, and MPIX_RMA_ATTR_NOTIFY still increments the counter.
+ * unchanged. Without data the addresses may be null, the two datatypes of an ACCUMULATE and its operation are
+ * not checked against each other, and MPIX_RMA_ATTR_NOTIFY still increments the counter.
  * With data, a null address is MPI_BOTTOM for a datatype with absolute addresses, of this process or of the
  * target, and an error for a datatype whose data begin at a displacement below 4096.
  *
