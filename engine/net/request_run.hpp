@@ -32,9 +32,9 @@ inline bool carries(RequestHeader const& header, std::size_t data_bytes) noexcep
 constexpr bool may_run(RequestHeader const& header) noexcept {
   bool const contiguous = header.dimensions == 0 && header.segments == 0 && header.block == header.bytes;
   bool const whole = header.position == 0 && header.offset == 0 && header.total == header.bytes;
-  bool const named = header.token != 0;
+  bool const has_token = header.token != 0;
   return moves_data(header) && contiguous && whole && (header.notify | header.notify_exposure) == 0 &&
-         named == is_fetching(header);
+         has_token == is_fetching(header);
 }
 
 /// How a run is stored behind its first header.
@@ -43,17 +43,17 @@ class RunShape {
   RunShape() = default;
   /// `data_bytes`: data of each request.
   RunShape(RequestHeader const& first, std::size_t data_bytes) noexcept
-      : data_bytes_(data_bytes), named_(is_fetching(first)) {}
+      : data_bytes_(data_bytes), has_tokens_(is_fetching(first)) {}
 
   std::size_t data_bytes() const noexcept { return data_bytes_; }
-  bool has_tokens() const noexcept { return named_; }
+  bool has_tokens() const noexcept { return has_tokens_; }
   /// Size of an entry without its data.
-  std::size_t entry_head() const noexcept { return sizeof(std::uint64_t) * (named_ ? 2 : 1); }
+  std::size_t entry_head() const noexcept { return sizeof(std::uint64_t) * (has_tokens_ ? 2 : 1); }
   std::size_t entry_bytes() const noexcept { return entry_head() + padded(data_bytes_); }
 
  private:
   std::size_t data_bytes_ = 0;
-  bool named_ = false;
+  bool has_tokens_ = false;
 };
 
 /// The requests of a received run, one after the other.

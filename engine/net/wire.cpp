@@ -79,8 +79,8 @@ bool is_plain(RequestHeader const& header) noexcept {
   RequestKind const kind = header.kind;
   if (kind != RequestKind::lock_request && kind != RequestKind::lock_release) return true;
   bool const moves = header.dimensions != 0 || header.segments != 0 || header.block != 0 || header.total != 0;
-  bool const named = header.address <= UINT32_MAX && header.owner < max_lock_owners;
-  return !moves && named && (header.flags & ~(flag_delayed_ack | flag_in_stream)) == 0;
+  bool const in_range = header.address <= UINT32_MAX && header.owner < max_lock_owners;
+  return !moves && in_range && (header.flags & ~(flag_delayed_ack | flag_in_stream)) == 0;
 }
 
 std::size_t description_bytes(RequestHeader const& header) noexcept {
@@ -113,10 +113,10 @@ char const* check_fields(RequestHeader const& fields) noexcept {
     bool const asks = fields.kind == RequestKind::find_segment;
     if (fields.exposure != 0 && !asks) return "exposure of a request without data";
   }
-  bool const named = fields.token != 0;
+  bool const has_token = fields.token != 0;
   bool const asks_for_lock = fields.kind == RequestKind::lock_request && !locks_in_stream(fields);
   bool const answered = fields.kind == RequestKind::stripe_lock || asks_for_lock;
-  if (answered && !named) return "lock without a token";
+  if (answered && !has_token) return "lock without a token";
   if (!known_operation(fields)) return "undefined operation";
   if (!is_plain(fields)) return "unexpected fields in a lock request";
   return nullptr;

@@ -41,34 +41,34 @@ Status Dispatch::find_segment() const {
 Status Dispatch::resolve(RmaOp* operation) const {
   RemoteSegments const& segments = *peer_state().segments;
   Exposure exposure;
-  ExposedMemory const named = std::exchange(operation->exposed, {});
-  if (named.target != ExposureId::none) {
-    if (!segments.find(named.target, &exposure)) return Status::stale_exposure;
+  ExposedMemory const exposed = std::exchange(operation->exposed, {});
+  if (exposed.target != ExposureId::none) {
+    if (!segments.find(exposed.target, &exposure)) return Status::stale_exposure;
     Status const status =
         exposure.permits(operation->target, operation->target_layout.extent(), rights_for(*operation));
     if (failed(status)) return status;
     operation->target += exposure.base;
   }
-  if (named.notify == ExposureId::none) return Status::ok;
-  return segments.find(named.notify, &exposure) ? exposure.permits_counter(operation->notify)
-                                                : Status::stale_exposure;
+  if (exposed.notify == ExposureId::none) return Status::ok;
+  return segments.find(exposed.notify, &exposure) ? exposure.permits_counter(operation->notify)
+                                                  : Status::stale_exposure;
 }
 
 /// Revalidates the exposures. Addresses need no validation.
 Status Dispatch::resolve_again() const {
-  if (!named_.exposed.is_named()) return Status::ok;
-  RmaOp again = named_;
+  if (!given_.exposed.is_named()) return Status::ok;
+  RmaOp again = given_;
   return resolve(&again);
 }
 
 /// Counts and traces an operation that was not rejected.
 void Dispatch::count(Path path, Issued const& issued) noexcept {
-  if (failed(issued.status) || named_.is_notification) return;
+  if (failed(issued.status) || given_.is_notification) return;
   if (state_.recorder != nullptr) [[unlikely]]
-    state_.recorder->add_operation(began_, peer_.process(), path, named_, issued);
+    state_.recorder->add_operation(began_, peer_.process(), path, given_, issued);
   if (path == Path::direct && !engine_.counts_direct()) return;
   TrafficCounters& traffic = peer_state().traffic;
-  std::size_t const bytes = named_.target_layout.size();
+  std::size_t const bytes = given_.target_layout.size();
   config().thread_multiple != 0 ? traffic.add_operation(path, bytes)
                                 : traffic.add_operation_alone(path, bytes);
 }
@@ -96,14 +96,14 @@ bool Dispatch::needs_message() {
 
 std::optional<Issued> Dispatch::issue_on_known_memory() {
   bool const waits = peer_.stores_are_deferred() ||
-                     (has(named_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages());
-  if (waits || has(named_.guarantees, Guarantee::atomic) || notifies(named_)) return std::nullopt;
+                     (has(given_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages());
+  if (waits || has(given_.guarantees, Guarantee::atomic) || notifies(given_)) return std::nullopt;
   RmaOp resolved;
-  if (named_.exposed.is_named()) {
-    resolved = named_;
+  if (given_.exposed.is_named()) {
+    resolved = given_;
     if (failed(resolve(&resolved))) return std::nullopt;
   }
-  RmaOp const& operation = named_.exposed.is_named() ? resolved : named_;
+  RmaOp const& operation = given_.exposed.is_named() ? resolved : given_;
   Extent const extent = operation.target_layout.extent();
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
   RemoteAddress const begin = operation.target + static_cast<std::uint64_t>(extent.begin);
@@ -115,12 +115,12 @@ std::optional<Issued> Dispatch::issue_on_known_memory() {
 }
 
 std::optional<Issued> Dispatch::issue_at_once() {
-  if (!named_.exposed.is_named()) return issue_resolved();
-  RmaOp resolved = named_;
+  if (!given_.exposed.is_named()) return issue_resolved();
+  RmaOp resolved = given_;
   if (Status const status = resolve(&resolved); failed(status)) return Issued::ended(status);
   operation_ = &resolved;
   auto const issued = issue_resolved();
-  operation_ = &named_;
+  operation_ = &given_;
   return issued;
 }
 
@@ -128,7 +128,7 @@ std::optional<Issued> Dispatch::issue_resolved() {
   engine_.order.wait_for_deferred_stores(peer_);
   auto const [begin, bytes] = target();
   if (begin + bytes < begin) return Issued::ended(Status::bad_address);
-  if (has(named_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages()) {
+  if (has(given_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages()) {
     // A message keeps its place behind the earlier ones; every other protocol would overtake them.
     if (needs_message()) return std::nullopt;
     wait_for_overlapping();
@@ -145,8 +145,8 @@ std::optional<Issued> Dispatch::issue_resolved() {
 /// Executes the parts of the operation that a protocol has left.
 std::optional<Issued> Dispatch::execute_left() {
   Remainder const rest(*operation_, left_);
-  Remainder const named_rest(named_, left_);
-  Dispatch remaining(engine_, peer_, named_rest.operation());
+  Remainder const given_rest(given_, left_);
+  Dispatch remaining(engine_, peer_, given_rest.operation());
   remaining.operation_ = &rest.operation();
   remaining.holds_target_ = holds_target_;
   if (cross_memory::permits(remaining)) {
@@ -161,7 +161,7 @@ std::optional<Issued> Dispatch::execute_left() {
     remaining.count(Path::message, issued);
     return issued;
   }
-  RmaOp awaited = named_rest.operation();
+  RmaOp awaited = given_rest.operation();
   BlockingCompletion end;
   awaited.completion = &end;
   // A part is done: what is left must not be refused, because the caller would repeat the whole.
@@ -174,10 +174,10 @@ std::optional<Issued> Dispatch::execute_left() {
 
 Issued Dispatch::issue_in_stream() {
   engine_.order.wait_for_room(peer_);
-  if (!engine_.locks.let_pass(peer_, named_.target_layout, named_.guarantees))
+  if (!engine_.locks.let_pass(peer_, given_.target_layout, given_.guarantees))
     return Issued::ended(Status::busy);
   // Before the lock, because a thread that waits for stripes must let messages through.
-  StripeHold origin = engine_.stripes.hold_origin(peer_, footprint_of(named_));
+  StripeHold origin = engine_.stripes.hold_origin(peer_, footprint_of(given_));
   std::unique_lock held(channel().lock);
   // UCX puts and gets have no position in the stream of messages: they must end before their successors
   // start.

@@ -73,7 +73,7 @@ class Dispatch {
       : engine_(engine),
         state_(*engine.state_),
         peer_(peer),
-        named_(operation),
+        given_(operation),
         operation_(&operation),
         began_(state_.recorder != nullptr ? state_.recorder->now() : 0) {}
   Dispatch(Dispatch const&) = delete;
@@ -91,7 +91,7 @@ class Dispatch {
   // The following functions are for protocols.
 
   /// The operation as it was issued.
-  RmaOp const& named() const noexcept { return named_; }
+  RmaOp const& given() const noexcept { return given_; }
   /// The operation with an address for its target, on a process of this host.
   RmaOp const& operation() const noexcept { return *operation_; }
   Peer& peer() const noexcept { return peer_; }
@@ -156,7 +156,7 @@ class Dispatch {
   Engine& engine_;
   EngineState& state_;
   Peer& peer_;
-  RmaOp const& named_;
+  RmaOp const& given_;
   RmaOp const* operation_;
   std::uint64_t began_;  ///< if there is a trace
   bool holds_target_ = false;

@@ -50,9 +50,9 @@ void Replies::add_failure(Origin& origin, wire::RequestHeader const& request, St
   Reply& reply = add(origin, wire::ReplyKind::failed, request);
   reply.header.status = static_cast<std::uint8_t>(status);
   reply.header.offset = request.bytes;
-  wire::FailureReply const named = wire::failure_reply(request, exposed_base);
-  reply.header.bytes = sizeof named;
-  std::memcpy(add_payload(reply, sizeof named), &named, sizeof named);
+  wire::FailureReply const failure = wire::failure_reply(request, exposed_base);
+  reply.header.bytes = sizeof failure;
+  std::memcpy(add_payload(reply, sizeof failure), &failure, sizeof failure);
 }
 
 void Replies::owe(Origin& origin) {

@@ -78,8 +78,8 @@ Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& req
     case wire::RequestKind::lock_release: return parts_.locks.release(origin, request.header);
     default: break;
   }
-  bool const named = request.header.notify_exposure != 0;
-  if (!named && request.header.notify != 0 && !parts_.memory.has_counter(request.header.notify))
+  bool const in_exposure = request.header.notify_exposure != 0;
+  if (!in_exposure && request.header.notify != 0 && !parts_.memory.has_counter(request.header.notify))
     return Status::bad_address;
   FaultRange accessed;
   Status const status = parts_.memory.find(request, &accessed);
