@@ -1,9 +1,21 @@
 #include "engine/net/network_devices.hpp"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
 
 #include "engine/net/ucx_context.hpp"
 
@@ -22,6 +34,75 @@ std::vector<InterfaceAddress> const addresses = {{"lo", ip(127, 0, 0, 1)},
                                                  {"eth1", ip(10, 9, 2, 3)}};
 
 std::string permitted(char const* rule) { return permitted_devices(rule, devices, addresses); }
+
+std::set<std::string> texts_of(std::vector<InterfaceAddress> const& given) {
+  std::set<std::string> texts;
+  for (InterfaceAddress const& each : given) texts.insert(each.interface + " " + text_of(each));
+  return texts;
+}
+
+/// What the C library knows.
+std::set<std::string> known_addresses() {
+  std::set<std::string> texts;
+  ifaddrs* all = nullptr;
+  EXPECT_EQ(::getifaddrs(&all), 0);
+  for (ifaddrs const* each = all; each != nullptr; each = each->ifa_next) {
+    if ((each->ifa_flags & IFF_UP) == 0 || each->ifa_addr == nullptr) continue;
+    if (each->ifa_addr->sa_family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    ::inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in const*>(each->ifa_addr)->sin_addr, text, sizeof text);
+    texts.insert(std::string(each->ifa_name) + " " + text);
+  }
+  ::freeifaddrs(all);
+  return texts;
+}
+
+/// Gives the loopback interface another address, as an alias. Returns false if the kernel refuses.
+bool add_address(int socket, unsigned number) {
+  ifreq request{};
+  std::snprintf(request.ifr_name, sizeof request.ifr_name, "lo:%u", number);
+  auto* const address = reinterpret_cast<sockaddr_in*>(&request.ifr_addr);
+  address->sin_family = AF_INET;
+  address->sin_addr.s_addr = htonl(ip(127, 0, 1, number));
+  return ::ioctl(socket, SIOCSIFADDR, &request) == 0;
+}
+
+/// For a process of its own, in a network namespace of its own: 0 if all addresses are found.
+int many_addresses_are_found(unsigned count) {
+  int const socket = ::socket(AF_INET, SOCK_DGRAM, 0);
+  ifreq loopback{};
+  std::strcpy(loopback.ifr_name, "lo");
+  loopback.ifr_flags = IFF_UP;
+  if (::ioctl(socket, SIOCSIFFLAGS, &loopback) != 0) return 1;
+  for (unsigned number = 1; number <= count; ++number) {
+    if (!add_address(socket, number)) return 2;
+  }
+  std::vector<InterfaceAddress> const found = interface_addresses();
+  if (found.size() <= count) return 3;
+  if (texts_of(found) != known_addresses()) return 4;
+  loopback.ifr_flags = 0;
+  if (::ioctl(socket, SIOCSIFFLAGS, &loopback) != 0) return 5;
+  return interface_addresses().empty() ? 0 : 6;  // the interface is not active
+}
+
+TEST(NetworkDevices, AddressesAreThoseThatTheCLibraryKnows) {
+  EXPECT_EQ(texts_of(interface_addresses()), known_addresses());
+}
+
+TEST(NetworkDevices, ManyAddressesAreFoundAndNoneOfAnInactiveInterface) {
+  pid_t const child = ::fork();
+  ASSERT_GE(child, 0);
+  constexpr int refused = 77;
+  if (child == 0) {
+    bool const apart = ::unshare(CLONE_NEWNET) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
+    ::_exit(apart ? many_addresses_are_found(100) : refused);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == refused) GTEST_SKIP() << "the kernel permits no network namespace";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
 
 TEST(NetworkDevices, NamesAndSubnetsChooseInterfacesAndLeaveOtherNetworksAlone) {
   EXPECT_EQ(permitted("eth1"), "eth1,mlx5_0:1");
