@@ -6,7 +6,7 @@
 
 namespace mpixrma {
 
-int RequestSlot::look(Site const& site, MPIX_RMA_Attributes& attributes) {
+int RequestSlot::read_argument(Site const& site, MPIX_RMA_Attributes& attributes) {
   AttributeSet const* set = nullptr;
   if (native_ != nullptr && use_ == NativeUse::object) {
     // The variable may be uninitialised: its value is only compared with existing objects.
@@ -27,7 +27,7 @@ int RequestSlot::look(Site const& site, MPIX_RMA_Attributes& attributes) {
   return MPI_SUCCESS;
 }
 
-engine::Completion* RequestSlot::open(Site const& site, Subject const& subject, Communicator& communicator) {
+engine::Completion* RequestSlot::start(Site const& site, Subject const& subject, Communicator& communicator) {
   if (own_ != nullptr) {
     if (object_ == nullptr) object_ = &RmaRequest::make();
     object_->start(communicator, site.call, subject);
@@ -43,7 +43,7 @@ engine::Completion* RequestSlot::open(Site const& site, Subject const& subject, 
   return completion_;
 }
 
-void RequestSlot::keep() {
+void RequestSlot::store_handle() {
   if (own_ != nullptr) {
     *own_ = object_->handle();
   } else {
@@ -51,16 +51,16 @@ void RequestSlot::keep() {
   }
 }
 
-void RequestSlot::finish() {
+void RequestSlot::store_completed() {
   if (own_ != nullptr) {
     object_->finish(engine::Status::ok);
   } else {
     finish_native(completion_);
   }
-  keep();
+  store_handle();
 }
 
-void RequestSlot::drop() {
+void RequestSlot::cancel() {
   if (own_ == nullptr) {
     if (native_object_ != nullptr) {
       finish_native(completion_);
@@ -81,7 +81,7 @@ void RequestSlot::complete(Site const& site, Communicator& communicator) {
     *native_ = completed_request();
     return;
   }
-  if (open(site, {}, communicator) != nullptr) finish();
+  if (start(site, {}, communicator) != nullptr) store_completed();
 }
 
 }  // namespace mpixrma

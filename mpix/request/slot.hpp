@@ -30,17 +30,17 @@ class RequestSlot {
 
   /// Examines the caller's variable and merges its attributes into `attributes`. Raises MPI_ERR_REQUEST if it
   /// holds an object that is in use, or an invalid value. Returns an MPI error code.
-  int look(Site const& site, MPIX_RMA_Attributes& attributes);
+  int read_argument(Site const& site, MPIX_RMA_Attributes& attributes);
 
   /// Creates the completion of the request; nullptr without memory. Exactly one of the three calls below must
   /// follow.
-  engine::Completion* open(Site const& site, Subject const& subject, Communicator& communicator);
+  engine::Completion* start(Site const& site, Subject const& subject, Communicator& communicator);
   /// The operation is complete already: stores a complete request in the caller's variable.
-  void finish();
+  void store_completed();
   /// The operation is in progress: stores the request in the caller's variable.
-  void keep();
+  void store_handle();
   /// The operation was rejected: leaves the caller's variable unchanged.
-  void drop();
+  void cancel();
 
   /// Creates a complete request, for an operation that is complete already.
   void complete(Site const& site, Communicator& communicator);

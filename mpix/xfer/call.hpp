@@ -63,8 +63,8 @@ struct TypeName {
   char text[MPI_MAX_OBJECT_NAME] = "";
 };
 
-/// Checks the arguments that the call has in common with the others of a series.
-int check_kind(Site const& site, XferCall const& call);
+/// Checks what the transfers of a plan have in common: operation, datatypes, attributes.
+int check_fixed_arguments(Site const& site, XferCall const& call);
 
 /// Carries out any transfer that the fast paths have not: checks, joins attributes, issues. Returns an MPI
 /// error code, through the handler.

@@ -32,7 +32,7 @@ OpKind kind_of(MPIX_RMA_Op operation) noexcept {
 bool is_usable(MPI_Datatype datatype) { return Datatype::find(datatype) != nullptr; }
 
 int check(Site const& site, XferCall const& call) {
-  if (int const code = check_kind(site, call); code != MPI_SUCCESS) return code;
+  if (int const code = check_fixed_arguments(site, call); code != MPI_SUCCESS) return code;
   int const code = check_count(site, "origin_count", call.origin_count, call.origin_type);
   return code != MPI_SUCCESS ? code : check_count(site, "target_count", call.target_count, call.target_type);
 }
@@ -190,7 +190,7 @@ int raise_attributes(Site const& site, MPIX_RMA_Attributes const* attributes) {
                static_cast<unsigned long long>(attributes->set & ~known_attributes()));
 }
 
-int check_kind(Site const& site, XferCall const& call) {
+int check_fixed_arguments(Site const& site, XferCall const& call) {
   if (call.operation < MPIX_RMA_PUT || call.operation > MPIX_RMA_ACCUMULATE)
     return raise(site, MPI_ERR_OP, "op %d is none of MPIX_RMA_PUT, MPIX_RMA_GET, MPIX_RMA_ACCUMULATE",
                  static_cast<int>(call.operation));
@@ -207,7 +207,7 @@ int join_attributes(Site const& site, MPIX_RMA_Attributes const* call, RequestSl
       if ((call->set & entry.bits) != 0) entry.inherit(*joined, *call);
     }
   }
-  if (int const code = request.look(site, *joined); code != MPI_SUCCESS) return code;
+  if (int const code = request.read_argument(site, *joined); code != MPI_SUCCESS) return code;
   std::uint64_t const word = communicator.attribute_word();
   // Switches are in the word; values have to be fetched.
   constexpr std::uint64_t switches = MPIX_RMA_ATTR_ACCUMULATE_OP - 1;

@@ -165,7 +165,7 @@ int check_plan(Site const& site, XferCall const& call, Communicator& communicato
   bool const nobody = call.rank == MPI_PROC_NULL;
   if (!nobody && (call.rank < 0 || call.rank >= communicator.size()))
     return raise_rank(site, call.rank, communicator.size());
-  if (int const code = check_kind(site, call); code != MPI_SUCCESS) return code;
+  if (int const code = check_fixed_arguments(site, call); code != MPI_SUCCESS) return code;
   if (nobody || communicator.target(call.rank) != nullptr) return MPI_SUCCESS;
   return raise(site, failure(engine::Status::unreachable, {call.rank}));
 }

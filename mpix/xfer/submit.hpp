@@ -35,19 +35,19 @@ inline int submit(Site const& site, Communicator& communicator, Target& target, 
     return result_of(site, status, subject);
   }
   if (!request.present()) return result_of(site, issue(target, operation).status, subject);
-  operation.completion = request.open(site, subject, communicator);
+  operation.completion = request.start(site, subject, communicator);
   if (operation.completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   engine::Issued const issued = issue(target, operation);
   if (engine::failed(issued.status)) {
-    request.drop();
+    request.cancel();
     return result_of(site, issued.status, subject);
   }
   if (!issued.complete) {
-    request.keep();
+    request.store_handle();
     return MPI_SUCCESS;
   }
   finish_direct(set);
-  request.finish();
+  request.store_completed();
   return MPI_SUCCESS;
 }
 

@@ -75,7 +75,8 @@ inline bool access_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
 }
 
 /// Finds the sides of a transfer without request by what the thread's latest transfer to this rank has found
-/// out. Returns nullptr if that does not apply; then nothing counts as checked.
+/// out, and orders an ordered one behind earlier stores. Returns nullptr if that does not apply; then nothing
+/// counts as checked.
 template <typename Count>
 inline RecentTransfer const* find_sides(MPIX_RMA_Op op, void* origin, Count count, MPI_Datatype datatype,
                                         int rank, void* target_addr, MPI_Comm comm,
@@ -100,8 +101,9 @@ void finish_with_request(std::uint64_t set, MPI_Request* request) {
   if (request != nullptr) *request = completed_request();
 }
 
-/// The preconditions of all fast paths: the same contiguous elements on both sides, datatype and target
-/// known already, and no attributes but atomicity and those that loads and stores satisfy by themselves.
+/// A call that fulfils the preconditions of all fast paths: the same contiguous elements on both sides,
+/// datatype and target known already, and no attributes but atomicity and those that loads and stores satisfy
+/// by themselves.
 struct FastPath {
   Datatype const* type;
   Target* target;
@@ -109,9 +111,10 @@ struct FastPath {
   std::size_t bytes;
 };
 
-/// Returns false if the preconditions do not hold; then nothing counts as checked.
-inline bool find_fast_path(XferCall const& call, MPI_Request const* request, Communicator const& communicator,
-                           FastPath* fast) {
+/// Checks the preconditions, and orders an ordered transfer behind earlier stores. Returns false if they do
+/// not hold; then nothing counts as checked.
+inline bool check_fast_path(XferCall const& call, MPI_Request const* request,
+                            Communicator const& communicator, FastPath* fast) {
   Datatype const* const type = Datatype::find_known(call.origin_type);
   Target* const target = communicator.known_target(call.rank);
   std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
@@ -177,9 +180,9 @@ bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress 
 
 /// Transfers by load and store, or as a part of a batch. Returns false if that is not possible; then nothing
 /// is done, and nothing counts as checked.
-bool try_xfer_on_mapped(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
+bool try_fast_path(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
   FastPath fast;
-  if (!find_fast_path(call, request, communicator, &fast)) return false;
+  if (!check_fast_path(call, request, communicator, &fast)) return false;
   auto const address = reinterpret_cast<RemoteAddress>(call.target);
   bool done = false;
   switch (call.operation) {
@@ -225,7 +228,7 @@ __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, 
                       origin_datatype,      target_rank,
                       target_addr,          target_count,
                       target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
-  if (try_xfer_on_mapped(call, request, *state)) return MPI_SUCCESS;
+  if (try_fast_path(call, request, *state)) return MPI_SUCCESS;
   constexpr auto use = form == Form::native ? NativeUse::object : NativeUse::out;
   return xfer_general_path(call, RequestSlot(request, use), *state);
 } catch (...) {
