@@ -38,6 +38,16 @@ Json usage_in(Json const& report) {
   return usage;
 }
 
+/// The main process ends its link to this one after a message of too many descriptors.
+void check_memory(std::vector<FileDescriptor> const& passed) {
+  bool const are_files = std::all_of(passed.begin(), passed.end(), [](FileDescriptor const& each) {
+    struct stat status {};
+    return ::fstat(each.get(), &status) == 0 && S_ISREG(status.st_mode);
+  });
+  if (passed.size() != 2 || !are_files)
+    throw Error(ErrorCode::malformed, "the descriptors of a data process are not those of its memory");
+}
+
 FileDescriptor copy_of(FileDescriptor const& descriptor) {
   FileDescriptor copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
   if (!copy) throw_unavailable("cannot pass the memory of a grant on", errno);
@@ -220,6 +230,7 @@ void DataLink::on_ready(Message& message) {
   reports_changes_ = field_or(message.head, "tells_changes", false);
   if (!reports_changes_) end_changes();
   if (!message.descriptors.empty()) {
+    check_memory(message.descriptors);
     memory_ = std::move(message.descriptors);
     hold_memory();
   }

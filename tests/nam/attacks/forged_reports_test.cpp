@@ -54,7 +54,7 @@ class ForgedReports : public ::testing::Test {
   void report_ready() {
     std::vector<FileDescriptor> passed;
     passed.emplace_back(::fcntl(control_.descriptor().get(), F_DUPFD_CLOEXEC, 0));
-    passed.emplace_back(::fcntl(memory_.get(), F_DUPFD_CLOEXEC, 0));
+    while (passed.size() < descriptors_) passed.emplace_back(::fcntl(memory_.get(), F_DUPFD_CLOEXEC, 0));
     link_.post({{"op", "ready"}, {"protocol", data_protocol_version}, {"tells_changes", true}}, {},
                std::move(passed));
     EXPECT_TRUE(link_.flush());
@@ -83,6 +83,7 @@ class ForgedReports : public ::testing::Test {
   FileDescriptor listener_;
   FileDescriptor memory_;
   SharedControl control_ = SharedControl::make(100);
+  std::size_t descriptors_ = 2;  ///< of the memory and the control block
   Channel link_;
 };
 
@@ -121,6 +122,20 @@ TEST_F(ForgedReports, ProcessThatEndsAndIsAdoptedInALoopAddsFewLinesToTheLog) {
   }
   EXPECT_LT(lines_with("has ended").size(), 20u);
   EXPECT_TRUE(server_.answers());
+}
+
+/// The main process gets the descriptors, and starts the data processes of new grants.
+TEST_F(ForgedReports, WrongDescriptorsKeepNobodyFromNewGrants) {
+  take_over();
+  pid_t const control = server_.control_process();
+  for (std::size_t const count : {4u, 3u, 1u}) {
+    descriptors_ = count;
+    link_ = Channel();
+    be_adopted();
+    send({{"op", "usage"}, {"used", 0}});
+    EXPECT_NO_THROW((void)server_.data_process(server_.grant(4096))) << count;
+    EXPECT_EQ(server_.control_process(), control) << count;
+  }
 }
 
 /// A user has an own number of lines in the audit log, which others cannot use up.
