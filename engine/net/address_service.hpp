@@ -16,7 +16,7 @@
 
 namespace mpixrma::engine {
 
-/// Where a process is asked. Takes the place of a worker's address.
+/// The address at which a process answers queries for its UCX worker's address.
 struct ServiceAddress {
   std::uint64_t name = 0;  ///< of an abstract Unix socket, for processes of the same network namespace
   std::uint32_t host = 0;  ///< IPv4 address of a UDP socket in host byte order; 0: there is none

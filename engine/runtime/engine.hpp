@@ -64,7 +64,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Whether the engine was created in this process, and not before a fork().
   bool is_of_this_process() const noexcept;
   std::uint64_t process() const noexcept;
-  /// What processes have in common that may share memory with this one.
+  /// The identity of the host, equal in all processes that may share memory with this one.
   HostIdentity const& host() const noexcept;
   /// Whether promises of callers are verified.
   bool is_checking() const noexcept;
