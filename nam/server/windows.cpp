@@ -23,6 +23,7 @@ Json windows_of(ServerState& server, std::string const& grant, std::uint64_t aft
 std::string keep_window(ServerState& server, std::string const& grant, Json const& window) {
   Window const kept = window_from(window);
   std::string const port = port_of_window(server, grant, kept.id);
+  (void)parse_locator(port);  // throws if the data process has sent no identifier
   server.catalog.together([&] {
     server.catalog.add(grant, kept);
     server.catalog.check_metadata(grant, server.options.max_metadata);

@@ -138,6 +138,22 @@ TEST_F(ForgedReports, WrongDescriptorsKeepNobodyFromNewGrants) {
   }
 }
 
+TEST_F(ForgedReports, WindowsHaveIdentifiersThatAreNoOtherText) {
+  take_over();
+  std::string const good(32, 'a');
+  for (std::string const& id : {std::string("../a"), std::string("a\nb"), std::string(65, 'a'), good}) {
+    Json const window{{"window", id}, {"persistent", true}, {"owner", ::geteuid()},
+                      {"group", 0},   {"mode", 0600},       {"durability", "server"},
+                      {"offset", 0},  {"sizes", {8}},       {"units", {1}}};
+    link_.post({{"op", "create"}, {"creation", 1}, {"window", window}});
+    ASSERT_TRUE(link_.flush());
+    auto answer = await_message(link_);
+    while (answer && answer->head.value("op", "") != "created") answer = await_message(link_);
+    ASSERT_TRUE(answer) << id;
+    EXPECT_EQ(answer->head.contains("port"), id == good) << answer->head;
+  }
+}
+
 /// A user has an own number of lines in the audit log, which others cannot use up.
 TEST_F(ForgedReports, DenialsOfOthersHideNoneOfTheirOwn) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
