@@ -22,7 +22,7 @@ Json windows_of(ServerState& server, std::string const& grant, std::uint64_t aft
 
 std::string keep_window(ServerState& server, std::string const& grant, Json const& window) {
   Window const kept = window_from(window);
-  std::string const port = port_of_window(server, grant, kept.id);
+  std::string port = port_of_window(server, grant, kept.id);
   (void)parse_locator(port);  // throws if the data process has sent no identifier
   server.catalog.together([&] {
     server.catalog.add(grant, kept);
@@ -91,9 +91,9 @@ Json evict(ServerState& server, Request& request) {
   uid_t const owner = found->window.ownership.owner;
   if (field_or(request.content, "owner", owner) != owner)
     throw Error(ErrorCode::denied, "window '" + port + "' belongs to another user");
-  Json const evicted{{"window", found->window.id},      {"grant", found->grant},
-                     {"grant_owner", live.grant.owner}, {"owner", owner},
-                     {"bytes", found->window.bytes},    {"other_parts", found->window.other_parts}};
+  Json evicted{{"window", found->window.id},      {"grant", found->grant},
+               {"grant_owner", live.grant.owner}, {"owner", owner},
+               {"bytes", found->window.bytes},    {"other_parts", found->window.other_parts}};
   if (request.is_dry_run) return evicted;
   server.catalog.remove_window(found->window.id);
   live.link->remove_window(found->window.id);
