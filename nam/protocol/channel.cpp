@@ -145,7 +145,7 @@ bool Channel::account() {
 
 void Channel::protect(SecureStream stream) {
   if (has_input()) throw Error(ErrorCode::malformed, "a message came before the connection was secured");
-  stream_ = std::move(stream);
+  stream_ = stream;
 }
 
 std::optional<Message> Channel::next() {

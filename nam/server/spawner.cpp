@@ -44,6 +44,7 @@ FileDescriptor duplicate_of(FileDescriptor const& descriptor) {
 
 std::vector<FileDescriptor> duplicates_of(std::vector<FileDescriptor> const& descriptors) {
   std::vector<FileDescriptor> copies;
+  copies.reserve(descriptors.size());
   for (FileDescriptor const& each : descriptors) copies.push_back(duplicate_of(each));
   return copies;
 }
@@ -64,6 +65,7 @@ SocketPair connected_sockets() {
 /// child.
 pid_t start_program(std::vector<std::string> texts, FileDescriptor const& socket) {
   std::vector<char*> arguments;
+  arguments.reserve(texts.size() + 1);
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
