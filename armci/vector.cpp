@@ -36,7 +36,7 @@ struct Spacing {
   std::ptrdiff_t remote;
 };
 
-/// Pointers at a constant distance from each other, as which a list is expected to go on.
+/// The progression from the first pointer of a list, with which its other pointers are compared.
 class Progression {
  public:
   Progression(void* const* pointers, int count, std::ptrdiff_t stride) noexcept
@@ -71,7 +71,7 @@ class Progression {
 
 /// Whether both lists, which are equally long, are as expected.
 bool are_regular(Progression const& local, Progression const& remote) noexcept {
-  constexpr int per_look = 128;  // of each: most irregular lists end at the first look
+  constexpr int per_look = 128;  // of each list: most irregular ones differ in the first pointers
   if (!local.is_sound() || !remote.is_sound()) return false;
   for (int begin = 0; begin < local.count(); begin += per_look) {
     int const end = std::min(begin + per_look, local.count());

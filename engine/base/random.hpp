@@ -9,8 +9,7 @@
 
 namespace mpixrma::engine {
 
-/// Fills up to 256 bytes. Without a source of randomness the process ends: an address and its secret would be
-/// guessed.
+/// Fills up to 256 bytes. Without a source of randomness the process ends: its secrets could be guessed.
 inline void fill_randomly(std::span<std::byte> bytes) noexcept {
   if (::getentropy(bytes.data(), bytes.size()) != 0) std::abort();
 }

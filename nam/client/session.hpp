@@ -36,9 +36,8 @@ struct WindowInfo {
   bool may_write = false;
   std::string durability;
   SharedControl::Slot slot = 0;
-  std::uint64_t generation = 0;  ///< generation of the slot while the window exists
-  std::uint64_t exposure =
-      0;  ///< for engines, known from Session::engine_address() on; 0 for an empty window
+  std::uint64_t generation = 0;       ///< generation of the slot while the window exists
+  std::uint64_t exposure = 0;         ///< for engines, from Session::engine_address() on; 0: an empty window
   std::vector<WindowRegion> regions;  ///< by the rank of the creating process
 };
 

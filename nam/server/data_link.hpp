@@ -123,8 +123,7 @@ class DataLink {
   std::vector<FileDescriptor> memory_;  ///< kept, so that it outlives the process
   pid_t pid_ = 0;
   bool adopting_ = false;
-  bool awaits_catalog_ =
-      false;  ///< an adopted process has its windows, but not yet their modes in the catalog
+  bool awaits_catalog_ = false;  ///< an adopted process has its windows, but their modes are not stored yet
   bool ready_ = false;
   bool renews_control_ = false;  ///< the control memory that was kept is an earlier version's
   bool was_ready_ = false;

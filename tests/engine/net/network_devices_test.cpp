@@ -41,7 +41,7 @@ std::set<std::string> texts_of(std::vector<InterfaceAddress> const& given) {
   return texts;
 }
 
-/// What the C library knows.
+/// Returns the addresses that the C library knows.
 std::set<std::string> known_addresses() {
   std::set<std::string> texts;
   ifaddrs* all = nullptr;

@@ -47,18 +47,6 @@ TEST_F(Errors, ArgumentsGiveTheirClasses) {
   EXPECT_EQ(class_of(MPIX_RMA_Fence(&world, -7)), MPI_ERR_RANK);
 }
 
-TEST_F(Errors, SidesOfAnAccumulateWithoutDataOrTargetAreNotCompared) {
-  auto const accumulate = [&](int count, int rank, MPI_Datatype target_type) {
-    return MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value_, count, MPI_DOUBLE, rank, memory_.at(0, 0), 2 * count,
-                         target_type, nullptr, &world, nullptr);
-  };
-  EXPECT_EQ(class_of(accumulate(1, 0, MPI_INT)), MPI_ERR_TYPE);
-  EXPECT_EQ(accumulate(0, 0, MPI_INT), MPI_SUCCESS);
-  EXPECT_EQ(accumulate(1, MPI_PROC_NULL, MPI_INT), MPI_SUCCESS);
-  EXPECT_EQ(class_of(accumulate(-1, MPI_PROC_NULL, MPI_DOUBLE)), MPI_ERR_COUNT);
-  EXPECT_EQ(class_of(accumulate(1, MPI_PROC_NULL, MPI_DATATYPE_NULL)), MPI_ERR_TYPE);
-}
-
 /// The structure of a program that was compiled with fewer fields ends where its memory does.
 TEST_F(Errors, AttributesAreReadUpToTheFieldsThatAreSet) {
   auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -107,6 +107,21 @@ TEST(Xfer, AccumulatesOfBytesFailAfterPutsOfBytes) {
   MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
 }
 
+TEST(Xfer, SidesOfAnAccumulateWithoutDataOrTargetAreNotCompared) {
+  ErrorsReturn const returned(MPI_COMM_WORLD);
+  Memory const memory(256);
+  double value = 1;
+  auto const accumulate = [&](int count, int rank, MPI_Datatype target_type) {
+    return MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &value, count, MPI_DOUBLE, rank, memory.at(0, 0), 2 * count,
+                         target_type, nullptr, &world, nullptr);
+  };
+  EXPECT_EQ(class_of(accumulate(1, 0, MPI_INT)), MPI_ERR_TYPE);
+  EXPECT_EQ(accumulate(0, 0, MPI_INT), MPI_SUCCESS);
+  EXPECT_EQ(accumulate(1, MPI_PROC_NULL, MPI_INT), MPI_SUCCESS);
+  EXPECT_EQ(class_of(accumulate(-1, MPI_PROC_NULL, MPI_DOUBLE)), MPI_ERR_COUNT);
+  EXPECT_EQ(class_of(accumulate(1, MPI_PROC_NULL, MPI_DATATYPE_NULL)), MPI_ERR_TYPE);
+}
+
 TEST(Xfer, RequestsCompleteByEveryCallOfMpi) {
   constexpr int count = 20000;
   Memory memory(count * sizeof(int) * 8);
