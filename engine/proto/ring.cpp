@@ -28,13 +28,10 @@ bool suits(RmaOp const& operation) noexcept {
 
 /// Whether staging the operation is worthwhile, compared with the other protocols.
 bool suits_staging(RmaOp const& operation, RingRoute const& route) noexcept {
-  // The stripes are held until the last part of an update is executed: whatever is left must not ask for
-  // them.
-  if (operation.is_update()) return !route.held || route.across;
+  if (operation.is_update() || !route.across) return true;
   // Staged data are copied twice, by one processor and by the other: the kernel copies more than this in the
   // time, but not in many small pieces.
   constexpr std::size_t max_beside_kernel = 16 * 1024;
-  if (!route.across) return !route.held;
   return operation.target_layout.size() <= max_beside_kernel || is_scattered(operation.target_layout);
 }
 

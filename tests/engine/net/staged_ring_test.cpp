@@ -109,7 +109,12 @@ class Model {
       update.operand2 = reinterpret_cast<std::byte const*>(second.data());
       update.origin_layout = update.result_layout = local;
       update.target_layout = target.layout;
-      if (random_() % 4 == 0) update.guarantees = Guarantee::atomic;
+      switch (random_() % 4) {
+        case 0: update.guarantees = Guarantee::atomic; break;
+        // Updates of a single word leave their KiB to atomic instructions.
+        case 1: update.guarantees = Guarantee::element_atomic; break;
+        default: break;
+      }
       ASSERT_EQ(run(rank_.engine(), peer_, update), Status::ok);
     }
     for (std::size_t i = 0; i < words.size(); ++i) {
