@@ -20,8 +20,8 @@
 namespace mpixrma::nam {
 
 /// Version of the protocol between clients and servers. In version 1 the proof was not bound to a server, and
-/// nothing was encrypted.
-inline constexpr std::uint64_t protocol_version = 2;
+/// nothing was encrypted; in version 2 the request "engine_address" had another name.
+inline constexpr std::uint64_t protocol_version = 3;
 
 /// A hash of all messages of both sides before the proofs.
 using Transcript = std::array<unsigned char, 32>;

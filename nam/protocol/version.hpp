@@ -8,7 +8,7 @@
 namespace mpixrma::nam {
 
 /// Version between the server's processes: a data process sends it when it is ready.
-inline constexpr unsigned data_protocol_version = 4;
+inline constexpr unsigned data_protocol_version = 5;
 
 /// Throws Error(unsupported), with one line for the user, if the first request over a Unix socket has another
 /// version. Version 1 did not send a version.

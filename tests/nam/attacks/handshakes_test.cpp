@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "nam/protocol/handshake.hpp"
 #include "tests/nam/attacks/network.hpp"
 #include "tests/nam/attacks/own_file.hpp"
 #include "tests/support/seed.hpp"
@@ -27,13 +28,14 @@ TEST_F(Network, HandshakesThatAreNoneEndTheConnection) {
   one[0] = 1;
   for (Json const& hello :
        {Json{{"op", "hello"}}, Json{{"op", "hello"}, {"version", 1}, {"ephemeral", key}},
-        Json{{"op", "hello"}, {"version", 3}, {"ephemeral", key}},
-        Json{{"op", "hello"}, {"version", -2}, {"ephemeral", key}}, Json{{"op", "hello"}, {"version", 2}},
-        Json{{"op", "hello"}, {"version", 2}, {"ephemeral", 7}},
-        Json{{"op", "hello"}, {"version", 2}, {"ephemeral", zero}},
-        Json{{"op", "hello"}, {"version", 2}, {"ephemeral", to_text(one)}},
-        Json{{"op", "hello"}, {"version", 2}, {"ephemeral", key}, {"expected", "x"}}, Json{{"op", "list"}},
-        Json{{"op", "prove"}, {"user", "root"}, {"proof", ""}}, Json::array({1, 2}),
+        Json{{"op", "hello"}, {"version", protocol_version + 1}, {"ephemeral", key}},
+        Json{{"op", "hello"}, {"version", -2}, {"ephemeral", key}},
+        Json{{"op", "hello"}, {"version", protocol_version}},
+        Json{{"op", "hello"}, {"version", protocol_version}, {"ephemeral", 7}},
+        Json{{"op", "hello"}, {"version", protocol_version}, {"ephemeral", zero}},
+        Json{{"op", "hello"}, {"version", protocol_version}, {"ephemeral", to_text(one)}},
+        Json{{"op", "hello"}, {"version", protocol_version}, {"ephemeral", key}, {"expected", "x"}},
+        Json{{"op", "list"}}, Json{{"op", "prove"}, {"user", "root"}, {"proof", ""}}, Json::array({1, 2}),
         Json{{"op", Json::object()}}}) {
     Channel const channel = connection();
     send_all(channel.socket(), message(hello));
@@ -179,7 +181,10 @@ TEST_F(Network, ProofsThatAreNotThisUsersAdmitNobody) {
             "denied");
   EXPECT_EQ(answer_to([&](Peer const&) { return proof(begin()); }), "denied") << "another session's proof";
   EXPECT_EQ(answer_to([](Peer const&) { return Json{{"op", "list"}}; }), "malformed");
-  EXPECT_EQ(answer_to([](Peer const&) { return Json{{"op", "hello"}, {"version", 2}}; }), "malformed");
+  EXPECT_EQ(answer_to([](Peer const&) {
+              return Json{{"op", "hello"}, {"version", protocol_version}};
+            }),
+            "malformed");
 }
 
 /// An unauthenticated peer would learn that the user has a secret, and the server's directory.

@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "nam/client/known_servers.hpp"
 #include "nam/client/secrets.hpp"
+#include "nam/protocol/handshake.hpp"
 #include "tests/nam/attacks/client_files.hpp"
 #include "tests/nam/attacks/fake_server.hpp"
 #include "tests/nam/attacks/tool.hpp"
@@ -290,7 +292,8 @@ TEST_F(ServerIdentity, ClientOfTheFirstProtocolGetsOneLine) {
   client.post({{"op", "hello"}, {"user", "root"}, {"nonce", "00"}});
   auto const answer = await_message(client);
   ASSERT_TRUE(answer);
-  EXPECT_NE(answer->head.value("text", "").find("version 2"), std::string::npos);
+  EXPECT_NE(answer->head.value("text", "").find("version " + std::to_string(protocol_version)),
+            std::string::npos);
   EXPECT_FALSE(await_message(client));
 }
 
