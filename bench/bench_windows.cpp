@@ -8,6 +8,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -83,7 +84,8 @@ bench::Case line(char const* operation, char const* memory, std::size_t segments
   return {"window", bench::label_or("window"), operation, memory, segments, size};
 }
 
-/// Measures put, get and accumulates of blocks, each with its flush.
+/// Measures put, get and accumulates of blocks, each with its flush; accumulate_computed includes writing the
+/// origin's data.
 void measure_blocks(Memory const& memory) {
   std::vector<double> const origin(bytes / 8, 1.0);
   std::vector<double> result(bytes / 8);
@@ -104,6 +106,16 @@ void measure_blocks(Memory const& memory) {
   for (std::size_t const size : {8u, 262144u, 2u << 20}) {
     flushed("accumulate", size, [&](int n) {
       MPI_Accumulate(origin.data(), n, MPI_DOUBLE, target, memory.base, n, MPI_DOUBLE, MPI_SUM,
+                     memory.window);
+    });
+  }
+  // Programs compute their data before they accumulate it: the target's processor has no copy of it then.
+  std::vector<double> computed(bytes / 8, 1.0);
+  for (std::size_t const size : {262144u, 2u << 20}) {
+    flushed("accumulate_computed", size, [&](int n) {
+      double const value = computed[0] + 1.0;
+      std::fill_n(computed.begin(), n, value);
+      MPI_Accumulate(computed.data(), n, MPI_DOUBLE, target, memory.base, n, MPI_DOUBLE, MPI_SUM,
                      memory.window);
     });
   }

@@ -11,7 +11,8 @@ KINDS = ("allocated", "created", "dynamic")
 # best component that the project allows itself; on the other kinds of memory it is 1.
 SAME_HOST = [("put", 1, 8, 0.7), ("get", 1, 8, 0.7), ("put", 1, 65536, 1.0), ("get", 1, 65536, 1.0),
              ("fetch_and_op", 1, 8, 0.5), ("compare_swap", 1, 8, 0.5), ("accumulate", 1, 8, 0.8),
-             ("accumulate_long", 1, 8192, 1.0), ("accumulate", 1, 262144, 0.5), ("get_accumulate", 1, 8192, 0.8),
+             ("accumulate_long", 1, 8192, 1.0), ("accumulate", 1, 262144, 0.5),
+             ("accumulate_computed", 1, 262144, 1.0), ("get_accumulate", 1, 8192, 0.8),
              ("put", 1024, 16, 0.3), ("get", 1024, 16, 0.3), ("lock_unlock", 1, 8, 0.7)]
 SAME_HOST_ONCE = [("contended_lock", "allocated", 4, 8, 0.7), ("post_start", "allocated", 1, 8, 0.8),
                   ("fence", "allocated", 1, 8, 1.0), ("create_free", "allocated", 1, 4096, 1.0),
