@@ -13,7 +13,8 @@ SAME_HOST = [("put", 1, 8, 0.7), ("get", 1, 8, 0.7), ("put", 1, 65536, 1.0), ("g
              ("fetch_and_op", 1, 8, 0.5), ("compare_swap", 1, 8, 0.5), ("accumulate", 1, 8, 0.8),
              ("accumulate_long", 1, 8192, 1.0), ("accumulate", 1, 262144, 0.5),
              ("accumulate_computed", 1, 262144, 1.0), ("get_accumulate", 1, 8192, 0.8),
-             ("put", 1024, 16, 0.3), ("get", 1024, 16, 0.3), ("lock_unlock", 1, 8, 0.7)]
+             ("put", 1024, 16, 0.5), ("get", 1024, 16, 0.3), ("lock_unlock", 1, 8, 0.7)]
+LOOP_BAR = 1.2  # of the strided put over a loop of memcpy within one process
 SAME_HOST_ONCE = [("contended_lock", "allocated", 4, 8, 0.7), ("post_start", "allocated", 1, 8, 0.8),
                   ("fence", "allocated", 1, 8, 1.0), ("create_free", "allocated", 1, 4096, 1.0),
                   ("create_free", "created", 1, 4096, 1.0)]
@@ -77,6 +78,9 @@ def bars(samples, options):
             continue
         best = min(peers, key=peers.get)
         ratio_line(name, by[OURS], best, by[best], bar)
+    put, loop = (samples.get(("window", operation, "allocated", 1024, 16), {}).get(OURS) for operation in ("put", "put_loop"))
+    if put and loop and not options.two_hosts:
+        ratio_line("put 1024 x 16 B, allocated, against a loop", put, "memcpy", loop, LOOP_BAR)
     message = samples.get(("am", "round_trip", "none", 1, 8), {}).get("am")
     for operation, segments, size, bar in AGAINST_MESSAGE if message else ():
         ours = samples.get(("window", operation, "allocated", segments, size), {}).get(OURS)
