@@ -1,4 +1,4 @@
-/// Counts the instructions of a call by single-stepping, without hardware counters. x86-64 only.
+/// Observes a call by single-stepping, without hardware counters; counts its instructions. x86-64 only.
 #pragma once
 
 #include <link.h>
@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "bench/support/harness.hpp"
@@ -61,50 +62,59 @@ class Text {
   std::vector<Range> ranges_;
 };
 
-/// Single-steps a stopped process to its next SIGUSR1; returns the number of instructions in `text`, or -1.
-inline long step_to_signal(pid_t process, Text const& text) {
-  for (long count = 0;;) {
-    if (::ptrace(PTRACE_SINGLESTEP, process, nullptr, nullptr) != 0) return -1;
+/// Single-steps a stopped process to its next SIGUSR1, and calls step(registers) before each instruction.
+/// Returns false if the system does not permit it.
+template <typename Step>
+bool step_to_signal(pid_t process, Step step) {
+  for (;;) {
+    if (::ptrace(PTRACE_SINGLESTEP, process, nullptr, nullptr) != 0) return false;
     int status = 0;
-    if (::waitpid(process, &status, 0) != process || !WIFSTOPPED(status)) return -1;
-    if (WSTOPSIG(status) == SIGUSR1) return count;
+    if (::waitpid(process, &status, 0) != process || !WIFSTOPPED(status)) return false;
+    if (WSTOPSIG(status) == SIGUSR1) return true;
     user_regs_struct registers{};
     ::ptrace(PTRACE_GETREGS, process, nullptr, &registers);
-    if (text.contains(registers.rip)) ++count;
+    step(registers);
   }
 }
 
 /// Runs in a child that traces its parent between two SIGUSR1, because the library does not work in children.
-inline long watch(pid_t parent, Text const& text, int ready) {
+template <typename Step>
+bool watch(pid_t parent, int ready, Step step) {
   int status = 0;
-  if (::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr) != 0) return -1;
-  if (::waitpid(parent, &status, 0) != parent) return -1;
+  if (::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr) != 0) return false;
+  if (::waitpid(parent, &status, 0) != parent) return false;
   ::ptrace(PTRACE_CONT, parent, nullptr, nullptr);
   char const go = 1;
   (void)!::write(ready, &go, sizeof go);
-  if (::waitpid(parent, &status, 0) != parent) return -1;  // stopped by the first signal
-  long const count = step_to_signal(parent, text);
+  if (::waitpid(parent, &status, 0) != parent) return false;  // stopped by the first signal
+  bool const stepped = step_to_signal(parent, step);
   ::ptrace(PTRACE_DETACH, parent, nullptr, nullptr);
-  return count;
+  return stepped;
 }
 
-/// Returns the instructions in `text` of one call of `operation`, or -1 if the system does not permit ptrace.
-template <typename Operation>
-long count_instructions(Text const& text, Operation operation) {
-  for (int i = 0; i < 100; ++i) operation();
+/// Calls `operation` single-stepped. A child, in which the process's memory can be read as it was before the
+/// call, calls observer.step(registers) before each instruction. Returns observer.results() afterwards;
+/// nothing if the system does not permit ptrace.
+template <typename Operation, typename Observer>
+auto observe(Operation operation, Observer observer) {
+  using Result = typename std::remove_cvref_t<decltype(observer.results())>::value_type;
+  std::vector<Result> results;
   pid_t const parent = ::getpid();
   int ready[2];
-  int result[2];
-  if (::pipe(ready) != 0 || ::pipe(result) != 0) return -1;
+  int answer[2];
+  if (::pipe(ready) != 0 || ::pipe(answer) != 0) return results;
   pid_t const child = ::fork();
   if (child == 0) {
     ::close(ready[0]);
-    long const count = watch(parent, text, ready[1]);
-    (void)!::write(result[1], &count, sizeof count);
+    if (watch(parent, ready[1], [&](user_regs_struct const& registers) { observer.step(registers); })) {
+      std::vector<Result> const found = observer.results();
+      (void)!::write(answer[1], found.data(), found.size() * sizeof(Result));
+    }
     ::_exit(0);
   }
   ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(child), 0, 0, 0);
   ::close(ready[1]);
+  ::close(answer[1]);
   char go = 0;
   // Without a tracer the signals would end the process.
   if (::read(ready[0], &go, sizeof go) == 1) {
@@ -112,11 +122,34 @@ long count_instructions(Text const& text, Operation operation) {
     operation();
     ::raise(SIGUSR1);
   }
-  long count = -1;
-  (void)!::read(result[0], &count, sizeof count);
+  Result result;
+  while (::read(answer[0], &result, sizeof result) == static_cast<ssize_t>(sizeof result))
+    results.push_back(result);
   ::waitpid(child, nullptr, 0);
-  for (int const end : {ready[0], result[0], result[1]}) ::close(end);
-  return count;
+  for (int const end : {ready[0], answer[0]}) ::close(end);
+  return results;
+}
+
+/// Counts instructions in `text`.
+class InstructionCounter {
+ public:
+  explicit InstructionCounter(Text const& text) : text_(text) {}
+  void step(user_regs_struct const& registers) {
+    if (text_.contains(registers.rip)) ++count_;
+  }
+  std::vector<long> results() const { return {count_}; }
+
+ private:
+  Text const& text_;
+  long count_ = 0;
+};
+
+/// Returns the instructions in `text` of one call of `operation`, or -1 if the system does not permit ptrace.
+template <typename Operation>
+long count_instructions(Text const& text, Operation operation) {
+  for (int i = 0; i < 100; ++i) operation();
+  std::vector<long> const counted = observe(operation, InstructionCounter(text));
+  return counted.empty() ? -1 : counted[0];
 }
 
 /// Measures at rank 0, while the other ranks wait, and prints the instructions of `call` in user space and in

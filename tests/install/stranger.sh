@@ -134,6 +134,11 @@ if command -v man > /dev/null; then
   done
 fi
 
+# Contention, measured on this installation alone.
+expect 'results and a description of the machine' "$source/bench/many-cores" --prefix "$prefix" --ranks 2 \
+  --launcher "'$mpirun' --oversubscribe --bind-to none -np {ranks}" --output "$dir/many-cores.json"
+grep -q '"counters", *$' "$dir/many-cores.json" || fail "no additions were measured"
+
 # The tools, by name.
 expect "$prefix" bash -c 'command -v mpix-rma'
 expect 'mpix-rma 0.' mpix-rma --version
