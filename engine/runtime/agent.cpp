@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -115,11 +116,20 @@ bool Agent::linger() {
   if (gap_ > longest_linger_) return false;
   std::uint64_t const polls = channel_.polls();
   auto const end = handled_ + longest_linger_;
-  while (std::chrono::steady_clock::now() < end && channel_.polls() == polls) {
-    std::unique_lock const held(channel_.lock, std::try_to_lock);
-    if (!held.owns_lock() || channel_.drive() == 0) continue;
-    note_handled();
-    return true;
+  for (auto now = std::chrono::steady_clock::now(); now < end && channel_.polls() == polls;) {
+    {
+      std::unique_lock const held(channel_.lock, std::try_to_lock);
+      if (held.owns_lock() && channel_.drive() != 0) {
+        note_handled();
+        return true;
+      }
+    }
+    // With more threads than cores, the agents of other processes may wait for this core.
+    bool const yields = core_sharing_.yields();
+    if (yields) ::sched_yield();
+    auto const later = std::chrono::steady_clock::now();
+    if (yields) core_sharing_.note(later - now);
+    now = later;
   }
   return false;
 }

@@ -23,6 +23,7 @@
 #include "engine/base/log.hpp"
 #include "engine/base/shared_memory.hpp"
 #include "engine/base/status.hpp"
+#include "engine/runtime/core_sharing.hpp"
 
 namespace mpixrma::engine {
 
@@ -81,6 +82,7 @@ class Agent {
   Channel& channel_;
   std::chrono::microseconds trust_;
   std::chrono::nanoseconds longest_linger_;
+  CoreSharing core_sharing_;
   std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, moving average
   std::chrono::steady_clock::time_point handled_;           ///< time of the newest message
   std::chrono::steady_clock::time_point arrived_;           ///< time of the last wake-up

@@ -1,0 +1,49 @@
+/// Whether a polling thread gives its core to others between two polls. Others that poll as well return it
+/// soon. A thread that computes keeps it for a time slice, which is thousands of messages: then the polling
+/// thread does not ask for a long while.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace mpixrma::engine {
+
+class CoreSharing {
+ public:
+  using Duration = std::chrono::nanoseconds;
+
+  /// Whether to yield now. Called once in each poll in vain.
+  bool yields() noexcept {
+    if (pause_ == 0) return true;
+    --pause_;
+    return false;
+  }
+
+  /// Records how long the core was away.
+  void note(Duration away) noexcept {
+    if (away < least_slice) {
+      quick_ = std::min(quick_ + 1, quick_needed);
+      if (quick_ == quick_needed) next_pause_ = least_pause;
+      return;
+    }
+    quick_ = 0;
+    pause_ = next_pause_;
+    next_pause_ = std::min(2 * next_pause_, longest_pause);
+  }
+
+ private:
+  /// No usual time slice is shorter.
+  static constexpr Duration least_slice = std::chrono::microseconds(300);
+  // In polls. The longest is about a second, which bounds how late a core that is shared again is noticed.
+  static constexpr std::uint32_t least_pause = 1U << 10;
+  static constexpr std::uint32_t longest_pause = 1U << 21;
+  /// Yields in a row after which the next pause is short again.
+  static constexpr std::uint32_t quick_needed = 1000;
+
+  std::uint32_t pause_ = 0;  ///< polls without yielding that are left
+  std::uint32_t next_pause_ = least_pause;
+  std::uint32_t quick_ = 0;
+};
+
+}  // namespace mpixrma::engine
