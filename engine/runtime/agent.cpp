@@ -30,6 +30,8 @@ constexpr microseconds glance{20};
 // often.
 constexpr int idle_looks = 16;
 constexpr int max_halvings = 6;
+// Number of messages that arrive slowly, after which the agent polls for the next one nevertheless.
+constexpr unsigned trial_interval = 32;
 // Interval for checking processes whose end no descriptor announces, and idle connections.
 constexpr int look_interval_ms = 1000;
 
@@ -113,7 +115,9 @@ void Agent::note_handled() noexcept {
 
 /// Polls while no other thread handles the messages and they keep arriving.
 bool Agent::linger() {
-  if (gap_ > longest_linger_) return false;
+  // The gap includes the time in which this thread woke up: from time to time it is seen without that.
+  bool const on_trial = gap_ > longest_linger_;
+  if (on_trial && ++slept_at_once_ % trial_interval != 0) return false;
   std::uint64_t const polls = channel_.polls();
   auto const end = handled_ + longest_linger_;
   for (auto now = std::chrono::steady_clock::now(); now < end && channel_.polls() == polls;) {
@@ -121,6 +125,7 @@ bool Agent::linger() {
       std::unique_lock const held(channel_.lock, std::try_to_lock);
       if (held.owns_lock() && channel_.drive() != 0) {
         note_handled();
+        if (on_trial) gap_ = longest_linger_ / 2;
         return true;
       }
     }

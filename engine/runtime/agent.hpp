@@ -84,8 +84,9 @@ class Agent {
   std::chrono::nanoseconds longest_linger_;
   CoreSharing core_sharing_;
   std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, moving average
-  std::chrono::steady_clock::time_point handled_;           ///< time of the newest message
-  std::chrono::steady_clock::time_point arrived_;           ///< time of the last wake-up
+  unsigned slept_at_once_ = 0;                     ///< number of messages after which it did not poll
+  std::chrono::steady_clock::time_point handled_;  ///< time of the newest message
+  std::chrono::steady_clock::time_point arrived_;  ///< time of the last wake-up
   std::string cores_;
   Log const& log_;
   FileDescriptor wake_event_;
