@@ -80,6 +80,18 @@ char const* epoch_text(Window const& window) noexcept {
   return window.exposure_epoch.is_open ? "an exposure epoch of MPI_Win_post is open" : "no epoch is open";
 }
 
+namespace {
+
+/// Returns the error with a text that begins with the name of the call.
+int naming(char const* call, int error, int error_class) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  PMPI_Error_string(error, text, &length);
+  return std::string_view(text).starts_with(call) ? error : code_with(error_class, "%s: %s", call, text);
+}
+
+}  // namespace
+
 int report_failure(Window const& window, int error, char const* call, int rank) {
   return report_failure(window, error, call, Subject{{}, rank, 0, 0});
 }
@@ -96,6 +108,7 @@ int report_failure(Window const& window, int error, char const* call, Subject co
   }
   int error_class = error;
   PMPI_Error_class(error, &error_class);
+  if (error_class != error) error = naming(call, error, error_class);
   if (error_class != error && ends_job(static_cast<MPI_Win>(window.handle))) print_error(error);
   return error;
 }

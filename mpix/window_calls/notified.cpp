@@ -66,6 +66,21 @@ int notified(char const* call, MPI_Win win, mpix_host_notified const& operation,
   });
 }
 
+/// Why the window cannot have `num` counters.
+Failure wrong_number(mpix_host_ops const& ops, MPI_Win win, int num) {
+  if (num < 0) return failure(MPI_ERR_ARG, "num %d is negative", num);
+  MPI_Group group = MPI_GROUP_NULL;
+  int rank = 0;
+  PMPI_Win_get_group(win, &group);
+  PMPI_Group_rank(group, &rank);
+  PMPI_Group_free(&group);
+  int present = 0;
+  (void)ops.window_num_counters(word_of(win), rank, &present);
+  if (num < present)
+    return failure(MPI_ERR_ARG, "num %d is fewer than the present %d counters", num, present);
+  return failure(MPI_ERR_ARG, "num %d is more than the window's mpi_assert_max_num_notify permits", num);
+}
+
 using Kind = decltype(mpix_host_notified::kind);
 constexpr Kind put_kind = mpix_host_notified::mpix_notified_put;
 constexpr Kind get_kind = mpix_host_notified::mpix_notified_get;
@@ -125,12 +140,7 @@ int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info, int num) {
   char const* const call = "MPIX_Win_set_num_notify";
   return with_window(call, win, [&](mpix_host_ops const& ops) {
     int const error = ops.window_set_counters(word_of(win), num);
-    if (error == MPI_ERR_ARG)
-      return raise_on(call, win,
-                      failure(error,
-                              "num %d is negative, fewer than the present counters, or more "
-                              "than the window was made for",
-                              num));
+    if (error == MPI_ERR_ARG) return raise_on(call, win, wrong_number(ops, win, num));
     if (error == MPI_ERR_RMA_SYNC) return raise_on(call, win, error, "an access epoch is open");
     return result_of(call, win, error);
   });

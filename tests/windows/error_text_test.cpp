@@ -54,10 +54,10 @@ TEST_P(ErrorTexts, OperationBeyondTheWindowNamesSizeAndUnit) {
   Window const window(GetParam(), 64, 8);
   MPI_Win_lock_all(0, window);
   expect(MPI_Put(&value_, 1, MPI_LONG, next_, 8, 1, MPI_LONG, window), MPI_ERR_RMA_RANGE,
-         {"a put of 8 bytes at displacement 8 " + place_,
+         {"MPI_Put: a put of 8 bytes at displacement 8 " + place_,
           "rank " + std::to_string(next_) + " has 64 bytes, in units of 8"});
   expect(MPI_Get(&value_, 1, MPI_LONG, next_, 100, 1, MPI_LONG, window), MPI_ERR_RMA_RANGE,
-         {"a get of 8 bytes at displacement 100 " + place_});
+         {"MPI_Get: a get of 8 bytes at displacement 100 " + place_});
   long sum = 0;
   expect(MPI_Fetch_and_op(&value_, &sum, MPI_LONG, next_, 9, MPI_SUM, window), MPI_ERR_RMA_RANGE,
          {"a read-modify-write of 8 bytes at displacement 9 " + place_});

@@ -59,7 +59,8 @@ TEST_P(Counters, W126_02_do_not_become_fewer) {
   int const code = MPIX_Win_set_num_notify(window, MPI_INFO_NULL, wanted);
   EXPECT_EQ(class_of(code), rank_ == 0 ? MPI_ERR_ARG : MPI_SUCCESS);
   if (rank_ == 0) {
-    EXPECT_NE(text_of(code).find("num 3 is negative, fewer than"), std::string::npos) << text_of(code);
+    EXPECT_NE(text_of(code).find("num 3 is fewer than the present 4 counters"), std::string::npos)
+        << text_of(code);
   }
   for (int rank = 0; rank < size_; ++rank) EXPECT_EQ(counters_of(window, rank), 4);
   EXPECT_EQ(counted(window, 3), rank_ == 0 ? 1 : 0);
@@ -351,7 +352,14 @@ TEST_P(Counters, W126_22_limits_are_attributes_and_an_info_key_sets_one) {
   EXPECT_EQ(value_of(limited, "mpi_assert_max_num_notify"), "8");
   EXPECT_EQ(value_of(before, "mpi_assert_max_num_notify"), "");
   set_counters(limited, 8);
-  EXPECT_EQ(class_of(MPIX_Win_set_num_notify(limited, MPI_INFO_NULL, 9)), MPI_ERR_ARG);
+  int const too_many = MPIX_Win_set_num_notify(limited, MPI_INFO_NULL, 9);
+  EXPECT_EQ(class_of(too_many), MPI_ERR_ARG);
+  EXPECT_NE(text_of(too_many).find("more than the window's mpi_assert_max_num_notify"), std::string::npos);
+  int const fewer = MPIX_Win_set_num_notify(limited, MPI_INFO_NULL, 7);
+  EXPECT_EQ(class_of(fewer), MPI_ERR_ARG);
+  EXPECT_NE(text_of(fewer).find("fewer than the present 8 counters"), std::string::npos);
+  int const negative = MPIX_Win_set_num_notify(limited, MPI_INFO_NULL, -2);
+  EXPECT_NE(text_of(negative).find("num -2 is negative"), std::string::npos);
   EXPECT_EQ(counters_of(limited, next_), 8);
   set_counters(before, attribute<int>(before, MPIX_WIN_NOTIFICATION_NUM_SB));
   MPI_Win_lock_all(0, limited);
