@@ -1,11 +1,13 @@
-/* Contention on one host: every rank, on a core of its own, operates as fast as it can on few places of rank 0.
- * A single file on the installed library alone, so that it can be compiled and measured anywhere: bench/many-cores.
+/* Contention on one host: every rank, on a core of its own, operates as fast as it can on few places of rank
+ * 0. A single file on the installed library alone, so that it can be compiled and measured anywhere:
+ * bench/many-cores.
  *
  * usage: many_cores    (any number of ranks; all on one host)
  *
- * Prints lines "many_cores,mpix,OPERATION,PLACES,RANKS,8,VALUE". VALUE is the median in microseconds per operation of the
- * whole job, that is, the time of a rank divided by the operations of all ranks; for "fence" per call, for "transfer"
- * per line that goes from one core to another. Ends with status 1 if an update was lost. */
+ * Prints lines "many_cores,mpix,OPERATION,PLACES,RANKS,8,VALUE". VALUE is the median in microseconds per
+ * operation of the whole job, that is, the time of a rank divided by the operations of all ranks; for "fence"
+ * per call, for "transfer" per line that goes from one core to another. Ends with status 1 if an update was
+ * lost. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <stdint.h>
@@ -22,12 +24,14 @@ enum {
 
 static MPI_Comm world;
 static int rank, size;
-static char *shared;         /* rank 0's places, as this process maps them: for loads and stores */
-static void *remote;         /* the address of other places at rank 0, for MPIX_RMA */
-static MPI_Win window;       /* of one element of each rank */
+static char* shared;   /* rank 0's places, as this process maps them: for loads and stores */
+static void* remote;   /* the address of other places at rank 0, for MPIX_RMA */
+static MPI_Win window; /* of one element of each rank */
 static uint64_t random_state;
 static MPIX_RMA_Attributes atomic_update;
-static long added[places]; /* by this rank */
+/* What this rank has added to each place: by add(), and by accumulate(). */
+static long added[places];
+static long accumulated[places];
 
 /* Returns a number below `limit`. */
 static unsigned draw(unsigned limit) {
@@ -37,7 +41,7 @@ static unsigned draw(unsigned limit) {
   return (unsigned)(random_state >> 33) % limit;
 }
 
-static void fail(char const *text) {
+static void fail(char const* text) {
   fprintf(stderr, "many_cores: %s\n", text);
   MPI_Abort(world, 1);
 }
@@ -45,23 +49,25 @@ static void fail(char const *text) {
 /* Adds by the bare instruction: what the processor allows. */
 static void add_bare(unsigned among) {
   unsigned const place = draw(among);
-  __atomic_fetch_add((long *)(shared + place * line), 1, __ATOMIC_SEQ_CST);
+  __atomic_fetch_add((long*)(shared + place * line), 1, __ATOMIC_SEQ_CST);
 }
 
 static void add(unsigned among) {
-  long const one = 1;
-  long before;
+  static long const one = 1;
+  static long before; /* received at the latest in MPIX_RMA_Complete */
   unsigned const place = draw(among);
-  MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, 0, (MPI_Aint)remote + place * line, NULL, &world, NULL);
+  MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, 0, (MPI_Aint)remote + place * line, NULL, &world,
+               NULL);
   ++added[place];
 }
 
 /* Holds a lock of the library while it adds to a double. */
 static void accumulate(unsigned among) {
-  double one = 1;
+  static double one = 1;
   unsigned const place = draw(among);
-  MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_DOUBLE, 0, (char *)remote + place * apart + apart / 2, 1, MPI_DOUBLE,
-                NULL, &world, &atomic_update);
+  MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &one, 1, MPI_DOUBLE, 0, (char*)remote + place * apart + apart / 2, 1,
+                MPI_DOUBLE, NULL, &world, &atomic_update);
+  ++accumulated[place];
 }
 
 static void fence(unsigned among) {
@@ -71,21 +77,22 @@ static void fence(unsigned among) {
 
 /* Ranks 0 and 1 hand a line to each other. */
 static void hand_over(unsigned round) {
-  long *const turn = (long *)shared;
+  long* const turn = (long*)shared;
   long const mine = 2 * (long)round + rank;
   while (__atomic_load_n(turn, __ATOMIC_ACQUIRE) != mine) {
   }
   __atomic_store_n(turn, mine + 1, __ATOMIC_RELEASE);
 }
 
-static int compare(void const *a, void const *b) {
-  double const x = *(double const *)a, y = *(double const *)b;
+static int compare(void const* a, void const* b) {
+  double const x = *(double const*)a, y = *(double const*)b;
   return (x > y) - (x < y);
 }
 
-/* Collective. `active` ranks call `operation` `rounds` times; `shares` is the number of operations that the time of a
- * round is divided by. */
-static void measure(char const *name, void (*operation)(unsigned), unsigned among, int active, long rounds, double shares) {
+/* Collective. `active` ranks call `operation` `rounds` times; `shares` is the number of operations that the
+ * time of a round is divided by. */
+static void measure(char const* name, void (*operation)(unsigned), unsigned among, int active, long rounds,
+                    double shares) {
   double times[repetitions];
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     MPI_Barrier(world);
@@ -98,17 +105,18 @@ static void measure(char const *name, void (*operation)(unsigned), unsigned amon
   qsort(times + 1, repetitions - 1, sizeof *times, compare);
   double const median = (times[repetitions / 2] + times[repetitions / 2 + 1]) / 2;
   if (rank == 0)
-    printf("many_cores,mpix,%s,%u,%d,8,%.5f\n", name, among, active, median / ((double)rounds * shares) * 1e6);
+    printf("many_cores,mpix,%s,%u,%d,8,%.5f\n", name, among, active,
+           median / ((double)rounds * shares) * 1e6);
   fflush(stdout);
 }
 
 static void measure_transfer(void) {
   enum { rounds = 200000 };
-  *(long *)shared = 0;
+  *(long*)shared = 0;
   double times[repetitions];
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     MPI_Barrier(world);
-    if (rank == 0) *(long *)shared = 0;
+    if (rank == 0) *(long*)shared = 0;
     MPI_Barrier(world);
     double const begin = MPI_Wtime();
     for (unsigned i = 0; rank < 2 && i < rounds; ++i) hand_over(i);
@@ -120,12 +128,15 @@ static void measure_transfer(void) {
     printf("many_cores,mpix,transfer,1,2,8,%.5f\n", times[repetitions / 2] / (2.0 * rounds) * 1e6);
 }
 
-/* Whether all additions are in the places of rank 0. */
+/* Ends the job if an addition is not in the places of rank 0. */
 static void verify(void) {
-  long all[places];
-  MPI_Reduce(added, all, places, MPI_LONG, MPI_SUM, 0, world);
+  long sums[places], sums_under_locks[places];
+  MPI_Reduce(added, sums, places, MPI_LONG, MPI_SUM, 0, world);
+  MPI_Reduce(accumulated, sums_under_locks, places, MPI_LONG, MPI_SUM, 0, world);
   for (int i = 0; rank == 0 && i < places; ++i) {
-    if (*(long *)((char *)remote + i * line) != all[i]) fail("an addition was lost");
+    char const* const place = (char const*)remote + i * apart + apart / 2;
+    if (*(long const*)((char const*)remote + i * line) != sums[i]) fail("an addition was lost");
+    if ((long)*(double const*)place != sums_under_locks[i]) fail("an atomic accumulate was lost");
   }
 }
 
@@ -141,7 +152,7 @@ static void set_up(void) {
   MPI_Comm_size(host, &on_host);
   MPI_Comm_free(&host);
   if (on_host != size) fail("all ranks have to be on one host");
-  void **bases = calloc((size_t)size, sizeof *bases);
+  void** bases = calloc((size_t)size, sizeof *bases);
   if (bases == NULL || MPIX_RMA_Allocate(bytes, MPI_INFO_NULL, world, NULL, bases) != MPI_SUCCESS)
     fail("no memory");
   remote = bases[0];
@@ -149,7 +160,7 @@ static void set_up(void) {
   free(bases);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   world = MPI_COMM_WORLD;
   set_up();
@@ -159,7 +170,7 @@ int main(int argc, char **argv) {
   MPI_Aint found;
   int unit;
   MPI_Win_shared_query(bare, 0, &found, &unit, &shared);
-  void *element;
+  void* element;
   MPI_Win_allocate(sizeof(double), 1, MPI_INFO_NULL, world, &element, &window);
   if (rank == 0) memset(shared, 0, places * line);
   long const rounds = 100000;
