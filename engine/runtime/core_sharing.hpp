@@ -13,9 +13,13 @@ class CoreSharing {
  public:
   using Duration = std::chrono::nanoseconds;
 
-  /// Whether to yield now. Called once in each poll in vain.
+  /// Whether to yield now. Called once in each poll in vain. Not in each of them, because the call takes
+  /// about as long as a poll, and what has arrived meanwhile waits.
   bool yields() noexcept {
-    if (pause_ == 0) return true;
+    if (pause_ == 0) {
+      pause_ = between_yields;
+      return true;
+    }
     --pause_;
     return false;
   }
@@ -35,7 +39,9 @@ class CoreSharing {
  private:
   /// No usual time slice is shorter.
   static constexpr Duration least_slice = std::chrono::microseconds(300);
-  // In polls. The longest is about a second, which bounds how late a core that is shared again is noticed.
+  // In polls. The longest pause is about a second, which bounds how late a core that is shared again is
+  // noticed.
+  static constexpr std::uint32_t between_yields = 3;
   static constexpr std::uint32_t least_pause = 1U << 10;
   static constexpr std::uint32_t longest_pause = 1U << 21;
   /// Yields in a row after which the next pause is short again.

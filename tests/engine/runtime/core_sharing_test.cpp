@@ -15,10 +15,10 @@ unsigned polls_before_yield(CoreSharing& sharing) {
   return polls;
 }
 
-TEST(CoreSharing, YieldsInEachPollAmongThreadsThatPoll) {
+TEST(CoreSharing, YieldsEveryFewPollsAmongThreadsThatPoll) {
   CoreSharing sharing;
   for (int i = 0; i < 10000; ++i) {
-    ASSERT_TRUE(sharing.yields());
+    ASSERT_LE(polls_before_yield(sharing), 3U);
     sharing.note(i % 2 == 0 ? 500ns : 200us);
   }
 }
@@ -56,7 +56,7 @@ TEST(CoreSharing, ForgetsAThreadThatHasComputedLongAgo) {
   }
   for (int i = 0; i < 1000; ++i) {
     sharing.note(1us);
-    ASSERT_TRUE(sharing.yields());
+    ASSERT_LE(polls_before_yield(sharing), 3U);
   }
   sharing.note(3ms);
   EXPECT_EQ(polls_before_yield(sharing), first);
