@@ -28,7 +28,10 @@ bool suits(RmaOp const& operation) noexcept {
 
 /// Whether staging the operation is worthwhile, compared with the other protocols.
 bool suits_staging(RmaOp const& operation, RingRoute const& route) noexcept {
-  if (operation.is_update() || !route.across) return true;
+  // The stripes are held until the last part of an update is executed: whatever is left must not ask for
+  // them, nor wait for a message while the peer waits likewise.
+  if (operation.is_update()) return !route.held || route.across;
+  if (!route.across) return !route.held;
   // Staged data are copied twice, by one processor and by the other: the kernel copies more than this in the
   // time, but not in many small pieces.
   constexpr std::size_t max_beside_kernel = 16 * 1024;
