@@ -24,8 +24,9 @@ class ProcessWatch {
   bool add(std::uint64_t process, pid_t pid);
   void remove(std::uint64_t process);
 
-  /// Whether some processes must be polled, because they have no descriptor.
-  bool must_poll() const noexcept { return polled_ != 0; }
+  /// Whether some processes must be polled, because they have no descriptor or had ended before they were
+  /// added.
+  bool must_poll() const noexcept { return polled_ != 0 || !ended_.empty(); }
 
   /// Returns the identities of the processes that have ended; each is returned once.
   std::vector<std::uint64_t> take_ended();

@@ -9,17 +9,24 @@ namespace mpixrma::engine {
 void Channel::handle_losses() {
   for (Connections::Loss const& loss : connections.take_losses()) {
     if (loss.was_refused) parting.report_refused(loss.process);
+    Peer* const peer = message_protocol.lose(loss);
     // Remote keys must be destroyed before their endpoint.
-    if (Peer* const peer = message_protocol.lose(loss)) {
-      NetworkProtocol::lose(*peer);
-      PeerState& state = peer->state();
-      if (state.same_host && !process_is_alive(state.location.pid))
-        lost_memory.release(state.segments->abandon());
-    }
+    if (peer != nullptr) NetworkProtocol::lose(*peer);
     executor.forget(loss.process);
     connections.close(loss.process);
+    if (peer != nullptr && peer->state().same_host) release_memory_of(*peer);
     losses_.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+/// A connection may be lost before its process has ended: a process that is killed closes its sockets first.
+/// Its end is then a second loss, which releases the memory.
+void Channel::release_memory_of(Peer& peer) {
+  PeerState& state = peer.state();
+  pid_t const pid = state.location.pid;
+  if (!process_is_alive(pid)) return lost_memory.release(state.segments->abandon());
+  // Without a pidfd no event announces the end.
+  if (watch.add(peer.process(), pid) && watch.must_poll()) wake_();
 }
 
 }  // namespace mpixrma::engine

@@ -264,6 +264,9 @@ class Channel final : public MessageHandler {
 
   /// Notifies both sides of the message path before the connection is closed.
   void handle_losses();
+  /// Releases the memory of a lost peer of this host that is mapped here, at the latest when its process
+  /// ends.
+  void release_memory_of(Peer& peer);
 
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept override {

@@ -41,7 +41,7 @@ Status put_to(Rank& rank, int target) {
 }
 
 /// The survivor puts to the mortal rank, which dies, and calls the functions before and after the death.
-void outlive(std::function<void()> const& before_death, std::function<void(Rank&)> const& after_death) {
+void outlive(std::function<void(Rank&)> const& before_death, std::function<void(Rank&)> const& after_death) {
   constexpr int ready = 10;
   constexpr int done = 11;
   auto const body = [&](Rank& rank) {
@@ -56,7 +56,7 @@ void outlive(std::function<void()> const& before_death, std::function<void(Rank&
     }
     if (rank.rank() == survivor) {
       EXPECT_EQ(put_to(rank, mortal), Status::ok);
-      before_death();
+      before_death(rank);
       rank.expect_death(mortal);
       rank.tell(done, 1);
       after_death(rank);
@@ -80,7 +80,7 @@ void go_on(Rank& rank, test::Latch& latch) {
 
 TEST(SlowUnmapping, PeersAreFoundWhileLostOneIsForgotten) {
   if (std::getenv("UCX_MEM_EVENTS") == nullptr) GTEST_SKIP() << "UCX_MEM_EVENTS=n is not set";
-  outlive([] {},
+  outlive([](Rank&) {},
           [](Rank& rank) {
             Peer& gone = rank.peer(mortal);
             EXPECT_TRUE(test::eventually([&] {
@@ -99,21 +99,38 @@ TEST(SlowUnmapping, PeersAreFoundWhileLostOneIsForgotten) {
           });
 }
 
+/// The agent finds that the mortal rank has ended, and replaces its memory.
+void see_memory_released(Rank& rank) {
+  go_on(rank, replacing);
+  Peer& gone = rank.peer(mortal);
+  EXPECT_TRUE(gone.is_lost());
+  rank.engine().peer_memory.drop_stale_mappings();
+  rank.engine().peers.release(gone);
+  rank.engine().peers.release(gone);  // put_to has one, too
+  EXPECT_EQ(rank.engine().traffic.statistics().peers, 1u);
+  EXPECT_TRUE(replacing.is_waited_at());
+  EXPECT_FALSE(replacing.was_forced());
+  replacing.open();
+}
+
 TEST(SlowUnmapping, OthersAreServedWhileTheMemoryOfLostOneIsReleased) {
   if (std::getenv("UCX_MEM_EVENTS") == nullptr) GTEST_SKIP() << "UCX_MEM_EVENTS=n is not set";
-  outlive([] { replacing.close(); },
-          [](Rank& rank) {
-            go_on(rank, replacing);
-            Peer& gone = rank.peer(mortal);
-            EXPECT_TRUE(gone.is_lost());
-            rank.engine().peer_memory.drop_stale_mappings();
-            rank.engine().peers.release(gone);
-            rank.engine().peers.release(gone);  // put_to has one, too
-            EXPECT_EQ(rank.engine().traffic.statistics().peers, 1u);
-            EXPECT_TRUE(replacing.is_waited_at());
-            EXPECT_FALSE(replacing.was_forced());
-            replacing.open();
-          });
+  outlive([](Rank&) { replacing.close(); }, see_memory_released);
+}
+
+/// A killed process closes its sockets, which UCX reports, before the kernel reports its end.
+TEST(SlowUnmapping, MemoryIsReleasedThoughTheConnectionWasLostBeforeTheProcessEnded) {
+  if (std::getenv("UCX_MEM_EVENTS") == nullptr) GTEST_SKIP() << "UCX_MEM_EVENTS=n is not set";
+  outlive(
+      [](Rank& rank) {
+        replacing.close();
+        rank.engine().peers.lose(Rank::process_of(mortal));
+        Peer& gone = rank.peer(mortal);
+        EXPECT_TRUE(gone.is_lost());
+        rank.engine().peers.release(gone);
+        EXPECT_FALSE(replacing.is_waited_at());
+      },
+      see_memory_released);
 }
 
 }  // namespace
