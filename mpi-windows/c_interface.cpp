@@ -164,10 +164,10 @@ int mpix_window_shared_query(mpix_window_t* window, int rank, MPI_Aint* size, in
   return on(window, [&](Window& open) { return shared_query(open, rank, size, disp_unit, base); });
 }
 int mpix_window_attach(mpix_window_t* window, void* base, MPI_Aint size) {
-  return on(window, [&](Window& open) { return attach(open, base, size); });
+  return on(window, "MPI_Win_attach", [&](Window& open) { return attach(open, base, size); });
 }
 int mpix_window_detach(mpix_window_t* window, const void* base) {
-  return on(window, [&](Window& open) { return detach(open, base); });
+  return on(window, "MPI_Win_detach", [&](Window& open) { return detach(open, base); });
 }
 
 int mpix_window_fence(mpix_window_t* window, int assertion) {

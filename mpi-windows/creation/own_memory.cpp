@@ -151,8 +151,25 @@ int shared_query(Window& window, int rank, MPI_Aint* size, int* disp_unit, void*
   return MPI_SUCCESS;
 }
 
+namespace {
+
+int refuse_flavour(char const* call) {
+  return code_with(MPI_ERR_RMA_FLAVOR, "%s: the window was not created by MPI_Win_create_dynamic", call);
+}
+
+int refuse_overlap(void const* base, std::size_t bytes,
+                   std::pair<std::uintptr_t const, std::size_t> const& attached) {
+  return code_with(MPI_ERR_RMA_ATTACH,
+                   "MPI_Win_attach: the %zu bytes at %p overlap the %zu bytes at 0x%llx, which are attached",
+                   bytes, base, attached.second, static_cast<unsigned long long>(attached.first));
+}
+
+}  // namespace
+
 int attach(Window& window, void* base, MPI_Aint size) {
-  if (!window.is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  if (!window.is_dynamic()) return refuse_flavour("MPI_Win_attach");
+  if (size < 0)
+    return code_with(MPI_ERR_SIZE, "MPI_Win_attach: size is %lld bytes", static_cast<long long>(size));
   auto const begin = reinterpret_cast<std::uintptr_t>(base);
   auto const bytes = static_cast<std::size_t>(size);
   std::lock_guard const held(window.creation);
@@ -164,21 +181,25 @@ int attach(Window& window, void* base, MPI_Aint size) {
   bool const overlaps_next = next != window.cold->attached.end() && next->first - begin < bytes;
   bool const overlaps_last =
       next != window.cold->attached.begin() && std::prev(next)->first + std::prev(next)->second > begin;
-  if (overlaps_next || overlaps_last) return MPI_ERR_RMA_ATTACH;
-  if (engine::failed(window.engine.memory.attach(base, bytes))) return MPI_ERR_RMA_ATTACH;
+  if (overlaps_next) return refuse_overlap(base, bytes, *next);
+  if (overlaps_last) return refuse_overlap(base, bytes, *std::prev(next));
+  if (engine::Status const status = window.engine.memory.attach(base, bytes); engine::failed(status))
+    return code_with(MPI_ERR_RMA_ATTACH, "MPI_Win_attach: the %zu bytes at %p cannot be exposed: %s", bytes,
+                     base, engine::to_string(status));
   if (window.hints.begins_with_elements()) window.engine.exposures.update_by_elements(base, bytes);
   window.cold->attached.emplace(begin, bytes);
   return MPI_SUCCESS;
 }
 
 int detach(Window& window, void const* base) {
-  if (!window.is_dynamic()) return MPI_ERR_RMA_FLAVOR;
+  if (!window.is_dynamic()) return refuse_flavour("MPI_Win_detach");
   std::lock_guard const held(window.creation);
   auto const begin = reinterpret_cast<std::uintptr_t>(base);
   auto const found = window.cold->attached.find(begin);
   if (found == window.cold->attached.end()) {
     auto const empty = window.cold->attached_empty.find(begin);
-    if (empty == window.cold->attached_empty.end()) return MPI_ERR_RMA_ATTACH;
+    if (empty == window.cold->attached_empty.end())
+      return code_with(MPI_ERR_RMA_ATTACH, "MPI_Win_detach: no attached memory begins at %p", base);
     window.cold->attached_empty.erase(empty);
     return MPI_SUCCESS;
   }
