@@ -12,7 +12,7 @@
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/recent.hpp"
+#include "mpix/xfer/recent_transfers.hpp"
 #include "mpix/xfer/submit.hpp"
 
 MPIX_PROFILED(MPIX_RMA_rmw)

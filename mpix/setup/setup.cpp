@@ -14,7 +14,7 @@
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/recent.hpp"
+#include "mpix/xfer/recent_transfers.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpixrma {

@@ -9,7 +9,7 @@
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/recent.hpp"
+#include "mpix/xfer/recent_transfers.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 MPIX_PROFILED(MPIX_RMA_Plan_create)

@@ -13,7 +13,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/recent.hpp"
+#include "mpix/xfer/recent_transfers.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 MPIX_PROFILED(MPIX_RMA_xfer)

@@ -1,4 +1,4 @@
-#include "mpix/xfer/recent.hpp"
+#include "mpix/xfer/recent_transfers.hpp"
 
 #include <algorithm>
 #include <new>
