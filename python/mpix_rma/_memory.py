@@ -1,6 +1,8 @@
 """Communicatable memory."""
 from __future__ import annotations
 
+import operator
+import sys
 from types import TracebackType
 from typing import Any, List, Mapping, NamedTuple, Optional, Type, Union, cast
 
@@ -12,6 +14,12 @@ from ._info import hints
 from ._remote import RemoteArray, shape_of
 
 Info = Union[MPI.Info, Mapping[str, str], None]
+
+
+def _bytes(size: int) -> int:
+    """The size as MPI_Aint. One that is larger becomes the largest, which the library refuses at all ranks together: an
+    exception at one of them would leave the others waiting."""
+    return max(-1, min(operator.index(size), sys.maxsize))
 
 
 class Segment(NamedTuple):
@@ -70,7 +78,7 @@ def allocate(size: int, comm: MPI.Comm, info: Info = None) -> Memory:
     MPIX_RMA_Allocate.
     """
     with hints(info) as native:
-        base, bases = _core.allocate(size, comm, native)
+        base, bases = _core.allocate(_bytes(size), comm, native)
     memory = Memory(base, size)
     memory.bases = bases
     memory.comm = comm
@@ -94,7 +102,7 @@ class LocalMemory(_Array):
 def allocate_local(size: int, info: Info = None) -> LocalMemory:
     """Allocates communicatable memory at this process alone. `size` is in bytes."""
     with hints(info) as native:
-        base = _core.allocate_local(size, native)
+        base = _core.allocate_local(_bytes(size), native)
     return LocalMemory(base, size)
 
 

@@ -33,6 +33,16 @@ class Allocation(unittest.TestCase):
             self.assertEqual(memory.base % 4096, 0)
         info.Free()
 
+    def test_size_beyond_the_addresses(self):
+        """At one rank: the others do not wait for it."""
+        for size, error_class in ((2**70, MPI.ERR_NO_MEM), (-(2**70), MPI.ERR_ARG)):
+            with self.assertRaises(rma.Error) as raised:
+                rma.allocate(size if RANK == 0 else 8, WORLD)
+            self.assertEqual(raised.exception.error_class, error_class)
+            with self.assertRaises(rma.Error) as raised:
+                rma.allocate_local(size)
+            self.assertEqual(raised.exception.error_class, error_class)
+
     def test_wrong_info(self):
         with self.assertRaises(rma.Error) as raised:
             rma.allocate(8, WORLD, {"mpi_minimum_memory_alignment": "3"})
