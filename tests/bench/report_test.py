@@ -219,7 +219,20 @@ class Runs(Directory):
             time.sleep(0.02)
         report.terminate()
         self.assertIn("goes on with the results", report.communicate()[1])
-        self.assertFalse(pathlib.Path(f"/proc/{started.read_text().strip()}").exists())
+        self.await_end(int(started.read_text()))
+
+    def await_end(self, pid):
+        """The killed process has ended once the kernel has scheduled it, and goes once init has reaped it."""
+        stat = pathlib.Path(f"/proc/{pid}/stat")
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            try:
+                if stat.read_text().rpartition(")")[2].split()[0] == "Z":
+                    return
+            except (FileNotFoundError, ProcessLookupError):
+                return
+            time.sleep(0.02)
+        self.fail(f"process {pid} goes on")
 
     def test_order_of_the_sides_changes(self):
         plan = self.plan()
