@@ -160,7 +160,7 @@ void remember_word(RmwCall const& call, Communicator& communicator, RemoteAddres
 }
 
 /// Checks that do not need the target.
-int check(Site const& site, RmwCall const& call, Communicator const& communicator) {
+int check_arguments(Site const& site, RmwCall const& call, Communicator const& communicator) {
   if (call.operation == unknown)
     return raise(site, MPI_ERR_OP, "op %d is not an operation of this call", call.op);
   Datatype const* const type = Datatype::find(call.datatype);
@@ -184,7 +184,7 @@ int check(Site const& site, RmwCall const& call, Communicator const& communicato
 }
 
 /// Checks buffers and address. `bytes` is the size of each of them, including gaps between elements.
-int check(Site const& site, RmwCall const& call, engine::RmaOp const& update, std::size_t bytes) {
+int check_memory(Site const& site, RmwCall const& call, engine::RmaOp const& update, std::size_t bytes) {
   if (call.operand == nullptr && engine::operand_count(call.operation) > 0)
     return raise(site, MPI_ERR_BUFFER, "operand_addr is a null pointer");
   if (call.operand2 == nullptr && engine::operand_count(call.operation) > 1)
@@ -203,7 +203,7 @@ int check(Site const& site, RmwCall const& call, engine::RmaOp const& update, st
 
 int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& communicator) {
   Site const site{call.name, communicator.handle()};
-  if (int const refused = check(site, call, communicator); refused != MPI_SUCCESS) return refused;
+  if (int const refused = check_arguments(site, call, communicator); refused != MPI_SUCCESS) return refused;
   MPIX_RMA_Attributes attributes{};
   int code = join_attributes(site, static_cast<MPIX_RMA_Attributes const*>(call.attributes), request,
                              communicator, &attributes);
@@ -224,7 +224,7 @@ int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& com
   update.result = static_cast<std::byte*>(call.result);
   update.origin_layout = update.result_layout = update.target_layout = layout;
   update.target = static_cast<RemoteAddress>(call.displacement);
-  if (bytes != 0) code = check(site, call, update, bytes);
+  if (bytes != 0) code = check_memory(site, call, update, bytes);
   if (code == MPI_SUCCESS) code = find_counter(site, attributes, communicator, call.rank, &update.notify);
   if (code != MPI_SUCCESS) return code;
   Target* const target = communicator.target(call.rank);

@@ -41,14 +41,14 @@ int find_counter(Site const& site, MPIX_RMA_Attributes const& attributes, Commun
 
 /// Memory of an operation on one side: the lowest address and the length.
 template <typename Address>
-struct Span {
+struct MemoryRange {
   Address begin;
   std::size_t bytes;
 };
 
 /// Verifies what the call vouches for, if verification is enabled.
-int verify_communicatable(Site const& site, std::uint64_t set, Target& target, Span<void const*> origin,
-                          Span<engine::RemoteAddress> there);
+int verify_communicatable(Site const& site, std::uint64_t set, Target& target,
+                          MemoryRange<void const*> origin, MemoryRange<engine::RemoteAddress> there);
 
 /// Raises the error of a count argument that is negative, or too large for its datatype, which is valid.
 int check_count(Site const& site, char const* argument, MPI_Count count, MPI_Datatype datatype);

@@ -227,8 +227,8 @@ int find_counter(Site const& site, MPIX_RMA_Attributes const& attributes, Commun
   return raise(site, MPI_ERR_ARG, "notify_index %d is no counter of rank %d", attributes.notify_index, rank);
 }
 
-int verify_communicatable(Site const& site, std::uint64_t set, Target& target, Span<void const*> origin,
-                          Span<RemoteAddress> there) {
+int verify_communicatable(Site const& site, std::uint64_t set, Target& target,
+                          MemoryRange<void const*> origin, MemoryRange<RemoteAddress> there) {
   engine::Engine& engine = engine_of_process();
   bool const origin_said = (set & MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE) != 0;
   bool const target_said = (set & MPIX_RMA_ATTR_TARGET_COMMUNICATABLE) != 0;

@@ -59,6 +59,8 @@ class DataProcess {
     std::map<std::uint64_t, SharedControl>
         locks;  ///< of a client that does not map the memory, by the client's numbers
     std::map<LockKey, engine::LockMode> requested_locks;  ///< that it holds or waits for
+
+    ShareHolder holder() const noexcept { return {account, is_owner}; }
   };
   using SessionId = std::uint64_t;
   /// The reply to a request that returns nothing.

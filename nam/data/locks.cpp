@@ -10,11 +10,11 @@ void DataProcess::request_lock(SessionId id, Json const& request) {
                     field<std::uint32_t>(request, "rank")};
   Session& session = sessions_.at(id);
   bool const is_new = !session.requested_locks.contains(key);
-  if (is_new) shares_.locks.take(session.account, session.is_owner);
+  if (is_new) shares_.locks.take(session.holder());
   try {
     try_lock(id, request);
   } catch (Error const&) {
-    if (is_new) shares_.locks.give_back(session.account, session.is_owner);
+    if (is_new) shares_.locks.give_back(session.holder());
     throw;
   }
   held.lockers.insert(id);
@@ -29,7 +29,7 @@ void DataProcess::end_lock(SessionId id, Json const& request) {
   std::size_t const ended = session.requested_locks.erase({field<SharedControl::Slot>(request, "slot"),
                                                            field<std::uint64_t>(request, "holder"),
                                                            field<std::uint32_t>(request, "rank")});
-  shares_.locks.give_back(session.account, session.is_owner, ended);
+  shares_.locks.give_back(session.holder(), ended);
 }
 
 void DataProcess::end_holder(SessionId id, Json const& request) {
@@ -38,7 +38,7 @@ void DataProcess::end_holder(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   std::size_t const ended =
       std::erase_if(session.requested_locks, [&](auto const& lock) { return lock.first.holder == holder; });
-  shares_.locks.give_back(session.account, session.is_owner, ended);
+  shares_.locks.give_back(session.holder(), ended);
 }
 
 /// Releases locks and turns of the session at the window.
@@ -54,7 +54,7 @@ void DataProcess::revoke_locks(SessionId id, Held const& held, Revoked which) no
     auto const locks = session.locks.find(lock->first.holder);
     if (locks != session.locks.end()) locks->second.unlock(held.slot, lock->first.rank);
     requested.erase(lock);
-    shares_.locks.give_back(session.account, session.is_owner);
+    shares_.locks.give_back(session.holder());
   }
 }
 

@@ -32,7 +32,7 @@ void DataProcess::open_session(Message& message) {
   if (!session.is_local && leases_.length.count() != 0) bound_silence(socket, leases_.length);
   Channel channel(std::move(socket), session.is_owner ? owner_limits : guest_limits);
   // Each session alone may keep a whole message: all of them together could take the memory of the host.
-  channel.set_account(account_in(shares_.messages, {session.account, session.is_owner}));
+  channel.set_account(account_in(shares_.messages, session.holder()));
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& request) { serve(id, request); },
@@ -52,11 +52,11 @@ void DataProcess::open_session(Message& message) {
 }
 
 void DataProcess::take_share(Session& session) {
-  shares_.sessions.take(session.account, session.is_owner);
+  shares_.sessions.take(session.holder());
   try {
-    shares_.descriptors.take(session.account, session.is_owner, descriptors_of_session);
+    shares_.descriptors.take(session.holder(), descriptors_of_session);
   } catch (Error const&) {
-    shares_.sessions.give_back(session.account, session.is_owner);
+    shares_.sessions.give_back(session.holder());
     throw;
   }
   session.has_share = true;
@@ -67,10 +67,9 @@ void DataProcess::close_session(SessionId id) {
   if (found == sessions_.end()) return;
   Session const& session = found->second;
   if (session.has_share) {
-    shares_.sessions.give_back(session.account, session.is_owner);
-    shares_.descriptors.give_back(session.account, session.is_owner,
-                                  descriptors_of_session + session.locks.size());
-    shares_.locks.give_back(session.account, session.is_owner, session.requested_locks.size());
+    shares_.sessions.give_back(session.holder());
+    shares_.descriptors.give_back(session.holder(), descriptors_of_session + session.locks.size());
+    shares_.locks.give_back(session.holder(), session.requested_locks.size());
   }
   if (session.process) loop_.forget(session.process.get());
   std::vector<std::string> ended;

@@ -14,6 +14,12 @@
 
 namespace mpixrma::nam {
 
+/// A user who has a share.
+struct ShareHolder {
+  uid_t user = 0;
+  bool is_owner = false;
+};
+
 class Shares {
  public:
   Shares() = default;
@@ -23,22 +29,23 @@ class Shares {
   /// Owners may have all. All other users together have three quarters at most, and each of them one quarter,
   /// but no more than he leaves to the users after him, so that something is always left. Throws
   /// Error(quota).
-  void take(uid_t user, bool is_owner, std::uint64_t count = 1) {
+  void take(ShareHolder holder, std::uint64_t count = 1) {
+    bool const is_owner = holder.is_owner;
     std::uint64_t const share = std::max<std::uint64_t>(total_ / 4, 1);
-    if (count > total_ - all_ || (!is_owner && !is_permitted(user, share, count)))
+    if (count > total_ - all_ || (!is_owner && !is_permitted(holder.user, share, count)))
       throw Error(ErrorCode::quota,
                   "the grant has as many " + what_ + (is_owner ? "" : " of other users than its owner") +
                       " as it may have: " + std::to_string(is_owner ? total_ : std::min(share, total_)));
     all_ += count;
     if (is_owner) return;
     others_ += count;
-    of_user_[user] += count;
+    of_user_[holder.user] += count;
   }
-  void give_back(uid_t user, bool is_owner, std::uint64_t count = 1) noexcept {
+  void give_back(ShareHolder holder, std::uint64_t count = 1) noexcept {
     all_ -= count;
-    if (is_owner || count == 0) return;
+    if (holder.is_owner || count == 0) return;
     others_ -= count;
-    auto const found = of_user_.find(user);
+    auto const found = of_user_.find(holder.user);
     found->second -= count;
     if (found->second == 0) of_user_.erase(found);
   }
@@ -59,21 +66,15 @@ class Shares {
   std::map<uid_t, std::uint64_t> of_user_;  ///< without owners
 };
 
-/// A user who has a share.
-struct ShareHolder {
-  uid_t user = 0;
-  bool is_owner = false;
-};
-
 /// Returns the account of the bytes that `holder` has of `shares`, which must outlive it.
 inline KeptBytes::Account account_in(Shares& shares, ShareHolder holder) {
   return [&shares, holder](std::size_t before, std::size_t now) {
     if (now <= before) {
-      shares.give_back(holder.user, holder.is_owner, before - now);
+      shares.give_back(holder, before - now);
       return true;
     }
     try {
-      shares.take(holder.user, holder.is_owner, now - before);
+      shares.take(holder, now - before);
       return true;
     } catch (Error const&) {
       return false;

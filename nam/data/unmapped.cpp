@@ -76,11 +76,11 @@ void DataProcess::look_at_accepted() {
 
 /// The processes that may use the session have connections.
 void DataProcess::open_access(Session& session) {
-  shares_.descriptors.take(session.account, session.is_owner, descriptors_of_access);
+  shares_.descriptors.take(session.holder(), descriptors_of_access);
   try {
     session.access = remote_.engine->open();
   } catch (Error const&) {
-    shares_.descriptors.give_back(session.account, session.is_owner, descriptors_of_access);
+    shares_.descriptors.give_back(session.holder(), descriptors_of_access);
     throw;
   }
 }
@@ -89,7 +89,7 @@ void DataProcess::open_access(Session& session) {
 void DataProcess::close_access(Session const& session) noexcept {
   if (session.access.session == 0) return;
   remote_.engine->close(session.access.session);
-  shares_.descriptors.give_back(session.account, session.is_owner, descriptors_of_access);
+  shares_.descriptors.give_back(session.holder(), descriptors_of_access);
   remote_.trims_due = 2;
 }
 
@@ -147,11 +147,11 @@ SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
   if (known != session.locks.end()) return known->second;
   if (session.locks.size() >= quotas_.windows)
     throw Error(ErrorCode::quota, "the session locks as many windows as the grant may have");
-  shares_.descriptors.take(session.account, session.is_owner);
+  shares_.descriptors.take(session.holder());
   try {
     return session.locks.emplace(holder, SharedControl::take_over(memory_.shared->reopen())).first->second;
   } catch (Error const&) {
-    shares_.descriptors.give_back(session.account, session.is_owner);
+    shares_.descriptors.give_back(session.holder());
     throw;
   }
 }
@@ -182,7 +182,7 @@ void DataProcess::unlock(SessionId id, Json const& request) {
 void DataProcess::end_locks(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   std::size_t const ended = session.locks.erase(field<std::uint64_t>(request, "holder"));
-  shares_.descriptors.give_back(session.account, session.is_owner, ended);
+  shares_.descriptors.give_back(session.holder(), ended);
   session.connection->post(done);
 }
 

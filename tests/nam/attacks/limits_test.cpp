@@ -150,22 +150,22 @@ TEST(GuestShares, OfManyUsersLeaveSomethingToOthers) {
   Shares shares("things", 1024);
   auto const take_all = [&](uid_t user) {
     std::uint64_t taken = 0;
-    while (!refusal([&] { shares.take(user, false); })) ++taken;
+    while (!refusal([&] { shares.take({user, false}); })) ++taken;
     return taken;
   };
   std::uint64_t const first = take_all(1);
   EXPECT_EQ(first, 256u);
   for (uid_t user = 2; user <= 8; ++user) (void)take_all(user);
   EXPECT_GE(take_all(9), 1u);
-  EXPECT_EQ(refusal([&] { shares.take(0, true, 256); }), std::nullopt);
-  shares.give_back(1, false, first);
+  EXPECT_EQ(refusal([&] { shares.take({0, true}, 256); }), std::nullopt);
+  shares.give_back({1, false}, first);
   EXPECT_GE(take_all(9), 100u);
 }
 
 TEST(GuestShares, OfOneThingAreThatThing) {
   Shares shares("things", 1);
-  EXPECT_EQ(refusal([&] { shares.take(1, false); }), std::nullopt);
-  EXPECT_EQ(refusal([&] { shares.take(2, false); }), ErrorCode::quota);
+  EXPECT_EQ(refusal([&] { shares.take({1, false}); }), std::nullopt);
+  EXPECT_EQ(refusal([&] { shares.take({2, false}); }), ErrorCode::quota);
 }
 
 /// A connection to the control process whose client reads no answers.
