@@ -77,7 +77,7 @@ bool has_root(MPI_Comm comm, int root) {
 
 /// Collective. Returns an MPI error code.
 int ask_for_window(Site const& site, char const* port, MPI_Info info, int root, WindowAnswer* answer) {
-  bool const ready = prepare() == Readiness::ready && makes_windows();
+  bool const ready = can_create_windows();
   *answer = {};
   if (rank_in(site.comm) == root && ready) look_at(port, info, answer);
   if (Verdict const verdict = agree_on_class(site.comm, ready ? MPI_SUCCESS : no_host_class);

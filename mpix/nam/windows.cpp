@@ -88,6 +88,11 @@ bool makes_windows() noexcept {
   return ops != nullptr && ops->nam_ranks != nullptr;
 }
 
+bool can_create_windows() {
+  open_engine();
+  return prepare() == Readiness::ready && makes_windows();
+}
+
 int raise_without_windows(Site const& site) {
   if (prepare() != Readiness::ready) return raise_unusable(site.call, &site.comm);
   return raise(site, MPI_ERR_UNSUPPORTED_OPERATION, "the library does not provide windows with this MPI");
@@ -136,8 +141,7 @@ extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_I
   bool const is_nam = !value_of(info, "deep_mem_kind").empty();
   if (!is_nam || comm == MPI_COMM_NULL || win == nullptr)
     return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
-  if (prepare() != Readiness::ready || !makes_windows())
-    return raise_without_windows({"MPI_Win_allocate", comm});
+  if (!can_create_windows()) return raise_without_windows({"MPI_Win_allocate", comm});
   int const code = allocate_nam({"MPI_Win_allocate", comm}, size, disp_unit, info, win);
   if (code == MPI_SUCCESS && baseptr != nullptr) *static_cast<void**>(baseptr) = nullptr;
   return code;
@@ -148,7 +152,7 @@ extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_I
 int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) try {
   char const* const call = "MPIX_Win_allocate_nam";
   if (comm == MPI_COMM_NULL) return raise_unusable(call, &comm);
-  if (prepare() != Readiness::ready || !makes_windows()) return raise_without_windows({call, comm});
+  if (!can_create_windows()) return raise_without_windows({call, comm});
   if (win == nullptr) return raise({call, comm}, MPI_ERR_ARG, "win is a null pointer");
   // Together, because MPI would reject them at the process that passes them alone.
   Failure const wrong = check_region(size, disp_unit);

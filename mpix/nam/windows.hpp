@@ -37,8 +37,11 @@ struct WindowKeys {
 /// The first call creates the keys.
 WindowKeys const& window_keys();
 
-/// Whether the host provides windows, including those at a memory server.
+/// Whether the host provides windows, including those at a memory server. False before prepare() returns
+/// ready.
 bool makes_windows() noexcept;
+/// The same for a call that creates a window, which opens the engine as other collective calls do.
+bool can_create_windows();
 /// Raises the error of a call that needs windows. Returns an MPI error code.
 int raise_without_windows(Site const& site);
 

@@ -1,8 +1,9 @@
 """The order of the imports of mpix_rma and of mpi4py.MPI, which calls MPI_Init.
 
-usage: import_test.py first|second|without|uninitialised
+usage: import_test.py first|second|window|without|uninitialised
   first          mpix_rma is imported first, and makes MPI find the component
   second         MPI has found the component by the environment: the engines open in allocate()
+  window         the same: they open in win_allocate_nam()
   without        MPI knows of no component: the import fails, with what to do
   uninitialised  the program calls MPI.Init() itself
 """
@@ -13,7 +14,7 @@ import mpi4py
 order = sys.argv[1]
 if order == "uninitialised":
     mpi4py.rc.initialize = False
-if order in ("second", "without"):
+if order in ("second", "window", "without"):
     from mpi4py import MPI
 try:
     import mpix_rma as rma
@@ -37,11 +38,16 @@ addresses = world.allgather(MPI.Get_address(local))
 value = numpy.full(1, 10.0 + world.rank)
 try:
     rma.put(value, (next_rank, addresses[next_rank]), world)
-    assert order != "second"
+    assert order not in ("second", "window")
 except rma.Error as error:
-    assert order == "second", error
+    assert order in ("second", "window"), error
     assert error.error_class == rma.error_class(rma.ErrorClass.TRANSPORT)
     assert "MPIX_RMA_Allocate" in str(error), error
+if order == "window":
+    window = rma.win_allocate_nam(8, world)
+    rma.put(value, (next_rank, addresses[next_rank]), world)
+    rma.complete(world)
+    window.Free()
 with rma.allocate(8, world):
     rma.put(value, (next_rank, addresses[next_rank]), world)
     rma.complete(world)
