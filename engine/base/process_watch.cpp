@@ -28,7 +28,11 @@ int open_process(pid_t pid) noexcept {
 ProcessWatch::ProcessWatch() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
 bool ProcessWatch::add(std::uint64_t process, pid_t pid) {
-  if (pid == ::getpid() || watched_.contains(process)) return false;
+  if (pid == ::getpid()) return false;
+  if (auto const known = watched_.find(process); known != watched_.end()) {
+    if (known->second.pid == pid) return false;
+    remove(process);
+  }
   Watched& watched = watched_[process];
   watched.pid = pid;
   watched.descriptor = FileDescriptor(open_process(pid));

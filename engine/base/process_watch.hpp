@@ -19,8 +19,8 @@ class ProcessWatch {
   /// Becomes readable when a process has ended; -1 if the system does not support this.
   int fd() const noexcept { return epoll_.get(); }
 
-  /// Watches the process with identity `process`, which runs as `pid`. Returns false if it is watched already
-  /// or is this process.
+  /// Watches the process with identity `process`, which runs as `pid`, in place of an earlier one with this
+  /// identity. Returns false if it is watched already or is this process.
   bool add(std::uint64_t process, pid_t pid);
   void remove(std::uint64_t process);
 

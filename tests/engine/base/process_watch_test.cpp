@@ -1,0 +1,63 @@
+/// The ends of watched processes.
+#include "engine/base/process_watch.hpp"
+
+#include <poll.h>
+
+#include <vector>
+
+#include "tests/support/child.hpp"
+
+namespace mpixrma::engine {
+namespace {
+
+using test::Child;
+using Ended = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t process = 7;
+
+/// Waits until a process has ended.
+Ended next_ended(ProcessWatch& watch) {
+  constexpr int longest_ms = 20000;
+  pollfd source{watch.fd(), POLLIN, 0};
+  (void)::poll(&source, 1, longest_ms);
+  return watch.take_ended();
+}
+
+TEST(ProcessWatch, TellsTheEndOnce) {
+  ProcessWatch watch;
+  Child child([] {});
+  EXPECT_TRUE(watch.add(process, child.pid()));
+  EXPECT_FALSE(watch.add(process, child.pid())) << "it is watched already";
+  EXPECT_EQ(watch.take_ended(), Ended{});
+  child.kill();
+  EXPECT_EQ(next_ended(watch), Ended{process});
+  EXPECT_EQ(watch.take_ended(), Ended{});
+}
+
+TEST(ProcessWatch, WatchesTheProcessThatHasTheIdentityNow) {
+  ProcessWatch watch;
+  Child first([] {});
+  Child second([] {});
+  EXPECT_TRUE(watch.add(process, first.pid()));
+  EXPECT_TRUE(watch.add(process, second.pid()));
+  first.kill();
+  first.reap();
+  EXPECT_EQ(watch.take_ended(), Ended{});
+  second.kill();
+  EXPECT_EQ(next_ended(watch), Ended{process});
+}
+
+TEST(ProcessWatch, AProcessThatHasEndedBeforeIsToldOfAtTheNextLook) {
+  ProcessWatch watch;
+  Child child([] {});
+  child.kill();
+  child.reap();
+  EXPECT_FALSE(watch.must_poll());
+  EXPECT_TRUE(watch.add(process, child.pid()));
+  EXPECT_TRUE(watch.must_poll()) << "no event announces it";
+  EXPECT_EQ(watch.take_ended(), Ended{process});
+  EXPECT_FALSE(watch.must_poll());
+}
+
+}  // namespace
+}  // namespace mpixrma::engine
