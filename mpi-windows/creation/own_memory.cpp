@@ -164,12 +164,19 @@ int refuse_overlap(void const* base, std::size_t bytes,
                    bytes, base, attached.second, static_cast<unsigned long long>(attached.first));
 }
 
+int refuse_memory(void const* base, std::size_t bytes, engine::Status status) {
+  char const* const reason =
+      status == engine::Status::bad_address ? "they are not all mapped" : engine::to_string(status);
+  return code_with(MPI_ERR_RMA_ATTACH, "MPI_Win_attach: the %zu bytes at %p cannot be attached: %s", bytes,
+                   base, reason);
+}
+
 }  // namespace
 
 int attach(Window& window, void* base, MPI_Aint size) {
   if (!window.is_dynamic()) return refuse_flavour("MPI_Win_attach");
   if (size < 0)
-    return code_with(MPI_ERR_SIZE, "MPI_Win_attach: size is %lld bytes", static_cast<long long>(size));
+    return code_with(MPI_ERR_SIZE, "MPI_Win_attach: size %lld is negative", static_cast<long long>(size));
   auto const begin = reinterpret_cast<std::uintptr_t>(base);
   auto const bytes = static_cast<std::size_t>(size);
   std::lock_guard const held(window.creation);
@@ -184,8 +191,7 @@ int attach(Window& window, void* base, MPI_Aint size) {
   if (overlaps_next) return refuse_overlap(base, bytes, *next);
   if (overlaps_last) return refuse_overlap(base, bytes, *std::prev(next));
   if (engine::Status const status = window.engine.memory.attach(base, bytes); engine::failed(status))
-    return code_with(MPI_ERR_RMA_ATTACH, "MPI_Win_attach: the %zu bytes at %p cannot be exposed: %s", bytes,
-                     base, engine::to_string(status));
+    return refuse_memory(base, bytes, status);
   if (window.hints.begins_with_elements()) window.engine.exposures.update_by_elements(base, bytes);
   window.cold->attached.emplace(begin, bytes);
   return MPI_SUCCESS;

@@ -82,7 +82,6 @@ TEST_F(WindowTest, LateErrorOfDynamicWindowNamesTheOperation) {
   MPI_Win_free(&window);
 }
 
-/// Attaching is local.
 TEST_F(WindowTest, RefusedAttachmentsNameTheMemory) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window), MPI_SUCCESS);
@@ -92,7 +91,9 @@ TEST_F(WindowTest, RefusedAttachmentsNameTheMemory) {
   expect(MPI_Win_attach(window, memory, sizeof memory), MPI_ERR_RMA_ATTACH,
          {"MPI_Win_attach", "the 64 bytes at", "overlap the 8 bytes at"});
   expect(MPI_Win_attach(window, &memory[2], 4), MPI_ERR_RMA_ATTACH, {"the 4 bytes at", "the 8 bytes at"});
-  expect(MPI_Win_attach(window, memory, -8), MPI_ERR_SIZE, {"MPI_Win_attach", "-8 bytes"});
+  expect(MPI_Win_attach(window, reinterpret_cast<void*>(4096), 8), MPI_ERR_RMA_ATTACH,
+         {"MPI_Win_attach", "the 8 bytes at 0x1000", "not all mapped"});
+  expect(MPI_Win_attach(window, memory, -8), MPI_ERR_SIZE, {"MPI_Win_attach", "size -8 is negative"});
   expect(MPI_Win_detach(window, &memory[3]), MPI_ERR_RMA_ATTACH, {"MPI_Win_detach", "begins at"});
   EXPECT_EQ(MPI_Win_detach(window, &memory[2]), MPI_SUCCESS);
   MPI_Win_free(&window);
