@@ -250,7 +250,10 @@ TEST(Ring, NothingOvertakesTheMessagesBeforeIt) {
           return traffic.operations_by(Path::ring) != 0 && traffic.operations_by(Path::message) != 0;
         };
         // While the target has no core, everything becomes a message.
-        for (int round = 0; round < 100 && !goes_both_ways(); ++round) put_and_get(rank, peer, there, random);
+        for (int round = 0; round < 100 && !goes_both_ways(); ++round) {
+          put_and_get(rank, peer, there, random);
+          if (::testing::Test::HasFatalFailure()) return;
+        }
       },
       [](std::int64_t const* memory) { EXPECT_EQ(memory[0], 2000); },
       {.ways = test::Ways::ring_and_messages, .look = look_with_pauses});
