@@ -16,7 +16,7 @@ from ._remote import RemoteArray, shape_of
 Info = Union[MPI.Info, Mapping[str, str], None]
 
 
-def _bytes(size: int) -> int:
+def aint_of(size: int) -> int:
     """The size as MPI_Aint. One that is larger becomes the largest, which the library refuses at all ranks together: an
     exception at one of them would leave the others waiting."""
     return max(-1, min(operator.index(size), sys.maxsize))
@@ -78,7 +78,7 @@ def allocate(size: int, comm: MPI.Comm, info: Info = None) -> Memory:
     MPIX_RMA_Allocate.
     """
     with hints(info) as native:
-        base, bases = _core.allocate(_bytes(size), comm, native)
+        base, bases = _core.allocate(aint_of(size), comm, native)
     memory = Memory(base, size)
     memory.bases = bases
     memory.comm = comm
@@ -102,7 +102,7 @@ class LocalMemory(_Array):
 def allocate_local(size: int, info: Info = None) -> LocalMemory:
     """Allocates communicatable memory at this process alone. `size` is in bytes."""
     with hints(info) as native:
-        base = _core.allocate_local(_bytes(size), native)
+        base = _core.allocate_local(aint_of(size), native)
     return LocalMemory(base, size)
 
 

@@ -5,13 +5,13 @@ from mpi4py import MPI
 
 from . import _core
 from ._info import hints
-from ._memory import Info
+from ._memory import Info, aint_of
 
 
 def win_allocate_nam(size: int, comm: MPI.Comm, disp_unit: int = 1, info: Info = None) -> MPI.Win:
     """Creates a window whose memory is at a memory server. Collective; `size` in bytes. Keys: MPIX_Win_allocate_nam."""
     with hints(info) as native:
-        return _core.win_allocate_nam(size, disp_unit, native, comm)
+        return _core.win_allocate_nam(aint_of(size), disp_unit, native, comm)
 
 
 def win_connect(port_name: str, comm: MPI.Comm, root: int = 0, info: Info = None) -> MPI.Win:
