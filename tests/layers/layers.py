@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the layers call downwards only, and that tests reach some calls through one header.
 
-layers.py --picture: prints the floors inside of the layers, as docs/internals.md shows them.
+layers.py --picture: prints the layers, and the folders inside of them, as docs/internals.md shows them.
 layers.py [DIRECTORY]: reads every source below DIRECTORY (default: this project) and fails, with one line for each
 offence, on an include that goes up or sideways, on a foreign header outside of the layer that owns it, and on files that
 need each other in a circle. Tests in C++ call allocation, query and notification through TEST_HEADER only.
@@ -17,8 +17,8 @@ LAYERS = {
     "hosts/common": {"engine"},
     "datatype": {"engine"},
     "mpix": {"engine", "hosts/common", "datatype", "include"},
-    "mpi-windows": {"engine", "hosts/common", "datatype", "nam", "include"},
-    "armci": {"engine", "hosts/common", "datatype", "mpix", "include"},
+    "mpi-windows": {"engine", "hosts/common", "datatype", "nam"},
+    "armci": {"engine", "hosts/common", "mpix", "include"},
     "fortran": {"include"},
     "python": {"include"},
     "ompi-component": {"engine", "hosts/common", "mpi-windows"},
@@ -53,6 +53,7 @@ TEST_HEADER = pathlib.Path("tests/support/communicatable.hpp")
 DIRECT_TESTS = {pathlib.Path("tests/c_abi"), pathlib.Path("tests/docs"), pathlib.Path("spec-conformance/mutations")}
 TEST_CALLS = re.compile(
     r'^(?!\s*//).*(?<!")\bMPIX_RMA_((Allocate|Free)(_local)?|Register|Deregister|Query|\w+_notify(_value)?)\(')
+SOURCES = {".h", ".c", ".hpp", ".cpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
 
 
@@ -135,7 +136,7 @@ def check(root):
     offences, graph = list(direct_calls(root)), {}
     for layer, allowed in LAYERS.items():
         for path in sorted((root / layer).rglob("*")):
-            if path.suffix not in {".h", ".c", ".hpp", ".cpp"}:
+            if path.suffix not in SOURCES:
                 continue
             own = path.relative_to(root)
             if layer_of(own) != layer:
@@ -158,13 +159,34 @@ def check(root):
     return offences
 
 
+def layer_of(path):
+    return next((layer for layer in LAYERS if path.is_relative_to(layer)), None)
+
+
+def layer_lines(root):
+    """The layers, a layer above those that it includes, and the layers that each includes."""
+    below = {layer: set() for layer in LAYERS}
+    for layer in LAYERS:
+        for path in (root / layer).rglob("*"):
+            if path.suffix in SOURCES:
+                targets = (resolve(root, path, name) for _, name in includes(path))
+                below[layer] |= {layer_of(target) for target in targets if target is not None} - {layer, None}
+
+    def height(layer):
+        return 1 + max(map(height, below[layer]), default=0)
+
+    for layer in sorted(LAYERS, key=lambda layer: (-height(layer), layer)):
+        names = sorted(below[layer], key=lambda other: (-height(other), other))
+        yield f"{layer:<18} {'-> ' + ', '.join(names) if names else ''}".rstrip()
+
+
 def picture(root):
-    """The folders of each layer with floors, from the top down, and the folders of the layer that each includes."""
-    lines = []
+    """The layers, and the folders of each layer with floors, from the top down, with what each includes."""
+    lines = [*layer_lines(root), ""]
     for layer, floors in FLOORS.items():
         edges = {}
         for path in sorted((root / layer).rglob("*")):
-            if path.suffix not in {".h", ".c", ".hpp", ".cpp"}:
+            if path.suffix not in SOURCES:
                 continue
             own = path.relative_to(root)
             room = str(own.parent.relative_to(layer))
