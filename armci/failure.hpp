@@ -38,8 +38,9 @@ struct FailedOperation {
   bool contiguous = true;  ///< whether the target memory is contiguous
 };
 
-/// Throws a Failure if the call's own operation has the error `status`.
+/// Throws a Failure that describes the operation.
 [[noreturn]] void fail_operation(FailedOperation const& operation) __attribute__((cold));
+/// Throws a Failure if the call's own operation has the error `status`.
 inline void check(char const* call, int process, void const* remote, mpixrma::engine::Status status) {
   if (mpixrma::engine::failed(status)) [[unlikely]]
     fail_operation({call, process, remote, status});
@@ -73,9 +74,10 @@ Failure failure_of_exception() noexcept __attribute__((cold));
 /// Sets the rank that begins each line on stderr. A negative rank, as before ARMCI_Init, prints no prefix.
 void report_as(int rank) noexcept;
 
+/// Prints the exception being handled as one line on stderr. Call it in a catch block.
+void report_exception() noexcept __attribute__((cold));
 /// Runs the body of a function that returns an error code: 0, or `failed` after one line on stderr. The
 /// program continues.
-void report_exception() noexcept __attribute__((cold));
 template <typename Body>
 int returning(Body body, int failed = 1) noexcept {
   try {
@@ -86,8 +88,9 @@ int returning(Body body, int failed = 1) noexcept {
   }
 }
 
-/// Runs the body of a function that has no error code: a failure ends the program through ARMCI_Error.
+/// Ends the program through ARMCI_Error with the exception being handled. Call it in a catch block.
 [[noreturn]] void end_by_exception() noexcept __attribute__((cold));
+/// Runs the body of a function that has no error code: a failure ends the program through ARMCI_Error.
 template <typename Body>
 auto ending(Body body) noexcept {
   try {

@@ -69,7 +69,7 @@ struct Mutex {
 
 armcix_mutex_hdl_t global_set = nullptr;
 
-MutexSet& open(char const* call, armcix_mutex_hdl_t handle) {
+MutexSet& checked(char const* call, armcix_mutex_hdl_t handle) {
   if (handle == nullptr) fail(call, "the mutexes are not created");
   return *static_cast<MutexSet*>(handle);
 }
@@ -116,7 +116,7 @@ armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group)
 
 int destroy(char const* call, armcix_mutex_hdl_t handle) {
   return returning([&] {
-    std::unique_ptr<MutexSet> const set(&open(call, handle));
+    std::unique_ptr<MutexSet> const set(&checked(call, handle));
     Steps steps;
     // Unlocks that this process has issued must complete before the locks are freed.
     steps.take([&] { complete_everywhere(call); });
@@ -149,9 +149,9 @@ void lock(char const* call, MutexSet& set, int mutex, int process) {
 /// The next holder sees all updates that were made under the mutex at its process.
 void unlock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex const found = find(call, set, mutex, process);
-  // Another thread may release it, where threads take turns.
+  // ARMCI's mutexes belong to processes: another thread than the one that locked it may unlock it.
   std::uint32_t const holder = found.held.exchange(0, std::memory_order_relaxed);
-  if (holder == 0) fail(call, "mutex %d of process %d is not held by the caller", mutex, process);
+  if (holder == 0) fail(call, "mutex %d of process %d is not held by this process", mutex, process);
   check(call, found.target.rank, nullptr, mpixrma::unlock(found.target, found.lock, holder - 1));
 }
 
@@ -171,10 +171,10 @@ armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group* pgroup) {
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t hdl) { return destroy("ARMCIX_Destroy_mutexes_hdl", hdl); }
 
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  ending([&] { lock("ARMCIX_Lock_hdl", open("ARMCIX_Lock_hdl", hdl), mutex, proc); });
+  ending([&] { lock("ARMCIX_Lock_hdl", checked("ARMCIX_Lock_hdl", hdl), mutex, proc); });
 }
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  ending([&] { unlock("ARMCIX_Unlock_hdl", open("ARMCIX_Unlock_hdl", hdl), mutex, proc); });
+  ending([&] { unlock("ARMCIX_Unlock_hdl", checked("ARMCIX_Unlock_hdl", hdl), mutex, proc); });
 }
 
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
@@ -182,7 +182,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
   return returning(
       [&]() -> int {
         char const* const call = "ARMCIX_Trylock_hdl";
-        MutexSet& set = open(call, hdl);
+        MutexSet& set = checked(call, hdl);
         Mutex found = find(call, set, mutex, proc);
         if (found.is_held_here()) return taken;
         Status const status = found.acquire(this_thread(), {.attempt = true});
@@ -216,10 +216,10 @@ int PARMCI_Destroy_mutexes(void) {
   });
 }
 void PARMCI_Lock(int mutex, int proc) {
-  ending([&] { lock("ARMCI_Lock", open("ARMCI_Lock", global_set), mutex, proc); });
+  ending([&] { lock("ARMCI_Lock", checked("ARMCI_Lock", global_set), mutex, proc); });
 }
 void PARMCI_Unlock(int mutex, int proc) {
-  ending([&] { unlock("ARMCI_Unlock", open("ARMCI_Unlock", global_set), mutex, proc); });
+  ending([&] { unlock("ARMCI_Unlock", checked("ARMCI_Unlock", global_set), mutex, proc); });
 }
 
 ARMCI_ALIAS(Create_mutexes);

@@ -196,7 +196,8 @@ int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled
       fail_at(call, process, nullptr, "descriptor %d has a null array", i);
     void** const local = direction == Direction::get ? set.dst_ptr_array : set.src_ptr_array;
     void** const remote = direction == Direction::get ? set.src_ptr_array : set.dst_ptr_array;
-    if (direction == Direction::accumulate &&  // whose rows have kernels
+    // Accumulates have kernels for rows, so the strided form is tried first.
+    if (direction == Direction::accumulate &&
         transfer_regular<direction>(call, local, remote, set, process, scaled, mode))
       continue;
     int const done = move_segments<direction>(call, local, remote, set, process, scaled);

@@ -72,8 +72,8 @@ std::uint64_t left_in_group(GroupFiles const& files, std::string const& director
   return *limit > used ? less_margin(*limit, *limit - used) : 0;
 }
 
-/// Returns the free memory of the group `path` and all its ancestors. In a container only some may be
-/// visible.
+/// Returns the smallest amount of free memory among the group `path` and its ancestors. In a container only
+/// some of them may be visible.
 std::uint64_t left_in_groups(GroupFiles const& files, std::string const& root, std::string path) {
   std::uint64_t left = unlimited;
   for (;;) {

@@ -6,9 +6,9 @@
 
 namespace mpixrma::engine {
 
-/// Returns the free bytes of the machine and of every cgroup above this process, less a margin for concurrent
-/// allocations: a 32nd of each total, from 16 MiB to 1 GiB. Memory with cached files counts as free.
-/// Unlimited if nothing is known. `root` precedes /proc and /sys.
+/// Returns the smallest number of free bytes among the machine and the cgroups above this process, each less
+/// a margin for concurrent allocations: a 32nd of its total, from 16 MiB to 1 GiB. Memory with cached files
+/// counts as free. Unlimited if nothing is known. `root` precedes /proc and /sys.
 std::uint64_t memory_headroom(std::string const& root = {});
 
 /// As above; returns 0 if there is not even enough memory for the check.

@@ -45,7 +45,7 @@ std::size_t worker_for(std::uint64_t process, std::size_t workers) noexcept;
 struct Location {
   std::vector<std::byte> worker;  ///< the worker that communicates with this process
   bool is_deferred = false;       ///< as ProcessAddress::is_deferred
-  bool same_machine = false;      ///< the process runs on this host, whether or not its memory is accessible
+  bool same_host = false;         ///< the process runs on this host, whether or not its memory is accessible
   pid_t pid = 0;                  ///< its pid on this host
 };
 

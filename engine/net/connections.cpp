@@ -16,14 +16,14 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
     // UCX's shared memory does not detect the end of a process, so UCX disables it if failure detection is
     // requested.
     connection.endpoint =
-        transport_.connect(location.worker, location.same_machine ? Transport::FailureDetection::none
-                                                                  : Transport::FailureDetection::reported);
+        transport_.connect(location.worker, location.same_host ? Transport::FailureDetection::none
+                                                               : Transport::FailureDetection::reported);
     if (connection.endpoint == nullptr) {
       by_process_.erase(process);
       return nullptr;
     }
     by_endpoint_.emplace(connection.endpoint, process);
-    if (location.same_machine) watch_.add(process, location.pid);
+    if (location.same_host) watch_.add(process, location.pid);
     log_.write(LogLevel::paths, "endpoint to process %llx", static_cast<unsigned long long>(process));
   }
   return connection.endpoint;

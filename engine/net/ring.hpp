@@ -1,6 +1,8 @@
-/// The ring: requests from processes of a host to a process that polls, in shared memory. A round trip costs
-/// two cache misses and no system call. Nobody is woken up: an origin whose target does not poll takes its
-/// request back and uses another path. Data that does not fit into a slot is staged beside the slot.
+/// The ring: slots in shared memory for requests from processes of a host to a process that polls. A slot
+/// belongs to the origin that has claimed it, and requests in different slots have no order. A round trip
+/// costs two cache misses and no system call. No thread is woken up: an origin whose target does not poll
+/// takes its request back and uses another protocol. Data that does not fit into a slot is staged beside the
+/// slot.
 #pragma once
 
 #include <sched.h>
@@ -18,7 +20,7 @@ namespace mpixrma::engine {
 /// The location of the data of a request, and how it is written.
 enum class Staging : std::uint16_t {
   none,        ///< in the slot
-  cached,      ///< in a StagedRequest; of the slot only `status` is used
+  cached,      ///< in a StagedRequest; of the slot only `staging` and `status` are used
   past_caches  ///< like `cached`, but fetched data is written past the caches too
 };
 
@@ -86,13 +88,14 @@ class alignas(64) BasicRingSlot {
  public:
   // For the origin that has claimed the slot.
   void post() noexcept { give(State::posted); }
-  bool try_take_back() noexcept { return change(State::posted, State::origins); }
+  bool try_take_back() noexcept { return change(State::posted, State::owned_by_origin); }
   bool is_answered() const noexcept {
     // Acquire: pairs with answer().
-    return state_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(State::origins);
+    return state_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(State::owned_by_origin);
   }
-  /// For an inherited slot: whether the target will not access it any more.
-  bool is_in_hand() noexcept {
+  /// For an inherited slot: takes a posted request back. Returns whether the target will not access the slot
+  /// any more.
+  bool try_recover() noexcept {
     // Acquire: pairs with answer().
     auto const state = static_cast<State>(state_.load(std::memory_order_acquire));
     return state != State::taken && (state != State::posted || try_take_back());
@@ -104,12 +107,12 @@ class alignas(64) BasicRingSlot {
     return state_.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(State::posted);
   }
   bool try_take() noexcept { return change(State::posted, State::taken); }
-  void answer() noexcept { give(State::origins); }
+  void answer() noexcept { give(State::owned_by_origin); }
 
   Content& content() noexcept { return content_; }
 
  private:
-  enum class State : std::uint32_t { origins, posted, taken };
+  enum class State : std::uint32_t { owned_by_origin, posted, taken };
 
   bool change(State from, State to) noexcept {
     auto present = static_cast<std::uint32_t>(from);
@@ -160,7 +163,7 @@ class Ring {
       if (!claim.try_inherit(owner, static_cast<std::uint32_t>(pid))) continue;
       // The target may be accessing the slot, or may have died while accessing it: then the slot is lost.
       for (int looks = 0; looks < 1000; ++looks) {
-        if (slots_[number].is_in_hand()) {
+        if (slots_[number].try_recover()) {
           claim.free();
           break;
         }

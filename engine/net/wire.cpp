@@ -207,22 +207,22 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
   return nullptr;
 }
 
-OperationKind operation_kind(RequestHeader const& header) noexcept {
+ReportedOperation reported_operation(RequestHeader const& header) noexcept {
   switch (header.kind) {
-    case RequestKind::put: return OperationKind::put;
-    case RequestKind::get: return OperationKind::get;
+    case RequestKind::put: return ReportedOperation::put;
+    case RequestKind::get: return ReportedOperation::get;
     case RequestKind::update:
-      return is_fetching(header) ? OperationKind::read_modify_write : OperationKind::accumulate;
-    case RequestKind::lock_request: return OperationKind::lock;
-    case RequestKind::lock_release: return OperationKind::unlock;
-    default: return OperationKind::unknown;
+      return is_fetching(header) ? ReportedOperation::read_modify_write : ReportedOperation::accumulate;
+    case RequestKind::lock_request: return ReportedOperation::lock;
+    case RequestKind::lock_release: return ReportedOperation::unlock;
+    default: return ReportedOperation::unknown;
   }
 }
 
 FailureReply failure_reply(RequestHeader const& header, std::uint64_t exposed_base) noexcept {
   FailureReply reply{};
   bool const contiguous = header.dimensions == 0 && header.segments == 0;
-  reply.kind = static_cast<std::uint8_t>(operation_kind(header));
+  reply.kind = static_cast<std::uint8_t>(reported_operation(header));
   reply.contiguous = contiguous ? 1 : 0;
   reply.address = header.address - exposed_base;
   reply.bytes = header.total;
@@ -232,11 +232,11 @@ FailureReply failure_reply(RequestHeader const& header, std::uint64_t exposed_ba
 
 LateError late_error(Status status, std::span<std::byte const> payload) noexcept {
   FailureReply reply{};
-  if (payload.size() != sizeof reply) return {status, OperationKind::unknown, {}};
+  if (payload.size() != sizeof reply) return {status, ReportedOperation::unknown, {}};
   std::memcpy(&reply, payload.data(), sizeof reply);
-  bool const known = reply.kind < static_cast<unsigned>(OperationKind::count_);
+  bool const known = reply.kind < static_cast<unsigned>(ReportedOperation::count_);
   return {status,
-          known ? static_cast<OperationKind>(reply.kind) : OperationKind::unknown,
+          known ? static_cast<ReportedOperation>(reply.kind) : ReportedOperation::unknown,
           {reply.address, reply.bytes, reply.contiguous == 1, static_cast<ExposureId>(reply.exposure)}};
 }
 

@@ -256,13 +256,13 @@ struct FailureReply {
   std::uint64_t address;
   std::uint64_t bytes;     ///< bytes of the whole operation
   std::uint64_t exposure;  ///< exposure in which `address` is an offset; 0: none
-  std::uint8_t kind;       ///< OperationKind
+  std::uint8_t kind;       ///< ReportedOperation
   std::uint8_t contiguous;
   std::uint8_t unused[6];
 };
 static_assert(sizeof(FailureReply) == 32);
 
-OperationKind operation_kind(RequestHeader const& header) noexcept;
+ReportedOperation reported_operation(RequestHeader const& header) noexcept;
 
 /// Returns the description of the operation of a request; its `address` may have been resolved at
 /// `exposed_base`.

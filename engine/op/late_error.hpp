@@ -12,7 +12,7 @@
 namespace mpixrma::engine {
 
 /// Names of operations in error texts.
-enum class OperationKind : std::uint8_t {
+enum class ReportedOperation : std::uint8_t {
   unknown,
   put,
   get,
@@ -36,7 +36,7 @@ struct LateError {
   static constexpr int unknown = -1;  ///< `rank`: the target is unknown
 
   Status status = Status::ok;
-  OperationKind kind = OperationKind::unknown;  ///< unknown: `memory` is not set
+  ReportedOperation kind = ReportedOperation::unknown;  ///< unknown: `memory` is not set
   TargetMemory memory;
   /// Rank of the target as the issuer counts; `memory` is in the issuer's terms too, unless of_peer.
   /// of_peer.

@@ -28,7 +28,7 @@ SegmentView MappedSegments::view(RemoteAddress address) const noexcept {
 static_assert(sizeof(Peer) + sizeof(PeerState) <= 432);
 
 std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerState> state) {
-  if (!state->same_host) return std::make_unique<Peer>(process, std::move(state));
+  if (!state->shares_memory) return std::make_unique<Peer>(process, std::move(state));
   StripeTable& stripes = state->segments->stripes();
   auto made = std::make_unique<LocalPeer>(process, std::move(state));
   made->stripes_ = &stripes;

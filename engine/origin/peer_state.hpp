@@ -91,14 +91,14 @@ struct PeerState {
   std::uint32_t users = 0;  ///< calls of EnginePeers::find and at() without a matching release()
   bool unused = false;      ///< in the list of the unused ones
   // Placed beside `unused`, where they fill padding.
-  bool same_host = false;  ///< its tables and locks are mapped, so stripes and segments are accessible
+  bool shares_memory = false;  ///< its tables and locks are mapped, so stripes and segments are accessible
   std::atomic<bool> cross_memory{false};
   bool encrypt = false;  ///< messages to and from it are encrypted
   Location location;
   Channel* channel = nullptr;                             ///< channel that communicates with it
   UnannouncedTransfers* unannounced_transfers = nullptr;  ///< counter of this channel
   Secret secret{};                                        ///< secret for sessions with it
-  std::unique_ptr<RemoteSegments> segments;               ///< for a peer with same_host
+  std::unique_ptr<RemoteSegments> segments;               ///< for a peer with shares_memory
   MessageStream messages;
   TrafficCounters traffic;
 

@@ -69,7 +69,7 @@ class UntrackedOperations {
   /// The connection is lost: keeps a failure for each context with messages beyond `executed`.
   void fail(std::uint64_t executed, LateErrors& errors) const noexcept {
     for (auto const& [context, newest] : newest_) {
-      if (newest > executed) errors.keep(context, {Status::transport, OperationKind::unknown, {}});
+      if (newest > executed) errors.keep(context, {Status::transport, ReportedOperation::unknown, {}});
     }
   }
 

@@ -155,7 +155,7 @@ struct NetworkOperation {
   bool flushed;         ///< a flush has covered it, or is not needed
   Status status;
   bool reported;  ///< its completion has been called
-  OperationKind kind;
+  ReportedOperation kind;
   TargetMemory memory;
 };
 
@@ -187,7 +187,7 @@ void finish_if_done(NetworkOperation& operation) {
   if (!operation.flushed && !failed(operation.status)) return;
   state.awaiting_flush.erase(operation.number);
   std::unique_ptr<NetworkOperation> const owned(&operation);
-  if (operation.peer->state().location.same_machine) --operation.peer->state().unannounced_transfers->count;
+  if (operation.peer->state().location.same_host) --operation.peer->state().unannounced_transfers->count;
   report(operation);
 }
 
@@ -240,9 +240,9 @@ struct Flush {
 void start_flush(Peer& peer);
 
 /// Unknown for exposed memory, whose offset is not stored.
-OperationKind kind_of(RmaOp const& transfer) noexcept {
-  if (transfer.exposed.target != ExposureId::none) return OperationKind::unknown;
-  return transfer.kind == OpKind::put ? OperationKind::put : OperationKind::get;
+ReportedOperation reported_kind(RmaOp const& transfer) noexcept {
+  if (transfer.exposed.target != ExposureId::none) return ReportedOperation::unknown;
+  return transfer.kind == OpKind::put ? ReportedOperation::put : ReportedOperation::get;
 }
 
 void end_flush(Flush const& flush, ucs_status_t status) {
@@ -251,7 +251,8 @@ void end_flush(Flush const& flush, ucs_status_t status) {
   state.flushed = flush.covers;
   for (auto it = state.unflushed.begin(); it != state.unflushed.end();) {
     if (status != UCS_OK)
-      flush.peer->state().messages.errors.keep(it->first, {Status::transport, OperationKind::unknown, {}});
+      flush.peer->state().messages.errors.keep(it->first,
+                                               {Status::transport, ReportedOperation::unknown, {}});
     it = it->second <= flush.covers ? state.unflushed.erase(it) : std::next(it);
   }
   while (!state.awaiting_flush.empty() && state.awaiting_flush.begin()->first <= flush.covers) {
@@ -306,7 +307,7 @@ Issued NetworkProtocol::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key)
                        !remote,
                        Status::ok,
                        false,
-                       kind_of(transfer),
+                       reported_kind(transfer),
                        {transfer.target, bytes, transfer.target_layout.is_contiguous(), ExposureId::none}});
   NetworkOperation& operation = *owned;
   state.pending.emplace(number, &operation);
@@ -323,7 +324,7 @@ Issued NetworkProtocol::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key)
   if (ended) state.pending.erase(number);
   if (ended && (operation.flushed || failed(operation.status))) return {operation.status, true, sequence};
   (void)owned.release();  // finish_if_done() frees it
-  if (peer.state().location.same_machine) ++peer.state().unannounced_transfers->count;
+  if (peer.state().location.same_host) ++peer.state().unannounced_transfers->count;
   if (remote) {
     state.awaiting_flush.emplace(number, &operation);
     start_flush(peer);

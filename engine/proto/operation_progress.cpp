@@ -65,7 +65,7 @@ void OperationStreams::send_again(Outstanding& entry) {
   (void)send_fragment(*entry.peer, operation, fragment, entry.last_sequence, &entry);
 }
 
-bool OperationStreams::await(Peer& peer, std::uint64_t sequence) {
+bool OperationStreams::test_executed(Peer& peer, std::uint64_t sequence) {
   MessageStream const& stream = peer.state().messages;
   if (stream.finished(sequence)) return true;
   bool const acknowledged = sequence <= stream.delayed.newest_undelayed(peer.newest());

@@ -47,7 +47,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   if (operation.is_urgent) header.flags |= wire::flag_delayed_ack;
   header.notify = operation.notify;
 
-  if (!atomic && may_be_sent_at_once(peer, operation)) {
+  if (!atomic && may_be_untracked(peer, operation)) {
     if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flags(header.kind, guarantees);
     std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
@@ -94,12 +94,12 @@ std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& ope
     for (std::uint64_t position = last - messages + 1; position <= last; ++position)
       stream.delayed.note(position);
   }
-  if (ordered && peer.state().same_host) peer.defer_stores(last);
+  if (ordered && peer.state().shares_memory) peer.defer_stores(last);
   return last;
 }
 
 /// Whether the operation needs no tracking once its only message is passed to UCX.
-bool OperationStreams::may_be_sent_at_once(Peer& peer, MessageOperation const& operation) const {
+bool OperationStreams::may_be_untracked(Peer& peer, MessageOperation const& operation) const {
   MessageStream const& stream = peer.state().messages;
   bool const awaited =
       operation.expects_data() || (operation.completion != nullptr && operation.until_executed);

@@ -78,7 +78,7 @@ class OperationStreams {
   bool has_refused() const noexcept { return !refused_.empty() || !stalled_.empty(); }
 
   /// As MessageStream::finished(), for waiting callers: requests the acknowledgement if it is delayed.
-  bool await(Peer& peer, std::uint64_t sequence);
+  bool test_executed(Peer& peer, std::uint64_t sequence);
   /// Whether an issuing thread must wait until queued operations to the peer are sent.
   bool is_full(Peer& peer) const noexcept;
   /// Whether the operation is too large for one message, which may have two operands.
@@ -103,7 +103,7 @@ class OperationStreams {
   Outstanding& queue_question(Peer& peer, KeyQuestion const& question);
   void send_lock(Outstanding& entry);
   void send_again(Outstanding& entry);
-  bool may_be_sent_at_once(Peer& peer, MessageOperation const& operation) const;
+  bool may_be_untracked(Peer& peer, MessageOperation const& operation) const;
   Status send_fragment(Peer& peer, MessageOperation const& operation, Fragment const& fragment,
                        std::uint64_t sequence, Outstanding* entry);
   bool may_start(Outstanding const& entry) const noexcept;

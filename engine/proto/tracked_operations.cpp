@@ -9,7 +9,7 @@ namespace {
 LateError late_error_of(Outstanding const& entry) noexcept {
   wire::RequestHeader const& header = entry.operation.header;
   return {entry.status,
-          wire::operation_kind(header),
+          wire::reported_operation(header),
           {header.address, header.total, entry.operation.target.is_contiguous(),
            static_cast<ExposureId>(header.exposure)}};
 }

@@ -14,7 +14,7 @@ void Channel::handle_losses() {
     if (peer != nullptr) NetworkProtocol::lose(*peer);
     executor.forget(loss.process);
     connections.close(loss.process);
-    if (peer != nullptr && peer->state().same_host) release_memory_of(*peer);
+    if (peer != nullptr && peer->state().shares_memory) release_memory_of(*peer);
     losses_.fetch_add(1, std::memory_order_relaxed);
   }
 }

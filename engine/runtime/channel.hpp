@@ -156,7 +156,7 @@ class Channel final : public MessageHandler {
   /// Records which processes of this host have ended. With the lock held.
   void look_at_processes() {
     for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
-    executor.locks.look_at_holders();
+    executor.locks.poll_holders();
   }
 
   /// Whether some processes or lock holders must be polled, because no event announces their end.
@@ -191,7 +191,7 @@ class Channel final : public MessageHandler {
     if (!held.owns_lock()) return entries;
     message_protocol.sender.send_batch();
     int events = 0;
-    for (int looks = entries != 0 ? 1 : looks_per_poll; looks != 0 && events == 0; --looks) events = drive();
+    for (int turns = entries != 0 ? 1 : turns_per_poll; turns != 0 && events == 0; --turns) events = drive();
     leave();
     return entries + events;
   }
@@ -226,7 +226,7 @@ class Channel final : public MessageHandler {
     leave();
   }
 
-  static constexpr int looks_per_poll = 4;
+  static constexpr int turns_per_poll = 4;
   // The time of some message exchanges between hosts: messages that arrive meanwhile are handled together.
   static constexpr std::chrono::microseconds look_interval{100};
 
@@ -239,17 +239,17 @@ class Channel final : public MessageHandler {
   /// costs a system call.
   int take_stream_from_ring() noexcept {
     constexpr int longest_stream = 64;  // the library must make progress too
-    constexpr int few_looks = 16;
-    constexpr int many_looks = 64;
+    constexpr int few_polls = 16;
+    constexpr int many_polls = 64;
     constexpr std::chrono::microseconds soon{3};
     FaultScope const faults;
     int taken = executor.ring.take(ring());
-    int const looks = std::chrono::steady_clock::now() - streamed_ < soon ? many_looks : few_looks;
-    for (int look = 0; look < looks && taken < longest_stream; ++look) {
+    int const polls = std::chrono::steady_clock::now() - streamed_ < soon ? many_polls : few_polls;
+    for (int poll = 0; poll < polls && taken < longest_stream; ++poll) {
       cpu_relax();
       if (!executor.ring.has_news(ring())) continue;
       taken += executor.ring.take(ring());
-      look = 0;
+      poll = 0;
     }
     streamed_ = std::chrono::steady_clock::now();
     return taken;

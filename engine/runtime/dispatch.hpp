@@ -133,7 +133,7 @@ class Dispatch {
     StripeHold& origin;  ///< stripes of the origin, for the duration of the operation
   };
   Stream& stream() noexcept { return *stream_; }
-  bool network_is_usable() const noexcept { return state_.network_usable && !peer_state().same_host; }
+  bool network_is_usable() const noexcept { return state_.network_usable && !peer_state().shares_memory; }
   /// Records the operation for those that must not overtake it. Under the channel's lock, which was not
   /// released since it was issued.
   void note_access(Path path, Issued const& issued) const noexcept;

@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 /// Only if an operation can overtake messages.
 bool Dispatch::keeps_accesses() const noexcept {
   return has(given_.guarantees, Guarantee::overlap_ordered) &&
-         (peer_state().same_host || state_.network_usable);
+         (peer_state().shares_memory || state_.network_usable);
 }
 
 /// Waits for the messages that an operation by a protocol of Stage::at_once would overtake.

@@ -28,16 +28,16 @@ std::string overrun_text(SegmentInfo const& segment, TargetMemory const& memory)
 
 }  // namespace
 
-char const* name_of(OperationKind kind) noexcept {
+char const* name_of(ReportedOperation kind) noexcept {
   switch (kind) {
-    case OperationKind::put: return "a put";
-    case OperationKind::get: return "a get";
-    case OperationKind::accumulate: return "an accumulate";
-    case OperationKind::read_modify_write: return "a read-modify-write";
-    case OperationKind::lock: return "a lock request";
-    case OperationKind::unlock: return "the release of a lock";
-    case OperationKind::unknown:
-    case OperationKind::count_: break;
+    case ReportedOperation::put: return "a put";
+    case ReportedOperation::get: return "a get";
+    case ReportedOperation::accumulate: return "an accumulate";
+    case ReportedOperation::read_modify_write: return "a read-modify-write";
+    case ReportedOperation::lock: return "a lock request";
+    case ReportedOperation::unlock: return "the release of a lock";
+    case ReportedOperation::unknown:
+    case ReportedOperation::count_: break;
   }
   return "an operation";
 }

@@ -35,7 +35,7 @@ void describe_traffic(Peer& peer, BoundedText& text) {
   Traffic const traffic = peer.state().traffic.read();
   text.add(
       "  process %s%s%s: %llu direct, %llu cross-memory, %llu network, %llu ring, %llu message operations\n",
-      text.name(peer.process()).c_str(), peer.state().same_host ? ", same host" : ", other host",
+      text.name(peer.process()).c_str(), peer.state().shares_memory ? ", same host" : ", other host",
       peer.is_lost() ? ", lost" : "", static_cast<unsigned long long>(traffic.operations[0]),
       static_cast<unsigned long long>(traffic.operations[1]),
       static_cast<unsigned long long>(traffic.operations[2]),

@@ -43,7 +43,7 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   PeerState& state = peer.state();
   Channel& channel = *state.channel;
   // Other protocols, locks and fences may require more: that is decided for each operation by itself.
-  bool const by_itself = state.same_host || state_->network_usable || state_->joint_fence.is_pending() ||
+  bool const by_itself = state.shares_memory || state_->network_usable || state_->joint_fence.is_pending() ||
                          state.messages.locks.load(std::memory_order_relaxed) ||
                          state_->device_memory.is_possible() || has(operation.guarantees, Guarantee::atomic);
   if (by_itself || !channel.message_protocol.sender.has_open_batch()) return 0;
@@ -81,7 +81,7 @@ Issued Engine::issue(Peer& peer, RmaOp const& operation) {
     order.wait_for_puts_to_self();
   }
   Dispatch dispatch(*this, peer, operation);
-  if (peer.state().same_host) {
+  if (peer.state().shares_memory) {
     auto issued = state_->recorder != nullptr ? dispatch.issue_on_known_memory() : std::nullopt;
     if (!issued) issued = dispatch.issue_at_once();
     if (issued) {

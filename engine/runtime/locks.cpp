@@ -32,7 +32,8 @@ Status EngineLocks::destroy(LockId first, std::uint32_t count) { return state_.l
 
 SharedLock* EngineLocks::word(Peer& peer, LockId lock) {
   PeerState& state = peer.state();
-  bool const at_hand = state.same_host && state_.may_use(MPIX_ENGINE_PATH_DIRECT) && lock < shared_lock_count;
+  bool const at_hand =
+      state.shares_memory && state_.may_use(MPIX_ENGINE_PATH_DIRECT) && lock < shared_lock_count;
   return at_hand ? &state.segments->locks()[lock] : nullptr;
 }
 
@@ -42,16 +43,16 @@ LockClock& EngineLocks::clock() noexcept { return state_.locks.clock(); }
 
 LockClock* EngineLocks::clock(Peer& peer) noexcept {
   PeerState& state = peer.state();
-  return state.same_host ? &state.segments->lock_clock() : nullptr;
+  return state.shares_memory ? &state.segments->lock_clock() : nullptr;
 }
 
 /// Waits briefly for a lock that is held for a short time: it becomes free before the agent could answer.
-/// Requests at the agent take precedence; longer waits go to the agent's FIFO queue.
+/// Requests at the agent take precedence; longer waits go to the agent's queue.
 bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) {
   constexpr std::chrono::microseconds patience{50};
-  constexpr unsigned looks_per_turn = 64;
+  constexpr unsigned polls_per_turn = 64;
   std::chrono::steady_clock::time_point end;
-  for (unsigned looks = 1;; ++looks) {
+  for (unsigned polls = 1;; ++polls) {
     if (word.seems_free()) {
       auto const [outcome, agent_waits] = word.try_lock(holder, mode);
       if (outcome == SharedLock::Outcome::done) return true;
@@ -59,9 +60,9 @@ bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) 
     }
     word.want();
     cpu_relax();
-    if (looks % looks_per_turn != 0) continue;
+    if (polls % polls_per_turn != 0) continue;
     auto const now = std::chrono::steady_clock::now();
-    if (looks == looks_per_turn) end = now + patience;
+    if (polls == polls_per_turn) end = now + patience;
     if (now >= end) return false;
     // The holder may need this processor, or an answer.
     waits_.progress();
@@ -98,7 +99,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
 std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest const& request,
                                                      std::uint32_t context, LockSend send) {
   bool const may_overtake =
-      peer.state().same_host || state_.network_usable || peer.process() == state_.bootstrap.process;
+      peer.state().shares_memory || state_.network_usable || peer.process() == state_.bootstrap.process;
   if (may_overtake || request.owner >= max_lock_owners) return std::nullopt;
   finish_pending();
   if (peer.is_lost()) return Issued::ended(Status::unreachable);

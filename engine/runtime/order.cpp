@@ -9,7 +9,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Sends the batch to the peer, which a waiting thread would do.
+/// Sends the batch to the peer, as a waiting thread would.
 Watches::Operations send_up_to(Peer& peer, std::uint64_t sequence) {
   Watches::Operations issued{&peer, std::min(sequence, peer.newest()), 0, false, 0};
   std::lock_guard const held(channel_of(peer).lock);
@@ -24,7 +24,7 @@ std::uint64_t EngineOrder::newest(Peer const& peer) noexcept { return peer.newes
 
 bool EngineOrder::finished(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
-  return channel_of(peer).message_protocol.streams.await(peer, sequence);
+  return channel_of(peer).message_protocol.streams.test_executed(peer, sequence);
 }
 
 /// The mark is read once in each round: another thread may begin a joint fence at any time, whose mark is no
@@ -106,7 +106,8 @@ bool EngineOrder::test(Peer& peer, std::uint64_t sequence) {
   Channel& channel = channel_of(peer);
   channel.poll_now();
   std::lock_guard const held(channel.lock);
-  bool const finished = channel.message_protocol.streams.await(peer, std::min(sequence, peer.newest()));
+  bool const finished =
+      channel.message_protocol.streams.test_executed(peer, std::min(sequence, peer.newest()));
   channel.answer_itself();
   return finished && NetworkProtocol::has_completed(peer, peer.state().network().issued);
 }
@@ -122,7 +123,7 @@ void EngineOrder::fence(Peer& peer, std::uint64_t sequence) noexcept {
   if (peer.state().messages.finished(last)) return;
   MessageStream& stream = peer.state().messages;
   stream.fence = std::max(stream.fence, last);
-  if (peer.state().same_host) peer.defer_stores(last);
+  if (peer.state().shares_memory) peer.defer_stores(last);
   Channel& channel = channel_of(peer);
   channel.message_protocol.sender.send_batch(peer);
   channel.answer_itself();

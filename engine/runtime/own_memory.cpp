@@ -84,7 +84,7 @@ void EngineMemory::wait_until_dropped(RemoteAddress begin, RemoteAddress end) {
 
 /// Determines the access rights of memory to be registered; bad_address if it is not readable. No channel is
 /// locked meanwhile.
-Status EngineMemory::look_at(void const* base, std::size_t bytes, MemoryRights* found) const {
+Status EngineMemory::find_rights(void const* base, std::size_t bytes, MemoryRights* found) const {
   *found = {true, true, true};
   {
     std::lock_guard const held(state_.channels.front().lock);
@@ -101,7 +101,7 @@ Status EngineMemory::attach(void* base, std::size_t bytes, PeerAccess access, Re
                             MemoryRights* found) {
   if (base == nullptr || bytes == 0) return Status::bad_argument;
   if (state_.device_memory.holds(base, bytes, Access::read)) return Status::device_memory;
-  if (Status const status = look_at(base, bytes, found); failed(status)) return status;
+  if (Status const status = find_rights(base, bytes, found); failed(status)) return status;
   if (access == PeerAccess::write && !found->writable) return Status::not_writable;
   std::lock_guard const held(state_.channels);
   std::vector<OwnSegment> replaced;

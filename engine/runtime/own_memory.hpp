@@ -50,7 +50,7 @@ class MPIX_ENGINE_API EngineMemory {
 
  private:
   Status try_to_allocate(std::size_t bytes, AllocationHints const& hints, void** base);
-  Status look_at(void const* base, std::size_t bytes, MemoryRights* found) const;
+  Status find_rights(void const* base, std::size_t bytes, MemoryRights* found) const;
   void wait_until_dropped(ExposureId id);
   void wait_until_dropped(RemoteAddress begin, RemoteAddress end);
 

@@ -23,7 +23,7 @@ Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire
 }
 
 Status EnginePeerMemory::find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info) {
-  if (peer.state().same_host) {
+  if (peer.state().shares_memory) {
     RemoteSegments::Found found;
     if (!peer.state().segments->find(address, &found)) return Status::bad_address;
     *info = {found.base, found.length};
@@ -37,7 +37,7 @@ Status EnginePeerMemory::find_segment(Peer& peer, RemoteAddress address, Segment
 }
 
 Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out) {
-  if (peer.state().same_host) {
+  if (peer.state().shares_memory) {
     peer.state().segments->list([out](PublishedRange const& range) {
       out->push_back({range.base, range.length});
     });
@@ -74,14 +74,14 @@ std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::siz
 }
 
 std::byte* EnginePeerMemory::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
-  if (!peer.state().same_host || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
+  if (!peer.state().shares_memory || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
   order_.wait_for_deferred_stores(peer);
   Status refused = Status::ok;
   return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &refused);
 }
 
 Status EnginePeerMemory::view(Peer& peer, ExposureId id, ExposedView* view) {
-  if (!peer.state().same_host || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return Status::unsupported;
+  if (!peer.state().shares_memory || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return Status::unsupported;
   order_.wait_for_deferred_stores(peer);
   return peer.is_lost() ? Status::unreachable : peer.state().segments->view(id, view);
 }
@@ -90,7 +90,7 @@ void EnginePeerMemory::drop_stale_mappings() {
   RemoteSegments::MappedRegions stale;  // unmapped without the lock
   std::lock_guard const held(state_.peers.lock);
   state_.peers.for_each([&](Peer& peer) {
-    if (peer.state().same_host) peer.state().segments->drop_stale(&stale);
+    if (peer.state().shares_memory) peer.state().segments->drop_stale(&stale);
   });
 }
 

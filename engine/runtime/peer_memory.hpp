@@ -22,7 +22,7 @@ struct SegmentReply;
 }  // namespace wire
 
 /// Returns a text such as "a put" or "an accumulate".
-MPIX_ENGINE_API char const* name_of(OperationKind kind) noexcept;
+MPIX_ENGINE_API char const* name_of(ReportedOperation kind) noexcept;
 
 /// Memory that peers can access as a segment.
 struct SegmentInfo {

@@ -79,17 +79,17 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
                      static_cast<unsigned long long>(process));
     return nullptr;
   }
-  auto made = Peer::make(process, look_at(std::move(its)));
+  auto made = Peer::make(process, state_of(std::move(its)));
   PeerState& peer = made->state();
-  if (peer.same_host && state_.recorder != nullptr) made->keep_traced_segments();
+  if (peer.shares_memory && state_.recorder != nullptr) made->keep_traced_segments();
   peer.secret = secret;
   state_.log.write(LogLevel::paths, "peer %llx: %s%s", static_cast<unsigned long long>(process),
-                   peer.same_host ? "same host" : "other host",
+                   peer.shares_memory ? "same host" : "other host",
                    peer.cross_memory ? ", cross-memory permitted" : "");
   {
     std::lock_guard const locked(peer.channel->lock);
     peer.channel->message_protocol.sessions.add_peer(*made);
-    if (peer.location.same_machine) peer.channel->watch.add(process, peer.location.pid);
+    if (peer.location.same_host) peer.channel->watch.add(process, peer.location.pid);
   }
   Peer* const entry = peers_.emplace(process, std::move(made)).first->second.get();
   if (own) self_.store(entry, std::memory_order_release);
@@ -98,7 +98,7 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
 }
 
 /// Determines the properties of the process with this address before anything is issued to it.
-std::unique_ptr<PeerState> PeerTable::look_at(ProcessAddress its) {
+std::unique_ptr<PeerState> PeerTable::state_of(ProcessAddress its) {
   auto peer = std::make_unique<PeerState>();
   std::uint64_t const process = its.process;
   int const tables_fd = its.tables_fd;
@@ -111,7 +111,7 @@ std::unique_ptr<PeerState> PeerTable::look_at(ProcessAddress its) {
   bool const local_paths = state_.may_use(MPIX_ENGINE_PATH_DIRECT) ||
                            state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY) ||
                            state_.may_use(MPIX_ENGINE_PATH_RING);
-  if (!local_paths || !peer->location.same_machine) return peer;
+  if (!local_paths || !peer->location.same_host) return peer;
   auto its_segments = std::make_unique<RemoteSegments>();
   if (process == state_.bootstrap.process) {
     its_segments->open_own(state_.segments.tables(), state_.segments.control());
@@ -123,7 +123,7 @@ std::unique_ptr<PeerState> PeerTable::look_at(ProcessAddress its) {
   }
   if (state_.config.page_fill != 0) its_segments->set_filler(state_.page_filler);
   peer->segments = std::move(its_segments);
-  peer->same_host = true;
+  peer->shares_memory = true;
   if (state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY))
     peer->cross_memory.store(cross_memory_permitted(peer->location.pid), std::memory_order_relaxed);
   return peer;

@@ -12,7 +12,7 @@ Statistics EngineTraffic::statistics() const {
   result.peers = state_.peers.size();
   result.traffic = state_.peers.traffic_of_removed();
   state_.peers.for_each([&](Peer& peer) {
-    if (peer.state().same_host) result.mapped_regions += peer.state().segments->mapped_regions();
+    if (peer.state().shares_memory) result.mapped_regions += peer.state().segments->mapped_regions();
     result.traffic += peer.state().traffic.read();
   });
   state_.channels.for_each([&](Channel& channel) {

@@ -19,7 +19,7 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
     return peer.state().messages.finished_locally(operations.sequence) &&
            peer.state().network().released(operations.network);
   try {
-    bool const finished = channel.message_protocol.streams.await(peer, operations.sequence);
+    bool const finished = channel.message_protocol.streams.test_executed(peer, operations.sequence);
     channel.answer_itself();
     if (!finished || !NetworkProtocol::has_completed(peer, operations.network)) return false;
     *failure = peer.state().messages.errors.take(operations.context).first.status;

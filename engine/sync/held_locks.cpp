@@ -44,7 +44,7 @@ void HeldLocks::Group::note_released(LockMode mode, std::uint64_t grant) noexcep
 }
 
 /// A process that waits for an exclusive lock may hold any other lock, so such a lock counts as the oldest.
-void HeldLocks::Group::look(std::uint64_t asked_after, bool* any, LockTime* time) const {
+void HeldLocks::Group::include(std::uint64_t asked_after, bool* any, LockTime* time) const {
   *any = *any || !shares_.empty() || exclusives_ != 0;
   if (!shares_.empty() && shares_.begin()->first > asked_after) {
     *time = std::min(*time, oldest_);
@@ -66,7 +66,7 @@ void HeldLocks::describe(LockTime now, std::uint64_t* asked_after, LockRequest* 
   std::lock_guard const held(mutex_);
   request->overtakes = false;
   request->time = now;
-  for (Group const* const group : groups_) group->look(*asked_after, &request->overtakes, &request->time);
+  for (Group const* const group : groups_) group->include(*asked_after, &request->overtakes, &request->time);
   *asked_after = grants_;
 }
 

@@ -49,7 +49,7 @@ class HeldLocks {
     };
 
     void enrol();
-    void look(std::uint64_t asked_after, bool* any, LockTime* time) const;
+    void include(std::uint64_t asked_after, bool* any, LockTime* time) const;
 
     HeldLocks& all_;
     Holder const holder_;

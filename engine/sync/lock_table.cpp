@@ -253,7 +253,7 @@ Status LockTable::release(LockId lock, Owner const& owner, Answers& own) {
   return Status::ok;
 }
 
-Status LockTable::look(LockId lock, Answers& own) {
+Status LockTable::note_release(LockId lock, Answers& own) {
   Visit const visit(*this, &own);
   if (!exists(lock)) return Status::bad_argument;
   if (auto const entry = queues_.find(lock); entry != queues_.end()) serve(entry);
@@ -292,7 +292,7 @@ bool LockTable::concerns(std::uint64_t process) const {
   return members_.contains(process);
 }
 
-/// Grants all grantable requests in FIFO order. May remove the entry.
+/// Grants all grantable requests in queue order. May remove the entry.
 void LockTable::serve(Queues::iterator entry) {
   auto& [lock, queue] = *entry;
   while (!queue.waiting.empty() && admits(lock, queue, queue.waiting.front().request.mode)) {
@@ -331,7 +331,7 @@ void LockTable::drop_ended(LockId lock) noexcept {
   });
 }
 
-void LockTable::look_at_holders(Answers& own) {
+void LockTable::poll_holders(Answers& own) {
   if (!watches_.load(std::memory_order_relaxed)) return;
   Visit const visit(*this, &own);
   if (watch_.take_ended().empty()) return;

@@ -1,5 +1,5 @@
 /// The locks of this process: the owners to which the agent has granted them, and the waiting requests in
-/// FIFO order. A request that overtakes passes the exclusive ones that are not earlier than itself, and all
+/// queue order. A request that overtakes passes the exclusive ones that are not earlier than itself, and all
 /// of them when it has waited behind earlier ones for too long (docs/decisions/0010-queued-locks.md).
 ///
 /// Processes of the host acquire a free lock without the agent (engine/sync/shared_lock.hpp). While requests
@@ -40,7 +40,7 @@ class LockTable {
   /// The destination of answers to the requests that arrived on one channel.
   class Answers {
    public:
-    /// Whether there are answers to be taken, or look_at_holders() has something to do.
+    /// Whether there are answers to be taken, or poll_holders() has something to do.
     bool has_news() const noexcept { return news_.load(std::memory_order_relaxed); }
 
     /// Called when answers come from another channel or from the process itself.
@@ -102,7 +102,7 @@ class LockTable {
   Status release(LockId lock, Owner const& owner, Answers& own);
   /// An owner that had acquired the lock without the agent has released it. bad_argument: the lock does not
   /// exist.
-  Status look(LockId lock, Answers& own);
+  Status note_release(LockId lock, Answers& own);
   /// Removes the grants and requests of a process that is gone.
   void forget(std::uint64_t process, Answers& own);
   /// Whether the process holds a grant or waits.
@@ -124,7 +124,7 @@ class LockTable {
   int timer_fd() const noexcept { return timer_.get(); }
 
   /// Detects the end of processes that have acquired locks without the agent and that requests wait for.
-  void look_at_holders(Answers& own);
+  void poll_holders(Answers& own);
 
   /// As of ProcessWatch, for processes that are waited for.
   int fd() const noexcept { return watch_.fd(); }

@@ -5,7 +5,7 @@
 namespace mpixrma::engine {
 
 void LockAnswers::give() {
-  parts_.locks.look_at_holders();
+  parts_.locks.poll_holders();
   for (LockTable::Answer const& answer : parts_.locks.take_answers()) {
     Origin* const origin = parts_.origins.find(answer.process);
     if (origin == nullptr) continue;

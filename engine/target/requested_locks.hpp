@@ -23,11 +23,11 @@ class RequestedLocks {
   void acquire(Origin const& origin, wire::RequestHeader const& header);
   Status release(Origin const& origin, wire::RequestHeader const& header);
 
-  /// Whether there are answers to be taken, or look_at_holders() has something to do.
+  /// Whether there are answers to be taken, or poll_holders() has something to do.
   bool has_news() const noexcept { return answers_.has_news(); }
   std::vector<LockTable::Answer> take_answers() { return table_.take_answers(answers_); }
   /// Detects ended lock holders and grants their locks to waiting requests.
-  void look_at_holders() { table_.look_at_holders(answers_); }
+  void poll_holders() { table_.poll_holders(answers_); }
   /// Lets requests pass whose patience has ended.
   void admit_impatient() {
     if (table_.is_patience_over()) table_.admit_impatient(answers_);

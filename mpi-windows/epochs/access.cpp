@@ -53,7 +53,8 @@ int begin_access(Window& window, int rank, Target** out) {
   if (permission == Permission::post && !has_post_soon(window, *made)) awaited = Awaited::post;
   if (permission == Permission::lock && !try_lock(window, *made, engine::LockMode::shared, Lock::shared))
     error = request_lock(window, *made, engine::LockMode::shared, engine::LockSend::at_once, &awaited);
-  if (permission == Permission::lock && awaited != Awaited::nothing && is_answered(window, *made, awaited)) {
+  if (permission == Permission::lock && awaited != Awaited::nothing &&
+      wait_for_answer(window, *made, awaited)) {
     awaited = Awaited::nothing;
     error = made->queue->refusal;
   }

@@ -48,11 +48,11 @@ bool waits_in_stream(engine::Engine& engine, Target const& target) {
 }
 
 /// Whether the calls may be issued, or must be refused.
-bool is_granted(Window& window, Target& target) {
+bool may_issue(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   bool const comes = queue.awaited == Awaited::nothing ||
                      (queue.awaited == Awaited::post && has_post(window, target)) ||
-                     (queue.awaited == Awaited::lock && has_lock(window, target)) ||
+                     (queue.awaited == Awaited::lock && lock_is_decided(window, target)) ||
                      (queue.awaited == Awaited::nam_lock && has_nam_lock(window, target)) ||
                      queue.awaited == Awaited::stream;
   if (!comes) return false;
@@ -132,7 +132,7 @@ int serve_queue(Window& window, Target& target) {
     if (queue.is_served || target.access.load(std::memory_order_relaxed) != Access::queued) return 0;
     queue.is_served = true;
   }
-  if (is_granted(window, target)) return issue_queued(window, target);
+  if (may_issue(window, target)) return issue_queued(window, target);
   std::lock_guard const held(queues().lock);
   queue.is_served = false;
   return 0;
@@ -151,7 +151,7 @@ int serve_queues() {
     if (queue.is_served) continue;
     queue.is_served = true;
     held.unlock();
-    if (is_granted(*entry.window, *entry.target)) {
+    if (may_issue(*entry.window, *entry.target)) {
       issued += issue_queued(*entry.window, *entry.target);
       held.lock();
     } else {

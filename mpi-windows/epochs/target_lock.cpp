@@ -66,7 +66,7 @@ int wait_for_lock(Window& window, Target& target, engine::LockMode mode, engine:
   if (awaited == Awaited::nam_lock) {
     window.engine.waits.until([&] { return has_nam_lock(window, target); });
   } else {
-    window.engine.waits.until(*target.process, [&] { return has_lock(window, target); });
+    window.engine.waits.until(*target.process, [&] { return lock_is_decided(window, target); });
   }
   return target.queue->refusal;
 }
@@ -104,7 +104,7 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
   return issued.complete ? class_of(window, issued.status) : MPI_SUCCESS;
 }
 
-bool is_answered(Window& window, Target& target, Awaited awaited) {
+bool wait_for_answer(Window& window, Target& target, Awaited awaited) {
   if (awaited == Awaited::nam_lock) return has_nam_lock(window, target);
   constexpr unsigned polls_before_question = 1000;
   TargetQueue& queue = *target.queue;
@@ -114,10 +114,10 @@ bool is_answered(Window& window, Target& target, Awaited awaited) {
     // A message asks how far the target is.
     return ++polls > polls_before_question && window.engine.order.test(*target.process, queue.asked_at);
   });
-  return has_lock(window, target);
+  return lock_is_decided(window, target);
 }
 
-bool has_lock(Window& window, Target& target) {
+bool lock_is_decided(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   if (!queue.grant.has_come.load(std::memory_order_acquire)) return false;
   queue.refused = queue.grant.status;

@@ -21,9 +21,9 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
                  Awaited* awaited);
 /// Waits until the target has queued the request: a lock that is free is there then. Returns whether the lock
 /// has been granted or refused.
-bool is_answered(Window& window, Target& target, Awaited awaited);
+bool wait_for_answer(Window& window, Target& target, Awaited awaited);
 /// Whether the requested lock has been granted, or refused.
-bool has_lock(Window& window, Target& target);
+bool lock_is_decided(Window& window, Target& target);
 /// Records a lock that this process holds, or will hold before others that it requests later.
 void note_granted(Window& window, Target& target, engine::LockRequest const& request);
 /// Releases the lock behind the operations that were issued under it.

@@ -25,8 +25,8 @@ constexpr std::uint64_t largest_spare = 256u << 10;
 
 constexpr int one_attempt_ms = 1000;
 constexpr int between_attempts_ms = 20;
-/// Number of attempts for which no process may listen at the server's address. The memory is gone with its
-/// last process.
+/// After this number of attempts with no listener at the server's address, the memory counts as gone: it ends
+/// with its last process.
 constexpr int max_attempts_alone = 25;
 constexpr std::chrono::seconds longest_search{30};
 
@@ -144,9 +144,9 @@ nam::WindowInfo NamGrant::allocate(std::vector<std::uint64_t> const& sizes,
   return session_.allocate(sizes, units, wishes);
 }
 
-void NamGrant::keep(nam::WindowInfo* window) {
+void NamGrant::make_persistent(nam::WindowInfo* window) {
   std::lock_guard const held(lock_);
-  session_.keep(window);
+  session_.make_persistent(window);
 }
 
 void NamGrant::release(nam::WindowInfo const& window) {
@@ -177,7 +177,8 @@ void NamGrant::persist(nam::WindowInfo const& window) {
   session_.persist(window);
 }
 
-/// Gives each window its own descriptor, because the kernel distinguishes locks by open file description.
+/// The first window at a slot uses the grant's descriptor, each further one a descriptor of its own, because
+/// the kernel distinguishes locks by open file description.
 std::shared_ptr<nam::SharedControl const> NamGrant::locks_for(nam::SharedControl::Slot slot) {
   std::lock_guard const held(lock_);
   if (windows_[slot]++ == 0) return {std::shared_ptr<void>(), &memory_.control()};

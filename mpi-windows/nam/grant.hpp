@@ -33,7 +33,7 @@ class NamGrant {
 
   nam::WindowInfo allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                            nam::WindowWishes const& wishes);
-  void keep(nam::WindowInfo* window);
+  void make_persistent(nam::WindowInfo* window);
   void release(nam::WindowInfo const& window);
   void persist(nam::WindowInfo const& window);
 

@@ -32,7 +32,7 @@ class MappedNamWindow final : public ServedWindow {
     at_server([this] { info_.port.empty() ? grant_->release(info_) : evict(grant_->locator()); });
   }
   void make_persistent() override {
-    at_server([this] { grant_->keep(&info_); });
+    at_server([this] { grant_->make_persistent(&info_); });
   }
   void persist() override {
     at_server([this] { grant_->persist(info_); });

@@ -30,7 +30,8 @@ class RemoteNamWindow final : public SessionNamWindow {
     });
   }
   void make_persistent() override {
-    at_server([this] { grant_->with_session([this](nam::Session& session) { session.keep(&info_); }); });
+    at_server(
+        [this] { grant_->with_session([this](nam::Session& session) { session.make_persistent(&info_); }); });
   }
 
   engine::Peer* peer(engine::Engine& engine) const override {

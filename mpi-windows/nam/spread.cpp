@@ -109,7 +109,7 @@ struct ServedParts {
     all[part] = std::move(made);
   }
   std::string port(std::size_t part) const { return served[part]->future_port(grants[part]); }
-  void keep(std::size_t part) { served[part]->make_persistent(); }
+  void make_persistent(std::size_t part) { served[part]->make_persistent(); }
 };
 
 /// Ignores errors, because the servers of some parts may have ended.

@@ -73,26 +73,28 @@ class Cutter {
     for (std::size_t runs = 0; target_.remaining() != 0 && runs < max_runs;) {
       LayoutRun const run = target_.next();
       for (std::size_t done = 0; done < run.length; ++runs)
-        done += take(begin_ + static_cast<std::uint64_t>(run.offset) + done, run.length - done);
+        done += append_chunk(begin_ + static_cast<std::uint64_t>(run.offset) + done, run.length - done);
     }
     return true;
   }
   Share& share(std::size_t part) noexcept { return shares_[part]; }
 
  private:
-  /// Returns how many bytes from `offset` on, `most` at the most, are in one chunk.
-  std::size_t take(std::uint64_t offset, std::size_t most) {
+  /// Appends the bytes from `offset` on that are in one chunk, `most` at the most, to the share of the part
+  /// that has the chunk. Returns their number.
+  std::size_t append_chunk(std::uint64_t offset, std::size_t most) {
     std::uint64_t const chunk = offset / memory_.chunk_bytes;
     std::uint64_t const within = offset % memory_.chunk_bytes;
     auto const bytes = static_cast<std::size_t>(std::min<std::uint64_t>(most, memory_.chunk_bytes - within));
     std::uint64_t const there = chunk / shares_.size() * memory_.chunk_bytes + within;
     Share& share = shares_[chunk % shares_.size()];
     share.target.add({static_cast<std::ptrdiff_t>(there), bytes});
-    move(origin_, bytes, share.origin);
-    move(result_, bytes, share.result);
+    append_runs(origin_, bytes, share.origin);
+    append_runs(result_, bytes, share.result);
     return bytes;
   }
-  static void move(LayoutCursor& from, std::size_t bytes, Runs& to) {
+  /// Does nothing for an operation without such a side.
+  static void append_runs(LayoutCursor& from, std::size_t bytes, Runs& to) {
     if (from.remaining() == 0) return;
     while (bytes != 0) {
       LayoutRun const run = from.next(bytes);

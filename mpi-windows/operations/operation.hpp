@@ -94,7 +94,8 @@ inline int locate(Window const& window, Target const& target, MPI_Aint disp, eng
                      __builtin_add_overflow(offset, extent.begin, &begin) ||
                      __builtin_add_overflow(offset, extent.end, &end);
   if (wraps || begin < 0 || static_cast<std::uint64_t>(end) > target.size) [[unlikely]]
-    return range_failure(target, {kind_of(*operation), target.rank, disp, operation->target_layout.size()});
+    return range_failure(target,
+                         {reported_kind(*operation), target.rank, disp, operation->target_layout.size()});
   operation->target = target.offset + static_cast<std::uint64_t>(offset);
   operation->exposed.target = target.exposure;
   return MPI_SUCCESS;

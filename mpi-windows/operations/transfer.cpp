@@ -47,8 +47,8 @@ int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Plac
     return MPI_SUCCESS;
   bool const puts = direction == OpKind::put;
   return report(window, error, call_name(puts ? CallKind::put : CallKind::get, request, notification),
-                {puts ? engine::OperationKind::put : engine::OperationKind::get, place.rank, place.disp,
-                 bytes_of(place)});
+                {puts ? engine::ReportedOperation::put : engine::ReportedOperation::get, place.rank,
+                 place.disp, bytes_of(place)});
 } catch (...) {
   return class_of_exception();
 }

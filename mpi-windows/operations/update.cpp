@@ -225,9 +225,10 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
   bool const fetches = call.result != nullptr;
-  return report(window, error, call.name_with(request),
-                {fetches ? engine::OperationKind::read_modify_write : engine::OperationKind::accumulate,
-                 call.target->rank, call.target->disp, bytes_of(*call.target)});
+  return report(
+      window, error, call.name_with(request),
+      {fetches ? engine::ReportedOperation::read_modify_write : engine::ReportedOperation::accumulate,
+       call.target->rank, call.target->disp, bytes_of(*call.target)});
 } catch (...) {
   return class_of_exception();
 }

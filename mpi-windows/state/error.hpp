@@ -35,15 +35,16 @@ __attribute__((cold, format(printf, 2, 3))) int code_with(int error_class, char 
 /// Prints the text of an error code in one line, with the rank in MPI_COMM_WORLD.
 __attribute__((cold)) void print_error(int code);
 
-constexpr engine::OperationKind kind_of(engine::RmaOp const& operation) noexcept {
-  if (operation.is_put()) return engine::OperationKind::put;
-  if (operation.is_get()) return engine::OperationKind::get;
-  return operation.fetches() ? engine::OperationKind::read_modify_write : engine::OperationKind::accumulate;
+constexpr engine::ReportedOperation reported_kind(engine::RmaOp const& operation) noexcept {
+  if (operation.is_put()) return engine::ReportedOperation::put;
+  if (operation.is_get()) return engine::ReportedOperation::get;
+  return operation.fetches() ? engine::ReportedOperation::read_modify_write
+                             : engine::ReportedOperation::accumulate;
 }
 
 /// An operation as described in an error text.
 struct Subject {
-  engine::OperationKind kind = engine::OperationKind::unknown;
+  engine::ReportedOperation kind = engine::ReportedOperation::unknown;
   int rank = -1;  ///< -1: the operation is unknown
   MPI_Aint disp = 0;
   std::uint64_t bytes = 0;

@@ -43,14 +43,14 @@ Subject subject_of(Window const& window, Target const& target, engine::LateError
 Subject subject_of(Window const& window, Target const& target, engine::RmaOp const& operation) noexcept {
   engine::TargetMemory const memory{operation.target, operation.target_layout.size(), true,
                                     operation.exposed.target};
-  return subject_of(window, target, {engine::Status::ok, kind_of(operation), memory});
+  return subject_of(window, target, {engine::Status::ok, reported_kind(operation), memory});
 }
 
 int failure_of(Window const& window, Target const& target, engine::Status status,
                engine::RmaOp const& operation) {
   engine::TargetMemory const memory{operation.target, operation.target_layout.size(),
                                     operation.target_layout.is_contiguous(), operation.exposed.target};
-  return failure_of(window, target, {status, kind_of(operation), memory});
+  return failure_of(window, target, {status, reported_kind(operation), memory});
 }
 
 int failure_of(Window const& window, Target const& target, engine::LateError const& error) {
@@ -97,7 +97,7 @@ int report_failure(Window const& window, int error, char const* call, int rank) 
 }
 
 int report_failure(Window const& window, int error, char const* call, Subject const& subject) {
-  bool const moves = subject.kind != engine::OperationKind::unknown;
+  bool const moves = subject.kind != engine::ReportedOperation::unknown;
   std::string what = call;
   if (subject.rank >= 0)
     what += moves ? ": " + describe(subject) : " of rank " + std::to_string(subject.rank);

@@ -106,7 +106,7 @@ Failure failure(engine::Status status, Subject const& subject) {
 }
 
 Failure late_failure(LateFailure const& late) {
-  using Kind = engine::OperationKind;
+  using Kind = engine::ReportedOperation;
   engine::LateError const& error = late.error;
   if (!engine::failed(error.status)) return {};
   int const error_class = class_of(error.status);
@@ -130,7 +130,7 @@ Failure late_failure(LateFailure const& late) {
 
 engine::LateError late_error_of(engine::Status status, Subject const& subject) noexcept {
   return {status,
-          engine::OperationKind::unknown,
+          engine::ReportedOperation::unknown,
           {subject.address, subject.bytes, subject.contiguous, engine::ExposureId::none},
           subject.rank == MPI_PROC_NULL ? engine::LateError::unknown : subject.rank};
 }

@@ -80,9 +80,9 @@ char const* name_of(ReduceOp operation) noexcept {
   }
 }
 
-/// The arguments of the common case: one element, no request.
+/// The operation and its buffers, as a call has them.
 template <typename Op>
-struct OneElement {
+struct Operands {
   Op op;
   void const* operand;
   void const* operand2;
@@ -96,7 +96,7 @@ constexpr bool is_fast(ReduceOp operation) noexcept {
 
 /// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible.
 template <typename Word, typename Op>
-inline bool update_word(OneElement<Op> const& call, RecentTransfer const& recent, RemoteAddress address) {
+inline bool update_word(Operands<Op> const& call, RecentTransfer const& recent, RemoteAddress address) {
   if (address % sizeof(Word) != 0 || recent.peer->stores_are_deferred()) return false;
   auto* const word = reinterpret_cast<Word*>(recent.translate_word(address, sizeof(Word)));
   if (word == nullptr) return false;
@@ -131,7 +131,7 @@ inline bool update_word(OneElement<Op> const& call, RecentTransfer const& recent
 /// this rank. Returns false in every other case, without side effects; the caller must then check all
 /// arguments. `Count` is a template parameter so that an int count is widened only if needed.
 template <typename Op, typename Count>
-inline bool rmw_as_before(OneElement<Op> const& call, Count count, MPI_Datatype datatype, int rank,
+inline bool rmw_as_before(Operands<Op> const& call, Count count, MPI_Datatype datatype, int rank,
                           MPI_Aint displacement, MPI_Request const* request, MPI_Comm const* comm,
                           void const* attributes) {
   if (comm == nullptr || request != nullptr || count != 1) return false;
@@ -269,7 +269,7 @@ struct NativeForm {
 };
 
 template <typename Op, typename Count>
-inline int rmw(NativeForm const& form, OneElement<Op> const& one, Count count, MPI_Datatype datatype,
+inline int rmw(NativeForm const& form, Operands<Op> const& one, Count count, MPI_Datatype datatype,
                int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
                MPIX_RMA_Attributes const* attributes) {
   if (rmw_as_before(one, count, datatype, target_rank, target_disp, request, communicator, attributes))

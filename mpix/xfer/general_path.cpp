@@ -124,8 +124,8 @@ int check_communicatable(Checked const& checked) {
        static_cast<std::size_t>(there.end - there.begin)});
 }
 
-/// `operation` is complete but for what all kinds have in common.
-int issue_filled(Checked const& checked, engine::RmaOp& operation, RequestSlot& request) {
+/// Adds the members that operations of all kinds have in common, and issues the operation.
+int fill_and_issue(Checked const& checked, engine::RmaOp& operation, RequestSlot& request) {
   operation.guarantees = guarantees_of(checked.attributes.set);
   operation.origin = checked.sides.origin_address;
   operation.origin_layout = checked.sides.origin;
@@ -152,7 +152,7 @@ int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes co
     int const code = choose_operation(site, call, attributes, &operation);
     if (code != MPI_SUCCESS) return code;
   }
-  return issue_filled(checked, operation, request);
+  return fill_and_issue(checked, operation, request);
 }
 
 }  // namespace

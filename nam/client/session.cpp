@@ -149,7 +149,7 @@ WindowInfo Session::join(std::string const& window) {
   return joined;
 }
 
-void Session::keep(WindowInfo* window) {
+void Session::make_persistent(WindowInfo* window) {
   WindowInfo kept = window_from(client_.request({{"op", "keep"}, {"window", window->id}}));
   if (kept.id != window->id || kept.slot != window->slot || kept.regions != window->regions) refuse_window();
   *window = std::move(kept);

@@ -90,7 +90,7 @@ class Session {
   /// Returns a window that another session has allocated in the grant.
   WindowInfo join(std::string const& window);
   /// Makes a non-persistent window of this session persistent.
-  void keep(WindowInfo* window);
+  void make_persistent(WindowInfo* window);
   /// Returns the memory to the grant unless the window is persistent.
   void release(WindowInfo const& window);
   /// As release(), but returns at once: later requests find the window released. Throws Error(unavailable).

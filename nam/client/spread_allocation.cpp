@@ -24,7 +24,7 @@ struct SessionParts {
   std::string port(std::size_t part) const {
     return format(Locator{grants[part].grant, windows[part].id, grants[part].address});
   }
-  void keep(std::size_t part) { sessions[part]->keep(&windows[part]); }
+  void make_persistent(std::size_t part) { sessions[part]->make_persistent(&windows[part]); }
 
   /// Non-persistent parts end with their sessions.
   void end() noexcept {

@@ -26,8 +26,8 @@ auto for_part(std::size_t part, std::size_t parts, Call call) {
 }
 
 /// `makers` creates a part by allocate(part, sizes, units, wishes), returns by port(part) the name that a
-/// kept part has, and keeps a part by keep(part), after which it outlives the process. Exceptions of these
-/// functions pass through; the caller then ends the parts that were created.
+/// kept part has, and keeps a part by make_persistent(part), after which it outlives the process. Exceptions
+/// of these functions pass through; the caller then ends the parts that were created.
 template <typename Makers>
 void make_parts(Spread const& spread, std::vector<std::uint64_t> const& sizes,
                 std::vector<std::uint64_t> const& units, WindowWishes wishes, Makers& makers) {
@@ -44,7 +44,7 @@ void make_parts(Spread const& spread, std::vector<std::uint64_t> const& sizes,
     if (persistent && part != 0) others.insert(others.begin(), makers.port(part));
   }
   for (std::size_t part = 1; persistent && part < spread.parts(); ++part)
-    for_part(part, spread.parts(), [&] { makers.keep(part); });
+    for_part(part, spread.parts(), [&] { makers.make_persistent(part); });
 }
 
 /// Allocates the parts by sessions, which `sessions` receives. Throws Error.

@@ -40,7 +40,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     end_lost_sessions();
     if (remote_.engine) remote_.engine->renew_keys();
     trim_memory();
-    look_at_accepted();
+    check_accepted();
     give_back_concealed();
     store_some();
     wait_for_control();

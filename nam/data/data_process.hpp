@@ -144,7 +144,8 @@ class DataProcess {
   void finish_set_up();
   void load(Json const& page);
   void reconcile(Loading const& loaded);
-  void keep(Window window, SessionId session, std::optional<SharedControl::Slot> place = std::nullopt);
+  void register_window(Window window, SessionId session,
+                       std::optional<SharedControl::Slot> place = std::nullopt);
 
   // sessions.cpp: from the hand-over to the end.
   void open_session(Message& message);
@@ -167,7 +168,7 @@ class DataProcess {
   void enter(SessionId id, Held& held, std::function<void()> failed);
   void enter_in_catalog(SessionId id, Held& held);
   Json allocate(SessionId id, Json const& request);
-  Json keep_for_good(SessionId id, Json const& request);
+  Json make_persistent(SessionId id, Json const& request);
   Json join(SessionId id, Json const& request);
   void release(SessionId id, Json const& request);
   void persist(SessionId id, Json const& request);
@@ -204,7 +205,7 @@ class DataProcess {
   // unmapped.cpp: for owners who cannot map the memory.
   void send_engine_address(SessionId id, Json const& request);
   void start_engine();
-  void look_at_accepted();
+  void check_accepted();
   void open_access(Session& session);
   void close_access(Session const& session) noexcept;
   void trim_memory();

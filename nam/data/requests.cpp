@@ -87,7 +87,7 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "end_locks") return end_holder(id, request);
   if (op != "allocate" && op != "keep")
     throw Error(ErrorCode::malformed, "there is no request '" + op + "' of a session");
-  Json const answer = op == "allocate" ? allocate(id, request) : keep_for_good(id, request);
+  Json const answer = op == "allocate" ? allocate(id, request) : make_persistent(id, request);
   if (!answer.is_null()) connection.post(answer);
 }
 
@@ -221,7 +221,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
     throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
   Window window = make_window(session, request);
   std::string const name = window.id;
-  keep(std::move(window), id);
+  register_window(std::move(window), id);
   Held& held = windows_.at(name);
   report_usage_of(held.window);
   try {
@@ -235,7 +235,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
 }
 
 /// Makes a window of the session persistent.
-Json DataProcess::keep_for_good(SessionId id, Json const& request) {
+Json DataProcess::make_persistent(SessionId id, Json const& request) {
   Held& held = window_for(id, request, Access::write);
   if (held.session != id) throw Error(ErrorCode::denied, "the window is not one that ends with this session");
   enter(id, held, [] {});

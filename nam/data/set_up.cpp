@@ -157,13 +157,14 @@ void DataProcess::reconcile(Loading const& loaded) {
       control_->post({{"op", "lost"}, {"window", id}});
       continue;
     }
-    keep(window, 0, memory_.shared->find(id));
+    register_window(window, 0, memory_.shared->find(id));
   }
 }
 
 /// Keeps the window in the given place, or in a new one. A place is free: that was checked when the window
 /// was made.
-void DataProcess::keep(Window window, SessionId session, std::optional<SharedControl::Slot> place) {
+void DataProcess::register_window(Window window, SessionId session,
+                                  std::optional<SharedControl::Slot> place) {
   std::string const id = window.id;
   auto const slot = place ? place : memory_.shared->place(id);
   if (!slot) throw Error(ErrorCode::quota, "the grant has no place for another window");

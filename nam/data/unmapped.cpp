@@ -43,7 +43,8 @@ void DataProcess::send_engine_address(SessionId id, Json const& request) {
   session.connection->post(done, session.access.address);
 }
 
-/// Half of the descriptors are shared by sessions; UCX has the others for what it accepts, but for some.
+/// Sessions share half of the descriptors. The other half, minus a reserve, is for connections that UCX
+/// accepts.
 void DataProcess::start_engine() {
   constexpr std::uint64_t spare_descriptors = 48;
   std::uint64_t const half = raise_descriptor_limit() / 2;
@@ -52,8 +53,8 @@ void DataProcess::start_engine() {
                                                 message_bytes_for(memory_.storage->bytes()));
 }
 
-/// Once a second. Who connects to UCX's port need not be a client.
-void DataProcess::look_at_accepted() {
+/// Once a second. Any process can connect to UCX's port, so connections that no session uses are ended.
+void DataProcess::check_accepted() {
   if (!remote_.engine) return;
   constexpr UnusedConnections longest{.silent = std::chrono::seconds(10),
                                       .without_session = std::chrono::seconds(10)};
@@ -74,7 +75,7 @@ void DataProcess::look_at_accepted() {
         "from the port");
 }
 
-/// The processes that may use the session have connections.
+/// Descriptors are charged to the session's holder, because the client's processes connect to the engine.
 void DataProcess::open_access(Session& session) {
   shares_.descriptors.take(session.holder(), descriptors_of_access);
   try {
@@ -163,8 +164,8 @@ void DataProcess::try_lock(SessionId id, Json const& request) {
   auto const rank = field<std::uint32_t>(request, "rank");
   if (rank >= held.window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
   auto const mode = exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
-  // Not what the client says where the turn excludes others: asked for again, the session's own turn is
-  // taken.
+  // For an exclusive lock the client's "has_turn" is ignored: a client that lies would pass others. A
+  // repeated attempt finds the turn of its own session.
   bool has_turn = !exclusive && field<bool>(request, "has_turn");
   bool const taken = locks_of(id, request).try_lock(held.slot, rank, mode, &has_turn);
   sessions_.at(id).connection->post({{"taken", taken}, {"has_turn", has_turn}});

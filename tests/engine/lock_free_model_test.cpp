@@ -238,7 +238,7 @@ struct InheritedSlotModel : rl::test_suite<InheritedSlotModel<Atomic>, 4> {
   void inherit(std::uint32_t owner) {
     while (ended.load(std::memory_order_acquire) == 0) rl::yield(1, $);
     if (entry.claim.owner() == 1 && entry.claim.try_inherit(1, owner)) {
-      while (!entry.slot.is_in_hand()) rl::yield(1, $);
+      while (!entry.slot.try_recover()) rl::yield(1, $);
       entry.claim.free();
     }
     post(owner);

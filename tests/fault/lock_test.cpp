@@ -39,11 +39,11 @@ class LockFault : public ::testing::TestWithParam<Place> {
           ASSERT_EQ(rank.engine().locks.create(1, &id), Status::ok);
           ASSERT_EQ(id, 0u);
           rank.tell(ready, 1);
-          for (int i = 0; i < ranks; ++i) ASSERT_TRUE(rank.was_told(i, ready, 1));
+          for (int i = 0; i < ranks; ++i) ASSERT_TRUE(rank.wait_for_value(i, ready, 1));
           body(rank);
           if (rank.rank() != victim) {
             rank.tell(ended, 1);
-            for (int const i : {int{target}, int{heir}}) ASSERT_TRUE(rank.was_told(i, ended, 1));
+            for (int const i : {int{target}, int{heir}}) ASSERT_TRUE(rank.wait_for_value(i, ended, 1));
           }
         },
         JobKind::mortal);
@@ -87,11 +87,11 @@ TEST_P(LockFault, LockOfAKilledHolderGoesToTheNextInTheQueue) {
       if (rank.rank() == victim) {
         EXPECT_EQ(lock(rank, mode), Status::ok);
         rank.tell(granted, 1);
-        ASSERT_TRUE(rank.was_told(heir, asked, 1));
+        ASSERT_TRUE(rank.wait_for_value(heir, asked, 1));
         rank.die();
       }
       if (rank.rank() == heir) {
-        ASSERT_TRUE(rank.was_told(victim, granted, 1));
+        ASSERT_TRUE(rank.wait_for_value(victim, granted, 1));
         Waiter waiter;
         EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
         rank.engine().order.complete(rank.peer(target), UINT64_MAX);
@@ -113,7 +113,7 @@ TEST_P(LockFault, RequestAfterTheDeathOfTheHolderIsGranted) {
         rank.die();
       }
       if (rank.rank() == heir) {
-        ASSERT_TRUE(rank.was_told(victim, granted, 1));
+        ASSERT_TRUE(rank.wait_for_value(victim, granted, 1));
         ::usleep(100000);
         Status status = Status::busy;
         for (int i = 0; i < 2000 && status == Status::busy; ++i) {
@@ -132,20 +132,20 @@ TEST_P(LockFault, ProcessKilledInTheQueueIsSkipped) {
     if (rank.rank() == target) {
       EXPECT_EQ(lock(rank), Status::ok);
       rank.tell(granted, 1);
-      ASSERT_TRUE(rank.was_told(heir, asked, 1));
+      ASSERT_TRUE(rank.wait_for_value(heir, asked, 1));
       unlock(rank);
     }
     if (rank.rank() == victim) {
-      ASSERT_TRUE(rank.was_told(target, granted, 1));
+      ASSERT_TRUE(rank.wait_for_value(target, granted, 1));
       Waiter waiter;
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
       rank.engine().order.complete(rank.peer(target), UINT64_MAX);
       rank.tell(asked, 1);
-      ASSERT_TRUE(rank.was_told(heir, asked, 1));
+      ASSERT_TRUE(rank.wait_for_value(heir, asked, 1));
       rank.die();
     }
     if (rank.rank() == heir) {
-      ASSERT_TRUE(rank.was_told(victim, asked, 1));
+      ASSERT_TRUE(rank.wait_for_value(victim, asked, 1));
       Waiter waiter;
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
       rank.engine().order.complete(rank.peer(target), UINT64_MAX);
@@ -164,7 +164,7 @@ TEST_P(LockFault, WaitForALockOfAKilledProcessFails) {
       EXPECT_TRUE(ask(rank, held, LockMode::exclusive, false, victim).status == Status::ok);
       EXPECT_EQ(wait(rank, held), Status::ok);
       rank.tell(granted, 1);
-      ASSERT_TRUE(rank.was_told(heir, ended, 1));
+      ASSERT_TRUE(rank.wait_for_value(heir, ended, 1));
       // It may detect the death later than the heir: a message sent before is lost, as the lock is.
       Status status = Status::ok;
       for (int i = 0; i < 10000 && !failed(status); ++i) {
@@ -174,11 +174,11 @@ TEST_P(LockFault, WaitForALockOfAKilledProcessFails) {
       EXPECT_NE(status, Status::ok);
     }
     if (rank.rank() == victim) {
-      ASSERT_TRUE(rank.was_told(heir, asked, 1));
+      ASSERT_TRUE(rank.wait_for_value(heir, asked, 1));
       rank.die();
     }
     if (rank.rank() == heir) {
-      ASSERT_TRUE(rank.was_told(target, granted, 1));
+      ASSERT_TRUE(rank.wait_for_value(target, granted, 1));
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive, false, victim).complete);
       rank.engine().order.complete(rank.peer(victim), UINT64_MAX);
       rank.tell(asked, 1);

@@ -35,8 +35,8 @@ class Fault : public ::testing::TestWithParam<Place> {
   static void run_mortal(int ranks, std::function<void(Rank&)> const& body) {
     run_job(ranks, configure, body, JobKind::mortal);
   }
-  /// Returns the final status of `operation`, when all processes know that the peer is gone.
-  static Status last_status(Rank& rank, int peer, RmaOp const& operation) {
+  /// Repeats `operation` until it fails. Returns its failure, or ok if it never fails.
+  static Status first_failure(Rank& rank, int peer, RmaOp const& operation) {
     for (int i = 0; i < 20000; ++i) {
       Status const status = run(rank.engine(), rank.peer(peer), operation);
       if (failed(status)) return status;
@@ -63,7 +63,7 @@ TEST_P(Fault, OperationsToAKilledTargetFailAndOthersGoOn) {
     rank.show(0, memory.data());
     rank.show(1, allocated);
     rank.tell(2, 1);
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     std::int64_t value = 7;
     if (rank.rank() == 1) {
       // In the middle of the messages of the others.
@@ -80,9 +80,10 @@ TEST_P(Fault, OperationsToAKilledTargetFailAndOthersGoOn) {
       (void)rank.engine().failures.take(rank.peer(1), 0);
       for (int slot = 0; slot < 2; ++slot) {
         for (OpKind const direction : {OpKind::put, OpKind::get})
-          EXPECT_NE(last_status(rank, 1, contiguous(direction, &value, rank.shown(1, slot), 8)), Status::ok);
+          EXPECT_NE(first_failure(rank, 1, contiguous(direction, &value, rank.shown(1, slot), 8)),
+                    Status::ok);
         std::int64_t before = 0;
-        EXPECT_NE(last_status(
+        EXPECT_NE(first_failure(
                       rank, 1,
                       contiguous(ReduceOp::sum, ElementType::int64, &value, rank.shown(1, slot), 8, &before)),
                   Status::ok);
@@ -97,12 +98,12 @@ TEST_P(Fault, OperationsToAKilledTargetFailAndOthersGoOn) {
                 Status::ok);
       rank.tell(3, 1);
     } else if (rank.rank() == 2) {
-      ASSERT_TRUE(rank.was_told(0, 3, 1));
+      ASSERT_TRUE(rank.wait_for_value(0, 3, 1));
       EXPECT_EQ(memory[0], 9);
     }
     EXPECT_EQ(rank.engine().memory.free(allocated), Status::ok);
     if (rank.rank() == 2) rank.tell(4, 1);
-    ASSERT_TRUE(rank.was_told(2, 4, 1));
+    ASSERT_TRUE(rank.wait_for_value(2, 4, 1));
   });
 }
 
@@ -114,7 +115,7 @@ TEST_P(Fault, LargeTransfersUnderWayToAKilledTargetEnd) {
     rank.show(0, memory.data());
     rank.show(1, static_cast<std::uint64_t>(::getpid()));
     rank.tell(2, 1);
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     if (rank.rank() == 1) {
       for (;;) ::pause();
     }
@@ -156,7 +157,7 @@ TEST_P(Fault, MemoryIsWithdrawnWhenThoseWhoUsedItWereKilled) {
     rank.show(0, memory.data());
     rank.show(1, allocated);
     rank.tell(2, 1);
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     if (rank.rank() != 0) {
       std::int64_t value = rank.rank();
       for (int slot = 0; slot < 2; ++slot) {
@@ -165,10 +166,10 @@ TEST_P(Fault, MemoryIsWithdrawnWhenThoseWhoUsedItWereKilled) {
       }
       rank.tell(3, 1);
       if (rank.rank() == 1) rank.die();
-      ASSERT_TRUE(rank.was_told(0, 4, 1, 40));
+      ASSERT_TRUE(rank.wait_for_value(0, 4, 1, 40));
     } else {
-      ASSERT_TRUE(rank.was_told(1, 3, 1));
-      ASSERT_TRUE(rank.was_told(2, 3, 1));
+      ASSERT_TRUE(rank.wait_for_value(1, 3, 1));
+      ASSERT_TRUE(rank.wait_for_value(2, 3, 1));
       EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
       EXPECT_EQ(rank.engine().memory.free(allocated), Status::ok);
       rank.tell(4, 1);
@@ -183,7 +184,7 @@ TEST_P(Fault, LocksOfAKilledOriginAreFree) {
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
     rank.show(0, memory.data());
     rank.tell(2, 1);
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     std::vector<std::int64_t> ones(words, 1);
     RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(0, 0), words * 8);
     sum.guarantees = Guarantee::atomic;
@@ -196,15 +197,15 @@ TEST_P(Fault, LocksOfAKilledOriginAreFree) {
         if (i == 60) rank.die();
       }
     } else if (rank.rank() == 2) {
-      ASSERT_TRUE(rank.was_told(1, 3, 1));
+      ASSERT_TRUE(rank.wait_for_value(1, 3, 1));
       for (int i = 0; i < 20; ++i) EXPECT_EQ(run(rank.engine(), rank.peer(0), sum), Status::ok);
       rank.tell(4, 1);
     } else {
-      ASSERT_TRUE(rank.was_told(2, 4, 1, 40));
+      ASSERT_TRUE(rank.wait_for_value(2, 4, 1, 40));
       EXPECT_GE(memory[0], 20);
       EXPECT_GE(memory[words - 1], 20);
     }
-    ASSERT_TRUE(rank.was_told(2, 4, 1, 40));
+    ASSERT_TRUE(rank.wait_for_value(2, 4, 1, 40));
   });
 }
 
@@ -215,7 +216,7 @@ TEST_P(Fault, AFloodToAStoppedTargetTakesBoundedMemoryAndArrives) {
     rank.show(0, memory.data());
     rank.show(1, static_cast<std::uint64_t>(::getpid()));
     rank.tell(2, 1);
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.was_told(i, 2, 1));
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     if (rank.rank() == 0) {
       // By messages: other paths need no help of the target and do not wait.
       std::vector<std::uint32_t> values(puts);
@@ -244,11 +245,11 @@ TEST_P(Fault, AFloodToAStoppedTargetTakesBoundedMemoryAndArrives) {
       }
       rank.tell(3, 1);
     } else {
-      ASSERT_TRUE(rank.was_told(0, 3, 1, 60));
+      ASSERT_TRUE(rank.wait_for_value(0, 3, 1, 60));
       for (std::size_t i = 0; i < puts; ++i) ASSERT_EQ(memory[i], i + 1);
       rank.tell(3, 1);
     }
-    ASSERT_TRUE(rank.was_told(1, 3, 1, 60));
+    ASSERT_TRUE(rank.wait_for_value(1, 3, 1, 60));
   });
 }
 

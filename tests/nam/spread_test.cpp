@@ -167,12 +167,12 @@ TEST_F(SpreadServers, PartsThatAreNotKeptEndWithWhoHasMadeThem) {
     Session of_others = Session::open(grants[1]);
     WindowInfo kept = of_second.allocate({8}, {8}, {.chunk_bytes = 4096});
     WindowInfo const left = of_second.allocate({8}, {8});
-    of_second.keep(&kept);
+    of_second.make_persistent(&kept);
     EXPECT_TRUE(kept.persistent);
     EXPECT_EQ(kept.chunk_bytes, 4096u);
-    EXPECT_EQ(refusal([&] { of_second.keep(&kept); }), ErrorCode::denied);
+    EXPECT_EQ(refusal([&] { of_second.make_persistent(&kept); }), ErrorCode::denied);
     WindowInfo others = left;
-    EXPECT_EQ(refusal([&] { of_others.keep(&others); }), ErrorCode::denied);
+    EXPECT_EQ(refusal([&] { of_others.make_persistent(&others); }), ErrorCode::denied);
     EXPECT_EQ(find_parts(kept.port).size(), 1u);
     Locator missing = grants[1];
     missing.window = left.id;

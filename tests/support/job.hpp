@@ -61,12 +61,12 @@ class Rank {
   std::uint64_t shown(int rank, int slot) const { return board_.values[rank][slot]; }
   std::uint64_t const* place(int rank, int slot) const { return &board_.values[rank][slot]; }
 
-  /// The same without barriers, for jobs in which processes die: was_told() waits until `rank` has published
-  /// `value`.
+  /// The same without barriers, for jobs in which processes die: wait_for_value() waits until `rank` has
+  /// published `value`.
   void tell(int slot, std::uint64_t value) const {
     __atomic_store_n(&board_.values[rank_][slot], value, __ATOMIC_RELEASE);
   }
-  bool was_told(int rank, int slot, std::uint64_t value, int seconds = 20) const {
+  bool wait_for_value(int rank, int slot, std::uint64_t value, int seconds = 20) const {
     for (int i = 0; i < seconds * 1000 * slowness; ++i) {
       if (__atomic_load_n(&board_.values[rank][slot], __ATOMIC_ACQUIRE) == value) return true;
       ::usleep(1000);

@@ -49,9 +49,9 @@ void outlive(std::function<void(Rank&)> const& before_death, std::function<void(
     ASSERT_EQ(rank.engine().memory.allocate(large, &base), Status::ok);
     rank.show(0, base);
     rank.tell(ready, 1);
-    for (int each = 0; each < ranks; ++each) ASSERT_TRUE(rank.was_told(each, ready, 1));
+    for (int each = 0; each < ranks; ++each) ASSERT_TRUE(rank.wait_for_value(each, ready, 1));
     if (rank.rank() == mortal) {
-      EXPECT_TRUE(rank.was_told(survivor, done, 1));
+      EXPECT_TRUE(rank.wait_for_value(survivor, done, 1));
       rank.die();
     }
     if (rank.rank() == survivor) {
@@ -62,7 +62,7 @@ void outlive(std::function<void(Rank&)> const& before_death, std::function<void(
       after_death(rank);
       rank.tell(done, 2);
     } else {
-      EXPECT_TRUE(rank.was_told(survivor, done, 2, 100));
+      EXPECT_TRUE(rank.wait_for_value(survivor, done, 2, 100));
     }
   };
   auto const direct = [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_DIRECT; };

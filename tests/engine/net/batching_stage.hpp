@@ -49,10 +49,10 @@ class Stage {
     while (!holds.acquire()) {
     }
     rank_.tell(stage_slot, held);
-    EXPECT_TRUE(rank_.was_told(0, stage_slot, issued));
+    EXPECT_TRUE(rank_.wait_for_value(0, stage_slot, issued));
     meanwhile();
     if (until != issued) {
-      EXPECT_TRUE(rank_.was_told(0, stage_slot, until));
+      EXPECT_TRUE(rank_.wait_for_value(0, stage_slot, until));
     }
   }
 
@@ -69,7 +69,7 @@ class Stage {
 
   /// At rank 0: issues an operation that stays in flight until rank 1 releases the stripe.
   void block() const {
-    EXPECT_TRUE(rank_.was_told(1, stage_slot, held));
+    EXPECT_TRUE(rank_.wait_for_value(1, stage_slot, held));
     static double const factors[2] = {2.0, 3.0};
     RmaOp const product = contiguous(ReduceOp::prod, ElementType::float64, factors, there(0), 16);
     EXPECT_EQ(engine().issue(target(), product).status, Status::ok);

@@ -37,7 +37,7 @@ TEST_P(Batching, ALoneOperationLeavesAtOnceAndOthersBehindWhatIsUnderWay) {
       rank.tell(stage_slot, seen);
     }
     if (rank.rank() == 0) {
-      EXPECT_TRUE(rank.was_told(1, stage_slot, seen));
+      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
     }
     rank.barrier();
   });
@@ -54,7 +54,7 @@ TEST_P(Batching, LateAcknowledgementLeavesAtOnceWithTheBatch) {
       stage.put(stage.free + last, 9);
       (void)stage.signal(stage.free + 1);
       rank.tell(stage_slot, issued);
-      EXPECT_TRUE(rank.was_told(1, stage_slot, seen));
+      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
     } else {
       stage.hold(
           [&] {
@@ -101,7 +101,7 @@ TEST_P(Batching, AFullMessageLeavesWhateverIsUnderWay) {
       stage.block();
       for (std::size_t i = 0; i < puts; ++i) stage.put(stage.free + i, static_cast<std::int64_t>(i) + 1);
       rank.tell(stage_slot, issued);
-      EXPECT_TRUE(rank.was_told(1, stage_slot, seen));
+      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
     } else {
       stage.hold_until_seen();
       EXPECT_TRUE(stage.becomes(stage.free + puts - 1, static_cast<std::int64_t>(puts)));
@@ -118,7 +118,7 @@ TEST_P(Batching, AFenceSendsWhatWaits) {
       stage.put(stage.free, 1);
       stage.engine().order.fence(stage.target(), UINT64_MAX);
       rank.tell(stage_slot, issued);
-      EXPECT_TRUE(rank.was_told(1, stage_slot, seen));
+      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
     } else {
       stage.hold_until_seen();
     }
@@ -150,7 +150,7 @@ TEST_P(Batching, WaitForAnAnswerEndsWhileAnotherIsUnderWay) {
       rank.tell(stage_slot, seen);
     } else {
       stage.hold([] {}, issued);
-      EXPECT_TRUE(rank.was_told(0, stage_slot, seen));
+      EXPECT_TRUE(rank.wait_for_value(0, stage_slot, seen));
     }
     rank.barrier();
   });
@@ -169,7 +169,7 @@ TEST_P(Batching, AnAtomicOperationDoesNotWaitForOthers) {
       atomic.completion = &waiter;
       EXPECT_EQ(stage.engine().issue(stage.target(), atomic).status, Status::ok);
       rank.tell(stage_slot, issued);
-      EXPECT_TRUE(rank.was_told(1, stage_slot, seen));
+      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
       stage.engine().order.complete(stage.target(), UINT64_MAX);
       EXPECT_TRUE(waiter.complete.load());
     } else {
@@ -206,7 +206,7 @@ TEST_P(Batching, OperationAfterALockThatWasReturnedArrives) {
         // The target does not acknowledge this until it is asked.
         ASSERT_EQ(stage.engine().locks.release(stage.target(), lock, 0).status, Status::ok);
         stage.put(stage.free, round);
-        EXPECT_TRUE(rank.was_told(1, stage_slot, static_cast<std::uint64_t>(round)));
+        EXPECT_TRUE(rank.wait_for_value(1, stage_slot, static_cast<std::uint64_t>(round)));
       } else {
         EXPECT_TRUE(stage.becomes(stage.free, round));
         rank.tell(stage_slot, static_cast<std::uint64_t>(round));

@@ -239,7 +239,7 @@ TEST_P(ChannelJob, TheEndOfAProcessLeavesTheOthersAlone) {
     rank.show(0, memory.data());
     auto const meet = [&rank](int slot, int last) {
       rank.tell(slot, 1);
-      for (int other = 0; other <= last; ++other) ASSERT_TRUE(rank.was_told(other, slot, 1));
+      for (int other = 0; other <= last; ++other) ASSERT_TRUE(rank.wait_for_value(other, slot, 1));
     };
     auto const talk_to_all_but = [&rank](int excluded) {
       on_a_thread_per_target(rank, [&rank, excluded](int target, int) {

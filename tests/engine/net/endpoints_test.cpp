@@ -273,7 +273,7 @@ TEST(LastEndpoint, LeavesTheDoorOpen) {
           auto const guest = static_cast<int>(other);
           rank.expect_death(guest);
           rank.tell(invited, other);
-          ASSERT_TRUE(rank.was_told(guest, arrived, other, 20));
+          ASSERT_TRUE(rank.wait_for_value(guest, arrived, other, 20));
           EXPECT_EQ(__atomic_load_n(&words[other], __ATOMIC_ACQUIRE), other);
           // Until the agent leaves progress to this thread and sleeps.
           auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
@@ -282,13 +282,13 @@ TEST(LastEndpoint, LeavesTheDoorOpen) {
           rank.engine().waits.until([&] { return rank.engine().traffic.statistics().endpoints == 0; });
         }
         if (rank.rank() == 0) return;
-        EXPECT_TRUE(rank.was_told(0, invited, number, 120));
+        EXPECT_TRUE(rank.wait_for_value(0, invited, number, 120));
         EXPECT_EQ(run(rank.engine(), rank.peer(0),
                       contiguous(OpKind::put, const_cast<std::uint64_t*>(&number),
                                  rank.shown(0, place) + number * sizeof number, sizeof number)),
                   Status::ok);
         rank.tell(arrived, number);
-        EXPECT_TRUE(rank.was_told(0, leaves, number));
+        EXPECT_TRUE(rank.wait_for_value(0, leaves, number));
         rank.die();
       },
       test::JobKind::mortal);

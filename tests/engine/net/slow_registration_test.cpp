@@ -77,12 +77,12 @@ TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
     if (rank.rank() != 1) {
       auto const place = static_cast<std::size_t>(8 * rank.rank());
       use(rank, 1, rank.shown(1, 0) + place, 5);
-      EXPECT_TRUE(rank.was_told(1, held, 1)) << "nobody has asked for a key";
+      EXPECT_TRUE(rank.wait_for_value(1, held, 1)) << "nobody has asked for a key";
       use(rank, 1, rank.shown(1, 0) + place, 7);  // while it is certainly held up
       use(rank, 1, rank.shown(1, 1) + place, 9);
       EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Path::network), 0u);
       rank.tell(used, 1);
-      EXPECT_TRUE(rank.was_told(1, ended, 1));
+      EXPECT_TRUE(rank.wait_for_value(1, ended, 1));
       await_key(rank, 1, rank.shown(1, 0));
       use(rank, 1, rank.shown(1, 0) + place, 11);
     } else {
@@ -92,8 +92,8 @@ TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
       use(rank, 2, rank.shown(2, 1), 3);
       ASSERT_EQ(rank.engine().memory.attach(other.data(), words * 8), Status::ok);
       ASSERT_EQ(rank.engine().memory.detach(other.data()), Status::ok);
-      EXPECT_TRUE(rank.was_told(0, used, 1));
-      EXPECT_TRUE(rank.was_told(2, used, 1));
+      EXPECT_TRUE(rank.wait_for_value(0, used, 1));
+      EXPECT_TRUE(rank.wait_for_value(2, used, 1));
       EXPECT_TRUE(mapping.is_waited_at()) << "the registration was not held up all the time";
       EXPECT_FALSE(mapping.was_forced());
       mapping.open();
@@ -125,16 +125,16 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesMeanwhile) {
     };
     if (rank.rank() == 0) {
       put();
-      EXPECT_TRUE(rank.was_told(1, held, 1)) << "nobody has asked for a key";
+      EXPECT_TRUE(rank.wait_for_value(1, held, 1)) << "nobody has asked for a key";
       put();
       EXPECT_EQ(by_key(), 0u);
       rank.tell(used, 1);
-      EXPECT_TRUE(rank.was_told(1, ended, 1));
+      EXPECT_TRUE(rank.wait_for_value(1, ended, 1));
       for (value = 5; by_key() == 0;) put();
     } else {
       EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
       rank.tell(held, 1);
-      EXPECT_TRUE(rank.was_told(0, used, 1));
+      EXPECT_TRUE(rank.wait_for_value(0, used, 1));
       EXPECT_FALSE(mapping.was_forced());
       EXPECT_EQ(memory[1], 4);
       mapping.open();
@@ -163,13 +163,13 @@ void end_slowly(test::Latch& latch) {
       if (&latch == &unmapping) await_key(rank, 1, rank.shown(1, 0));
       use(rank, 1, rank.shown(1, 0) + place, 5);
       rank.tell(used, 1);
-      EXPECT_TRUE(rank.was_told(1, held, 1)) << "nothing was held up";
+      EXPECT_TRUE(rank.wait_for_value(1, held, 1)) << "nothing was held up";
       use(rank, 1, rank.shown(1, 0) + place, 7);
       use(rank, 1, rank.shown(1, 1) + place, 9);
       rank.tell(used, 2);
     } else {
-      EXPECT_TRUE(rank.was_told(0, used, 1));
-      EXPECT_TRUE(rank.was_told(2, used, 1));
+      EXPECT_TRUE(rank.wait_for_value(0, used, 1));
+      EXPECT_TRUE(rank.wait_for_value(2, used, 1));
       std::atomic<bool> over{false};
       std::thread detaching([&] {
         EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
@@ -178,8 +178,8 @@ void end_slowly(test::Latch& latch) {
       EXPECT_TRUE(eventually([&latch] { return latch.is_waited_at(); }));
       rank.tell(held, 1);
       use(rank, 2, rank.shown(2, 1), 3);
-      EXPECT_TRUE(rank.was_told(0, used, 2));
-      EXPECT_TRUE(rank.was_told(2, used, 2));
+      EXPECT_TRUE(rank.wait_for_value(0, used, 2));
+      EXPECT_TRUE(rank.wait_for_value(2, used, 2));
       EXPECT_FALSE(over.load()) << "the memory may be unmapped while it is registered";
       EXPECT_TRUE(latch.is_waited_at());
       EXPECT_FALSE(latch.was_forced());
@@ -207,15 +207,15 @@ TEST(SlowRegistration, QueuedRegistrationIsWithdrawn) {
     rank.barrier();
     if (rank.rank() == 0) {
       use(rank, 1, rank.shown(1, 0), 5);
-      EXPECT_TRUE(rank.was_told(1, held, 1));
+      EXPECT_TRUE(rank.wait_for_value(1, held, 1));
       use(rank, 1, rank.shown(1, 1), 6);
       rank.tell(used, 1);
-      EXPECT_TRUE(rank.was_told(1, ended, 1));
+      EXPECT_TRUE(rank.wait_for_value(1, ended, 1));
       use(rank, 1, rank.shown(1, 1), 7);
     } else {
       EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
       rank.tell(held, 1);
-      EXPECT_TRUE(rank.was_told(0, used, 1));
+      EXPECT_TRUE(rank.wait_for_value(0, used, 1));
       EXPECT_EQ(rank.engine().memory.detach(second.data()), Status::ok);
       EXPECT_TRUE(mapping.is_waited_at());
       EXPECT_FALSE(mapping.was_forced());

@@ -158,7 +158,7 @@ void without_kernel(mpix_engine_config& config) {
 struct Case {
   char const* name;
   bool kernel;
-  bool always_looks;
+  bool always_polls;
 };
 
 class StagedRing : public ::testing::TestWithParam<Case> {};
@@ -171,13 +171,13 @@ INSTANTIATE_TEST_SUITE_P(Targets, StagedRing,
 
 RingTarget target_of(Case const& test_case) {
   RingTarget target{.words = many_words, .ways = Ways::any};
-  if (!test_case.always_looks) target.look = look_now_and_then;
+  if (!test_case.always_polls) target.look = look_now_and_then;
   return target;
 }
 
 auto configuration_of(Case const& test_case) {
   return [test_case](mpix_engine_config& config) {
-    if (test_case.always_looks) test::patient(config);
+    if (test_case.always_polls) test::patient(config);
     if (!test_case.kernel) without_kernel(config);
   };
 }
@@ -191,7 +191,7 @@ TEST_P(StagedRing, AgreesWithAModel) {
         for (int i = 0; i < 300 / test::slowness && !::testing::Test::HasFailure(); ++i) model.operate();
         model.compare();
         auto const traffic = rank.engine().traffic.with(Rank::process_of(1));
-        EXPECT_TRUE(!GetParam().always_looks || traffic.operations_by(Path::ring) != 0);
+        EXPECT_TRUE(!GetParam().always_polls || traffic.operations_by(Path::ring) != 0);
       },
       [](std::int64_t const*) {}, target_of(GetParam()));
 }

@@ -283,14 +283,14 @@ TEST(WireReply, FailurePayloadNamesTheOperationOrNothing) {
   };
   LateError const error = read(sizeof named);
   EXPECT_EQ(error.status, Status::overrun);
-  EXPECT_EQ(error.kind, OperationKind::read_modify_write);
+  EXPECT_EQ(error.kind, ReportedOperation::read_modify_write);
   EXPECT_EQ(error.memory.address, 0x800);
   EXPECT_EQ(error.memory.bytes, 24);
   EXPECT_TRUE(error.memory.contiguous);
-  EXPECT_EQ(read(0).kind, OperationKind::unknown);
-  EXPECT_EQ(read(sizeof named - 1).kind, OperationKind::unknown);
+  EXPECT_EQ(read(0).kind, ReportedOperation::unknown);
+  EXPECT_EQ(read(sizeof named - 1).kind, ReportedOperation::unknown);
   named.kind = 77;
-  EXPECT_EQ(read(sizeof named).kind, OperationKind::unknown);
+  EXPECT_EQ(read(sizeof named).kind, ReportedOperation::unknown);
 }
 
 TEST(Tokens, AreNotReusedAndStaleOnesFindNothing) {

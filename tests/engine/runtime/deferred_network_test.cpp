@@ -165,11 +165,11 @@ TEST(DeferredNetwork, AProcessThatHasEndedIsUnreachable) {
       [](Rank& rank) {
         std::vector<std::int64_t> const& heap = heap_of(rank);
         rank.tell(1, 1);
-        for (int other = 0; other < rank.size(); ++other) ASSERT_TRUE(rank.was_told(other, 1, 1));
+        for (int other = 0; other < rank.size(); ++other) ASSERT_TRUE(rank.wait_for_value(other, 1, 1));
         if (rank.rank() == 0) {
           Peer& ended = rank.peer(2);
           rank.tell(2, 1);
-          ASSERT_TRUE(rank.was_told(1, 2, 1));
+          ASSERT_TRUE(rank.wait_for_value(1, 2, 1));
           Status status = Status::ok;
           while (!failed(status)) status = add(rank, 2, 1);
           EXPECT_TRUE(ended.is_lost());
@@ -178,11 +178,11 @@ TEST(DeferredNetwork, AProcessThatHasEndedIsUnreachable) {
         }
         if (rank.rank() == 1) {
           rank.tell(2, 1);
-          ASSERT_TRUE(rank.was_told(0, 3, 1));
+          ASSERT_TRUE(rank.wait_for_value(0, 3, 1));
           EXPECT_EQ(heap[0], 9);
         }
         if (rank.rank() == 2) {
-          ASSERT_TRUE(rank.was_told(0, 2, 1));
+          ASSERT_TRUE(rank.wait_for_value(0, 2, 1));
           rank.die();
         }
       },

@@ -222,7 +222,7 @@ TEST_P(EnginePath, BadAddressesAreReportedAndHurtNobody) {
         EXPECT_EQ(engine.failures.take(rank.peer(1), 8), Status::ok);
         LateError error;
         EXPECT_EQ(engine.failures.take(rank.peer(1), 7, &error), Status::bad_address);
-        EXPECT_EQ(error.kind, OperationKind::put);
+        EXPECT_EQ(error.kind, ReportedOperation::put);
         EXPECT_EQ(error.memory.address, 16);
         EXPECT_EQ(error.memory.bytes, 8);
         EXPECT_EQ(engine.failures.take(rank.peer(1), 7), Status::ok);

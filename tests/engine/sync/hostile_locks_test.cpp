@@ -145,9 +145,9 @@ void compete(AsRogue as_rogue, AsFriend as_friend) {
       [=](Rank& rank) {
         prepare(rank);
         if (rank.rank() == victim) {
-          EXPECT_TRUE(rank.was_told(friendly, stage_slot, ended, 60));
+          EXPECT_TRUE(rank.wait_for_value(friendly, stage_slot, ended, 60));
         } else if (rank.rank() == rogue) {
-          EXPECT_TRUE(rank.was_told(friendly, stage_slot, 1));
+          EXPECT_TRUE(rank.wait_for_value(friendly, stage_slot, 1));
           Origin origin(rank);
           origin.send(origin.lock_request(wire::RequestKind::lock_request, 0, 0));
           std::uint64_t const asked = origin.newest();
@@ -159,7 +159,7 @@ void compete(AsRogue as_rogue, AsFriend as_friend) {
           Friend const self(rank);
           EXPECT_EQ(self.lock(0), Status::ok);
           rank.tell(stage_slot, 1);
-          EXPECT_TRUE(rank.was_told(rogue, stage_slot, 1));
+          EXPECT_TRUE(rank.wait_for_value(rogue, stage_slot, 1));
           as_friend(rank, self);
           EXPECT_EQ(self.lock(0), Status::ok);
           self.unlock(0);

@@ -102,7 +102,7 @@ class Process {
     if (near[step().target]) {
       auto const [outcome, tell] = target().word().try_lock(holder(), step().mode);
       if (outcome == SharedLock::Outcome::done) return hold(Held::in_memory);
-      if (tell) (void)target().table.look(0, target().answers);
+      if (tell) (void)target().table.note_release(0, target().answers);
     }
     request_ = {.mode = step().mode, .owner = 1};
     if (near[step().target]) clock_->raise(target().clock->now());
@@ -126,7 +126,7 @@ class Process {
     if (held_[target] == Held::in_memory) {
       auto const [outcome, tell] = of.word().unlock(holder());
       ASSERT_EQ(outcome, SharedLock::Outcome::done);
-      if (tell) (void)of.table.look(0, of.answers);
+      if (tell) (void)of.table.note_release(0, of.answers);
     } else {
       ASSERT_EQ(of.table.release(0, {number_, 1}, of.answers), Status::ok);
       group_.note_released(modes_[target], grants_[target]);
