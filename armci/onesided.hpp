@@ -8,6 +8,7 @@
 #include "armci/handles.hpp"
 #include "armci/state.hpp"
 #include "engine/sync/access_order.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace armci {
 
@@ -89,6 +90,7 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
 }
 
 /// As mpixrma::try_direct_accumulate; also returns false if the size is not a multiple of the element.
+template <mpixrma::Lookup lookup = mpixrma::Lookup::usual>
 inline bool accumulate_directly(char const* call, void const* local, void const* remote, std::size_t bytes,
                                 int process, Scaled const& scaled) {
   mpixrma::Target& target = target_of(call, process);
@@ -96,8 +98,8 @@ inline bool accumulate_directly(char const* call, void const* local, void const*
   // The element size is a power of two, so no division is needed.
   if ((bytes & (mpixrma::engine::element_size(reduction.type) - 1)) != 0) return false;
   mpixrma::engine::order_before_store(true);
-  return mpixrma::try_direct_accumulate(target, reduction, local,
-                                        reinterpret_cast<mpixrma::RemoteAddress>(remote), bytes);
+  return mpixrma::try_direct_accumulate<lookup>(target, reduction, local,
+                                                reinterpret_cast<mpixrma::RemoteAddress>(remote), bytes);
 }
 
 /// Transfers by load and store within the call. Returns false without side effects if that is impossible. A
@@ -118,6 +120,31 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
   }
 }
 
+/// A transfer by load and store while a trace is written, and its record. Returns false without side effects
+/// if that is impossible.
+template <Direction direction>
+[[gnu::always_inline]] inline bool move_traced(mpixrma::engine::Recorder& recorder, char const* call,
+                                               mpixrma::Target& target, void* local, void* remote,
+                                               std::size_t bytes, Scaled const& scaled) {
+  using mpixrma::engine::TracedOp;
+  constexpr auto traced = mpixrma::Lookup::traced;
+  std::uint64_t const began = recorder.now();
+  bool done = false;
+  if constexpr (direction == Direction::accumulate) {
+    done = accumulate_directly<traced>(call, local, remote, bytes, target.rank, scaled);
+  } else {
+    mpixrma::engine::order_before_store(direction == Direction::put);
+    done = mpixrma::try_direct<moved<direction>, traced>(
+        target, local, reinterpret_cast<mpixrma::RemoteAddress>(remote), bytes);
+    mpixrma::engine::order_after_load(direction == Direction::get);
+  }
+  constexpr TracedOp op = direction == Direction::put   ? TracedOp::put
+                          : direction == Direction::get ? TracedOp::get
+                                                        : TracedOp::accumulate;
+  if (done) recorder.add_direct(began, target.peer->process(), op, bytes);
+  return done;
+}
+
 /// The uncommon cases of contiguous(). Not inlined, because it saves registers that the common case does not
 /// use.
 template <Direction direction, typename Mode>
@@ -129,6 +156,9 @@ template <Direction direction, typename Mode>
   if (local == nullptr || remote == nullptr)
     fail_at(call, process, remote, "the %s address is null", local == nullptr ? "local" : "remote");
   auto const size = static_cast<std::size_t>(bytes);
+  if (auto* const recorder = mpixrma::direct_recorder(); recorder != nullptr) [[unlikely]] {
+    if (move_traced<direction>(*recorder, call, target, local, remote, size, scaled)) return 0;
+  }
   if constexpr (direction != Direction::accumulate) {
     auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
     mpixrma::engine::order_before_store(direction == Direction::put);

@@ -2,12 +2,28 @@
 #include <type_traits>
 
 #include "armci/state.hpp"
+#include "mpix/runtime/process_engine.hpp"
 
 namespace armci {
 
 namespace {
 
 using mpixrma::engine::ReduceOp;
+
+/// Updates the word by one instruction while a trace is written, and records that. Returns false if nothing
+/// was done.
+template <typename Word>
+[[gnu::noinline]] bool update_traced(mpixrma::Target& target, ReduceOp operation,
+                                     mpixrma::RemoteAddress address, Word const& operand, Word* previous) {
+  mpixrma::engine::Recorder& recorder = *mpixrma::direct_recorder();
+  std::uint64_t const began = recorder.now();
+  if (!mpixrma::try_direct_rmw<mpixrma::Lookup::traced>(target, operation, address, operand, Word{},
+                                                        previous))
+    return false;
+  recorder.add_direct(began, target.peer->process(), mpixrma::engine::traced_update(operation, true),
+                      sizeof(Word));
+  return true;
+}
 
 /// Writes the previous value to `local`, which also holds the operand of a swap and is read only once the
 /// remote word is found. Inlined into each call, where a few nanoseconds count.
@@ -23,6 +39,11 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
   Word word{};
   if (mpixrma::try_direct_rmw(target, operation, address, reinterpret_cast<Word const&>(operand), Word{},
                               &word)) {
+    *local = static_cast<T>(word);
+    return;
+  }
+  if (mpixrma::direct_recorder() != nullptr &&
+      update_traced(target, operation, address, reinterpret_cast<Word const&>(operand), &word)) [[unlikely]] {
     *local = static_cast<T>(word);
     return;
   }

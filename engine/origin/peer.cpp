@@ -46,10 +46,6 @@ MappedSegment& Peer::slot(RemoteAddress address, std::size_t length) noexcept {
   return static_cast<LocalPeer*>(this)->mapped_.slot(address, length);
 }
 
-MappedSegments* Peer::traced_segments() const noexcept {
-  return static_cast<LocalPeer const*>(this)->traced_.get();
-}
-
 void Peer::keep_traced_segments() {
   static_cast<LocalPeer*>(this)->traced_ = std::make_unique<MappedSegments>();
 }

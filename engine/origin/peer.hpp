@@ -65,6 +65,12 @@ class MappedSegments {
 
 struct PeerState;
 
+/// Where an operation by load and store looks for mapped memory of the target.
+enum class Lookup : std::uint8_t {
+  usual,
+  traced  ///< while a trace is written: the caller records the operation
+};
+
 class Peer : public mpix_engine_peer {
  public:
   /// Creates the peer object that the location of the process in `state` requires.
@@ -87,8 +93,13 @@ class Peer : public mpix_engine_peer {
     return stores_are_deferred() ? nullptr : mapped().translate_inline(address, bytes);
   }
 
-  /// As MappedSegments::view, for a peer whose translate() has just succeeded.
+  /// As translate(), for callers that record the operation in the trace that is written; nullptr while none
+  /// is.
+  inline std::byte* translate_traced(RemoteAddress address, std::size_t bytes) const noexcept;
+
+  /// As MappedSegments::view, for a peer whose translate() or translate_traced() has just succeeded.
   SegmentView view(RemoteAddress address) const noexcept { return mapped().view(address); }
+  inline SegmentView view_traced(RemoteAddress address) const noexcept;
 
   /// Whether stores must wait for messages: no segment may be accessed by load and store now.
   bool stores_are_deferred() const noexcept { return deferred_stores_.get() != 0; }
@@ -109,9 +120,9 @@ class Peer : public mpix_engine_peer {
   /// this host.
   MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept;
 
-  /// While a trace is written, the segments that translate() must not find, so that every operation is issued
-  /// and recorded; else null. Both for a peer on this host.
-  MappedSegments* traced_segments() const noexcept;
+  /// While a trace is written, the segments that translate() must not find, so that every operation is
+  /// recorded; else null. Both for a peer on this host.
+  inline MappedSegments* traced_segments() const noexcept;
   void keep_traced_segments();
 
   /// Stores must not overtake the messages up to `sequence`: translate() fails until allow_stores.
@@ -166,6 +177,22 @@ class LocalPeer final : public Peer {
 
 inline MappedSegments const& Peer::mapped() const noexcept {
   return static_cast<LocalPeer const*>(this)->mapped_;
+}
+
+inline MappedSegments* Peer::traced_segments() const noexcept {
+  return static_cast<LocalPeer const*>(this)->traced_.get();
+}
+
+inline SegmentView Peer::view_traced(RemoteAddress address) const noexcept {
+  return traced_segments()->view(address);
+}
+
+inline std::byte* Peer::translate_traced(RemoteAddress address, std::size_t bytes) const noexcept {
+  if (stores_are_deferred()) return nullptr;
+  MappedSegments const* const segments = traced_segments();
+  if (segments == nullptr) return nullptr;
+  std::byte* const found = segments->translate_inline(address, bytes);
+  return found != nullptr ? found : segments->translate(address, bytes);
 }
 
 }  // namespace mpixrma::engine

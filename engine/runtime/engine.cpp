@@ -33,7 +33,13 @@ Engine::~Engine() {
   state_->channels.close();
 }
 
-Status Engine::start() { return state_->start(); }
+Status Engine::start() {
+  Status const status = state_->start();
+  bool const issues =
+      state_->counts_direct.load(std::memory_order_relaxed) || state_->device_memory.is_possible();
+  if (!issues) direct_recorder_ = state_->recorder.get();
+  return status;
+}
 
 std::uint64_t Engine::process() const noexcept { return state_->bootstrap.process; }
 HostIdentity const& Engine::host() const noexcept { return state_->identity; }
@@ -66,7 +72,10 @@ void Engine::between_messages(std::function<void()> const& body) {
   body();
 }
 
-void Engine::issue_all() noexcept { state_->issues_all.store(true, std::memory_order_relaxed); }
+void Engine::issue_all() noexcept {
+  direct_recorder_ = nullptr;
+  state_->issues_all.store(true, std::memory_order_relaxed);
+}
 // Relaxed, as the store above: issuing threads know by other means that the engine is set up.
 bool Engine::issues_all() const noexcept { return state_->issues_all.load(std::memory_order_relaxed); }
 

@@ -30,6 +30,7 @@
 #include "engine/runtime/stripe_holds.hpp"
 #include "engine/runtime/traffic.hpp"
 #include "engine/runtime/waits.hpp"
+#include "engine/trace/recorder.hpp"
 
 /// The type of an engine in the C interface.
 struct mpix_engine {};
@@ -97,6 +98,10 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   void count_direct() noexcept;
   bool counts_direct() const noexcept;
 
+  /// While a trace is written and nothing else requires that operations call issue(): where callers record
+  /// those that they execute by load and store (Peer::translate_traced); else null.
+  Recorder* direct_recorder() const noexcept { return direct_recorder_; }
+
  private:
   friend class Dispatch;
 
@@ -104,6 +109,7 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   Issued notify(Peer& peer, RmaOp const& done);
 
   std::unique_ptr<EngineState> state_;
+  Recorder* direct_recorder_ = nullptr;
 };
 
 }  // namespace mpixrma::engine

@@ -36,17 +36,23 @@ inline constexpr std::size_t traced_op_count = 10;
 inline constexpr std::uint64_t unknown_peer = UINT64_MAX;
 
 struct TraceRecord {
+  static constexpr std::uint32_t per_chunk = 16384;  ///< by which the file grows
+
   std::uint64_t begin;     ///< ticks of TraceClock
   std::uint64_t end;       ///< likewise
   std::uint64_t peer;      ///< identity of the other process
   std::uint64_t bytes;     ///< at the target
   std::uint64_t sequence;  ///< operation: position in the stream of messages; wait: waits up to it; or 0
-  std::uint64_t thread;    ///< pthread_self()
-  std::uint32_t count;     ///< requests of an execution, else 1
-  TracedOp op;
-  std::uint8_t path;      ///< Path, of an operation or execution
-  std::uint8_t complete;  ///< operation: nonzero if it was complete when the call returned
-  RecordKind kind;        ///< stored last
+  std::uint64_t thread;    ///< this_thread()
+  /// Stored last, at once.
+  struct Tail {
+    std::uint32_t count;  ///< requests of an execution, else 1
+    TracedOp op;
+    std::uint8_t path;      ///< Path, of an operation or execution
+    std::uint8_t complete;  ///< operation: nonzero if it was complete when the call returned
+    RecordKind kind;
+  };
+  alignas(8) Tail tail;
   std::uint64_t unused;
 };
 static_assert(sizeof(TraceRecord) == 64);
@@ -59,7 +65,7 @@ struct TraceHeader {
   TraceTime opened;      ///< of the file
   TraceTime latest;      ///< newest reading of both clocks; the record file may be in use still
   std::uint64_t lost;    ///< records for which the file system had no room
-  std::uint64_t thread;  ///< pthread_self() of the thread that opened the engine
+  std::uint64_t thread;  ///< this_thread() of the thread that opened the engine
   char host[256];
 };
 inline constexpr std::size_t trace_header_bytes = 4096;

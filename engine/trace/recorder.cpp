@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,10 +18,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-constexpr std::uint32_t chunk_records = 16384;
-constexpr std::size_t chunk_bytes = chunk_records * sizeof(TraceRecord);
-
-std::uint64_t this_thread() noexcept { return static_cast<std::uint64_t>(::pthread_self()); }
+constexpr std::size_t chunk_bytes = TraceRecord::per_chunk * sizeof(TraceRecord);
 
 TracedOp traced(RmaOp const& operation) noexcept {
   if (operation.is_update()) return traced_update(operation.reduce_op, operation.fetches());
@@ -121,79 +117,54 @@ bool Recorder::extend(Chunk const* full) noexcept try {
   return false;
 }
 
-TraceRecord* Recorder::reserve() noexcept {
+TraceRecord* Recorder::reserve_in_new_chunk() noexcept {
   for (;;) {
     Chunk* const chunk = current_.load(std::memory_order_acquire);  // pairs with the release in extend()
-    if (chunk != nullptr && chunk->used.load(std::memory_order_relaxed) < chunk_records) {
+    if (chunk != nullptr && chunk->used.load(std::memory_order_relaxed) < TraceRecord::per_chunk) {
       std::uint32_t const place = chunk->used.fetch_add(1, std::memory_order_relaxed);
-      if (place < chunk_records) return &chunk->records[place];
+      if (place < TraceRecord::per_chunk) return &chunk->records[place];
     }
-    // Once the file system is full, no call tries again.
+    // Once the file system is full, no call tries again, nor counts in the chunk.
     if (lost_.load(std::memory_order_relaxed) == 0 && extend(chunk)) continue;
+    current_.store(nullptr, std::memory_order_relaxed);
     lost_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
 }
 
-/// `fill` stores the members that only this kind of record has. It is part of the call, as this function is:
-/// a record is stored straight to its place.
-template <typename Fill>
-[[gnu::always_inline]] inline void Recorder::add(RecordKind kind, std::uint64_t begin, std::uint64_t peer,
-                                                 Fill&& fill) noexcept {
-  std::uint64_t const end = now();
-  TraceRecord* const place = reserve();
-  if (place == nullptr) [[unlikely]]
-    return;
-  place->begin = begin;
-  place->end = end;
-  place->peer = peer;
-  place->thread = this_thread();
-  fill(*place);
-  // The process may be killed in between: a record with a kind is whole.
-  __atomic_store_n(reinterpret_cast<std::uint8_t*>(&place->kind), static_cast<std::uint8_t>(kind),
-                   __ATOMIC_RELEASE);
-}
-
 void Recorder::add_operation(std::uint64_t begin, std::uint64_t peer, Path path, RmaOp const& operation,
                              Issued const& issued) noexcept {
-  add(RecordKind::operation, begin, peer, [&](TraceRecord& record) {
+  add(begin, peer, [&](TraceRecord& record) {
     record.bytes = operation.target_layout.size();
     record.sequence = issued.sequence;
-    record.count = 1;
-    record.op = traced(operation);
-    record.path = static_cast<std::uint8_t>(path);
-    record.complete = static_cast<std::uint8_t>(issued.complete ? 1 : 0);
+    return TraceRecord::Tail{1, traced(operation), static_cast<std::uint8_t>(path),
+                             static_cast<std::uint8_t>(issued.complete ? 1 : 0), RecordKind::operation};
   });
 }
 
 void Recorder::add_appended(std::uint64_t begin, std::uint64_t peer, RunOperation const& operation,
                             std::uint64_t sequence) noexcept {
-  add(RecordKind::operation, begin, peer, [&](TraceRecord& record) {
+  add(begin, peer, [&](TraceRecord& record) {
     record.bytes = operation.bytes;
     record.sequence = sequence;
-    record.count = 1;
-    record.op = operation.kind == OpKind::put ? TracedOp::put : traced_update(operation.reduce_op, false);
-    record.path = static_cast<std::uint8_t>(Path::message);
-    record.complete = 1;
+    TracedOp const op =
+        operation.kind == OpKind::put ? TracedOp::put : traced_update(operation.reduce_op, false);
+    return TraceRecord::Tail{1, op, static_cast<std::uint8_t>(Path::message), 1, RecordKind::operation};
   });
 }
 
 void Recorder::add_wait(std::uint64_t begin, std::uint64_t peer, std::uint64_t sequence) noexcept {
-  add(RecordKind::wait, begin, peer, [&](TraceRecord& record) {
+  add(begin, peer, [&](TraceRecord& record) {
     record.sequence = sequence;
-    record.count = 1;
-    record.op = TracedOp::other;
-    record.complete = 1;
+    return TraceRecord::Tail{1, TracedOp::other, 0, 1, RecordKind::wait};
   });
 }
 
 void Recorder::add_execution(std::uint64_t begin, Execution const& execution) noexcept {
-  add(RecordKind::execution, begin, execution.peer, [&](TraceRecord& record) {
+  add(begin, execution.peer, [&](TraceRecord& record) {
     record.bytes = execution.bytes;
-    record.count = static_cast<std::uint32_t>(execution.requests);
-    record.op = execution.op;
-    record.path = static_cast<std::uint8_t>(execution.path);
-    record.complete = 1;
+    return TraceRecord::Tail{static_cast<std::uint32_t>(execution.requests), execution.op,
+                             static_cast<std::uint8_t>(execution.path), 1, RecordKind::execution};
   });
 }
 

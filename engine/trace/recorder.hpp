@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/log.hpp"
+#include "engine/base/visibility.h"
 #include "engine/op/operation.hpp"
 #include "engine/op/run_operation.hpp"
 #include "engine/op/statistics.hpp"
@@ -18,7 +20,12 @@
 namespace mpixrma::engine {
 
 /// `fetches`: the previous value returns to the origin.
-TracedOp traced_update(ReduceOp op, bool fetches) noexcept;
+MPIX_ENGINE_API TracedOp traced_update(ReduceOp op, bool fetches) noexcept;
+
+/// A number of the calling thread.
+inline std::uint64_t this_thread() noexcept {
+  return reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
+}
 
 class Recorder {
  public:
@@ -33,8 +40,10 @@ class Recorder {
   std::uint64_t now() const noexcept { return clock_.now(); }
 
   /// An operation with `peer` that was issued at time `begin` by `path`.
-  void add_operation(std::uint64_t begin, std::uint64_t peer, Path path, RmaOp const& operation,
-                     Issued const& issued) noexcept;
+  MPIX_ENGINE_API void add_operation(std::uint64_t begin, std::uint64_t peer, Path path,
+                                     RmaOp const& operation, Issued const& issued) noexcept;
+  /// An operation by load and store, which has ended. Inline, because it costs more than the operation.
+  void add_direct(std::uint64_t begin, std::uint64_t peer, TracedOp op, std::size_t bytes) noexcept;
   /// An operation that was appended to a batch, with its position in the stream.
   void add_appended(std::uint64_t begin, std::uint64_t peer, RunOperation const& operation,
                     std::uint64_t sequence) noexcept;
@@ -61,8 +70,9 @@ class Recorder {
       : directory_(std::move(directory)), fd_(fd), header_(header), log_(log) {}
 
   template <typename Fill>
-  void add(RecordKind kind, std::uint64_t begin, std::uint64_t peer, Fill&& fill) noexcept;
+  void add(std::uint64_t begin, std::uint64_t peer, Fill&& fill) noexcept;
   TraceRecord* reserve() noexcept;
+  MPIX_ENGINE_API TraceRecord* reserve_in_new_chunk() noexcept;
   bool extend(Chunk const* full) noexcept;
   void close_file() noexcept;
 
@@ -76,5 +86,43 @@ class Recorder {
   std::atomic<Chunk*> current_{nullptr};
   std::atomic<std::uint64_t> lost_{0};
 };
+
+inline TraceRecord* Recorder::reserve() noexcept {
+  Chunk* const chunk = current_.load(std::memory_order_acquire);  // pairs with the release in extend()
+  if (chunk != nullptr) [[likely]] {
+    std::uint32_t const place = chunk->used.fetch_add(1, std::memory_order_relaxed);
+    if (place < TraceRecord::per_chunk) [[likely]]
+      return &chunk->records[place];
+  }
+  return reserve_in_new_chunk();
+}
+
+/// `fill` stores the members that only this kind of record has, and returns the last ones. It is part of the
+/// call, as this function is: a record is stored straight to its place.
+template <typename Fill>
+[[gnu::always_inline]] inline void Recorder::add(std::uint64_t begin, std::uint64_t peer,
+                                                 Fill&& fill) noexcept {
+  std::uint64_t const end = now();
+  TraceRecord* const place = reserve();
+  if (place == nullptr) [[unlikely]]
+    return;
+  place->begin = begin;
+  place->end = end;
+  place->peer = peer;
+  place->thread = this_thread();
+  TraceRecord::Tail const tail = fill(*place);
+  // The process may be killed in between: a record with a kind is whole.
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(&place->tail), std::bit_cast<std::uint64_t>(tail),
+                   __ATOMIC_RELEASE);
+}
+
+[[gnu::always_inline]] inline void Recorder::add_direct(std::uint64_t begin, std::uint64_t peer, TracedOp op,
+                                                        std::size_t bytes) noexcept {
+  add(begin, peer, [&](TraceRecord& record) {
+    record.bytes = bytes;
+    record.sequence = 0;
+    return TraceRecord::Tail{1, op, static_cast<std::uint8_t>(Path::direct), 1, RecordKind::operation};
+  });
+}
 
 }  // namespace mpixrma::engine

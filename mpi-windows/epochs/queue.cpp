@@ -106,6 +106,7 @@ void queue_behind_lock(Window& window, Target& target) {
   queue_of(target).refused = engine::Status::ok;
   target.queue->refusal = MPI_SUCCESS;
   target.accessible_bytes.store(0, std::memory_order_relaxed);
+  target.traced_bytes.store(0, std::memory_order_relaxed);
   begin_queue(window, target, Awaited::stream);
 }
 

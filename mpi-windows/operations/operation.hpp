@@ -135,7 +135,11 @@ inline engine::Issued start(Window& window, Target& target, engine::RmaOp& opera
 
 /// Issues an operation that is complete but for its context and its completion. Returns an error class.
 inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_Request* request) {
+  engine::Recorder* const recorder = target.is_traced ? window.engine.direct_recorder() : nullptr;
+  std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
   if (try_direct(window, target, operation)) {
+    if (recorder != nullptr) [[unlikely]]
+      recorder->add_operation(began, target.memory->process(), engine::Path::direct, operation, {});
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
   }

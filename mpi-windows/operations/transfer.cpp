@@ -53,12 +53,52 @@ int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Plac
   return class_of_exception();
 }
 
+/// Contiguous memory of one type on both sides, at a target that was used lately.
+struct MappedTransfer {
+  std::byte* remote = nullptr;  ///< null: it is not of that kind, or loads and stores cannot access it
+  std::size_t bytes = 0;
+};
+template <Lookup lookup>
+inline MappedTransfer find_mapped(Window& window, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
+                                  MPI_Aint disp, MPI_Count count, MPI_Datatype type) noexcept {
+  if (origin_type != type || origin_count != count) [[unlikely]]
+    return {};
+  Datatype const* const known = window.recent_type.find(type);
+  std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
+  std::uint64_t offset = 0;
+  std::byte* const remote = window.targets.recent(rank).translate<lookup>(disp, bytes, &offset);
+  return {bytes != 0 ? remote : nullptr, bytes};
+}
+
+/// Transfers by load and store while a trace is written, and records it. Returns false if nothing was done.
+template <OpKind direction>
+bool transfer_traced(engine::Recorder& recorder, Window& window, void* origin, MPI_Count origin_count,
+                     MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count count,
+                     MPI_Datatype type) noexcept {
+  std::uint64_t const began = recorder.now();
+  auto const [remote, bytes] =
+      find_mapped<Lookup::traced>(window, origin_count, origin_type, rank, disp, count, type);
+  if (remote == nullptr) return false;
+  constexpr bool puts = direction == OpKind::put;
+  auto* const local = static_cast<std::byte*>(origin);
+  if constexpr (puts) window.stores.note();
+  engine::copy_bytes(puts ? remote : local, puts ? local : remote, bytes);
+  recorder.add_direct(began, window.targets.recent(rank).memory->process(),
+                      puts ? engine::TracedOp::put : engine::TracedOp::get, bytes);
+  return true;
+}
+
 template <OpKind direction>
 __attribute__((noinline)) int transfer_slow_path(void* origin, MPI_Count origin_count,
                                                  MPI_Datatype origin_type, int rank, MPI_Aint disp,
                                                  MPI_Count count, MPI_Datatype type,
-                                                 mpix_window_t* window) noexcept {
-  return transfer(window, direction, {origin, origin_count, origin_type}, {rank, disp, count, type}, nullptr);
+                                                 mpix_window_t* handle) noexcept {
+  Window& window = *static_cast<Window*>(handle);
+  engine::Recorder* const recorder = window.engine.direct_recorder();
+  if (recorder != nullptr && transfer_traced<direction>(*recorder, window, origin, origin_count, origin_type,
+                                                        rank, disp, count, type)) [[unlikely]]
+    return MPI_SUCCESS;
+  return transfer(handle, direction, {origin, origin_count, origin_type}, {rank, disp, count, type}, nullptr);
 }
 
 /// Transfers contiguous memory of one type on both sides by load and store, at a target that was used lately;
@@ -67,21 +107,17 @@ template <OpKind direction>
 inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                         MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* handle) noexcept {
   auto& window = *static_cast<Window*>(handle);
-  if (origin_type == type && origin_count == count) [[likely]] {
-    Datatype const* const known = window.recent_type.find(type);
-    std::size_t const bytes = known != nullptr ? known->contiguous_bytes(count) : 0;
-    std::uint64_t offset = 0;
-    std::byte* const remote = window.targets.recent(rank).translate(disp, bytes, &offset);
-    if (remote != nullptr && bytes != 0) [[likely]] {
-      constexpr bool puts = direction == OpKind::put;
-      auto* const local = static_cast<std::byte*>(origin);
-      if constexpr (puts) window.stores.note();
-      std::byte* const to = puts ? remote : local;
-      std::byte const* const from = puts ? local : remote;
-      if (bytes != sizeof(std::uint64_t)) return copy_and_succeed(to, from, bytes);
-      std::memcpy(to, from, sizeof(std::uint64_t));
-      return MPI_SUCCESS;
-    }
+  auto const [remote, bytes] =
+      find_mapped<Lookup::usual>(window, origin_count, origin_type, rank, disp, count, type);
+  if (remote != nullptr) [[likely]] {
+    constexpr bool puts = direction == OpKind::put;
+    auto* const local = static_cast<std::byte*>(origin);
+    if constexpr (puts) window.stores.note();
+    std::byte* const to = puts ? remote : local;
+    std::byte const* const from = puts ? local : remote;
+    if (bytes != sizeof(std::uint64_t)) return copy_and_succeed(to, from, bytes);
+    std::memcpy(to, from, sizeof(std::uint64_t));
+    return MPI_SUCCESS;
   }
   return transfer_slow_path<direction>(origin, origin_count, origin_type, rank, disp, count, type, handle);
 }

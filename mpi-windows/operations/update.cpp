@@ -62,6 +62,7 @@ struct Elements {
   Datatype const* type = nullptr;
   engine::StripeTable* stripes = nullptr;
 };
+template <Lookup lookup = Lookup::usual>
 inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_Aint disp, MPI_Count count,
                               MPI_Datatype type) noexcept {
   Datatype const* const known = window.recent_type.find(type);
@@ -69,7 +70,7 @@ inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_
   if (bytes == 0 || !known->defines(operation)) return {};
   Target const& target = window.targets.recent(rank);
   std::uint64_t offset = 0;
-  std::byte* const mapped = target.translate(disp, bytes, &offset);
+  std::byte* const mapped = target.translate<lookup>(disp, bytes, &offset);
   if (mapped == nullptr) return {};
   return {mapped, bytes, target.address_of(offset), known, target.stripes};
 }
@@ -100,9 +101,10 @@ inline bool try_one_word(Elements const& element, ReduceOp operation, void const
 }
 
 /// Updates one element and fetches its previous value. Returns false if nothing was done.
+template <Lookup lookup = Lookup::usual>
 inline bool try_fetch(Window& window, ReduceOp operation, void const* operand, void const* operand2,
                       void* result, int rank, MPI_Aint disp, MPI_Datatype type) noexcept {
-  Elements const element = find_elements(window, operation, rank, disp, 1, type);
+  Elements const element = find_elements<lookup>(window, operation, rank, disp, 1, type);
   return element.mapped != nullptr && try_one_word(element, operation, operand, operand2, result);
 }
 
@@ -129,9 +131,10 @@ inline bool try_in_stripe(Window& window, Elements const& elements, ReduceOp ope
   return true;
 }
 
+template <Lookup lookup = Lookup::usual>
 inline bool try_accumulate(Window& window, ReduceOp operation, void const* origin, int rank, MPI_Aint disp,
                            MPI_Count count, MPI_Datatype type) noexcept {
-  Elements const elements = find_elements(window, operation, rank, disp, count, type);
+  Elements const elements = find_elements<lookup>(window, operation, rank, disp, count, type);
   if (elements.mapped == nullptr || operation == ReduceOp::no_op) return false;
   if (count == 1 && elements.type->atomic_word() != 0)
     return try_one_word(elements, operation, origin, nullptr, nullptr);
@@ -233,18 +236,51 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   return class_of_exception();
 }
 
+/// Calls `attempt`, which executes an update of `bytes` bytes by load and store, while a trace is written,
+/// and records it. Returns false if nothing was done.
+template <typename Attempt>
+inline bool try_traced(Window& window, int rank, ReduceOp operation, bool fetches, std::size_t bytes,
+                       Attempt attempt) noexcept {
+  engine::Recorder* const recorder = window.engine.direct_recorder();
+  if (recorder == nullptr) [[likely]]
+    return false;
+  std::uint64_t const began = recorder->now();
+  if (!attempt()) return false;
+  recorder->add_direct(began, window.targets.recent(rank).memory->process(),
+                       engine::traced_update(operation, fetches), bytes);
+  return true;
+}
+
+/// Returns the number of bytes of contiguous elements of a known type.
+inline std::size_t bytes_of_recent(Window& window, MPI_Datatype type, MPI_Count count) noexcept {
+  Datatype const* const known = window.recent_type.find(type);
+  return known != nullptr ? known->contiguous_bytes(count) : 0;
+}
+
 __attribute__((noinline)) int accumulate_general(void const* origin, MPI_Count origin_count,
                                                  MPI_Datatype origin_type, int rank, MPI_Aint disp,
                                                  MPI_Count count, MPI_Datatype type, MPI_Op op,
                                                  mpix_window_t* window) noexcept {
+  ReduceOp const operation = operation_of(op);
+  bool const alike = origin_type == type && origin_count == count;
+  auto& state = *static_cast<Window*>(window);
+  if (alike && try_traced(state, rank, operation, false, bytes_of_recent(state, type, count), [&] {
+        return try_accumulate<Lookup::traced>(state, operation, origin, rank, disp, count, type);
+      })) [[unlikely]]
+    return MPI_SUCCESS;
   mpix_window_buffer const from{const_cast<void*>(origin), origin_count, origin_type};
   mpix_window_place const place{rank, disp, count, type};
-  return update(window, {operation_of(op), &from, nullptr, nullptr, &place}, nullptr);
+  return update(window, {operation, &from, nullptr, nullptr, &place}, nullptr);
 }
 
 __attribute__((noinline)) int fetch_slow_path(void const* operand, void const* operand2, void* result,
                                               MPI_Datatype type, int rank, MPI_Aint disp, ReduceOp operation,
                                               mpix_window_t* window) noexcept {
+  auto& state = *static_cast<Window*>(window);
+  if (try_traced(state, rank, operation, true, bytes_of_recent(state, type, 1), [&] {
+        return try_fetch<Lookup::traced>(state, operation, operand, operand2, result, rank, disp, type);
+      })) [[unlikely]]
+    return MPI_SUCCESS;
   mpix_window_buffer const from{const_cast<void*>(operand), 1, type};
   mpix_window_buffer const to{result, 1, type};
   mpix_window_place const place{rank, disp, 1, type};

@@ -18,6 +18,8 @@
 
 namespace mpixrma::windows {
 
+using engine::Lookup;
+
 /// Whether operations may be issued: from the first operation of an access epoch, or a lock, to its end.
 /// While its post or its lock is missing, operations on a target are queued.
 enum class Access : std::uint8_t { closed, opening, queued, open };
@@ -32,6 +34,9 @@ struct Target {
   /// Number of bytes of its memory that loads and stores may access now; 0 while operations may not be
   /// issued.
   std::atomic<std::uint64_t> accessible_bytes{0};
+  /// The same while a trace is written: `accessible_bytes` is 0 then, so that every operation is recorded.
+  std::atomic<std::uint64_t> traced_bytes{0};
+  bool is_traced = false;  ///< a trace is written, and loads and stores can access the memory
   /// Displacement unit; 1 for a dynamic window.
   std::int64_t disp_unit = 1;
   int rank = -1;  ///< -1: none
@@ -82,22 +87,26 @@ struct Target {
     // Release for both stores: they pair with the acquires in translate() and TargetTable::find_open();
     // operations follow the stores that opened the epoch.
     bool const all = engine::includes(view.exposure.rights, engine::Rights::all);
-    accessible_bytes.store(all ? view.exposure.length : 0, std::memory_order_release);
+    (is_traced ? traced_bytes : accessible_bytes)
+        .store(all ? view.exposure.length : 0, std::memory_order_release);
     access.store(Access::open, std::memory_order_release);
   }
   void close() noexcept {
     accessible_bytes.store(0, std::memory_order_relaxed);
+    traced_bytes.store(0, std::memory_order_relaxed);
     access.store(Access::closed, std::memory_order_relaxed);
   }
 
   /// Returns a local pointer to the `bytes` bytes at the displacement, and their offset in the rank's memory.
   /// Returns nullptr if loads and stores cannot access them, or if no operation may be issued now.
+  template <Lookup lookup = Lookup::usual>
   std::byte* translate(MPI_Aint disp, std::size_t bytes, std::uint64_t* distance) const noexcept {
     std::int64_t signed_distance = 0;
     if (__builtin_mul_overflow(disp, disp_unit, &signed_distance)) return nullptr;
     *distance = static_cast<std::uint64_t>(signed_distance);
     // Acquire: pairs with the release in open().
-    std::uint64_t const length = accessible_bytes.load(std::memory_order_acquire);
+    std::uint64_t const length =
+        (lookup == Lookup::traced ? traced_bytes : accessible_bytes).load(std::memory_order_acquire);
     if (*distance >= length || bytes > length - *distance) return nullptr;
     return view.is_gone() ? nullptr : view.local + *distance;
   }

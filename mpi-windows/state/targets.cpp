@@ -43,7 +43,8 @@ bool find_at_server(Window& window, Target& target, std::vector<NamPiece> const&
 }
 
 void map_memory(Window& window, Target& target) {
-  if (target.exposure == engine::ExposureId::none || window.engine.issues_all()) return;
+  bool const traced = window.engine.direct_recorder() != nullptr;
+  if (target.exposure == engine::ExposureId::none || (window.engine.issues_all() && !traced)) return;
   engine::ExposedView view;
   if (!engine::failed(window.engine.peer_memory.view(*target.memory, target.exposure, &view))) {
     view.local += target.offset;
@@ -57,6 +58,7 @@ void map_memory(Window& window, Target& target) {
   }
   view.exposure.length = target.size;
   target.view = view;
+  target.is_traced = traced;
 }
 
 /// Returns false if the memory is unreachable.

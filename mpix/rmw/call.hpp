@@ -44,7 +44,12 @@ inline std::size_t alignment_of(engine::ElementType type) noexcept {
 }
 
 /// Executes a call on mapped memory if its attributes need no extra work there, its target is known and its
-/// arguments are valid. Returns false in every other case, without side effects; the caller must then check all arguments.
+/// arguments are valid. Returns false in every other case, without side effects; the caller must then check
+/// all arguments.
 bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept;
+
+/// Updates a single word without a request, at a target that the thread remembers, while a trace is written,
+/// and records the update. Returns false, without side effects, in every other case.
+bool try_traced_rmw(engine::Recorder& recorder, RmwCall const& call) noexcept;
 
 }  // namespace mpixrma

@@ -155,7 +155,9 @@ void remember_word(RmwCall const& call, Communicator& communicator, RemoteAddres
   Datatype const* const type = Datatype::find_known(call.datatype);
   Target* const target = communicator.known_target(call.rank);
   if (type == nullptr || target == nullptr || type->atomic_word() == 0 || !is_fast(call.operation)) return;
-  if (target->peer->translate(address, type->atomic_word()) != nullptr)
+  bool const traced = direct_recorder() != nullptr;
+  if ((traced ? target->peer->translate_traced(address, type->atomic_word())
+              : target->peer->translate(address, type->atomic_word())) != nullptr)
     remember(communicator, *type, *target, address);
 }
 
@@ -250,6 +252,9 @@ __attribute__((noinline)) int rmw(RmwCall const& call, Request* request) try {
   if constexpr (!is_native) {
     if (request == nullptr) return rmw(call, static_cast<MPI_Request*>(nullptr));
   }
+  engine::Recorder* const recorder = direct_recorder();
+  if (recorder != nullptr && request == nullptr && try_traced_rmw(*recorder, call)) [[unlikely]]
+    return MPI_SUCCESS;
   Communicator* const state = call.communicator != nullptr ? Communicator::find(*call.communicator) : nullptr;
   if (state == nullptr) return raise_unusable(call.name, call.communicator);
   if constexpr (is_native) {

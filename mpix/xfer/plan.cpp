@@ -111,7 +111,13 @@ inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* t
   if (remote == nullptr || plan.target->peer->stores_are_deferred()) return false;
   auto* const local = static_cast<std::byte*>(origin);
   bool const put = plan.call.operation == MPIX_RMA_PUT;
-  engine::copy_bytes(put ? remote : local, put ? local : remote, bytes);
+  std::byte* const to = put ? remote : local;
+  std::byte const* const from = put ? local : remote;
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));
+  } else {
+    engine::copy_bytes(to, from, bytes);
+  }
   return true;
 }
 

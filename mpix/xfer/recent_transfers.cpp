@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "mpix/runtime/process_engine.hpp"
+
 namespace mpixrma {
 
 namespace {
@@ -13,6 +15,7 @@ constinit ThreadCache const empty_cache{};
 
 thread_local constinit RecentTransfers const* recent_transfers = &empty_cache.transfers;
 thread_local constinit RecentPlan const* recent_plan = empty_cache.plans;
+thread_local constinit RecentTransfers const* traced_transfers = &empty_cache.transfers;
 
 namespace {
 
@@ -21,7 +24,8 @@ class CacheOwner {
  public:
   CacheOwner() noexcept = default;
   ~CacheOwner() {
-    show(empty_cache);
+    traced_transfers = recent_transfers = &empty_cache.transfers;
+    recent_plan = empty_cache.plans;
     delete cache_;
     cache_ = nullptr;
     ended_ = true;
@@ -39,8 +43,9 @@ class CacheOwner {
 
  private:
   static void show(ThreadCache const& cache) noexcept {
-    recent_transfers = &cache.transfers;
-    recent_plan = cache.plans;
+    bool const traced = direct_recorder() != nullptr;
+    (traced ? traced_transfers : recent_transfers) = &cache.transfers;
+    if (!traced) recent_plan = cache.plans;
   }
 
   ThreadCache* cache_ = nullptr;
@@ -76,7 +81,8 @@ void find_words(RecentTransfer& recent, RemoteAddress address) noexcept {
 ThreadCache* writable_thread_cache() noexcept { return cache_owner.get(); }
 
 void clear_thread_cache() noexcept {
-  if (recent_plan == empty_cache.plans) return;  // there is no owner, or not any more
+  bool const traced = traced_transfers != &empty_cache.transfers;
+  if (recent_plan == empty_cache.plans && !traced) return;  // there is no owner, or not any more
   *cache_owner.get() = ThreadCache();
 }
 
@@ -94,7 +100,8 @@ void remember(Communicator const& communicator, Datatype const& type, Target& ta
   recent.atomic_word = type.atomic_word();
   recent.communicator = &communicator;
   recent.peer = target.peer;
-  recent.segment = target.peer->view(address);
+  recent.segment =
+      direct_recorder() != nullptr ? target.peer->view_traced(address) : target.peer->view(address);
   find_words(recent, address);
 }
 

@@ -88,9 +88,11 @@ struct ThreadCache {
 
 // Compiled for the initial-exec model: accessed without a call. Only pointers, because a library that is
 // loaded by dlopen() gets little memory of that kind. Never null: they point into an empty cache, shared by
-// all threads, until the thread keeps something.
+// all threads, until the thread keeps something, and while a trace is written.
 extern thread_local constinit RecentTransfers const* recent_transfers;
 extern thread_local constinit RecentPlan const* recent_plan;
+/// While a trace is written, of this thread, in place of `recent_transfers`.
+extern thread_local constinit RecentTransfers const* traced_transfers;
 
 /// Returns the thread's own cache, for writing; nullptr if there is no memory for one, or the thread is about
 /// to end.
@@ -100,13 +102,19 @@ void clear_thread_cache() noexcept;
 
 /// Returns the cached target of the thread's latest operation with these arguments; nullptr if the latest one
 /// had other arguments or handles were freed since.
-inline RecentTransfer const* find_recent(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
-  RecentTransfer const& recent = recent_transfers->at(rank);
+inline RecentTransfer const* find_recent(RecentTransfers const& transfers, MPI_Comm comm, MPI_Datatype type,
+                                         int rank) noexcept {
+  RecentTransfer const& recent = transfers.at(rank);
   if (recent.comm != comm || recent.type != type || recent.rank != rank) return nullptr;
   return recent.generation == handles_generation.load(std::memory_order_acquire) ? &recent : nullptr;
 }
 
-/// Caches the target of an operation by load and store.
+inline RecentTransfer const* find_recent(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
+  return find_recent(*recent_transfers, comm, type, rank);
+}
+
+/// Caches the target of an operation by load and store. While a trace is written, only
+/// find_recent(*traced_transfers, ...) finds it: the caller records the operation.
 void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address);
 
 }  // namespace mpixrma

@@ -16,9 +16,15 @@ namespace mpixrma {
 
 using engine::Guarantee;
 using engine::Layout;
+using engine::Lookup;
 using engine::OpKind;
 using engine::RemoteAddress;
 using engine::RmaOp;
+
+template <Lookup lookup>
+inline std::byte* find_mapped(engine::Peer const& peer, RemoteAddress address, std::size_t bytes) noexcept {
+  return lookup == Lookup::traced ? peer.translate_traced(address, bytes) : peer.translate(address, bytes);
+}
 
 /// Copies between memory of this process and memory that is mapped here. Returns true.
 template <OpKind direction>
@@ -34,9 +40,9 @@ inline bool move_bytes(void* origin, std::byte* remote, std::size_t bytes) noexc
 /// Contiguous put or get by load and store. Returns false, with nothing done, if the memory cannot be reached
 /// that way now; then issue() does it. If it returns true, the transfer is complete at both sides, up to the
 /// store fence that complete() makes.
-template <OpKind direction>
+template <OpKind direction, Lookup lookup = Lookup::usual>
 inline bool try_direct(Target& target, void* origin, RemoteAddress address, std::size_t bytes) noexcept {
-  std::byte* const remote = target.peer->translate(address, bytes);
+  std::byte* const remote = find_mapped<lookup>(*target.peer, address, bytes);
   return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
 }
 
@@ -58,9 +64,10 @@ MPIX_INTERNAL_API void accumulate_elements(engine::StripeTable& table, engine::R
 /// Contiguous accumulate by load and store. `reduction` is valid, `bytes` a multiple of its element. If its
 /// element_atomic is set, at most one operation with Guarantee::element_atomic or atomic updates an element
 /// at once.
+template <Lookup lookup = Lookup::usual>
 inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduction, void const* origin,
                                   RemoteAddress address, std::size_t bytes) noexcept {
-  std::byte* const remote = target.peer->translate(address, bytes);
+  std::byte* const remote = find_mapped<lookup>(*target.peer, address, bytes);
   if (remote == nullptr) return false;
   bool const locked = reduction.element_atomic;
   if (locked && engine::has_cpu_atomics(reduction.type)) {
@@ -97,11 +104,11 @@ inline bool try_direct(Target& target, engine::RmaOp const& operation) noexcept 
 /// one instruction. Word is the unsigned type of that size. Returns false, with nothing done, if the memory
 /// cannot be reached or updated that way now, and for all other operations; `operand` is not read in that
 /// case.
-template <typename Word>
+template <Lookup lookup = Lookup::usual, typename Word>
 inline bool try_direct_rmw(Target& target, engine::ReduceOp operation, RemoteAddress address,
                            Word const& operand, Word operand2, Word* result) noexcept {
   if (address % sizeof(Word) != 0) return false;
-  auto* const word = reinterpret_cast<Word*>(target.peer->translate(address, sizeof(Word)));
+  auto* const word = reinterpret_cast<Word*>(find_mapped<lookup>(*target.peer, address, sizeof(Word)));
   if (word == nullptr || !target.peer->stripes()->modes.by_element(address)) return false;
   return engine::update_word(word, operation, operand, operand2, result);
 }

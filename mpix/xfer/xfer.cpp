@@ -74,14 +74,13 @@ inline bool access_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
   return (set & (beyond_direct_path | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
 }
 
-/// Finds the sides of a transfer without request by what the thread's latest transfer to this rank has found
-/// out, and orders an ordered one behind earlier stores. Returns nullptr if that does not apply; then nothing
-/// counts as checked.
+/// Finds the sides of a transfer without request by `recent`, what the thread's latest transfer to this rank
+/// has found out, and orders an ordered one behind earlier stores. Returns nullptr if that does not apply;
+/// then nothing counts as checked.
 template <typename Count>
-inline RecentTransfer const* find_sides(MPIX_RMA_Op op, void* origin, Count count, MPI_Datatype datatype,
-                                        int rank, void* target_addr, MPI_Comm comm,
-                                        MPIX_RMA_Attributes const* attributes, MappedSides* sides) {
-  RecentTransfer const* const recent = find_recent(comm, datatype, rank);
+inline RecentTransfer const* find_sides(RecentTransfer const* recent, MPIX_RMA_Op op, void* origin,
+                                        Count count, void* target_addr, MPIX_RMA_Attributes const* attributes,
+                                        MappedSides* sides) {
   if (recent == nullptr) return nullptr;
   std::uint64_t const set = recent->communicator->attribute_word() | bits_of(attributes);
   if (set != 0) {
@@ -140,21 +139,24 @@ bool atomic_fast_path(FastPath const& fast, void* origin, RemoteAddress address,
   return try_direct_atomic(*fast.target, operation);
 }
 
-template <OpKind kind>
+template <OpKind kind, Lookup lookup>
 inline bool copy_fast_path(FastPath const& fast, void* origin, RemoteAddress address) {
   if ((fast.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
-    return try_direct<kind>(*fast.target, origin, address, fast.bytes);
+    return try_direct<kind, lookup>(*fast.target, origin, address, fast.bytes);
+  if (lookup == Lookup::traced) return false;
   RmaOp copy;
   copy.kind = kind;
   return atomic_fast_path(fast, origin, address, copy);
 }
 
+template <Lookup lookup>
 inline bool add_fast_path(FastPath const& fast, void* origin, RemoteAddress address) {
   if (!fast.type->defines(engine::ReduceOp::sum)) return false;
   engine::ElementType const element = fast.type->flat().element;
   if ((fast.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
-    return try_direct_accumulate(*fast.target, {element, engine::ReduceOp::sum, false, nullptr}, origin,
-                                 address, fast.bytes);
+    return try_direct_accumulate<lookup>(*fast.target, {element, engine::ReduceOp::sum, false, nullptr},
+                                         origin, address, fast.bytes);
+  if (lookup == Lookup::traced) return false;
   RmaOp update = engine::update_with(engine::ReduceOp::sum, element);
   return atomic_fast_path(fast, origin, address, update);
 }
@@ -178,23 +180,73 @@ bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress 
   return sequence != 0;
 }
 
+/// Transfers by load and store. Returns false, with nothing done, if that is not possible.
+template <Lookup lookup>
+inline bool access_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress address) {
+  switch (call.operation) {
+    case MPIX_RMA_PUT: return copy_fast_path<OpKind::put, lookup>(fast, call.origin, address);
+    case MPIX_RMA_GET:
+      // An ordered get may have to wait for earlier puts.
+      return (fast.set & MPIX_RMA_ATTR_ORDERING) == 0 &&
+             copy_fast_path<OpKind::get, lookup>(fast, call.origin, address);
+    case MPIX_RMA_ACCUMULATE: return add_fast_path<lookup>(fast, call.origin, address);
+    default: return false;
+  }
+}
+
+/// A transfer by what the thread remembers while a trace is written, and its record. Returns false, with
+/// nothing done, if that is not possible.
+template <typename Count>
+[[gnu::always_inline]] inline bool transfer_traced(engine::Recorder& recorder, MPIX_RMA_Op op, void* origin,
+                                                   Count count, MPI_Datatype datatype, int rank,
+                                                   void* target_addr, MPI_Comm comm,
+                                                   MPIX_RMA_Attributes const* attributes) {
+  std::uint64_t const began = recorder.now();
+  MappedSides sides;
+  RecentTransfer const* const recent = find_sides(find_recent(*traced_transfers, comm, datatype, rank), op,
+                                                  origin, count, target_addr, attributes, &sides);
+  if (recent == nullptr) return false;
+  auto traced = engine::TracedOp::put;
+  if (op == MPIX_RMA_PUT) {
+    copy_last(sides.remote, sides.local, sides.bytes);
+  } else if (op == MPIX_RMA_GET) {
+    copy_last(sides.local, sides.remote, sides.bytes);
+    traced = engine::TracedOp::get;
+  } else if (op == MPIX_RMA_ACCUMULATE && recent->summed != engine::ElementType::none) {
+    add_last(recent->summed, sides.remote, sides.local, sides.bytes);
+    traced = engine::TracedOp::accumulate;
+  } else {
+    return false;
+  }
+  recorder.add_direct(began, recent->peer->process(), traced, sides.bytes);
+  return true;
+}
+
+/// access_fast_path() while a trace is written, and its record.
+bool traced_fast_path(engine::Recorder& recorder, XferCall const& call, MPI_Request* request,
+                      Communicator const& communicator) {
+  std::uint64_t const began = recorder.now();
+  FastPath fast;
+  if (!check_fast_path(call, request, communicator, &fast)) return false;
+  if (!access_fast_path<Lookup::traced>(call, fast, reinterpret_cast<RemoteAddress>(call.target)))
+    return false;
+  if (fast.set != 0 || request != nullptr) finish_with_request(fast.set, request);
+  engine::TracedOp const op = call.operation == MPIX_RMA_PUT   ? engine::TracedOp::put
+                              : call.operation == MPIX_RMA_GET ? engine::TracedOp::get
+                                                               : engine::TracedOp::accumulate;
+  recorder.add_direct(began, fast.target->peer->process(), op, fast.bytes);
+  if (request == nullptr && access_satisfies(call.operation, fast.set))
+    remember(communicator, *fast.type, *fast.target, reinterpret_cast<RemoteAddress>(call.target));
+  return true;
+}
+
 /// Transfers by load and store, or as a part of a batch. Returns false if that is not possible; then nothing
 /// is done, and nothing counts as checked.
 bool try_fast_path(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
   FastPath fast;
   if (!check_fast_path(call, request, communicator, &fast)) return false;
   auto const address = reinterpret_cast<RemoteAddress>(call.target);
-  bool done = false;
-  switch (call.operation) {
-    case MPIX_RMA_PUT: done = copy_fast_path<OpKind::put>(fast, call.origin, address); break;
-    case MPIX_RMA_GET:
-      // An ordered get may have to wait for earlier puts.
-      done =
-          (fast.set & MPIX_RMA_ATTR_ORDERING) == 0 && copy_fast_path<OpKind::get>(fast, call.origin, address);
-      break;
-    case MPIX_RMA_ACCUMULATE: done = add_fast_path(fast, call.origin, address); break;
-    default: break;
-  }
+  bool const done = access_fast_path<Lookup::usual>(call, fast, address);
   if (!done) return request == nullptr && append_fast_path(call, fast, address);
   if (fast.set != 0 || request != nullptr) finish_with_request(fast.set, request);
   if (request == nullptr && access_satisfies(call.operation, fast.set))
@@ -228,11 +280,30 @@ __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, 
                       origin_datatype,      target_rank,
                       target_addr,          target_count,
                       target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
+  engine::Recorder* const recorder = direct_recorder();
+  if (recorder != nullptr && traced_fast_path(*recorder, call, request, *state)) [[unlikely]]
+    return MPI_SUCCESS;
   if (try_fast_path(call, request, *state)) return MPI_SUCCESS;
   constexpr auto use = form == Form::native ? NativeUse::object : NativeUse::out;
   return xfer_general_path(call, RequestSlot(request, use), *state);
 } catch (...) {
   return raise_exception(communicator, name_of<Count>(form));
+}
+
+/// While a trace is written: by what the thread remembers, or by the general path.
+template <Form form, typename Count>
+__attribute__((noinline)) int xfer_traced(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
+                                          MPI_Datatype origin_datatype, int target_rank, void* target_addr,
+                                          Count target_count, MPI_Datatype target_datatype,
+                                          MPI_Request* request, MPI_Comm* communicator,
+                                          MPIX_RMA_Attributes const* rma_attr_val) {
+  bool const plain = request == nullptr && communicator != nullptr && origin_count == target_count &&
+                     origin_datatype == target_datatype;
+  if (plain && transfer_traced(*direct_recorder(), op, origin_addr, origin_count, origin_datatype,
+                               target_rank, target_addr, *communicator, rma_attr_val)) [[likely]]
+    return MPI_SUCCESS;
+  return xfer_slow_path<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                              target_count, target_datatype, request, communicator, rma_attr_val);
 }
 
 template <Form form, typename Count>
@@ -243,8 +314,8 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datat
   if (origin_count == target_count && origin_datatype == target_datatype && request == nullptr &&
       communicator != nullptr) [[likely]] {
     RecentTransfer const* const recent =
-        find_sides(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr, *communicator,
-                   rma_attr_val, &sides);
+        find_sides(find_recent(*communicator, origin_datatype, target_rank), op, origin_addr, origin_count,
+                   target_addr, rma_attr_val, &sides);
     if (recent != nullptr) [[likely]] {
       if (op == MPIX_RMA_PUT) return copy_last(sides.remote, sides.local, sides.bytes);
       if (op == MPIX_RMA_GET) return copy_last(sides.local, sides.remote, sides.bytes);
@@ -252,6 +323,9 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datat
         return add_last(recent->summed, sides.remote, sides.local, sides.bytes);
     }
   }
+  if (direct_recorder() != nullptr) [[unlikely]]
+    return xfer_traced<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
+                             target_count, target_datatype, request, communicator, rma_attr_val);
   return xfer_slow_path<form>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
                               target_count, target_datatype, request, communicator, rma_attr_val);
 }

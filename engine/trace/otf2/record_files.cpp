@@ -16,8 +16,8 @@
 namespace mpixrma::engine {
 
 bool ThreadRecords::is_agent() const noexcept {
-  return std::ranges::all_of(records,
-                             [](TraceRecord const* record) { return record->kind == RecordKind::execution; });
+  return std::ranges::all_of(
+      records, [](TraceRecord const* record) { return record->tail.kind == RecordKind::execution; });
 }
 
 RecordFile::RecordFile(std::string const& path) {
@@ -62,7 +62,7 @@ ProcessRecords RecordFile::read() const {
   found.threads.push_back({header().thread, {}});
   std::unordered_map<std::uint64_t, std::size_t> places{{header().thread, 0}};
   for (TraceRecord const& record : records()) {
-    if (record.kind == RecordKind::none) continue;
+    if (record.tail.kind == RecordKind::none) continue;
     auto const [place, is_new] = places.try_emplace(record.thread, found.threads.size());
     if (is_new) found.threads.push_back({record.thread, {}});
     found.threads[place->second].records.push_back(&record);

@@ -22,9 +22,9 @@ OTF2_RmaAtomicType atomic_type(TracedOp op) noexcept {
 bool fetches(TracedOp op) noexcept { return op >= TracedOp::swap; }
 
 OTF2_RegionRef region_of(TraceRecord const& record) noexcept {
-  switch (record.kind) {
-    case RecordKind::operation: return issue_region(record.op);
-    case RecordKind::execution: return execution_region(record.op);
+  switch (record.tail.kind) {
+    case RecordKind::operation: return issue_region(record.tail.op);
+    case RecordKind::execution: return execution_region(record.tail.op);
     default: return wait_region;
   }
 }
@@ -52,27 +52,28 @@ void ThreadEvents::write(ThreadRecords const& thread) {
 
 /// A completion records its wait as a whole, and the wait in it for the messages alone.
 bool ThreadEvents::is_part_of_wait(TraceRecord const& record) const noexcept {
-  if (record.kind != RecordKind::wait || calls_.empty()) return false;
+  if (record.tail.kind != RecordKind::wait || calls_.empty()) return false;
   TraceRecord const& outer = *calls_.back().record;
-  return outer.kind == RecordKind::wait && outer.peer == record.peer && outer.end >= record.end;
+  return outer.tail.kind == RecordKind::wait && outer.peer == record.peer && outer.end >= record.end;
 }
 
 /// Returns the attributes for the event that is written next, which consumes them.
 OTF2_AttributeList* ThreadEvents::protocol_of(TraceRecord const& record) {
   check_otf2(OTF2_AttributeList_AddStringRef(attributes_, number_of(TraceAttribute::protocol),
-                                             protocol_string(record.path)));
+                                             protocol_string(record.tail.path)));
   return attributes_;
 }
 
 /// The same for the beginning of a call. The record of an operation in it says more than its attributes
 /// could.
 OTF2_AttributeList* ThreadEvents::attributes_of(TraceRecord const& record) {
-  if (record.kind == RecordKind::operation) return nullptr;
+  if (record.tail.kind == RecordKind::operation) return nullptr;
   if (record.peer != unknown_peer)
     check_otf2(
         OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::rank), places_.at(record.peer)));
-  if (record.kind == RecordKind::wait) return attributes_;
-  check_otf2(OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::requests), record.count));
+  if (record.tail.kind == RecordKind::wait) return attributes_;
+  check_otf2(
+      OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::requests), record.tail.count));
   check_otf2(OTF2_AttributeList_AddUint64(attributes_, number_of(TraceAttribute::bytes), record.bytes));
   return protocol_of(record);
 }
@@ -80,7 +81,7 @@ OTF2_AttributeList* ThreadEvents::attributes_of(TraceRecord const& record) {
 void ThreadEvents::enter(TraceRecord const& record) {
   // The clock may give a call inside another one the same time as its end, but none beyond.
   std::uint64_t const end = calls_.empty() ? record.end : std::min(record.end, calls_.back().end);
-  bool const is_operation = record.kind == RecordKind::operation;
+  bool const is_operation = record.tail.kind == RecordKind::operation;
   Call const call{&record, end, region_of(record), is_operation ? operations_++ : 0};
   check_otf2(OTF2_EvtWriter_Enter(writer_, attributes_of(record), time_(record.begin), call.region));
   if (is_operation) write_operation(record, call.operation);
@@ -91,16 +92,16 @@ void ThreadEvents::write_operation(TraceRecord const& record, std::uint64_t oper
   std::uint64_t const begin = time_(record.begin);
   std::uint32_t const target = places_.at(record.peer);
   OTF2_AttributeList* const attributes = protocol_of(record);
-  if (record.op == TracedOp::put) {
+  if (record.tail.op == TracedOp::put) {
     check_otf2(
         OTF2_EvtWriter_RmaPut(writer_, attributes, begin, trace_window, target, record.bytes, operation));
-  } else if (record.op == TracedOp::get) {
+  } else if (record.tail.op == TracedOp::get) {
     check_otf2(
         OTF2_EvtWriter_RmaGet(writer_, attributes, begin, trace_window, target, record.bytes, operation));
   } else {
     check_otf2(OTF2_EvtWriter_RmaAtomic(writer_, attributes, begin, trace_window, target,
-                                        atomic_type(record.op), record.bytes,
-                                        fetches(record.op) ? record.bytes : 0, operation));
+                                        atomic_type(record.tail.op), record.bytes,
+                                        fetches(record.tail.op) ? record.bytes : 0, operation));
   }
   if (record.sequence != 0) outstanding_[record.peer].push_back({record.sequence, operation});
 }
@@ -108,13 +109,13 @@ void ThreadEvents::write_operation(TraceRecord const& record, std::uint64_t oper
 void ThreadEvents::leave() {
   Call const call = calls_.back();
   calls_.pop_back();
-  if (call.record->kind == RecordKind::operation) write_completion(call);
-  if (call.record->kind == RecordKind::wait) write_wait_end(call);
+  if (call.record->tail.kind == RecordKind::operation) write_completion(call);
+  if (call.record->tail.kind == RecordKind::wait) write_wait_end(call);
   check_otf2(OTF2_EvtWriter_Leave(writer_, nullptr, time_(call.end), call.region));
 }
 
 void ThreadEvents::write_completion(Call const& call) {
-  check_otf2(call.record->complete != 0
+  check_otf2(call.record->tail.complete != 0
                  ? OTF2_EvtWriter_RmaOpCompleteBlocking(writer_, nullptr, time_(call.end), trace_window,
                                                         call.operation)
                  : OTF2_EvtWriter_RmaOpCompleteNonBlocking(writer_, nullptr, time_(call.end), trace_window,
