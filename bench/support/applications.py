@@ -1,0 +1,72 @@
+"""Kernels of applications and Global Arrays on ours, on MPI's windows and on the runtimes of Global Arrays, for
+bench/run --applications."""
+import pathlib
+import statistics
+
+import windows
+
+OURS = "mpix"
+WINDOWS = "windows on mpix"
+KERNELS = ("stencil", "transpose", "wavefront")
+# scripts/peers builds them. MPI-PR keeps a process of each host for progress.
+COMEX = (("ComEx MPI-PR", "mpi-pr", 1), ("ComEx MPI-PT", "mpi-pt", 0), ("ComEx MPI-TS", "mpi-ts", 0))
+TUNED = {"ARMCI_RMA_ATOMICITY": "0", "ARMCI_STRIDED_METHOD": "DIRECT"}
+# (operation, segments, bytes of a segment) of bench_armci
+ARMCI = (("put", 1, 8), ("get", 1, 8), ("acc", 1, 8), ("put", 1, 262144), ("get", 1, 262144), ("acc", 1, 262144),
+         ("puts", 1024, 16), ("accs", 1024, 16), ("rmw", 1, 8), ("lock_unlock", 1, 8), ("put_fence", 1, 8))
+
+
+def comex_programs(options, name, arguments):
+    peers = pathlib.Path(options.peers)
+    return [(label, str(peers / f"ga-{runtime}" / name), arguments, [], {}) for label, runtime, _ in COMEX
+            if (peers / f"ga-{runtime}" / name).exists()]
+
+
+def spare_ranks(name):
+    """Processes of each host that a program needs besides those that compute."""
+    return next((spare for _, runtime, spare in COMEX if f"ga-{runtime}/" in name), 0)
+
+
+def programs(options):
+    stock = windows.PEERS_TWO_HOSTS if options.two_hosts else windows.PEERS_ONE_HOST
+    runs = [(OURS, "bench_kernels", ["mpix"], [], {}),
+            (WINDOWS, "bench_kernels", ["window"], ["osc", OURS], windows.environment_of_ours(options))]
+    # In the wavefront both processes wait by MPI_Fetch_and_op on their own counter, and osc/ucx does not end.
+    runs += [(f"osc/{osc}", "bench_kernels", ["window"], ["osc", osc],
+              {"BENCH_ONLY": "stencil|transpose"} if osc == "ucx" else {}) for osc in stock]
+    tuned = ["osc", "ucx"] if options.two_hosts else ["osc", "sm,rdma"]
+    for ours, peer, comex, arguments in (("bench_ga_mpix", "bench_ga_armci_mpi", "bench_ga", []),
+                                         ("bench_armci_mpix", "bench_armci_mpi", "bench_armci", ["--quick"])):
+        runs += [(OURS, ours, arguments, [], {}), ("ARMCI-MPI tuned", peer, arguments, tuned, TUNED)]
+        runs += comex_programs(options, comex, arguments)
+    return runs
+
+
+def lines(ranks):
+    """(name, key) of every line."""
+    found = [(f"{kernel}, {ranks} ranks", ("kernels", kernel, "allocated", ranks, 0)) for kernel in KERNELS]
+    found.append(("Global Arrays: tasks, get, multiply, accumulate", ("ga", "application", "allocated", ranks, 0)))
+    return found + [(f"ARMCI {operation} {size if segments == 1 else f'{segments} x {size}'} B",
+                     ("armci", operation, "allocated", segments, size)) for operation, segments, size in ARMCI]
+
+
+def bars(samples, options):
+    """Every line beside each peer. The bar is 1: ours takes at most the time of the best."""
+    print("Applications, " + ("two hosts" if options.two_hosts else "same host") +
+          ": microseconds of ours, and for each peer its time and the ratio ours / peer (range over the repetitions)")
+    if not comex_programs(options, "bench_ga", []):
+        print(f"  (no ComEx in {options.peers}: scripts/peers builds it)")
+    for name, key in lines(2):
+        by = samples.get(key, {})
+        ours = by.get(OURS)
+        if not ours:
+            print(f"  {name:<50} not measured")
+            continue
+        print(f"  {name:<50}{statistics.median(ours.values()):12.3f}")
+        for peer, times in by.items():
+            ratios = [ours[repetition] / times[repetition] for repetition in ours if repetition in times]
+            if peer == OURS or not ratios:
+                continue
+            ratio = statistics.median(ratios)
+            print(f"      {peer:<46}{statistics.median(times.values()):12.3f}   {ratio:6.2f} ({min(ratios):.2f}..{max(ratios):.2f})"
+                  f"   {'pass' if ratio <= 1.0 or peer == WINDOWS else 'MISS'}")
