@@ -53,6 +53,7 @@ class DataProcess {
     DataEngine::Access access;  ///< to the engine, once requested; exposures are reported from then on
     AdmittedHosts hosts;        ///< from which the engine's clients connect
     std::chrono::steady_clock::time_point heard;  ///< the last message
+    bool may_end = false;                         ///< its lease was over, and its turn has not come yet
     pid_t pid = 0;                                ///< of a local client; 0 where this process cannot see it
     FileDescriptor process;                       ///< the same (pidfd), where the system has them
     bool has_mapped = false;                      ///< the memory of the grant
@@ -156,6 +157,7 @@ class DataProcess {
   // leases.cpp: clients that have ended, or that send nothing.
   void watch_client(SessionId id, pid_t client);
   void end_silent_sessions();
+  void end_if_silent(SessionId id);
   void end_lost_sessions();
   void leave(SessionId id, std::string const& window);
 

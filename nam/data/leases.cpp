@@ -35,7 +35,8 @@ void DataProcess::watch_client(SessionId id, pid_t client) {
               [this, id](std::uint32_t) { loop_.later([this, id] { close_session(id); }); });
 }
 
-/// Called once a second. A data process that was stopped itself has received nothing meanwhile.
+/// Called once a second. A data process that was stopped itself has received nothing meanwhile. Sessions end
+/// in the turns of their users, because many may end at once, and each takes time with each window.
 void DataProcess::end_silent_sessions() {
   constexpr std::chrono::seconds longest_gap{3};
   auto const now = std::chrono::steady_clock::now();
@@ -45,15 +46,25 @@ void DataProcess::end_silent_sessions() {
     if (session.is_local || leases_.length.count() == 0) continue;
     // Messages that arrive while the session waits for the control process or the storage file are unread.
     if (was_stopped || session.connection->is_paused()) session.heard = now;
-    if (now - session.heard <= leases_.length) continue;
-    log(Severity::warning, "a session of user " + std::to_string(session.identity.uid) +
-                               " ends: its client was silent for " + std::to_string(leases_.length.count()) +
-                               " s");
-    session.connection->post(
-        to_answer(Error(ErrorCode::unavailable,
-                        "the session's lease of " + std::to_string(leases_.length.count()) + " s is over")));
-    session.connection->close();  // closes the session when the event loop goes on
+    if (now - session.heard <= leases_.length || session.may_end) continue;
+    session.may_end = true;
+    loop_.in_turn(std::to_string(session.account), [this, silent = id] { end_if_silent(silent); });
   }
+}
+
+/// The client may have sent something since.
+void DataProcess::end_if_silent(SessionId id) {
+  auto const found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  Session& session = found->second;
+  session.may_end = false;
+  if (std::chrono::steady_clock::now() - session.heard <= leases_.length) return;
+  std::string const span = std::to_string(leases_.length.count()) + " s";
+  log(Severity::warning, "a session of user " + std::to_string(session.identity.uid) +
+                             " ends: its client was silent for " + span);
+  session.connection->post(
+      to_answer(Error(ErrorCode::unavailable, "the session's lease of " + span + " is over")));
+  session.connection->close();  // closes the session when the event loop goes on
 }
 
 /// Called once a second. Locks of a session whose encrypted connection has ended become free for others.

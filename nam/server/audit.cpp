@@ -23,6 +23,9 @@ namespace {
 
 constexpr double lines_a_second = 20;
 constexpr double max_lines = 100;  ///< at once
+constexpr double host_lines_a_second = 100;
+constexpr double max_host_lines = 500;  ///< at once
+constexpr char const* all_hosts = "hosts";
 constexpr std::size_t longest_field = 300;
 
 std::string time_now() {
@@ -34,9 +37,7 @@ std::string time_now() {
 }
 
 /// A '\' that is not the text's own begins "\xNN" of printable().
-std::string quoted(std::string_view text) {
-  std::string const bounded = shortened(text, longest_field);
-  std::string_view left = bounded;
+std::string quoted_whole(std::string_view left) {
   std::string shown = "\"";
   for (std::size_t at = left.find_first_of("\"\\"); at != std::string_view::npos;
        at = left.find_first_of("\"\\")) {
@@ -44,6 +45,12 @@ std::string quoted(std::string_view text) {
     left.remove_prefix(at + 1);
   }
   return shown + printable(left) + '"';
+}
+
+/// At most `longest_field` bytes, dots and quotes: an escaped byte has up to four.
+std::string quoted(std::string_view text) {
+  std::string shown = quoted_whole(shortened(text, longest_field));
+  return shown.size() <= longest_field + 5 ? shown : quoted_whole(shortened(text, longest_field / 4));
 }
 
 /// Returns the host of a connection: a peer chooses its port, and one host has all addresses of an IPv6
@@ -77,7 +84,10 @@ std::string describe_peer(engine::FileDescriptor const& socket) {
 }
 
 AuditLog::AuditLog(std::string file)
-    : file_(std::move(file)), users_(lines_a_second, max_lines), hosts_(lines_a_second, max_lines) {
+    : file_(std::move(file)),
+      users_(lines_a_second, max_lines),
+      hosts_(lines_a_second, max_lines),
+      all_hosts_(host_lines_a_second, max_host_lines) {
   reopen();
   if (!file_.empty() && !opened_)
     throw Error(ErrorCode::bad_request,
@@ -96,9 +106,13 @@ void AuditLog::record(Act const& act) {
   std::string const source =
       is_host ? host_in(act.from) : std::string(act.account.empty() ? act.user : act.account);
   bool const is_act = act.result != omitted_acts;
-  auto const omitted =
-      (is_host ? hosts_ : users_).take(source, Budgets::Clock::now(), act.omitted + (is_act ? 1 : 0));
-  if (omitted) write_line(act, act.omitted + *omitted);
+  auto const now = Budgets::Clock::now();
+  std::uint64_t const acts = act.omitted + (is_act ? 1 : 0);
+  auto const omitted = (is_host ? hosts_ : users_).take(source, now, acts);
+  if (!omitted) return;
+  auto const of_all = is_host ? all_hosts_.take(all_hosts, now, acts + *omitted) : 0;
+  if (of_all) write_line(act, act.omitted + *omitted);
+  if (of_all && *of_all != 0) write_line({"", all_hosts, "", "", omitted_acts}, *of_all);
 }
 
 void AuditLog::report_omitted() {
@@ -106,6 +120,8 @@ void AuditLog::report_omitted() {
   for (Budgets::Refused const& each : users_.take_refused(now))
     write_line({each.source, "", "", "", omitted_acts}, each.count);
   for (Budgets::Refused const& each : hosts_.take_refused(now))
+    write_line({"", each.source, "", "", omitted_acts}, each.count);
+  for (Budgets::Refused const& each : all_hosts_.take_refused(now))
     write_line({"", each.source, "", "", omitted_acts}, each.count);
 }
 

@@ -37,8 +37,8 @@ class AuditLog {
   /// The result of a line that reports only how many acts were left out.
   static constexpr std::string_view omitted_acts = "omitted";
 
-  /// A line. A user, or the host of a connection without one, has so many lines a second; the next line says
-  /// how many were left out.
+  /// A line. A user, or the host of a connection without one, has so many lines a second, and all such hosts
+  /// together; the next line says how many were left out.
   void record(Act const& act);
   /// Once a second: a line for each whose acts were left out, and who has done nothing since.
   void report_omitted();
@@ -52,6 +52,7 @@ class AuditLog {
   bool has_failed_ = false;
   Budgets users_;
   Budgets hosts_;
+  Budgets all_hosts_;  ///< of one source: a host may have any number of addresses
 };
 
 }  // namespace mpixrma::nam

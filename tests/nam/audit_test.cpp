@@ -56,6 +56,24 @@ TEST_F(Audit, OneUsersActsHideNoneOfAnother) {
   EXPECT_EQ(acts_told("user=\"bob\""), 1u);
 }
 
+/// A host may have the addresses of a whole network.
+TEST_F(Audit, ManyHostsTogetherHaveABoundAndAUserKeepsTheOwnLines) {
+  std::string const name(1000, '\x01');
+  constexpr unsigned hosts = 5000;
+  for (unsigned i = 0; i < hosts; ++i) {
+    std::string const from = "10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ":1";
+    log.record({"", from, "connect", name, "denied", name});
+  }
+  log.record({"bob", "pid 2", "evict", "window", "denied", "no"});
+  EXPECT_EQ(lines_with("user=\"bob\"").size(), 1u);
+  EXPECT_LT(lines_with("from=\"10.1.").size(), 1500u);
+  for (std::string const& line : lines_with("from=\"10.1.")) ASSERT_LT(line.size(), 1000u);
+  while (acts_told("connect") + acts_told("result=omitted") < hosts) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    log.report_omitted();
+  }
+}
+
 /// Those of a data process that it has not told one by one.
 TEST_F(Audit, ActsLeftOutElsewhereAreCounted) {
   log.record({"eve", "session of grant 1", "write", "window", "denied", "no", 7});
