@@ -83,22 +83,26 @@ Client::Client(Address const& address, int patience_ms) : Client(connect_to(addr
 }
 
 /// A server that has too many connections of this host or user refuses new ones, which may end before its
-/// answer is read.
+/// answer is read. One whose port is flooded may not answer a connection in time.
 void Client::authenticate(Address const& server) {
   if (server_user()) return;  // the kernel vouches for the peer's identity
   ServerTrust const trust = trust_in(server);
   auto const end =
       std::chrono::steady_clock::now() + std::min(std::chrono::milliseconds(patience_ms_), longest_refusal);
+  bool again = false;
   for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
     try {
+      if (again) {
+        shared_ = std::make_shared<GuardedChannel>(connect_to(server), stranger_limits);
+        has_version_ = false;
+      }
       return begin_session(server, trust);
     } catch (Error const& error) {
       bool const may_pass = error.code() == ErrorCode::quota || error.code() == ErrorCode::unavailable;
       if (!may_pass || std::chrono::steady_clock::now() >= end) throw;
     }
     std::this_thread::sleep_for(pause);
-    shared_ = std::make_shared<GuardedChannel>(connect_to(server), stranger_limits);
-    has_version_ = false;
+    again = true;
   }
 }
 
