@@ -139,24 +139,21 @@ bool atomic_fast_path(FastPath const& fast, void* origin, RemoteAddress address,
   return try_direct_atomic(*fast.target, operation);
 }
 
-template <OpKind kind, Lookup lookup>
+template <OpKind kind>
 inline bool copy_fast_path(FastPath const& fast, void* origin, RemoteAddress address) {
   if ((fast.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
-    return try_direct<kind, lookup>(*fast.target, origin, address, fast.bytes);
-  if (lookup == Lookup::traced) return false;
+    return try_direct<kind>(*fast.target, origin, address, fast.bytes);
   RmaOp copy;
   copy.kind = kind;
   return atomic_fast_path(fast, origin, address, copy);
 }
 
-template <Lookup lookup>
 inline bool add_fast_path(FastPath const& fast, void* origin, RemoteAddress address) {
   if (!fast.type->defines(engine::ReduceOp::sum)) return false;
   engine::ElementType const element = fast.type->flat().element;
   if ((fast.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
-    return try_direct_accumulate<lookup>(*fast.target, {element, engine::ReduceOp::sum, false, nullptr},
-                                         origin, address, fast.bytes);
-  if (lookup == Lookup::traced) return false;
+    return try_direct_accumulate(*fast.target, {element, engine::ReduceOp::sum, false, nullptr}, origin,
+                                 address, fast.bytes);
   RmaOp update = engine::update_with(engine::ReduceOp::sum, element);
   return atomic_fast_path(fast, origin, address, update);
 }
@@ -178,20 +175,6 @@ bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress 
   std::uint64_t const sequence = engine_of_process().continue_run(*fast.target->peer, operation);
   if (sequence != 0) fast.target->outstanding.raise(sequence);
   return sequence != 0;
-}
-
-/// Transfers by load and store. Returns false, with nothing done, if that is not possible.
-template <Lookup lookup>
-inline bool access_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress address) {
-  switch (call.operation) {
-    case MPIX_RMA_PUT: return copy_fast_path<OpKind::put, lookup>(fast, call.origin, address);
-    case MPIX_RMA_GET:
-      // An ordered get may have to wait for earlier puts.
-      return (fast.set & MPIX_RMA_ATTR_ORDERING) == 0 &&
-             copy_fast_path<OpKind::get, lookup>(fast, call.origin, address);
-    case MPIX_RMA_ACCUMULATE: return add_fast_path<lookup>(fast, call.origin, address);
-    default: return false;
-  }
 }
 
 /// A transfer by what the thread remembers while a trace is written, and its record. Returns false, with
@@ -222,22 +205,14 @@ template <typename Count>
   return true;
 }
 
-/// access_fast_path() while a trace is written, and its record.
-bool traced_fast_path(engine::Recorder& recorder, XferCall const& call, MPI_Request* request,
-                      Communicator const& communicator) {
-  std::uint64_t const began = recorder.now();
-  FastPath fast;
-  if (!check_fast_path(call, request, communicator, &fast)) return false;
-  if (!access_fast_path<Lookup::traced>(call, fast, reinterpret_cast<RemoteAddress>(call.target)))
-    return false;
-  if (fast.set != 0 || request != nullptr) finish_with_request(fast.set, request);
-  engine::TracedOp const op = call.operation == MPIX_RMA_PUT   ? engine::TracedOp::put
-                              : call.operation == MPIX_RMA_GET ? engine::TracedOp::get
-                                                               : engine::TracedOp::accumulate;
-  recorder.add_direct(began, fast.target->peer->process(), op, fast.bytes);
-  if (request == nullptr && access_satisfies(call.operation, fast.set))
-    remember(communicator, *fast.type, *fast.target, reinterpret_cast<RemoteAddress>(call.target));
-  return true;
+/// Remembers the target of a transfer that has succeeded, for transfer_traced(), if it is one of contiguous
+/// elements and its memory is mapped.
+void remember_traced(XferCall const& call, Communicator const& communicator) {
+  Datatype const* const type = Datatype::find_known(call.origin_type);
+  Target* const target = communicator.known_target(call.rank);
+  if (type == nullptr || target == nullptr || !type->is_contiguous() || call.origin_count <= 0) return;
+  auto const address = reinterpret_cast<RemoteAddress>(call.target);
+  if (target->peer->translate_traced(address, 1) != nullptr) remember(communicator, *type, *target, address);
 }
 
 /// Transfers by load and store, or as a part of a batch. Returns false if that is not possible; then nothing
@@ -246,7 +221,17 @@ bool try_fast_path(XferCall const& call, MPI_Request* request, Communicator cons
   FastPath fast;
   if (!check_fast_path(call, request, communicator, &fast)) return false;
   auto const address = reinterpret_cast<RemoteAddress>(call.target);
-  bool const done = access_fast_path<Lookup::usual>(call, fast, address);
+  bool done = false;
+  switch (call.operation) {
+    case MPIX_RMA_PUT: done = copy_fast_path<OpKind::put>(fast, call.origin, address); break;
+    case MPIX_RMA_GET:
+      // An ordered get may have to wait for earlier puts.
+      done =
+          (fast.set & MPIX_RMA_ATTR_ORDERING) == 0 && copy_fast_path<OpKind::get>(fast, call.origin, address);
+      break;
+    case MPIX_RMA_ACCUMULATE: done = add_fast_path(fast, call.origin, address); break;
+    default: break;
+  }
   if (!done) return request == nullptr && append_fast_path(call, fast, address);
   if (fast.set != 0 || request != nullptr) finish_with_request(fast.set, request);
   if (request == nullptr && access_satisfies(call.operation, fast.set))
@@ -280,23 +265,24 @@ __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, 
                       origin_datatype,      target_rank,
                       target_addr,          target_count,
                       target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
-  engine::Recorder* const recorder = direct_recorder();
-  if (recorder != nullptr && traced_fast_path(*recorder, call, request, *state)) [[unlikely]]
-    return MPI_SUCCESS;
   if (try_fast_path(call, request, *state)) return MPI_SUCCESS;
   constexpr auto use = form == Form::native ? NativeUse::object : NativeUse::out;
-  return xfer_general_path(call, RequestSlot(request, use), *state);
+  int const code = xfer_general_path(call, RequestSlot(request, use), *state);
+  if (code == MPI_SUCCESS && direct_recorder() != nullptr) [[unlikely]]
+    remember_traced(call, *state);
+  return code;
 } catch (...) {
   return raise_exception(communicator, name_of<Count>(form));
 }
 
 /// While a trace is written: by what the thread remembers, or by the general path.
 template <Form form, typename Count>
-__attribute__((noinline)) int xfer_traced(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
-                                          MPI_Datatype origin_datatype, int target_rank, void* target_addr,
-                                          Count target_count, MPI_Datatype target_datatype,
-                                          MPI_Request* request, MPI_Comm* communicator,
-                                          MPIX_RMA_Attributes const* rma_attr_val) {
+__attribute__((noinline, flatten)) int xfer_traced(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
+                                                   MPI_Datatype origin_datatype, int target_rank,
+                                                   void* target_addr, Count target_count,
+                                                   MPI_Datatype target_datatype, MPI_Request* request,
+                                                   MPI_Comm* communicator,
+                                                   MPIX_RMA_Attributes const* rma_attr_val) {
   bool const plain = request == nullptr && communicator != nullptr && origin_count == target_count &&
                      origin_datatype == target_datatype;
   if (plain && transfer_traced(*direct_recorder(), op, origin_addr, origin_count, origin_datatype,

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Runs a program, which checks values, while a trace is written: operations by load and store are executed and recorded
+# by code of their own then. The trace must be there afterwards.
+# usage: values.sh COMMAND...
+set -eu
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+MPIX_RMA_TRACE=$dir/trace "$@"
+[ -s "$dir/trace/traces.otf2" ] || { echo "values.sh: no trace was written"; exit 1; }
