@@ -7,6 +7,7 @@ import windows
 
 OURS = "mpix"
 WINDOWS = "windows on mpix"
+RANKS = 2  # that compute
 KERNELS = ("stencil", "transpose", "wavefront")
 # scripts/peers builds them. MPI-PR keeps a process of each host for progress.
 COMEX = (("ComEx MPI-PR", "mpi-pr", 1), ("ComEx MPI-PT", "mpi-pt", 0), ("ComEx MPI-TS", "mpi-ts", 0))
@@ -42,10 +43,10 @@ def programs(options):
     return runs
 
 
-def lines(ranks):
+def lines():
     """(name, key) of every line."""
-    found = [(f"{kernel}, {ranks} ranks", ("kernels", kernel, "allocated", ranks, 0)) for kernel in KERNELS]
-    found.append(("Global Arrays: tasks, get, multiply, accumulate", ("ga", "application", "allocated", ranks, 0)))
+    found = [(kernel, ("kernels", kernel, "allocated", RANKS, 0)) for kernel in KERNELS]
+    found.append(("Global Arrays: tasks, get, multiply, accumulate", ("ga", "application", "allocated", RANKS, 0)))
     return found + [(f"ARMCI {operation} {size if segments == 1 else f'{segments} x {size}'} B",
                      ("armci", operation, "allocated", segments, size)) for operation, segments, size in ARMCI]
 
@@ -56,7 +57,7 @@ def bars(samples, options):
           ": microseconds of ours, and for each peer its time and the ratio ours / peer (range over the repetitions)")
     if not comex_programs(options, "bench_ga", []):
         print(f"  (no ComEx in {options.peers}: scripts/peers builds it)")
-    for name, key in lines(2):
+    for name, key in lines():
         by = samples.get(key, {})
         ours = by.get(OURS)
         if not ours:
