@@ -1,6 +1,9 @@
 /// Sessions of clients that have ended or are stopped: their locks and windows are released, and their late
 /// requests are rejected.
+#include <set>
+
 #include "tests/nam/attacks/client_files.hpp"
+#include "tests/nam/attacks/network.hpp"
 #include "tests/nam/windows_of_server.hpp"
 
 namespace mpixrma::nam {
@@ -136,6 +139,37 @@ TEST_F(Lease, MemoryOfAnEvictedWindowWaitsForProcessesThatMapIt) {
   EXPECT_FALSE(takes_all());
   EXPECT_EQ(refusal([&] { mapped.release(window); }), ErrorCode::not_found);
   EXPECT_TRUE(eventually(takes_all));
+}
+
+/// A user on the network opens many sessions of a window, which fall silent together. The owner of the grant
+/// is served between their ends.
+TEST_F(Network, SessionsThatFallSilentTogetherEndInTurns) {
+  constexpr std::size_t sessions = 60;
+  start({"--lease", std::to_string(lease_seconds)});
+  Locator const grant = server_.grant(16u << 20);
+  WindowInfo const window = make_persistent(grant, 100, 1, {.mode = 0644});
+  std::vector<Channel> silent;
+  for (std::size_t i = 0; i < sessions; ++i)
+    silent.push_back(session({{"op", "connect"}, {"port", window.port}}));
+  Session owner = Session::open(grant);
+  WindowInfo const joined = owner.join(parse_locator(window.port).window);
+  // The end of a session takes time with each window.
+  for (int i = 0; i < 1000; ++i) (void)owner.allocate({64}, {1});
+  for (Channel& each : silent) each.post({{"op", "renew"}, {"quiet", true}});
+  auto const count_ended = [&] {
+    return static_cast<std::size_t>(std::ranges::count_if(silent, [](Channel const& each) {
+      pollfd entry{each.socket().get(), POLLIN, 0};
+      return ::poll(&entry, 1, 0) == 1;  // the text that says why, and the end
+    }));
+  };
+  std::set<std::size_t> ended;
+  auto const latest = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  while (!ended.contains(sessions) && std::chrono::steady_clock::now() < latest) {
+    EXPECT_EQ(content(owner, joined, 0), pattern(100, 1));
+    ended.insert(count_ended());
+  }
+  EXPECT_TRUE(ended.contains(sessions));
+  EXPECT_GE(ended.size(), 5u) << "answers to the owner between the ends of sessions";
 }
 
 }  // namespace
