@@ -49,7 +49,7 @@ constexpr mpix_engine_parameter table[] = {
     {"fragment_size", size_kind, FIELD(fragment_bytes), 256, 16 * mib, 128 * kib, 0, nullptr, "bytes", 6,
      "Largest payload of one message. UCX's TCP segments are set to the same size, unless "
      "`UCX_TCP_RX_SEG_SIZE` is set."},
-    {"window_size", size_kind, FIELD(credit_bytes), 256, gib, 2 * mib, 0, nullptr, "bytes", 6,
+    {"credit", size_kind, FIELD(credit_bytes), 256, gib, 2 * mib, 0, nullptr, "bytes", 6,
      "Most data in flight to a target by messages, at least `fragment_size`. A target with many origins "
      "grants each of them less."},
     {"batch_size", size_kind, FIELD(batch_bytes), kib, mib, 60 * kib, 1, nullptr, "bytes", 6,
@@ -176,7 +176,8 @@ struct FormerName {
   std::string_view former;
   std::string_view name;
 };
-constexpr FormerName former_parameters[] = {{"rdma", "network"}, {"mailbox_us", "ring_us"}};
+constexpr FormerName former_parameters[] = {
+    {"rdma", "network"}, {"mailbox_us", "ring_us"}, {"window_size", "credit"}};
 constexpr FormerName former_paths[] = {{"rdma", "network"}, {"agent", "ring,message"}};
 
 /// Returns 0 if the word names no path.
@@ -301,7 +302,7 @@ int mpix_engine_check_config(const mpix_engine_config* config, char* why, std::s
     return refuse(why, bytes, "%s is %zu bytes; expected at least %s, %zu bytes", less, least, more, most);
   };
   if (config->credit_bytes < config->fragment_bytes)
-    return refuse_pair("window_size", config->credit_bytes, "fragment_size", config->fragment_bytes);
+    return refuse_pair("credit", config->credit_bytes, "fragment_size", config->fragment_bytes);
   if (config->process_memory_bytes < config->target_memory_bytes)
     return refuse_pair("process_memory", config->process_memory_bytes, "target_memory",
                        config->target_memory_bytes);

@@ -138,6 +138,7 @@ TEST(Parameters, FormerValuesAreTakenWithTheNewName) {
 TEST(Parameters, FormerNamesAreThoseOfTheReleaseBefore) {
   EXPECT_STREQ(mpix_engine_former_name(&named("network")), "rdma");
   EXPECT_STREQ(mpix_engine_former_name(&named("ring_us")), "mailbox_us");
+  EXPECT_STREQ(mpix_engine_former_name(&named("credit")), "window_size");
   EXPECT_EQ(mpix_engine_former_name(&named("path")), nullptr);
 }
 
