@@ -51,7 +51,7 @@ set(mpix_component_environment PMIX_MCA_mca_base_component_path=${PROJECT_BINARY
     OMPI_MCA_mca_base_component_path=${PROJECT_BINARY_DIR}/lib/mpix-rma/openmpi:SYSTEM_DEFAULT)
 
 # mpix_processors(RANKS RESULT [LABEL...])
-#   PROCESSORS of a test with so many ranks on one host, in halves of a core, of which scripts/test gives out five: while a
+#   PROCESSORS of a test with so many ranks on one host, in halves of a core, of which scripts/test gives out six: while a
 #   job starts and ends, the cores are idle half of the time. Litmus tests, and ranks that wait for each other in turn on
 #   fewer cores, take several times as long beside another test; they have the cores for themselves.
 function(mpix_processors ranks result)

@@ -43,9 +43,10 @@ function(mpix_unit_test name)
     set(arg_PROCESSORS 2)
   endif()
   # UCX 1.18 starts a thread when it is loaded, which looks for a daemon and ends: a test that forks meanwhile gives the
-  # child locks of UCX that this thread holds.
+  # child locks of UCX that this thread holds. By default UCX writes to 512 receive buffers for each kind of shared memory
+  # when it starts, which is a fifth of the time of tests that start several processes each.
   set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
-    ENVIRONMENT "${mpix_sanitizer_environment};UCX_VFS_ENABLE=n;XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache;${arg_ENVIRONMENT}")
+    ENVIRONMENT "${mpix_sanitizer_environment};UCX_VFS_ENABLE=n;UCX_POSIX_RX_BUFS_GROW=64;UCX_SYSV_RX_BUFS_GROW=64;XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache;${arg_ENVIRONMENT}")
   mpix_order_test(${test_name} ${arg_PROCESSORS} ${arg_COST})
   mpix_sanitized_tests(${test_name})
 endfunction()

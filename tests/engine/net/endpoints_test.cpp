@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/net/affordable_endpoints.hpp"
+#include "tests/support/at_length.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpixrma::engine {
@@ -69,7 +70,8 @@ void exchange(Rank& rank, Peer& peer, Shared* there, std::uint64_t number) {
 TEST_P(FewEndpoints, RandomTrafficGetsThrough) {
   unsigned const first = seed();
   constexpr int processes = 8;
-  int const operations = (GetParam().paths == MPIX_ENGINE_PATH_MESSAGE ? 400 : 100) / test::slowness;
+  int const operations =
+      (GetParam().paths == MPIX_ENGINE_PATH_MESSAGE ? 400 : 100) / test::slowness / test::shortened(4);
   run_job(processes, configure, [&](Rank& rank) {
     void* memory = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);

@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 
 def cases_of(text):
@@ -21,6 +22,18 @@ def cases_of(text):
     return [(int(found[1]), number, min(end for end in ends if end > number), found[2]) for number, found in starts]
 
 
+def precompile(source, command, directory):
+    """Compiles the headers that the source includes before its first case, and returns the flags that use them."""
+    header = directory / "headers.hpp"
+    before = source.read_text().split("#if CASE", 1)[0]
+    header.write_text("\n".join(line for line in before.splitlines() if line.startswith("#include")) + "\n")
+    is_clang = "clang" in subprocess.run([command[0], "--version"], capture_output=True, text=True).stdout
+    compiled = header.with_suffix(".hpp.pch" if is_clang else ".hpp.gch")
+    flags = [flag for flag in command if flag != "-fsyntax-only"]
+    subprocess.run([*flags, "-x", "c++-header", str(header), "-o", str(compiled)], check=True)
+    return ["-include-pch", str(compiled)] if is_clang else ["-Winvalid-pch", "-include", str(header)]
+
+
 def errors_of(source, command, case):
     done = subprocess.run([*command, f"-DCASE={case}", str(source)], capture_output=True, text=True)
     # The error stands where the call does, or the instantiation that it needs: GCC names both.
@@ -30,7 +43,11 @@ def errors_of(source, command, case):
 
 def main():
     source = pathlib.Path(sys.argv[1])
-    command = [*sys.argv[2:], "-c", "-o", "/dev/null"]
+    with tempfile.TemporaryDirectory() as directory:
+        check(source, [*sys.argv[2:], *precompile(source, sys.argv[2:], pathlib.Path(directory))])
+
+
+def check(source, command):
     faults = []
     status, _, text = errors_of(source, command, 0)
     if status != 0 or text:
