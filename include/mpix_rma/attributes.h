@@ -44,7 +44,8 @@ typedef struct MPIX_RMA_Attributes {
 /* clang-format off */
 /**
  * Attribute keys, for MPI_Comm_set_attr, MPI_Comm_get_attr, MPI_Comm_delete_attr and for MPIX_Req_set_attr.
- * MPI_Comm_dup and its relatives copy them, MPI_Comm_split and MPI_Comm_create do not. Each is a call of
+ * MPI_Comm_dup, MPI_Comm_idup and MPI_Comm_dup_with_info copy all but MPIX_RMA_KEY_NOTIFY, because the new
+ * communicator has no counters. Other constructors of communicators copy none. Each key is a call of
  * MPIX_RMA_Keyval: valid from MPI_Init to MPI_Finalize.
  *
  *   key                             value

@@ -22,7 +22,9 @@ extern "C" {
  * An operation with MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of its target after the
  * target's memory holds its result (PUT, ACCUMULATE, rmw) or has been read (GET). The increment covers this
  * operation only; others are covered if they are ordered before it (docs/semantics.md, Notification). The
- * largest value is 2^63 - 1. MPI_Comm_dup does not copy counters, MPI_Comm_free frees them.
+ * largest value is 2^63 - 1; operations beyond it are erroneous. MPI_Comm_dup does not copy counters. MPI_Comm_free
+ * and MPI_Comm_disconnect of a communicator with counters complete this process's operations on it, synchronise its
+ * processes, and free the counters.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative); MPI_ERR_NO_MEM. A failure of one process is
  *         returned by all, and all keep their counters.

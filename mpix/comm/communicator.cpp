@@ -27,6 +27,14 @@ std::uint32_t next_context = 1;
 
 HandleCache<MPI_Comm, Communicator> Communicator::cache_;
 
+Communicator* Communicator::find_existing(MPI_Comm comm) {
+  if (Communicator* const known = find_known(comm)) return known;
+  void* attribute = nullptr;
+  int found = 0;
+  MPI_Comm_get_attr(comm, keys().communicator, &attribute, &found);
+  return found != 0 ? static_cast<Communicator*>(attribute) : nullptr;
+}
+
 Communicator* Communicator::find_slow_path(MPI_Comm comm) {
   if (prepare() != Readiness::ready) return nullptr;
   if (!Freeing::is_in_progress(comm) && host().communicator_is_live(word_of(comm)) == 0) return nullptr;

@@ -46,6 +46,10 @@ class MPIX_INTERNAL_API Communicator {
   /// As find(), but returns nullptr if the look-up needs more than a few instructions.
   static Communicator* find_known(MPI_Comm comm) noexcept { return cache_.find(comm); }
 
+  /// As find(), but creates nothing: nullptr if `comm` has no state. `comm` is live, and the engine is
+  /// running.
+  static Communicator* find_existing(MPI_Comm comm);
+
   /// Empties the cache, in a child made by fork().
   static void forget_known() noexcept { cache_.clear(); }
 

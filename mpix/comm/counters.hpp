@@ -21,6 +21,12 @@ class Counters {
   void adopt(Place own, std::vector<Place> ranks);
   /// Frees this process's counters.
   void drop();
+  /// Rejects further notified operations of this process.
+  void close() noexcept { ranks_.clear(); }
+  /// Keeps this process's counters allocated for ever: other processes may still increment them.
+  void abandon() noexcept { own_ = {}; }
+  /// Whether the processes of the communicator have exchanged their counters: at all of them alike.
+  bool are_known() const noexcept { return !ranks_.empty(); }
 
   std::int64_t count() const noexcept { return own_.count; }
   /// Returns a counter of this process, or nullptr if the index is out of range.

@@ -7,6 +7,7 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
+#include "mpix/runtime/runtime.hpp"
 
 namespace mpixrma {
 
@@ -18,6 +19,21 @@ enum class Mark { freed, in_use };
 void mark(MPI_Comm comm, Mark mark) {
   if (hosted_engine() == nullptr || host().communicator_set_freed == nullptr) return;
   host().communicator_set_freed(word_of(comm), mark == Mark::freed ? 1 : 0);
+}
+
+/// Notified operations of other processes would increment whatever is allocated where this process's counters
+/// were. So all processes complete theirs, and synchronise, before any of them frees its counters: the calls
+/// that free a communicator are collective.
+void settle_counters(MPI_Comm comm) {
+  bool const is_predefined = comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
+  if (is_predefined || hosted_engine() == nullptr || !hosted_engine()->is_of_this_process()) return;
+  if (host().communicator_is_live(word_of(comm)) == 0) return;
+  Communicator* const state = Communicator::find_existing(comm);
+  if (state == nullptr || !state->counters().are_known()) return;
+  state->counters().close();
+  state->for_each_target(
+      [](Target& target) { hosted_engine()->order.complete(*target.peer, target.outstanding.get()); });
+  if (PMPI_Barrier(comm) != MPI_SUCCESS) state->counters().abandon();
 }
 
 /// The innermost call of this thread that frees a communicator. Delete callbacks run in the calling thread.
@@ -50,6 +66,7 @@ Communicator* Freeing::kept(MPI_Comm comm) {
 int free_communicator(MPI_Comm* comm, int (*mpi_call)(MPI_Comm*)) try {
   if (comm == nullptr) return mpi_call(comm);
   MPI_Comm const freed = *comm;
+  settle_counters(freed);
   Freeing const freeing(freed);
   // Before the call: afterwards the handle may be that of a new communicator.
   mark(freed, Mark::freed);

@@ -39,7 +39,8 @@ class Freeing {
   Freeing* next_;  ///< next outer call of this thread
 };
 
-/// Frees `*comm` by an MPI call, which may be MPI_Comm_disconnect, and retires its state afterwards.
+/// Frees `*comm` by an MPI call, which may be MPI_Comm_disconnect, and retires its state afterwards. If the
+/// communicator has notification counters, first completes this process's operations and synchronises.
 int free_communicator(MPI_Comm* comm, int (*mpi_call)(MPI_Comm*));
 
 }  // namespace mpixrma

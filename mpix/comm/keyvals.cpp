@@ -76,7 +76,12 @@ void keep_keyvals() {
 }  // namespace
 
 void create_keyvals() {
-  for (int& keyval : keyvals) MPI_Comm_create_keyval(MPI_COMM_DUP_FN, &attribute_deleted, &keyval, nullptr);
+  for (std::size_t i = 0; i < attribute_count; ++i) {
+    // A duplicate has no counters: a copy of the index would make each of its operations fail.
+    bool const is_copied = (attribute_table[i].bits & MPIX_RMA_ATTR_NOTIFY) == 0;
+    MPI_Comm_create_keyval(is_copied ? MPI_COMM_DUP_FN : MPI_COMM_NULL_COPY_FN, &attribute_deleted,
+                           &keyvals[i], nullptr);
+  }
   sees_changes = is_intercepted("MPI_Comm_set_attr", &mpix_rma_comm_set_attr);
   sees_frees = is_intercepted("MPI_Comm_free_keyval", &mpix_rma_comm_free_keyval) &&
                is_intercepted("MPI_Keyval_free", &mpix_rma_keyval_free);

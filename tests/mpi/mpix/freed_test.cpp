@@ -1,6 +1,12 @@
 /// Objects that outlive a freed communicator or a reset counter: bound handles, requests, late errors; and
 /// memory that is not freed.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "tests/support/mpix_fixture.hpp"
 
@@ -148,6 +154,62 @@ TEST_F(Freed, MemoryIsNotFreedWhenOneRankNamesTheWrongOne) {
             MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
   EXPECT_EQ(rma_free(mine, world), MPI_SUCCESS);
+}
+
+/// Counters are freed when nobody increments them any more: afterwards their addresses may be those of other
+/// memory.
+TEST_F(Freed, NotifiedOperationsChangeNoLaterMemory) {
+  constexpr int operations = 50;
+  constexpr std::size_t blocks = 16;
+  constexpr std::size_t words = 8;
+  MPIX_RMA_Attributes notify = attributes(MPIX_RMA_ATTR_NOTIFY);
+  notify.notify_index = 2;
+  for (int round = 0; round < 20; ++round) {
+    MPI_Comm comm = duplicate();
+    set_notification_counters(comm, 4);
+    if (memory_.rank() % 2 == 0) ::usleep(2000);
+    std::vector<MPI_Request> requests(operations, MPI_REQUEST_NULL);
+    for (MPI_Request& request : requests) {
+      ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), there(), 1, MPI_DOUBLE, &request,
+                              &comm, &notify),
+                MPI_SUCCESS);
+    }
+    MPI_Comm_free(&comm);
+    std::vector<void*> later(blocks);
+    for (void*& block : later) {
+      ASSERT_EQ(rma_allocate_local(words * sizeof(std::uint64_t), MPI_INFO_NULL, &block), MPI_SUCCESS);
+      std::memset(block, 0, words * sizeof(std::uint64_t));
+    }
+    EXPECT_EQ(MPI_Waitall(operations, requests.data(), MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    MPI_Barrier(world);
+    for (void* const block : later) {
+      auto const* const values = static_cast<std::uint64_t const*>(block);
+      EXPECT_EQ(std::count(values, values + words, 0u), static_cast<std::ptrdiff_t>(words));
+      EXPECT_EQ(rma_free_local(block), MPI_SUCCESS);
+    }
+  }
+}
+
+/// A library that duplicates the communicator that it is given has no counters on the duplicate.
+TEST_F(Freed, DuplicatesDoNotInheritTheKeyOfACounter) {
+  MPI_Comm comm = duplicate();
+  set_notification_counters(comm, 2);
+  MPI_Comm_set_attr(comm, MPIX_RMA_KEY_NOTIFY, MPIX_RMA_INDEX_VALUE(1));
+  MPI_Comm_set_attr(comm, MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON);
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(comm, &copy);
+  void* value = nullptr;
+  int found = 0;
+  MPI_Comm_get_attr(copy, MPIX_RMA_KEY_BLOCKING, &value, &found);
+  EXPECT_EQ(found, 1);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), there(), 1, MPI_DOUBLE, nullptr,
+                          &copy, nullptr),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), there(), 1, MPI_DOUBLE, nullptr,
+                          &comm, nullptr),
+            MPI_SUCCESS);
+  MPI_Comm_free(&copy);
+  MPI_Comm_free(&comm);
 }
 
 }  // namespace
