@@ -144,7 +144,7 @@ Spawner::Spawner(Options const& options, std::vector<std::string> arguments)
   keep_capabilities({CAP_SETUID, CAP_SETGID, CAP_KILL},
                     {CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_NET_BIND_SERVICE});
   loop_.on_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD}, [this](int signal) { on_signal(signal); });
-  restart_timer_ = loop_.add_timer([this] { start_control(); });
+  restart_timer_ = loop_.add_timer([this] { restart_control(); });
 }
 
 /// A user who is a user of data processes, too, could end these and read their memory.
@@ -178,6 +178,18 @@ int Spawner::run() {
   start_control();
   loop_.run();
   return exit_code_;
+}
+
+/// The system may lack descriptors, processes or memory for a time.
+void Spawner::restart_control() {
+  try {
+    start_control();
+  } catch (std::exception const& error) {
+    control_.reset();
+    if (control_pid_ == 0)
+      return restart_later(std::string("the control process cannot start: ") + error.what());
+    (void)::kill(control_pid_, SIGKILL);  // without the link; its end is a crash like others
+  }
 }
 
 /// The new process first gets what the previous one has left.
@@ -346,10 +358,13 @@ void Spawner::on_control_exit(int status) {
   exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : exit_failure;
   bool const goes_on = was_ready_ && !is_ending_ && (!WIFEXITED(status) || exit_code_ == exit_failure);
   if (!goes_on) return loop_.stop();
-  log(Severity::error, "the control process has ended " +
-                           (WIFEXITED(status) ? "with exit code " + std::to_string(exit_code_)
-                                              : "by signal " + std::to_string(WTERMSIG(status))) +
-                           "; it is started again in " + std::to_string(restart_delay_.count()) + " ms");
+  restart_later("the control process has ended " + (WIFEXITED(status)
+                                                        ? "with exit code " + std::to_string(exit_code_)
+                                                        : "by signal " + std::to_string(WTERMSIG(status))));
+}
+
+void Spawner::restart_later(std::string const& why) {
+  log(Severity::error, why + "; it is started again in " + std::to_string(restart_delay_.count()) + " ms");
   EventLoop::start_timer(restart_timer_, restart_delay_);
   restart_delay_ = std::min(restart_delay_ * 2, longest_delay);
 }

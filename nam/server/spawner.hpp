@@ -35,6 +35,8 @@ class Spawner {
   void choose_users();
   void check_data_users() const;
   void start_control();
+  void restart_control();
+  void restart_later(std::string const& why);
   void on_message(Message& message);
   void start_data(std::string const& grant, FileDescriptor socket);
   static void end_data(GrantState& state);

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -207,6 +208,23 @@ TEST_F(Processes, KilledControlProcessIsStartedAgain) {
   // Locators stay valid: the sockets are those of the main process.
   EXPECT_EQ(parse_locator(server.show(grant).at("locator").get<std::string>()).address.port,
             grant.address.port);
+}
+
+/// The main process needs descriptors for the new process, and has none for a time.
+TEST_F(Processes, StartOfTheControlProcessIsRepeatedUntilItSucceeds) {
+  start();
+  Locator const grant = server.grant(1u << 20);
+  std::string const port = make_persistent(grant, 10000, 1).port;
+  pid_t const control = server.control_process();
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
+  rlimit const none{1, limit.rlim_max};
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  end(control);
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // several attempts
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, &limit, nullptr), 0);
+  ASSERT_TRUE(has_new_control_process(control));
+  expect_pattern(port, 10000, 1);
 }
 
 TEST_F(Processes, MemoryOutlivesControlAndDataProcess) {
