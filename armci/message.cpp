@@ -157,7 +157,7 @@ void broadcast(char const* call, int scope, void* buffer, int bytes, int root) {
   check_mpi(call, MPI_Bcast(buffer, bytes, MPI_BYTE, rank, comm));
 }
 
-void select(char const* call, int scope, void* x, int n, char const* op, int type, int contribute) {
+void select_extremum(char const* call, int scope, void* x, int n, char const* op, int type, int contribute) {
   MPI_Comm const comm = comm_of_scope(call, scope);
   if (comm == MPI_COMM_NULL) return;
   if (x == nullptr || op == nullptr) fail(call, "%s is null", x == nullptr ? "x" : "op");
@@ -301,10 +301,10 @@ void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_
 }
 
 void armci_msg_sel_scope(int scope, void* x, int n, char* op, int type, int contribute) {
-  ending([&] { select("armci_msg_sel_scope", scope, x, n, op, type, contribute); });
+  ending([&] { select_extremum("armci_msg_sel_scope", scope, x, n, op, type, contribute); });
 }
 void armci_msg_sel(void* x, int n, char* op, int type, int contribute) {
-  ending([&] { select("armci_msg_sel", SCOPE_ALL, x, n, op, type, contribute); });
+  ending([&] { select_extremum("armci_msg_sel", SCOPE_ALL, x, n, op, type, contribute); });
 }
 
 void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "datatype/handle.hpp"
+#include "datatype/predefined.hpp"
 #include "datatype/state_pool.hpp"
 
 namespace mpixrma {
@@ -80,7 +81,7 @@ void Datatype::open(MPI_Datatype type, FlatType flat) noexcept {
   bool const integer =
       flat_.element >= engine::ElementType::int32 && flat_.element <= engine::ElementType::uint64;
   bool const single = contiguous_ && flat_.size == engine::element_size(flat_.element);
-  operations_ = flat_.mixed ? 0 : operations_on(flat_.element);
+  operations_ = flat_.mixed ? 0 : operations_on(flat_.element) & permitted_operations(flat_.base);
   contiguous_count_ = contiguous_ ? static_cast<std::uint64_t>(max_count_) : 0;
   atomic_word_ = integer && single ? static_cast<unsigned>(flat_.size) : 0;
   type_.publish(type);

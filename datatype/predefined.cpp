@@ -1,7 +1,9 @@
 #include "datatype/predefined.hpp"
 
+#include <algorithm>
 #include <cfloat>
 #include <cstddef>
+#include <iterator>
 #include <type_traits>
 
 namespace mpixrma {
@@ -96,6 +98,34 @@ ElementType element_of(MPI_Datatype predefined) noexcept {
     return static_cast<std::size_t>(size) == element_size(entry.element) ? entry.element : ElementType::none;
   }
   return ElementType::none;
+}
+
+std::uint32_t permitted_operations(MPI_Datatype predefined) noexcept {
+  constexpr auto bit = [](ReduceOp operation) {
+    return std::uint32_t{1} << static_cast<unsigned>(operation);
+  };
+  constexpr std::uint32_t moves = bit(ReduceOp::replace) | bit(ReduceOp::no_op);
+  constexpr std::uint32_t equality = bit(ReduceOp::compare_swap_eq) | bit(ReduceOp::compare_swap_ne);
+  constexpr std::uint32_t logical =
+      moves | equality | bit(ReduceOp::land) | bit(ReduceOp::lor) | bit(ReduceOp::lxor);
+  static MPI_Datatype const logicals[] = {
+      MPI_LOGICAL,
+#ifdef MPI_LOGICAL1
+      MPI_LOGICAL1,
+#endif
+#ifdef MPI_LOGICAL2
+      MPI_LOGICAL2,
+#endif
+#ifdef MPI_LOGICAL4
+      MPI_LOGICAL4,
+#endif
+#ifdef MPI_LOGICAL8
+      MPI_LOGICAL8,
+#endif
+  };
+  if (std::find(std::begin(logicals), std::end(logicals), predefined) != std::end(logicals)) return logical;
+  bool const is_text = predefined == MPI_WCHAR || predefined == MPI_PACKED || predefined == MPI_CHARACTER;
+  return is_text ? moves | equality : ~std::uint32_t{0};
 }
 
 char const* name_of(ReduceOp operation) noexcept {

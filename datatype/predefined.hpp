@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "engine/op/kernel/types.hpp"
@@ -12,6 +13,10 @@ namespace mpixrma {
 
 /// Returns ElementType::none for types without arithmetic (MPI_BYTE, MPI_WCHAR, MPI_PACKED...).
 engine::ElementType element_of(MPI_Datatype predefined) noexcept;
+
+/// Returns one bit for each operation that MPI permits on the predefined datatype, of those that are defined
+/// on its element type: Fortran's logicals have the element type of an integer, for example.
+std::uint32_t permitted_operations(MPI_Datatype predefined) noexcept;
 
 /// Returns the element type of a datatype of `bytes` bytes made by MPI_Type_create_f90_real, _complex or
 /// _integer. `precision` is the requested decimal precision, or MPI_UNDEFINED.

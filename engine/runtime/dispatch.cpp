@@ -81,7 +81,7 @@ std::optional<Issued> Dispatch::first_of(Stage stage) {
       count(protocol.path, *issued);
       return issued;
     }
-    if (!left_.empty()) return execute_left();
+    if (!unexecuted_.empty()) return execute_remainder();
   }
   return std::nullopt;
 }
@@ -143,9 +143,9 @@ std::optional<Issued> Dispatch::issue_resolved() {
 }
 
 /// Executes the parts of the operation that a protocol has left.
-std::optional<Issued> Dispatch::execute_left() {
-  Remainder const rest(*operation_, left_);
-  Remainder const given_rest(given_, left_);
+std::optional<Issued> Dispatch::execute_remainder() {
+  Remainder const rest(*operation_, unexecuted_);
+  Remainder const given_rest(given_, unexecuted_);
   Dispatch remaining(engine_, peer_, given_rest.operation());
   remaining.operation_ = &rest.operation();
   remaining.holds_target_ = holds_target_;
@@ -154,7 +154,7 @@ std::optional<Issued> Dispatch::execute_left() {
       remaining.count(Path::cross_memory, *issued);
       return issued;
     }
-    if (!remaining.left_.empty()) return remaining.execute_left();
+    if (!remaining.unexecuted_.empty()) return remaining.execute_remainder();
   }
   if (holds_target_) {
     Issued const issued = Issued::ended(message::execute_ahead(remaining));

@@ -124,7 +124,7 @@ class Dispatch {
   /// Executes requests in the own ring, while this process waits for an answer in another's.
   void serve_ring() { state_.channels.take_from_ring(); }
   /// Parts that a protocol has begun to execute and must leave to others.
-  std::vector<DataRange>& left() noexcept { return left_; }
+  std::vector<DataRange>& unexecuted() noexcept { return unexecuted_; }
 
   /// The conditions of an operation in the stream.
   struct Stream {
@@ -143,7 +143,7 @@ class Dispatch {
 
  private:
   std::optional<Issued> issue_resolved();
-  std::optional<Issued> execute_left();
+  std::optional<Issued> execute_remainder();
   std::optional<Issued> first_of(Stage stage);
   bool needs_message();
   Status resolve(RmaOp* operation) const;
@@ -160,7 +160,7 @@ class Dispatch {
   RmaOp const* operation_;
   std::uint64_t began_;  ///< if there is a trace
   bool holds_target_ = false;
-  std::vector<DataRange> left_;
+  std::vector<DataRange> unexecuted_;
   Stream* stream_ = nullptr;
 };
 

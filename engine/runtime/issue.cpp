@@ -26,7 +26,8 @@ Issued Engine::notify(Peer& peer, RmaOp const& done) {
 
 namespace {
 
-/// No protocol takes an element of an update apart, or looks whether the operation is defined for it.
+/// Whether the update is defined for its type, and its layouts consist of whole elements: protocols check
+/// neither.
 bool is_sound(RmaOp const& operation) noexcept {
   if (!operation.is_update()) return true;
   if (!is_valid({operation.type, operation.reduce_op, false, operation.scale})) return false;

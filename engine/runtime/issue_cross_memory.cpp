@@ -53,7 +53,7 @@ std::optional<Issued> cross_memory::transfer(Dispatch& dispatch) {
   // The kernel has begun to deny access.
   dispatch.peer_state().cross_memory.store(false, std::memory_order_relaxed);
   if (done != 0 && !may_be_repeated(dispatch))
-    dispatch.left().push_back({done, operation.target_layout.size() - done});
+    dispatch.unexecuted().push_back({done, operation.target_layout.size() - done});
   return std::nullopt;
 }
 

@@ -19,7 +19,7 @@ std::optional<Issued> ring::issue(Dispatch& dispatch) {
   std::function<void()> const serve = [&dispatch] { dispatch.serve_ring(); };
   RingRoute const route{dispatch.engine().process(),     dispatch.peer(), dispatch.holds_target(),
                         cross_memory::permits(dispatch), patience,        serve};
-  auto const status = deliver(dispatch.given(), route, &dispatch.left());
+  auto const status = deliver(dispatch.given(), route, &dispatch.unexecuted());
   return status ? std::optional(Issued::ended(*status)) : std::nullopt;
 }
 

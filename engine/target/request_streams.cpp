@@ -37,13 +37,13 @@ void RequestStreams::take(Origin& origin, std::span<std::byte const> header,
       return parts_.progress.refuse(origin, request.header, payload.size(), Status::out_of_memory);
     }
     if (is_full) parts_.unsent.wait(origin);
-    return hold(origin, BufferedRequest(request, payload));
+    return buffer(origin, BufferedRequest(request, payload));
   }
   receive(origin, request, header, payload);
   execute_waiting(origin);
 }
 
-void RequestStreams::hold(Origin& origin, BufferedRequest buffered) {
+void RequestStreams::buffer(Origin& origin, BufferedRequest buffered) {
   wire::RequestHeader const& header = buffered.request().header;
   std::uint64_t const after = must_not_wait(buffered.request()) ? 0 : header.after;
   WaitingRequests& waiting = origin.make_out_of_order().waiting;

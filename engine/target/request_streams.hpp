@@ -58,7 +58,7 @@ class RequestStreams {
     StripeHold hold;
   };
 
-  void hold(Origin& origin, BufferedRequest buffered);
+  void buffer(Origin& origin, BufferedRequest buffered);
   void receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                std::span<std::byte const> payload);
 

@@ -59,12 +59,16 @@ void look_around(MPI_Comm world) {
   MPI_Comm here = MPI_COMM_NULL;
   PMPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
   PMPI_Comm_size(here, &host->processes_here);
-  PMPI_Comm_free(&here);
+  // The cores that the processes may use together: each may be bound to its own, or all to a part of the
+  // host.
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  bool const known = ::sched_getaffinity(0, sizeof cores, &cores) == 0;
-  long const online = ::sysconf(_SC_NPROCESSORS_ONLN);
-  host->shares_cores = host->processes_here > online || (known && CPU_COUNT(&cores) == 0);
+  (void)::sched_getaffinity(0, sizeof cores, &cores);
+  cpu_set_t all = cores;
+  PMPI_Allreduce(&cores, &all, sizeof cores / sizeof(unsigned long), MPI_UNSIGNED_LONG, MPI_BOR, here);
+  PMPI_Comm_free(&here);
+  long const usable = CPU_COUNT(&all) != 0 ? CPU_COUNT(&all) : ::sysconf(_SC_NPROCESSORS_ONLN);
+  host->shares_cores = host->processes_here > usable;
   int size = 0;
   PMPI_Comm_size(world, &size);
   int* universe = nullptr;

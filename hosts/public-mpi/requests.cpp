@@ -228,8 +228,14 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
   request->left_unasked = false;
   request->references.store(1, std::memory_order_relaxed);
   *handle = word_of(request->handle);
-  std::lock_guard const held(persistent_lock);
-  persistent[*handle] = request;
+  try {
+    std::lock_guard const held(persistent_lock);
+    persistent[*handle] = request;
+  } catch (std::bad_alloc const&) {
+    PMPI_Request_free(&request->handle);
+    persistent_pool.give_back(*request);
+    return nullptr;
+  }
   return request;
 } catch (std::bad_alloc const&) {
   return nullptr;

@@ -15,14 +15,15 @@ extern "C" {
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
  * Local. On return the origin buffers of PUT, ACCUMULATE and rmw may be changed, and those of GET and the
- * results of rmw hold their data. The effects are in the target's memory, visible to its loads and to every
- * later operation of any process, and the notification counters are incremented. Operations with a request
+ * results of rmw hold their data. The effects are in the target's memory, visible to later operations of this
+ * process, and to loads and operations of any process that has synchronised with it afterwards
+ * (docs/semantics.md, Memory model); the notification counters are incremented. Operations with a request
  * are covered, too; their requests remain to be completed. Drives progress while waiting.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class; the error of an operation that no
  *         request has reported: the operation had no request, or failed after its request was complete, or
- *         MPI_Request_free has freed its request. Of several such errors the call returns the first that it
- *         finds, and discards the others.
+ *         MPI_Request_free has freed its request. The first call that covers the operation's target returns
+ *         the error. Of several such errors it returns the first that it finds, and discards the others.
  */
 MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 

@@ -31,7 +31,7 @@ typedef MPIX_Rma_request MPIX_Rmw_request;
  *
  * Local; otherwise as MPIX_RMA_xfer. MPIX_Rma_request_wait and similar calls complete the request.
  *
- * @return as MPIX_RMA_xfer.
+ * @return as MPIX_RMA_xfer; MPI_ERR_REQUEST (a request that is in use, or freed).
  */
 MPIX_RMA_API int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void *origin_addr, int origin_count,
                                    MPI_Datatype origin_datatype, int target_rank, void *target_addr,
@@ -58,7 +58,7 @@ MPIX_RMA_API int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void *origin_addr, MPI_Coun
  *
  * Local; otherwise as MPIX_RMA_rmw.
  *
- * @return as MPIX_RMA_rmw.
+ * @return as MPIX_RMA_rmw; MPI_ERR_REQUEST (a request that is in use, or freed).
  */
 MPIX_RMA_API int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                                   void *result_addr, int target_rank, MPI_Aint target_disp,
@@ -86,7 +86,7 @@ MPIX_RMA_API int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, const void *operand_addr, MP
  *
  * Local; otherwise as MPIX_RMA_rmw.
  *
- * @return as MPIX_RMA_rmw.
+ * @return as MPIX_RMA_rmw; MPI_ERR_REQUEST (a request that is in use, or freed).
  */
 MPIX_RMA_API int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, const void *operand_addr, int count,
                                    MPI_Datatype datatype, const void *operand2_addr, void *result_addr,

@@ -12,7 +12,8 @@ extern "C" {
  * another call. INC, MIN and MAX are defined for integers and real numbers, PROD and SUM for complex numbers
  * too, LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for integers and MPI_BYTE, SWAP and
  * NO_OP for every predefined datatype, pairs such as MPI_2INT included. Integers include MPI_CHAR, MPI_AINT,
- * MPI_COUNT and MPI_OFFSET. Integers wrap; real and complex numbers are compared by value.
+ * MPI_COUNT and MPI_OFFSET. Integers wrap. Real and complex numbers are compared by value: -0.0 equals 0.0, and
+ * NaN equals nothing. The result of MIN and MAX with NaN is undefined.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_INC = 101,   /**< target + 1 */
@@ -53,8 +54,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * @param operand_addr  `count` elements; ignored by MPIX_RMW_INC and MPIX_RMW_NO_OP
  * @param count         elements, not negative; each element is atomic by itself, and all together with
  *                      MPIX_RMA_ATTR_ATOMICITY
- * @param datatype      predefined, or derived from one predefined datatype, whose elements follow each other
- *                      in ascending order without gaps, as MPI_Type_contiguous makes it
+ * @param datatype      predefined, or derived from one predefined datatype, with lower bound 0, whose
+ *                      elements fill its extent in ascending order, as MPI_Type_contiguous makes it
  * @param result_addr   receives the previous elements; NULL: they are not fetched. Must not overlap the
  *                      operands, nor, at this process, the target elements
  * @param target_rank   as for MPIX_RMA_xfer; with MPI_PROC_NULL the result does not change
@@ -100,7 +101,7 @@ MPIX_RMA_API int MPIX_RMA_rmw_c(MPIX_RMW_Op op, const void *operand_addr, MPI_Co
  *
  * Local; otherwise as MPIX_RMA_rmw.
  *
- * @return as MPIX_RMA_rmw.
+ * @return as MPIX_RMA_rmw; MPI_ERR_REQUEST (an object that is in use).
  */
 MPIX_RMA_API int MPIX_RMA_rmw_req(MPIX_RMW_Op op, const void *operand_addr, int count, MPI_Datatype datatype,
                                   void *result_addr, int target_rank, MPI_Aint target_disp,
@@ -153,7 +154,7 @@ MPIX_RMA_API int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, const void *operand_addr, MPI_
  *
  * Local; otherwise as MPIX_RMA_rmw.
  *
- * @return as MPIX_RMA_rmw.
+ * @return as MPIX_RMA_rmw; MPI_ERR_REQUEST (an object that is in use).
  */
 MPIX_RMA_API int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, const void *operand_addr, int count,
                                    MPI_Datatype datatype, const void *operand2_addr, void *result_addr,

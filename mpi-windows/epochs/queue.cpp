@@ -47,7 +47,8 @@ bool waits_in_stream(engine::Engine& engine, Target const& target) {
   return waits(target.memory) || (target.process != target.memory && waits(target.process));
 }
 
-/// Whether the calls may be issued, or must be refused.
+/// Whether the wait is over: the calls are then issued, or fail because the lock was refused. Updates
+/// `awaited`.
 bool may_issue(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   bool const comes = queue.awaited == Awaited::nothing ||

@@ -17,7 +17,8 @@ void describe_held(Window& window, Target& target, engine::LockRequest* request)
   Window::held_locks.describe(own.now(), &target.lock_asked_after, request);
 }
 
-/// Whether all operations issued under a mapped lock are complete, so that it can be released in place.
+/// Whether the lock is mapped and no operation under it can be outstanding, because the process was sent no
+/// message: the lock can then be released in place.
 bool can_release_in_place(Window const& window, Target const& target) noexcept {
   return target.lock_word != nullptr && target.lock > Lock::unchecked && window.nam == nullptr &&
          !target.outstanding.is_set() && !target.process->is_lost() && target.process->newest() == 0;

@@ -261,7 +261,7 @@ int issue_divided(Window& window, Target& target, engine::RmaOp const& operation
       outcome.add([&](engine::Completion* completion) {
         return issue_share(window, *memory.parts[i], operation, cutter.share(i), completion);
       });
-      // Raised after the part's own: a thread that waits for this one finds the part's.
+      // Marked after the part: a thread that sees the mark of `target` finds that of the part, too.
       if (memory.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
     }
   }

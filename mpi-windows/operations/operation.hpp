@@ -187,7 +187,7 @@ inline int issue_now(Window& window, Target& target, engine::RmaOp& operation, i
   return issue_trailing_notification(window, target, counter, request);
 }
 
-/// The same, once the target is open.
+/// Issues the operation, or queues it until the target's post or lock arrives.
 inline int issue_or_queue(Window& window, Target& target, engine::RmaOp& operation, int notification,
                           MPI_Request* request) {
   if (notification != no_notification) {

@@ -43,14 +43,15 @@ inline bool is_swapped(ElementType element, std::size_t bytes) noexcept {
 }
 
 /// Determines the element type of an update from the datatype. Returns an error class.
-int element_for(ReduceOp operation, FlatType const& flat, ElementType* element) {
+int element_for(ReduceOp operation, Datatype const& type, ElementType* element) {
+  FlatType const& flat = type.flat();
   if (flat.mixed) return MPI_ERR_TYPE;
   *element = flat.element;
   bool const swap = operation == ReduceOp::compare_swap_eq;
   bool const bits = operation == ReduceOp::band || operation == ReduceOp::bor || operation == ReduceOp::bxor;
   if (flat.base == MPI_BYTE && (bits || swap)) *element = ElementType::uint8;
   if (swap) return is_swapped(*element, flat.size) ? MPI_SUCCESS : MPI_ERR_TYPE;
-  return engine::is_defined(operation, *element) ? MPI_SUCCESS : MPI_ERR_OP;
+  return type.defines(operation) ? MPI_SUCCESS : MPI_ERR_OP;
 }
 
 /// Contiguous elements of a predefined type, or of one that consists of it, at a target that was used lately
@@ -210,7 +211,7 @@ int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
   if (remote.bytes() == 0 && !notified) return finish_empty(request);
   // A datatype without data has no elements either.
   int const typed =
-      remote.bytes() != 0 ? element_for(call.operation, remote.type().flat(), &update.type) : MPI_SUCCESS;
+      remote.bytes() != 0 ? element_for(call.operation, remote.type(), &update.type) : MPI_SUCCESS;
   if (typed != MPI_SUCCESS) return typed;
   if (int const error = locate(window, *target, call.target->disp, &update); error != MPI_SUCCESS)
     return error;

@@ -20,8 +20,7 @@ engine::ElementType element_of(RmwCall const& call, Datatype const* type) noexce
   using engine::ElementType;
   if (type == nullptr || !type->is_contiguous() || type->flat().mixed) return ElementType::none;
   if (call.count <= 0 || call.count > type->max_count()) return ElementType::none;
-  ElementType const element = type->flat().element;
-  return engine::is_defined(call.operation, element) ? element : ElementType::none;
+  return type->defines(call.operation) ? type->flat().element : ElementType::none;
 }
 
 bool are_buffers(RmwCall const& call, std::size_t bytes) noexcept {

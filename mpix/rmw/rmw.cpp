@@ -176,7 +176,7 @@ int check_arguments(Site const& site, RmwCall const& call, Communicator const& c
   if (gaps || type->flat().mixed)
     return raise(site, MPI_ERR_TYPE, "datatype (%s) has gaps or is not built of one predefined datatype",
                  TypeName(call.datatype).text);
-  if (!engine::is_defined(call.operation, type->flat().element))
+  if (!type->defines(call.operation))
     return raise(site, MPI_ERR_OP, "%s is not defined for datatype (%s)", name_of(call.operation),
                  TypeName(call.datatype).text);
   auto const* const attributes = static_cast<MPIX_RMA_Attributes const*>(call.attributes);

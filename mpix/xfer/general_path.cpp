@@ -40,10 +40,12 @@ int check(Site const& site, XferCall const& call) {
 /// Fills in what an accumulate does.
 int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes const& attributes,
                      engine::RmaOp* update) {
-  FlatType const& origin = Datatype::find(call.origin_type)->flat();
+  Datatype const& type = *Datatype::find(call.origin_type);
+  FlatType const& origin = type.flat();
   FlatType const& target = Datatype::find(call.target_type)->flat();
-  bool const same = origin.base == target.base ||
-                    (origin.element == target.element && origin.element != engine::ElementType::none);
+  bool const alike = origin.element == target.element && origin.element != engine::ElementType::none &&
+                     permitted_operations(origin.base) == permitted_operations(target.base);
+  bool const same = origin.base == target.base || alike;
   if (origin.mixed || target.mixed || !same)
     return raise(
         site, MPI_ERR_TYPE,
@@ -60,7 +62,9 @@ int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes
   update->type = origin.element;
   update->reduce_op = *operation;
   update->scale = scaled ? attributes.accumulate_scale : nullptr;
-  if (engine::is_valid({update->type, update->reduce_op, false, update->scale})) return MPI_SUCCESS;
+  bool const defined =
+      type.defines(*operation) && engine::is_valid({update->type, update->reduce_op, false, update->scale});
+  if (defined) return MPI_SUCCESS;
   return raise(site, MPI_ERR_OP, "%s is not defined for origin_datatype (%s)%s", name_of(update->reduce_op),
                TypeName(call.origin_type).text, scaled ? " with a scale" : "");
 }

@@ -1,6 +1,7 @@
 /// Plans: the checks of a series of transfers are made once.
 #include <cstring>
 #include <memory>
+#include <new>
 #include <type_traits>
 
 #include "include/mpix_rma.h"
@@ -29,7 +30,7 @@ class KeptType {
     int combiner = MPI_COMBINER_NAMED;
     MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
     if (combiner == MPI_COMBINER_NAMED) return;
-    MPI_Type_dup(type, &type_);
+    if (MPI_Type_dup(type, &type_) != MPI_SUCCESS) throw std::bad_alloc();
     copied_ = true;
   }
   ~KeptType() {

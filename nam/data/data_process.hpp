@@ -167,8 +167,8 @@ class DataProcess {
   void report_omitted_denials();
   void on_request(SessionId id, Message& message);
   Json describe(SessionId id, Held& held);
-  void enter(SessionId id, Held& held, std::function<void()> failed);
-  void enter_in_catalog(SessionId id, Held& held);
+  void make_durable(SessionId id, Held& held, std::function<void()> failed);
+  void add_to_catalog(SessionId id, Held& held);
   Json allocate(SessionId id, Json const& request);
   Json make_persistent(SessionId id, Json const& request);
   Json join(SessionId id, Json const& request);

@@ -193,14 +193,14 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   return window;
 }
 
-/// A persistent window is answered for when it stands in the catalog. Until it is in the file, which may
-/// still have what another window has left there, it ends with its session.
-void DataProcess::enter(SessionId id, Held& held, std::function<void()> failed) {
+/// The reply is sent when the persistent window is in the catalog. Until its content is in the storage file,
+/// which may have that of an earlier window, it ends with its session.
+void DataProcess::make_durable(SessionId id, Held& held, std::function<void()> failed) {
   begin_storing({id, held.window.id, held.window.durability,
-                 [this, id](Held& stored) { enter_in_catalog(id, stored); }, std::move(failed)});
+                 [this, id](Held& stored) { add_to_catalog(id, stored); }, std::move(failed)});
 }
 
-void DataProcess::enter_in_catalog(SessionId id, Held& held) {
+void DataProcess::add_to_catalog(SessionId id, Held& held) {
   if (!control_)
     throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
   held.session = 0;
@@ -226,7 +226,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   report_usage_of(held.window);
   try {
     if (!persistent) return describe(id, held);
-    enter(id, held, [this, name] { drop(name); });
+    make_durable(id, held, [this, name] { drop(name); });
     return nullptr;
   } catch (Error const&) {
     drop(name);
@@ -238,7 +238,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
 Json DataProcess::make_persistent(SessionId id, Json const& request) {
   Held& held = window_for(id, request, Access::write);
   if (held.session != id) throw Error(ErrorCode::denied, "the window is not one that ends with this session");
-  enter(id, held, [] {});
+  make_durable(id, held, [] {});
   return nullptr;
 }
 

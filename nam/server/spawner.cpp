@@ -88,8 +88,8 @@ pid_t start_program(std::vector<std::string> texts, FileDescriptor const& socket
   return pid;
 }
 
-/// Under the user of the process: that takes no right to signal processes of all users, and ends none but
-/// those of `uid`.
+/// Sends SIGKILL from a child that has become `uid`: this server then needs no right to signal processes of
+/// all users, and cannot end a process of another one.
 void kill_as(uid_t uid, pid_t pid) {
   pid_t const child = ::fork();
   if (child == 0) {
@@ -308,7 +308,8 @@ uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const
   return user;
 }
 
-/// Nobody's user, where processes run already neither. Grants of different servers begin at different places.
+/// Returns a user that no grant has, and as whom no process runs. The search begins at a number derived from
+/// the grant, so that servers rarely choose the same.
 uid_t Spawner::free_user(std::string const& grant) const {
   std::set<uid_t> taken = users_of_processes();
   for (auto const& [id, state] : grants_) {

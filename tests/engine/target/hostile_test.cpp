@@ -38,7 +38,7 @@ namespace {
 constexpr std::uint64_t messages = 1000000;
 constexpr std::chrono::seconds longest{test::sanitized ? 20 : 45};
 constexpr std::size_t page = 4096;
-constexpr std::size_t target_bytes = 16 * page;  ///< a segment between guard pages
+constexpr std::size_t target_bytes = 16 * page;  ///< a segment between pages with a pattern
 // Sanitizers keep freed memory for a while.
 constexpr std::size_t bounded_growth = test::sanitized ? std::size_t{2} << 30 : std::size_t{64} << 20;
 constexpr auto pattern = std::byte{0xc3};
@@ -48,17 +48,17 @@ enum : int { victim, friendly, rogue, ranks };
 enum : int { target_slot, friend_slot, end_slot };
 constexpr LockId locks = 20;  ///< locks of the victim
 
-/// A segment between inaccessible pages.
-class Guarded {
+/// A segment between pages whose pattern shows writes beyond it.
+class PatternedSegment {
  public:
-  Guarded() {
+  PatternedSegment() {
     memory_ = static_cast<std::byte*>(
         ::mmap(nullptr, 3 * target_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::fill_n(memory_, 3 * target_bytes, pattern);
   }
-  ~Guarded() { ::munmap(memory_, 3 * target_bytes); }
-  Guarded(Guarded const&) = delete;
-  Guarded& operator=(Guarded const&) = delete;
+  ~PatternedSegment() { ::munmap(memory_, 3 * target_bytes); }
+  PatternedSegment(PatternedSegment const&) = delete;
+  PatternedSegment& operator=(PatternedSegment const&) = delete;
 
   std::byte* segment() const { return memory_ + target_bytes; }
   bool guards_are_whole() const {
@@ -330,7 +330,7 @@ void configure(mpix_engine_config& config, int rank) {
 TEST(Hostile, MessagesChangeNothingThatTheyDoNotNameAndStopNobody) {
   std::uint64_t const seed = test::seed();
   run_job(ranks, configure, [seed](Rank& rank) {
-    Guarded memory;
+    PatternedSegment memory;
     std::vector<std::byte> const bystander(1 << 20, pattern);
     std::vector<std::uint64_t> for_friends(page);
     if (rank.rank() == victim) {
