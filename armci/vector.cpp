@@ -47,10 +47,10 @@ class Progression {
         last_(first_ + static_cast<std::uintptr_t>(count - 1) * step_),
         wraps_(stride < 0 ? last_ > first_ : last_ < first_) {}
 
-  /// Whether no pointer is null, if all are as expected.
+  /// Whether no pointer is null, if all follow the arithmetic progression.
   bool is_sound() const noexcept { return !wraps_ && first_ != 0 && last_ != 0; }
-  /// Whether the pointers [begin, end) are as expected. Free of branches, so that the compiler compares
-  /// several of them at once.
+  /// Whether the pointers [begin, end) follow the progression. Free of branches, so that the compiler
+  /// compares several of them at once.
   bool holds(int begin, int end) const noexcept {
     std::uintptr_t differences = 0;
     std::uintptr_t expected = first_ + static_cast<std::uintptr_t>(begin) * step_;

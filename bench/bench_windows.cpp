@@ -3,8 +3,8 @@
 /// With `nam` on windows at a memory server beside allocated ones; on one rank with striped regions on
 /// several servers beside one server.
 ///
-/// usage: bench_windows [nam] [contended] [--quick
-/// --guard] [--no-compare-swap] [--only-allocated]    (2 ranks; contended: 4)
+/// usage: bench_windows [nam] [contended] [--quick|--guard] [--no-compare-swap] [--only-allocated]
+/// (2 ranks; contended: 4)
 #include <mpi.h>
 #include <unistd.h>
 
@@ -244,7 +244,7 @@ void measure_active(Options const& options) {
   });
 }
 
-/// Measures the time of a turn while four origins contend for one lock.
+/// Measures the time of one lock, put and unlock while four origins contend for one lock.
 void measure_contended() {
   Memory const memory("allocated");
   std::size_t const origins = 4;

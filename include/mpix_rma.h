@@ -2,15 +2,15 @@
  * MPIX_RMA: attribute-driven one-sided communication for MPI.
  *
  * A target is named by a communicator, a rank and a virtual address in that rank's process: there are no
- * windows and no epochs. By default an operation is non-blocking and unordered, and complete when the buffers
- * that it reads may be reused (PUT, ACCUMULATE, rmw) and those that it writes hold the data (GET, rmw); a
- * transfer is not atomic, an rmw is atomic for each element. Attributes add guarantees, per call, per request
- * object or per communicator, and cost nothing unless set. Section numbers in the comments are those of the
- * MPI3-RMA proposal of 2008. docs/semantics.md defines completion, order and atomicity.
+ * windows and no epochs. By default an operation is non-blocking and unordered, and complete when the
+ * buffers that it reads may be reused (PUT, ACCUMULATE, rmw) and those that it writes hold the data (GET,
+ * rmw); a transfer is not atomic, an rmw is atomic for each element. Attributes add guarantees, per call,
+ * per request object or per communicator, and cost nothing unless set. Section numbers in the comments are
+ * those of the MPI3-RMA proposal of 2008. docs/semantics.md defines completion, order and atomicity.
  *
- * Calls that the proposal prints, and their other forms, take the address of the communicator: the transfers,
- * the rmws, MPIX_RMA_Complete, MPIX_RMA_Fence. All others take its value, as MPI's calls do. A rank is one of
- * the communicator's group, of an intercommunicator one of its remote group.
+ * Calls that the proposal prints, and their other forms, take the address of the communicator: the
+ * transfers, the rmws, MPIX_RMA_Complete, MPIX_RMA_Fence. All others take its value, as MPI's calls do. A
+ * rank is one of the communicator's group, of an intercommunicator one of its remote group.
  *
  * A call reads its attributes, and the values that they point to, before it returns. A datatype may be freed
  * after the call, although the operation is not complete.
@@ -18,22 +18,23 @@
  * Functions whose names end in _c take their counts as MPI_Count and otherwise equal those without _c.
  *
  * Every function may be called by any thread that may call MPI. Unless it is called collective, a function
- * is local: it needs no action of the application at any other process.
+ * is local: it needs no action of the application at any other process. Operations make progress without
+ * calls, by a thread of the library.
  *
  * Threads: MPIX_RMA_Complete, its other forms and MPIX_RMA_Fence cover every operation, of any thread, whose
  * call happens before theirs; a concurrent call may or may not be covered. Operations that two threads issue
  * concurrently have no issue order. One thread at a time may use a request object; a plan may be used by
  * several.
  *
- * Errors: a function that fails invokes the error handler of its communicator or window (of MPI_COMM_WORLD if
- * it has no valid one) and returns the code that the handler was given. A call that is rejected for its
+ * Errors: a function that fails invokes the error handler of its communicator or window (of MPI_COMM_WORLD
+ * if it has no valid one) and returns the code that the handler was given. A call that is rejected for its
  * arguments changes nothing. Each function lists the classes of its codes, as from MPI_Error_class; the
  * string from MPI_Error_string names the call and the wrong argument with its value, or the rank and the
- * memory of the operation. A communicator that is freed, or another kind of handle in its place, is
- * MPI_ERR_COMM, a freed MPIX_Rma_request MPI_ERR_REQUEST; other invalid handles, but for null, are undefined.
- * A code keeps its string until the library has reported sixteen other errors of the class. If the handler
- * that a call of this library invokes aborts the job, the string is also written to stderr, after the rank in
- * MPI_COMM_WORLD; MPI_Wait and similar calls print the class only.
+ * memory of the operation (but for MPIX_RMA_Get_version). A communicator that is freed, or another kind of
+ * handle in its place, is MPI_ERR_COMM, a freed MPIX_Rma_request MPI_ERR_REQUEST; other invalid handles,
+ * but for null, are undefined. A code keeps its string until the library has reported sixteen other errors
+ * of the class. If the handler that a call of this library invokes aborts the job, the string is also
+ * written to stderr, after the rank in MPI_COMM_WORLD; MPI_Wait and similar calls print the class only.
  *
  * Before MPI_Init, after MPI_Finalize and in a child of fork() every function but MPIX_RMA_Get_version and
  * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If Open MPI has

@@ -33,7 +33,7 @@ void OperationStreams::progress_due() {
   }
 }
 
-/// Gives waiting threads a turn at the stripes that the operation releases.
+/// Pauses for longer each time, so that waiting threads can take the stripes that the operation releases.
 void OperationStreams::note_busy(Outstanding& entry) {
   constexpr unsigned longest_pause = 6;
   entry.hold.release();

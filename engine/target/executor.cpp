@@ -39,7 +39,7 @@ void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> he
   try {
     is_batch ? batches.take(header, aligned(payload)) : take(header, aligned(payload));
   } catch (std::bad_alloc const&) {
-    drops.note("no memory to take it");
+    drops.note("out of memory");
     std::uint64_t const session = is_batch ? wire::batch_session_of(header) : wire::session_of(header);
     if (Origin const* const origin = origins.of_session(session); origin != nullptr)
       connections_.lose(origin->process, "no memory for its requests");

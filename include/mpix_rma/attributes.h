@@ -24,8 +24,8 @@ extern "C" {
  * performed before an earlier PUT or ACCUMULATE that it does not overlap (MPIX_RMA_Fence orders these, too).
  * ORIGIN_COMMUNICATABLE and TARGET_COMMUNICATABLE state that the memory of that side lies in one segment
  * (MPIX_RMA_Segment), from its first byte to its last. A false statement is erroneous; the MCA parameter
- * osc_mpix_check makes it an error of the call. An attribute that does not apply to an operation, as
- * ACCUMULATE_OP to a PUT, is ignored.
+ * osc_mpix_check makes it an error of the call: MPI_ERR_BUFFER for the origin, the address class for the
+ * target. An attribute that does not apply to an operation, as ACCUMULATE_OP to a PUT, is ignored.
  *
  * The structure can grow: further fields are appended, each with a bit of its own. The library reads a field
  * only when its bit is set, so a program that was compiled with an older, shorter structure stays correct. A

@@ -42,8 +42,9 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
  * Frees memory from MPIX_RMA_Allocate (5.4).
  *
  * @param base          the caller's own base, NULL if its size was 0. If all pass NULL, nothing is freed
- * @param communicator  the communicator of the allocation, or another one of the same processes. Its
- *                      operations are completed first; those through others must be complete
+ * @param communicator  the communicator of the allocation, or another one of the same processes. The call
+ *                      completes the operations of all processes through it; those through others must be
+ *                      complete
  *
  * Collective: all processes free the same allocation, anything else is erroneous. On return no process
  * accesses the memory any more. Registrations in it have ended too.
@@ -116,7 +117,7 @@ MPIX_RMA_API int MPIX_RMA_Deregister(const void *base, MPI_Aint size);
  * Determines whether an address of a rank is communicatable, and in which segment it lies (5.4).
  *
  * @param communicator  the communicator
- * @param target_rank   rank in it, this process included
+ * @param target_rank   rank in it, this process included; MPI_PROC_NULL is MPI_ERR_RANK
  * @param target_addr   virtual address in that process
  * @param flag          receives 1 if it is communicatable, else 0
  * @param base          receives the first address of the segment (MPIX_RMA_Segment); unchanged if `flag` is
@@ -143,7 +144,7 @@ typedef struct MPIX_RMA_Segment {
  * the memory of its windows and of MPI_Alloc_mem, its notification counters. An addition to the proposal.
  *
  * @param communicator  the communicator
- * @param target_rank   rank in it, this process included
+ * @param target_rank   rank in it, this process included; MPI_PROC_NULL is MPI_ERR_RANK
  * @param max           elements of `segments`, not negative
  * @param segments      receives the first `max` segments; may be NULL if `max` is 0
  * @param count         receives the number of the rank's segments, which may exceed `max`

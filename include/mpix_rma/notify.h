@@ -17,14 +17,15 @@ extern "C" {
  * @param num           number of counters of this process, not negative; may differ between processes. A
  *                      counter takes 8 bytes, whose pages the call allocates
  *
- * Collective. Before it calls, each process has to complete its operations with MPIX_RMA_ATTR_NOTIFY on this
- * communicator by MPIX_RMA_Complete. On return every process has its new counters, which can be incremented.
- * An operation with MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of its target after the
- * target's memory holds its result (PUT, ACCUMULATE, rmw) or has been read (GET). The increment covers this
- * operation only; others are covered if they are ordered before it (docs/semantics.md, Notification). The
- * largest value is 2^63 - 1; operations beyond it are erroneous. MPI_Comm_dup does not copy counters. MPI_Comm_free
- * and MPI_Comm_disconnect of a communicator with counters complete this process's operations on it, synchronise its
- * processes, and free the counters.
+ * Collective. Before it calls, each process has to complete its operations with MPIX_RMA_ATTR_NOTIFY on
+ * this communicator by MPIX_RMA_Complete or, other than a GET, with MPIX_RMA_ATTR_REMOTE_COMPLETION. On
+ * return every process has its new counters, which can be incremented. An operation with
+ * MPIX_RMA_ATTR_NOTIFY increments the counter `notify_index` of its target after the target's memory holds
+ * its result (PUT, ACCUMULATE, rmw) or has been read (GET). The increment covers this operation only;
+ * others are covered if they are ordered before it (docs/semantics.md, Notification). The largest value is
+ * 2^63 - 1; operations beyond it are erroneous. MPI_Comm_dup does not copy counters. MPI_Comm_free and
+ * MPI_Comm_disconnect of a communicator with counters complete this process's operations on it, synchronise
+ * its processes, and free the counters.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative); MPI_ERR_NO_MEM. A failure of one process is
  *         returned by all, and all keep their counters.
@@ -72,16 +73,18 @@ MPIX_RMA_API int MPIX_RMA_Get_notify_value(MPI_Comm communicator, int notificati
 MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm communicator, int notification_idx, MPI_Count *value);
 
 /**
- * Creates a request that is complete when a counter of this process has been at a threshold or beyond, now or
- * later.
+ * Creates a request that is complete when a counter of this process has been at a threshold or beyond, now
+ * or later.
  *
  * @param communicator      the communicator
  * @param notification_idx  index of the counter, from 0
  * @param threshold         value to reach, not negative; the counter is not changed
  * @param request           receives the request, for MPI_Wait, MPI_Test and similar calls
  *
- * Local. The request fails with the address class if the counters are freed first, by MPIX_RMA_Set_num_notify
- * or MPI_Comm_free.
+ * The call is local; other processes have to increment the counter before the request is complete. Several
+ * requests may wait for one counter. MPI_Request_free is permitted, MPI_Cancel is erroneous. The request
+ * fails with the address class if the counters are freed first, by MPIX_RMA_Set_num_notify or
+ * MPI_Comm_free.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter, negative threshold); MPI_ERR_REQUEST (null
  *         pointer); MPI_ERR_NO_MEM.

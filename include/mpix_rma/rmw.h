@@ -9,11 +9,11 @@ extern "C" {
 /**
  * Operation types of MPIX_RMA_rmw (5.1). The last three are additions to the proposal. The operations of
  * MPIX_RMA_xfer, MPIX_RMA_rmw and MPIX_RMA_rmw2 have different values: MPI_ERR_OP for one that belongs to
- * another call. INC, MIN and MAX are defined for integers and real numbers, PROD and SUM for complex numbers
- * too, LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for integers and MPI_BYTE, SWAP and
- * NO_OP for every predefined datatype, pairs such as MPI_2INT included. Integers include MPI_CHAR, MPI_AINT,
- * MPI_COUNT and MPI_OFFSET. Integers wrap. Real and complex numbers are compared by value: -0.0 equals 0.0, and
- * NaN equals nothing. The result of MIN and MAX with NaN is undefined.
+ * another call. INC, MIN and MAX are defined for integers and real numbers, PROD and SUM for complex
+ * numbers too, LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for integers and MPI_BYTE,
+ * SWAP and NO_OP for every predefined datatype, pairs such as MPI_2INT included. Integers include MPI_CHAR,
+ * MPI_AINT, MPI_COUNT and MPI_OFFSET. Integers wrap. Real and complex numbers are compared by value: -0.0
+ * equals 0.0, and NaN equals nothing. The result of MIN and MAX with NaN is undefined.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_INC = 101,   /**< target + 1 */
@@ -66,13 +66,13 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * @param communicator  as for MPIX_RMA_xfer
  * @param rmw_attr_val  as for MPIX_RMA_xfer; the accumulate attributes are ignored
  *
- * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may be
- * reused. With a result it is then remotely complete, too: the effect is visible. From the call until remote
- * completion only rmws, ACCUMULATEs with ATOMICITY, accumulates of windows, ARMCI_Acc, ARMCI_Rmw and, if this
- * rmw has ATOMICITY, PUTs and GETs with it may access the target elements: no other PUT or GET, no load, no
- * store (5.2.1).
- * Integers, logicals and bytes of all sizes are atomic with respect to each other where they overlap;
- * likewise the other types among themselves. That holds for rmws with ATOMICITY and without.
+ * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may
+ * be reused. With a result it is then remotely complete, too: the effect is visible. From the call until
+ * remote completion only rmws, ACCUMULATEs with ATOMICITY, accumulates of windows, ARMCI_Acc, ARMCI_Rmw
+ * and, if this rmw has ATOMICITY, PUTs and GETs with it may access the target elements: no other PUT or
+ * GET, no load, no store (5.2.1). Integers, logicals and bytes of all sizes are atomic with respect to each
+ * other where they overlap; likewise the other types among themselves. That holds for rmws with ATOMICITY
+ * and without.
  *
  * @return as MPIX_RMA_xfer; MPI_ERR_OP also for an operation that is not defined for the datatype;
  *         MPI_ERR_BUFFER also for a result that overlaps an operand; MPI_ERR_ARG also for a misaligned

@@ -24,7 +24,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param origin_datatype  committed datatype
  * @param target_rank      rank in *communicator (in the remote group of an intercommunicator), this process
  *                         included; MPI_PROC_NULL: no buffer changes, no counter is incremented, and a
- *                         request is complete. Only operation, counts, datatypes, communicator and attribute
+ *                         request is complete. Only `op`, counts, datatypes, communicator and attribute
  *                         bits are then checked, each by itself
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
  *                         registered, or any other memory that the target may read (GET, and ACCUMULATE
@@ -37,8 +37,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *                         datatype, or of two with the same representation, as MPI_LONG and MPI_INT64_T
  * @param request          NULL: MPIX_RMA_Complete completes the operation. Otherwise receives a request for
  *                         MPI_Wait and similar calls, whatever the variable held before. In the status only
- *                         MPI_ERROR is significant, where the call sets it. MPI_Request_free is permitted,
- *                         MPI_Cancel is erroneous
+ *                         MPI_ERROR is significant, where the call sets it; MPI_Test_cancelled gives false,
+ *                         MPI_Get_count 0. MPI_Request_free is permitted, MPI_Cancel is erroneous
  * @param communicator     address of the communicator
  * @param rma_attr_val     address of an MPIX_RMA_Attributes, not a mask of its bits, or NULL for none; merged
  *                         with the attributes of the communicator. For an attribute with a value the call
@@ -53,8 +53,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *
  * With MPIX_RMA_ATTR_BLOCKING or MPI_PROC_NULL the request is complete on return, and is still to be passed
  * to MPI_Wait or a similar call, or freed. If the call returns an error, there is no request: *request is
- * unchanged. Without data the addresses may be null, the two datatypes of an ACCUMULATE and its operation are
- * not checked against each other, and MPIX_RMA_ATTR_NOTIFY still increments the counter.
+ * unchanged. Without data the addresses may be null, accumulate_op and accumulate_scale are ignored, the two
+ * datatypes of an ACCUMULATE are not compared, and MPIX_RMA_ATTR_NOTIFY still increments the counter.
  * With data, a null address is MPI_BOTTOM for a datatype with absolute addresses, of this process or of the
  * target, and an error for a datatype whose data begin at a displacement below 4096.
  *

@@ -101,8 +101,9 @@ inline int locate(Window const& window, Target const& target, MPI_Aint disp, eng
   return MPI_SUCCESS;
 }
 
-/// Carries out an operation whose memory is reached by load and store and that has no other guarantee than
-/// that of elements; then the operation names its target by the address. Returns false if nothing was done.
+/// Carries out an operation whose memory is reached by load and store and that has no guarantee
+/// beyond atomic elements; then the operation names its target by the address. Returns false if nothing was
+/// done.
 inline bool try_direct(Window const& window, Target const& target, engine::RmaOp& operation) {
   if (operation.notify != 0) return false;
   engine::Extent const extent = operation.target_layout.extent();

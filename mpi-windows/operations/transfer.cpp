@@ -53,7 +53,7 @@ int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Plac
   return class_of_exception();
 }
 
-/// Contiguous memory of one type on both sides, at a target that was used lately.
+/// Contiguous memory of one type on both sides, at a target that was used recently.
 struct MappedTransfer {
   std::byte* remote = nullptr;  ///< null: it is not of that kind, or loads and stores cannot access it
   std::size_t bytes = 0;
@@ -101,8 +101,8 @@ __attribute__((noinline)) int transfer_slow_path(void* origin, MPI_Count origin_
   return transfer(handle, direction, {origin, origin_count, origin_type}, {rank, disp, count, type}, nullptr);
 }
 
-/// Transfers contiguous memory of one type on both sides by load and store, at a target that was used lately;
-/// all other transfers take the general path.
+/// Transfers contiguous memory of one type on both sides by load and store, at a target that was used
+/// recently; all other transfers take the general path.
 template <OpKind direction>
 inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                         MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* handle) noexcept {

@@ -20,7 +20,8 @@ struct UpdateCall {
   mpix_window_buffer const* result;
   mpix_window_place const* target;
   int notification = no_notification;
-  char const* name = nullptr;  ///< of a call on one element; null: as `result` and `notification` have it
+  char const* name =
+      nullptr;  ///< of a call on one element; null: the name follows from `result` and `notification`
 
   char const* name_with(MPI_Request const* request) const noexcept {
     if (name != nullptr) return name;
@@ -54,8 +55,8 @@ int element_for(ReduceOp operation, Datatype const& type, ElementType* element) 
   return type.defines(operation) ? MPI_SUCCESS : MPI_ERR_OP;
 }
 
-/// Contiguous elements of a predefined type, or of one that consists of it, at a target that was used lately
-/// and that loads and stores reach.
+/// Contiguous elements of a predefined type, or of one that consists of it, at a target that was used
+/// recently and that loads and stores reach.
 struct Elements {
   std::byte* mapped = nullptr;  ///< null: they are not of that kind
   std::size_t bytes = 0;

@@ -72,7 +72,7 @@ class DataProcess {
     SessionId session = 0;  ///< with which it ends; 0: with the grant
     SharedControl::Slot slot = 0;
     std::uint64_t exposure = 0;     ///< to engines; 0: not yet
-    std::uint64_t spare = 0;        ///< as SharedControl has said a second ago
+    std::uint64_t spare = 0;        ///< the value of SharedControl, read once a second
     std::set<SessionId> used_by{};  ///< sessions that reach the window by loads and stores if they map
     std::set<SessionId> lockers{};  ///< sessions that have requested locks of it
     /// failed_syncs() before the last sync of its pages. Nothing: this process has not synced it, and knows

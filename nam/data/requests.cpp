@@ -86,7 +86,7 @@ void DataProcess::on_request(SessionId id, Message& message) {
   if (op == "unlock") return end_lock(id, request);
   if (op == "end_locks") return end_holder(id, request);
   if (op != "allocate" && op != "keep")
-    throw Error(ErrorCode::malformed, "there is no request '" + op + "' of a session");
+    throw Error(ErrorCode::malformed, "unknown request '" + op + "' in a session");
   Json const answer = op == "allocate" ? allocate(id, request) : make_persistent(id, request);
   if (!answer.is_null()) connection.post(answer);
 }
@@ -129,7 +129,8 @@ Json DataProcess::describe(SessionId id, Held& held) {
 bool DataProcess::has_room_for(Window const& window) const {
   return memory_.free->largest_free() >= SegmentAllocator::footprint(window.bytes) &&
          windows_.size() < std::min(quotas_.windows, memory_.shared->slots()) &&
-         window.regions.size() + totals_.regions <= quotas_.regions;
+         window.regions.size() + totals_.regions <= quotas_.regions &&
+         metadata_bytes(window) + totals_.metadata <= quotas_.metadata;
 }
 
 void DataProcess::check_quotas(Window const& window) const {
@@ -184,7 +185,7 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
     throw Error(ErrorCode::no_space, "the grant has " + format_bytes(memory_.free->free_bytes()) + " left, " +
                                          format_bytes(memory_.free->largest_free()) +
                                          " of it in one piece, and " + format_bytes(window.bytes) +
-                                         " were asked for");
+                                         " were requested");
   // The content that an earlier window has left there is cleared.
   if (!memory_.storage->is_fresh())
     memory_.storage->clear(*offset, SegmentAllocator::footprint(window.bytes));
@@ -202,7 +203,8 @@ void DataProcess::make_durable(SessionId id, Held& held, std::function<void()> f
 
 void DataProcess::add_to_catalog(SessionId id, Held& held) {
   if (!control_)
-    throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
+    throw Error(ErrorCode::unavailable,
+                "the server's control process is unavailable; the window cannot be kept");
   held.session = 0;
   held.window.persistent = true;
   std::uint64_t const creation = catalog_.next_creation++;
@@ -218,7 +220,8 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   if (!session.is_owner) throw Error(ErrorCode::denied, "only the owner of a grant allocates in it");
   bool const persistent = field_or(request, "persistent", false);
   if (persistent && !control_)
-    throw Error(ErrorCode::unavailable, "the server's control process is not there to keep the window");
+    throw Error(ErrorCode::unavailable,
+                "the server's control process is unavailable; the window cannot be kept");
   Window window = make_window(session, request);
   std::string const name = window.id;
   register_window(std::move(window), id);

@@ -39,7 +39,7 @@ void check_capacity(ServerState const& server, Identity const& who, Grant const&
                                       " are left");
   if (grant.bytes > left(options.capacity, found.bytes))
     throw Error(ErrorCode::no_space, "the server has " + format_bytes(left(options.capacity, found.bytes)) +
-                                         " left, and " + format_bytes(grant.bytes) + " were asked for");
+                                         " left, and " + format_bytes(grant.bytes) + " were requested");
 }
 
 /// To extend a grant needs the same right as to make one.
@@ -48,7 +48,7 @@ void check_extension(ServerState const& server, Identity const& who, Grant const
   if (who.is_admin) return;
   if (self_service == 0 || grant.grantor != who.uid)
     throw Error(ErrorCode::denied,
-                "only administrators of the server extend grants that a user has not made himself");
+                "only administrators of the server extend grants that a user did not create");
   if (server.grants.committed(who.uid).bytes_of_user > self_service)
     throw Error(ErrorCode::quota, "your grants have more than the " + format_bytes(self_service) +
                                       " that you may grant to yourself");

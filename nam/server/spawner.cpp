@@ -220,7 +220,8 @@ void Spawner::on_message(Message& message) {
   Json const& head = message.head;
   auto const op = field<std::string>(head, "op");
   if (op == "start") {
-    if (message.descriptors.size() != 1) throw Error(ErrorCode::malformed, "a process without a connection");
+    if (message.descriptors.size() != 1)
+      throw Error(ErrorCode::malformed, "a start request without exactly one descriptor");
     start_data(field<std::string>(head, "grant"), std::move(message.descriptors.front()));
   } else if (op == "hold") {
     grants_[field<std::string>(head, "grant")].memory = std::move(message.descriptors);
