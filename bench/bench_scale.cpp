@@ -93,8 +93,8 @@ void measure_origins(std::size_t count) {
   std::vector<std::byte> const data(sizeof(std::uint64_t));
   auto const introduce = [&](std::size_t origin) {
     std::vector<std::byte> said =
-        bench::made_up_introduction(static_cast<std::uint32_t>(origin), own_publication, &sessions[origin]);
-    wire::RequestHeader const header = request_of(wire::RequestKind::introduction, said.size());
+        bench::made_up_handshake(static_cast<std::uint32_t>(origin), own_publication, &sessions[origin]);
+    wire::RequestHeader const header = request_of(wire::RequestKind::handshake, said.size());
     bench::send_to_engine(header, std::move(said));
     wait_for_network();
   };

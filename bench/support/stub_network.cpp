@@ -27,8 +27,8 @@ struct Target {
   std::uint64_t executed;
   std::uint64_t done;
   bool owes_answer;
-  std::uint64_t introductions;  ///< handshakes to the engine so far
-  bool has_parted;              ///< the engine has closed the connection
+  std::uint64_t handshakes;  ///< handshakes to the engine so far
+  bool has_parted;           ///< the engine has closed the connection
 };
 
 struct Handler {
@@ -75,9 +75,9 @@ void deliver(wire::MessageClass kind, void const* header, std::size_t bytes, voi
 void take(std::uint32_t number, wire::RequestHeader const& header, std::span<std::byte const> payload) {
   Target& target = targets[number];
   if (header.sequence == 0) {
-    mpixrma::engine::Introduction introduction;
-    if (!mpixrma::engine::read_introduction(secret, payload, &introduction)) std::abort();
-    target.session = mpixrma::engine::tokens_of(secret, introduction.opening).reply;
+    mpixrma::engine::Handshake handshake;
+    if (!mpixrma::engine::read_handshake(secret, payload, &handshake)) std::abort();
+    target.session = mpixrma::engine::tokens_of(secret, handshake.opening).reply;
     return;
   }
   target.executed = std::max(target.executed, header.sequence);
@@ -96,13 +96,13 @@ void acknowledge(std::uint32_t number) {
   deliver(wire::MessageClass::reply, &reply, sizeof reply, nullptr, 0);
 }
 
-void agree(std::uint32_t number, wire::FarewellHeader const& asked) {
-  auto answer = wire::begin_header<wire::FarewellHeader>(wire::Farewell::agree);
+void agree(std::uint32_t number, wire::DisconnectHeader const& asked) {
+  auto answer = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::agree);
   answer.session = targets[number].session;
   answer.token = asked.token;
-  if (asked.kind != wire::Farewell::ask) return;
+  if (asked.kind != wire::Disconnect::ask) return;
   targets[number].has_parted = true;
-  inbound.push_back({wire::MessageClass::farewell, bytes_of(answer), {}});
+  inbound.push_back({wire::MessageClass::disconnect, bytes_of(answer), {}});
 }
 
 mpixrma::engine::ProcessAddress address_of(std::uint32_t number) {
@@ -124,17 +124,17 @@ std::vector<std::byte> made_up_publication(std::uint32_t number) {
   return mpixrma::engine::publish(address_of(number), secret);
 }
 
-std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std::byte const> target,
-                                            mpixrma::engine::SessionTokens* tokens) {
+std::vector<std::byte> made_up_handshake(std::uint32_t number, std::span<std::byte const> target,
+                                         mpixrma::engine::SessionTokens* tokens) {
   mpixrma::engine::ProcessAddress its;
   mpixrma::engine::Secret its_secret{};
   if (!mpixrma::engine::read_published(target, &its, &its_secret)) std::abort();
   mpixrma::engine::SessionOpening const opening{
-      first_process + number, 1, its.process, ++targets[number].introductions, {}};
+      first_process + number, 1, its.process, ++targets[number].handshakes, {}};
   *tokens = mpixrma::engine::tokens_of(its_secret, opening);
   targets[number].session = tokens->request;  // the engine's token for it, used in disconnect messages
   targets[number].has_parted = false;
-  return mpixrma::engine::make_introduction(its_secret, opening, mpixrma::engine::encode(address_of(number)));
+  return mpixrma::engine::make_handshake(its_secret, opening, mpixrma::engine::encode(address_of(number)));
 }
 
 void open_stub_network(std::size_t processes) {
@@ -214,10 +214,10 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h endpoint, unsigned id, void const* hea
     wire::RequestHeader request;
     std::span<std::byte const> data;
     while (reader.next(&request, &data)) take(number, request, data);
-  } else if (id == static_cast<unsigned>(wire::MessageClass::farewell)) {
-    wire::FarewellHeader farewell;
-    std::memcpy(&farewell, header, sizeof farewell);
-    agree(number, farewell);
+  } else if (id == static_cast<unsigned>(wire::MessageClass::disconnect)) {
+    wire::DisconnectHeader disconnect;
+    std::memcpy(&disconnect, header, sizeof disconnect);
+    agree(number, disconnect);
   }
   return nullptr;
 }

@@ -20,8 +20,8 @@ inline constexpr std::uint64_t first_process = 0x10000;
 std::vector<std::byte> made_up_publication(std::uint32_t number);
 /// Returns the payload of its handshake with the engine that has published `target`, and the tokens of the
 /// resulting session.
-std::vector<std::byte> made_up_introduction(std::uint32_t number, std::span<std::byte const> target,
-                                            mpixrma::engine::SessionTokens* tokens);
+std::vector<std::byte> made_up_handshake(std::uint32_t number, std::span<std::byte const> target,
+                                         mpixrma::engine::SessionTokens* tokens);
 
 /// Allocates the state of `processes` simulated processes outside of the measured heap.
 void open_stub_network(std::size_t processes);

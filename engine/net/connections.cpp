@@ -34,8 +34,8 @@ void Connections::lose(ucp_ep_h endpoint, char const* reason) {
   if (found == by_endpoint_.end()) return;
   // Nothing is in flight. If the process has ended, the next connection to it detects that.
   if (Connection const& connection = by_process_[found->second]; connection.asked != 0)
-    return note_farewell(
-        {.process = found->second, .kind = wire::Farewell::agree, .token = connection.asked, .idle = true});
+    return note_disconnect(
+        {.process = found->second, .kind = wire::Disconnect::agree, .token = connection.asked, .idle = true});
   lose(found->second, reason);
 }
 

@@ -81,16 +81,16 @@ class Connections {
   /// Closes a connection that both sides have agreed to close. Messages sent before are still delivered.
   void part(std::uint64_t process);
   /// A disconnect message.
-  struct NotedFarewell {
+  struct NotedDisconnect {
     std::uint64_t process;
-    wire::Farewell kind;
+    wire::Disconnect kind;
     std::uint64_t token;
     bool idle;  ///< this process had nothing in flight to the other one when the message arrived
   };
   /// Queues it, from UCX callbacks.
-  void note_farewell(NotedFarewell const& farewell) { farewells_.push_back(farewell); }
-  bool has_farewells() const noexcept { return !farewells_.empty(); }
-  std::vector<NotedFarewell> take_farewells() { return std::exchange(farewells_, {}); }
+  void note_disconnect(NotedDisconnect const& disconnect) { disconnects_.push_back(disconnect); }
+  bool has_disconnects() const noexcept { return !disconnects_.empty(); }
+  std::vector<NotedDisconnect> take_disconnects() { return std::exchange(disconnects_, {}); }
 
  private:
   void note_loss(Loss loss);
@@ -103,7 +103,7 @@ class Connections {
   std::unordered_map<std::uint64_t, Connection> by_process_;
   std::unordered_map<ucp_ep_h, std::uint64_t> by_endpoint_;
   std::vector<Loss> losses_;
-  std::vector<NotedFarewell> farewells_;
+  std::vector<NotedDisconnect> disconnects_;
   std::size_t asked_ = 0;  ///< number of connections with Connection::asked
   std::uint64_t uses_ = 0;
 };

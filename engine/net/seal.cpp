@@ -53,7 +53,7 @@ bool is_known(std::uint8_t message_class) noexcept {
   switch (static_cast<wire::MessageClass>(message_class)) {
     case wire::MessageClass::request:
     case wire::MessageClass::reply:
-    case wire::MessageClass::farewell:
+    case wire::MessageClass::disconnect:
     case wire::MessageClass::requests:
     case wire::MessageClass::replies: return true;
     case wire::MessageClass::sealed: return false;

@@ -55,7 +55,7 @@ std::vector<std::byte> sign(Secret const& secret, std::string_view purpose, Sess
 /// Reads the result of sign(); false if it is damaged or was signed with another secret or for another
 /// purpose.
 bool verify(Secret const& secret, std::string_view purpose, std::span<std::byte const> payload,
-            Introduction* out) {
+            Handshake* out) {
   constexpr std::size_t head = sizeof(SessionOpening) + std::tuple_size_v<Mac>;
   if (payload.size() < head) return false;
   std::memcpy(&out->opening, payload.data(), sizeof out->opening);
@@ -81,8 +81,8 @@ Credentials Credentials::make(std::uint64_t process, bool exposed_only, bool enc
   return made;
 }
 
-std::vector<std::byte> make_introduction(Secret const& target, SessionOpening const& opening,
-                                         std::span<std::byte const> address) {
+std::vector<std::byte> make_handshake(Secret const& target, SessionOpening const& opening,
+                                      std::span<std::byte const> address) {
   return sign(target, purpose_proof, opening, address);
 }
 
@@ -93,7 +93,7 @@ std::uint64_t target_of(std::span<std::byte const> payload) noexcept {
   return opening.target;
 }
 
-bool read_introduction(Secret const& secret, std::span<std::byte const> payload, Introduction* out) {
+bool read_handshake(Secret const& secret, std::span<std::byte const> payload, Handshake* out) {
   return verify(secret, purpose_proof, payload, out) && !out->address.empty();
 }
 
@@ -102,7 +102,7 @@ std::vector<std::byte> make_address_query(Secret const& target, SessionOpening c
 }
 
 bool read_address_query(Secret const& secret, std::span<std::byte const> payload, SessionOpening* out) {
-  Introduction query;
+  Handshake query;
   if (!verify(secret, purpose_query, payload, &query) || !query.address.empty()) return false;
   *out = query.opening;
   return true;
@@ -115,7 +115,7 @@ std::vector<std::byte> make_address_reply(Secret const& secret, SessionOpening c
 
 bool read_address_reply(Secret const& target, SessionOpening const& query, std::span<std::byte const> payload,
                         std::span<std::byte const>* address) {
-  Introduction reply;
+  Handshake reply;
   if (!verify(target, purpose_reply, payload, &reply)) return false;
   if (std::memcmp(&reply.opening, &query, sizeof query) != 0) return false;
   *address = reply.address;

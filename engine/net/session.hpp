@@ -61,11 +61,11 @@ struct Credentials {
 
 /// Returns the payload of a handshake: the opening, its proof with the target's secret, and the origin's
 /// address.
-std::vector<std::byte> make_introduction(Secret const& target, SessionOpening const& opening,
-                                         std::span<std::byte const> address);
+std::vector<std::byte> make_handshake(Secret const& target, SessionOpening const& opening,
+                                      std::span<std::byte const> address);
 
 /// The content of a verified handshake.
-struct Introduction {
+struct Handshake {
   SessionOpening opening;
   std::span<std::byte const> address;  ///< a view into the payload
 };
@@ -73,7 +73,7 @@ struct Introduction {
 /// Returns the target identity in a handshake, which is not verified yet; 0 if the payload is too short.
 std::uint64_t target_of(std::span<std::byte const> payload) noexcept;
 /// Reads and verifies a handshake; false if it is damaged or its sender does not have `secret`.
-bool read_introduction(Secret const& secret, std::span<std::byte const> payload, Introduction* out);
+bool read_handshake(Secret const& secret, std::span<std::byte const> payload, Handshake* out);
 
 /// Returns the query for the worker addresses of a process with a deferred network (address_service.hpp).
 /// `opening.connection` identifies the query.

@@ -18,7 +18,7 @@ bool is_handshake(wire::MessageClass kind, std::span<std::byte const> header) no
   wire::RequestHeader request{};
   if (kind != wire::MessageClass::request || header.size() != sizeof request) return false;
   std::memcpy(&request, header.data(), sizeof request);
-  return request.kind == wire::RequestKind::introduction;
+  return request.kind == wire::RequestKind::handshake;
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ Status Transport::create_worker(UcxContext const& context) {
   receive(reply, &Transport::on_message<reply>);
   receive(requests, &Transport::on_message<requests>);
   receive(replies, &Transport::on_message<replies>);
-  receive(farewell, &Transport::on_farewell);
+  receive(disconnect, &Transport::on_disconnect);
   receive(sealed, &Transport::on_sealed);
   return status;
 }
@@ -327,7 +327,7 @@ void Transport::open_sealed(std::span<std::byte const> header, std::span<std::by
     return refuse("no memory for an encrypted message");
   }
   std::span<std::byte const> const inner = std::span(opened.header).first(opened.header_bytes);
-  if (opened.message_class == wire::MessageClass::farewell) return handler_->on_farewell(inner);
+  if (opened.message_class == wire::MessageClass::disconnect) return handler_->on_disconnect(inner);
   handler_->on_message(opened.message_class, inner, std::span(opened_).first(payload.size()));
   if (opened_.size() > kept_capacity) opened_ = {};
 }
@@ -372,13 +372,13 @@ ucs_status_t Transport::on_message(void* self, void const* header, std::size_t h
   return UCS_OK;
 }
 
-ucs_status_t Transport::on_farewell(void* self, void const* header, std::size_t header_bytes, void*,
-                                    std::size_t, ucp_am_recv_param_t const*) {
+ucs_status_t Transport::on_disconnect(void* self, void const* header, std::size_t header_bytes, void*,
+                                      std::size_t, ucp_am_recv_param_t const*) {
   auto& transport = *static_cast<Transport*>(self);
   if (transport.only_sealed_) {
     transport.drops_.note("it is not encrypted");
   } else {
-    transport.handler_->on_farewell({static_cast<std::byte const*>(header), header_bytes});
+    transport.handler_->on_disconnect({static_cast<std::byte const*>(header), header_bytes});
   }
   return UCS_OK;
 }

@@ -89,7 +89,7 @@ struct MessageHandler {
   /// A message of any class except disconnect messages.
   virtual void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                           std::span<std::byte const> payload) noexcept = 0;
-  virtual void on_farewell(std::span<std::byte const> header) noexcept = 0;
+  virtual void on_disconnect(std::span<std::byte const> header) noexcept = 0;
   /// The connection is unusable. Also called from inside of Transport::send.
   virtual void on_lost(ucp_ep_h endpoint, char const* reason) noexcept = 0;
   /// A sealed message on the connection with the process is not authentic.
@@ -194,8 +194,8 @@ class Transport {
   template <wire::MessageClass kind>
   static ucs_status_t on_message(void* self, void const* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, ucp_am_recv_param_t const* param);
-  static ucs_status_t on_farewell(void* self, void const* header, std::size_t header_bytes, void* data,
-                                  std::size_t bytes, ucp_am_recv_param_t const* param);
+  static ucs_status_t on_disconnect(void* self, void const* header, std::size_t header_bytes, void* data,
+                                    std::size_t bytes, ucp_am_recv_param_t const* param);
 
   // Messages beyond this number are freed instead of recycled.
   static constexpr std::size_t kept_messages = 256;

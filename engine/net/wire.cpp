@@ -67,7 +67,7 @@ bool known_operation(RequestHeader const& header) noexcept {
 bool is_reasonable(RequestHeader const& header) noexcept {
   switch (header.kind) {
     case RequestKind::put:
-    case RequestKind::introduction: return true;
+    case RequestKind::handshake: return true;
     case RequestKind::get:
     case RequestKind::update: return unpaid_bytes(header) <= max_unpaid_bytes;
     default: return header.bytes == 0;
@@ -102,10 +102,10 @@ char const* check_fields(RequestHeader const& fields) noexcept {
   if (fields.kind < RequestKind::put || fields.kind > RequestKind::lock_release) {
     return "unknown kind of request";
   }
-  bool const introduction = fields.kind == RequestKind::introduction;
+  bool const handshake = fields.kind == RequestKind::handshake;
   bool const in_stream = fields.sequence != 0 && fields.after < fields.sequence;
   bool const alone = fields.sequence == 0 && fields.after == 0 && fields.session == 0;
-  if (introduction ? !alone : !in_stream) return "request out of sequence";
+  if (handshake ? !alone : !in_stream) return "request out of sequence";
   if (fields.dimensions > max_dimensions) return "too many dimensions";
   if (fields.notify % sizeof(std::uint64_t) != 0) return "misaligned counter";
   if (fields.kind > RequestKind::update) {
@@ -150,7 +150,7 @@ char const* check_layout(std::span<std::byte const> description, std::span<std::
 unsigned copies_of_data(RequestHeader const& header) noexcept {
   switch (header.kind) {
     case RequestKind::put:
-    case RequestKind::introduction: return 1;
+    case RequestKind::handshake: return 1;
     case RequestKind::update: return operand_count(static_cast<ReduceOp>(header.operation));
     default: return 0;
   }
@@ -256,13 +256,13 @@ char const* check(std::span<std::byte const> header, BatchHeader* out) noexcept 
   return known ? nullptr : "foreign or outdated batch";
 }
 
-char const* check(std::span<std::byte const> header, FarewellHeader* out) noexcept {
-  if (header.size() != sizeof(FarewellHeader)) return "farewell of wrong size";
+char const* check(std::span<std::byte const> header, DisconnectHeader* out) noexcept {
+  if (header.size() != sizeof(DisconnectHeader)) return "disconnect of wrong size";
   std::memcpy(out, header.data(), sizeof *out);
-  if (out->magic != magic || out->version != version) return "foreign or outdated farewell";
-  bool const known = out->kind >= Farewell::ask && out->kind <= Farewell::refused;
-  bool const has_token = (out->kind == Farewell::refused) == (out->token == 0);
-  return known && has_token ? nullptr : "unknown kind of farewell";
+  if (out->magic != magic || out->version != version) return "foreign or outdated disconnect";
+  bool const known = out->kind >= Disconnect::ask && out->kind <= Disconnect::refused;
+  bool const has_token = (out->kind == Disconnect::refused) == (out->token == 0);
+  return known && has_token ? nullptr : "unknown kind of disconnect";
 }
 
 }  // namespace mpixrma::engine::wire

@@ -32,7 +32,7 @@ inline constexpr std::uint16_t version = 14;
 enum class MessageClass : unsigned {
   request = 17,
   reply = 18,
-  farewell = 19,
+  disconnect = 19,
   requests = 20,  ///< a batch (batch.hpp)
   replies = 21,
   sealed = 22  ///< one of these, encrypted (seal.hpp)
@@ -45,7 +45,7 @@ enum class RequestKind : std::uint8_t {
   find_segment,  ///< answered with SegmentReply and, if there is a segment, the packed remote key
   key_dropped,   ///< answer to a revocation, with its `token`
   stripe_lock,   ///< `stripes` are held for the messages of `token` until `total` bytes are executed
-  introduction,  ///< data: from make_introduction() (session.hpp); has neither position nor session
+  handshake,     ///< data: from make_handshake() (session.hpp); has neither position nor session
   lock_request,  ///< a lock of the target, `address` its number: answered `executed` once `owner` has it, or
                  ///< with flag_in_stream
   lock_release   ///< releases the lock
@@ -99,8 +99,8 @@ struct RequestHeader {
   std::uint32_t segments;
   std::uint32_t context;   ///< context at the origin; returned with errors
   std::uint32_t owner;     ///< lock_request, lock_release: distinguishes the origin's lock owners
-  std::uint64_t session;   ///< SessionTokens::request of the origin's session; introduction: 0
-  std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1; introduction: 0
+  std::uint64_t session;   ///< SessionTokens::request of the origin's session; handshake: 0
+  std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1; handshake: 0
   std::uint64_t after;     ///< execute after this position and all before it are executed; 0: any time
   std::uint64_t token;     ///< identifies the operation at the origin
   std::uint64_t address;   ///< base of the layout
@@ -165,22 +165,22 @@ static_assert(sizeof(ReplyHeader) == 80);
 /// The disconnect handshake, by which both sides agree to close an idle connection. It has no payload and no
 /// position in a stream: the positions continue with the next connection. Over an encrypted connection, also
 /// the notice that the sender has refused a message of the connection, and closes it.
-enum class Farewell : std::uint8_t {
+enum class Disconnect : std::uint8_t {
   ask = 1,  ///< the sender has nothing in flight, and sends nothing until the answer arrives
   agree,    ///< the receiver has nothing in flight either, and does not use the connection any more
   stay,     ///< the connection stays open
   refused   ///< the connection ends: a message on it was not authentic. No handshake, and no token
 };
 
-struct FarewellHeader {
+struct DisconnectHeader {
   std::uint32_t magic;
   std::uint16_t version;
-  Farewell kind;
+  Disconnect kind;
   std::uint8_t reserved;
   std::uint64_t session;  ///< the token that the sender uses for any of its sessions with the receiver
   std::uint64_t token;    ///< token of the request; returned with the answer
 };
-static_assert(sizeof(FarewellHeader) == 24);
+static_assert(sizeof(DisconnectHeader) == 24);
 
 /// The common beginning of all headers. The session is set when the header is sent.
 template <typename Header, typename Kind>
@@ -293,7 +293,7 @@ char const* check(std::span<std::byte const> header, std::span<std::byte const> 
                   std::span<std::byte> copy = {}) noexcept;
 char const* check(std::span<std::byte const> header, std::span<std::byte const> payload,
                   ReplyHeader* out) noexcept;
-char const* check(std::span<std::byte const> header, FarewellHeader* out) noexcept;
+char const* check(std::span<std::byte const> header, DisconnectHeader* out) noexcept;
 
 /// Whether a request that did not pass its check still identifies its stream and position, so that it can be
 /// answered; fills `out`.

@@ -33,7 +33,7 @@ bool OriginSessions::connect(Peer& peer) {
   state.messages.endpoint = connections_.open(peer.process(), state.location);
   if (state.messages.endpoint == nullptr) return false;
   try {
-    return introduce(peer);
+    return send_handshake(peer);
   } catch (...) {
     state.messages.endpoint = nullptr;  // nothing may be sent there before a handshake
     throw;
@@ -68,10 +68,10 @@ Status OriginSessions::ensure_session(Peer& peer) {
 
 /// Sends the handshake, which proves knowledge of the peer's secret and contains the address for answers. A
 /// reopened connection continues the previous session.
-bool OriginSessions::introduce(Peer& peer) {
+bool OriginSessions::send_handshake(Peer& peer) {
   PeerState& state = peer.state();
-  SessionOpening const opening{credentials_.process, credentials_.incarnation, peer.process(),
-                               ++introductions_, credentials_.nonce};
+  SessionOpening const opening{credentials_.process, credentials_.incarnation, peer.process(), ++handshakes_,
+                               credentials_.nonce};
   SessionTokens const session = tokens_of(state.secret, opening);
   state.messages.session = session.request;
   sessions_[session.reply] = &peer;
@@ -81,8 +81,8 @@ bool OriginSessions::introduce(Peer& peer) {
     transport_.seals().expect(peer.process(), keys.replies, keys.requests);
     transport_.seals().begin(peer.process(), state.messages.endpoint);
   }
-  std::vector<std::byte> const payload = make_introduction(state.secret, opening, address_);
-  auto header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::introduction);
+  std::vector<std::byte> const payload = make_handshake(state.secret, opening, address_);
+  auto header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::handshake);
   header.block = header.bytes = header.total = payload.size();
   Message& message = sender_.message();
   std::memcpy(message.payload(payload.size()), payload.data(), payload.size());

@@ -66,7 +66,7 @@ class OriginSessions {
   std::uint64_t session_with(std::uint64_t process) const noexcept;
 
  private:
-  bool introduce(Peer& peer);
+  bool send_handshake(Peer& peer);
   bool must_wait(Peer& peer);
 
   Transport& transport_;
@@ -77,7 +77,7 @@ class OriginSessions {
   std::function<void()> start_network_;
   std::vector<std::uint64_t> waiting_;
   std::span<std::byte const> address_;
-  std::uint64_t introductions_ = 0;
+  std::uint64_t handshakes_ = 0;
   std::unordered_map<std::uint64_t, Peer*> peers_;     ///< by process
   std::unordered_map<std::uint64_t, Peer*> sessions_;  ///< by SessionTokens::reply
 };

@@ -274,7 +274,7 @@ class Channel final : public MessageHandler {
     for_executor ? executor.on_message(kind, header, payload)
                  : message_protocol.replies.on_message(kind, header, payload);
   }
-  void on_farewell(std::span<std::byte const> header) noexcept override { parting.on_farewell(header); }
+  void on_disconnect(std::span<std::byte const> header) noexcept override { parting.on_disconnect(header); }
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
     connections.lose(endpoint, reason);
   }

@@ -11,19 +11,19 @@ void Handshakes::take(std::uint64_t token, std::span<std::byte const> header,
   if (parts_.origins.is_ended_session(token)) return;  // left behind by an ended process
   wire::CheckedRequest request{};
   char const* fault = token != 0 ? "its session does not exist" : wire::check(header, payload, &request);
-  if (fault == nullptr && request.header.kind != wire::RequestKind::introduction)
+  if (fault == nullptr && request.header.kind != wire::RequestKind::handshake)
     fault = "it does not belong to a session";
-  if (fault == nullptr) fault = take_introduction(request.data);
+  if (fault == nullptr) fault = take_handshake(request.data);
   if (fault != nullptr) parts_.drops.note(fault);
 }
 
 /// Returns the error of the handshake, or nullptr. The connection back is opened later, outside of the
 /// callback that this function is called from.
-char const* Handshakes::take_introduction(std::span<std::byte const> data) {
-  Introduction said;
+char const* Handshakes::take_handshake(std::span<std::byte const> data) {
+  Handshake said;
   std::optional<Secret> const secret = parts_.credentials.secret_of(target_of(data));
   if (!secret) return "a handshake with another process";
-  if (!read_introduction(*secret, data, &said)) return "a handshake without a valid proof";
+  if (!read_handshake(*secret, data, &said)) return "a handshake without a valid proof";
   SessionOpening const& opening = said.opening;
   ProcessAddress address;
   if (!decode(said.address, &address) || address.process != opening.origin ||
@@ -91,8 +91,10 @@ char const* Handshakes::admit_again(Origin& origin, SessionOpening const& openin
     Connections::Connection const* const connection = parts_.connections.find(origin.process);
     if (connection == nullptr || connection->asked == 0) return "its origin is connected already";
     // It has agreed to close the last connection; its answer may come later.
-    parts_.connections.note_farewell(
-        {.process = origin.process, .kind = wire::Farewell::agree, .token = connection->asked, .idle = true});
+    parts_.connections.note_disconnect({.process = origin.process,
+                                        .kind = wire::Disconnect::agree,
+                                        .token = connection->asked,
+                                        .idle = true});
   }
   origin.connection = opening.connection;
   return nullptr;

@@ -58,7 +58,7 @@ class Handshakes {
   void remove(Origin& origin);
 
  private:
-  char const* take_introduction(std::span<std::byte const> data);
+  char const* take_handshake(std::span<std::byte const> data);
   std::uint64_t name_of(SessionOpening const& opening) const noexcept;
   bool is_session_full(std::uint64_t session) const noexcept;
   char const* admit(SessionOpening const& opening, Secret const& secret);

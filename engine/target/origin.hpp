@@ -111,7 +111,7 @@ struct Origin {
   std::uint64_t target = 0;      ///< identity under which it knows this process
   std::uint64_t connection = 0;  ///< SessionOpening::connection of its newest handshake
   SessionTokens session;
-  ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a farewell
+  ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a disconnect
   std::uint64_t executed = 0;       ///< every request up to here
   std::size_t buffered_bytes = 0;   ///< of requests that are held or deferred, and of entries of OutOfOrder
   std::uint64_t messages = 0;       ///< executed, whatever became of them

@@ -16,57 +16,57 @@ constexpr unsigned longest_pause = 16384;
 
 }  // namespace
 
-void Parting::on_farewell(std::span<std::byte const> header) noexcept {
-  wire::FarewellHeader fields{};
+void Parting::on_disconnect(std::span<std::byte const> header) noexcept {
+  wire::DisconnectHeader fields{};
   if (char const* const fault = wire::check(header, &fields)) return drops_.note(fault);
   std::optional<std::uint64_t> process = executor_.origins.process_of(fields.session);
   if (!process) process = message_protocol_.sessions.process_of(fields.session);
   if (!process) return drops_.note("it does not belong to a session");
   try {
     // An answer that precedes the disconnect request may grant a lock of which its sender was not aware.
-    connections_.note_farewell({*process, fields.kind, fields.token, message_protocol_.is_idle(*process)});
+    connections_.note_disconnect({*process, fields.kind, fields.token, message_protocol_.is_idle(*process)});
   } catch (std::bad_alloc const&) {
-    connections_.lose(*process, "no memory for its farewell");
+    connections_.lose(*process, "no memory for its disconnect");
   }
 }
 
 void Parting::hear() {
-  for (Connections::NotedFarewell const& farewell : connections_.take_farewells()) {
-    if (Connections::Connection* const connection = connections_.find(farewell.process))
-      hear(farewell, *connection);
+  for (Connections::NotedDisconnect const& disconnect : connections_.take_disconnects()) {
+    if (Connections::Connection* const connection = connections_.find(disconnect.process))
+      hear(disconnect, *connection);
   }
 }
 
-void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Connection& connection) {
-  bool const answered = connection.asked != 0 && connection.asked == farewell.token;
-  switch (farewell.kind) {
-    case wire::Farewell::ask:
+void Parting::hear(Connections::NotedDisconnect const& disconnect, Connections::Connection& connection) {
+  bool const answered = connection.asked != 0 && connection.asked == disconnect.token;
+  switch (disconnect.kind) {
+    case wire::Disconnect::ask:
       // Both sides have sent a request: the one with the lower identity is answered.
-      if (connection.asked != 0 && process_ < farewell.process) break;
+      if (connection.asked != 0 && process_ < disconnect.process) break;
       connections_.note_asked(connection, 0);
-      if (!farewell.idle || !is_idle(farewell.process, connection)) {
-        (void)send(farewell.process, connection, wire::Farewell::stay, farewell.token);
-        message_protocol_.resume(farewell.process);
-      } else if (send(farewell.process, connection, wire::Farewell::agree, farewell.token)) {
-        part(farewell.process);
+      if (!disconnect.idle || !is_idle(disconnect.process, connection)) {
+        (void)send(disconnect.process, connection, wire::Disconnect::stay, disconnect.token);
+        message_protocol_.resume(disconnect.process);
+      } else if (send(disconnect.process, connection, wire::Disconnect::agree, disconnect.token)) {
+        part(disconnect.process);
       }
       break;
-    case wire::Farewell::agree:
+    case wire::Disconnect::agree:
       if (!answered) break;
       // It requested a lock before it received the disconnect request, and has ended since.
-      if (executor_.locks.concern(farewell.process))
-        return connections_.lose(farewell.process, "it ended with a lock");
-      part(farewell.process);
+      if (executor_.locks.concern(disconnect.process))
+        return connections_.lose(disconnect.process, "it ended with a lock");
+      part(disconnect.process);
       break;
-    case wire::Farewell::stay:
+    case wire::Disconnect::stay:
       if (!answered) break;
       connections_.note_asked(connection, 0);
-      message_protocol_.resume(farewell.process);
+      message_protocol_.resume(disconnect.process);
       break;
-    case wire::Farewell::refused:
+    case wire::Disconnect::refused:
       // Unencrypted, a reader of the traffic could have sent it.
       if (transport_.is_sealed(connection.endpoint))
-        connections_.lose(farewell.process, "the other side has refused a message of the connection");
+        connections_.lose(disconnect.process, "the other side has refused a message of the connection");
       break;
   }
 }
@@ -74,7 +74,7 @@ void Parting::hear(Connections::NotedFarewell const& farewell, Connections::Conn
 void Parting::report_refused(std::uint64_t process) {
   Connections::Connection const* const connection = connections_.find_open(process);
   if (connection != nullptr && transport_.is_sealed(connection->endpoint))
-    (void)send(process, *connection, wire::Farewell::refused, 0);
+    (void)send(process, *connection, wire::Disconnect::refused, 0);
 }
 
 void Parting::ask_now_and_then() {
@@ -104,7 +104,7 @@ void Parting::ask(std::uint64_t process) {
   Connections::Connection& connection = *connections_.find(process);
   std::uint64_t const token = ++newest_token_;
   // A failed send is handled as a lost connection.
-  if (!send(process, connection, wire::Farewell::ask, token)) return;
+  if (!send(process, connection, wire::Disconnect::ask, token)) return;
   connections_.note_asked(connection, token);
   message_protocol_.suspend(process);
 }
@@ -121,15 +121,15 @@ void Parting::part(std::uint64_t process) {
   message_protocol_.resume(process);
 }
 
-bool Parting::send(std::uint64_t process, Connections::Connection const& connection, wire::Farewell kind,
+bool Parting::send(std::uint64_t process, Connections::Connection const& connection, wire::Disconnect kind,
                    std::uint64_t token) {
-  auto header = wire::begin_header<wire::FarewellHeader>(kind);
+  auto header = wire::begin_header<wire::DisconnectHeader>(kind);
   std::uint64_t const own = message_protocol_.sessions.session_with(process);
   header.session = own != 0 ? own : executor_.origins.session_with(process);
   header.token = token;
   Message& message = transport_.message();
   message.set_header(header);
-  return !failed(transport_.send(connection.endpoint, wire::MessageClass::farewell, message));
+  return !failed(transport_.send(connection.endpoint, wire::MessageClass::disconnect, message));
 }
 
 }  // namespace mpixrma::engine

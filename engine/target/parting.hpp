@@ -40,11 +40,11 @@ class Parting {
         log_(log) {}
 
   /// Called from UCX callbacks; only queues the message.
-  void on_farewell(std::span<std::byte const> header) noexcept;
+  void on_disconnect(std::span<std::byte const> header) noexcept;
 
   /// Called after each progress of the transport, before handshakes are processed.
   void drive() {
-    if (connections_.has_farewells()) hear();
+    if (connections_.has_disconnects()) hear();
     if (is_crowded()) ask_now_and_then();
   }
 
@@ -61,12 +61,12 @@ class Parting {
 
  private:
   void hear();
-  void hear(Connections::NotedFarewell const& farewell, Connections::Connection& connection);
+  void hear(Connections::NotedDisconnect const& disconnect, Connections::Connection& connection);
   void ask_now_and_then();
   void ask(std::uint64_t process);
   bool is_idle(std::uint64_t process, Connections::Connection const& connection) const;
   void part(std::uint64_t process);
-  bool send(std::uint64_t process, Connections::Connection const& connection, wire::Farewell kind,
+  bool send(std::uint64_t process, Connections::Connection const& connection, wire::Disconnect kind,
             std::uint64_t token);
 
   Transport& transport_;
@@ -79,7 +79,7 @@ class Parting {
   std::uint64_t newest_token_ = 0;
   unsigned turns_ = 0;  ///< turns until the next search for idle connections
   unsigned pause_ = 1;
-  Drops drops_{"farewell", log_};
+  Drops drops_{"disconnect", log_};
 };
 
 }  // namespace mpixrma::engine

@@ -29,6 +29,8 @@ HandleCache<MPI_Comm, Communicator> Communicator::cache_;
 
 Communicator* Communicator::find_existing(MPI_Comm comm) {
   if (Communicator* const known = find_known(comm)) return known;
+  // In a program on windows alone no communicator has a state.
+  if (!is_prepared()) return nullptr;
   void* attribute = nullptr;
   int found = 0;
   MPI_Comm_get_attr(comm, keys().communicator, &attribute, &found);

@@ -48,7 +48,7 @@ class MPIX_INTERNAL_API Communicator {
 
   /// As find(), but creates nothing: nullptr if `comm` has no state. `comm` is live, and the engine is
   /// running.
-  static Communicator* find_existing(MPI_Comm comm);
+  __attribute__((visibility("hidden"))) static Communicator* find_existing(MPI_Comm comm);
 
   /// Empties the cache, in a child made by fork().
   static void forget_known() noexcept { cache_.clear(); }

@@ -31,6 +31,9 @@ MPIX_INTERNAL_API bool is_forked() noexcept;
 /// Initialises the library at the first call after MPI_Init; cheap afterwards.
 Readiness prepare();
 
+/// Whether prepare() has returned ready before.
+bool is_prepared() noexcept;
+
 /// Opens the engine of this process if it has none, because the library was loaded after MPI_Init. Called in
 /// front of a collective call of MPI, after which the engines of its processes reach each other.
 MPIX_INTERNAL_API void open_engine();

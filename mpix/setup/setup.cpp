@@ -109,6 +109,8 @@ std::string why_no_host() {
 
 bool is_forked() noexcept { return forked.load(std::memory_order_relaxed); }
 
+bool is_prepared() noexcept { return set_up.load(std::memory_order_acquire); }
+
 Readiness prepare() {
   if (set_up.load(std::memory_order_acquire)) return Readiness::ready;
   if (is_forked()) return Readiness::forked;

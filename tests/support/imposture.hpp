@@ -59,9 +59,8 @@ inline Identity identity_beside(Rank& rank, Rogue const& rogue, std::uint64_t pr
   return self;
 }
 
-inline Text introduction(std::vector<std::byte> payload) {
-  auto header =
-      engine::wire::begin_header<engine::wire::RequestHeader>(engine::wire::RequestKind::introduction);
+inline Text handshake_message(std::vector<std::byte> payload) {
+  auto header = engine::wire::begin_header<engine::wire::RequestHeader>(engine::wire::RequestKind::handshake);
   header.block = header.bytes = header.total = payload.size();
   return {bytes_of(header), std::move(payload)};
 }

@@ -34,7 +34,7 @@ class SessionClient {
     tokens_ = tokens_of(target_.secret, opening);
     rogue_.on_message = [this](wire::MessageClass kind, std::span<std::byte const> header,
                                std::span<std::byte const> payload) { note(kind, header, payload); };
-    Text const handshake = introduction(make_introduction(target_.secret, opening, encode(self.address)));
+    Text const handshake = handshake_message(make_handshake(target_.secret, opening, encode(self.address)));
     rogue_.send(wire::MessageClass::request, handshake.header, handshake.payload, UCP_AM_SEND_FLAG_EAGER);
   }
 

@@ -82,7 +82,7 @@ TEST(Seal, KeepsTheClassOfTheMessage) {
   Sealer sealer(connection.keys.requests);
   Opener opener(connection.keys.requests);
   for (wire::MessageClass const kind :
-       {wire::MessageClass::request, wire::MessageClass::reply, wire::MessageClass::farewell,
+       {wire::MessageClass::request, wire::MessageClass::reply, wire::MessageClass::disconnect,
         wire::MessageClass::requests, wire::MessageClass::replies}) {
     Sealed const sealed = connection.seal(sealer, filled(24, 1), {}, kind);
     OpenedMessage opened;

@@ -37,7 +37,7 @@ class Client {
     Identity const self = test::identity_at(session_.target, rogue_, 0x77);
     opening_ = self.opening_to(session_.target, connection);
     handshake_ =
-        test::introduction(make_introduction(session_.target.secret, opening_, encode(self.address)));
+        test::handshake_message(make_handshake(session_.target.secret, opening_, encode(self.address)));
     send(wire::MessageClass::request, handshake_);
     sealer_ = std::make_unique<Sealer>(seal_keys_of(session_.target.secret, opening_).requests);
   }
@@ -55,7 +55,7 @@ class Client {
   }
   /// Returns the notice that this client has refused a message.
   Text refusal() const {
-    auto header = wire::begin_header<wire::FarewellHeader>(wire::Farewell::refused);
+    auto header = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::refused);
     header.session = tokens_of(session_.target.secret, opening_).request;
     return {test::bytes_of(header), {}};
   }
@@ -131,7 +131,7 @@ TEST_F(SealedSession, EndsWhereAMessageIsMissing) {
 TEST_F(SealedSession, EndsWhenItsClientHasRefusedAMessage) {
   client_.send_sealed(client_.sealed(client_.put(0, 1)));
   EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1; }));
-  client_.send_sealed(client_.sealed(client_.refusal(), wire::MessageClass::farewell));
+  client_.send_sealed(client_.sealed(client_.refusal(), wire::MessageClass::disconnect));
   EXPECT_TRUE(client_.wait([&] { return server_.is_lost(client_.session()); }));
 }
 
@@ -141,7 +141,7 @@ TEST(UnencryptedSession, OutlastsANoticeThatAMessageWasRefused) {
   Client client(server, server.open());
   client.send(wire::MessageClass::request, client.put(0, 1));
   EXPECT_TRUE(client.wait([&] { return server.word(0) == 1; }));
-  client.send(wire::MessageClass::farewell, client.refusal());
+  client.send(wire::MessageClass::disconnect, client.refusal());
   client.send(wire::MessageClass::request, client.put(0, 2));
   EXPECT_TRUE(client.wait([&] { return server.word(0) == 2; }));
   EXPECT_FALSE(server.is_lost(client.session()));
@@ -163,7 +163,7 @@ TEST_F(SealedSession, TakesNothingInClear) {
   client_.send_sealed(client_.sealed(client_.put(0, 1)));
   EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1; }));
   client_.send(wire::MessageClass::request, client_.put(1, 2));
-  client_.send(wire::MessageClass::farewell, {client_.put(1, 2).header, {}});
+  client_.send(wire::MessageClass::disconnect, {client_.put(1, 2).header, {}});
   EXPECT_TRUE(client_.wait([&] { return server_.dropped() == 2; }));
   EXPECT_EQ(server_.word(1), untouched);
 }

@@ -15,14 +15,14 @@ struct Case {
   SessionOpening opening{1, 77, 2, 5, Credentials::make(1).nonce};
   std::vector<std::byte> address = std::vector<std::byte>(100, std::byte{3});
 
-  std::vector<std::byte> payload() const { return make_introduction(target.secret, opening, address); }
+  std::vector<std::byte> payload() const { return make_handshake(target.secret, opening, address); }
 };
 
 TEST(Session, HolderOfTheSecretIsAccepted) {
   Case const made;
   std::vector<std::byte> const payload = made.payload();
-  Introduction said;
-  ASSERT_TRUE(read_introduction(made.target.secret, payload, &said));
+  Handshake said;
+  ASSERT_TRUE(read_handshake(made.target.secret, payload, &said));
   EXPECT_EQ(said.opening.origin, 1u);
   EXPECT_EQ(said.opening.origin_incarnation, 77u);
   EXPECT_EQ(said.opening.target, 2u);
@@ -31,26 +31,26 @@ TEST(Session, HolderOfTheSecretIsAccepted) {
   EXPECT_TRUE(std::ranges::equal(said.address, made.address));
 }
 
-TEST(Session, EveryBitOfAnIntroductionCounts) {
+TEST(Session, EveryBitOfAnHandshakeCounts) {
   Case const made;
   std::vector<std::byte> payload = made.payload();
-  Introduction said;
+  Handshake said;
   for (std::size_t bit = 0; bit < payload.size() * 8; ++bit) {
     payload[bit / 8] ^= std::byte{1} << bit % 8;
-    EXPECT_FALSE(read_introduction(made.target.secret, payload, &said)) << "bit " << bit;
+    EXPECT_FALSE(read_handshake(made.target.secret, payload, &said)) << "bit " << bit;
     payload[bit / 8] ^= std::byte{1} << bit % 8;
   }
   for (std::size_t bytes = 0; bytes < payload.size(); ++bytes)
-    EXPECT_FALSE(read_introduction(made.target.secret, std::span(payload).first(bytes), &said)) << bytes;
+    EXPECT_FALSE(read_handshake(made.target.secret, std::span(payload).first(bytes), &said)) << bytes;
   payload.push_back(std::byte{0});
-  EXPECT_FALSE(read_introduction(made.target.secret, payload, &said));
+  EXPECT_FALSE(read_handshake(made.target.secret, payload, &said));
 }
 
 TEST(Session, AnotherSecretProvesNothing) {
   Case const made;
-  Introduction said;
-  EXPECT_FALSE(read_introduction(Credentials::make(2).secret, made.payload(), &said));
-  EXPECT_FALSE(read_introduction(Secret{}, made.payload(), &said));
+  Handshake said;
+  EXPECT_FALSE(read_handshake(Credentials::make(2).secret, made.payload(), &said));
+  EXPECT_FALSE(read_handshake(Secret{}, made.payload(), &said));
 }
 
 TEST(Session, QueriesAndRepliesForAnAddressStandForNothingElse) {
@@ -64,9 +64,9 @@ TEST(Session, QueriesAndRepliesForAnAddressStandForNothingElse) {
   std::span<std::byte const> address;
   ASSERT_TRUE(read_address_reply(secret, opening, reply, &address));
   EXPECT_TRUE(std::ranges::equal(address, made.address));
-  Introduction said;
-  EXPECT_FALSE(read_introduction(secret, query, &said));
-  EXPECT_FALSE(read_introduction(secret, reply, &said));
+  Handshake said;
+  EXPECT_FALSE(read_handshake(secret, query, &said));
+  EXPECT_FALSE(read_handshake(secret, reply, &said));
   EXPECT_FALSE(read_address_query(secret, made.payload(), &opening));
   EXPECT_FALSE(read_address_query(secret, make_address_reply(secret, opening, {}), &opening));
   EXPECT_FALSE(read_address_reply(secret, opening, made.payload(), &address));
@@ -107,7 +107,7 @@ TEST(Session, TokensOutliveConnectionsAndBelongToOnePairOfProcesses) {
   }
 }
 
-TEST(Session, AnIntroductionShowsNeitherSecretNorTokens) {
+TEST(Session, AnHandshakeShowsNeitherSecretNorTokens) {
   Case const made;
   std::vector<std::byte> const payload = made.payload();
   SessionTokens const tokens = tokens_of(made.target.secret, made.opening);

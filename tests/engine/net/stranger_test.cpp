@@ -141,7 +141,7 @@ TEST(Stranger, SeveralRequestsInOneMessageAreNotExecutedEither) {
   });
 }
 
-TEST(Stranger, RequestsWithoutAnIntroductionAreNotExecuted) {
+TEST(Stranger, RequestsWithoutAnHandshakeAreNotExecuted) {
   std::uint64_t const seed = test::seed();
   run_beside_a_friend(victim, [seed](Rank& rank, Sender& sender) {
     std::mt19937_64 random(seed);
@@ -152,7 +152,7 @@ TEST(Stranger, RequestsWithoutAnIntroductionAreNotExecuted) {
   });
 }
 
-TEST(Stranger, IntroductionsWithoutTheSecretOpenNothing) {
+TEST(Stranger, HandshakesWithoutTheSecretOpenNothing) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     Target const guess = known_of(rank, victim);
     std::uint64_t const own = 0xbad;
@@ -163,31 +163,31 @@ TEST(Stranger, IntroductionsWithoutTheSecretOpenNothing) {
       std::vector<std::byte> const address = encode(self.address);
       for (Secret const& secret : {guess.secret, Secret{}, test::target_of(rank, friendly).secret}) {
         SessionOpening const opening = self.opening_to(guess, 1);
-        sender.request(test::introduction(make_introduction(secret, opening, address)));
+        sender.request(test::handshake_message(make_handshake(secret, opening, address)));
         sender.request(test::put_of(tokens_of(secret, opening).request, 1, forbidden(rank), 2));
         sender.request(test::put_of(tokens_of(secret, opening).reply, 1, forbidden(rank), 2));
       }
-      sender.request(test::introduction({}));
-      sender.request(test::introduction(address));
+      sender.request(test::handshake_message({}));
+      sender.request(test::handshake_message(address));
     }
   });
 }
 
-TEST(Stranger, IntroductionsToOthersOpenNothing) {
+TEST(Stranger, HandshakesToOthersOpenNothing) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     // As a peer could relay a handshake that it received as someone else.
     Identity const self = test::identity_beside(rank, sender.rogue(), 0xbad);
     Target target = test::target_of(rank, victim);
     target.address.process = Rank::process_of(friendly);
     SessionOpening const opening = self.opening_to(target, 1);
-    sender.request(test::introduction(make_introduction(target.secret, opening, encode(self.address))));
+    sender.request(test::handshake_message(make_handshake(target.secret, opening, encode(self.address))));
     sender.request(test::put_of(tokens_of(target.secret, opening).request, 1, forbidden(rank), 3));
     // With the address of another process.
     target = test::target_of(rank, victim);
     ProcessAddress other = self.address;
     other.process = 0xdad;
     sender.request(
-        test::introduction(make_introduction(target.secret, self.opening_to(target, 2), encode(other))));
+        test::handshake_message(make_handshake(target.secret, self.opening_to(target, 2), encode(other))));
   });
 }
 
@@ -210,7 +210,7 @@ TEST(Stranger, RepliesWithoutTheSessionAreNotBelieved) {
 }
 
 /// With the secret, the messages above would be executed; and each handshake is accepted only once.
-TEST(Stranger, AnIntroductionThatIsSentAgainOpensNothing) {
+TEST(Stranger, AnHandshakeThatIsSentAgainOpensNothing) {
   run_job(ranks, only_messages, [](Rank& rank) {
     std::vector<std::uint64_t> memory(words, pattern_word);
     rank.show(memory_slot, memory.data());
@@ -222,7 +222,7 @@ TEST(Stranger, AnIntroductionThatIsSentAgainOpensNothing) {
       Identity const self = test::identity_beside(rank, admitted.rogue(), 0xbad);
       SessionOpening const opening = self.opening_to(target, 1);
       Text const recorded =
-          test::introduction(make_introduction(target.secret, opening, encode(self.address)));
+          test::handshake_message(make_handshake(target.secret, opening, encode(self.address)));
       admitted.request(recorded);
       admitted.request(test::put_of(tokens_of(target.secret, opening).request, 1, there, 4));
       while (admitted.rogue().received() == 0) admitted.rogue().progress();
@@ -232,7 +232,7 @@ TEST(Stranger, AnIntroductionThatIsSentAgainOpensNothing) {
       Identity another = self;
       another.nonce.fill(std::byte{9});
       SessionOpening const late = another.opening_to(target, 2);
-      again.request(test::introduction(make_introduction(target.secret, late, encode(self.address))));
+      again.request(test::handshake_message(make_handshake(target.secret, late, encode(self.address))));
       again.request(test::put_of(tokens_of(target.secret, late).request, 1, there + 8, 4));
     }
     rank.barrier();

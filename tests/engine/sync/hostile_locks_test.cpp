@@ -39,7 +39,7 @@ class Origin {
         self_(test::identity_beside(rank, sender_, 0xbad)) {
     SessionOpening const opening = self_.opening_to(target_, 1);
     session_ = tokens_of(target_.secret, opening).request;
-    send(test::introduction(make_introduction(target_.secret, opening, encode(self_.address))));
+    send(test::handshake_message(make_handshake(target_.secret, opening, encode(self_.address))));
   }
 
   wire::RequestHeader lock_request(wire::RequestKind kind, LockId lock, std::uint32_t owner) {

@@ -256,7 +256,7 @@ class Author {
     if (wire::check(text.header, {data, text.payload.size()}, &request) != nullptr) return true;
     constexpr std::size_t max_bytes = 8192;
     wire::RequestKind const kind = request.header.kind;
-    if (kind == wire::RequestKind::stripe_lock || kind == wire::RequestKind::introduction) return false;
+    if (kind == wire::RequestKind::stripe_lock || kind == wire::RequestKind::handshake) return false;
     if (kind == wire::RequestKind::find_segment || kind == wire::RequestKind::key_dropped) return true;
     if (request.header.bytes > max_bytes) return false;
     if (kind == wire::RequestKind::get) return true;
@@ -296,7 +296,7 @@ void be_hostile(Rank& rank, std::uint64_t seed) {
   SessionOpening const opening = self.opening_to(target, 1);
   Author author(seed, rank.shown(victim, target_slot), tokens_of(target.secret, opening).request);
   unsigned const eager = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
-  Text const opened = test::introduction(make_introduction(target.secret, opening, encode(self.address)));
+  Text const opened = test::handshake_message(make_handshake(target.secret, opening, encode(self.address)));
   sender.send(wire::MessageClass::request, opened.header, opened.payload, eager);
   auto const end = std::chrono::steady_clock::now() + longest;
   std::uint64_t sent = 0;
