@@ -138,6 +138,7 @@ class Author {
       if (chained) header.after = header.sequence;
       ++header.sequence;
       header.address += below(3) * 8;
+      if (!is_harmless({bytes_of(header), payload})) return;  // a run can leave the segment
       std::byte* const out = records.append(header, payload.size());
       if (out == nullptr) return;
       if (!payload.empty()) std::memcpy(out, payload.data(), payload.size());
