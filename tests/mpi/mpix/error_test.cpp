@@ -330,38 +330,6 @@ TEST_F(Errors, RmwArgumentsGiveTheirClasses) {
   EXPECT_EQ(class_of(call(MPIX_RMW_SUM, &operand, 1, MPI_LONG, 0, 0)), MPI_ERR_ARG);
 }
 
-/// Types whose elements have the representation of a number, and on which MPI defines no arithmetic.
-TEST_F(Errors, LogicalsAndTextsAreNotComputedWith) {
-  char* const there = memory_.at(0, 0);
-  auto const address = reinterpret_cast<MPI_Aint>(there);
-  long operand = 1;
-  long result = 0;
-  auto const rmw = [&](MPIX_RMW_Op op, MPI_Datatype type) {
-    return class_of(MPIX_RMA_rmw(op, &operand, 1, type, &result, 0, address, nullptr, &world, nullptr));
-  };
-  auto const accumulate = [&](MPI_Op op, MPI_Datatype origin, MPI_Datatype target) {
-    MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP);
-    chosen.accumulate_op = op;
-    return class_of(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &operand, 1, origin, 0, there, 1, target, nullptr,
-                                  &world, &chosen));
-  };
-  for (MPIX_RMW_Op const op : {MPIX_RMW_SUM, MPIX_RMW_MIN, MPIX_RMW_INC, MPIX_RMW_BAND})
-    EXPECT_EQ(rmw(op, MPI_LOGICAL), MPI_ERR_OP) << op;
-  EXPECT_EQ(rmw(MPIX_RMW_LOR, MPI_LOGICAL), MPI_SUCCESS);
-  EXPECT_EQ(accumulate(MPI_SUM, MPI_LOGICAL, MPI_LOGICAL), MPI_ERR_OP);
-  EXPECT_EQ(accumulate(MPI_LAND, MPI_LOGICAL, MPI_INT), MPI_ERR_TYPE);
-  EXPECT_EQ(accumulate(MPI_LAND, MPI_LOGICAL, MPI_LOGICAL), MPI_SUCCESS);
-  for (MPI_Datatype const type : {MPI_WCHAR, MPI_PACKED, MPI_CHARACTER}) {
-    for (MPIX_RMW_Op const op : {MPIX_RMW_BAND, MPIX_RMW_BOR, MPIX_RMW_BXOR, MPIX_RMW_SUM})
-      EXPECT_EQ(rmw(op, type), MPI_ERR_OP) << op;
-    EXPECT_EQ(accumulate(MPI_BOR, type, type), MPI_ERR_OP);
-    EXPECT_EQ(accumulate(MPI_REPLACE, type, type), MPI_SUCCESS);
-    EXPECT_EQ(rmw(MPIX_RMW_NO_OP, type), MPI_SUCCESS);
-  }
-  EXPECT_EQ(rmw(MPIX_RMW_BAND, MPI_BYTE), MPI_SUCCESS);
-  EXPECT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
-}
-
 TEST_F(Errors, MemoryCallsRefuseWhatIsNotTheirs) {
   int local = 0;
   void* base = nullptr;

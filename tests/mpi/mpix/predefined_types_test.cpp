@@ -1,5 +1,6 @@
 /// Predefined types of more than a number: pairs move their type map, and the padding in the program's memory
-/// is preserved; those of MPI_Type_create_f90_real and its like are computed with.
+/// is preserved; those of MPI_Type_create_f90_real and its like are computed with, logicals and texts are
+/// not.
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/padded_records.hpp"
 
@@ -99,6 +100,40 @@ TEST(F90Types, TakePartInAccumulates) {
     std::memcpy(&found, memory.own(kind), sizeof found);
     EXPECT_EQ(found, 5.0) << kind;
   }
+}
+
+/// Types whose elements have the representation of a number, and on which MPI defines no arithmetic.
+TEST(PredefinedTypes, LogicalsAndTextsAreNotComputedWith) {
+  ErrorsReturn const returned(MPI_COMM_WORLD);
+  Memory memory(256);
+  char* const there = memory.at(0, 0);
+  auto const address = reinterpret_cast<MPI_Aint>(there);
+  long operand = 1;
+  long result = 0;
+  auto const rmw = [&](MPIX_RMW_Op op, MPI_Datatype type) {
+    return class_of(MPIX_RMA_rmw(op, &operand, 1, type, &result, 0, address, nullptr, &world, nullptr));
+  };
+  auto const accumulate = [&](MPI_Op op, MPI_Datatype origin, MPI_Datatype target) {
+    MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP);
+    chosen.accumulate_op = op;
+    return class_of(MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, &operand, 1, origin, 0, there, 1, target, nullptr,
+                                  &world, &chosen));
+  };
+  for (MPIX_RMW_Op const op : {MPIX_RMW_SUM, MPIX_RMW_MIN, MPIX_RMW_INC, MPIX_RMW_BAND})
+    EXPECT_EQ(rmw(op, MPI_LOGICAL), MPI_ERR_OP) << op;
+  EXPECT_EQ(rmw(MPIX_RMW_LOR, MPI_LOGICAL), MPI_SUCCESS);
+  EXPECT_EQ(accumulate(MPI_SUM, MPI_LOGICAL, MPI_LOGICAL), MPI_ERR_OP);
+  EXPECT_EQ(accumulate(MPI_LAND, MPI_LOGICAL, MPI_INT), MPI_ERR_TYPE);
+  EXPECT_EQ(accumulate(MPI_LAND, MPI_LOGICAL, MPI_LOGICAL), MPI_SUCCESS);
+  for (MPI_Datatype const type : {MPI_WCHAR, MPI_PACKED, MPI_CHARACTER}) {
+    for (MPIX_RMW_Op const op : {MPIX_RMW_BAND, MPIX_RMW_BOR, MPIX_RMW_BXOR, MPIX_RMW_SUM})
+      EXPECT_EQ(rmw(op, type), MPI_ERR_OP) << op;
+    EXPECT_EQ(accumulate(MPI_BOR, type, type), MPI_ERR_OP);
+    EXPECT_EQ(accumulate(MPI_REPLACE, type, type), MPI_SUCCESS);
+    EXPECT_EQ(rmw(MPIX_RMW_NO_OP, type), MPI_SUCCESS);
+  }
+  EXPECT_EQ(rmw(MPIX_RMW_BAND, MPI_BYTE), MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Complete(&world, 0), MPI_SUCCESS);
 }
 
 }  // namespace
