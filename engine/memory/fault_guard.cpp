@@ -7,6 +7,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+
+#include "engine/memory/mask_change.hpp"
 
 namespace mpixrma::engine {
 
@@ -27,12 +30,28 @@ struct Recovery {
 struct ThreadFaults {
   Recovery* recovery;  ///< innermost guarded access
   FaultScope* scope;   ///< the outermost one, or `always`
+  /// Nanoseconds of the clock at which the signals were unblocked outside of a scope; 0: they may be blocked.
+  std::int64_t unblocked_at;
 };
 // Initial-exec, because the handler reads it in threads that never used this library, and must not allocate.
 constinit thread_local ThreadFaults thread_faults __attribute__((tls_model("initial-exec"))) = {};
 
 /// For threads that never block the signals. Must not be dereferenced.
 FaultScope* const always = reinterpret_cast<FaultScope*>(alignof(FaultScope));
+
+constinit MaskChange mask_change;
+
+std::int64_t now() noexcept {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Whether the thread, whose signals were unblocked, cannot have blocked them since.
+bool are_still_unblocked(ThreadFaults& thread) noexcept {
+  std::int64_t const present = now();
+  bool const still = present - thread.unblocked_at < mask_change.bound();
+  thread.unblocked_at = still ? present : 0;
+  return still;
+}
 
 std::uintptr_t page_size() noexcept {
   static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -135,13 +154,19 @@ class Handler {
 FaultScope::FaultScope() noexcept {
   ThreadFaults& thread = thread_faults;
   outermost_ = thread.scope == nullptr;
-  if (outermost_) thread.scope = this;
+  if (!outermost_) return;
+  thread.scope = this;
+  if (thread.unblocked_at != 0) admits_ = are_still_unblocked(thread);
 }
 
 FaultScope::~FaultScope() {
   if (!outermost_) return;
-  thread_faults.scope = nullptr;
-  if (!blocks_segv_ && !blocks_bus_) return;
+  ThreadFaults& thread = thread_faults;
+  thread.scope = nullptr;
+  if (!blocks_segv_ && !blocks_bus_) {
+    if (is_used_) thread.unblocked_at = mask_change.bound() != 0 ? now() : 0;
+    return;
+  }
   sigset_t again;
   ::sigemptyset(&again);
   if (blocks_segv_) ::sigaddset(&again, SIGSEGV);
@@ -156,7 +181,10 @@ void FaultScope::unblock() noexcept {
   sigset_t before;
   ::sigemptyset(&faults);
   for (int const signal : signals) ::sigaddset(&faults, signal);
+  bool const is_measured = mask_change.is_unknown();
+  std::int64_t const began = is_measured ? now() : 0;
   if (::pthread_sigmask(SIG_UNBLOCK, &faults, &before) != 0) return;
+  if (is_measured) mask_change.note(std::chrono::nanoseconds(now() - began));
   blocks_segv_ = ::sigismember(&before, SIGSEGV) == 1;
   blocks_bus_ = ::sigismember(&before, SIGBUS) == 1;
   admits_ = true;
@@ -167,6 +195,7 @@ bool admit_faults() noexcept {
   FaultScope* const scope = thread_faults.scope;
   if (scope == nullptr || scope == always) return scope == always;
   if (!scope->admits_) scope->unblock();
+  scope->is_used_ = scope->admits_;
   return scope->admits_;
 }
 

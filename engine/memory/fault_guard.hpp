@@ -21,7 +21,8 @@ struct FaultRange {
 };
 
 /// From the first admit_faults() in the outermost scope of a thread to the end of that scope, SIGSEGV and
-/// SIGBUS are unblocked in the thread. Costs nothing before, and then one system call.
+/// SIGBUS are unblocked in the thread. Costs nothing before, and then one system call, which a scope saves
+/// that begins right after the previous one: so soon that the thread cannot have blocked the signals since.
 class FaultScope {
  public:
   FaultScope() noexcept;
@@ -39,6 +40,7 @@ class FaultScope {
 
   bool outermost_;
   bool admits_ = false;
+  bool is_used_ = false;      ///< by admit_faults()
   bool blocks_segv_ = false;  ///< must be blocked again
   bool blocks_bus_ = false;
 };

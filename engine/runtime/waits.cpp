@@ -2,11 +2,15 @@
 
 #include <sched.h>
 
+#include "engine/memory/fault_guard.hpp"
 #include "engine/runtime/state.hpp"
 
 namespace mpixrma::engine {
 
-int EngineWaits::progress() { return state_.channels.poll() + state_.watches.check(); }
+int EngineWaits::progress() {
+  FaultScope const faults;  // in every turn, so that requests of successive turns need one system call
+  return state_.channels.poll() + state_.watches.check();
+}
 
 void EngineWaits::leave() { state_.channels.leave(); }
 
