@@ -164,7 +164,7 @@ FaultScope::~FaultScope() {
   ThreadFaults& thread = thread_faults;
   thread.scope = nullptr;
   if (!blocks_segv_ && !blocks_bus_) {
-    if (is_used_) thread.unblocked_at = mask_change.bound() != 0 ? now() : 0;
+    if (admits_) thread.unblocked_at = mask_change.bound() != 0 ? now() : 0;
     return;
   }
   sigset_t again;
@@ -195,7 +195,6 @@ bool admit_faults() noexcept {
   FaultScope* const scope = thread_faults.scope;
   if (scope == nullptr || scope == always) return scope == always;
   if (!scope->admits_) scope->unblock();
-  scope->is_used_ = scope->admits_;
   return scope->admits_;
 }
 

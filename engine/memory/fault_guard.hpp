@@ -40,7 +40,6 @@ class FaultScope {
 
   bool outermost_;
   bool admits_ = false;
-  bool is_used_ = false;      ///< by admit_faults()
   bool blocks_segv_ = false;  ///< must be blocked again
   bool blocks_bus_ = false;
 };
