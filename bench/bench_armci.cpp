@@ -81,6 +81,16 @@ void local_buffers(std::string const& implementation, char* target, bench::Sizes
   }
 }
 
+/// Segments of `bytes`. ComEx has the members in another order than ARMCI-MPI.
+armci_giov_t described(std::vector<void*>& from, std::vector<void*>& to, int bytes) {
+  armci_giov_t list{};
+  list.src_ptr_array = from.data();
+  list.dst_ptr_array = to.data();
+  list.bytes = bytes;
+  list.ptr_array_len = static_cast<int>(from.size());
+  return list;
+}
+
 /// Measures the same rows as a list of segments. ARMCI_IOV_METHOD selects the method of both libraries.
 void listed(std::string const& implementation, char* origin, char* target, bench::Sizes chosen) {
   for (std::size_t const segment : {std::size_t{16}, std::size_t{1024}}) {
@@ -92,9 +102,8 @@ void listed(std::string const& implementation, char* origin, char* target, bench
         there[i] = target + 2 * segment * i;
       }
       int const bytes = static_cast<int>(segment);
-      int const rows = static_cast<int>(segments);
-      armci_giov_t to{here.data(), there.data(), bytes, rows};
-      armci_giov_t from{there.data(), here.data(), bytes, rows};
+      armci_giov_t to = described(here, there, bytes);
+      armci_giov_t from = described(there, here, bytes);
       auto const line = [&](char const* operation) {
         return bench::Case{"armci", implementation, operation, "allocated", segments, segment};
       };

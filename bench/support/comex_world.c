@@ -14,3 +14,11 @@ MPI_Comm bench_comex_world(void) {
   }
   return known;
 }
+
+/* `comm` is bench_comex_world(). */
+int bench_comex_barrier(MPI_Comm comm) {
+  if (!comex_initialized()) {
+    return MPI_Barrier(comm);
+  }
+  return comex_barrier(COMEX_GROUP_WORLD) == COMEX_SUCCESS ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
