@@ -10,6 +10,7 @@ WINDOWS = "windows on mpix"
 RANKS = 2  # that compute
 KERNELS = ("stencil", "transpose", "wavefront")
 # scripts/peers builds them. MPI-PR keeps a process of each host for progress.
+PEERS = pathlib.Path(__file__).resolve().parents[2] / "build" / "peers"
 COMEX = (("ComEx MPI-PR", "mpi-pr", 1), ("ComEx MPI-PT", "mpi-pt", 0), ("ComEx MPI-TS", "mpi-ts", 0))
 TUNED = {"ARMCI_RMA_ATOMICITY": "0", "ARMCI_STRIDED_METHOD": "DIRECT"}
 # (operation, segments, bytes of a segment) of bench_armci
@@ -17,10 +18,14 @@ ARMCI = (("put", 1, 8), ("get", 1, 8), ("acc", 1, 8), ("put", 1, 262144), ("get"
          ("puts", 1024, 16), ("accs", 1024, 16), ("rmw", 1, 8), ("lock_unlock", 1, 8), ("put_fence", 1, 8))
 
 
+def comex_program(runtime, name):
+    """Its path below what scripts/peers has built."""
+    return f"ga-{runtime}/{name}"
+
+
 def comex_programs(options, name, arguments):
-    peers = pathlib.Path(options.peers)
-    return [(label, str(peers / f"ga-{runtime}" / name), arguments, [], {}) for label, runtime, _ in COMEX
-            if (peers / f"ga-{runtime}" / name).exists()]
+    paths = {label: pathlib.Path(options.peers) / comex_program(runtime, name) for label, runtime, _ in COMEX}
+    return [(label, str(path), arguments, [], {}) for label, path in paths.items() if path.exists()]
 
 
 def spare_ranks(name):

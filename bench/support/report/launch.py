@@ -6,6 +6,8 @@ import shutil
 import signal
 import subprocess
 
+import applications
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SKIPPED = 77  # exit status of scripts/two-hosts on a machine that permits no network namespaces
 TIMED_OUT = 124
@@ -16,11 +18,14 @@ class Launcher:
     """`template` is empty, or a command such as "srun" with {hosts} and {ranks}; without them -N HOSTS -n RANKS is
     appended, which is srun's."""
 
-    def __init__(self, build_dir, template=""):
+    def __init__(self, build_dir, template="", peers=applications.PEERS):
         self.build_dir = pathlib.Path(build_dir)
         self.template = template
+        self.peers = pathlib.Path(peers)
 
     def program(self, run):
+        if run.in_peers:
+            return self.peers / run.program
         return (ROOT if run.in_checkout else self.build_dir) / "bench" / run.program
 
     def has(self, run):

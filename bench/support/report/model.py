@@ -17,6 +17,8 @@ class Run:
     mpi: str = "openmpi"  # or "mpich", whose mpirun starts it
     packages: str = ""  # Debian's, without which there is no such program; the report names the run as skipped
     in_checkout: bool = False  # a script of bench/ and not a program of the build
+    in_peers: bool = False  # a program that scripts/peers has built
+    limit: int = 180  # seconds after which a run that does not end counts as failed
     part: str = ""  # of a program whose lines are measured in several groups, each short enough for a comparison in turn
 
     def key(self):
@@ -51,13 +53,16 @@ class Results:
 
     def __init__(self, records):
         self.failures = {}  # run: text of its last failure
-        self.commands = {}  # run: the command that was started
+        self.commands = {}  # run, or run with its part: the command that was started
         self._samples = {}  # (run, Line): {round: Sample}
         for record in records:
             if record["status"] != 0:
                 self.failures[record["run"]] = failure_text(record)
                 continue
-            self.commands[record["run"]] = record.get("command", "")
+            if self.failures.get(record["run"], "").startswith("skipped: "):
+                del self.failures[record["run"]]  # the program has been built since
+            for name in (record["run"], record.get("key")):
+                self.commands[name] = record.get("command", "")
             for *line, value in record["rows"]:
                 self._samples.setdefault((record["run"], Line(*line)), {})[record["round"]] = Sample(record["began"], value)
         self.runs = list(dict.fromkeys(run for run, _ in self._samples))

@@ -5,7 +5,6 @@ import time
 
 from . import launch, parse
 
-TIMEOUT = 180
 FIRST_GUESS = 5.0  # seconds of a run before any was timed
 MOST_FAILURES = 2  # after which a run is left out
 
@@ -65,7 +64,7 @@ class Runner:
     def run_once(self, name, run, number, done):
         began, started = time.time(), time.monotonic()
         seed = random.Random(f"{self.seed} {number} {name} {run.key()}").randrange(2**31)
-        status, output, error = self.launcher.start(run, seed, TIMEOUT)
+        status, output, error = self.launcher.start(run, seed, run.limit)
         rows = parse.PARSERS[run.parse](output) if status == 0 else []
         if status == 0 and not rows:
             status, error = 1, "the program printed no result"

@@ -48,10 +48,10 @@ def line(operation, memory="allocated", segments=1, size=8):
     return Line("armci", operation, memory, segments, size)
 
 
-def bandwidths(results, hosts, lines_of):
+def bandwidths(results, hosts, lines_of, labels=ALL):
     """{label: [(x, bandwidth)]}; `lines_of` gives the x and the line of each point."""
     series = {}
-    for label, *_ in armci_methods.RUNS:
+    for label in labels:
         points = [(x, at.segments * at.size, results.values(name(label, hosts), at)) for x, at in lines_of(label, hosts)]
         found = [(x, bandwidth(values, total)) for x, total, values in points if values]
         if found:
@@ -64,18 +64,24 @@ def bandwidth(values, total):
 
 
 def lines_where(results, wanted):
-    return lambda label, hosts: [at for at in results.lines(name(label, hosts)) if wanted(at)]
+    return lambda label, hosts: [at for at in results.lines(name(label, hosts)) if at.family == "armci" and wanted(at)]
 
 
-def figure3(results, hosts, operation):
+def figure3(results, hosts, operation, labels=armci_methods.LIBRARIES):
     found = lines_where(results, lambda at: at.operation == operation and at.memory == "allocated")
-    return bandwidths(results, hosts, lambda label, where: [(at.size, at) for at in found(label, where)
-                                                            if label in armci_methods.LIBRARIES])
+    return bandwidths(results, hosts, lambda label, where: [(at.size, at) for at in found(label, where)], labels)
 
 
-def figure4(results, hosts, operation, segment):
+def figure4(results, hosts, operation, segment, labels=ALL):
     found = lines_where(results, lambda at: at.operation == operation and at.size == segment and at.memory == "allocated")
-    return bandwidths(results, hosts, lambda label, where: [(at.segments, at) for at in found(label, where)])
+    return bandwidths(results, hosts, lambda label, where: [(at.segments, at) for at in found(label, where)], labels)
+
+
+def plotted(title, series, xlabel, command, limits):
+    """The block of a figure that has more than one point, as a list."""
+    if not series or max(len(points) for points in series.values()) < 2:
+        return []
+    return [Block(title, command, limits, svg=plots.lines(series, (xlabel, "MB/s")))]
 
 
 def figure5(results, hosts):
@@ -88,18 +94,21 @@ def figure5(results, hosts):
     return series
 
 
+def ratio_row(results, ours, peer, found):
+    at = stats.ratio(results.samples(ours, found), results.samples(peer, found))
+    return [Cell(found.operation), Cell(found.memory), Cell(found.shape(), found.segments * found.size),
+            Cell(peer.split(";")[0]), *tables.ratio_cells(at), *tables.times(results.values(ours, found))[:2],
+            *tables.times(results.values(peer, found))[:2]]
+
+
 def ratio_rows(results, hosts):
     """Ours beside the best method of ARMCI-MPI on each line."""
     ours = name("ours", hosts)
     peers = [name(label, hosts) for label, *_ in armci_methods.RUNS if label.startswith("ARMCI-MPI")]
     for found in sorted(results.lines(ours)):
         best = stats.best_peer(results, found, peers)
-        if best is None or found.operation == "memcpy":
-            continue
-        at = stats.ratio(results.samples(ours, found), results.samples(best, found))
-        yield [Cell(found.operation), Cell(found.memory), Cell(found.shape(), found.segments * found.size),
-               Cell(best.split(";")[0]), *tables.ratio_cells(at), *tables.times(results.values(ours, found))[:2],
-               *tables.times(results.values(best, found))[:2]]
+        if best is not None and found.operation != "memcpy":
+            yield ratio_row(results, ours, best, found)
 
 
 def blocks_of(results, hosts):
@@ -111,8 +120,7 @@ def blocks_of(results, hosts):
                   figure4(results, hosts, operation, segment), "segments") for operation, segment in FIGURES_4),
                (f"Figure 5, {where}: contiguous get into local buffers of two kinds", figure5(results, hosts), "bytes")]
     for title, series, xlabel in figures:
-        if series and max(len(points) for points in series.values()) > 1:
-            yield Block(title, command, LIMITS[hosts], svg=plots.lines(series, (xlabel, "MB/s")))
+        yield from plotted(title, series, xlabel, command, LIMITS[hosts])
     rows = list(ratio_rows(results, hosts))
     if rows:
         yield Block(f"Ours beside the best of ARMCI-MPI, {where}", command, LIMITS[hosts],
