@@ -7,6 +7,7 @@ ones. It takes the line of a lock away from the holder when it finds the lock he
 caches, and cost nothing."""
 import collections
 import dataclasses
+import functools
 import heapq
 import math
 import random
@@ -25,6 +26,12 @@ class Costs:
     transfer: float  # of a line from one core to another
     hold: float  # the time for which an owner keeps a line at least
     ahead: float = 0  # the time by which a core looks ahead of what it executes
+    sockets: int = 1  # over which the cores are spread evenly
+    far: float = 1  # a transfer between sockets takes so many times as long
+    disturbs: bool = True  # whether a core that waits for a lock takes the lock's line away from the holder
+
+    def between(self, one, other):
+        return self.transfer * (self.far if one % self.sockets != other % self.sockets else 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +52,7 @@ class Line:
     def __init__(self):
         self.owned = {}  # core: [from, until] of its newest possession
         self.newest = None  # the possession that no request ends yet
+        self.owner = None  # the core that has it
 
     def has(self, core, now):
         begin, end = self.owned.get(core, (math.inf, 0))
@@ -57,9 +65,11 @@ class Line:
             return begin
         arrival = now
         if self.newest is not None:
-            leaves = max(now + costs.transfer / 2, self.newest[0] + costs.hold)
+            transfer = costs.between(self.owner, core)
+            leaves = max(now + transfer / 2, self.newest[0] + costs.hold)
             self.newest[1] = leaves
-            arrival = leaves + costs.transfer / 2
+            arrival = leaves + transfer / 2
+        self.owner = core
         self.newest = self.owned[core] = [arrival, math.inf]
         return arrival
 
@@ -135,7 +145,8 @@ class Replay:
             place = self.places[core][0]
             lock = self.locks[place]
             if number == self.acquires and lock.holder not in (None, core):
-                self.access(core, number, now, place)
+                if self.costs.disturbs:
+                    self.access(core, number, now, place)
                 lock.waiting.append(core)
                 continue
             if number == self.acquires:
@@ -154,8 +165,10 @@ class Replay:
         return now / operations, self.transfers / operations
 
 
-def contended(operation, cores, costs):
-    return Replay(operation, cores, costs).run(2000 * cores)
+@functools.lru_cache(maxsize=None)
+def contended(operation, cores, costs, each=500):
+    """Nanoseconds and transfers of an operation of the whole job. Each core has `each` operations in the mean."""
+    return Replay(operation, cores, costs).run(max(6000, each * cores))
 
 
 def calibrated(transfer, alone, hot, spread, places):
