@@ -12,6 +12,8 @@ KERNELS = ("stencil", "transpose", "wavefront")
 # scripts/peers builds them. MPI-PR keeps a process of each host for progress.
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "build" / "peers"
 COMEX = (("ComEx MPI-PR", "mpi-pr", 1), ("ComEx MPI-PT", "mpi-pt", 0), ("ComEx MPI-TS", "mpi-ts", 0))
+# Their processes are not bound to cores: a thread or a process for progress would have to share one with a rank.
+UNBOUND = ("mpi-pr", "mpi-pt")
 TUNED = {"ARMCI_RMA_ATOMICITY": "0", "ARMCI_STRIDED_METHOD": "DIRECT"}
 # (operation, segments, bytes of a segment) of bench_armci
 ARMCI = (("put", 1, 8), ("get", 1, 8), ("acc", 1, 8), ("put", 1, 262144), ("get", 1, 262144), ("acc", 1, 262144),
@@ -31,6 +33,10 @@ def comex_programs(options, name, arguments):
 def spare_ranks(name):
     """Processes of each host that a program needs besides those that compute."""
     return next((spare for _, runtime, spare in COMEX if f"ga-{runtime}/" in name), 0)
+
+
+def is_unbound(name):
+    return any(f"ga-{runtime}/" in name for runtime in UNBOUND)
 
 
 def programs(options):

@@ -2,6 +2,7 @@
 import pathlib
 import re
 import unittest
+import unittest.mock
 
 import applications
 from report import launch, model
@@ -101,6 +102,14 @@ class Comex(Directory):
         started = launch.Launcher("/b", peers="/p")
         self.assertEqual(started.program(run), pathlib.Path("/p/ga-mpi-pr/bench_armci"))
         self.assertFalse(started.has(run))
+
+    def test_a_rank_does_not_share_a_core_with_its_runtime_by_binding(self):
+        self.add_runtime("mpi-pr", 1.0)
+        started, bound = launch.Launcher("/b"), set()
+        with unittest.mock.patch.object(launch.os, "sched_getaffinity", lambda _: set(range(8))):
+            for group in comex.groups(options(peers=str(self.peers))):
+                bound |= {run.name for run in group if run.hosts == 1 and "none" not in started.command(run)}
+        self.assertEqual(bound, {comex.name(label, 1) for label in ("ours", "ARMCI-MPI osc/sm", "ComEx MPI-TS")})
 
     def test_a_line_of_one_side_only_is_left_out(self):
         def record(run, *lines):

@@ -50,7 +50,8 @@ class Launcher:
         cores = len(os.sched_getaffinity(0))
         if run.mpi == "mpich":
             return [mpirun, *(["-bind-to", "core"] if run.ranks <= cores else []), "-np", str(run.ranks), *started]
-        placement = ["--bind-to", "core"] if run.ranks <= cores else ["--oversubscribe", "--bind-to", "none"]
+        bound = run.bound and run.ranks <= cores
+        placement = ["--bind-to", "core"] if bound else ["--oversubscribe", "--bind-to", "none"]
         return [mpirun, *placement, "-np", str(run.ranks), *started]
 
     def from_template(self, run):

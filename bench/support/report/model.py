@@ -18,6 +18,7 @@ class Run:
     packages: str = ""  # Debian's, without which there is no such program; the report names the run as skipped
     in_checkout: bool = False  # a script of bench/ and not a program of the build
     in_peers: bool = False  # a program that scripts/peers has built
+    bound: bool = True  # to cores, where there are enough
     limit: int = 180  # seconds after which a run that does not end counts as failed
     part: str = ""  # of a program whose lines are measured in several groups, each short enough for a comparison in turn
 

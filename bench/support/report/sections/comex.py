@@ -23,10 +23,11 @@ PARTS = {"contiguous": document4.PARTS["contiguous"], "strided": document4.PARTS
          "small": "^armci (rmw|put_fence|put_allfence|lock_unlock|barrier) "}
 GLOBAL_ARRAYS = "Global Arrays"
 LIMITS = {
-    1: document4.LIMITS[1] + " MPI-PR keeps a third process for progress, which shares the two cores with the ranks: "
-                             "they are not bound to cores. On one host it copies in shared memory. MPI-TS serves an "
-                             "operation only while the target is in a call of ComEx, as it always is here.",
-    2: document4.LIMITS[2] + " MPI-PR keeps another process on each host for progress."}
+    1: document4.LIMITS[1] + " MPI-PR keeps a third process for progress, and MPI-PT a thread, which share the two "
+                             "cores with the ranks: these are not bound to cores. On one host both copy in shared "
+                             "memory. MPI-TS serves an operation only while the target is in a call of ComEx, as it "
+                             "always is here.",
+    2: document4.LIMITS[2] + " MPI-PR keeps another process on each host for progress, and MPI-PT a thread."}
 SEGMENTS = (16, 1024)
 TABLES = (("Global Arrays on each runtime, {}", "ga", GLOBAL_ARRAYS,
            "Application: tasks from a shared counter, each with two gets, a product and an accumulate; time of a task. "
@@ -43,6 +44,7 @@ def labels(hosts):
 def comex_runs(hosts, part, program, arguments=(), environment=()):
     return [Run(name(label, hosts), applications.comex_program(runtime, program), arguments, environment, hosts,
                 ranks=applications.RANKS + hosts * spare, rounds=ROUNDS[hosts], part=part, in_peers=True, limit=LIMIT,
+                bound=runtime not in applications.UNBOUND,
                 packages=f"{BUILD} --runtimes {runtime}") for label, runtime, spare in applications.COMEX]
 
 
