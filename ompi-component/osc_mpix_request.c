@@ -11,6 +11,7 @@
 #include "osc_mpix.h"
 
 #include "ompi/communicator/communicator.h"
+#include "ompi/request/grequest.h"
 #include "ompi/request/request.h"
 #include "opal/class/opal_free_list.h"
 
@@ -19,7 +20,11 @@
 #include <string.h>
 
 typedef struct osc_mpix_request_t {
-    ompi_request_t super;
+    union {
+        ompi_request_t super;
+        ompi_grequest_t generalized; /* while the type is OMPI_REQUEST_GEN: see hide_failure */
+    };
+    ompi_request_type_t type; /* before the failure was hidden */
     struct osc_mpix_request_t *next_completed;
     int mpi_error;           /* of an operation that was shown to Open MPI */
     const struct mpix_host_failure *failure; /* of a failed operation, until `end` is called */
@@ -84,6 +89,26 @@ static void release(osc_mpix_request_t *request)
     }
 }
 
+/* A request that has failed is shown to Open MPI as a successful generalized request. MPI_Wait and similar
+ * calls call the query function of one that they complete, which makes it a failed request of its own type
+ * again. Open MPI does not deal with other failed requests of an array: with MPI_THREAD_MULTIPLE, MPI_Waitall
+ * never returns if one of its requests has failed before the call; MPI_Waitany and MPI_Testany free those
+ * that they do not report, and their failures are lost. */
+static int reveal_failure(void *state, ompi_status_public_t *status)
+{
+    osc_mpix_request_t *request = (osc_mpix_request_t *) state;
+    request->super.req_type = request->type;
+    request->super.req_status.MPI_ERROR = request->mpi_error;
+    status->MPI_ERROR = request->mpi_error;
+    return MPI_SUCCESS;
+}
+
+static void hide_failure(osc_mpix_request_t *request)
+{
+    request->type = request->super.req_type;
+    request->super.req_type = OMPI_REQUEST_GEN;
+}
+
 /* Whether MPI has reported the error of a request that is being freed. MPI_Wait and similar calls free a
  * failed request by the same function and leave no trace in the request. The calls between the MPI function
  * and this one are inlined; if they are not, the failure counts as reported. */
@@ -94,6 +119,9 @@ static bool was_asked(const osc_mpix_request_t *request, const void *caller)
     }
     if (MPI_SUCCESS == request->mpi_error || OMPI_REQUEST_INACTIVE == request->super.req_state) {
         return true;
+    }
+    if (OMPI_REQUEST_GEN == request->super.req_type) {
+        return false; /* no call has looked at the failure */
     }
     Dl_info symbol;
     /* Compare names, because libmpix_rma has a function of this name too. */
@@ -141,6 +169,9 @@ static void construct(osc_mpix_request_t *request)
     request->super.req_status._cancelled = 0;
     request->super.req_free = request_free;
     request->super.req_cancel = request_cancel;
+    request->generalized.greq_query.c_query = reveal_failure;
+    request->generalized.greq_state = request;
+    request->generalized.greq_funcs_are_c = true;
     request->held = NULL;
 }
 
@@ -256,8 +287,8 @@ static void show(osc_mpix_request_t *request)
     const bool freed = 1 == atomic_load_explicit(&request->references, memory_order_relaxed);
     if (NULL != request->failure && !freed) {
         request->mpi_error = request->failure->code(request->failure_context);
+        hide_failure(request);
     }
-    request->super.req_status.MPI_ERROR = request->mpi_error;
     request->super.req_status._ucount = request->bytes;
     ompi_request_complete(&request->super, true);
     release(request);

@@ -131,6 +131,116 @@ TEST_F(Requests, EachFailureOfAnArrayReachesTheHandler) {
   MPI_Comm_free(&comm);
 }
 
+/// Completes an array whose operations have ended, and returns the number of failures that the calls report.
+using Finish = int (*)(std::vector<MPI_Request>& requests);
+
+int failures(MPI_Status const* statuses, int count) {
+  return static_cast<int>(std::count_if(statuses, statuses + count,
+                                        [](MPI_Status const& s) { return s.MPI_ERROR != MPI_SUCCESS; }));
+}
+
+int wait_for_all(std::vector<MPI_Request>& requests) {
+  MPI_Status statuses[8];
+  int const count = static_cast<int>(requests.size());
+  EXPECT_EQ(MPI_Waitall(count, requests.data(), statuses), MPI_ERR_IN_STATUS);
+  for (int i = 0; i < count; ++i) EXPECT_NE(class_of(statuses[i].MPI_ERROR), MPI_ERR_PENDING);
+  return failures(statuses, count);
+}
+
+int test_all(std::vector<MPI_Request>& requests) {
+  MPI_Status statuses[8];
+  int const count = static_cast<int>(requests.size());
+  int flag = 0;
+  EXPECT_EQ(MPI_Testall(count, requests.data(), &flag, statuses), MPI_ERR_IN_STATUS);
+  EXPECT_EQ(flag, 1);
+  return failures(statuses, count);
+}
+
+template <auto call>
+int some_at_a_time(std::vector<MPI_Request>& requests) {
+  int reported = 0;
+  for (std::size_t calls = 0; calls <= requests.size(); ++calls) {
+    MPI_Status statuses[8];
+    int indices[8];
+    int done = 0;
+    int const code = call(static_cast<int>(requests.size()), requests.data(), &done, indices, statuses);
+    if (done == MPI_UNDEFINED) break;
+    EXPECT_TRUE(code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS) << text_of(code);
+    if (code == MPI_ERR_IN_STATUS) reported += failures(statuses, done);
+  }
+  return reported;
+}
+
+int wait_for_any(std::vector<MPI_Request>& requests) {
+  int reported = 0;
+  for (int index = 0; index != MPI_UNDEFINED;)
+    if (MPI_Waitany(static_cast<int>(requests.size()), requests.data(), &index, MPI_STATUS_IGNORE) !=
+        MPI_SUCCESS)
+      ++reported;
+  return reported;
+}
+
+int test_any(std::vector<MPI_Request>& requests) {
+  int reported = 0;
+  for (int index = 0, flag = 0; flag == 0 || index != MPI_UNDEFINED;)
+    if (MPI_Testany(static_cast<int>(requests.size()), requests.data(), &index, &flag, MPI_STATUS_IGNORE) !=
+        MPI_SUCCESS)
+      ++reported;
+  return reported;
+}
+
+int wait_for_each(std::vector<MPI_Request>& requests) {
+  int reported = 0;
+  for (MPI_Request& request : requests)
+    if (MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS) ++reported;
+  return reported;
+}
+
+TEST_F(Requests, MpisCallsReportEachFailureOfAnArray) {
+  ErrorsReturn const returned(world);
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &comm);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(&note_request_error, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  MPIX_RMA_Attributes const remote = attributes(MPIX_RMA_ATTR_REMOTE_COMPLETION);
+  for (Finish const finish : {Finish{&wait_for_all}, Finish{&test_all},
+                              Finish{&some_at_a_time<&MPI_Waitsome>}, Finish{&some_at_a_time<&MPI_Testsome>},
+                              Finish{&wait_for_any}, Finish{&test_any}, Finish{&wait_for_each}}) {
+    std::vector<MPI_Request> requests;
+    int bad = 0;
+    for (int i = 0; i < 6; ++i) {
+      bool const fails = i % 3 != 0;
+      void* const target = fails ? reinterpret_cast<void*>(0x10) : memory_.at(next(), 0);
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), target, 1, MPI_DOUBLE, &request, &comm,
+                        &remote) != MPI_SUCCESS)
+        continue;  // a protocol that finds out at once
+      bad += fails ? 1 : 0;
+      requests.push_back(request);
+    }
+    if (bad == 0) {
+      EXPECT_EQ(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+                MPI_SUCCESS);
+      continue;
+    }
+    // The failures are known to MPI before the call.
+    EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
+    int flag = 0;
+    for (int i = 0; i < 3; ++i) MPI_Iprobe(MPI_ANY_SOURCE, 1, world, &flag, MPI_STATUS_IGNORE);
+    request_handler_calls = 0;
+    EXPECT_EQ(finish(requests), bad);
+    if (!on_public_mpi()) {  // whose failures go to the handler of MPI_COMM_WORLD
+      EXPECT_GE(request_handler_calls, 1);
+      EXPECT_EQ(handled_comm, comm);
+    }
+    for (MPI_Request const request : requests) EXPECT_EQ(request, MPI_REQUEST_NULL);
+    EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
+  }
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&comm);
+}
+
 TEST_F(Requests, MayOccurTwiceInAnArray) {
   ErrorsReturn const returned(world);
   MPI_Comm comm = world;
