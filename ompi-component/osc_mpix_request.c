@@ -93,11 +93,13 @@ static void release(osc_mpix_request_t *request)
  * calls call the query function of one that they complete, which makes it a failed request of its own type
  * again. Open MPI does not deal with other failed requests of an array: with MPI_THREAD_MULTIPLE, MPI_Waitall
  * never returns if one of its requests has failed before the call; MPI_Waitany and MPI_Testany free those
- * that they do not report, and their failures are lost. */
+ * that they do not report, and their failures are lost. MPI_Testany reports no failure of a persistent
+ * request; after a failure Open MPI frees it in the other calls, so it is none any more. */
 static int reveal_failure(void *state, ompi_status_public_t *status)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) state;
     request->super.req_type = request->type;
+    request->super.req_persistent = false;
     request->super.req_status.MPI_ERROR = request->mpi_error;
     status->MPI_ERROR = request->mpi_error;
     return MPI_SUCCESS;
