@@ -27,11 +27,30 @@ struct Recovery {
   std::uintptr_t volatile fault;
 };
 
+/// The outermost scope of a thread, or outside of a scope the time at which the thread's signals were known
+/// to be unblocked. One word, because a library loaded by dlopen() has little thread-local memory
+/// (tests/c_abi/static_tls.py): a pointer is even, a time is stored as an odd number.
+class ThreadScope {
+ public:
+  /// nullptr: none.
+  FaultScope* get() const noexcept { return is_time() ? nullptr : reinterpret_cast<FaultScope*>(word_); }
+  void enter(FaultScope* scope) noexcept { word_ = reinterpret_cast<std::uintptr_t>(scope); }
+  /// `unblocked_at`: nanoseconds of the clock; 0: the signals may be blocked.
+  void leave(std::int64_t unblocked_at) noexcept {
+    word_ = unblocked_at == 0 ? 0 : static_cast<std::uintptr_t>(unblocked_at) << 1 | 1;
+  }
+  /// 0 within a scope, and if the signals may be blocked.
+  std::int64_t unblocked_at() const noexcept { return is_time() ? static_cast<std::int64_t>(word_ >> 1) : 0; }
+
+ private:
+  bool is_time() const noexcept { return (word_ & 1) != 0; }
+
+  std::uintptr_t word_;
+};
+
 struct ThreadFaults {
   Recovery* recovery;  ///< innermost guarded access
-  FaultScope* scope;   ///< the outermost one, or `always`
-  /// Nanoseconds of the clock at which the signals were unblocked outside of a scope; 0: they may be blocked.
-  std::int64_t unblocked_at;
+  ThreadScope scope;   ///< of the thread, or `always`
 };
 // Initial-exec, because the handler reads it in threads that never used this library, and must not allocate.
 constinit thread_local ThreadFaults thread_faults __attribute__((tls_model("initial-exec"))) = {};
@@ -45,12 +64,9 @@ std::int64_t now() noexcept {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Whether the thread, whose signals were unblocked, cannot have blocked them since.
-bool are_still_unblocked(ThreadFaults& thread) noexcept {
-  std::int64_t const present = now();
-  bool const still = present - thread.unblocked_at < mask_change.bound();
-  thread.unblocked_at = still ? present : 0;
-  return still;
+/// Whether a thread whose signals were unblocked at that time cannot have blocked them since.
+bool are_still_unblocked(std::int64_t unblocked_at) noexcept {
+  return unblocked_at != 0 && now() - unblocked_at < mask_change.bound();
 }
 
 std::uintptr_t page_size() noexcept {
@@ -152,21 +168,18 @@ class Handler {
 }  // namespace
 
 FaultScope::FaultScope() noexcept {
-  ThreadFaults& thread = thread_faults;
-  outermost_ = thread.scope == nullptr;
+  ThreadScope& thread = thread_faults.scope;
+  outermost_ = thread.get() == nullptr;
   if (!outermost_) return;
-  thread.scope = this;
-  if (thread.unblocked_at != 0) admits_ = are_still_unblocked(thread);
+  admits_ = are_still_unblocked(thread.unblocked_at());
+  thread.enter(this);
 }
 
 FaultScope::~FaultScope() {
   if (!outermost_) return;
-  ThreadFaults& thread = thread_faults;
-  thread.scope = nullptr;
-  if (!blocks_segv_ && !blocks_bus_) {
-    if (admits_) thread.unblocked_at = mask_change.bound() != 0 ? now() : 0;
-    return;
-  }
+  bool const unblocked = admits_ && !blocks_segv_ && !blocks_bus_;
+  thread_faults.scope.leave(unblocked && mask_change.bound() != 0 ? now() : 0);
+  if (!blocks_segv_ && !blocks_bus_) return;
   sigset_t again;
   ::sigemptyset(&again);
   if (blocks_segv_) ::sigaddset(&again, SIGSEGV);
@@ -174,7 +187,7 @@ FaultScope::~FaultScope() {
   (void)::pthread_sigmask(SIG_BLOCK, &again, nullptr);
 }
 
-void FaultScope::admit_always() noexcept { thread_faults.scope = always; }
+void FaultScope::admit_always() noexcept { thread_faults.scope.enter(always); }
 
 void FaultScope::unblock() noexcept {
   sigset_t faults;
@@ -192,7 +205,7 @@ void FaultScope::unblock() noexcept {
 
 bool admit_faults() noexcept {
   if (!Handler::instance().is_in_place()) return false;
-  FaultScope* const scope = thread_faults.scope;
+  FaultScope* const scope = thread_faults.scope.get();
   if (scope == nullptr || scope == always) return scope == always;
   if (!scope->admits_) scope->unblock();
   return scope->admits_;
@@ -200,7 +213,7 @@ bool admit_faults() noexcept {
 
 bool are_faults_admitted() noexcept {
   if (!Handler::instance().is_in_place()) return false;
-  FaultScope const* const scope = thread_faults.scope;
+  FaultScope const* const scope = thread_faults.scope.get();
   if (scope == always || (scope != nullptr && scope->admits_)) return true;
   sigset_t blocked;
   if (::pthread_sigmask(SIG_BLOCK, nullptr, &blocked) != 0) return false;

@@ -23,7 +23,7 @@ struct FaultRange {
 /// From the first admit_faults() in the outermost scope of a thread to the end of that scope, SIGSEGV and
 /// SIGBUS are unblocked in the thread. Costs nothing before, and then one system call, which a scope saves
 /// that begins right after the previous one: so soon that the thread cannot have blocked the signals since.
-class FaultScope {
+class alignas(std::uintptr_t) FaultScope {
  public:
   FaultScope() noexcept;
   ~FaultScope();
