@@ -12,8 +12,8 @@ using mpixrma::host::next;
 
 /// Exchanges addresses over the new intercommunicator if `code`, the result of the connecting call, is
 /// MPI_SUCCESS. Returns `code`.
-int met(int code, MPI_Comm const* inter) {
-  if (code == MPI_SUCCESS && mpixrma::host::is_chosen()) mpixrma::host::meet(*inter);
+int exchange_if_connected(int code, MPI_Comm const* inter) {
+  if (code == MPI_SUCCESS && mpixrma::host::is_chosen()) mpixrma::host::exchange_addresses(*inter);
   return code;
 }
 
@@ -21,29 +21,32 @@ int met(int code, MPI_Comm const* inter) {
 /// it creates.
 template <typename Function, typename... Arguments>
 int connect(Function* function, char const* name, MPI_Comm* inter, Arguments... arguments) {
-  return met(next(function, name)(arguments..., inter), inter);
+  return exchange_if_connected(next(function, name)(arguments..., inter), inter);
 }
 
 int spawn(char const* name, char const* command, char** argv, int processes, MPI_Info info, int root,
           MPI_Comm comm, MPI_Comm* inter, int* codes) {
-  return met(next(&MPI_Comm_spawn, name)(command, argv, processes, info, root, comm, inter, codes), inter);
+  return exchange_if_connected(
+      next(&MPI_Comm_spawn, name)(command, argv, processes, info, root, comm, inter, codes), inter);
 }
 
 int spawn_multiple(char const* name, int count, char** commands, char*** argvs, int const* processes,
                    MPI_Info const* infos, int root, MPI_Comm comm, MPI_Comm* inter, int* codes) {
   auto* const pass_on = next(&MPI_Comm_spawn_multiple, name);
-  return met(pass_on(count, commands, argvs, processes, infos, root, comm, inter, codes), inter);
+  return exchange_if_connected(pass_on(count, commands, argvs, processes, infos, root, comm, inter, codes),
+                               inter);
 }
 
 int create_inter(char const* name, MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag,
                  MPI_Comm* inter) {
   int const code = next(&MPI_Intercomm_create, name)(local, leader, peer, remote_leader, tag, inter);
-  if (code == MPI_SUCCESS && mpixrma::host::is_chosen()) mpixrma::host::meet_strangers(*inter);
+  if (code == MPI_SUCCESS && mpixrma::host::is_chosen())
+    mpixrma::host::exchange_addresses_between_jobs(*inter);
   return code;
 }
 
 int disconnect(char const* name, MPI_Comm* comm) {
-  mpixrma::host::Disconnection const disconnection;
+  mpixrma::host::DisconnectScope const disconnection;
   return next(&MPI_Comm_disconnect, name)(comm);
 }
 

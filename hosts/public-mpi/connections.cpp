@@ -13,7 +13,7 @@ namespace mpixrma::host {
 namespace {
 
 /// All processes are running, so the exchange takes milliseconds.
-constexpr std::chrono::seconds connect_patience{10};
+constexpr std::chrono::seconds connect_timeout{10};
 
 /// The attribute of an intercommunicator and its duplicates; nullptr if the remote processes are not known.
 using Known = std::shared_ptr<KnownGroup const>;
@@ -31,7 +31,7 @@ int copy_known(MPI_Comm, int, void*, void* known, void* copy, int* flag) {
 
 /// Frees the addresses of the remote group on MPI_Comm_disconnect only: after MPI_Comm_free, communicators
 /// derived from this one may still connect the processes.
-int communicator_goes(MPI_Comm, int, void* known, void*) {
+int on_communicator_deleted(MPI_Comm, int, void* known, void*) {
   if (disconnects) delete static_cast<Known*>(known);
   return MPI_SUCCESS;
 }
@@ -39,14 +39,14 @@ int communicator_goes(MPI_Comm, int, void* known, void*) {
 int known_key() {
   static int const key = [] {
     int made = MPI_KEYVAL_INVALID;
-    PMPI_Comm_create_keyval(&copy_known, &communicator_goes, &made, nullptr);
+    PMPI_Comm_create_keyval(&copy_known, &on_communicator_deleted, &made, nullptr);
     return made;
   }();
   return key;
 }
 
 /// Whether another copy of the host, which intercepts the same call, has exchanged the addresses already.
-bool is_met(MPI_Comm inter) {
+bool has_exchanged(MPI_Comm inter) {
   void* known = nullptr;
   int found = 0;
   PMPI_Comm_get_attr(inter, known_key(), &known, &found);
@@ -56,12 +56,12 @@ bool is_met(MPI_Comm inter) {
 bool all_take_part(MPI_Comm inter) {
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Ibarrier(inter, &request);
-  if (completes(request, connect_patience)) return true;
+  if (completes(request, connect_timeout)) return true;
   std::fprintf(
       stderr,
       "MPIX_RMA: not all processes that MPI has connected with this one started the library within %lld "
       "s: they cannot be targets of each other\n",
-      static_cast<long long>(connect_patience.count()));
+      static_cast<long long>(connect_timeout.count()));
   return false;
 }
 
@@ -71,12 +71,12 @@ bool is_of_own_job(MPI_Group group) {
   MPI_Group others = MPI_GROUP_NULL;
   PMPI_Comm_group(MPI_COMM_WORLD, &own);
   PMPI_Group_difference(group, own, &others);
-  int strangers = 0;
-  PMPI_Group_size(others, &strangers);
+  int foreign_processes = 0;
+  PMPI_Group_size(others, &foreign_processes);
   if (others != MPI_GROUP_EMPTY) PMPI_Group_free(&others);
   PMPI_Group_free(&own);
   PMPI_Group_free(&group);
-  return strangers == 0;
+  return foreign_processes == 0;
 }
 
 /// Returns the same result at all processes of the communicator.
@@ -98,9 +98,9 @@ bool all_are_linked(MPI_Comm comm) noexcept {
   return !is_connected.load(std::memory_order_relaxed) || comm == MPI_COMM_NULL || is_of_one_job(comm);
 }
 
-void meet(MPI_Comm inter) noexcept try {
+void exchange_addresses(MPI_Comm inter) noexcept try {
   AddressTable* const addresses = addresses_of_job();
-  if (addresses == nullptr || inter == MPI_COMM_NULL || is_met(inter)) return;
+  if (addresses == nullptr || inter == MPI_COMM_NULL || has_exchanged(inter)) return;
   is_connected.store(true, std::memory_order_relaxed);
   auto known = std::make_unique<Known>();
   if (all_take_part(inter)) {
@@ -113,11 +113,11 @@ void meet(MPI_Comm inter) noexcept try {
                error.what());
 }
 
-void meet_strangers(MPI_Comm inter) noexcept {
-  if (inter != MPI_COMM_NULL && !is_of_one_job(inter)) meet(inter);
+void exchange_addresses_between_jobs(MPI_Comm inter) noexcept {
+  if (inter != MPI_COMM_NULL && !is_of_one_job(inter)) exchange_addresses(inter);
 }
 
-Disconnection::Disconnection() noexcept { disconnects = true; }
-Disconnection::~Disconnection() { disconnects = false; }
+DisconnectScope::DisconnectScope() noexcept { disconnects = true; }
+DisconnectScope::~DisconnectScope() { disconnects = false; }
 
 }  // namespace mpixrma::host

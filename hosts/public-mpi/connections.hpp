@@ -11,10 +11,11 @@ namespace mpixrma::host {
 /// process can be a target of each other one. If some processes do not take part in time, because they are
 /// not linked with the library, prints a warning, and none becomes a target. Does nothing while the host is
 /// not running.
-MPIX_HOST_API void meet(MPI_Comm inter) noexcept;
+MPIX_HOST_API void exchange_addresses(MPI_Comm inter) noexcept;
 
-/// As meet(), for an intercommunicator to any processes. Does nothing if all of them belong to one job.
-MPIX_HOST_API void meet_strangers(MPI_Comm inter) noexcept;
+/// As exchange_addresses(), for an intercommunicator to any processes. Does nothing if all of them belong to
+/// one job.
+MPIX_HOST_API void exchange_addresses_between_jobs(MPI_Comm inter) noexcept;
 
 /// Returns whether all processes of the communicator certainly have the library, because they were started
 /// with this process. The result is the same at all of them.
@@ -22,12 +23,12 @@ MPIX_HOST_API bool all_are_linked(MPI_Comm comm) noexcept;
 
 /// While an object of this class exists, communicators that this thread frees disconnect their processes,
 /// whose addresses are dropped. After a plain MPI_Comm_free the processes are still connected.
-class MPIX_HOST_API Disconnection {
+class MPIX_HOST_API DisconnectScope {
  public:
-  Disconnection() noexcept;
-  Disconnection(Disconnection const&) = delete;
-  Disconnection& operator=(Disconnection const&) = delete;
-  ~Disconnection();
+  DisconnectScope() noexcept;
+  DisconnectScope(DisconnectScope const&) = delete;
+  DisconnectScope& operator=(DisconnectScope const&) = delete;
+  ~DisconnectScope();
 };
 
 }  // namespace mpixrma::host

@@ -9,14 +9,14 @@ namespace mpixrma::host {
 
 namespace {
 
-/// The data that a process publishes first.
-struct Introduction {
+/// The fixed-size part of the exchange, which precedes the addresses.
+struct AddressHeader {
   std::uint64_t process;
   std::uint64_t address_bytes;
 };
 
-/// Returns the group whose addresses an exchange over `comm` delivers.
-MPI_Group group_met_in(MPI_Comm comm) {
+/// Returns the group whose addresses an exchange over `comm` collects.
+MPI_Group exchange_group(MPI_Comm comm) {
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   MPI_Group group = MPI_GROUP_NULL;
@@ -27,15 +27,15 @@ MPI_Group group_met_in(MPI_Comm comm) {
 }  // namespace
 
 KnownGroup::KnownGroup(MPI_Comm comm, std::uint64_t process, std::vector<char> const& address)
-    : group_(group_met_in(comm)) {
+    : group_(exchange_group(comm)) {
   int size = 0;
   PMPI_Group_size(group_, &size);
-  Introduction const own{process, address.size()};
-  std::vector<Introduction> introductions(static_cast<std::size_t>(size));
-  PMPI_Allgather(&own, sizeof own, MPI_BYTE, introductions.data(), sizeof own, MPI_BYTE, comm);
-  for (Introduction const& one : introductions) {
-    processes_.push_back(one.process);
-    lengths_.push_back(static_cast<int>(one.address_bytes));
+  AddressHeader const own{process, address.size()};
+  std::vector<AddressHeader> headers(static_cast<std::size_t>(size));
+  PMPI_Allgather(&own, sizeof own, MPI_BYTE, headers.data(), sizeof own, MPI_BYTE, comm);
+  for (AddressHeader const& header : headers) {
+    processes_.push_back(header.process);
+    lengths_.push_back(static_cast<int>(header.address_bytes));
   }
   displacements_.resize(lengths_.size());
   std::exclusive_scan(lengths_.begin(), lengths_.end(), displacements_.begin(), 0);
@@ -66,7 +66,7 @@ char const* KnownGroup::address_of(std::uint64_t process, std::size_t& length) c
   return addresses_.data() + displacements_[index];
 }
 
-void AddressTable::name_job(MPI_Comm world) {
+void AddressTable::assign_identities(MPI_Comm world) {
   int rank = 0;
   PMPI_Comm_rank(world, &rank);
   std::uint32_t job = 0;
@@ -103,8 +103,8 @@ int AddressTable::peer_address(void* context, std::uint64_t process, void const*
   for (KnownGroup const& known : table.known_) {
     char const* const found = known.address_of(process, *length);
     if (found == nullptr) continue;
-    table.asked_for_.assign(found, found + *length);
-    *address = table.asked_for_.data();
+    table.last_lookup_.assign(found, found + *length);
+    *address = table.last_lookup_.data();
     return 0;
   }
   return -1;

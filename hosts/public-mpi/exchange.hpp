@@ -48,7 +48,7 @@ class AddressTable {
  public:
   /// Collective over MPI_COMM_WORLD: gives this job's processes identities that differ from those of other
   /// jobs.
-  void name_job(MPI_Comm world);
+  void assign_identities(MPI_Comm world);
 
   /// Returns the bootstrap of the own engine. This object must outlive the engine.
   mpix_bootstrap bootstrap() noexcept;
@@ -69,7 +69,7 @@ class AddressTable {
   std::vector<char> own_;
   std::mutex lock_;  ///< protects known_
   std::list<KnownGroup> known_;
-  std::vector<char> asked_for_;  ///< the address that was requested last
+  std::vector<char> last_lookup_;  ///< the address that was requested last
 };
 
 /// Returns nullptr while the host is not running.

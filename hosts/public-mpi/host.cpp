@@ -24,43 +24,42 @@ namespace {
 struct Host {
   Communicators communicators;
   AddressTable addresses;
-  int processes_here = 1;  ///< processes of the job on this host
-  bool is_one_host = false;
-  bool stays_here = false;
+  int local_processes = 1;  ///< processes of the job on this host
+  bool single_host = false;
+  bool stays_on_host = false;
   bool shares_cores = false;
-  bool runs = false;
+  bool is_running = false;
 };
 /// Never destroyed, because a process may end without MPI_Finalize.
 Host* host = nullptr;
 
-constexpr std::chrono::seconds start_patience{60};
+constexpr std::chrono::seconds start_timeout{60};
 
-/// Duplicates MPI_COMM_WORLD. A program of the job that is not linked with the library would never take part;
-/// then a timeout ends the job.
-MPI_Comm join() {
+/// Duplicates MPI_COMM_WORLD. A program of the job that is not linked with the library never takes part, so a
+/// timeout aborts the job.
+MPI_Comm duplicate_world() {
   MPI_Comm world = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Comm_idup(MPI_COMM_WORLD, &world, &request);
-  if (!completes(request, start_patience)) {
+  if (!completes(request, start_timeout)) {
     std::fprintf(
         stderr,
         "MPIX_RMA: not all processes have started the library within %lld s of MPI_Init: every program "
         "of the job must be linked with it directly\n",
-        static_cast<long long>(start_patience.count()));
+        static_cast<long long>(start_timeout.count()));
     PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   }
   PMPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   return world;
 }
 
-/// Determines how many processes the job has on this host, and whether other processes may join from
-/// elsewhere.
-void look_around(MPI_Comm world) {
+/// Determines how many processes the job has on this host, whether they share cores, and whether processes of
+/// other hosts may connect.
+void query_placement(MPI_Comm world) {
   MPI_Comm here = MPI_COMM_NULL;
   PMPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
-  PMPI_Comm_size(here, &host->processes_here);
-  // The cores that the processes may use together: each may be bound to its own, or all to a part of the
-  // host.
+  PMPI_Comm_size(here, &host->local_processes);
+  // Combine the affinity masks: each process may be bound to its own cores, or all to a part of the host.
   cpu_set_t cores;
   CPU_ZERO(&cores);
   (void)::sched_getaffinity(0, sizeof cores, &cores);
@@ -68,7 +67,7 @@ void look_around(MPI_Comm world) {
   PMPI_Allreduce(&cores, &all, sizeof cores / sizeof(unsigned long), MPI_UNSIGNED_LONG, MPI_BOR, here);
   PMPI_Comm_free(&here);
   long const usable = CPU_COUNT(&all) != 0 ? CPU_COUNT(&all) : ::sysconf(_SC_NPROCESSORS_ONLN);
-  host->shares_cores = host->processes_here > usable;
+  host->shares_cores = host->local_processes > usable;
   int size = 0;
   PMPI_Comm_size(world, &size);
   int* universe = nullptr;
@@ -77,8 +76,8 @@ void look_around(MPI_Comm world) {
   bool const full = given == 0 || *universe <= size;
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
-  host->is_one_host = host->processes_here == size && parent == MPI_COMM_NULL;
-  host->stays_here = host->is_one_host && full;
+  host->single_host = host->local_processes == size && parent == MPI_COMM_NULL;
+  host->stays_on_host = host->single_host && full;
 }
 
 /// Destroys the engine. A process that waits in MPI_Finalize still serves processes that have not called it
@@ -90,7 +89,7 @@ int at_finalize(MPI_Comm, int, void*, void*) {
   Completer::instance().stop();
   mpix_engine_destroy(engine);
   mpix_host_offer(nullptr, nullptr);
-  host->runs = false;
+  host->is_running = false;
   PMPI_Comm_free(&host->communicators.world);
   PMPI_Comm_free(&host->communicators.self);
   return MPI_SUCCESS;
@@ -103,8 +102,8 @@ void configure(mpix_engine_config& config) {
   };
   config.yields_when_idle = [](void*) { return host->shares_cores ? 1 : 0; };
   config.thread_multiple = 1;
-  if (host->stays_here) config.interfaces = "127.0.0.0/8";
-  config.one_host = host->is_one_host ? 1 : 0;
+  if (host->stays_on_host) config.interfaces = "127.0.0.0/8";
+  config.one_host = host->single_host ? 1 : 0;
 }
 
 /// Returns nullptr after recording the reason if the engine cannot start.
@@ -134,17 +133,17 @@ mpix_engine_t* make_engine() {
 }
 
 /// Registers the shutdown for the beginning of MPI_Finalize, while all of MPI still works.
-void end_with_mpi() {
+void register_finalize() {
   int key = MPI_KEYVAL_INVALID;
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr);
   PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
 }
 
 /// Exchanges addresses with the parents of a spawned process; the parents do so in MPI_Comm_spawn.
-void meet_parents() {
+void exchange_addresses_with_parents() {
   MPI_Comm parents = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parents);
-  meet(parents);
+  exchange_addresses(parents);
 }
 
 bool has_threads() {
@@ -159,7 +158,7 @@ Communicators const& communicators() noexcept { return host->communicators; }
 bool shares_cores() noexcept { return host->shares_cores; }
 
 AddressTable* addresses_of_job() noexcept {
-  return host != nullptr && host->runs ? &host->addresses : nullptr;
+  return host != nullptr && host->is_running ? &host->addresses : nullptr;
 }
 
 bool completes(MPI_Request& request, std::chrono::seconds limit) noexcept {
@@ -182,11 +181,11 @@ void start() noexcept try {
   if (host != nullptr) return;
   check_launcher();
   host = new Host;
-  MPI_Comm const world = host->communicators.world = join();
-  host->addresses.name_job(world);
+  MPI_Comm const world = host->communicators.world = duplicate_world();
+  host->addresses.assign_identities(world);
   PMPI_Comm_dup(MPI_COMM_SELF, &host->communicators.self);
   PMPI_Comm_set_errhandler(host->communicators.self, MPI_ERRORS_RETURN);
-  look_around(world);
+  query_placement(world);
   mpix_engine_t* engine = nullptr;
   if (has_threads()) {
     engine = make_engine();
@@ -194,13 +193,13 @@ void start() noexcept try {
     mpix_host_refuse("MPI does not provide MPI_THREAD_MULTIPLE, which this host requires");
   }
   host->addresses.exchange(world);
-  end_with_mpi();
-  host->runs = true;
+  register_finalize();
+  host->is_running = true;
   if (engine != nullptr) {
     mpix_host_offer(engine, &host_operations());
     Completer::instance().start(engine);
   }
-  meet_parents();
+  exchange_addresses_with_parents();
 } catch (std::exception const& error) {
   std::fprintf(stderr, "MPIX_RMA: the library does not start: %s\n", error.what());
   PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);

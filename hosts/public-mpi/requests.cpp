@@ -19,7 +19,7 @@ struct mpix_host_request {
   int code = MPI_SUCCESS;
   mpix_host_failure const* failure = nullptr;
   void* context = nullptr;
-  bool asked = false;                 ///< the application has received `code`, or will receive it
+  bool code_delivered = false;        ///< the application has received `code`, or will receive it
   mpix_host_request* next = nullptr;  ///< next in the list of completed or of unused requests
 
   /// One reference of MPI, or of the application if persistent, until the request is freed, and one until it
@@ -29,7 +29,7 @@ struct mpix_host_request {
   // Persistent requests only. The self-receive with this unique tag gets its message when the operation
   // completes.
   int tag = -1;
-  bool left_unasked = false;  ///< the application has freed the request before an MPI call completed it
+  bool freed_incomplete = false;  ///< the application freed the request before an MPI call completed it
   void (*freed)(mpix_handle_t) = nullptr;
 };
 
@@ -42,7 +42,7 @@ using Request = mpix_host_request;
 void end_failure(Request& request) {
   if (request.failure == nullptr) return;
   std::exchange(request.failure, nullptr)
-      ->end(request.context, request.asked && !request.left_unasked ? 1 : 0);
+      ->end(request.context, request.code_delivered && !request.freed_incomplete ? 1 : 0);
 }
 
 /// Unused objects of one kind.
@@ -68,10 +68,11 @@ class Pool {
 
 Pool pool;
 Pool persistent_pool;
-/// Pushed one by one, taken as a whole. The engine completes operations on any thread and under its locks,
-/// where MPI must not be called.
+/// Completed operations whose MPI requests are not complete yet: pushed one by one, taken as a whole. The
+/// engine completes operations on any thread and under its locks, where MPI must not be called.
 std::atomic<Request*> completed{nullptr};
-std::atomic<int> showing{0};  ///< threads that have taken completed requests and are still processing them
+std::atomic<int> completing{
+    0};  ///< threads that have taken completed requests and still complete them in MPI
 
 std::mutex persistent_lock;
 std::unordered_map<mpix_handle_t, Request*> persistent;
@@ -79,7 +80,7 @@ std::atomic<int> persistent_count{0};  ///< number of objects ever created
 
 int query(void* object, MPI_Status* status) {
   auto& request = *static_cast<Request*>(object);
-  request.asked = true;
+  request.code_delivered = true;
   PMPI_Status_set_elements_x(status, MPI_BYTE, static_cast<MPI_Count>(request.bytes));
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
@@ -130,7 +131,7 @@ int start_generalized(Request& request) {
 }
 #endif
 
-void show(Request& request) {
+void complete_in_mpi(Request& request) {
   bool const freed = request.references.load(std::memory_order_relaxed) == 1;
   request.code = request.failure != nullptr && !freed ? request.failure->code(request.context) : MPI_SUCCESS;
   Completer::instance().completed();
@@ -139,7 +140,7 @@ void show(Request& request) {
   } else {
     // The only error that a receive can report is a truncated message. request_freed() determines whether the
     // application has seen the error.
-    request.asked = !freed;
+    request.code_delivered = !freed;
     int const length = request.code == MPI_SUCCESS ? 0 : 1;
     char const byte = 0;
     PMPI_Send(&byte, length, MPI_BYTE, 0, request.tag, communicators().self);
@@ -152,16 +153,16 @@ void show(Request& request) {
 int publish_completed() {
   if (completed.load(std::memory_order_relaxed) == nullptr) return 0;
   int count = 0;
-  showing.fetch_add(1, std::memory_order_relaxed);
+  completing.fetch_add(1, std::memory_order_relaxed);
   // Acquire: pairs with the release in complete_request(), for the fields it has written. Release: pairs with
-  // the acquire in retire_completed(), for `showing`.
+  // the acquire in retire_completed(), for `completing`.
   for (Request* request = completed.exchange(nullptr, std::memory_order_acq_rel); request != nullptr;
        ++count) {
     Request* const next = request->next;
-    show(*request);
+    complete_in_mpi(*request);
     request = next;
   }
-  showing.fetch_sub(1, std::memory_order_release);
+  completing.fetch_sub(1, std::memory_order_release);
   return count;
 }
 
@@ -170,7 +171,7 @@ int retire_completed() {
   while (completed.load(std::memory_order_acquire) != nullptr) count += publish_completed();
   // Acquire: pairs with the release in publish_completed(), for the failures that the other thread has
   // recorded.
-  while (showing.load(std::memory_order_acquire) != 0) ::sched_yield();
+  while (completing.load(std::memory_order_acquire) != 0) ::sched_yield();
   return count;
 }
 
@@ -178,7 +179,7 @@ mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
   Request* request = pool.take();
   if (request == nullptr) request = new (std::nothrow) Request;
   if (request == nullptr) return nullptr;
-  request->asked = false;
+  request->code_delivered = false;
   request->references.store(2, std::memory_order_relaxed);
   if (start_generalized(*request) != MPI_SUCCESS) {
     pool.give_back(*request);
@@ -203,7 +204,7 @@ void complete_request(mpix_host_request_t* request, std::size_t bytes, mpix_host
 void finish_request(mpix_host_request_t* request) {
   request->failure = nullptr;
   request->bytes = 0;
-  show(*request);
+  complete_in_mpi(*request);
 }
 
 /// MPI libraries keep a completed request for messages to MPI_PROC_NULL.
@@ -225,7 +226,7 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
     return nullptr;
   }
   request->freed = freed;
-  request->left_unasked = false;
+  request->freed_incomplete = false;
   request->references.store(1, std::memory_order_relaxed);
   *handle = word_of(request->handle);
   try {
@@ -243,7 +244,7 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
 
 void start_request(mpix_host_request_t* request, mpix_handle_t) {
   end_failure(*request);  // of the previous operation
-  request->asked = false;
+  request->code_delivered = false;
   request->references.fetch_add(1, std::memory_order_relaxed);
   PMPI_Start(&request->handle);
   Completer::instance().issued();
@@ -269,7 +270,7 @@ void request_freed(MPI_Request handle) {
   }
   freed->freed(word_of(handle));
   // An MPI call that completes the request makes it inactive.
-  freed->left_unasked = request_is_active(freed) != 0;
+  freed->freed_incomplete = request_is_active(freed) != 0;
   release(*freed);
 }
 
