@@ -29,7 +29,7 @@ constexpr std::chrono::milliseconds first_pause{5};
 constexpr std::chrono::milliseconds longest_pause{50};
 constexpr int max_unanswered = 64;  ///< unanswered requests; a multiple of it fits into the socket buffers
 /// Limits for a peer that has not proved yet that it is the server.
-constexpr ChannelLimits stranger_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
+constexpr ChannelLimits unauthenticated_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 64u << 20, .data_bytes = 1u << 20, .descriptors = 8};
 
 std::string own_user() {
@@ -74,7 +74,7 @@ bool comes_soon(pollfd& entry) {
 }  // namespace
 
 Client::Client(FileDescriptor socket, int patience_ms)
-    : shared_(std::make_shared<GuardedChannel>(std::move(socket), stranger_limits)),
+    : shared_(std::make_shared<GuardedChannel>(std::move(socket), unauthenticated_limits)),
       patience_ms_(patience_ms) {}
 
 Client::Client(Address const& address, int patience_ms) : Client(connect_to(address), patience_ms) {
@@ -93,7 +93,7 @@ void Client::authenticate(Address const& server) {
   for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
     try {
       if (again) {
-        shared_ = std::make_shared<GuardedChannel>(connect_to(server), stranger_limits);
+        shared_ = std::make_shared<GuardedChannel>(connect_to(server), unauthenticated_limits);
         has_version_ = false;
       }
       return begin_session(server, trust);

@@ -73,7 +73,7 @@ PrivateServer::PrivateServer(std::uint64_t bytes, std::optional<Network> const& 
   try {
     start(bytes, network, directory.held);
     await();
-    open_grant(bytes, network.has_value());
+    open_grant(bytes, network);
   } catch (...) {
     end();
     throw;
@@ -144,10 +144,10 @@ void PrivateServer::await() {
   throw Error(ErrorCode::unavailable, "the memory server of the job did not start");
 }
 
-void PrivateServer::open_grant(std::uint64_t bytes, bool from_elsewhere) {
+void PrivateServer::open_grant(std::uint64_t bytes, std::optional<Network> const& network) {
   Client server({(directory_ / "socket").string(), "", 0});
   grant_ = parse_locator(field<std::string>(server.request({{"op", "grant"}, {"bytes", bytes}}), "locator"));
-  if (!from_elsewhere) return;
+  if (!network) return;
   Json const made = server.request({{"op", "secret"}});
   set_secret(grant_.address, secret_from_hex(field<std::string>(made, "secret")));
 }

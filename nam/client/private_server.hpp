@@ -35,8 +35,8 @@ class PrivateServer {
  private:
   void start(std::uint64_t bytes, std::optional<Network> const& network, FileDescriptor const& held);
   void await();
-  /// `from_elsewhere`: also creates a secret for processes of other hosts.
-  void open_grant(std::uint64_t bytes, bool from_elsewhere);
+  /// With `network`, also creates a secret for processes of other hosts.
+  void open_grant(std::uint64_t bytes, std::optional<Network> const& network);
   bool has_ended(int within_ms);
   void end();
 

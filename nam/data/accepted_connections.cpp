@@ -60,9 +60,9 @@ bool has_sent_nothing(int socket) noexcept {
 /// accept() in a thread of its own.
 class Accepted {
  public:
-  void bound(std::size_t most) noexcept {
+  void set_limit(std::size_t limit) noexcept {
     std::lock_guard const held(lock_);
-    limit_ = most;
+    limit_ = limit;
   }
   bool is_bounded() noexcept {
     std::lock_guard const held(lock_);
@@ -90,13 +90,13 @@ class Accepted {
     std::lock_guard const held(lock_);
     taken_in_turn_ = 0;
   }
-  /// Returns false if the connection is a stranger's, or exceeds a bound.
+  /// Returns false if the connection is of a host that is not admitted, or exceeds a bound.
   bool add(int socket) noexcept {
     std::lock_guard const held(lock_);
     if (limit_ == 0) return true;
     std::optional<Peer> const peer = peer_of(socket);
     if (!peer || !sessions_.contains(peer->host)) {
-      ++refused_.of_strangers;
+      ++refused_.not_admitted;
       return false;
     }
     if (!has_room(*peer)) drop_closed();
@@ -109,7 +109,7 @@ class Accepted {
       } catch (std::bad_alloc const&) {
       }
     }
-    ++refused_.beyond_bound;
+    ++refused_.beyond_limit;
     return false;
   }
   void end_unused(UnusedConnections const& longest) noexcept {
@@ -118,14 +118,14 @@ class Accepted {
     std::erase_if(open_, [&](Connection& connection) {
       if (has_closed(connection)) return true;
       if (sessions_.contains(connection.peer.host)) connection.admitted = now;
-      bool const is_strangers = now - connection.admitted >= longest.without_session;
-      if (!is_strangers && (now - connection.accepted < longest.silent || connection.has_spoken))
+      bool const is_not_admitted = now - connection.admitted >= longest.without_session;
+      if (!is_not_admitted && (now - connection.accepted < longest.silent || connection.has_spoken))
         return false;
       // A descriptor of its own: UCX may close the other one at any time, and its number may be another's.
       engine::FileDescriptor const socket(::fcntl(connection.socket, F_DUPFD_CLOEXEC, 0));
       if (!socket || peer_of(socket.get()) != connection.peer) return false;
       connection.has_spoken = !has_sent_nothing(socket.get());
-      if (is_strangers || !connection.has_spoken) (void)::shutdown(socket.get(), SHUT_RDWR);
+      if (is_not_admitted || !connection.has_spoken) (void)::shutdown(socket.get(), SHUT_RDWR);
       return false;
     });
   }
@@ -179,7 +179,7 @@ Accepted& accepted() noexcept {
 
 }  // namespace
 
-void bound_accepted_connections(std::size_t most) noexcept { accepted().bound(most); }
+void limit_accepted_connections(std::size_t limit) noexcept { accepted().set_limit(limit); }
 
 AdmittedHosts::AdmittedHosts(std::vector<HostAddress> hosts) {
   accepted().admit(hosts);

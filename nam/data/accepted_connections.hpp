@@ -1,8 +1,8 @@
-/// Connections that UCX accepts in this process. UCX trusts every peer that connects: it can write into this
-/// process, or end it. UCX also takes every connection to its port and closes none that says nothing, and
-/// where the process has no descriptor left it stops listening for good. So this process has an accept() of
-/// its own, which UCX's library calls: it closes connections from hosts without a session at once, and those
-/// beyond a bound. Connections that no session needs can be ended.
+/// Connections that UCX accepts in this process. UCX trusts every peer that connects: the peer can corrupt or
+/// end this process. UCX also accepts every connection to its port, closes none that stays silent, and stops
+/// listening for good when the process runs out of descriptors. This process therefore interposes accept()
+/// for UCX's library: connections from hosts without a session, and those beyond a limit, are closed at once.
+/// Connections that no session needs can be closed later.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@
 
 namespace mpixrma::nam {
 
-/// UCX may have this many from here on, half of them from one host, and only from hosts that are admitted.
-/// Without this call there is no bound.
-void bound_accepted_connections(std::size_t most) noexcept;
+/// Limits the accepted connections from here on to `limit`, half of them from one host, and to admitted
+/// hosts. Without this call there is no limit.
+void limit_accepted_connections(std::size_t limit) noexcept;
 
 /// Hosts from which UCX may accept connections as long as this object lives.
 class AdmittedHosts {
@@ -31,22 +31,22 @@ class AdmittedHosts {
   std::vector<HostAddress> hosts_;
 };
 
-/// How long a connection may exist that no session needs.
+/// Maximum durations of connections that no session needs.
 struct UnusedConnections {
   std::chrono::milliseconds silent;           ///< it has sent nothing since it was accepted
   std::chrono::milliseconds without_session;  ///< its host has had no session
 };
 
-/// Ends connections that have existed for longer. Called now and then.
+/// Closes connections that exceed the durations. Called periodically.
 void end_unused_connections(UnusedConnections const& longest) noexcept;
 
-/// Numbers of connections that were closed at once.
+/// Numbers of connections that were closed when they were accepted.
 struct RefusedConnections {
-  std::uint64_t of_strangers = 0;  ///< from hosts that were not admitted
-  std::uint64_t beyond_bound = 0;
+  std::uint64_t not_admitted = 0;  ///< from hosts that were not admitted
+  std::uint64_t beyond_limit = 0;
 };
 
-/// Since the last call.
+/// Returns the numbers since the last call.
 RefusedConnections take_refused_connections() noexcept;
 
 }  // namespace mpixrma::nam

@@ -106,8 +106,8 @@ void DataProcess::open_memory(Message& message) {
   bool const has_control = is_kept && !field<bool>(message.head, "renew_control");
   memory_.shared.emplace(has_control ? SharedControl::take_over(std::move(passed[0]))
                                      : SharedControl::make(places));
-  keep_from_others(memory_.storage->descriptor());
-  keep_from_others(memory_.shared->descriptor().get());
+  restrict_to_owner(memory_.storage->descriptor());
+  restrict_to_owner(memory_.shared->descriptor().get());
 }
 
 /// Takes in a page of the catalog's windows. After the last page, a process that has just started is ready.

@@ -48,7 +48,7 @@ void DataProcess::send_engine_address(SessionId id, Json const& request) {
 void DataProcess::start_engine() {
   constexpr std::uint64_t spare_descriptors = 48;
   std::uint64_t const half = raise_descriptor_limit() / 2;
-  bound_accepted_connections(half - std::min(half / 2, spare_descriptors));
+  limit_accepted_connections(half - std::min(half / 2, spare_descriptors));
   remote_.engine = std::make_unique<DataEngine>(remote_.network, memory_.shared->stripes(),
                                                 message_bytes_for(memory_.storage->bytes()));
 }
@@ -63,14 +63,14 @@ void DataProcess::check_accepted() {
   auto const now = std::chrono::steady_clock::now();
   if (now - remote_.refusal_reported < log_interval) return;
   RefusedConnections const refused = take_refused_connections();
-  if (refused.beyond_bound + refused.of_strangers == 0) return;
+  if (refused.beyond_limit + refused.not_admitted == 0) return;
   remote_.refusal_reported = now;
   auto const print = [](std::uint64_t count, std::string const& why) {
     if (count != 0)
       log(Severity::warning, "closed " + std::to_string(count) + " connections to the engine's port" + why);
   };
-  print(refused.of_strangers, " from hosts that have no session with the grant");
-  print(refused.beyond_bound,
+  print(refused.not_admitted, " from hosts that have no session with the grant");
+  print(refused.beyond_limit,
         ": so many are open that this process would run out of descriptors. A packet filter keeps strangers "
         "from the port");
 }

@@ -30,7 +30,7 @@ std::size_t owner_limit(std::size_t limit) { return std::max<std::size_t>(limit 
 
 /// Returns how many places unauthenticated connections keep where users have all others: a user on another
 /// host is one of them first.
-std::size_t least_of_unauthenticated(std::size_t limit) { return limit / 16; }
+std::size_t min_unauthenticated(std::size_t limit) { return limit / 16; }
 
 /// Returns how many of `limit` places unauthenticated connections may have.
 std::size_t unauthenticated_limit(std::size_t limit) { return std::max<std::size_t>(limit / 2, 1); }
@@ -39,24 +39,24 @@ std::size_t unauthenticated_limit(std::size_t limit) { return std::max<std::size
 
 Admission::Place& Admission::Place::operator=(Place&& other) noexcept {
   if (this == &other) return *this;
-  leave();
+  release();
   admission_ = std::exchange(other.admission_, nullptr);
   holder_ = std::move(other.holder_);
   return *this;
 }
 
-void Admission::Place::leave() noexcept {
+void Admission::Place::release() noexcept {
   if (Admission* const admission = std::exchange(admission_, nullptr)) admission->remove(holder_);
 }
 
 Admission::Place Admission::admit(Applicant applicant, Place former) {
-  former.leave();
+  former.release();
   make_room(applicant);
   add(applicant);
   return Place(*this, std::move(applicant));
 }
 
-void Admission::Crowd::add(std::string const& peer, std::uint64_t connection) {
+void Admission::ConnectionsByPeer::add(std::string const& peer, std::uint64_t connection) {
   Connections& connections = of_peer_[peer];
   if (!connections.empty()) ranking_.erase(rank_of(connections));
   connections.insert(connection);
@@ -64,7 +64,7 @@ void Admission::Crowd::add(std::string const& peer, std::uint64_t connection) {
   ++count_;
 }
 
-void Admission::Crowd::remove(std::string const& peer, std::uint64_t connection) noexcept {
+void Admission::ConnectionsByPeer::remove(std::string const& peer, std::uint64_t connection) noexcept {
   auto const found = of_peer_.find(peer);
   Connections& connections = found->second;
   auto rank = ranking_.extract(rank_of(connections));
@@ -78,14 +78,14 @@ void Admission::Crowd::remove(std::string const& peer, std::uint64_t connection)
   ranking_.insert(std::move(rank));
 }
 
-std::optional<Admission::Crowd::Most> Admission::Crowd::most() const {
+std::optional<Admission::ConnectionsByPeer::Most> Admission::ConnectionsByPeer::most() const {
   if (ranking_.empty()) return std::nullopt;
   auto const& [connections, age] = ranking_.rbegin()->first;
   return Most{connections, ~age};
 }
 
 /// Connections of administrators are never evicted.
-Admission::Crowd* Admission::crowd_of(Standing standing) noexcept {
+Admission::ConnectionsByPeer* Admission::connections_of(Standing standing) noexcept {
   switch (standing) {
     case Standing::unauthenticated: return &unauthenticated_;
     case Standing::user: return &users_;
@@ -102,13 +102,15 @@ std::size_t Admission::count_of(std::string const& peer) const {
 void Admission::add(Applicant const& holder) {
   ++peers_[holder.peer];
   ++all_;
-  if (Crowd* const crowd = crowd_of(holder.standing)) crowd->add(holder.peer, holder.connection);
+  if (ConnectionsByPeer* const connections = connections_of(holder.standing))
+    connections->add(holder.peer, holder.connection);
   if (holder.standing == Standing::unauthenticated) arrivals_.emplace(holder.connection, Clock::now());
 }
 
 void Admission::remove(Applicant const& holder) noexcept {
   --all_;
-  if (Crowd* const crowd = crowd_of(holder.standing)) crowd->remove(holder.peer, holder.connection);
+  if (ConnectionsByPeer* const connections = connections_of(holder.standing))
+    connections->remove(holder.peer, holder.connection);
   arrivals_.erase(holder.connection);
   auto const found = peers_.find(holder.peer);
   if (--found->second == 0) peers_.erase(found);
@@ -120,7 +122,7 @@ std::size_t Admission::share_of(Standing standing) const noexcept {
     case Standing::administrator: return limit_;
     case Standing::owner: return std::max<std::size_t>(limit_ / 2, 1);
     case Standing::user: return std::max<std::size_t>(limit_ / 8, 1);
-    default: return std::max<std::size_t>({limit_ / 4, own_places_ / 2, 1});
+    default: return std::max<std::size_t>({limit_ / 4, reserved_places_ / 2, 1});
   }
 }
 
@@ -128,28 +130,29 @@ bool Admission::is_full(Standing standing) const noexcept {
   std::size_t const unauthenticated = unauthenticated_.count();
   std::size_t const limit = unauthenticated_limit(limit_);
   if (standing == Standing::unauthenticated)
-    return unauthenticated >= std::max(limit, own_places_) ||
-           (unauthenticated >= own_places_ && all_ >= room_for(standing, limit_));
+    return unauthenticated >= std::max(limit, reserved_places_) ||
+           (unauthenticated >= reserved_places_ && all_ >= room_for(standing, limit_));
   if (known() + std::min(unauthenticated, limit) >= room_for(standing, limit_)) return true;
   return standing == Standing::owner && owners_.count() >= owner_limit(limit_);
 }
 
 /// Whether unauthenticated connections exceed their half of the places. The number of all connections then
 /// does not show how many places are left to users.
-bool Admission::uses_own_places() const noexcept {
+bool Admission::uses_reserved_places() const noexcept {
   return unauthenticated_.count() > unauthenticated_limit(limit_);
 }
 
 /// Whether a user gives way to the new connection rather than an unauthenticated one.
 bool Admission::takes_from_users(Standing standing) const noexcept {
   std::size_t const unauthenticated = unauthenticated_.count();
-  std::size_t const least = least_of_unauthenticated(limit_);
+  std::size_t const least = min_unauthenticated(limit_);
   if (standing == Standing::unauthenticated) return unauthenticated < least;
-  return unauthenticated <= least || (uses_own_places() && known() + least >= room_for(standing, limit_));
+  return unauthenticated <= least ||
+         (uses_reserved_places() && known() + least >= room_for(standing, limit_));
 }
 
 /// Returns the oldest connection of the user who has the most, if that leaves him more than `connections`.
-std::optional<std::uint64_t> Admission::dispensable_user(std::size_t connections) const {
+std::optional<std::uint64_t> Admission::evictable_user(std::size_t connections) const {
   auto const user = users_.most();
   auto const owner = owners_.most();
   auto const& most = !user || (owner && owner->connections > user->connections) ? owner : user;
@@ -158,22 +161,22 @@ std::optional<std::uint64_t> Admission::dispensable_user(std::size_t connections
 }
 
 /// Returns the connection that gives its place to one of a peer that has `connections`.
-std::optional<std::uint64_t> Admission::dispensable(Standing standing, std::size_t connections) const {
+std::optional<std::uint64_t> Admission::evictable(Standing standing, std::size_t connections) const {
   if (standing == Standing::owner && owners_.count() >= owner_limit(limit_)) {
     auto const most = owners_.most();
     return most && most->connections > connections + 1 ? std::optional(most->oldest) : std::nullopt;
   }
   if (takes_from_users(standing)) {
-    if (auto const user = dispensable_user(connections)) return user;
+    if (auto const user = evictable_user(connections)) return user;
   }
   bool const is_known = standing != Standing::unauthenticated;
-  if (is_known && uses_own_places() && known() >= room_for(standing, limit_)) return std::nullopt;
+  if (is_known && uses_reserved_places() && known() >= room_for(standing, limit_)) return std::nullopt;
   auto const most = unauthenticated_.most();
   return most ? std::optional(most->oldest) : std::nullopt;
 }
 
 /// Returns the connection that gives its place to one of a peer that has its share: a host's oldest one.
-std::optional<std::uint64_t> Admission::dispensable_in_share(Applicant const& applicant) const {
+std::optional<std::uint64_t> Admission::evictable_in_share(Applicant const& applicant) const {
   if (applicant.standing == Standing::unauthenticated) return unauthenticated_.oldest_of(applicant.peer);
   return std::nullopt;
 }
@@ -181,7 +184,7 @@ std::optional<std::uint64_t> Admission::dispensable_in_share(Applicant const& ap
 bool Admission::is_young_of_same_host(Applicant const& applicant, std::uint64_t connection) const {
   if (applicant.standing != Standing::unauthenticated || count_of(applicant.peer) == 0) return false;
   return unauthenticated_.oldest_of(applicant.peer) == connection &&
-         Clock::now() - arrivals_.at(connection) < least_stay_;
+         Clock::now() - arrivals_.at(connection) < min_stay_;
 }
 
 /// The new connection takes the place of the evicted one, so the number of connections does not grow.
@@ -191,8 +194,8 @@ void Admission::make_room(Applicant const& applicant) {
   bool const has_share = connections >= share;
   if (!has_share && !is_full(applicant.standing)) return;
   bool const is_administrator = applicant.standing == Standing::administrator;
-  auto const evicted = has_share ? dispensable_in_share(applicant)
-                                 : dispensable(applicant.standing, is_administrator ? 0 : connections);
+  auto const evicted = has_share ? evictable_in_share(applicant)
+                                 : evictable(applicant.standing, is_administrator ? 0 : connections);
   if (evicted && !is_young_of_same_host(applicant, *evicted)) return evict_(*evicted);
   if (!has_share) throw Error(ErrorCode::quota, "the server has as many connections as it may have");
   throw Error(ErrorCode::quota, applicant.peer + " has as many connections to the server as it may have: " +

@@ -1,8 +1,8 @@
-/// Shares of peers in the connections to the control process: neither users nor hosts of the network keep
-/// others out, alone or together, and administrators and owners of grants have room that others do not get.
-/// When there is no room, the peer with the most connections loses its oldest one, if the new one's peer has
-/// fewer. An unauthenticated connection is admitted, since it cannot be told apart from an attacker, but may
-/// be evicted for another one: it has to authenticate before too many others come.
+/// Admission control for the connections to the control process. Neither users nor hosts of the network can
+/// exclude others, alone or together, and places are reserved for administrators and owners of grants.
+/// Without a free place, the peer with the most connections loses its oldest one if the peer of the new
+/// connection has fewer. An unauthenticated connection is admitted, because an attacker's looks the same, but
+/// may be evicted for another one: it has to authenticate before too many others arrive.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ enum class Standing { unauthenticated, user, owner, administrator };
 
 class Admission {
  public:
-  /// A connection that asks for a place. `peer` is a user or, before authentication, a host. `connection` is
+  /// A connection that requests a place. `peer` is a user or, before authentication, a host. `connection` is
   /// a unique number, which increases with each connection.
   struct Applicant {
     std::string peer;
@@ -37,7 +37,7 @@ class Admission {
     Place() = default;
     Place(Place&& other) noexcept { *this = std::move(other); }
     Place& operator=(Place&& other) noexcept;
-    ~Place() { leave(); }
+    ~Place() { release(); }
     explicit operator bool() const noexcept { return admission_ != nullptr; }
     /// The connection that holds it.
     std::uint64_t connection() const noexcept { return holder_.connection; }
@@ -45,7 +45,7 @@ class Admission {
    private:
     friend class Admission;
     Place(Admission& admission, Applicant holder) : admission_(&admission), holder_(std::move(holder)) {}
-    void leave() noexcept;
+    void release() noexcept;
 
     Admission* admission_ = nullptr;
     Applicant holder_;
@@ -54,16 +54,17 @@ class Admission {
   using Clock = std::chrono::steady_clock;
 
   /// `evict` ends a connection, and with it its place, before it returns. An unauthenticated connection is
-  /// not evicted for another one of its host before `least_stay` is over: a host that connects faster than
-  /// the server answers would keep all of its users out. Of its connections, one gets a place as often as
-  /// places become free: if `connections` are few, this would take longer than clients try. Unauthenticated
-  /// connections therefore have at least `unauthenticated` places, also in addition to `connections`.
+  /// not evicted for another one of its host before `min_stay` is over: otherwise a host that connects faster
+  /// than the server answers would exclude all of its own users. Such a host gets a place only when one
+  /// becomes free: with few `connections`, that would take longer than clients retry. At least
+  /// `unauthenticated` places are therefore reserved for unauthenticated connections, if necessary in
+  /// addition to `connections`.
   Admission(std::size_t connections, std::function<void(std::uint64_t connection)> evict,
-            Clock::duration least_stay = {}, std::size_t unauthenticated = 0)
+            Clock::duration min_stay = {}, std::size_t unauthenticated = 0)
       : limit_(connections),
         evict_(std::move(evict)),
-        least_stay_(least_stay),
-        own_places_(unauthenticated) {}
+        min_stay_(min_stay),
+        reserved_places_(unauthenticated) {}
   /// Sets the limit of all peers together.
   void set_limit(std::size_t connections) noexcept { limit_ = connections; }
   std::size_t limit() const noexcept { return limit_; }
@@ -76,7 +77,7 @@ class Admission {
 
  private:
   /// Connections of one standing, by peer.
-  class Crowd {
+  class ConnectionsByPeer {
    public:
     struct Most {
       std::size_t connections = 0;
@@ -100,35 +101,35 @@ class Admission {
     }
 
     std::size_t count_ = 0;
-    std::map<std::string, Connections> of_peer_;  ///< none is empty
+    std::map<std::string, Connections> of_peer_;  ///< without empty entries
     Ranking ranking_;
   };
 
-  Crowd* crowd_of(Standing standing) noexcept;
+  ConnectionsByPeer* connections_of(Standing standing) noexcept;
   std::size_t count_of(std::string const& peer) const;
   void make_room(Applicant const& applicant);
-  std::optional<std::uint64_t> dispensable_in_share(Applicant const& applicant) const;
+  std::optional<std::uint64_t> evictable_in_share(Applicant const& applicant) const;
   bool is_young_of_same_host(Applicant const& applicant, std::uint64_t connection) const;
   std::size_t share_of(Standing standing) const noexcept;
   std::size_t known() const noexcept { return all_ - unauthenticated_.count(); }
   bool is_full(Standing standing) const noexcept;
-  bool uses_own_places() const noexcept;
+  bool uses_reserved_places() const noexcept;
   bool takes_from_users(Standing standing) const noexcept;
-  std::optional<std::uint64_t> dispensable_user(std::size_t connections) const;
-  std::optional<std::uint64_t> dispensable(Standing standing, std::size_t connections) const;
+  std::optional<std::uint64_t> evictable_user(std::size_t connections) const;
+  std::optional<std::uint64_t> evictable(Standing standing, std::size_t connections) const;
   void add(Applicant const& holder);
   void remove(Applicant const& holder) noexcept;
 
   std::size_t limit_;
   std::function<void(std::uint64_t)> evict_;
-  Clock::duration least_stay_;
-  std::size_t own_places_;                               ///< of unauthenticated connections
+  Clock::duration min_stay_;
+  std::size_t reserved_places_;                          ///< for unauthenticated connections
   std::map<std::uint64_t, Clock::time_point> arrivals_;  ///< of unauthenticated connections
   std::size_t all_ = 0;
   std::map<std::string, std::size_t> peers_;  ///< number of their connections
-  Crowd unauthenticated_;
-  Crowd users_;
-  Crowd owners_;
+  ConnectionsByPeer unauthenticated_;
+  ConnectionsByPeer users_;
+  ConnectionsByPeer owners_;
 };
 
 /// The host at the other end of a TCP connection, for Admission: an IPv4 address, or the network part of an

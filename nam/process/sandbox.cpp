@@ -117,9 +117,9 @@ void drop_privileges() noexcept {
   lower_limit(RLIMIT_CORE, 0);
 }
 
-void confine_data_process(bool has_own_user) {
+void confine_data_process(DataProcessUser user) {
   // The limit includes threads of the engine and of UCX.
-  if (has_own_user) lower_limit(RLIMIT_NPROC, 64);
+  if (user == DataProcessUser::own) lower_limit(RLIMIT_NPROC, 64);
   filter_calls();
 }
 

@@ -34,10 +34,12 @@ void keep_capabilities(std::vector<int> const& capabilities, std::vector<int> co
 /// No capability, no new privileges, no core file, and no debugger but root's.
 void drop_privileges() noexcept;
 
+/// The user of a data process: no other process runs under it, or it is the user of the server.
+enum class DataProcessUser : std::uint8_t { own, of_server };
+
 /// Removes all other rights of a data process: to run programs, to reach processes, and to make system calls
-/// that it does not need. `has_own_user`: only this process runs under its user. Throws Error(unsupported) if
-/// the system does not filter system calls.
-void confine_data_process(bool has_own_user);
+/// that it does not need. Throws Error(unsupported) if the system does not filter system calls.
+void confine_data_process(DataProcessUser user);
 
 /// Limits the size of files that this process writes from here on.
 void limit_file_size(std::uint64_t bytes) noexcept;

@@ -36,7 +36,7 @@ engine::FileDescriptor reopened(int descriptor) {
   return opened;
 }
 
-void keep_from_others(int memory) noexcept { (void)::fchmod(memory, S_IRUSR | S_IWUSR); }
+void restrict_to_owner(int memory) noexcept { (void)::fchmod(memory, S_IRUSR | S_IWUSR); }
 
 void admit_others(int memory) noexcept {
   struct stat status {};
@@ -50,7 +50,7 @@ bool is_open_elsewhere(int memory) noexcept {
   struct stat status {};
   if (::fstat(memory, &status) != 0) return false;
   FileUser const user(status.st_uid);
-  keep_from_others(memory);
+  restrict_to_owner(memory);
   engine::FileDescriptor const own(::open(path_of(memory).c_str(), O_RDWR | O_CLOEXEC));
   if (!own) return false;
   // A process that opens the memory at this moment, as root may, breaks the lease. The default signal for

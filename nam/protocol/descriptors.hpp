@@ -12,9 +12,9 @@ engine::FileDescriptor reopened(int descriptor);
 /// From the call on only the memory's owner, and root, open it again or give it attributes. Attributes are
 /// memory of the kernel beyond the grant, and last as long as the file. Without effect unless the caller owns
 /// it.
-void keep_from_others(int memory) noexcept;
+void restrict_to_owner(int memory) noexcept;
 
-/// Lets every user who has a descriptor of the memory open it again: keep_from_others() excludes the user of
+/// Lets every user who has a descriptor of the memory open it again: restrict_to_owner() excludes the user of
 /// the next data process, if that is another one. Requires what is_open_elsewhere() does.
 void admit_others(int memory) noexcept;
 

@@ -33,15 +33,16 @@ SharedControl SharedControl::make(std::uint64_t windows) {
   return take_over(std::move(made));
 }
 
-SharedControl::SharedControl(FileDescriptor descriptor) : SharedControl(std::move(descriptor), true) {}
+SharedControl::SharedControl(FileDescriptor descriptor)
+    : SharedControl(std::move(descriptor), HeaderAccess::read) {}
 
 SharedControl SharedControl::take_over(FileDescriptor descriptor) {
-  return SharedControl(std::move(descriptor), false);
+  return SharedControl(std::move(descriptor), HeaderAccess::write);
 }
 
 /// The number of slots derives from the sealed length of the file and is stored here, because the shared
 /// header can change at any time.
-SharedControl::SharedControl(FileDescriptor descriptor, bool believes_header)
+SharedControl::SharedControl(FileDescriptor descriptor, HeaderAccess access)
     : descriptor_(std::move(descriptor)) {
   struct stat status {};
   bool const is_there = ::fstat(descriptor_.get(), &status) == 0;
@@ -49,7 +50,7 @@ SharedControl::SharedControl(FileDescriptor descriptor, bool believes_header)
   if (is_there && bytes >= sizeof(Header)) mapping_ = engine::Mapping::of(descriptor_, bytes);
   if (!mapping_) throw Error(ErrorCode::unavailable, "the control memory of the grant cannot be mapped");
   slots_ = std::min((bytes - sizeof(Header)) / sizeof(Entry), max_slots);
-  if (!believes_header) {
+  if (access == HeaderAccess::write) {
     header().mark = header_mark;
     header().slots = slots_;
   } else if (header().mark != header_mark) {

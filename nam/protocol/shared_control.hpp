@@ -108,7 +108,9 @@ class SharedControl {
     return reinterpret_cast<Entry*>(mapping_.base() + sizeof(Header))[slot];
   }
   static FileDescriptor create(std::uint64_t slots);
-  SharedControl(FileDescriptor descriptor, bool believes_header);
+  /// Whether the header is read, or written by the data process, which trusts no memory that others map.
+  enum class HeaderAccess : std::uint8_t { read, write };
+  SharedControl(FileDescriptor descriptor, HeaderAccess access);
   bool try_range(std::uint64_t begin, std::uint64_t length, engine::LockMode mode) const;
   void release_range(std::uint64_t begin, std::uint64_t length) const noexcept;
 

@@ -13,13 +13,13 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr ChannelLimits stranger_limits{.head_bytes = 4096, .data_bytes = 0, .descriptors = 0};
+constexpr ChannelLimits unauthenticated_limits{.head_bytes = 4096, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
 /// The server answers all connections that it keeps of a host in less than this, also if it has little of a
 /// core.
-constexpr std::chrono::milliseconds least_stay{1000};
+constexpr std::chrono::milliseconds min_stay{1000};
 /// Connections that have not authenticated, of all hosts, whatever --max-connections is.
-constexpr std::size_t least_unauthenticated = 1024;
+constexpr std::size_t min_unauthenticated_connections = 1024;
 constexpr std::chrono::seconds longest_unauthenticated{2};
 /// A host that is silent for longer may have died, and its user needs the place.
 constexpr std::chrono::seconds longest_silence{60};
@@ -42,8 +42,8 @@ Clients::Clients(EventLoop& loop, Options const& options, std::size_t descriptor
       descriptor_limit_(descriptor_limit),
       events_(std::move(events)),
       admission_(
-          max_connections(), [this](ClientId id) { give_way(id); }, least_stay,
-          std::min(least_unauthenticated, descriptor_limit / 16)),
+          max_connections(), [this](ClientId id) { give_way(id); }, min_stay,
+          std::min(min_unauthenticated_connections, descriptor_limit / 16)),
       kept_answers_("bytes of messages", max_kept_answers) {}
 
 Client* Clients::find(ClientId id) {
@@ -68,7 +68,7 @@ void Clients::admit(FileDescriptor socket) {
   try {
     client.place = admission_.admit({peer, standing, id});
   } catch (Error const& error) {
-    Channel channel(std::move(socket), stranger_limits);
+    Channel channel(std::move(socket), unauthenticated_limits);
     channel.post(to_answer(error));
     (void)channel.flush();
     return;
@@ -77,7 +77,7 @@ void Clients::admit(FileDescriptor socket) {
     client.identity = identities_.of(credentials->uid, credentials->gid);
     client.identity->is_admin = is_admin(credentials->uid);
   }
-  Channel channel(std::move(socket), client.is_local ? client_limits : stranger_limits);
+  Channel channel(std::move(socket), client.is_local ? client_limits : unauthenticated_limits);
   if (client.identity) channel.set_account(account_of(*client.identity));
   client.connection = std::make_unique<Connection>(
       loop_, std::move(channel), [this, id](Message& message) { events_.request(id, message); },

@@ -27,7 +27,7 @@ constexpr std::size_t max_output = 1u << 20;
 constexpr ChannelLimits limits{
     .head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4, .values = max_request_values};
 
-/// Of a text of a data process, in a line of the log.
+/// Maximum length of a data process's text in a line of the log.
 constexpr std::size_t max_logged = 300;
 
 /// Returns the numbers of a report, without anything else that it has.
@@ -361,7 +361,7 @@ void DataLink::remove_window(std::string const& id) {
   if (connection_) connection_->post({{"op", "remove"}, {"window", id}});
 }
 
-/// A process that is not ready has no sessions, or is told when it is.
+/// A process that is not ready has no sessions yet, and receives the list when it becomes ready.
 void DataLink::report_admins() {
   if (ready_) connection_->post({{"op", "admins"}, {"users", events_.admins()}});
 }

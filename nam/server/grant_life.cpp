@@ -17,7 +17,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr std::size_t least_lingering = 256;
+constexpr std::size_t min_lingering = 256;
 
 /// The message that the data process gets.
 Json setup_of(Options const& options, Grant const& grant) {
@@ -172,7 +172,7 @@ void drop_ended(ServerState& server) {
     if (server.grants.drop_all_ended()) server.loop.stop();
     return;
   }
-  auto const max_lingering = std::max(least_lingering, server.descriptor_limit / 16);
+  auto const max_lingering = std::max(min_lingering, server.descriptor_limit / 16);
   server.grants.drop_ended(static_cast<std::ptrdiff_t>(max_lingering));
 }
 

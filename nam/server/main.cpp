@@ -32,7 +32,7 @@ int run_data_process(char const* descriptor, std::string const& name, std::strin
     become({uid, static_cast<gid_t>(uid), ""});
   }
   drop_privileges();
-  confine_data_process(has_own_user);
+  confine_data_process(has_own_user ? DataProcessUser::own : DataProcessUser::of_server);
   open_log("mpix-namd/" + name, "info", "");
   return DataProcess(FileDescriptor(std::atoi(descriptor))).run();
 }

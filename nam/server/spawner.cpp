@@ -35,7 +35,7 @@ namespace {
 
 constexpr std::chrono::milliseconds first_delay{100};
 constexpr std::chrono::milliseconds longest_delay{30000};
-constexpr int most_looks = 50;
+constexpr int max_polls = 50;
 constexpr std::chrono::milliseconds pause_between_looks{10};
 
 FileDescriptor duplicate_of(FileDescriptor const& descriptor) {
@@ -120,7 +120,7 @@ std::set<uid_t> users_of_processes() {
 /// Whether no process runs as the user, or none does soon: the data process before may be ending, and no
 /// child of this process.
 bool becomes_free(uid_t user) {
-  for (int tried = 0; tried < most_looks; ++tried) {
+  for (int tried = 0; tried < max_polls; ++tried) {
     if (!users_of_processes().contains(user)) return true;
     std::this_thread::sleep_for(pause_between_looks);
   }

@@ -328,7 +328,7 @@ TEST_F(DamagedRow, RepairKeepsWhoHasMadeEachGrant) {
   }));
 }
 
-/// Where the server does not start, the catalog can be repaired.
+/// If the server does not start, the catalog can be repaired.
 TEST_F(DamagedRow, RandomValuesHurtNoOtherGrant) {
   std::mt19937_64 random(test::seed());
   auto const one_of = [&](std::vector<std::string> const& all) { return all[random() % all.size()]; };

@@ -72,7 +72,7 @@ bool in_confined_process(std::function<bool()> const& body) {
   if (child == 0) {
     ::alarm(longest_s);
     drop_privileges();
-    confine_data_process(false);
+    confine_data_process(DataProcessUser::of_server);
     ::_exit(enable_interrupted_waits() && body() ? 0 : 1);
   }
   int status = 0;

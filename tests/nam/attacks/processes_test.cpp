@@ -254,7 +254,7 @@ TEST_F(Processes, ControlProcessEndsWithTheMainProcess) {
 /// Runs in a child, which remains confined.
 bool refuses_what_a_data_process_has_no_use_for() {
   drop_privileges();
-  confine_data_process(false);
+  confine_data_process(DataProcessUser::of_server);
   char* const arguments[] = {nullptr};
   int failures = 0;
   auto const expect = [&](bool good, char const* call) {
@@ -302,7 +302,7 @@ TEST(Sandbox, RefusesWhatADataProcessHasNoUseFor) {
 TEST(Sandbox, UnknownCallsAreAbsentOrEndTheProcess) {
   auto const call = [] {
     drop_privileges();
-    confine_data_process(false);
+    confine_data_process(DataProcessUser::of_server);
     return ::syscall(SYS_sync) != 0 && errno == ENOSYS;
   };
   EXPECT_EQ(run_confined(call), 0);
