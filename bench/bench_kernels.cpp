@@ -65,7 +65,7 @@ class Stencil {
       for (int j = 0; j < columns; ++j) row(i)[j] += 1.0;
   }
 
-  /// Of a function that is linear in both directions the stencil is constant.
+  /// The stencil of a function that is linear in both directions is constant.
   bool is_right() {
     int const first = bench::rank() == 0 ? 1 : 0;
     int const last = bench::rank() + 1 == size() ? rows - 1 : rows;

@@ -22,13 +22,13 @@ bool is_f90(int combiner) noexcept {
 }
 
 /// The arguments that a datatype was constructed with.
-struct Contents {
+struct DatatypeContents {
   int combiner = MPI_COMBINER_NAMED;
   std::vector<int> integers;
   std::vector<MPI_Aint> addresses;
   std::vector<MPI_Datatype> types;
 
-  explicit Contents(MPI_Datatype type) {
+  explicit DatatypeContents(MPI_Datatype type) {
     int counts[3];
     MPI_Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &combiner);
     if (combiner == MPI_COMBINER_NAMED) return;
@@ -38,7 +38,7 @@ struct Contents {
     MPI_Type_get_contents(type, counts[0], counts[1], counts[2], integers.data(), addresses.data(),
                           types.data());
   }
-  ~Contents() {
+  ~DatatypeContents() {
     for (MPI_Datatype& type : types) {
       int counts[3];
       int inner = MPI_COMBINER_NAMED;
@@ -46,8 +46,8 @@ struct Contents {
       if (inner != MPI_COMBINER_NAMED && !is_f90(inner)) MPI_Type_free(&type);
     }
   }
-  Contents(Contents const&) = delete;
-  Contents& operator=(Contents const&) = delete;
+  DatatypeContents(DatatypeContents const&) = delete;
+  DatatypeContents& operator=(DatatypeContents const&) = delete;
 
   int integer(std::size_t i) const { return integers[i]; }
 };
@@ -76,7 +76,7 @@ OwnedLayout short_and_int() {
 }
 
 /// Predefined types.
-FlatType flatten_named(MPI_Datatype type, Contents const& contents) {
+FlatType flatten_named(MPI_Datatype type, DatatypeContents const& contents) {
   FlatType flat;
   MPI_Count size = 0;
   MPI_Type_size_x(type, &size);
@@ -99,7 +99,7 @@ OwnedLayout blocks(FlatType const& old, std::size_t count, auto length_of, auto 
 }
 
 /// The integers are ndims, sizes, subsizes, starts, order.
-OwnedLayout subarray(FlatType const& old, Contents const& contents) {
+OwnedLayout subarray(FlatType const& old, DatatypeContents const& contents) {
   auto const dimensions = static_cast<std::size_t>(contents.integer(0));
   bool const c_order = contents.integer(3 * dimensions + 1) == MPI_ORDER_C;
   OwnedLayout layout = old.layout;
@@ -114,7 +114,7 @@ OwnedLayout subarray(FlatType const& old, Contents const& contents) {
   return shift(layout, start);
 }
 
-OwnedLayout derive(Contents const& contents, FlatType const& old) {
+OwnedLayout derive(DatatypeContents const& contents, FlatType const& old) {
   auto const count = [&] { return static_cast<std::size_t>(contents.integer(0)); };
   auto const in_elements = [&](std::size_t first) {
     return [&contents, &old, first](std::size_t i) { return contents.integer(first + i) * old.extent; };
@@ -145,7 +145,7 @@ OwnedLayout derive(Contents const& contents, FlatType const& old) {
 }  // namespace
 
 FlatType flatten(MPI_Datatype type) {
-  Contents const contents(type);
+  DatatypeContents const contents(type);
   FlatType flat;
   if (contents.combiner == MPI_COMBINER_NAMED || contents.types.empty()) {
     flat = flatten_named(type, contents);

@@ -26,9 +26,9 @@ struct Target {
   std::uint64_t session;  ///< token for replies
   std::uint64_t executed;
   std::uint64_t done;
-  bool owes_answer;
+  bool acknowledgement_due;
   std::uint64_t handshakes;  ///< handshakes to the engine so far
-  bool has_parted;           ///< the engine has closed the connection
+  bool is_disconnected;      ///< the engine has closed the connection
 };
 
 struct Handler {
@@ -44,8 +44,8 @@ struct Inbound {
 
 Handler handlers[32];
 Target* targets = nullptr;
-std::uint32_t* owing = nullptr;
-std::size_t owing_count = 0;
+std::uint32_t* unacknowledged = nullptr;
+std::size_t unacknowledged_count = 0;
 std::deque<Inbound> inbound;
 int event = -1;
 
@@ -82,12 +82,12 @@ void take(std::uint32_t number, wire::RequestHeader const& header, std::span<std
   }
   target.executed = std::max(target.executed, header.sequence);
   target.done += wire::cost_of(header, payload.size());
-  if (!std::exchange(target.owes_answer, true)) owing[owing_count++] = number;
+  if (!std::exchange(target.acknowledgement_due, true)) unacknowledged[unacknowledged_count++] = number;
 }
 
 void acknowledge(std::uint32_t number) {
   Target& target = targets[number];
-  target.owes_answer = false;
+  target.acknowledgement_due = false;
   auto reply = wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed);
   reply.session = target.session;
   reply.executed = target.executed;
@@ -96,12 +96,12 @@ void acknowledge(std::uint32_t number) {
   deliver(wire::MessageClass::reply, &reply, sizeof reply, nullptr, 0);
 }
 
-void agree(std::uint32_t number, wire::DisconnectHeader const& asked) {
-  auto answer = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::agree);
+void accept_disconnect(std::uint32_t number, wire::DisconnectHeader const& asked) {
+  auto answer = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::accept);
   answer.session = targets[number].session;
   answer.token = asked.token;
-  if (asked.kind != wire::Disconnect::ask) return;
-  targets[number].has_parted = true;
+  if (asked.kind != wire::Disconnect::request) return;
+  targets[number].is_disconnected = true;
   inbound.push_back({wire::MessageClass::disconnect, bytes_of(answer), {}});
 }
 
@@ -133,22 +133,22 @@ std::vector<std::byte> made_up_handshake(std::uint32_t number, std::span<std::by
       first_process + number, 1, its.process, ++targets[number].handshakes, {}};
   *tokens = mpixrma::engine::tokens_of(its_secret, opening);
   targets[number].session = tokens->request;  // the engine's token for it, used in disconnect messages
-  targets[number].has_parted = false;
+  targets[number].is_disconnected = false;
   return mpixrma::engine::make_handshake(its_secret, opening, mpixrma::engine::encode(address_of(number)));
 }
 
 void open_stub_network(std::size_t processes) {
   targets = outside_of_the_heap<Target>(processes);
-  owing = outside_of_the_heap<std::uint32_t>(processes);
+  unacknowledged = outside_of_the_heap<std::uint32_t>(processes);
 }
 
 void send_to_engine(wire::RequestHeader const& header, std::vector<std::byte> payload) {
   inbound.push_back({wire::MessageClass::request, bytes_of(header), std::move(payload)});
 }
 
-bool has_parted(std::uint32_t number) { return targets[number].has_parted; }
+bool is_disconnected(std::uint32_t number) { return targets[number].is_disconnected; }
 
-std::size_t waiting_in_stub_network() { return owing_count + inbound.size(); }
+std::size_t waiting_in_stub_network() { return unacknowledged_count + inbound.size(); }
 
 }  // namespace bench
 
@@ -180,7 +180,7 @@ ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h, ucp_am_handler_param_t
 
 unsigned ucp_worker_progress(ucp_worker_h) {
   unsigned events = 0;
-  for (; owing_count != 0; ++events) acknowledge(owing[--owing_count]);
+  for (; unacknowledged_count != 0; ++events) acknowledge(unacknowledged[--unacknowledged_count]);
   for (; !inbound.empty(); ++events) {
     Inbound message = std::move(inbound.front());
     inbound.pop_front();
@@ -217,7 +217,7 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h endpoint, unsigned id, void const* hea
   } else if (id == static_cast<unsigned>(wire::MessageClass::disconnect)) {
     wire::DisconnectHeader disconnect;
     std::memcpy(&disconnect, header, sizeof disconnect);
-    agree(number, disconnect);
+    accept_disconnect(number, disconnect);
   }
   return nullptr;
 }

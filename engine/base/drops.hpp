@@ -11,19 +11,19 @@ namespace mpixrma::engine {
 /// Logs the first messages, then fewer and fewer, so that a faulty or hostile sender cannot fill the log.
 class Drops {
  public:
-  Drops(char const* what, Log const& log) noexcept : what_(what), log_(log) {}
+  Drops(char const* kind, Log const& log) noexcept : kind_(kind), log_(log) {}
 
-  void note(char const* reason) noexcept {
+  void record_drop(char const* reason) noexcept {
     constexpr std::uint64_t all_up_to = 16;
     ++count_;
     if (count_ <= all_up_to || std::has_single_bit(count_))
-      log_.write(LogLevel::error, "dropped a %s (%llu so far): %s", what_,
+      log_.write(LogLevel::error, "dropped a %s (%llu so far): %s", kind_,
                  static_cast<unsigned long long>(count_), reason);
   }
   std::uint64_t count() const noexcept { return count_; }
 
  private:
-  char const* what_;
+  char const* kind_;
   Log const& log_;
   std::uint64_t count_ = 0;
 };

@@ -58,7 +58,7 @@ int Mapping::prefer_node(unsigned node) const noexcept {
   std::array<unsigned long, 1024 / bits> nodes{};
   if (node / bits >= nodes.size()) return EINVAL;
   nodes[node / bits] |= 1UL << (node % bits);
-  // The kernel looks at one bit less than it is told of.
+  // The kernel reads one bit less than the given number.
   return ::syscall(SYS_mbind, base_, length_, preferred, nodes.data(), nodes.size() * bits + 1, 0) == 0
              ? 0
              : errno;

@@ -33,15 +33,17 @@ void Connections::lose(ucp_ep_h endpoint, char const* reason) {
   auto const found = by_endpoint_.find(endpoint);
   if (found == by_endpoint_.end()) return;
   // Nothing is in flight. If the process has ended, the next connection to it detects that.
-  if (Connection const& connection = by_process_[found->second]; connection.asked != 0)
-    return note_disconnect(
-        {.process = found->second, .kind = wire::Disconnect::agree, .token = connection.asked, .idle = true});
+  if (Connection const& connection = by_process_[found->second]; connection.disconnect_token != 0)
+    return queue_disconnect({.process = found->second,
+                             .kind = wire::Disconnect::accept,
+                             .token = connection.disconnect_token,
+                             .idle = true});
   lose(found->second, reason);
 }
 
 void Connections::lose(std::uint64_t process, char const* reason) { note_loss({process, reason}); }
 
-void Connections::refuse(std::uint64_t process, char const* reason) { note_loss({process, reason, true}); }
+void Connections::reject(std::uint64_t process, char const* reason) { note_loss({process, reason, true}); }
 
 void Connections::note_loss(Loss loss) {
   Connection& connection = by_process_[loss.process];
@@ -52,7 +54,7 @@ void Connections::note_loss(Loss loss) {
 void Connections::close(std::uint64_t process) {
   auto const found = by_process_.find(process);
   if (found == by_process_.end()) return;
-  note_asked(found->second, 0);
+  set_disconnect_token(found->second, 0);
   if (ucp_ep_h const endpoint = found->second.endpoint; endpoint != nullptr) {
     by_endpoint_.erase(endpoint);
     transport_.disconnect(endpoint);
@@ -72,19 +74,19 @@ Connections::Connection const* Connections::find_open(std::uint64_t process) con
   return found != by_process_.end() && found->second.endpoint != nullptr ? &found->second : nullptr;
 }
 
-void Connections::note_asked(Connection& connection, std::uint64_t token) noexcept {
-  asked_ -= connection.asked != 0 ? 1 : 0;
-  asked_ += token != 0 ? 1 : 0;
-  connection.asked = token;
+void Connections::set_disconnect_token(Connection& connection, std::uint64_t token) noexcept {
+  disconnecting_ -= connection.disconnect_token != 0 ? 1 : 0;
+  disconnecting_ += token != 0 ? 1 : 0;
+  connection.disconnect_token = token;
 }
 
-void Connections::part(std::uint64_t process) {
-  note_asked(by_process_.at(process), 0);
+void Connections::flush_and_close(std::uint64_t process) {
+  set_disconnect_token(by_process_.at(process), 0);
   ucp_ep_h const endpoint = by_process_.at(process).endpoint;
   by_endpoint_.erase(endpoint);
   by_process_.erase(process);
   log_.write(LogLevel::paths, "disconnected from process %llx", static_cast<unsigned long long>(process));
-  transport_.part(endpoint);
+  transport_.flush_and_close(endpoint);
 }
 
 }  // namespace mpixrma::engine

@@ -23,7 +23,7 @@ class Connections {
   struct Loss {
     std::uint64_t process;
     std::string reason;
-    bool was_refused = false;  ///< by this process, which reports it to the other one
+    bool message_rejected = false;  ///< by this process, which reports it to the other one
   };
 
   Connections(Transport& transport, ProcessWatch& watch, HostIdentity const& host, std::uint64_t process,
@@ -43,7 +43,7 @@ class Connections {
   void lose(std::uint64_t process, char const* reason);
 
   /// Marks the connection to a process as lost because a message on it was not authentic.
-  void refuse(std::uint64_t process, char const* reason);
+  void reject(std::uint64_t process, char const* reason);
 
   bool has_losses() const noexcept { return !losses_.empty(); }
   std::vector<Loss> take_losses() { return std::exchange(losses_, {}); }
@@ -52,16 +52,16 @@ class Connections {
   void close(std::uint64_t process);
 
   /// Number of usable connections, without those for which a disconnect was requested.
-  std::size_t size() const noexcept { return by_endpoint_.size() - asked_; }
+  std::size_t size() const noexcept { return by_endpoint_.size() - disconnecting_; }
   /// Increments with every message; used to find the least recently used connection.
   std::uint64_t note_use() noexcept { return ++uses_; }
 
-  // Idle-connection eviction: see engine/target/parting.hpp.
+  // Idle-connection eviction: see engine/target/connection_eviction.hpp.
 
   struct Connection {
     ucp_ep_h endpoint = nullptr;
     bool lost = false;
-    std::uint64_t asked = 0;  ///< token of the disconnect request sent to the other side; 0: none
+    std::uint64_t disconnect_token = 0;  ///< token of the disconnect request sent to the other side; 0: none
   };
   bool knows(std::uint64_t process) const { return by_process_.contains(process); }
   /// Returns the connection to `process` if it is usable, else nullptr.
@@ -77,20 +77,20 @@ class Connections {
     }
   }
   /// Records that a disconnect request with `token` was sent, or, with 0, that the other side rejected it.
-  void note_asked(Connection& connection, std::uint64_t token) noexcept;
+  void set_disconnect_token(Connection& connection, std::uint64_t token) noexcept;
   /// Closes a connection that both sides have agreed to close. Messages sent before are still delivered.
-  void part(std::uint64_t process);
+  void flush_and_close(std::uint64_t process);
   /// A disconnect message.
-  struct NotedDisconnect {
+  struct DisconnectNotice {
     std::uint64_t process;
     wire::Disconnect kind;
     std::uint64_t token;
     bool idle;  ///< this process had nothing in flight to the other one when the message arrived
   };
   /// Queues it, from UCX callbacks.
-  void note_disconnect(NotedDisconnect const& disconnect) { disconnects_.push_back(disconnect); }
+  void queue_disconnect(DisconnectNotice const& disconnect) { disconnects_.push_back(disconnect); }
   bool has_disconnects() const noexcept { return !disconnects_.empty(); }
-  std::vector<NotedDisconnect> take_disconnects() { return std::exchange(disconnects_, {}); }
+  std::vector<DisconnectNotice> take_disconnects() { return std::exchange(disconnects_, {}); }
 
  private:
   void note_loss(Loss loss);
@@ -103,8 +103,8 @@ class Connections {
   std::unordered_map<std::uint64_t, Connection> by_process_;
   std::unordered_map<ucp_ep_h, std::uint64_t> by_endpoint_;
   std::vector<Loss> losses_;
-  std::vector<NotedDisconnect> disconnects_;
-  std::size_t asked_ = 0;  ///< number of connections with Connection::asked
+  std::vector<DisconnectNotice> disconnects_;
+  std::size_t disconnecting_ = 0;  ///< number of connections with Connection::disconnect_token
   std::uint64_t uses_ = 0;
 };
 

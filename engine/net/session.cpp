@@ -66,14 +66,14 @@ bool verify(Secret const& secret, std::string_view purpose, std::span<std::byte 
 
 }  // namespace
 
-Credentials Credentials::make(std::uint64_t process, bool exposed_only, bool encrypt) {
+Credentials Credentials::make(std::uint64_t process, CredentialOptions options) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   Credentials made;
   made.process = process;
-  made.exposed_only = exposed_only;
-  made.encrypt = encrypt;
-  if (exposed_only) made.sessions = SessionSecrets::make(process);
+  made.exposed_only = options.exposed_only;
+  made.encrypt = options.encrypt;
+  if (options.exposed_only) made.sessions = SessionSecrets::make(process);
   made.incarnation =
       static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
   fill_randomly(std::as_writable_bytes(std::span(made.secret)));

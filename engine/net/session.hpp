@@ -37,6 +37,12 @@ struct SessionTokens {
   bool operator==(SessionTokens const&) const = default;
 };
 
+/// The rights of peers with a process's secret, and the protection of its messages.
+struct CredentialOptions {
+  bool exposed_only = false;  ///< as Credentials::exposed_only
+  bool encrypt = false;       ///< as Credentials::encrypt
+};
+
 /// A process's own data for its sessions.
 struct Credentials {
   std::uint64_t process = 0;
@@ -56,7 +62,7 @@ struct Credentials {
   }
 
   /// Creates random credentials; without a source of randomness the process is aborted.
-  static Credentials make(std::uint64_t process, bool exposed_only = false, bool encrypt = false);
+  static Credentials make(std::uint64_t process, CredentialOptions options = {});
 };
 
 /// Returns the payload of a handshake: the opening, its proof with the target's secret, and the origin's

@@ -111,7 +111,7 @@ void Transport::close() noexcept {
     }
     endpoints_.clear();
     // Flushes of endpoints without failure detection may never complete if the other process has ended.
-    for (int turn = 0; turn < sending_turns && (!closing_.empty() || !parting_.empty()); ++turn)
+    for (int turn = 0; turn < sending_turns && (!closing_.empty() || !flushing_.empty()); ++turn)
       (void)progress();
     ucp_worker_destroy(created_);
     worker_ = created_ = nullptr;
@@ -130,7 +130,7 @@ void Transport::disconnect(ucp_ep_h endpoint) noexcept {
 /// UCX keeps an endpoint that the other side has connected to unless the close is forced, and refuses to
 /// force it without failure detection. A forced close drops unsent messages, such as the answer that permits
 /// this close.
-void Transport::part(ucp_ep_h endpoint) {
+void Transport::flush_and_close(ucp_ep_h endpoint) {
   bool const detects_failure = endpoints_.at(endpoint);
   endpoints_.erase(endpoint);
   seals_.forget(endpoint);
@@ -138,17 +138,17 @@ void Transport::part(ucp_ep_h endpoint) {
   ucp_request_param_t const param{};
   ucs_status_ptr_t const flush = ucp_ep_flush_nbx(endpoint, &param);
   if (UCS_PTR_IS_PTR(flush)) {
-    parting_.push_back({endpoint, flush});
+    flushing_.push_back({endpoint, flush});
   } else {
     start_closing(endpoint, Close::forced);
   }
 }
 
-void Transport::close_parted() noexcept {
-  std::erase_if(parting_, [this](Parting const& parting) {
-    if (ucp_request_check_status(parting.flush) == UCS_INPROGRESS) return false;
-    ucp_request_free(parting.flush);
-    start_closing(parting.endpoint, Close::forced);
+void Transport::close_flushed() noexcept {
+  std::erase_if(flushing_, [this](FlushingEndpoint const& closing) {
+    if (ucp_request_check_status(closing.flush) == UCS_INPROGRESS) return false;
+    ucp_request_free(closing.flush);
+    start_closing(closing.endpoint, Close::forced);
     return true;
   });
 }
@@ -190,7 +190,7 @@ int Transport::progress() noexcept {
   if (turns_left_ != 0 && events == 0) --turns_left_;
   // UCX may have endpoints that this process has not created yet or has closed.
   if (events != 0 && endpoints_.empty()) note_gone();
-  if (!parting_.empty()) close_parted();
+  if (!flushing_.empty()) close_flushed();
   if (!closing_.empty()) {
     std::erase_if(closing_, [this](ucs_status_ptr_t request) {
       if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
@@ -307,19 +307,19 @@ wire::MessageClass Transport::seal(ucp_ep_h endpoint, wire::MessageClass kind, M
 /// Passes the inner message on, once it has proved to be authentic and in order.
 void Transport::open_sealed(std::span<std::byte const> header, std::span<std::byte const> payload) noexcept {
   Seals::Connection* const connection = seals_.find(wire::sealed_connection_of(header));
-  if (connection == nullptr) return drops_.note("it does not belong to a connection");
+  if (connection == nullptr) return drops_.record_drop("it does not belong to a connection");
   if (connection->refused) return;
   std::uint64_t const process = connection->process;
   auto const refuse = [&](char const* reason) {
     connection->refused = true;
-    drops_.note(reason);
+    drops_.record_drop(reason);
     handler_->on_forged(process, reason);
   };
   OpenedMessage opened;
   try {
     switch (connection->opener.open(header, payload, &opened_, &opened)) {
       case Opener::Verdict::opened: break;
-      case Opener::Verdict::repeated: return drops_.note("it was received before");
+      case Opener::Verdict::repeated: return drops_.record_drop("it was received before");
       case Opener::Verdict::out_of_order: return refuse("an encrypted message is missing, or out of order");
       case Opener::Verdict::forged: return refuse("an encrypted message was modified in transit");
     }
@@ -365,7 +365,7 @@ ucs_status_t Transport::on_message(void* self, void const* header, std::size_t h
   }
   std::span<std::byte const> const text{static_cast<std::byte const*>(header), header_bytes};
   if (transport.only_sealed_ && !is_handshake(kind, text)) {
-    transport.drops_.note("it is not encrypted");
+    transport.drops_.record_drop("it is not encrypted");
     return UCS_OK;
   }
   transport.handler_->on_message(kind, text, {static_cast<std::byte const*>(data), bytes});
@@ -376,7 +376,7 @@ ucs_status_t Transport::on_disconnect(void* self, void const* header, std::size_
                                       std::size_t, ucp_am_recv_param_t const*) {
   auto& transport = *static_cast<Transport*>(self);
   if (transport.only_sealed_) {
-    transport.drops_.note("it is not encrypted");
+    transport.drops_.record_drop("it is not encrypted");
   } else {
     transport.handler_->on_disconnect({static_cast<std::byte const*>(header), header_bytes});
   }
@@ -387,7 +387,7 @@ ucs_status_t Transport::on_sealed(void* self, void const* header, std::size_t he
                                   std::size_t bytes, ucp_am_recv_param_t const* param) {
   auto& transport = *static_cast<Transport*>(self);
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-    transport.drops_.note("it was not sent by this library");
+    transport.drops_.record_drop("it was not sent by this library");
     return UCS_OK;
   }
   transport.open_sealed({static_cast<std::byte const*>(header), header_bytes},

@@ -126,7 +126,7 @@ class Transport {
   void disconnect(ucp_ep_h endpoint) noexcept;
   /// Closes an endpoint that neither side uses any more, once sent messages are on their way. Not from UCX
   /// callbacks.
-  void part(ucp_ep_h endpoint);
+  void flush_and_close(ucp_ep_h endpoint);
   std::size_t endpoints() const noexcept { return endpoints_.size(); }
 
   /// The connections whose messages, except for handshakes, are encrypted.
@@ -187,7 +187,7 @@ class Transport {
   enum class Close : std::uint8_t { forced, ordered };
   void start_closing(ucp_ep_h endpoint, Close close) noexcept;
   void note_gone() noexcept { turns_left_ = 2; }  // one turn without events from the interface
-  void close_parted() noexcept;
+  void close_flushed() noexcept;
   void abandon_unsent(ucp_ep_h endpoint);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
   static void on_sent(void* request, ucs_status_t status, void* argument);
@@ -215,11 +215,11 @@ class Transport {
   std::atomic<int> event_fd_{-1};
   std::unordered_map<ucp_ep_h, bool> endpoints_;  ///< value: whether it detects failures
   std::vector<ucs_status_ptr_t> closing_;         ///< closing endpoints, until UCX has finished
-  struct Parting {
+  struct FlushingEndpoint {
     ucp_ep_h endpoint;
     ucs_status_ptr_t flush;
   };
-  std::vector<Parting> parting_;  ///< endpoints of part() to be force-closed when the flush has ended
+  std::vector<FlushingEndpoint> flushing_;  ///< of flush_and_close(): force-closed after the flush
   std::vector<std::unique_ptr<Message>> free_;
   std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
   bool frees_kept_memory_ = false;                   ///< when `closing_` is empty

@@ -260,8 +260,8 @@ char const* check(std::span<std::byte const> header, DisconnectHeader* out) noex
   if (header.size() != sizeof(DisconnectHeader)) return "disconnect of wrong size";
   std::memcpy(out, header.data(), sizeof *out);
   if (out->magic != magic || out->version != version) return "foreign or outdated disconnect";
-  bool const known = out->kind >= Disconnect::ask && out->kind <= Disconnect::refused;
-  bool const has_token = (out->kind == Disconnect::refused) == (out->token == 0);
+  bool const known = out->kind >= Disconnect::request && out->kind <= Disconnect::message_rejected;
+  bool const has_token = (out->kind == Disconnect::message_rejected) == (out->token == 0);
   return known && has_token ? nullptr : "unknown kind of disconnect";
 }
 

@@ -164,12 +164,12 @@ static_assert(sizeof(ReplyHeader) == 80);
 
 /// The disconnect handshake, by which both sides agree to close an idle connection. It has no payload and no
 /// position in a stream: the positions continue with the next connection. Over an encrypted connection, also
-/// the notice that the sender has refused a message of the connection, and closes it.
+/// the notice that the sender has rejected a message of the connection, and closes it.
 enum class Disconnect : std::uint8_t {
-  ask = 1,  ///< the sender has nothing in flight, and sends nothing until the answer arrives
-  agree,    ///< the receiver has nothing in flight either, and does not use the connection any more
-  stay,     ///< the connection stays open
-  refused   ///< the connection ends: a message on it was not authentic. No handshake, and no token
+  request = 1,      ///< the sender has nothing in flight, and sends nothing until the answer arrives
+  accept,           ///< the receiver has nothing in flight either, and does not use the connection any more
+  reject,           ///< the connection stays open
+  message_rejected  ///< the connection ends: a message on it was not authentic. No handshake, and no token
 };
 
 struct DisconnectHeader {

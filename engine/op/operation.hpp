@@ -155,7 +155,7 @@ struct Issued {
   /// target, up to the store fence that EngineOrder::complete makes.
   std::uint64_t sequence = 0;
 
-  /// Of an operation that has failed or is complete: no message is outstanding.
+  /// The result for an operation that has failed or is complete: no message is outstanding.
   static constexpr Issued ended(Status status) noexcept { return {status, true, 0}; }
 };
 

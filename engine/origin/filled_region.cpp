@@ -14,7 +14,7 @@ namespace {
 constexpr int populate_read = 22;  // MADV_POPULATE_READ, since Linux 5.14
 constexpr std::uint64_t is_present = std::uint64_t{1} << 63;
 // Limit of the chunks that are filled without an access, so that random accesses do not lead far from them.
-constexpr std::size_t most_ahead = 64;
+constexpr std::size_t max_ahead = 64;
 
 }  // namespace
 
@@ -50,10 +50,10 @@ std::size_t FilledRegion::count_entered(std::size_t chunk) const {
                     [](std::uint64_t entry) { return (entry & is_present) != 0; }));
 }
 
-/// Returns the number of filled chunks directly in front of this one, at most `most_ahead`.
+/// Returns the number of filled chunks directly in front of this one, at most `max_ahead`.
 std::size_t FilledRegion::filled_before(std::size_t chunk) const noexcept {
   std::size_t count = 0;
-  while (count < most_ahead && count < chunk && entered_[chunk - count - 1] != 0) ++count;
+  while (count < max_ahead && count < chunk && entered_[chunk - count - 1] != 0) ++count;
   return count;
 }
 

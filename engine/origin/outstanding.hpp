@@ -26,7 +26,7 @@ struct Outstanding {
   OwnedLayout target_layout;  ///< the layouts that `operation` views
   OwnedLayout source_layout;
   OwnedLayout sink_layout;
-  StripeHold hold;  ///< its stripes in this process, held until an atomic operation is executed
+  UniqueStripeLock stripe_lock;  ///< its stripes in this process, held until an atomic operation is executed
   LockState lock = LockState::not_needed;
   OperationStreams* streams = nullptr;  ///< while `sends_in_flight` is not 0
   Peer* peer = nullptr;

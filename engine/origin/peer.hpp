@@ -65,7 +65,7 @@ class MappedSegments {
 
 struct PeerState;
 
-/// Where an operation by load and store looks for mapped memory of the target.
+/// The lookup of mapped memory of the target for an operation by load and store.
 enum class Lookup : std::uint8_t {
   usual,
   traced  ///< while a trace is written: the caller records the operation
@@ -128,13 +128,15 @@ class Peer : public mpix_engine_peer {
   /// Stores must not overtake the messages up to `sequence`: translate() fails until allow_stores.
   void defer_stores(std::uint64_t sequence) noexcept { deferred_stores_.raise(sequence); }
   /// For defer_stores(): stores must not overtake messages to other peers either.
-  static constexpr std::uint64_t deferred_jointly = UINT64_MAX - 2;
-  /// Replaces `deferred_jointly` by a position, or 0.
-  void defer_until(std::uint64_t sequence) noexcept { deferred_stores_.replace(deferred_jointly, sequence); }
+  static constexpr std::uint64_t deferred_by_multi_peer_fence = UINT64_MAX - 2;
+  /// Replaces `deferred_by_multi_peer_fence` by a position, or 0.
+  void defer_until(std::uint64_t sequence) noexcept {
+    deferred_stores_.replace(deferred_by_multi_peer_fence, sequence);
+  }
   std::uint64_t stores_deferred_until() const noexcept { return deferred_stores_.get(); }
   /// Undoes defer_stores(sequence) unless a later call has replaced it.
   void allow_stores(std::uint64_t sequence) noexcept {
-    if (sequence < deferred_jointly) deferred_stores_.clear(sequence);
+    if (sequence < deferred_by_multi_peer_fence) deferred_stores_.clear(sequence);
   }
 
   /// Marks the process as permanently unreachable. Its memory may still be mapped, but translate() fails from

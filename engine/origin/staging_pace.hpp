@@ -21,7 +21,7 @@ namespace mpixrma::engine {
 class StagingPace {
  public:
   /// Smaller requests always go through the caches, because reading the clock takes time too.
-  static constexpr std::size_t least_bytes = 8 * 1024;
+  static constexpr std::size_t min_bytes = 8 * 1024;
 
   /// Returns the method for the next request of `bytes` bytes each way, and counts the request.
   Staging choose(std::size_t bytes, bool fetches) noexcept {
@@ -69,7 +69,7 @@ class StagingPace {
   };
 
   Kind& of(std::size_t bytes, bool fetches) noexcept {
-    auto const size = static_cast<std::size_t>(std::bit_width(bytes / least_bytes));
+    auto const size = static_cast<std::size_t>(std::bit_width(bytes / min_bytes));
     return kinds_[fetches ? 1 : 0][std::min(size, sizes) - 1];
   }
 

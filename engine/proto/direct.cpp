@@ -94,8 +94,8 @@ bool try_update_elements(Reduction reduction, std::byte* target, PackedSides con
       return true;
     }
   }
-  StripeHold hold(table, only_reads ? StripeSets{0, stripes} : StripeSets{stripes, 0});
-  if (!hold.acquire()) return false;
+  UniqueStripeLock stripe_lock(table, only_reads ? StripeSets{0, stripes} : StripeSets{stripes, 0});
+  if (!stripe_lock.acquire()) return false;
   update.run();
   return true;
 }

@@ -92,7 +92,7 @@ void MessageProtocol::suspend(std::uint64_t process) noexcept {
   if (Peer* const peer = sessions.peer_of(process)) peer->state().messages.suspended = true;
 }
 
-void MessageProtocol::part(std::uint64_t process) noexcept {
+void MessageProtocol::forget_connection(std::uint64_t process) noexcept {
   Peer* const peer = sessions.peer_of(process);
   if (peer == nullptr) return;
   NetworkProtocol::forget_all(*peer);

@@ -70,13 +70,13 @@ class MessageProtocol {
   /// Fails all outstanding operations to a process that is unreachable. Returns the peer, if there is one.
   Peer* lose(Connections::Loss const& loss);
 
-  // For engine/target/parting.hpp; a process that is not a peer has nothing in flight.
+  // For engine/target/connection_eviction.hpp; a process that is not a peer has nothing in flight.
   bool is_idle(std::uint64_t process) const noexcept;
   std::uint64_t last_use(std::uint64_t process) const noexcept;
   /// Stops sending to the process until resume().
   void suspend(std::uint64_t process) noexcept;
   /// Closes the connection to the process, and drops its keys.
-  void part(std::uint64_t process) noexcept;
+  void forget_connection(std::uint64_t process) noexcept;
   void resume(std::uint64_t process);
 
  private:

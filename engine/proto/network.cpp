@@ -37,7 +37,7 @@ NetworkState const& NetworkState::none() noexcept {
   return empty;
 }
 
-bool NetworkProtocol::suits(RmaOp const& transfer) noexcept {
+bool NetworkProtocol::can_transfer(RmaOp const& transfer) noexcept {
   // Locking and counting are done by the target's agent.
   if (notifies(transfer)) return false;
   if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
@@ -57,7 +57,7 @@ RemoteKey* NetworkProtocol::find_key(Peer& peer, RmaOp const& transfer) noexcept
 }
 
 std::optional<KeyQuestion> NetworkProtocol::open_question(Peer& peer, RmaOp const& transfer) noexcept {
-  if (!suits(transfer)) return std::nullopt;
+  if (!can_transfer(transfer)) return std::nullopt;
   ExposureId const exposure = transfer.exposed.target;
   RemoteAddress begin = begin_of(transfer);
   KeyQuestion const question{exposure == ExposureId::none ? begin : 0, exposure};

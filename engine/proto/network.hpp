@@ -24,7 +24,7 @@ bool hardware_rdma_present(char const* interfaces, Log const& log);
 class NetworkProtocol {
  public:
   /// Whether this path is worthwhile for the transfer if the memory is registered.
-  static bool suits(RmaOp const& transfer) noexcept;
+  static bool can_transfer(RmaOp const& transfer) noexcept;
 
   /// Returns the key for the transfer's target range, or nullptr if it is unknown.
   static RemoteKey* find_key(Peer& peer, RmaOp const& transfer) noexcept;

@@ -36,7 +36,7 @@ void OperationStreams::progress_due() {
 /// Pauses for longer each time, so that waiting threads can take the stripes that the operation releases.
 void OperationStreams::note_busy(Outstanding& entry) {
   constexpr unsigned longest_pause = 6;
-  entry.hold.release();
+  entry.stripe_lock.release();
   refused_.push_back({entry.token, 1u << std::min(entry.refusals++, longest_pause)});
 }
 
@@ -49,7 +49,7 @@ void OperationStreams::retry() {
   for (auto const& [token, pause] : waiting) {
     Outstanding* const entry = tracked_.find(token);
     if (entry == nullptr || entry->peer->state().messages.broken) continue;  // lost meanwhile
-    if (pause == 0 && entry->hold.acquire()) {
+    if (pause == 0 && entry->stripe_lock.acquire()) {
       send_again(*entry);
     } else {
       refused_.push_back({token, pause == 0 ? 0 : pause - 1});

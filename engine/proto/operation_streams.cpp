@@ -16,7 +16,7 @@ constexpr std::size_t max_described_segments = 1024;
 
 }  // namespace
 
-Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, StripeHold hold) {
+Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, UniqueStripeLock stripe_lock) {
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.notify_exposure = static_cast<std::uint64_t>(operation.exposed.notify);
@@ -24,11 +24,11 @@ Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, StripeHold ho
   message.completion = operation.completion;
   message.notify = operation.notify;
   message.target_stripes = footprint_of(operation).target;
-  return start_message(peer, message, operation.guarantees, std::move(hold));
+  return start_message(peer, message, operation.guarantees, std::move(stripe_lock));
 }
 
 Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
-                                       StripeHold hold) {
+                                       UniqueStripeLock stripe_lock) {
   MessageStream& stream = peer.state().messages;
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   bool const atomic = has(guarantees, Guarantee::atomic);
@@ -65,7 +65,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
     entry.operation.header.flags |= element_flags(header.kind, guarantees);
   }
   if (locks_first) entry.lock = LockState::wanted;
-  entry.hold = std::move(hold);
+  entry.stripe_lock = std::move(stripe_lock);
   std::uint64_t const messages = fragments + (locks_first ? 1 : 0);
   entry.last_sequence = take_positions(peer, entry.operation, guarantees, messages);
   entry.first_sequence = entry.next_sequence = entry.last_sequence - messages + 1;
@@ -75,7 +75,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   std::uint64_t const token = entry.token;
   advance(peer);
   // While queued, it must not hold stripes that the target may need to continue.
-  if (tracked_.find(token) != nullptr && !entry.started()) entry.hold.release();
+  if (tracked_.find(token) != nullptr && !entry.started()) entry.stripe_lock.release();
   return {Status::ok, false, last};
 }
 
@@ -128,7 +128,7 @@ void OperationStreams::advance(Peer& peer) {
     if (entry.lock == LockState::asked) return;
     while (!entry.sent_completely()) {
       if (!stream.has_credit() || !may_start(entry)) return;
-      if (!entry.started() && !entry.hold.acquire()) {
+      if (!entry.started() && !entry.stripe_lock.acquire()) {
         stalled_.push_back(&peer);
         return;
       }

@@ -36,8 +36,9 @@ class OperationStreams {
         credentials_(credentials),
         settings_(settings) {}
 
-  /// `hold` are the stripes of an atomic operation in this process; they are held until it is executed.
-  Issued issue(Peer& peer, RmaOp const& operation, StripeHold hold);
+  /// `stripe_lock` are the stripes of an atomic operation in this process; they are held until it is
+  /// executed.
+  Issued issue(Peer& peer, RmaOp const& operation, UniqueStripeLock stripe_lock);
   /// Sends an operation for which the caller holds the stripes in both processes, ahead of everything that is
   /// not sent yet and whatever the credit is: earlier messages may wait for these stripes. It has no
   /// predecessors and at most a fragment's data; its completion tells its end. Not while the stream is
@@ -96,7 +97,8 @@ class OperationStreams {
     unsigned pause;  ///< turns until the next attempt
   };
 
-  Issued start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees, StripeHold hold);
+  Issued start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+                       UniqueStripeLock stripe_lock);
   void send_all(Outstanding& entry);
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
                                       std::uint64_t messages);

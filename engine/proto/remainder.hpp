@@ -1,4 +1,4 @@
-/// Parts of an operation, represented as an operation.
+/// The rest of a partly executed operation, as an operation.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct DataRange {
 
 class LayoutParts {
  public:
-  /// Nothing of a layout that describes nothing.
+  /// An empty layout has no parts: not every operation has each of the three layouts.
   LayoutParts(Layout const& whole, std::span<DataRange const> ranges) {
     if (whole.size() == 0) return;
     LayoutCursor cursor(whole);
@@ -35,8 +35,8 @@ class LayoutParts {
   std::vector<LayoutRun> segments_;
 };
 
-/// The `ranges` of the operation, without its notification and completion. Valid as long as this object
-/// exists.
+/// The operation on the `ranges` of another one, without its notification and completion: these follow the
+/// whole. Valid as long as this object exists.
 class Remainder {
  public:
   Remainder(RmaOp const& whole, std::span<DataRange const> ranges)

@@ -15,7 +15,7 @@ void ReplyHandler::on_message(wire::MessageClass kind, std::span<std::byte const
   try {
     is_batch ? take_batch(bytes, payload) : take(bytes, payload);
   } catch (std::bad_alloc const&) {
-    drops_.note("no memory to take it");
+    drops_.record_drop("no memory to take it");
     wire::ReplyHeader header{};
     bool const sound = !is_batch && wire::check(bytes, payload, &header) == nullptr;
     std::uint64_t const session = is_batch ? wire::batch_session_of(bytes) : sound ? header.session : 0;
@@ -26,20 +26,20 @@ void ReplyHandler::on_message(wire::MessageClass kind, std::span<std::byte const
 
 void ReplyHandler::take(std::span<std::byte const> bytes, std::span<std::byte const> payload) {
   wire::ReplyHeader header{};
-  if (char const* const fault = wire::check(bytes, payload, &header)) return drops_.note(fault);
+  if (char const* const fault = wire::check(bytes, payload, &header)) return drops_.record_drop(fault);
   Peer* const peer = parts_.sessions.peer_with(header.session);
-  if (peer == nullptr) return drops_.note("it does not belong to a session");
+  if (peer == nullptr) return drops_.record_drop("it does not belong to a session");
   if (peer->state().messages.broken) return;
-  if (char const* const fault = take_reply(*peer, header, payload)) drops_.note(fault);
+  if (char const* const fault = take_reply(*peer, header, payload)) drops_.record_drop(fault);
   parts_.streams.progress(*peer);
 }
 
 /// Each reply is handled as if it had come alone; completed operations are finished after all replies.
 void ReplyHandler::take_batch(std::span<std::byte const> bytes, std::span<std::byte const> records) {
   wire::BatchHeader batch{};
-  if (char const* const fault = wire::check(bytes, &batch)) return drops_.note(fault);
+  if (char const* const fault = wire::check(bytes, &batch)) return drops_.record_drop(fault);
   Peer* const peer = parts_.sessions.peer_with(batch.session);
-  if (peer == nullptr) return drops_.note("it does not belong to a session");
+  if (peer == nullptr) return drops_.record_drop("it does not belong to a session");
   if (peer->state().messages.broken) return;
   wire::BatchReader<wire::ReplyHeader> reader(batch.session, records);
   wire::ReplyHeader said{};
@@ -48,9 +48,9 @@ void ReplyHandler::take_batch(std::span<std::byte const> bytes, std::span<std::b
     wire::ReplyHeader header{};
     char const* fault = wire::check(std::as_bytes(std::span(&said, 1)), payload, &header);
     if (fault == nullptr) fault = take_reply(*peer, header, payload);
-    if (fault != nullptr) drops_.note(fault);
+    if (fault != nullptr) drops_.record_drop(fault);
   }
-  if (reader.is_malformed()) drops_.note("a truncated batch");
+  if (reader.is_malformed()) drops_.record_drop("a truncated batch");
   parts_.streams.progress(*peer);
 }
 
@@ -96,7 +96,7 @@ void ReplyHandler::take_data(Outstanding& entry, wire::ReplyHeader const& header
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
       header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered)
-    return drops_.note("data for an operation that requested none");
+    return drops_.record_drop("data for an operation that requested none");
   unpack(operation.sink, operation.sink_layout, header.offset, payload.data(), payload.size());
   entry.answered += payload.size();
 }
@@ -119,7 +119,7 @@ void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   bool const awaited = entry != nullptr && entry->operation.until_executed;
   bool const granted = header.kind == wire::ReplyKind::granted;
   if (!awaited || (granted && entry->lock != LockState::asked)) {
-    drops_.note("an unsolicited answer about stripes");
+    drops_.record_drop("an unsolicited answer about stripes");
   } else if (granted) {
     entry->lock = LockState::granted;
   } else {

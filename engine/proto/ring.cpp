@@ -20,14 +20,14 @@ namespace mpixrma::engine {
 namespace {
 
 /// Whether the operation fits into a slot.
-bool suits(RmaOp const& operation) noexcept {
+bool fits_slot(RmaOp const& operation) noexcept {
   std::size_t const copies = std::max(operation.operands(), 1u);
   return operation.target_layout.is_contiguous() && operation.scale == nullptr &&
          operation.target_layout.block * copies <= RingEntry::max_data;
 }
 
 /// Whether staging the operation is worthwhile, compared with the other protocols.
-bool suits_staging(RmaOp const& operation, RingRoute const& route) noexcept {
+bool is_worth_staging(RmaOp const& operation, RingRoute const& route) noexcept {
   // The stripes are held until the last part of an update is executed: whatever is left must not ask for
   // them, nor wait for a message while the peer waits likewise.
   if (operation.is_update()) return !route.held || route.across;
@@ -39,7 +39,7 @@ bool suits_staging(RmaOp const& operation, RingRoute const& route) noexcept {
 }
 
 /// An unmapped origin of a put or get must be an error, as it is when the kernel transfers the data.
-bool origin_is_there(RmaOp const& operation, DataRange range) noexcept {
+bool origin_is_accessible(RmaOp const& operation, DataRange range) noexcept {
   if (operation.is_update() || !operation.origin_layout.is_contiguous()) return true;
   return accessible(operation.origin + range.offset, range.bytes,
                     operation.is_get() ? Access::write : Access::read);
@@ -106,7 +106,7 @@ std::optional<Status> deliver_small(RmaOp const& operation, RingRoute const& rou
   RemoteSegments& target = *route.peer.state().segments;
   Ring& ring = target.ring();
   std::size_t const bytes = operation.target_layout.block;
-  if (!origin_is_there(operation, {0, bytes})) return Status::bad_origin;
+  if (!origin_is_accessible(operation, {0, bytes})) return Status::bad_origin;
   RingSlot* const slot = claim(route);
   if (slot == nullptr) return std::nullopt;
   RingEntry& entry = slot->content();
@@ -140,7 +140,7 @@ class StagedDelivery {
   }
 
   std::optional<Status> run(std::vector<DataRange>* left) {
-    if (message_.total >= StagingPace::least_bytes)
+    if (message_.total >= StagingPace::min_bytes)
       run_measured(left);
     else
       run_all(left);
@@ -154,7 +154,7 @@ class StagedDelivery {
 
  private:
   static constexpr std::size_t depth = 4;
-  static constexpr std::size_t least_bytes = 4 * 1024;
+  static constexpr std::size_t min_bytes = 4 * 1024;
   struct UnderWay {
     RingSlot* slot;
     DataRange range;
@@ -183,7 +183,7 @@ class StagedDelivery {
 
   FragmentLimits limits() const noexcept {
     std::size_t const part = message_.total / depth / 64 * 64;
-    return {std::clamp(part, least_bytes, StagedRequest::max_data), StagedRequest::max_segments,
+    return {std::clamp(part, min_bytes, StagedRequest::max_data), StagedRequest::max_segments,
             message_.element_bytes()};
   }
 
@@ -192,7 +192,7 @@ class StagedDelivery {
     while (!stopped_ && sent_ < message_.total && used_ < depth) {
       Fragment const fragment = fragment_at(message_.target, message_.total, sent_, limits());
       DataRange const range{fragment.offset, fragment.bytes};
-      if (!origin_is_there(operation_, range)) return fail(Status::bad_origin);
+      if (!origin_is_accessible(operation_, range)) return fail(Status::bad_origin);
       RingSlot* const slot = claim(route_);
       if (slot == nullptr) return;
       stage(target_.ring().staged_of(*slot), fragment);
@@ -270,10 +270,10 @@ class StagedDelivery {
 }  // namespace
 
 std::optional<Status> deliver(RmaOp const& operation, RingRoute const& route, std::vector<DataRange>* left) {
-  bool const small = suits(operation);
+  bool const small = fits_slot(operation);
   // Messages cannot describe more dimensions.
   bool const described = operation.target_layout.dims.size() <= max_dimensions;
-  if (!small && !(described && suits_staging(operation, route))) return std::nullopt;
+  if (!small && !(described && is_worth_staging(operation, route))) return std::nullopt;
   if (!route.peer.state().segments->ring_use().permits()) return std::nullopt;
   if (small) return deliver_small(operation, route);
   return StagedDelivery(operation, route).run(left);

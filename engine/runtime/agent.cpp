@@ -140,7 +140,7 @@ bool Agent::linger() {
 }
 
 bool Agent::sleep_until_event() {
-  bool looks = false;
+  SleepUntil end = SleepUntil::event;
   for (int polls_in_vain = 0;; ++polls_in_vain) {
     if (stopping_.load(std::memory_order_relaxed)) return false;
     if (take_) take_();
@@ -153,7 +153,8 @@ bool Agent::sleep_until_event() {
     {
       std::lock_guard const held(channel_.lock);
       busy = channel_.needs_polling();
-      looks = channel_.must_poll() || channel_.parting.is_crowded();
+      bool const checks = channel_.must_poll() || channel_.eviction.is_over_limit();
+      end = checks ? SleepUntil::periodic_check : SleepUntil::event;
       armed = (!busy || halvings != 0) && channel_.transport.arm();
       if (!busy && armed) {
         channel_.begin_quiet();
@@ -168,13 +169,12 @@ bool Agent::sleep_until_event() {
     }
   }
   polls_seen_ = channel_.polls();
-  sleep(looks);
+  sleep(end);
   channel_.end_quiet();
   return !stopping_.load(std::memory_order_relaxed);
 }
 
-/// `looks`: limits the sleep to the interval of the periodic checks.
-void Agent::sleep(bool looks) {
+void Agent::sleep(SleepUntil end) {
   static_assert(max_services == 3);
   pollfd sources[] = {{services_[0].fd, POLLIN, 0},
                       {services_[1].fd, POLLIN, 0},
@@ -186,11 +186,12 @@ void Agent::sleep(bool looks) {
                       {channel_.locks.timer_fd(), POLLIN, 0},
                       {attended_, POLLIN, 0}};
   int ready = -1;
-  while (ready < 0) ready = ::poll(sources, std::size(sources), looks ? look_interval_ms : -1);
+  int const timeout_ms = end == SleepUntil::periodic_check ? look_interval_ms : -1;
+  while (ready < 0) ready = ::poll(sources, std::size(sources), timeout_ms);
   arrived_ = std::chrono::steady_clock::now();
   if (ready == 0) {
     std::lock_guard const held(channel_.lock);
-    channel_.parting.ask_idle();
+    channel_.eviction.request_idle_disconnects();
   }
   if ((sources[max_services].revents & POLLIN) != 0) forget_wake();
   answer(sources);

@@ -69,7 +69,9 @@ class Agent {
   /// Polls for another message; returns true if there was one.
   bool linger();
   void note_handled() noexcept;
-  void sleep(bool looks);
+  /// The end of a sleep: an event alone, or at the latest the next periodic check.
+  enum class SleepUntil : std::uint8_t { event, periodic_check };
+  void sleep(SleepUntil end);
   /// Leaves the messages to the application as long as it polls.
   void yield_to_application();
   /// Sleeps, no longer than until descriptor `event` is readable (-1: none); returns true if the agent was

@@ -132,10 +132,10 @@ mpix_engine_peer_t* mpix_engine_find_peer_at(mpix_engine_t* engine, const void* 
 
 int mpix_engine_allocate(mpix_engine_t* engine, size_t bytes, const struct mpix_engine_hints* hints,
                          void** base) {
-  AllocationHints const wishes =
+  AllocationHints const wanted =
       hints == nullptr ? AllocationHints{}
                        : AllocationHints{hints->alignment, hints->huge_pages != 0, hints->lazy != 0};
-  return status_of([&] { return engine_of(engine).memory.allocate(bytes, wishes, base); });
+  return status_of([&] { return engine_of(engine).memory.allocate(bytes, wanted, base); });
 }
 
 int mpix_engine_free(mpix_engine_t* engine, void* base) {

@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 void Channel::handle_losses() {
   for (Connections::Loss const& loss : connections.take_losses()) {
-    if (loss.was_refused) parting.report_refused(loss.process);
+    if (loss.message_rejected) eviction.report_rejected_message(loss.process);
     Peer* const peer = message_protocol.lose(loss);
     // Remote keys must be destroyed before their endpoint.
     if (peer != nullptr) NetworkProtocol::lose(*peer);

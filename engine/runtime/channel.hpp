@@ -22,8 +22,8 @@
 #include "engine/proto/message.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/sync/lock_table.hpp"
+#include "engine/target/connection_eviction.hpp"
 #include "engine/target/executor.hpp"
-#include "engine/target/parting.hpp"
 
 namespace mpixrma::engine {
 
@@ -45,8 +45,8 @@ class Channel final : public MessageHandler {
                   config.answers_memory_bytes,
                   config.session_processes},
                  log),
-        parting({transport, connections, message_protocol, executor}, credentials.process,
-                config.max_endpoints, log),
+        eviction({transport, connections, message_protocol, executor}, credentials.process,
+                 config.max_endpoints, log),
         agent(*this, std::chrono::microseconds(config.agent_poll_us),
               std::chrono::microseconds(config.agent_linger_us), config.agent_cores, log),
         segments_(segments) {
@@ -61,7 +61,7 @@ class Channel final : public MessageHandler {
   Connections connections;
   MessageProtocol message_protocol;
   Executor executor;
-  Parting parting;
+  ConnectionEviction eviction;
   Agent agent;
   UnannouncedTransfers unannounced_transfers;
   LostMemory lost_memory;
@@ -74,7 +74,7 @@ class Channel final : public MessageHandler {
     if (executor.ring.has_news(ring())) executor.ring.take(ring());
     if (message_protocol.waits_for_addresses()) message_protocol.take_addresses();
     if (connections.has_losses()) handle_losses();
-    parting.drive();
+    eviction.drive();
     try {
       // A message that drive() sends to this process itself has arrived when drive() returns.
       do {
@@ -89,7 +89,7 @@ class Channel final : public MessageHandler {
     }
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || transport.has_turns_left() ||
-                             connections.has_losses() || executor.streams.has_deferred() ||
+                             connections.has_losses() || executor.streams.has_blocked() ||
                              executor.unsent.has_waiting() || message_protocol.has_waiting() ||
                              message_protocol.waits_for_addresses() || unannounced_transfers.count != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
@@ -112,10 +112,10 @@ class Channel final : public MessageHandler {
       held.unlock();
       held.lock();
     } while (!done());
-    leave();
+    wake_agent_if_needed();
   }
 
-  /// Called by issuing threads, which thereby poll often enough for the agent to leave the messages to them.
+  /// Called by issuing threads, whose polls make the agent leave the messages to them.
   void drive_issuing() {
     count_poll();
     drive_at(std::chrono::steady_clock::now());
@@ -139,15 +139,15 @@ class Channel final : public MessageHandler {
   void drive_network() {
     if (unannounced_transfers.count == 0) return;
     (void)drive();
-    leave();
+    wake_agent_if_needed();
   }
 
-  /// Called by a thread that has sent a message and leaves: a message of this process to itself has arrived
-  /// before the send returned, and no event announces that it must be answered. With the lock held.
+  /// Called by a thread that has sent a message and does not wait: a message of this process to itself has
+  /// arrived before the send returned, and no event announces that it must be answered. With the lock held.
   void answer_itself() noexcept {
     try {
       if (executor.replies.are_due()) drive();
-      leave();
+      wake_agent_if_needed();
     } catch (std::bad_alloc const&) {
       wake_();  // the agent retries
     }
@@ -171,8 +171,8 @@ class Channel final : public MessageHandler {
   /// Whether there is work that no event will announce.
   bool needs_polling() const noexcept { return needs_polling_.load(std::memory_order_relaxed); }
 
-  /// Called by a thread that has driven the channel and leaves without waiting for the rest.
-  void leave() const {
+  /// Called by a thread that has driven the channel and does not wait for its remaining work.
+  void wake_agent_if_needed() const {
     if (needs_polling() && quiet()) wake_();
   }
 
@@ -192,7 +192,7 @@ class Channel final : public MessageHandler {
     message_protocol.sender.send_batch();
     int events = 0;
     for (int turns = entries != 0 ? 1 : turns_per_poll; turns != 0 && events == 0; --turns) events = drive();
-    leave();
+    wake_agent_if_needed();
     return entries + events;
   }
 
@@ -223,7 +223,7 @@ class Channel final : public MessageHandler {
   void drive_at(std::chrono::steady_clock::time_point now) {
     looked_ = now;
     (void)drive();
-    leave();
+    wake_agent_if_needed();
   }
 
   static constexpr int turns_per_poll = 4;
@@ -274,12 +274,12 @@ class Channel final : public MessageHandler {
     for_executor ? executor.on_message(kind, header, payload)
                  : message_protocol.replies.on_message(kind, header, payload);
   }
-  void on_disconnect(std::span<std::byte const> header) noexcept override { parting.on_disconnect(header); }
+  void on_disconnect(std::span<std::byte const> header) noexcept override { eviction.on_disconnect(header); }
   void on_lost(ucp_ep_h endpoint, char const* reason) noexcept override {
     connections.lose(endpoint, reason);
   }
   void on_forged(std::uint64_t process, char const* reason) noexcept override {
-    connections.refuse(process, reason);
+    connections.reject(process, reason);
   }
 
   SegmentTable const& segments_;

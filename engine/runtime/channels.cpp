@@ -43,7 +43,7 @@ void Channels::end_session(std::uint64_t session) {
       channel->connections.lose(process, "its session has ended");
     (void)channel->drive();
     channel->transport.free_kept_memory();
-    channel->leave();
+    channel->wake_agent_if_needed();
   }
 }
 

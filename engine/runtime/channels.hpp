@@ -70,8 +70,8 @@ class Channels {
       if (channel->take_from_ring() != 0) return;
     }
   }
-  void leave() const {
-    for (auto const& channel : channels_) channel->leave();
+  void wake_agents_if_needed() const {
+    for (auto const& channel : channels_) channel->wake_agent_if_needed();
   }
 
  private:

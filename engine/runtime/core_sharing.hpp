@@ -26,9 +26,9 @@ class CoreSharing {
 
   /// Records how long the core was away.
   void note(Duration away) noexcept {
-    if (away < least_slice) {
+    if (away < min_slice) {
       quick_ = std::min(quick_ + 1, quick_needed);
-      if (quick_ == quick_needed) next_pause_ = least_pause;
+      if (quick_ == quick_needed) next_pause_ = min_pause;
       return;
     }
     quick_ = 0;
@@ -38,17 +38,17 @@ class CoreSharing {
 
  private:
   /// No usual time slice is shorter.
-  static constexpr Duration least_slice = std::chrono::microseconds(300);
+  static constexpr Duration min_slice = std::chrono::microseconds(300);
   // In polls. The longest pause is about a second, which bounds how late a core that is shared again is
   // noticed.
   static constexpr std::uint32_t between_yields = 3;
-  static constexpr std::uint32_t least_pause = 1U << 10;
+  static constexpr std::uint32_t min_pause = 1U << 10;
   static constexpr std::uint32_t longest_pause = 1U << 21;
   /// Yields in a row after which the next pause is short again.
   static constexpr std::uint32_t quick_needed = 1000;
 
   std::uint32_t pause_ = 0;  ///< polls without yielding that are left
-  std::uint32_t next_pause_ = least_pause;
+  std::uint32_t next_pause_ = min_pause;
   std::uint32_t quick_ = 0;
 };
 

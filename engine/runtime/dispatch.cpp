@@ -14,9 +14,9 @@ namespace {
 
 /// In the order in which they are tried.
 constexpr std::array protocols{
-    Protocol{Path::direct, Stage::at_once, &direct::suits, &direct::issue},
-    Protocol{Path::ring, Stage::at_once, &ring::suits, &ring::issue},
-    Protocol{Path::cross_memory, Stage::at_once, &cross_memory::suits, &cross_memory::issue},
+    Protocol{Path::direct, Stage::at_once, &direct::can_execute, &direct::issue},
+    Protocol{Path::ring, Stage::at_once, &ring::can_execute, &ring::issue},
+    Protocol{Path::cross_memory, Stage::at_once, &cross_memory::can_execute, &cross_memory::issue},
     Protocol{Path::network, Stage::in_stream, nullptr, &network::issue},
     Protocol{Path::message, Stage::in_stream, nullptr, &message::issue},
 };
@@ -55,7 +55,7 @@ Status Dispatch::resolve(RmaOp* operation) const {
 }
 
 /// Revalidates the exposures. Addresses need no validation.
-Status Dispatch::resolve_again() const {
+Status Dispatch::revalidate() const {
   if (!given_.exposed.is_named()) return Status::ok;
   RmaOp again = given_;
   return resolve(&again);
@@ -74,7 +74,7 @@ void Dispatch::count(Path path, Issued const& issued) noexcept {
 }
 
 /// Issues the operation by the first protocol of the stage that can execute it.
-std::optional<Issued> Dispatch::first_of(Stage stage) {
+std::optional<Issued> Dispatch::try_protocols(Stage stage) {
   for (Protocol const& protocol : protocols) {
     if (protocol.stage != stage) continue;
     if (auto const issued = protocol.issue(*this)) {
@@ -88,9 +88,9 @@ std::optional<Issued> Dispatch::first_of(Stage stage) {
 
 /// Whether no other protocol can execute the operation while messages are in flight. Stripes are not
 /// considered, because the other protocols check again.
-bool Dispatch::needs_message() {
+bool Dispatch::must_use_message() {
   return std::ranges::none_of(protocols, [this](Protocol const& protocol) {
-    return protocol.stage == Stage::at_once && protocol.suits(*this);
+    return protocol.stage == Stage::at_once && protocol.can_execute(*this);
   });
 }
 
@@ -115,29 +115,29 @@ std::optional<Issued> Dispatch::issue_on_known_memory() {
 }
 
 std::optional<Issued> Dispatch::issue_at_once() {
-  if (!given_.exposed.is_named()) return issue_resolved();
+  if (!given_.exposed.is_named()) return issue_resolved_at_once();
   RmaOp resolved = given_;
   if (Status const status = resolve(&resolved); failed(status)) return Issued::ended(status);
   operation_ = &resolved;
-  auto const issued = issue_resolved();
+  auto const issued = issue_resolved_at_once();
   operation_ = &given_;
   return issued;
 }
 
-std::optional<Issued> Dispatch::issue_resolved() {
+std::optional<Issued> Dispatch::issue_resolved_at_once() {
   engine_.order.wait_for_deferred_stores(peer_);
   auto const [begin, bytes] = target();
   if (begin + bytes < begin) return Issued::ended(Status::bad_address);
   if (has(given_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages()) {
     // A message keeps its place behind the earlier ones; every other protocol would overtake them.
-    if (needs_message()) return std::nullopt;
+    if (must_use_message()) return std::nullopt;
     wait_for_overlapping();
   }
   Footprint const footprint = footprint_of(*operation_, peer_.stripes()->modes);
-  Holds const holds = engine_.stripes.hold(peer_, footprint);
+  StripeLockPair const locks = engine_.stripes.acquire(peer_, footprint);
   holds_target_ = !footprint.target.empty();
-  if (Status const status = resolve_again(); failed(status)) return Issued::ended(status);  // after a wait
-  auto const issued = first_of(Stage::at_once);
+  if (Status const status = revalidate(); failed(status)) return Issued::ended(status);  // after a wait
+  auto const issued = try_protocols(Stage::at_once);
   holds_target_ = false;
   return issued;
 }
@@ -149,7 +149,7 @@ std::optional<Issued> Dispatch::execute_remainder() {
   Dispatch remaining(engine_, peer_, given_rest.operation());
   remaining.operation_ = &rest.operation();
   remaining.holds_target_ = holds_target_;
-  if (cross_memory::permits(remaining)) {
+  if (cross_memory::kernel_can_transfer(remaining)) {
     if (auto const issued = cross_memory::transfer(remaining)) {
       remaining.count(Path::cross_memory, *issued);
       return issued;
@@ -174,17 +174,17 @@ std::optional<Issued> Dispatch::execute_remainder() {
 
 Issued Dispatch::issue_in_stream() {
   engine_.order.wait_for_room(peer_);
-  if (!engine_.locks.let_pass(peer_, given_.target_layout, given_.guarantees))
+  if (!engine_.locks.wait_for_stream_lock(peer_, given_.target_layout, given_.guarantees))
     return Issued::ended(Status::busy);
   // Before the lock, because a thread that waits for stripes must let messages through.
-  StripeHold origin = engine_.stripes.hold_origin(peer_, footprint_of(given_));
+  UniqueStripeLock origin = engine_.stripes.acquire_origin(peer_, footprint_of(given_));
   std::unique_lock held(channel().lock);
   // UCX puts and gets have no position in the stream of messages: they must end before their successors
   // start.
   Stream stream{held, predecessors(), origin};
   wait_for_network(peer_, stream.before.network, held);
   stream_ = &stream;
-  Issued const issued = *first_of(Stage::in_stream);  // a message is always possible
+  Issued const issued = *try_protocols(Stage::in_stream);  // a message is always possible
   stream_ = nullptr;
   return issued;
 }

@@ -33,27 +33,27 @@ struct Protocol {
   /// Whether the protocol can execute the operation now, while messages to the target may be in flight.
   /// Called only before a wait for such messages; issue() checks by itself. Has no effect but a mapping. Null
   /// for Stage::in_stream.
-  bool (*suits)(Dispatch&);
-  /// Executes or starts the operation. Returns nullopt if the protocol cannot: then nothing is done, or only
-  /// what is missing from Dispatch::left(), if that is not empty.
+  bool (*can_execute)(Dispatch&);
+  /// Executes or starts the operation. Returns nullopt if the protocol cannot: then nothing is done, or, if
+  /// Dispatch::unexecuted() is not empty, everything but the parts listed there.
   std::optional<Issued> (*issue)(Dispatch&);
 };
 
 /// The entries of the table, each in a file of its own.
 namespace direct {
-bool suits(Dispatch& dispatch);
+bool can_execute(Dispatch& dispatch);
 std::optional<Issued> issue(Dispatch& dispatch);
 }  // namespace direct
 namespace ring {
-bool suits(Dispatch& dispatch);
+bool can_execute(Dispatch& dispatch);
 std::optional<Issued> issue(Dispatch& dispatch);
 }  // namespace ring
 namespace cross_memory {
-bool suits(Dispatch& dispatch);
+bool can_execute(Dispatch& dispatch);
 std::optional<Issued> issue(Dispatch& dispatch);
 /// Whether the kernel can transfer the data, even if another protocol is faster.
-bool permits(Dispatch& dispatch) noexcept;
-/// issue() without suits().
+bool kernel_can_transfer(Dispatch& dispatch) noexcept;
+/// issue() without can_execute().
 std::optional<Issued> transfer(Dispatch& dispatch);
 }  // namespace cross_memory
 namespace network {
@@ -66,7 +66,7 @@ std::optional<Issued> issue(Dispatch& dispatch);
 Status execute_ahead(Dispatch& dispatch);
 }  // namespace message
 
-/// An operation while its protocol is chosen.
+/// Chooses the protocol of an operation, and issues the operation by it.
 class Dispatch {
  public:
   Dispatch(Engine& engine, Peer& peer, RmaOp const& operation) noexcept
@@ -79,13 +79,14 @@ class Dispatch {
   Dispatch(Dispatch const&) = delete;
   Dispatch& operator=(Dispatch const&) = delete;
 
-  /// Executes the operation, on a process of this host, by the first protocol that can do so without a
-  /// message; nullopt if there is none.
+  /// Executes the operation, on a process of this host, by the first protocol of Stage::at_once that can;
+  /// nullopt if there is none.
   std::optional<Issued> issue_at_once();
   /// While a trace is written: executes the operation by load and store if that needs neither a wait nor a
   /// search for the memory, else nullopt. Then nothing is done.
   std::optional<Issued> issue_on_known_memory();
-  /// Issues it in the stream of messages.
+  /// Issues the operation by the first protocol of Stage::in_stream that can: as a message, or by UCX put or
+  /// get.
   Issued issue_in_stream();
 
   // The following functions are for protocols.
@@ -123,14 +124,15 @@ class Dispatch {
   Status find_segment() const;
   /// Executes requests in the own ring, while this process waits for an answer in another's.
   void serve_ring() { state_.channels.take_from_ring(); }
-  /// Parts that a protocol has begun to execute and must leave to others.
+  /// The ranges that are left of a partly executed operation. A protocol that adds ranges returns nullopt;
+  /// Dispatch executes them as a Remainder by cross-memory or messages.
   std::vector<DataRange>& unexecuted() noexcept { return unexecuted_; }
 
-  /// The conditions of an operation in the stream.
+  /// The conditions under which an operation is issued in the stream.
   struct Stream {
     std::unique_lock<std::mutex>& held;  ///< of the channel
     Predecessors before;
-    StripeHold& origin;  ///< stripes of the origin, for the duration of the operation
+    UniqueStripeLock& origin;  ///< stripes of the origin, for the duration of the operation
   };
   Stream& stream() noexcept { return *stream_; }
   bool network_is_usable() const noexcept { return state_.network_usable && !peer_state().shares_memory; }
@@ -142,12 +144,12 @@ class Dispatch {
   void ask_for_key() noexcept;
 
  private:
-  std::optional<Issued> issue_resolved();
+  std::optional<Issued> issue_resolved_at_once();
   std::optional<Issued> execute_remainder();
-  std::optional<Issued> first_of(Stage stage);
-  bool needs_message();
+  std::optional<Issued> try_protocols(Stage stage);
+  bool must_use_message();
   Status resolve(RmaOp* operation) const;
-  Status resolve_again() const;
+  Status revalidate() const;
   void count(Path path, Issued const& issued) noexcept;
   bool keeps_accesses() const noexcept;
   void wait_for_overlapping();

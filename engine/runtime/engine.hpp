@@ -27,7 +27,7 @@
 #include "engine/runtime/own_memory.hpp"
 #include "engine/runtime/peer_memory.hpp"
 #include "engine/runtime/peers.hpp"
-#include "engine/runtime/stripe_holds.hpp"
+#include "engine/runtime/stripe_locks.hpp"
 #include "engine/runtime/traffic.hpp"
 #include "engine/runtime/waits.hpp"
 #include "engine/trace/recorder.hpp"

@@ -67,13 +67,13 @@ bool EngineExposures::is_unreachable(Concealed const& left) {
 
 void EngineExposures::renew_keys() {
   std::lock_guard const held(state_.channels);
-  std::set<std::uint64_t> left;
-  state_.channels.for_each([&](Channel& channel) { channel.executor.queries.find_left(&left); });
-  if (!left.empty()) {
+  std::set<std::uint64_t> departed;
+  state_.channels.for_each([&](Channel& channel) { channel.executor.queries.find_departed(&departed); });
+  if (!departed.empty()) {
     std::vector<OwnSegment> replaced;
-    state_.segments.renew(left, &replaced);
+    state_.segments.renew(departed, &replaced);
     state_.revocations.revoke(replaced);
-    state_.channels.for_each([](Channel& channel) { channel.executor.queries.forget_left(); });
+    state_.channels.for_each([](Channel& channel) { channel.executor.queries.forget_departed(); });
   }
   (void)state_.revocations.are_dropped(0, 0);
 }

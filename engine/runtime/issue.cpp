@@ -44,7 +44,8 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   PeerState& state = peer.state();
   Channel& channel = *state.channel;
   // Other protocols, locks and fences may require more: that is decided for each operation by itself.
-  bool const by_itself = state.shares_memory || state_->network_usable || state_->joint_fence.is_pending() ||
+  bool const by_itself = state.shares_memory || state_->network_usable ||
+                         state_->multi_peer_fence.is_pending() ||
                          state.messages.locks.load(std::memory_order_relaxed) ||
                          state_->device_memory.is_possible() || has(operation.guarantees, Guarantee::atomic);
   if (by_itself || !channel.message_protocol.sender.has_open_batch()) return 0;
@@ -67,8 +68,8 @@ Issued Engine::issue(Peer& peer, RmaOp const& operation) {
       return {Status::ok, true, sequence};
   }
   if (peer.is_lost()) return Issued::ended(Status::unreachable);
-  if (state_->joint_fence.is_pending()) [[unlikely]]
-    order.wait_for_joint_fence(&peer);
+  if (state_->multi_peer_fence.is_pending()) [[unlikely]]
+    order.wait_for_multi_peer_fence(&peer);
   if (operation.target_layout.size() == 0)
     return notify(peer, operation);  // regardless of the operation on elements
   if (!is_sound(operation)) return Issued::ended(Status::bad_argument);

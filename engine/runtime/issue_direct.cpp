@@ -41,7 +41,7 @@ bool execute_piecewise(Dispatch& dispatch, Status* refused) {
 
 }  // namespace
 
-bool direct::suits(Dispatch& dispatch) {
+bool direct::can_execute(Dispatch& dispatch) {
   if (!dispatch.may_use(MPIX_ENGINE_PATH_DIRECT)) return false;
   auto const [begin, bytes] = dispatch.target();
   Status refused = Status::ok;

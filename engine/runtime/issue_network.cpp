@@ -47,7 +47,7 @@ std::optional<Issued> issue_at_exposure(Dispatch& dispatch) {
 
 bool is_suitable(Dispatch const& dispatch) {
   return dispatch.network_is_usable() && !dispatch.given().is_update() &&
-         NetworkProtocol::suits(dispatch.given());
+         NetworkProtocol::can_transfer(dispatch.given());
 }
 
 }  // namespace

@@ -7,18 +7,22 @@
 
 namespace mpixrma::engine {
 
-bool ring::suits(Dispatch& dispatch) {
+bool ring::can_execute(Dispatch& dispatch) {
   // The ring would overtake messages in flight.
   return dispatch.follows_all_messages() && dispatch.config().ring_us >= 0 &&
          dispatch.may_use(MPIX_ENGINE_PATH_RING);
 }
 
 std::optional<Issued> ring::issue(Dispatch& dispatch) {
-  if (!suits(dispatch)) return std::nullopt;
+  if (!can_execute(dispatch)) return std::nullopt;
   std::chrono::microseconds const patience(dispatch.config().ring_us);
   std::function<void()> const serve = [&dispatch] { dispatch.serve_ring(); };
-  RingRoute const route{dispatch.engine().process(),     dispatch.peer(), dispatch.holds_target(),
-                        cross_memory::permits(dispatch), patience,        serve};
+  RingRoute const route{dispatch.engine().process(),
+                        dispatch.peer(),
+                        dispatch.holds_target(),
+                        cross_memory::kernel_can_transfer(dispatch),
+                        patience,
+                        serve};
   auto const status = deliver(dispatch.given(), route, &dispatch.unexecuted());
   return status ? std::optional(Issued::ended(*status)) : std::nullopt;
 }

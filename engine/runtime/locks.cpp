@@ -92,7 +92,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   std::lock_guard const held(channel.lock);
   Issued const issued = channel.message_protocol.locks.acquire(peer, request);
   channel.drive();
-  channel.leave();
+  channel.wake_agent_if_needed();
   return issued;
 }
 
@@ -111,11 +111,11 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
   pending_.sequence = issued->sequence;
   pending_.peer.store(&peer, std::memory_order_relaxed);
   channel.drive();
-  channel.leave();
+  channel.wake_agent_if_needed();
   return issued;
 }
 
-bool EngineLocks::have_none_pending() {
+bool EngineLocks::has_none_pending() {
   Peer* const peer = pending_.peer.load(std::memory_order_relaxed);
   return peer == nullptr || order_.finished(*peer, pending_.sequence);
 }
@@ -125,7 +125,7 @@ void EngineLocks::wait_for_pending() {
   waits_.until(peer, [&] { return order_.finished(peer, pending_.sequence); });
 }
 
-bool EngineLocks::let_pass(Peer& peer, Layout const& target, Guarantee guarantees) {
+bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, Guarantee guarantees) {
   MessageStream& stream = peer.state().messages;
   if (!stream.locks.load(std::memory_order_relaxed)) return true;
   Channel& channel = channel_of(peer);
@@ -144,7 +144,7 @@ bool EngineLocks::let_pass(Peer& peer, Layout const& target, Guarantee guarantee
   return true;
 }
 
-bool EngineLocks::hold_stream(Peer& peer) {
+bool EngineLocks::stream_waits_for_lock(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   return stream.locks.load(std::memory_order_relaxed) && !order_.finished(peer, stream.fence);
 }
@@ -156,20 +156,20 @@ Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::u
     Holder const holder = holder_here(state_, owner);
     // Messages issued under the lock must precede the next holder's operations.
     if (peer.newest() != 0 && word->is_held_by(holder)) order_.complete(peer, peer.newest());
-    if (auto const left = leave(peer, lock, *word, holder, context)) return *left;
+    if (auto const released = release_in_place(peer, lock, *word, holder, context)) return *released;
   }
   // Stores made under the lock leave this processor's store buffer before the message is sent.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return send_release(peer, lock, owner, wire::LockReleaseKind::granted, context);
 }
 
-Issued EngineLocks::leave_to_queue(Peer& peer, LockId lock, SharedLock& word, Holder holder,
-                                   std::uint32_t context) {
+Issued EngineLocks::release_to_agent(Peer& peer, LockId lock, SharedLock& word, Holder holder,
+                                     std::uint32_t context) {
   if (word.is_wanted()) give_way(word);
   return report_release(peer, lock, owner_of(holder), context);
 }
 
-Issued EngineLocks::leave_to_waiting(SharedLock& word) {
+Issued EngineLocks::release_to_waiters(SharedLock& word) {
   give_way(word);
   return {};
 }
@@ -181,14 +181,14 @@ Issued EngineLocks::report_release(Peer& peer, LockId lock, std::uint32_t owner,
 Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,
                                  std::uint32_t context) {
   order_.wait_for_room(peer);
-  (void)let_pass(peer, {}, Guarantee::none);
+  (void)wait_for_stream_lock(peer, {}, Guarantee::none);
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
   // UCX puts and gets have no position in the stream of messages.
   wait_for_network(peer, peer.state().network().issued, held);
   Issued const issued = channel.message_protocol.locks.release(peer, lock, owner, kind, context);
   channel.drive();
-  channel.leave();
+  channel.wake_agent_if_needed();
   return issued;
 }
 

@@ -54,10 +54,10 @@ class MPIX_ENGINE_API EngineLocks {
     if (pending_.peer.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
       wait_for_pending();
   }
-  /// Whether finish_pending() would return at once.
-  bool have_none_pending();
+  /// Whether no in-stream lock is pending, so that finish_pending() would return at once.
+  bool has_none_pending();
   /// Whether the stream to the peer waits for a lock that was requested by acquire_in_stream().
-  bool hold_stream(Peer& peer);
+  bool stream_waits_for_lock(Peer& peer);
   /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next
   /// holder's, whatever path they take; the call waits for operations on another path than the release
   /// message, and, for a lock that was acquired without messages, for those that are messages. Complete when
@@ -66,17 +66,18 @@ class MPIX_ENGINE_API EngineLocks {
   Issued release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context = 0);
 
   /// Returns the lock word if both processes have it in memory, for frequent use: SharedLock::try_lock() with
-  /// own_holder(), and leave(). acquire() and release() cover the remaining cases. nullptr: not available.
+  /// own_holder(), and release_in_place(). acquire() and release() cover the remaining cases. nullptr: not
+  /// available.
   SharedLock* word(Peer& peer, LockId lock);
   /// Releases `word`, which is word(peer, lock), without waiting for messages to the peer. nullopt: `holder`
   /// has not acquired it there.
-  std::optional<Issued> leave(Peer& peer, LockId lock, SharedLock& word, Holder holder,
-                              std::uint32_t context) {
+  std::optional<Issued> release_in_place(Peer& peer, LockId lock, SharedLock& word, Holder holder,
+                                         std::uint32_t context) {
     auto const [outcome, agent_waits] = word.unlock(holder);
     if (outcome != SharedLock::Outcome::done) return std::nullopt;
     if (!agent_waits && !word.is_wanted()) [[likely]]
       return Issued{};
-    return agent_waits ? leave_to_queue(peer, lock, word, holder, context) : leave_to_waiting(word);
+    return agent_waits ? release_to_agent(peer, lock, word, holder, context) : release_to_waiters(word);
   }
   Holder own_holder(std::uint32_t owner) const noexcept;
 
@@ -85,18 +86,18 @@ class MPIX_ENGINE_API EngineLocks {
   /// The clock of a peer if accessible, as it is if word() is; else nullptr.
   LockClock* clock(Peer& peer) noexcept;
 
-  /// For an operation on `target` that is issued: it must not queue behind a pending in-stream lock if it
-  /// could not be sent at once, so this call waits for the lock. Returns false, and lets the request of the
-  /// lock leave, if the operation must not wait.
-  bool let_pass(Peer& peer, Layout const& target, Guarantee guarantees);
+  /// Waits for a pending in-stream lock, called before an operation on `target` is issued that could not be
+  /// sent at once and so must not queue behind the lock. If the operation must not wait either, sends the
+  /// request for the lock and returns false.
+  bool wait_for_stream_lock(Peer& peer, Layout const& target, Guarantee guarantees);
 
  private:
   void wait_for_pending();
   bool try_lock_spin(SharedLock& word, Holder holder, LockMode mode);
-  /// The end of leave() if requests wait for the lock at the peer's agent.
-  Issued leave_to_queue(Peer& peer, LockId lock, SharedLock& word, Holder holder, std::uint32_t context);
-  /// The same if threads wait for the word alone.
-  static Issued leave_to_waiting(SharedLock& word);
+  /// Ends release_in_place() if requests wait for the lock at the peer's agent.
+  Issued release_to_agent(Peer& peer, LockId lock, SharedLock& word, Holder holder, std::uint32_t context);
+  /// Ends release_in_place() if threads wait for the word, but no request waits at the agent.
+  static Issued release_to_waiters(SharedLock& word);
   /// Notifies the peer's agent that this owner has released the lock, so that it serves its queue.
   Issued report_release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context);
   Issued send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,

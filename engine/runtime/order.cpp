@@ -27,12 +27,12 @@ bool EngineOrder::finished(Peer& peer, std::uint64_t sequence) {
   return channel_of(peer).message_protocol.streams.test_executed(peer, sequence);
 }
 
-/// The mark is read once in each round: another thread may begin a joint fence at any time, whose mark is no
-/// position in the stream.
+/// The mark is read once in each round: another thread may begin a multi-peer fence at any time, whose mark
+/// is no position in the stream.
 void EngineOrder::wait_for_deferred_stores(Peer& peer) {
   std::uint64_t position = peer.stores_deferred_until();
-  for (; position == Peer::deferred_jointly; position = peer.stores_deferred_until())
-    wait_for_joint_fence(nullptr);
+  for (; position == Peer::deferred_by_multi_peer_fence; position = peer.stores_deferred_until())
+    wait_for_multi_peer_fence(nullptr);
   if (position == 0 || peer.is_lost()) return;
   waits_.until(peer, [&] { return finished(peer, position); });
   peer.allow_stores(position);

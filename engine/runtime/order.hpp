@@ -59,14 +59,14 @@ class MPIX_ENGINE_API EngineOrder {
   void wait_for_puts_to_self();
   /// Waits until another operation may be queued for the peer.
   void wait_for_room(Peer& peer);
-  /// Waits for the messages before a joint fence; not for those to `next`, behind which a message has its
-  /// place.
-  void wait_for_joint_fence(Peer const* next);
+  /// Waits for the messages before a multi-peer fence; not for those to `next`, behind which a message has
+  /// its place.
+  void wait_for_multi_peer_fence(Peer const* next);
 
  private:
   bool finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network);
   bool is_complete(Peer& peer, std::uint64_t sequence);
-  void end_joint_fence();
+  void end_multi_peer_fence();
 
   EngineState& state_;
   EngineWaits& waits_;

@@ -24,7 +24,7 @@ void EnginePeers::lose(std::uint64_t process) noexcept {
     channel.lose(process);
     // No event announces it to other threads.
     (void)channel.drive();
-    channel.leave();
+    channel.wake_agent_if_needed();
   } catch (std::bad_alloc const&) {  // drive() has woken the agent, which retries
   }
 }

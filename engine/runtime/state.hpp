@@ -24,8 +24,8 @@
 #include "engine/runtime/channels.hpp"
 #include "engine/runtime/copy_decisions.hpp"
 #include "engine/runtime/inspection.hpp"
-#include "engine/runtime/joint_fence.hpp"
 #include "engine/runtime/key_revocations.hpp"
+#include "engine/runtime/multi_peer_fence.hpp"
 #include "engine/runtime/peer_table.hpp"
 #include "engine/runtime/watches.hpp"
 #include "engine/sync/lock_table.hpp"
@@ -40,7 +40,8 @@ struct EngineState {
         log(config.verbose, job.process),
         recorder(config.trace != nullptr ? Recorder::open(config.trace, job.process, log) : nullptr),
         identity(config.exposed_only != 0 ? HostIdentity{} : HostIdentity::of_this_process()),
-        credentials(Credentials::make(job.process, config.exposed_only != 0, config.encrypt != 0)),
+        credentials(Credentials::make(
+            job.process, {.exposed_only = config.exposed_only != 0, .encrypt = config.encrypt != 0})),
         segments(log),
         locks(log),
         channels(credentials, config, identity, segments, locks, log),
@@ -86,7 +87,7 @@ struct EngineState {
   std::vector<std::byte> publication;  ///< the blob with the secret, which the host publishes
 
   PeerTable peers;
-  JointFence joint_fence;  ///< changed with the lock of `peers`
+  MultiPeerFence multi_peer_fence;  ///< changed with the lock of `peers`
 
   /// Peer::translate finds no mapping.
   std::atomic<bool> issues_all;

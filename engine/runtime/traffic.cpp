@@ -21,7 +21,7 @@ Statistics EngineTraffic::statistics() const {
     result.traffic.messages_executed += channel.executor.progress.executed();
     result.requests_in_batches += channel.message_protocol.sender.in_batches();
     result.messages_dropped += channel.executor.drops.count() + channel.message_protocol.replies.dropped() +
-                               channel.parting.dropped() + channel.transport.dropped();
+                               channel.eviction.dropped() + channel.transport.dropped();
   });
   return result;
 }

@@ -12,7 +12,7 @@ int EngineWaits::progress() {
   return state_.channels.poll() + state_.watches.check();
 }
 
-void EngineWaits::leave() { state_.channels.leave(); }
+void EngineWaits::wake_agents_if_needed() { state_.channels.wake_agents_if_needed(); }
 
 bool EngineWaits::yields_when_idle() const {
   mpix_engine_config const& config = state_.config;

@@ -19,7 +19,7 @@ class MPIX_ENGINE_API EngineWaits {
   void until(Predicate done) {
     if (done()) return;
     for (unsigned spins = 0; !done(); ++spins) step(spins);
-    leave();
+    wake_agents_if_needed();
   }
 
   /// As above, for events caused by messages from or to `peer`: does not disturb threads that wait for other
@@ -29,7 +29,7 @@ class MPIX_ENGINE_API EngineWaits {
     if (done()) return;
     std::uint64_t const began = begin_trace();
     for (unsigned spins = 0; !done(); ++spins) step(peer, spins);
-    leave();
+    wake_agents_if_needed();
     end_trace(peer, began, 0);
   }
 
@@ -48,7 +48,7 @@ class MPIX_ENGINE_API EngineWaits {
   void step(unsigned spins);
   void step(Peer& peer, unsigned spins);
   void rest(unsigned spins) const;
-  void leave();
+  void wake_agents_if_needed();
 
   EngineState& state_;
 };

@@ -125,10 +125,10 @@ void StripeGuard::lock() noexcept {
   }
 }
 
-StripeHold::StripeHold(StripeTable& table, StripeSets const& wanted) noexcept
+UniqueStripeLock::UniqueStripeLock(StripeTable& table, StripeSets const& wanted) noexcept
     : table_(&table), wanted_(wanted.exclusive | wanted.shared), exclusive_(wanted.exclusive) {}
 
-void StripeHold::swap(StripeHold& other) noexcept {
+void UniqueStripeLock::swap(UniqueStripeLock& other) noexcept {
   std::swap(table_, other.table_);
   std::swap(wanted_, other.wanted_);
   std::swap(exclusive_, other.exclusive_);
@@ -136,7 +136,7 @@ void StripeHold::swap(StripeHold& other) noexcept {
   std::swap(announced_, other.announced_);
 }
 
-bool StripeHold::acquire() noexcept {
+bool UniqueStripeLock::acquire() noexcept {
   using Writer = StripeLock::Writer;
   for (StripeSet rest = wanted_ & ~held_; rest != 0; rest &= rest - 1) {
     StripeSet const bit = rest & -rest;
@@ -158,7 +158,7 @@ bool StripeHold::acquire() noexcept {
   return true;
 }
 
-void StripeHold::release() noexcept {
+void UniqueStripeLock::release() noexcept {
   if (announced_ != 0) lock_of(announced_).withdraw_writer();
   announced_ = 0;
   for (; held_ != 0; held_ &= held_ - 1) {

@@ -174,14 +174,15 @@ class SmallGuard {
   StripeLock* held_ = nullptr;
 };
 
-/// Stripes of one process that are acquired step by step without blocking, and may be held for long.
-class StripeHold {
+/// Stripes of one process that are acquired step by step without blocking, and may be held for long. Movable,
+/// as std::unique_lock.
+class UniqueStripeLock {
  public:
-  StripeHold() = default;
-  StripeHold(StripeTable& table, StripeSets const& wanted) noexcept;
-  ~StripeHold() { release(); }
-  StripeHold(StripeHold&& other) noexcept { swap(other); }
-  StripeHold& operator=(StripeHold&& other) noexcept {
+  UniqueStripeLock() = default;
+  UniqueStripeLock(StripeTable& table, StripeSets const& wanted) noexcept;
+  ~UniqueStripeLock() { release(); }
+  UniqueStripeLock(UniqueStripeLock&& other) noexcept { swap(other); }
+  UniqueStripeLock& operator=(UniqueStripeLock&& other) noexcept {
     swap(other);
     return *this;
   }
@@ -193,7 +194,7 @@ class StripeHold {
   void release() noexcept;
 
  private:
-  void swap(StripeHold& other) noexcept;
+  void swap(UniqueStripeLock& other) noexcept;
   StripeLock& lock_of(StripeSet rest) const noexcept {
     return (*table_)[static_cast<unsigned>(__builtin_ctzll(rest))];
   }
@@ -206,9 +207,9 @@ class StripeHold {
 };
 
 /// The stripes of an operation in two processes, in acquisition order.
-struct Holds {
-  StripeHold first;
-  StripeHold second;
+struct StripeLockPair {
+  UniqueStripeLock first;
+  UniqueStripeLock second;
 
   /// Acquires as many of the remaining stripes as possible; true when all are acquired.
   bool acquire() noexcept { return first.acquire() && second.acquire(); }

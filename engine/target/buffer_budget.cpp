@@ -18,7 +18,7 @@ bool BufferBudget::has_room(Origin const& origin, std::size_t payload_bytes) con
   std::size_t const all =
       settings_.memory_bytes + origins_.size() * (settings_.fragment_bytes + (128u << 10));
   std::size_t const bytes = BufferedRequest::footprint(payload_bytes);
-  return origin.buffered_bytes + bytes <= max_origin_bytes() && kept_bytes_ + bytes <= all;
+  return origin.buffered_bytes + bytes <= max_origin_bytes() && buffered_bytes_ + bytes <= all;
 }
 
 bool BufferBudget::add_entry(Origin& origin) noexcept {

@@ -1,5 +1,5 @@
-/// The memory of this process that origins may take: by requests that are buffered, and by what they may have
-/// in flight. Under the channel's lock.
+/// Bounds the memory that origins use in this process: for buffered requests, and by their credit for
+/// operations in flight. Under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ class BufferBudget {
  public:
   struct Settings {
     std::size_t fragment_bytes = 0;
-    std::size_t credit_bytes = 0;  ///< most that one origin may have under way
-    std::size_t memory_bytes = 0;  ///< what all of them together are to make this process hold
+    std::size_t credit_bytes = 0;  ///< maximum that one origin may have in flight
+    std::size_t memory_bytes = 0;  ///< maximum for all origins together
   };
 
   BufferBudget(OriginTable const& origins, Settings const& settings) noexcept
@@ -34,25 +34,26 @@ class BufferBudget {
   void note_released(Origin& origin, BufferedRequest const& buffered) noexcept {
     subtract(origin, buffered.footprint());
   }
-  /// For an entry of OutOfOrder, which an origin may leave there for good. False: there is no room for it.
+  /// Reserves memory for an entry of OutOfOrder, which an origin may never remove. Returns false without
+  /// room.
   bool add_entry(Origin& origin) noexcept;
   void remove_entry(Origin& origin) noexcept { subtract(origin, OutOfOrder::bytes_of_entry); }
-  /// The origin's requests and entries are dropped.
+  /// Releases the memory of the origin's requests and entries, which are dropped.
   void forget(Origin& origin) noexcept { subtract(origin, origin.buffered_bytes); }
 
  private:
   void add(Origin& origin, std::size_t bytes) noexcept {
     origin.buffered_bytes += bytes;
-    kept_bytes_ += bytes;
+    buffered_bytes_ += bytes;
   }
   void subtract(Origin& origin, std::size_t bytes) noexcept {
     origin.buffered_bytes -= bytes;
-    kept_bytes_ -= bytes;
+    buffered_bytes_ -= bytes;
   }
 
   OriginTable const& origins_;
   Settings settings_;
-  std::size_t kept_bytes_ = 0;  ///< Origin::buffered_bytes of all
+  std::size_t buffered_bytes_ = 0;  ///< Origin::buffered_bytes of all
 };
 
 }  // namespace mpixrma::engine

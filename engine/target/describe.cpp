@@ -14,7 +14,7 @@ char const* name_of(LockMode mode) noexcept { return mode == LockMode::exclusive
 }  // namespace
 
 void Executor::describe_waiting(BoundedText& text) const {
-  streams.describe_deferred(text);
+  streams.describe_blocked(text);
   origins.for_each([&](Origin const& origin) {
     OutOfOrder const* const rest = origin.out_of_order();
     if (rest == nullptr) return;

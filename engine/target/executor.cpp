@@ -39,7 +39,7 @@ void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> he
   try {
     is_batch ? batches.take(header, aligned(payload)) : take(header, aligned(payload));
   } catch (std::bad_alloc const&) {
-    drops.note("out of memory");
+    drops.record_drop("out of memory");
     std::uint64_t const session = is_batch ? wire::batch_session_of(header) : wire::session_of(header);
     if (Origin const* const origin = origins.of_session(session); origin != nullptr)
       connections_.lose(origin->process, "no memory for its requests");
@@ -101,7 +101,7 @@ bool Executor::is_idle(std::uint64_t process) const noexcept {
   return (origin == nullptr || origin->is_idle()) && !locks.concern(process);
 }
 
-void Executor::part(std::uint64_t process) noexcept {
+void Executor::forget_connection(std::uint64_t process) noexcept {
   Origin* const origin = origins.find(process);
   if (origin == nullptr) return;
   origin->endpoint = nullptr;

@@ -25,9 +25,9 @@
 #include "engine/target/request_batches.hpp"
 #include "engine/target/request_execution.hpp"
 #include "engine/target/request_streams.hpp"
+#include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_locks.hpp"
 #include "engine/target/requested_memory.hpp"
-#include "engine/target/requested_stripes.hpp"
 #include "engine/target/ring_requests.hpp"
 #include "engine/target/segment_queries.hpp"
 #include "engine/target/stream_progress.hpp"
@@ -66,7 +66,7 @@ class Executor {
   UnsentAnswers unsent;
   RequestedLocks locks;
   RequestedMemory memory;
-  RequestedStripes stripes;
+  RequestStripeCache stripes;
   SegmentQueries queries;
   StreamProgress progress;
   RequestExecution execution;
@@ -85,9 +85,9 @@ class Executor {
   void drive() {
     if (handshakes.have_arrived()) connect_arrived();
     if (unsent.has_waiting()) streams.retry_unanswered();
-    if (streams.has_deferred()) streams.retry_deferred();
+    if (streams.has_blocked()) streams.retry_blocked();
     locks.admit_impatient();
-    while (lock_answers.are_due()) lock_answers.give();  // a continued request may release other locks
+    while (lock_answers.are_due()) lock_answers.send_due();  // a continued request may release other locks
     replies.send_all();
   }
 
@@ -96,10 +96,10 @@ class Executor {
   /// Removes all processes of a session, and returns them.
   std::vector<std::uint64_t> end_session(std::uint64_t session);
 
-  // For engine/target/parting.hpp.
+  // For engine/target/connection_eviction.hpp.
   bool is_idle(std::uint64_t process) const noexcept;
   /// Closes the connection to the process, and drops its keys. A later connection needs a new handshake.
-  void part(std::uint64_t process) noexcept;
+  void forget_connection(std::uint64_t process) noexcept;
 
   /// Describes the requests that cannot be executed yet.
   void describe_waiting(BoundedText& text) const;

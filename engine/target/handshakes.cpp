@@ -14,7 +14,7 @@ void Handshakes::take(std::uint64_t token, std::span<std::byte const> header,
   if (fault == nullptr && request.header.kind != wire::RequestKind::handshake)
     fault = "it does not belong to a session";
   if (fault == nullptr) fault = take_handshake(request.data);
-  if (fault != nullptr) parts_.drops.note(fault);
+  if (fault != nullptr) parts_.drops.record_drop(fault);
 }
 
 /// Returns the error of the handshake, or nullptr. The connection back is opened later, outside of the
@@ -39,8 +39,8 @@ char const* Handshakes::take_handshake(std::span<std::byte const> data) {
 
 /// Returns the identity by which an origin is known here. Origins of several jobs may have equal identities,
 /// but never equal nonces; an origin with several sessions counts as one process per session. The highest bit
-/// preserves the order in which both sides see each other (Parting::hear): jobs assign smaller identities
-/// than processes that serve several jobs.
+/// preserves the order of the two identities on which ConnectionEviction::handle_disconnect relies: jobs
+/// assign smaller identities than processes that serve several jobs.
 std::uint64_t Handshakes::name_of(SessionOpening const& opening) const noexcept {
   if (!parts_.credentials.exposed_only) return opening.origin;
   std::uint64_t name = 0;
@@ -77,7 +77,7 @@ char const* Handshakes::admit_new(SessionOpening const& opening, SessionTokens c
   made->target = opening.target;
   made->connection = opening.connection;
   made->session = session;
-  parts_.unsent.bound(*made);
+  parts_.unsent.start_account(*made);
   if (!parts_.origins.add(std::move(made))) return "a session that exists already";
   parts_.replies.set_credit(parts_.buffers.credit_share());
   return nullptr;
@@ -89,12 +89,12 @@ char const* Handshakes::admit_again(Origin& origin, SessionOpening const& openin
   if (opening.connection <= origin.connection) return "a replayed handshake";
   if (origin.endpoint != nullptr) {
     Connections::Connection const* const connection = parts_.connections.find(origin.process);
-    if (connection == nullptr || connection->asked == 0) return "its origin is connected already";
+    if (connection == nullptr || connection->disconnect_token == 0) return "its origin is connected already";
     // It has agreed to close the last connection; its answer may come later.
-    parts_.connections.note_disconnect({.process = origin.process,
-                                        .kind = wire::Disconnect::agree,
-                                        .token = connection->asked,
-                                        .idle = true});
+    parts_.connections.queue_disconnect({.process = origin.process,
+                                         .kind = wire::Disconnect::accept,
+                                         .token = connection->disconnect_token,
+                                         .idle = true});
   }
   origin.connection = opening.connection;
   return nullptr;

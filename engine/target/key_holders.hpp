@@ -1,4 +1,5 @@
-/// The processes that know segments or exposures of this process, and must drop them before their end.
+/// The processes that have keys of segments or exposures of this process, and must drop them before these
+/// end.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@ namespace mpixrma::engine {
 
 class KeyHolders {
  public:
-  /// `process` learns of the segment or exposure with this number.
+  /// `process` receives a key of the segment or exposure with this number.
   void add(std::uint64_t number, std::uint64_t process) { holders_[number].processes.insert(process); }
 
-  /// The process has dropped it.
+  /// The process has dropped its key.
   void remove(std::uint64_t number, std::uint64_t process) {
     auto const found = holders_.find(number);
     if (found == holders_.end()) return;
@@ -20,55 +21,53 @@ class KeyHolders {
     if (found->second.is_unused()) holders_.erase(found);
   }
 
-  /// The use of the keys that an ended process knew: none, or find_left() returns them.
-  enum class Left { none, kept };
-  /// The process has ended. If its keys are `kept`, find_left() returns them, because it may have copied
-  /// them.
-  void remove_process(std::uint64_t process, Left left) noexcept {
+  /// Whether an ended process may have copied its keys, so that find_departed() must return them.
+  enum class DepartedKeys { forgotten, retained };
+  void remove_process(std::uint64_t process, DepartedKeys keys) noexcept {
     for (auto& [number, holders] : holders_) {
-      if (holders.processes.erase(process) != 0 && left == Left::kept)
-        holders.has_left = any_has_left_ = true;
+      if (holders.processes.erase(process) != 0 && keys == DepartedKeys::retained)
+        holders.has_departed = any_departed_ = true;
     }
     std::erase_if(holders_, [](auto const& entry) { return entry.second.is_unused(); });
   }
 
-  /// Calls `visit(process)` for each process that knows it.
+  /// Calls `visit(process)` for each process that has a key of it.
   template <typename Function>
   void for_each(std::uint64_t number, Function visit) const {
     auto const found = holders_.find(number);
     if (found == holders_.end()) return;
     for (std::uint64_t const process : found->second.processes) visit(process);
   }
-  /// Whether no process knows it.
+  /// Whether no process has a key of it.
   bool is_unknown(std::uint64_t number) const {
     auto const found = holders_.find(number);
     return found == holders_.end() || found->second.processes.empty();
   }
 
-  /// Adds to `numbers` what was known to processes that have ended since the last forget_left().
-  void find_left(std::set<std::uint64_t>* numbers) const {
-    if (!any_has_left_) return;
+  /// Adds to `numbers` those of which processes that have ended since the last forget_departed() had keys.
+  void find_departed(std::set<std::uint64_t>* numbers) const {
+    if (!any_departed_) return;
     for (auto const& [number, holders] : holders_) {
-      if (holders.has_left) numbers->insert(number);
+      if (holders.has_departed) numbers->insert(number);
     }
   }
-  void forget_left() noexcept {
-    if (!any_has_left_) return;
-    any_has_left_ = false;
-    for (auto& [number, holders] : holders_) holders.has_left = false;
+  void forget_departed() noexcept {
+    if (!any_departed_) return;
+    any_departed_ = false;
+    for (auto& [number, holders] : holders_) holders.has_departed = false;
     std::erase_if(holders_, [](auto const& entry) { return entry.second.is_unused(); });
   }
 
  private:
   struct Holders {
-    bool is_unused() const noexcept { return processes.empty() && !has_left; }
+    bool is_unused() const noexcept { return processes.empty() && !has_departed; }
 
     std::set<std::uint64_t> processes;
-    bool has_left = false;  ///< a process that knew it has ended
+    bool has_departed = false;  ///< a process that had a key has ended
   };
 
   std::map<std::uint64_t, Holders> holders_;  ///< by number of the segment or exposure
-  bool any_has_left_ = false;
+  bool any_departed_ = false;
 };
 
 }  // namespace mpixrma::engine

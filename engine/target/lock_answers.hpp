@@ -26,13 +26,13 @@ class LockAnswers {
 
   explicit LockAnswers(Parts const& parts) noexcept : parts_(parts) {}
 
-  /// Whether there may be some to give.
+  /// Whether there may be answers to send.
   bool are_due() const noexcept { return parts_.locks.has_news(); }
-  void give();
+  void send_due();
 
  private:
-  void give(Origin& origin, LockTable::Answer const& answer);
-  void end_wait(Origin& origin, LockTable::Answer const& answer);
+  void send(Origin& origin, LockTable::Answer const& answer);
+  void resume_stream(Origin& origin, LockTable::Answer const& answer);
 
   Parts parts_;
 };

@@ -44,8 +44,8 @@ class BufferedRequest {
 };
 
 /// Stripes that are held for an operation of several messages.
-struct HeldLock {
-  StripeHold hold;
+struct HeldStripes {
+  UniqueStripeLock stripe_lock;
   std::uint64_t rest = 0;  ///< bytes that are still to be executed
 };
 
@@ -88,18 +88,18 @@ class WaitingRequests {
 
 /// The state of an origin whose requests are not simply executed in the order of arrival.
 struct OutOfOrder {
-  /// An entry of `ahead`, `locks` or `counted` takes no more of this process's memory.
+  /// An entry of `ahead`, `held_stripes` or `counted` takes no more of this process's memory.
   static constexpr std::size_t bytes_of_entry = 256;
   std::set<std::uint64_t> ahead;  ///< executed beyond Origin::executed
   WaitingRequests waiting;
-  std::set<std::uint64_t> deferred;                    ///< sequences of requests that wait for stripes
-  std::uint64_t lock = 0;                              ///< position that a granted lock completes; 0: none
-  std::unordered_map<std::uint64_t, HeldLock> locks;   ///< by token
-  std::unordered_map<std::uint64_t, Counted> counted;  ///< by token
+  std::set<std::uint64_t> blocked;  ///< sequences of requests that wait for stripes
+  std::uint64_t lock = 0;           ///< position that a granted lock completes; 0: none
+  std::unordered_map<std::uint64_t, HeldStripes> held_stripes;  ///< by token
+  std::unordered_map<std::uint64_t, Counted> counted;           ///< by token
 
-  std::size_t size() const noexcept { return ahead.size() + waiting.size() + deferred.size(); }
+  std::size_t size() const noexcept { return ahead.size() + waiting.size() + blocked.size(); }
   bool empty() const noexcept {
-    return lock == 0 && ahead.empty() && waiting.empty() && deferred.empty() && locks.empty() &&
+    return lock == 0 && ahead.empty() && waiting.empty() && blocked.empty() && held_stripes.empty() &&
            counted.empty();
   }
 };
@@ -111,24 +111,24 @@ struct Origin {
   std::uint64_t target = 0;      ///< identity under which it knows this process
   std::uint64_t connection = 0;  ///< SessionOpening::connection of its newest handshake
   SessionTokens session;
-  ucp_ep_h endpoint = nullptr;      ///< null until it is opened, and after a disconnect
-  std::uint64_t executed = 0;       ///< every request up to here
-  std::size_t buffered_bytes = 0;   ///< of requests that are held or deferred, and of entries of OutOfOrder
-  std::uint64_t messages = 0;       ///< executed, whatever became of them
-  std::uint64_t done = 0;           ///< cost of what is executed or refused
-  std::uint64_t acknowledged = 0;   ///< the part of `executed` that was reported to the origin
-  std::uint64_t reported_done = 0;  ///< the part of `done`
-  std::size_t replies_waiting = 0;  ///< replies to it that are not sent
-  std::size_t waiting_bytes = 0;    ///< payloads of those that have no message of their own
+  ucp_ep_h endpoint = nullptr;               ///< null until it is opened, and after a disconnect
+  std::uint64_t executed = 0;                ///< every request up to here
+  std::size_t buffered_bytes = 0;            ///< of requests that are buffered, and of entries of OutOfOrder
+  std::uint64_t messages = 0;                ///< executed, whatever became of them
+  std::uint64_t done = 0;                    ///< cost of what is executed or refused
+  std::uint64_t acknowledged = 0;            ///< the part of `executed` that was reported to the origin
+  std::uint64_t reported_done = 0;           ///< the part of `done`
+  std::size_t replies_waiting = 0;           ///< replies to it that are not sent
+  std::size_t waiting_bytes = 0;             ///< payloads of those that have no message of their own
   std::shared_ptr<MessageAccount> unsent{};  ///< of its answers, where they are bounded
   bool waits_for_answers = false;            ///< to leave, before it is answered again
   std::uint64_t last_use = 0;                ///< as Connections::note_use, when something was sent to it
-  bool owes_answer = false;
+  bool acknowledgement_due = false;
 
   bool has_seen(std::uint64_t sequence) const {
     if (sequence <= executed) return true;
     return rest_ != nullptr && (rest_->lock == sequence || rest_->ahead.contains(sequence) ||
-                                rest_->waiting.contains(sequence) || rest_->deferred.contains(sequence));
+                                rest_->waiting.contains(sequence) || rest_->blocked.contains(sequence));
   }
 
   /// Whether the request is in order, or one more may be out of order. The distance of positions is not
@@ -139,7 +139,7 @@ struct Origin {
 
   /// Whether it has nothing in flight and all its answers.
   bool is_idle() const noexcept {
-    return !owes_answer && replies_waiting == 0 && (rest_ == nullptr || rest_->empty());
+    return !acknowledgement_due && replies_waiting == 0 && (rest_ == nullptr || rest_->empty());
   }
 
   /// nullptr: nothing is out of order.
@@ -150,10 +150,10 @@ struct Origin {
     return *rest_;
   }
   /// Returns the stripes held for the operation with this token, or nullptr.
-  HeldLock* lock_of(std::uint64_t token) noexcept {
+  HeldStripes* held_stripes_of(std::uint64_t token) noexcept {
     if (rest_ == nullptr) return nullptr;
-    auto const found = rest_->locks.find(token);
-    return found != rest_->locks.end() ? &found->second : nullptr;
+    auto const found = rest_->held_stripes.find(token);
+    return found != rest_->held_stripes.end() ? &found->second : nullptr;
   }
   /// Frees the out-of-order state if it is empty.
   void tidy() noexcept {

@@ -39,7 +39,7 @@ void Replies::drop_from(std::size_t first) noexcept {
   small_.resize(replies_[first].begin);
   std::span<Reply const> const dropped = std::span(replies_).subspan(first);
   for (Reply const& reply : dropped) {
-    reply.note_left();
+    reply.note_removed();
     if (reply.message != nullptr) transport_.discard(*reply.message);
   }
   replies_.erase(replies_.begin() + static_cast<std::ptrdiff_t>(first), replies_.end());
@@ -55,10 +55,10 @@ void Replies::add_failure(Origin& origin, wire::RequestHeader const& request, St
   std::memcpy(add_payload(reply, sizeof failure), &failure, sizeof failure);
 }
 
-void Replies::owe(Origin& origin) {
-  if (origin.owes_answer) return;
-  origin.owes_answer = true;
-  owing_.push_back(&origin);
+void Replies::request_acknowledgement(Origin& origin) {
+  if (origin.acknowledgement_due) return;
+  origin.acknowledgement_due = true;
+  unacknowledged_.push_back(&origin);
 }
 
 void Replies::send_all() {
@@ -67,7 +67,7 @@ void Replies::send_all() {
   if (is_sending_) return;
   is_sending_ = true;
   try {
-    while (are_due()) send_batch();
+    while (are_due()) send_due();
   } catch (...) {
     is_sending_ = false;
     throw;
@@ -75,24 +75,24 @@ void Replies::send_all() {
   is_sending_ = false;
 }
 
-/// Sends the batch of answers that lack of memory has delayed, or else a new one with all due answers.
-void Replies::send_batch() {
+/// Sends the answers that lack of memory has delayed, or else all due ones.
+void Replies::send_due() {
   if (sending_.is_sent()) {
     sending_.replies.clear();
     sending_.small.clear();
-    sending_.owing.clear();
+    sending_.unacknowledged.clear();
     sending_.sent = sending_.acknowledged = 0;
     std::swap(sending_.replies, replies_);
     std::swap(sending_.small, small_);
-    std::swap(sending_.owing, owing_);
+    std::swap(sending_.unacknowledged, unacknowledged_);
   }
   while (sending_.sent != sending_.replies.size()) {
     std::span<Reply> const rest = std::span(sending_.replies).subspan(sending_.sent);
     sending_.sent += send_together(rest.first(count_together(rest)), sending_.small);
   }
-  for (; sending_.acknowledged != sending_.owing.size(); ++sending_.acknowledged) {
-    Origin& origin = *sending_.owing[sending_.acknowledged];
-    if (origin.owes_answer) acknowledge(origin);
+  for (; sending_.acknowledged != sending_.unacknowledged.size(); ++sending_.acknowledged) {
+    Origin& origin = *sending_.unacknowledged[sending_.acknowledged];
+    if (origin.acknowledgement_due) acknowledge(origin);
   }
 }
 
@@ -101,22 +101,23 @@ void Replies::forget(Origin const* origin) noexcept {
     if (reply.origin == origin && reply.message != nullptr) transport_.discard(*reply.message);
     return reply.origin == origin;
   });
-  std::erase(owing_, origin);
+  std::erase(unacknowledged_, origin);
   sending_.forget(origin, transport_);
 }
 
-void Replies::Batch::forget(Origin const* origin, Transport& transport) noexcept {
+void Replies::SendQueue::forget(Origin const* origin, Transport& transport) noexcept {
   auto const first = replies.begin() + static_cast<std::ptrdiff_t>(sent);
   auto const is_its = [&](Reply const& reply) { return reply.origin == origin; };
   std::for_each(first, replies.end(), [&](Reply const& reply) {
     if (is_its(reply) && reply.message != nullptr) transport.discard(*reply.message);
   });
   replies.erase(std::remove_if(first, replies.end(), is_its), replies.end());
-  auto const next = owing.begin() + static_cast<std::ptrdiff_t>(acknowledged);
-  owing.erase(std::remove(next, owing.end(), origin), owing.end());
+  auto const next = unacknowledged.begin() + static_cast<std::ptrdiff_t>(acknowledged);
+  unacknowledged.erase(std::remove(next, unacknowledged.end(), origin), unacknowledged.end());
 }
 
-/// With a payload of this size. All memory that a reply needs is there before it counts as sent.
+/// Returns a message with a payload of this size: all memory of a reply is allocated before the reply counts
+/// as sent.
 Message& Replies::new_message(Origin const& origin, std::size_t payload_bytes) {
   Message& message = transport_.message();
   try {
@@ -141,12 +142,12 @@ std::size_t Replies::count_together(std::span<Reply const> replies) const noexce
 
 /// Sends several small replies in a batch, or a single one. Returns how many replies the message contains.
 std::size_t Replies::send_together(std::span<Reply> replies, std::span<std::byte const> payloads) {
-  if (replies.size() != 1) return send_batch(replies, payloads);
+  if (replies.size() != 1) return send_as_batch(replies, payloads);
   send_alone(replies[0], payloads);
   return 1;
 }
 
-std::size_t Replies::send_batch(std::span<Reply> replies, std::span<std::byte const> payloads) {
+std::size_t Replies::send_as_batch(std::span<Reply> replies, std::span<std::byte const> payloads) {
   Origin& origin = *replies[0].origin;
   Message& message = new_message(origin, batch_bytes_);
   wire::BatchWriter<wire::ReplyHeader> records(origin.session.reply,
@@ -157,7 +158,7 @@ std::size_t Replies::send_batch(std::span<Reply> replies, std::span<std::byte co
   std::size_t sent = 0;
   for (Reply& reply : replies) {
     --origin.replies_waiting;
-    complete(origin, reply.header);
+    fill_acknowledgement(origin, reply.header);
     std::byte* const out = records.append(reply.header, reply.header.bytes);
     if (out == nullptr) {
       ++origin.replies_waiting;  // it goes with the next message
@@ -177,8 +178,8 @@ void Replies::send_alone(Reply& reply, std::span<std::byte const> payloads) {
   Message& message = is_packed ? new_message(*reply.origin, reply.header.bytes) : *reply.message;
   if (is_packed && reply.header.bytes != 0)
     std::memcpy(message.payload(reply.header.bytes), payloads.data() + reply.begin, reply.header.bytes);
-  reply.note_left();
-  complete(*reply.origin, reply.header);
+  reply.note_removed();
+  fill_acknowledgement(*reply.origin, reply.header);
   message.set_header(reply.header);
   send(*reply.origin, wire::MessageClass::reply, message);
 }
@@ -186,17 +187,17 @@ void Replies::send_alone(Reply& reply, std::span<std::byte const> payloads) {
 void Replies::acknowledge(Origin& origin) {
   Message& message = new_message(origin, 0);
   auto header = wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed);
-  complete(origin, header);
+  fill_acknowledgement(origin, header);
   message.set_header(header);
   send(origin, wire::MessageClass::reply, message);
 }
 
 /// Adds the acknowledgement of everything that is executed, once no other reply about it waits: an origin
 /// that sees the acknowledgement has seen every failure before.
-void Replies::complete(Origin& origin, wire::ReplyHeader& header) const {
+void Replies::fill_acknowledgement(Origin& origin, wire::ReplyHeader& header) const {
   if (origin.replies_waiting == 0) {
     origin.acknowledged = origin.executed;
-    origin.owes_answer = false;
+    origin.acknowledgement_due = false;
     origin.tidy();
   }
   header.session = origin.session.reply;

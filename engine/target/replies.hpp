@@ -22,11 +22,11 @@ class Replies {
   struct Reply {
     Origin* origin;
     wire::ReplyHeader header;
-    Message* message;   ///< with its payload; nullptr: the payload stands in `small_`
-    std::size_t begin;  ///< there
+    Message* message;   ///< with its payload; nullptr: the payload is in `small_`
+    std::size_t begin;  ///< of the payload in `small_`
 
-    /// It is sent, or dropped.
-    void note_left() const noexcept {
+    /// The reply is sent or dropped.
+    void note_removed() const noexcept {
       --origin->replies_waiting;
       if (message == nullptr) origin->waiting_bytes -= header.bytes;
     }
@@ -57,11 +57,13 @@ class Replies {
   /// Removes the replies from this index on.
   void drop_from(std::size_t first) noexcept;
 
-  /// The origin gets an acknowledgement of what is executed.
-  void owe(Origin& origin);
+  /// Sends the origin an acknowledgement of all executed requests at the next send_all().
+  void request_acknowledgement(Origin& origin);
 
   /// Whether executed requests are unanswered.
-  bool are_due() const noexcept { return !replies_.empty() || !owing_.empty() || !sending_.is_sent(); }
+  bool are_due() const noexcept {
+    return !replies_.empty() || !unacknowledged_.empty() || !sending_.is_sent();
+  }
   /// Sends all replies, and one acknowledgement to each origin that has none with a reply.
   void send_all();
 
@@ -70,24 +72,24 @@ class Replies {
 
  private:
   /// Answers that are being sent. If memory runs short, the rest is sent next time.
-  struct Batch {
-    bool is_sent() const noexcept { return sent == replies.size() && acknowledged == owing.size(); }
+  struct SendQueue {
+    bool is_sent() const noexcept { return sent == replies.size() && acknowledged == unacknowledged.size(); }
     void forget(Origin const* origin, Transport& transport) noexcept;
 
     std::vector<Reply> replies;
     std::vector<std::byte> small;  ///< as `small_`
-    std::vector<Origin*> owing;
+    std::vector<Origin*> unacknowledged;
     std::size_t sent = 0;          ///< number of `replies`
-    std::size_t acknowledged = 0;  ///< number of `owing`
+    std::size_t acknowledged = 0;  ///< number of `unacknowledged`
   };
 
-  void send_batch();
+  void send_due();
   std::size_t count_together(std::span<Reply const> replies) const noexcept;
   std::size_t send_together(std::span<Reply> replies, std::span<std::byte const> payloads);
-  std::size_t send_batch(std::span<Reply> replies, std::span<std::byte const> payloads);
+  std::size_t send_as_batch(std::span<Reply> replies, std::span<std::byte const> payloads);
   void send_alone(Reply& reply, std::span<std::byte const> payloads);
   void acknowledge(Origin& origin);
-  void complete(Origin& origin, wire::ReplyHeader& header) const;
+  void fill_acknowledgement(Origin& origin, wire::ReplyHeader& header) const;
   Message& new_message(Origin const& origin, std::size_t payload_bytes);
   void send(Origin& origin, wire::MessageClass kind, Message& message);
 
@@ -100,8 +102,8 @@ class Replies {
   std::function<void(Origin&)> check_unsent_;
   std::vector<Reply> replies_;
   std::vector<std::byte> small_;  ///< payloads of small replies, each 8-byte-aligned
-  std::vector<Origin*> owing_;
-  Batch sending_;
+  std::vector<Origin*> unacknowledged_;
+  SendQueue sending_;
   bool is_sending_ = false;
 };
 

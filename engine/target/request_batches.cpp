@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "engine/base/unwatched.hpp"
+#include "engine/base/tsan_ignore_scope.hpp"
 #include "engine/net/batch.hpp"
 #include "engine/target/access_memory.hpp"
 
@@ -27,13 +27,13 @@ bool is_simple(wire::RequestHeader const& header) noexcept {
 
 void RequestBatches::take(std::span<std::byte const> header, std::span<std::byte const> payload) {
   wire::BatchHeader batch{};
-  if (char const* const fault = wire::check(header, &batch)) return parts_.drops.note(fault);
+  if (char const* const fault = wire::check(header, &batch)) return parts_.drops.record_drop(fault);
   if (parts_.origins.is_ended_session(batch.session)) return;  // left behind by an ended process
   Origin* const origin = parts_.origins.of_session(batch.session);
-  if (origin == nullptr) return parts_.drops.note("its session does not exist");
-  RequestedStripes::Scope const scope(parts_.stripes);
+  if (origin == nullptr) return parts_.drops.record_drop("its session does not exist");
+  RequestStripeCache::Scope const scope(parts_.stripes);
   char const* const fault = take_records(*origin, payload);
-  if (fault != nullptr) parts_.drops.note(fault);
+  if (fault != nullptr) parts_.drops.record_drop(fault);
 }
 
 /// Handles each request as if it had come alone, until one is malformed; returns the error of that one, or
@@ -57,7 +57,7 @@ char const* RequestBatches::take_records(Origin& origin, std::span<std::byte con
     }
     parts_.streams.take(origin, bytes_of(header), payload);
     // If the lock is granted at once, the requests behind it need not be buffered first.
-    if (wire::locks_in_stream(header) && parts_.lock_answers.are_due()) parts_.lock_answers.give();
+    if (wire::locks_in_stream(header) && parts_.lock_answers.are_due()) parts_.lock_answers.send_due();
   }
   return reader.is_malformed() ? "a truncated batch" : nullptr;
 }
@@ -87,7 +87,7 @@ std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun co
   if (found.count == 0) return 0;
   // Effects of predecessors must be visible to processes that load and store here before a request reads.
   if (header.after != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
-  [[maybe_unused]] Unwatched const unwatched;
+  [[maybe_unused]] TsanIgnoreScope const ignored_by_tsan;
   (void)admit_faults();
   std::uint64_t const began = parts_.trace.begin();
   std::size_t volatile done = 0;  // read after a fault
@@ -119,12 +119,12 @@ std::size_t RequestBatches::execute_together(Origin& origin, wire::RequestRun co
 /// Acquires the stripes of an update, if it needs some. Returns false if they are not free.
 bool RequestBatches::hold_for_element(wire::CheckedRequest const& request) noexcept {
   if ((request.header.flags & wire::flag_elements) == 0) return true;
-  StripeSets const stripes = parts_.stripes.needed_by(request);
+  StripeSets const stripes = parts_.stripes.required_by(request);
   if (stripes.empty() || parts_.stripes.covers(stripes)) return true;
   parts_.stripes.release();
-  StripeHold hold = parts_.stripes.hold(stripes);
-  if (!RequestedStripes::try_acquire_spin(hold)) return false;
-  parts_.stripes.offer(stripes, hold);
+  UniqueStripeLock stripe_lock = parts_.stripes.make_lock(stripes);
+  if (!RequestStripeCache::try_acquire_spin(stripe_lock)) return false;
+  parts_.stripes.store(stripes, stripe_lock);
   return true;
 }
 

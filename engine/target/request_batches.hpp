@@ -13,8 +13,8 @@
 #include "engine/target/origin_table.hpp"
 #include "engine/target/replies.hpp"
 #include "engine/target/request_streams.hpp"
+#include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_memory.hpp"
-#include "engine/target/requested_stripes.hpp"
 #include "engine/target/stream_progress.hpp"
 #include "engine/target/unsent_answers.hpp"
 
@@ -29,7 +29,7 @@ class RequestBatches {
     Replies& replies;
     UnsentAnswers const& unsent;
     RequestedMemory const& memory;
-    RequestedStripes& stripes;
+    RequestStripeCache& stripes;
     StreamProgress& progress;
     RequestStreams& streams;
     LockAnswers& lock_answers;

@@ -4,27 +4,27 @@
 #include <atomic>
 #include <utility>
 
-#include "engine/base/unwatched.hpp"
+#include "engine/base/tsan_ignore_scope.hpp"
 #include "engine/op/kernel/whole_elements.hpp"
 #include "engine/target/access_memory.hpp"
 
 namespace mpixrma::engine {
 
-void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
-                               std::size_t payload_bytes, Status resolved) {
+void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& request,
+                               UniqueStripeLock stripe_lock, std::size_t payload_bytes, Status resolved) {
   wire::RequestHeader const& header = request.header;
   if (header.kind == wire::RequestKind::stripe_lock)
-    return keep_stripes(origin, header, std::move(hold), payload_bytes);
+    return grant_stripes(origin, header, std::move(stripe_lock), payload_bytes);
   if (wire::locks_in_stream(header)) return wait_for_lock(origin, header, payload_bytes);
   std::uint64_t const began = parts_.trace.begin();
   execute_or_fail(origin, request, resolved);
   parts_.trace.add(began, header, {origin.process, Path::message, 1, header.bytes});
   bool ended = header.offset + header.bytes == header.total;
-  if (HeldLock* const lock = origin.lock_of(header.token)) {
-    lock->rest -= std::min(lock->rest, header.bytes);
-    ended = lock->rest == 0;
+  if (HeldStripes* const held = origin.held_stripes_of(header.token)) {
+    held->rest -= std::min(held->rest, header.bytes);
+    ended = held->rest == 0;
     if (ended) {
-      origin.out_of_order()->locks.erase(header.token);
+      origin.out_of_order()->held_stripes.erase(header.token);
       parts_.buffers.remove_entry(origin);
     }
   }
@@ -35,13 +35,13 @@ void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& reque
     parts_.replies.add(origin, wire::ReplyKind::executed, header);
 }
 
-/// For an operation of several messages.
-void RequestExecution::keep_stripes(Origin& origin, wire::RequestHeader const& header, StripeHold hold,
-                                    std::size_t payload_bytes) {
+/// For an operation of several messages: it keeps the stripes until its last message is executed.
+void RequestExecution::grant_stripes(Origin& origin, wire::RequestHeader const& header,
+                                     UniqueStripeLock stripe_lock, std::size_t payload_bytes) {
   OutOfOrder& rest = origin.make_out_of_order();
-  if (!rest.locks.contains(header.token) && !parts_.buffers.add_entry(origin))
-    return parts_.progress.refuse(origin, header, payload_bytes, Status::out_of_memory);
-  rest.locks[header.token] = {std::move(hold), header.total};
+  if (!rest.held_stripes.contains(header.token) && !parts_.buffers.add_entry(origin))
+    return parts_.progress.reject(origin, header, payload_bytes, Status::out_of_memory);
+  rest.held_stripes[header.token] = {std::move(stripe_lock), header.total};
   parts_.replies.add(origin, wire::ReplyKind::granted, header);
   parts_.progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
@@ -51,7 +51,7 @@ void RequestExecution::wait_for_lock(Origin& origin, wire::RequestHeader const& 
                                      std::size_t payload_bytes) {
   OutOfOrder& rest = origin.make_out_of_order();
   // Legitimate requests are ordered behind the lock that they wait for.
-  if (rest.lock != 0) return parts_.progress.refuse(origin, header, payload_bytes, Status::malformed);
+  if (rest.lock != 0) return parts_.progress.reject(origin, header, payload_bytes, Status::malformed);
   rest.lock = header.sequence;
   parts_.locks.acquire(origin, header);
 }
@@ -84,7 +84,7 @@ Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& req
   FaultRange accessed;
   Status const status = parts_.memory.find(request, &accessed);
   if (failed(status)) return status;
-  [[maybe_unused]] Unwatched const unwatched;
+  [[maybe_unused]] TsanIgnoreScope const ignored_by_tsan;
   return move_data(origin, request, accessed);
 }
 

@@ -34,14 +34,14 @@ class RequestExecution {
   RequestExecution(Parts const& parts, std::size_t fragment_bytes) noexcept
       : parts_(parts), fragment_bytes_(fragment_bytes) {}
 
-  /// `hold`: the stripes that the request requires, if they are not held otherwise. `resolved`: a failure
-  /// that is known already.
-  void perform(Origin& origin, wire::CheckedRequest const& request, StripeHold hold,
+  /// `stripe_lock`: the stripes that the request requires, if they are not held otherwise. `resolved`: a
+  /// failure that is known already.
+  void perform(Origin& origin, wire::CheckedRequest const& request, UniqueStripeLock stripe_lock,
                std::size_t payload_bytes, Status resolved);
 
  private:
-  void keep_stripes(Origin& origin, wire::RequestHeader const& header, StripeHold hold,
-                    std::size_t payload_bytes);
+  void grant_stripes(Origin& origin, wire::RequestHeader const& header, UniqueStripeLock stripe_lock,
+                     std::size_t payload_bytes);
   void wait_for_lock(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
   void execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status);
   Status execute(Origin& origin, wire::CheckedRequest const& request);

@@ -19,13 +19,14 @@ void RequestStreams::take(Origin& origin, std::span<std::byte const> header,
                           std::span<std::byte const> payload) {
   wire::CheckedRequest request{};
   char const* const fault = wire::check(header, payload, &request);
-  if (fault != nullptr && !wire::is_answerable(header, &request.header)) return parts_.drops.note(fault);
+  if (fault != nullptr && !wire::is_answerable(header, &request.header))
+    return parts_.drops.record_drop(fault);
   std::uint64_t const sequence = request.header.sequence;
   if (origin.has_seen(sequence) || !origin.has_place_for(sequence))
-    return parts_.drops.note("its stream position is taken, or too many requests are out of order");
+    return parts_.drops.record_drop("its stream position is taken, or too many requests are out of order");
   if (fault != nullptr) {
-    parts_.drops.note(fault);
-    return parts_.progress.refuse(origin, request.header, payload.size(), Status::malformed);
+    parts_.drops.record_drop(fault);
+    return parts_.progress.reject(origin, request.header, payload.size(), Status::malformed);
   }
   bool const is_full = !parts_.unsent.may_answer(origin, request.header);
   if (origin.endpoint == nullptr || is_full || request.header.after > origin.executed) {
@@ -33,8 +34,8 @@ void RequestStreams::take(Origin& origin, std::span<std::byte const> header,
       return parts_.progress.answer_busy(origin, request.header, payload.size());
     if (!parts_.buffers.has_room(origin, payload.size())) {
       // Refusals are answers, too.
-      if (is_full) return parts_.unsent.end(origin);
-      return parts_.progress.refuse(origin, request.header, payload.size(), Status::out_of_memory);
+      if (is_full) return parts_.unsent.disconnect(origin);
+      return parts_.progress.reject(origin, request.header, payload.size(), Status::out_of_memory);
     }
     if (is_full) parts_.unsent.wait(origin);
     return buffer(origin, BufferedRequest(request, payload));
@@ -53,43 +54,43 @@ void RequestStreams::buffer(Origin& origin, BufferedRequest buffered) {
 /// Executes the request as soon as its stripes are free: now, later, or when the origin resends it.
 void RequestStreams::receive(Origin& origin, wire::CheckedRequest& request, std::span<std::byte const> header,
                              std::span<std::byte const> payload) {
-  RequestedStripes& cache = parts_.stripes;
+  RequestStripeCache& stripe_cache = parts_.stripes;
   RequestExecution& execution = parts_.execution;
   Status const resolved = parts_.memory.resolve(request);
-  StripeSets const stripes = failed(resolved) ? StripeSets{} : cache.needed_by(request);
+  StripeSets const stripes = failed(resolved) ? StripeSets{} : stripe_cache.required_by(request);
   if (stripes.empty()) return execution.perform(origin, request, {}, payload.size(), resolved);
   bool const moves = wire::moves_data(request.header);
-  if (!moves || !cache.covers(stripes)) cache.release();
-  if (cache.holds()) return execution.perform(origin, request, {}, payload.size(), Status::ok);
-  StripeHold hold = cache.hold(stripes);
-  if (RequestedStripes::try_acquire_spin(hold)) {
-    if (moves) cache.offer(stripes, hold);
-    return execution.perform(origin, request, std::move(hold), payload.size(), Status::ok);
+  if (!moves || !stripe_cache.covers(stripes)) stripe_cache.release();
+  if (stripe_cache.is_filled()) return execution.perform(origin, request, {}, payload.size(), Status::ok);
+  UniqueStripeLock stripe_lock = stripe_cache.make_lock(stripes);
+  if (RequestStripeCache::try_acquire_spin(stripe_lock)) {
+    if (moves) stripe_cache.store(stripes, stripe_lock);
+    return execution.perform(origin, request, std::move(stripe_lock), payload.size(), Status::ok);
   }
   if (must_not_wait(request)) return parts_.progress.answer_busy(origin, request.header, payload.size());
   if (!parts_.buffers.has_room(origin, payload.size()))
-    return parts_.progress.refuse(origin, request.header, payload.size(), Status::out_of_memory);
-  origin.make_out_of_order().deferred.insert(request.header.sequence);
-  // As it has arrived: an exposure may be gone when the stripes are free.
+    return parts_.progress.reject(origin, request.header, payload.size(), Status::out_of_memory);
+  origin.make_out_of_order().blocked.insert(request.header.sequence);
+  // Buffer the header as it arrived: an exposure may be gone when the stripes are free.
   std::memcpy(&request.header, header.data(), sizeof request.header);
-  deferred_.push_back({&origin, BufferedRequest(request, payload), std::move(hold)});
-  parts_.buffers.note_buffered(origin, deferred_.back().buffered);
+  blocked_.push_back({&origin, BufferedRequest(request, payload), std::move(stripe_lock)});
+  parts_.buffers.note_buffered(origin, blocked_.back().buffered);
 }
 
-void RequestStreams::retry_deferred() {
-  for (auto it = deferred_.begin(); it != deferred_.end();) {
-    if (!parts_.unsent.may_answer(*it->origin, it->buffered.request().header) || !it->hold.acquire()) {
+void RequestStreams::retry_blocked() {
+  for (auto it = blocked_.begin(); it != blocked_.end();) {
+    if (!parts_.unsent.may_answer(*it->origin, it->buffered.request().header) || !it->stripe_lock.acquire()) {
       ++it;
       continue;
     }
-    Deferred ready = std::move(*it);
-    it = deferred_.erase(it);
+    BlockedRequest ready = std::move(*it);
+    it = blocked_.erase(it);
     parts_.buffers.note_released(*ready.origin, ready.buffered);
     wire::CheckedRequest request = ready.buffered.request();
-    ready.origin->make_out_of_order().deferred.erase(request.header.sequence);
+    ready.origin->make_out_of_order().blocked.erase(request.header.sequence);
     Status const resolved = parts_.memory.resolve(request);  // again, because an exposure may be gone
-    parts_.execution.perform(*ready.origin, request, std::move(ready.hold), ready.buffered.payload().size(),
-                             resolved);
+    parts_.execution.perform(*ready.origin, request, std::move(ready.stripe_lock),
+                             ready.buffered.payload().size(), resolved);
     execute_waiting(*ready.origin);
   }
 }
@@ -119,13 +120,13 @@ void RequestStreams::retry_unanswered() {
 }
 
 void RequestStreams::forget(Origin const& origin) noexcept {
-  std::erase_if(deferred_, [&](Deferred const& deferred) { return deferred.origin == &origin; });
+  std::erase_if(blocked_, [&](BlockedRequest const& blocked) { return blocked.origin == &origin; });
 }
 
-void RequestStreams::describe_deferred(BoundedText& text) const {
-  for (Deferred const& deferred : deferred_) {
-    wire::RequestHeader const& header = deferred.buffered.request().header;
-    text.add("  of process %s: ", text.name(deferred.origin->process).c_str());
+void RequestStreams::describe_blocked(BoundedText& text) const {
+  for (BlockedRequest const& blocked : blocked_) {
+    wire::RequestHeader const& header = blocked.buffered.request().header;
+    text.add("  of process %s: ", text.name(blocked.origin->process).c_str());
     describe(header, header.total, text);
     text.add(", waits for stripe locks of this process\n");
   }

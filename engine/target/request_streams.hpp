@@ -12,8 +12,8 @@
 #include "engine/target/buffer_budget.hpp"
 #include "engine/target/origin.hpp"
 #include "engine/target/request_execution.hpp"
+#include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_memory.hpp"
-#include "engine/target/requested_stripes.hpp"
 #include "engine/target/stream_progress.hpp"
 #include "engine/target/unsent_answers.hpp"
 
@@ -21,41 +21,41 @@ namespace mpixrma::engine {
 
 class RequestStreams {
  public:
-  /// The parts of the executor that it uses.
+  /// The parts of the executor that this class uses.
   struct Parts {
     Drops& drops;
     BufferBudget& buffers;
     UnsentAnswers& unsent;
     RequestedMemory const& memory;
-    RequestedStripes& stripes;
+    RequestStripeCache& stripes;
     StreamProgress& progress;
     RequestExecution& execution;
   };
 
   explicit RequestStreams(Parts const& parts) noexcept : parts_(parts) {}
 
-  /// Executes a request that has arrived, and those that it unblocks, or keeps it until it may be executed.
+  /// Executes a request that has arrived and those that it unblocks, or buffers it until it may be executed.
   void take(Origin& origin, std::span<std::byte const> header, std::span<std::byte const> payload);
-  /// Executes held requests of the origin that may be executed now.
+  /// Executes buffered requests of the origin that may be executed now.
   void execute_waiting(Origin& origin);
-  /// The same for origins whose requests wait for answers to leave.
+  /// As execute_waiting(), for origins whose requests wait until answers to them are sent.
   void retry_unanswered();
   /// Executes requests whose stripes have become free.
-  void retry_deferred();
+  void retry_blocked();
   /// Whether requests wait for stripes, whose release no event announces.
-  bool has_deferred() const noexcept { return !deferred_.empty(); }
+  bool has_blocked() const noexcept { return !blocked_.empty(); }
 
   /// Drops the requests of an origin that is gone.
   void forget(Origin const& origin) noexcept;
   /// Describes the requests that wait for stripes.
-  void describe_deferred(BoundedText& text) const;
+  void describe_blocked(BoundedText& text) const;
 
  private:
   /// A request that waits for stripes.
-  struct Deferred {
+  struct BlockedRequest {
     Origin* origin;
     BufferedRequest buffered;
-    StripeHold hold;
+    UniqueStripeLock stripe_lock;
   };
 
   void buffer(Origin& origin, BufferedRequest buffered);
@@ -63,7 +63,7 @@ class RequestStreams {
                std::span<std::byte const> payload);
 
   Parts parts_;
-  std::list<Deferred> deferred_;  ///< in the order of arrival
+  std::list<BlockedRequest> blocked_;  ///< in the order of arrival
 };
 
 }  // namespace mpixrma::engine

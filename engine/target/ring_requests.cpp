@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "engine/base/unwatched.hpp"
+#include "engine/base/tsan_ignore_scope.hpp"
 #include "engine/op/kernel/kernels.hpp"
 #include "engine/target/access_memory.hpp"
 
@@ -83,21 +83,20 @@ Status RingRequests::execute_entry(wire::CheckedRequest& request, char const* fa
                                    std::byte* answer) noexcept {
   if (fault == nullptr && !is_plain(request.header)) fault = "malformed ring request";
   if (fault != nullptr) {
-    parts_.drops.note(fault);
+    parts_.drops.record_drop(fault);
     return Status::malformed;
   }
   if (Status const status = parts_.memory.resolve(request); failed(status)) return status;
-  StripeSets const stripes = parts_.stripes.needed_by(request);
+  StripeSets const stripes = parts_.stripes.required_by(request);
   if (!stripes.empty()) parts_.stripes.release();
-  StripeHold hold = parts_.stripes.hold(stripes);
-  if (!RequestedStripes::try_acquire_spin(hold)) return Status::busy;
+  UniqueStripeLock stripe_lock = parts_.stripes.make_lock(stripes);
+  if (!RequestStripeCache::try_acquire_spin(stripe_lock)) return Status::busy;
   FaultRange accessed;
   if (Status const status = parts_.memory.find(request, &accessed); failed(status)) return status;
-  [[maybe_unused]] Unwatched const unwatched;
+  [[maybe_unused]] TsanIgnoreScope const ignored_by_tsan;
   std::byte* const fetched = wire::is_fetching(request.header) ? answer : nullptr;
   std::uint64_t const began = parts_.trace.begin();
-  Status const status =
-      parts_.memory.execute_part(request, accessed, {0, request.header.bytes}, fetched);
+  Status const status = parts_.memory.execute_part(request, accessed, {0, request.header.bytes}, fetched);
   parts_.trace.add(began, request.header, {unknown_peer, Path::ring, 1, request.header.bytes});
   return status;
 }

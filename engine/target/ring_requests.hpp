@@ -8,8 +8,8 @@
 #include "engine/net/ring.hpp"
 #include "engine/net/wire.hpp"
 #include "engine/target/execution_trace.hpp"
+#include "engine/target/request_stripe_cache.hpp"
 #include "engine/target/requested_memory.hpp"
-#include "engine/target/requested_stripes.hpp"
 
 namespace mpixrma::engine {
 
@@ -19,7 +19,7 @@ class RingRequests {
   struct Parts {
     Drops& drops;
     RequestedMemory const& memory;
-    RequestedStripes& stripes;
+    RequestStripeCache& stripes;
     ExecutionTrace const& trace;
   };
 

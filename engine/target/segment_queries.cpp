@@ -14,8 +14,8 @@ void SegmentQueries::revoke(std::uint64_t number, RemoteAddress base) {
 }
 
 void SegmentQueries::forget_process(std::uint64_t process) noexcept {
-  holders_.remove_process(process,
-                          credentials_.exposed_only ? KeyHolders::Left::kept : KeyHolders::Left::none);
+  holders_.remove_process(process, credentials_.exposed_only ? KeyHolders::DepartedKeys::retained
+                                                             : KeyHolders::DepartedKeys::forgotten);
 }
 
 void SegmentQueries::answer(Origin& origin, wire::CheckedRequest const& request) {

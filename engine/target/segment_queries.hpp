@@ -1,5 +1,5 @@
-/// Answers questions about segments and exposures of this process, and makes the processes that know them
-/// drop them before their end. Under the channel's lock.
+/// Answers queries for segments and exposures of this process, and revokes the keys that processes have
+/// before the memory is freed. Under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -32,19 +32,20 @@ class SegmentQueries {
 
   void answer(Origin& origin, wire::CheckedRequest const& request);
 
-  /// Makes every peer that knows the segment or exposure with this number, at `base`, drop it.
+  /// Requests every peer that has a key of the segment or exposure with this number, at `base`, to drop it.
   void revoke(std::uint64_t number, RemoteAddress base);
-  /// Whether all peers have done so.
+  /// Whether all peers have dropped their keys.
   bool revoked(std::uint64_t number) const { return holders_.is_unknown(number); }
-  /// The process has dropped it.
+  /// The process has dropped its key.
   void note_dropped(std::uint64_t number, std::uint64_t process) { holders_.remove(number, process); }
 
-  /// The process knows nothing any more. The keys that it has seen may be copied where strangers connect.
+  /// Forgets the keys of a process that has disconnected. With Credentials::exposed_only it may have copied
+  /// them.
   void forget_process(std::uint64_t process) noexcept;
-  /// Adds to `numbers` the segments and exposures known to processes that have ended since the last
-  /// forget_left(). Processes that copied their keys still have them.
-  void find_left(std::set<std::uint64_t>* numbers) const { holders_.find_left(numbers); }
-  void forget_left() noexcept { holders_.forget_left(); }
+  /// Adds to `numbers` the segments and exposures of which ended processes had keys, since the last
+  /// forget_departed(): copies of these keys may still be in use.
+  void find_departed(std::set<std::uint64_t>* numbers) const { holders_.find_departed(numbers); }
+  void forget_departed() noexcept { holders_.forget_departed(); }
 
  private:
   SegmentTable const& segments_;  ///< does not change while this channel is locked

@@ -8,7 +8,8 @@ void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& he
   origin.done += cost;
   take_position(origin, header.sequence);
   bool const delayed_ack = (header.flags & wire::flag_delayed_ack) != 0;
-  if (!delayed_ack || origin.done - origin.reported_done >= wire::max_unacked_bytes) replies_.owe(origin);
+  if (!delayed_ack || origin.done - origin.reported_done >= wire::max_unacked_bytes)
+    replies_.request_acknowledgement(origin);
 }
 
 void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& first, ExecutedRun run) {
@@ -16,10 +17,10 @@ void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& fi
   origin.messages += run.requests;
   origin.executed += run.requests;
   origin.done += run.requests * wire::cost_of(first, run.data_bytes);
-  replies_.owe(origin);
+  replies_.request_acknowledgement(origin);
 }
 
-void StreamProgress::refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
+void StreamProgress::reject(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes,
                             Status status) {
   replies_.add_failure(origin, header, status);
   note_executed(origin, header, wire::cost_of(header, payload_bytes));

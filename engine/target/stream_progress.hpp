@@ -1,5 +1,5 @@
-/// The requests of a stream that are executed, and what its origin learns of that: an acknowledgement, a
-/// refusal, or that the target is busy. Under the channel's lock.
+/// Advances the position up to which the requests of a stream are executed, and answers the origin: by an
+/// acknowledgement, an error, or `busy`. Under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,16 @@ class StreamProgress {
   StreamProgress(Connections& connections, BufferBudget& buffers, Replies& replies) noexcept
       : connections_(connections), buffers_(buffers), replies_(replies) {}
 
-  /// The request has taken its position of the stream. `cost`: wire::cost_of().
+  /// Advances the stream by an executed request. `cost`: wire::cost_of().
   void note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost);
-  /// The next requests of the stream have, of which `first` is the first.
+  /// Advances the stream by a run of executed requests, which begins with `first`.
   void note_executed(Origin& origin, wire::RequestHeader const& first, ExecutedRun run);
-  /// Takes the request's position of the stream without executing it.
-  void refuse(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);
-  /// The origin will resend the request.
+  /// Advances the stream by a request that is not executed, and answers with the error.
+  void reject(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes, Status status);
+  /// Asks the origin to send the request again; the stream does not advance.
   void answer_busy(Origin& origin, wire::RequestHeader const& header, std::size_t payload_bytes);
 
-  /// Number of requests of all origins.
+  /// Number of executed requests of all origins.
   std::uint64_t executed() const noexcept { return executed_; }
 
  private:

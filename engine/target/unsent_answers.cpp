@@ -9,14 +9,14 @@ namespace {
 /// Bytes that a reply without a message takes beside its payload.
 constexpr std::size_t bytes_of_reply = 256;
 
-/// Answers to the origin that the transport has not taken.
+/// Returns the bytes of answers to the origin that the transport has not sent.
 std::size_t unsent_bytes(Origin const& origin) noexcept {
   return origin.unsent->bytes + origin.waiting_bytes + bytes_of_reply * origin.replies_waiting;
 }
 
 }  // namespace
 
-void UnsentAnswers::bound(Origin& origin) const {
+void UnsentAnswers::start_account(Origin& origin) const {
   if (settings_.answers_bytes == 0) return;
   origin.unsent = std::make_shared<MessageAccount>();
   origin.unsent->all = all_;
@@ -42,10 +42,10 @@ void UnsentAnswers::wait(Origin& origin) {
 }
 
 void UnsentAnswers::check(Origin const& origin) {
-  if (unsent_bytes(origin) > 2 * share() + wire::max_unpaid_bytes) end(origin);
+  if (unsent_bytes(origin) > 2 * share() + wire::max_unpaid_bytes) disconnect(origin);
 }
 
-void UnsentAnswers::end(Origin const& origin) {
+void UnsentAnswers::disconnect(Origin const& origin) {
   connections_.lose(origin.process, "it does not take its answers");
   if (credentials_.sessions != nullptr)
     credentials_.sessions->retire(origin.target, SessionEnd::answers_not_taken);

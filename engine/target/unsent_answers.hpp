@@ -1,7 +1,7 @@
-/// The answers that an origin may leave with the transport. An origin that sends requests and takes no
-/// answers would make this process keep all of them. Beyond its share its requests are kept, and executed
-/// when answers have left; an origin whose requests find no room either has not kept to its credit, and is
-/// lost. Under the channel's lock.
+/// Bounds the unsent answers to each origin: those to an origin that receives nothing would fill the memory
+/// of this process. Requests of an origin above its share are buffered until answers have been sent. An
+/// origin whose requests cannot be buffered either has exceeded its credit, and is disconnected. Under the
+/// channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -35,25 +35,26 @@ class UnsentAnswers {
         settings_(settings) {}
 
   /// Begins to count the answers to a new origin.
-  void bound(Origin& origin) const;
+  void start_account(Origin& origin) const;
   /// Whether the request may be answered now.
   bool may_answer(Origin const& origin, wire::RequestHeader const& request) const noexcept {
     if (settings_.answers_bytes == 0) return true;
     return !origin.waits_for_answers && has_room(origin, request);
   }
-  /// Requests of the origin are tried again when answers have left.
+  /// Retries the requests of the origin when answers have been sent.
   void wait(Origin& origin);
-  /// Whether requests wait for answers to leave. The transport may have sent all of them by now, so that
-  /// nothing is unsent whose end an event announces.
+  /// Whether requests wait until answers are sent. The transport may have sent all of them by now, so no
+  /// event need follow.
   bool has_waiting() const noexcept { return !waiting_.empty(); }
   /// Takes out the origins whose requests wait.
   std::vector<Origin*> take_waiting() noexcept { return std::exchange(waiting_, {}); }
   void forget(Origin* origin) noexcept { std::erase(waiting_, origin); }
 
-  /// After an answer, which may be to no request: of a lock that was waited for, or that memory has gone.
+  /// Disconnects an origin above its limit. Called after each answer: not every answer belongs to a request
+  /// that may_answer() has permitted (grants of locks, revocations of keys).
   void check(Origin const& origin);
-  /// The connection is lost, and the origin's session admits nobody any more.
-  void end(Origin const& origin);
+  /// Marks the connection as lost, and retires the origin's session.
+  void disconnect(Origin const& origin);
 
  private:
   std::size_t share() const noexcept;

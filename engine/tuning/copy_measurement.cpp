@@ -24,7 +24,7 @@ constexpr std::chrono::microseconds power_up(25);
 /// A thread that has slept finds caches and frequency low, too.
 constexpr std::chrono::microseconds wake_up(100);
 /// The C library stays where another method gains less.
-constexpr double least_gain = 0.03;
+constexpr double min_gain = 0.03;
 
 /// Time of the thread: other processes on its core do not count.
 std::chrono::nanoseconds thread_time() noexcept {
@@ -154,7 +154,7 @@ std::optional<CopyMethod> fastest_copy_method(CopyTimes const& times) {
   std::vector<double> const& library = of(CopyMethod::library);
   if (library.size() < of(*fastest).size()) return fastest;  // dropped, or not available
   if (is_spread(library)) return std::nullopt;
-  return least(library) <= (1 + least_gain) * least(of(*fastest)) ? CopyMethod::library : fastest;
+  return least(library) <= (1 + min_gain) * least(of(*fastest)) ? CopyMethod::library : fastest;
 }
 
 std::size_t copy_measurement_bytes(std::size_t sizes) noexcept { return typical_size(sizes - 1) + page; }

@@ -79,7 +79,7 @@ int complete_opened(Window& window) {
   for (Target* const target : opened) {
     error = first_of(error, wait_for_queue(window, *target));
     if (target->outstanding.is_set()) error = first_of(error, complete_messages(window, *target));
-    if (target->is_queued()) leave_queue(*target);
+    if (target->is_queued()) remove_queue(*target);
     target->close();
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);

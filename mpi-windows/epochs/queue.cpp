@@ -43,7 +43,9 @@ Queues& queues() {
 /// Whether messages to the processes of the target wait for a lock that MPI_Win_lock has requested, of this
 /// window or of another one.
 bool waits_in_stream(engine::Engine& engine, Target const& target) {
-  auto const waits = [&](engine::Peer* peer) { return peer != nullptr && engine.locks.hold_stream(*peer); };
+  auto const waits = [&](engine::Peer* peer) {
+    return peer != nullptr && engine.locks.stream_waits_for_lock(*peer);
+  };
   return waits(target.memory) || (target.process != target.memory && waits(target.process));
 }
 
@@ -111,7 +113,7 @@ void queue_behind_lock(Window& window, Target& target) {
   begin_queue(window, target, Awaited::stream);
 }
 
-void leave_queue(Target& target) {
+void remove_queue(Target& target) {
   std::lock_guard const held(queues().lock);
   queues().remove(target);
 }

@@ -16,7 +16,7 @@ void begin_queue(Window& window, Target& target, Awaited awaited);
 /// (EngineLocks::acquire_in_stream).
 void queue_behind_lock(Window& window, Target& target);
 /// Removes the target from those whose queues are served.
-void leave_queue(Target& target);
+void remove_queue(Target& target);
 /// Queues a call until the target is open, or issues it if it is. Returns an error code of the call.
 int enqueue(Window& window, Target& target, std::unique_ptr<QueuedCall> call);
 /// Issues the calls in the queue of a target if they may be issued now. Afterwards the target is open, unless

@@ -86,7 +86,7 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
   if (mode == engine::LockMode::shared) describe_held(window, target, &queue.request);
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
   if (!window.stores.has_threads() && target.memory == target.process &&
-      window.engine.locks.have_none_pending()) {
+      window.engine.locks.has_none_pending()) {
     if (auto const issued =
             window.engine.locks.acquire_in_stream(*target.process, queue.request, window.context, send)) {
       if (engine::failed(issued->status)) return class_of(window, issued->status);
@@ -140,11 +140,11 @@ void note_granted(Window& window, Target& target, engine::LockRequest const& req
 int release_lock(Window& window, Target& target) {
   if (can_release_in_place(window, target)) [[likely]] {
     // A full barrier: stores made under the lock precede the next holder's accesses.
-    auto const left = window.engine.locks.leave(*target.process, target.lock_id, *target.lock_word,
-                                                window.own_lock.holder, window.context);
-    if (left) {
+    auto const released = window.engine.locks.release_in_place(
+        *target.process, target.lock_id, *target.lock_word, window.own_lock.holder, window.context);
+    if (released) {
       target.lock = Lock::none;
-      return engine::failed(left->status) ? class_of(window, left->status) : MPI_SUCCESS;
+      return engine::failed(released->status) ? class_of(window, released->status) : MPI_SUCCESS;
     }
   }
   return release_behind_operations(window, target);

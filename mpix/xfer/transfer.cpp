@@ -1,5 +1,5 @@
 #include "mpix/xfer/transfer.hpp"
-#include "engine/runtime/joint_fence.hpp"
+#include "engine/runtime/multi_peer_fence.hpp"
 
 #include <atomic>
 
@@ -37,9 +37,9 @@ bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept 
     if (counter == nullptr) return false;
   }
   {
-    engine::Holds holds =
-        engine_of_process().stripes.needed(peer, engine::footprint_of(operation, peer.stripes()->modes));
-    if (!holds.acquire()) return false;
+    engine::StripeLockPair locks =
+        engine_of_process().stripes.make_locks(peer, engine::footprint_of(operation, peer.stripes()->modes));
+    if (!locks.acquire()) return false;
     engine::execute_directly(operation, mapped - extent.begin, peer.stripes()->modes);
   }
   if (counter != nullptr) __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(counter), 1, __ATOMIC_SEQ_CST);

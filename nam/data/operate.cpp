@@ -11,10 +11,10 @@ namespace mpixrma::nam {
 namespace {
 
 /// Gives up soon: the holder of the stripes may be stopped, and this process has other sessions to serve.
-bool acquire_soon(engine::StripeHold& hold) noexcept {
+bool try_acquire_spin(engine::UniqueStripeLock& lock) noexcept {
   constexpr int max_attempts = 64;
   for (int attempt = 0; attempt < max_attempts; ++attempt) {
-    if (hold.acquire()) return true;
+    if (lock.acquire()) return true;
     engine::cpu_relax();
   }
   return false;
@@ -75,8 +75,8 @@ bool DataProcess::execute(OperationRequest const& request, Region const& region,
   operation.target = target;
   operation.target_layout = layout;
   if (operation.origin != nullptr) operation.origin_layout = engine::Layout::contiguous(layout.size());
-  engine::StripeHold hold(stripes, engine::footprint_of(operation, stripes.modes).target);
-  if (!acquire_soon(hold)) return false;
+  engine::UniqueStripeLock lock(stripes, engine::footprint_of(operation, stripes.modes).target);
+  if (!try_acquire_spin(lock)) return false;
   engine::Extent const extent = layout.extent();
   memory_.storage->access(
       target + static_cast<std::uint64_t>(extent.begin),

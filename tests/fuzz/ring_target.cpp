@@ -66,7 +66,7 @@ class Victim {
 
  private:
   Log const log_{-1, 0};  // silent
-  Credentials const credentials_ = Credentials::make(1, true);
+  Credentials const credentials_ = Credentials::make(1, {.exposed_only = true});
   SegmentTable segments_{log_};
   LockTable locks_{log_};
   Transport transport_{log_};

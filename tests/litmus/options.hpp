@@ -14,7 +14,7 @@ namespace mpixrma::test::litmus {
 
 struct Options {
   std::int64_t slice_microseconds = 2000;  ///< per case
-  std::uint64_t least_rounds = 0;          ///< the table is repeated until so many are done
+  std::uint64_t min_rounds = 0;            ///< the table is repeated until so many are done
   std::size_t sample = 1;                  ///< one of so many settings of each row is run
   std::string only;                        ///< rows whose name contains it
   bool verbose = false;
@@ -28,7 +28,7 @@ struct Options {
       char const* const value = i + 1 < argc ? argv[i + 1] : "";
       if (argument == "--verbose") options.verbose = true;
       if (argument == "--slice") options.slice_microseconds = std::atoll(value);
-      if (argument == "--rounds") options.least_rounds = std::strtoull(value, nullptr, 10);
+      if (argument == "--rounds") options.min_rounds = std::strtoull(value, nullptr, 10);
       if (argument == "--sample") options.sample = std::strtoull(value, nullptr, 10);
       if (argument == "--only") options.only = value;
     }

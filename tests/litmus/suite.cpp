@@ -25,7 +25,7 @@ int Suite::run(std::function<std::vector<Trial>(unsigned seed)> const& make) {
   do {
     for (Trial const& trial : make(seed++)) failed += run(trial) ? 0 : 1;
     MPI_Bcast(&rounds_, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-  } while (rounds_ < options_.least_rounds);
+  } while (rounds_ < options_.min_rounds);
   if (rank_ == 0) std::printf("%llu rounds in all\n", printable(rounds_));
   MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
   return failed;

@@ -54,7 +54,7 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
     case 128: return copy_fixed<128>(to, to_stride, from, from_stride, rows);
     default:
       for (std::size_t row = 0; row < rows; ++row, to += to_stride, from += from_stride) {
-        bytes < least_decided_bytes ? (void)__builtin_memcpy(to, from, bytes) : copy_decided(to, from, bytes);
+        bytes < min_decided_bytes ? (void)__builtin_memcpy(to, from, bytes) : copy_decided(to, from, bytes);
       }
   }
 }

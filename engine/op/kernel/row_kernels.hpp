@@ -56,9 +56,9 @@ struct KernelTable {
 using CopyVectors = void (*)(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 /// Shorter copies are the C library's.
-inline constexpr std::size_t least_decided_bytes = 2048;
+inline constexpr std::size_t min_decided_bytes = 2048;
 
-/// Copies at least least_decided_bytes bytes by the method that the table in use has for them
+/// Copies at least min_decided_bytes bytes by the method that the table in use has for them
 /// (engine/op/kernel/copy_methods.hpp).
 void copy_decided(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 

@@ -76,7 +76,7 @@ void add_one(std::uint64_t process, std::uint64_t* word) {
 }
 
 /// A child communicates with the parent in both directions and ends.
-void be_child(std::uint64_t process, unsigned paths) {
+void run_child(std::uint64_t process, unsigned paths) {
   start_engine(process, paths);
   void* memory = nullptr;
   ASSERT_EQ(the_engine().memory.allocate(4096, &memory), Status::ok);
@@ -90,7 +90,7 @@ void be_child(std::uint64_t process, unsigned paths) {
 }
 
 /// Starts children one after the other. Forked before the parent has an engine.
-[[noreturn]] void be_nursery(unsigned paths) {
+[[noreturn]] void run_nursery(unsigned paths) {
   for (std::uint64_t started = 0;;) {
     std::uint64_t const next = board->next.load();
     if (next == UINT64_MAX) ::_exit(0);
@@ -101,7 +101,7 @@ void be_child(std::uint64_t process, unsigned paths) {
     started = next;
     pid_t const child = ::fork();
     if (child == 0) {
-      be_child(next, paths);
+      run_child(next, paths);
       ::_exit(::testing::Test::HasFailure() ? 1 : 0);
     }
     int status = 0;
@@ -141,7 +141,7 @@ TEST_P(ShortLived, PeersLeaveNothingBehind) {
       ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   board = new (shared) Board{};
   pid_t const nursery = ::fork();
-  if (nursery == 0) be_nursery(GetParam());
+  if (nursery == 0) run_nursery(GetParam());
   start_engine(own_process, GetParam());
   void* memory = nullptr;
   ASSERT_EQ(the_engine().memory.allocate(4096, &memory), Status::ok);

@@ -45,8 +45,8 @@ class Stage {
                                  reinterpret_cast<RemoteAddress>(memory_), 16);
     Footprint footprint;
     footprint.target = {stripes_of(sum.target, sum.target + 16), 0};
-    Holds holds = engine().stripes.needed(rank_.peer(1), footprint);
-    while (!holds.acquire()) {
+    StripeLockPair locks = engine().stripes.make_locks(rank_.peer(1), footprint);
+    while (!locks.acquire()) {
     }
     rank_.tell(stage_slot, held);
     EXPECT_TRUE(rank_.wait_for_value(0, stage_slot, issued));

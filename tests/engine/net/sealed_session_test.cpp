@@ -55,7 +55,7 @@ class Client {
   }
   /// Returns the notice that this client has refused a message.
   Text refusal() const {
-    auto header = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::refused);
+    auto header = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::message_rejected);
     header.session = tokens_of(session_.target.secret, opening_).request;
     return {test::bytes_of(header), {}};
   }

@@ -75,7 +75,7 @@ TEST(StagingPace, FindsOutWhenTheFirstOnesSaidNothing) {
 TEST(StagingPace, TellsSizesAndFetchesApart) {
   StagingPace pace;
   for (bool const fetches : {false, true}) {
-    for (std::size_t bytes = StagingPace::least_bytes; bytes <= std::size_t{1} << 30; bytes *= 16) {
+    for (std::size_t bytes = StagingPace::min_bytes; bytes <= std::size_t{1} << 30; bytes *= 16) {
       bool const is_near = fetches == (bytes > quarter);
       int const count = past_caches(pace, many, is_near ? near : far, bytes, fetches);
       EXPECT_TRUE(is_near ? count <= many / 2 : count >= many / 2) << bytes;

@@ -9,7 +9,7 @@
 namespace mpixrma::test {
 namespace {
 
-enum : int { victim, stranger, ranks };
+enum : int { victim, intruder, ranks };
 constexpr std::uint64_t pattern = 0x5eed;
 
 /// Whether a UCP put reaches the memory of a process with these paths, over TCP. The key is forged, because
@@ -30,7 +30,7 @@ bool put_arrives(unsigned paths) {
         std::uint64_t volatile word = pattern;
         rank.show(0, const_cast<std::uint64_t*>(&word));
         rank.barrier();
-        if (rank.rank() == stranger) {
+        if (rank.rank() == intruder) {
           Rogue rogue(target_of(rank, victim).address.workers.front());
           rogue.put(rank.shown(victim, 0), 0xbad, std::chrono::seconds(1));
         }

@@ -31,7 +31,7 @@ struct Arena {
 /// A limit against hanging: a dead holder is detected within about 10 ms.
 constexpr milliseconds patience{20000};
 
-bool acquire_within(StripeHold& hold, milliseconds time = patience) {
+bool acquire_within(UniqueStripeLock& hold, milliseconds time = patience) {
   auto const end = steady_clock::now() + time;
   while (!hold.acquire()) {
     if (steady_clock::now() > end) return false;
@@ -41,17 +41,17 @@ bool acquire_within(StripeHold& hold, milliseconds time = patience) {
 }
 
 /// A hold that a child of this process keeps.
-std::unique_ptr<StripeHold> held(StripeTable& table, StripeSets const& wanted) {
-  auto hold = std::make_unique<StripeHold>(table, wanted);
+std::unique_ptr<UniqueStripeLock> held(StripeTable& table, StripeSets const& wanted) {
+  auto hold = std::make_unique<UniqueStripeLock>(table, wanted);
   EXPECT_TRUE(acquire_within(*hold));
   return hold;
 }
 
 TEST(Stripes, ReadersShareAndWritersDoNot) {
   Arena arena{};
-  StripeHold reader(arena.table, reading);
-  StripeHold second(arena.table, reading);
-  StripeHold writer(arena.table, writing);
+  UniqueStripeLock reader(arena.table, reading);
+  UniqueStripeLock second(arena.table, reading);
+  UniqueStripeLock writer(arena.table, writing);
   EXPECT_TRUE(reader.acquire());
   EXPECT_TRUE(second.acquire());
   EXPECT_FALSE(writer.acquire());
@@ -60,7 +60,7 @@ TEST(Stripes, ReadersShareAndWritersDoNot) {
   second.release();
   EXPECT_TRUE(writer.acquire());
   EXPECT_FALSE(reader.acquire());
-  StripeHold other(arena.table, writing);
+  UniqueStripeLock other(arena.table, writing);
   EXPECT_FALSE(other.acquire());
   writer.release();
   EXPECT_TRUE(reader.acquire());
@@ -68,11 +68,11 @@ TEST(Stripes, ReadersShareAndWritersDoNot) {
 
 TEST(Stripes, AWriterThatWaitsGoesBeforeReadersThatComeLater) {
   Arena arena{};
-  StripeHold reader(arena.table, reading);
-  StripeHold later(arena.table, reading);
+  UniqueStripeLock reader(arena.table, reading);
+  UniqueStripeLock later(arena.table, reading);
   EXPECT_TRUE(reader.acquire());
   {
-    StripeHold writer(arena.table, writing);
+    UniqueStripeLock writer(arena.table, writing);
     EXPECT_FALSE(writer.acquire());
     EXPECT_FALSE(later.acquire());
     reader.release();
@@ -84,7 +84,7 @@ TEST(Stripes, AWriterThatWaitsGoesBeforeReadersThatComeLater) {
   }
   // A writer that has given up blocks other writers, but not readers.
   {
-    StripeHold writer(arena.table, writing);
+    UniqueStripeLock writer(arena.table, writing);
     EXPECT_FALSE(writer.acquire());
   }
   EXPECT_TRUE(reader.acquire());
@@ -92,12 +92,12 @@ TEST(Stripes, AWriterThatWaitsGoesBeforeReadersThatComeLater) {
 
 TEST(Stripes, MoreReadersThanThereIsRoomForTakeTurns) {
   Arena arena{};
-  std::vector<StripeHold> readers;
+  std::vector<UniqueStripeLock> readers;
   for (unsigned i = 0; i < max_readers; ++i) {
     readers.emplace_back(arena.table, reading);
     ASSERT_TRUE(readers.back().acquire()) << i;
   }
-  StripeHold more(arena.table, reading);
+  UniqueStripeLock more(arena.table, reading);
   EXPECT_FALSE(more.acquire());
   readers.front().release();
   EXPECT_TRUE(more.acquire());
@@ -111,7 +111,7 @@ TEST(Stripes, AWriterGetsInAgainstAStreamOfReaders) {
   for (int i = 0; i < 4; ++i) {
     readers.emplace_back([&] {
       while (!stop.load(std::memory_order_relaxed)) {
-        StripeHold hold(arena.table, reading);
+        UniqueStripeLock hold(arena.table, reading);
         // Some readers always have a share, unless they are locked out.
         if (!hold.acquire()) continue;
         ++shares;
@@ -123,7 +123,7 @@ TEST(Stripes, AWriterGetsInAgainstAStreamOfReaders) {
     unsigned const before = shares;
     while (shares < before + 4) std::this_thread::yield();
     if (i % 2 == 0) {
-      StripeHold writer(arena.table, writing);
+      UniqueStripeLock writer(arena.table, writing);
       EXPECT_TRUE(acquire_within(writer));
     } else {
       StripeGuard const guard(arena.table, stripe);
@@ -148,7 +148,7 @@ std::uint64_t add_and_compare(Arena& arena, unsigned seed, int rounds) {
       continue;
     }
     bool const write = round % 4 == 1;
-    StripeHold hold(arena.table, write ? StripeSets{stripe, others} : StripeSets{others, stripe});
+    UniqueStripeLock hold(arena.table, write ? StripeSets{stripe, others} : StripeSets{others, stripe});
     if (!acquire_within(hold)) {
       ADD_FAILURE() << "no lock for " << patience.count() << " ms";
       return added;
@@ -210,7 +210,7 @@ TEST(Stripes, AReaderAndAWriterThatComeTogetherDoNotBothGetIn) {
   ASSERT_GE(pid, 0);
   if (pid == 0) {
     for (std::uint64_t round = 0; round < rounds; ++round) {
-      StripeHold writer(arena->table, writing);
+      UniqueStripeLock writer(arena->table, writing);
       while (!writer.acquire()) cpu_relax();
       __atomic_fetch_add(&arena->values[0], 1, __ATOMIC_RELAXED);
       for (std::uint64_t i = 0; i < round % 32; ++i) cpu_relax();
@@ -220,7 +220,7 @@ TEST(Stripes, AReaderAndAWriterThatComeTogetherDoNotBothGetIn) {
   }
   std::uint64_t halves = 0;
   while (__atomic_load_n(&arena->values[1], __ATOMIC_RELAXED) < rounds) {
-    StripeHold reader(arena->table, reading);
+    UniqueStripeLock reader(arena->table, reading);
     if (!reader.acquire()) continue;
     std::uint64_t const first = __atomic_load_n(&arena->values[0], __ATOMIC_RELAXED);
     if (first != __atomic_load_n(&arena->values[1], __ATOMIC_RELAXED)) ++halves;
@@ -239,10 +239,10 @@ class KilledHolder : public ::testing::TestWithParam<Death> {
   }
   /// Acquires the lock in every way, one after the other.
   void expect_free() {
-    StripeHold writer(arena_->table, writing);
+    UniqueStripeLock writer(arena_->table, writing);
     EXPECT_TRUE(acquire_within(writer));
     writer.release();
-    StripeHold reader(arena_->table, reading);
+    UniqueStripeLock reader(arena_->table, reading);
     EXPECT_TRUE(reader.acquire());
     reader.release();
     StripeGuard const guard(arena_->table, stripe);
@@ -258,7 +258,7 @@ INSTANTIATE_TEST_SUITE_P(Stripes, KilledHolder, ::testing::Values(Death::reaped,
 
 TEST_P(KilledHolder, InExclusiveUseDoesNotKeepWritersOut) {
   Child child([&] { return held(arena_->table, writing); });
-  StripeHold early(arena_->table, writing);
+  UniqueStripeLock early(arena_->table, writing);
   EXPECT_FALSE(early.acquire());
   end(child);
   expect_free();
@@ -267,7 +267,7 @@ TEST_P(KilledHolder, InExclusiveUseDoesNotKeepWritersOut) {
 TEST_P(KilledHolder, InExclusiveUseDoesNotKeepReadersOut) {
   Child child([&] { return held(arena_->table, writing); });
   end(child);
-  StripeHold reader(arena_->table, reading);
+  UniqueStripeLock reader(arena_->table, reading);
   EXPECT_TRUE(acquire_within(reader));
   reader.release();
   expect_free();
@@ -275,7 +275,7 @@ TEST_P(KilledHolder, InExclusiveUseDoesNotKeepReadersOut) {
 
 TEST_P(KilledHolder, InSharedUseDoesNotKeepWritersOut) {
   Child child([&] { return held(arena_->table, reading); });
-  StripeHold early(arena_->table, writing);
+  UniqueStripeLock early(arena_->table, writing);
   EXPECT_FALSE(early.acquire());
   early.release();
   end(child);
@@ -283,14 +283,14 @@ TEST_P(KilledHolder, InSharedUseDoesNotKeepWritersOut) {
 }
 
 TEST_P(KilledHolder, ThatWaitedForAReaderDoesNotKeepOthersOut) {
-  StripeHold reader(arena_->table, reading);
+  UniqueStripeLock reader(arena_->table, reading);
   ASSERT_TRUE(reader.acquire());
   Child child([&] {
-    auto hold = std::make_unique<StripeHold>(arena_->table, writing);
+    auto hold = std::make_unique<UniqueStripeLock>(arena_->table, writing);
     EXPECT_FALSE(hold->acquire());
     return hold;
   });
-  StripeHold second(arena_->table, reading);
+  UniqueStripeLock second(arena_->table, reading);
   EXPECT_FALSE(second.acquire());
   end(child);
   EXPECT_TRUE(acquire_within(second));
@@ -301,12 +301,12 @@ TEST_P(KilledHolder, ThatWaitedForAReaderDoesNotKeepOthersOut) {
 
 TEST_P(KilledHolder, OfEveryShareDoesNotKeepReadersOut) {
   Child child([&] {
-    std::vector<std::unique_ptr<StripeHold>> holds;
+    std::vector<std::unique_ptr<UniqueStripeLock>> holds;
     for (unsigned i = 0; i < max_readers; ++i) holds.push_back(held(arena_->table, reading));
     return holds;
   });
   end(child);
-  StripeHold reader(arena_->table, reading);
+  UniqueStripeLock reader(arena_->table, reading);
   EXPECT_TRUE(acquire_within(reader));
   reader.release();
   expect_free();
@@ -323,7 +323,7 @@ TEST_P(KilledHolder, OfASetOfStripesGivesBackAll) {
   constexpr StripeSets several{0xff0f0ULL << 30, 0xff};
   Child child([&] { return held(arena_->table, several); });
   end(child);
-  StripeHold all(arena_->table, {~StripeSet{0}, 0});
+  UniqueStripeLock all(arena_->table, {~StripeSet{0}, 0});
   EXPECT_TRUE(acquire_within(all));
 }
 
@@ -335,9 +335,9 @@ TEST_P(KilledHolder, IsFoundOutByAttemptsThatBeginAnew) {
   end(child);
   bool got = false;
   for (auto const end = steady_clock::now() + patience; !got && steady_clock::now() < end;) {
-    StripeHold other(living->table, writing);
+    UniqueStripeLock other(living->table, writing);
     EXPECT_FALSE(other.acquire());
-    StripeHold hold(arena_->table, writing);
+    UniqueStripeLock hold(arena_->table, writing);
     got = hold.acquire();
   }
   EXPECT_TRUE(got);
@@ -349,7 +349,7 @@ TEST(Stripes, AStoppedHolderIsNotRobbed) {
     Shared<Arena> arena;
     Child child([&] { return held(arena->table, use); });
     child.stop();
-    StripeHold writer(arena->table, writing);
+    UniqueStripeLock writer(arena->table, writing);
     EXPECT_FALSE(acquire_within(writer, milliseconds(200)));
     child.kill();
     EXPECT_TRUE(acquire_within(writer));

@@ -1,5 +1,5 @@
 /// A live engine, and an admitted process that sends it a million messages that no legitimate peer would
-/// send. For unauthenticated peers see stranger_test.cpp.
+/// send. For unauthenticated peers see unauthenticated_peer_test.cpp.
 ///
 /// Checked guarantees: the engine neither crashes nor hangs; it serves a well-behaved peer meanwhile and
 /// afterwards; its memory stays bounded; memory that no valid request addresses keeps its content.
@@ -25,12 +25,12 @@
 #include "engine/net/wire.hpp"
 #include "engine/target/executor.hpp"
 #include "tests/support/engine_paths.hpp"
-#include "tests/support/friendly.hpp"
 #include "tests/support/imposture.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/support/resident_memory.hpp"
 #include "tests/support/rogue.hpp"
 #include "tests/support/slowness.hpp"
+#include "tests/support/well_behaved_peer.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -76,14 +76,14 @@ using test::bytes_of;
 using test::Text;
 
 /// Generates messages.
-class Author {
+class MessageGenerator {
  public:
-  Author(std::uint64_t seed, RemoteAddress target, std::uint64_t session)
+  MessageGenerator(std::uint64_t seed, RemoteAddress target, std::uint64_t session)
       : random_(seed), target_(target), session_(session) {}
 
   Text request() {
-    Text text = below(8) == 0 ? noise(below(300)) : sound();
-    if (below(2) == 0) mutate(text);
+    Text text = random_below(8) == 0 ? random_bytes(random_below(300)) : valid_request();
+    if (random_below(2) == 0) mutate(text);
     if (!is_harmless(text)) return request();
     return text;
   }
@@ -91,7 +91,7 @@ class Author {
   Text requests() {
     std::vector<std::byte> room(65536);
     wire::BatchWriter<wire::RequestHeader> records(session_, room);
-    for (auto count = below(8); count != 0; --count) {
+    for (auto count = random_below(8); count != 0; --count) {
       Text const text = request();
       wire::RequestHeader header{};
       if (text.header.size() != sizeof header) continue;
@@ -101,13 +101,15 @@ class Author {
       if (!text.payload.empty()) std::memcpy(out, text.payload.data(), text.payload.size());
       continue_run(records, header, text.payload);
     }
-    if (records.bytes() != 0 && below(4) == 0) room[below(records.bytes())] ^= std::byte{1} << below(8);
-    room.resize(below(4) == 0 ? below(records.bytes() + 1) : records.bytes());
+    if (records.bytes() != 0 && random_below(4) == 0)
+      room[random_below(records.bytes())] ^= std::byte{1} << random_below(8);
+    room.resize(random_below(4) == 0 ? random_below(records.bytes() + 1) : records.bytes());
     auto header = wire::begin_header<wire::BatchHeader>(wire::RequestKind{});
     header.session = session_;
     Text text{bytes_of(header), std::move(room)};
-    if (below(16) == 0) text.header[below(text.header.size())] ^= std::byte{1} << below(8);
-    if (below(64) == 0) text.header.resize(below(64));
+    if (random_below(16) == 0)
+      text.header[random_below(text.header.size())] ^= std::byte{1} << random_below(8);
+    if (random_below(64) == 0) text.header.resize(random_below(64));
     return text;
   }
   /// An unsolicited reply.
@@ -116,28 +118,29 @@ class Author {
     fill(&header, sizeof header);
     header.magic = wire::magic;
     header.version = wire::version;
-    header.kind = static_cast<wire::ReplyKind>(below(10));
-    header.status = static_cast<std::uint8_t>(below(12));
-    if (below(2) == 0) header.session = below(2) == 0 ? session_ : 0;
-    if (below(2) == 0) header.executed = below(1000);
-    if (below(2) == 0) header.token = below(1000);
-    Text text{bytes_of(header), std::vector<std::byte>(below(200))};
-    header.bytes = below(4) == 0 ? random_() : text.payload.size();
+    header.kind = static_cast<wire::ReplyKind>(random_below(10));
+    header.status = static_cast<std::uint8_t>(random_below(12));
+    if (random_below(2) == 0) header.session = random_below(2) == 0 ? session_ : 0;
+    if (random_below(2) == 0) header.executed = random_below(1000);
+    if (random_below(2) == 0) header.token = random_below(1000);
+    Text text{bytes_of(header), std::vector<std::byte>(random_below(200))};
+    header.bytes = random_below(4) == 0 ? random_() : text.payload.size();
     text.header = bytes_of(header);
-    if (below(4) == 0) mutate(text);
+    if (random_below(4) == 0) mutate(text);
     return text;
   }
-  std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
+  std::uint64_t random_below(std::uint64_t limit) { return random_() % limit; }
 
  private:
-  /// Appends requests that differ in position and address alone, which become a run if the header permits.
+  /// Appends requests that differ in position and address single_class, which become a run if the header
+  /// permits.
   void continue_run(wire::BatchWriter<wire::RequestHeader>& records, wire::RequestHeader header,
                     std::vector<std::byte> const& payload) {
-    bool const chained = below(2) == 0;
-    for (auto more = below(3) == 0 ? below(6) : 0; more != 0; --more) {
+    bool const chained = random_below(2) == 0;
+    for (auto more = random_below(3) == 0 ? random_below(6) : 0; more != 0; --more) {
       if (chained) header.after = header.sequence;
       ++header.sequence;
-      header.address += below(3) * 8;
+      header.address += random_below(3) * 8;
       if (!is_harmless({bytes_of(header), payload})) return;  // a run can leave the segment
       std::byte* const out = records.append(header, payload.size());
       if (out == nullptr) return;
@@ -159,8 +162,8 @@ class Author {
     return header;
   }
 
-  Text noise(std::size_t payload) {
-    Text text{std::vector<std::byte>(below(4) == 0 ? below(300) : sizeof(wire::RequestHeader)),
+  Text random_bytes(std::size_t payload) {
+    Text text{std::vector<std::byte>(random_below(4) == 0 ? random_below(300) : sizeof(wire::RequestHeader)),
               std::vector<std::byte>(payload)};
     fill(text.header.data(), text.header.size());
     fill(text.payload.data(), text.payload.size());
@@ -169,45 +172,47 @@ class Author {
 
   /// In the segment, around it, or in unmapped memory.
   RemoteAddress any_address() {
-    switch (below(6)) {
-      case 0: return below(page);
-      case 1: return ~below(page);
+    switch (random_below(6)) {
+      case 0: return random_below(page);
+      case 1: return ~random_below(page);
       case 2: return (std::uint64_t{1} << 60) + random_() % (std::uint64_t{1} << 40);
-      case 3: return target_ - 8 * below(64);
-      default: return target_ + 8 * below(target_bytes / 8);
+      case 3: return target_ - 8 * random_below(64);
+      default: return target_ + 8 * random_below(target_bytes / 8);
     }
   }
 
   /// A request as a peer would send it, with any address and any position in the stream.
-  Text sound() {
-    if (below(8) == 0) return lock_request();
-    wire::RequestHeader header = blank(static_cast<wire::RequestKind>(1 + below(5)));
+  Text valid_request() {
+    if (random_below(8) == 0) return lock_request();
+    wire::RequestHeader header = blank(static_cast<wire::RequestKind>(1 + random_below(5)));
     wire::RequestKind const kind = header.kind;
     header.flags = static_cast<std::uint16_t>(random_()) & static_cast<std::uint16_t>(~wire::flag_scale);
     header.context = static_cast<std::uint32_t>(random_());
-    header.token = below(100);
+    header.token = random_below(100);
     header.address = any_address();
     std::vector<Dimension> dims;
     std::size_t data = 0;
     if (kind != wire::RequestKind::find_segment && kind != wire::RequestKind::key_dropped) {
-      header.block = 8 * (1 + below(16));
+      header.block = 8 * (1 + random_below(16));
       header.bytes = header.block;
-      header.element_type = static_cast<std::uint8_t>(1 + below(10));
-      if (below(2) == 0) {
-        dims.push_back({1 + below(8), 8 * static_cast<std::ptrdiff_t>(below(400)) - 1600});
+      header.element_type = static_cast<std::uint8_t>(1 + random_below(10));
+      if (random_below(2) == 0) {
+        dims.push_back({1 + random_below(8), 8 * static_cast<std::ptrdiff_t>(random_below(400)) - 1600});
         header.bytes *= dims[0].count;
       }
       header.total = header.bytes;
       unsigned copies = kind == wire::RequestKind::put ? 1 : 0;
       if (kind == wire::RequestKind::update) {
-        header.operation = static_cast<std::uint8_t>(below(static_cast<unsigned>(ReduceOp::count_) + 2));
+        header.operation =
+            static_cast<std::uint8_t>(random_below(static_cast<unsigned>(ReduceOp::count_) + 2));
         copies = operand_count(static_cast<ReduceOp>(header.operation));
       }
       data = header.bytes * copies;
     }
     header.dimensions = static_cast<std::uint8_t>(dims.size());
-    if (below(30) == 0) header.sequence = below(2) == 0 ? random_() : sequence_ + below(100000);
-    if (below(30) == 0) header.after = random_() % std::max<std::uint64_t>(header.sequence, 1);
+    if (random_below(30) == 0)
+      header.sequence = random_below(2) == 0 ? random_() : sequence_ + random_below(100000);
+    if (random_below(30) == 0) header.after = random_() % std::max<std::uint64_t>(header.sequence, 1);
     if (header.sequence == sequence_) ++sequence_;
     Text text{bytes_of(header), std::vector<std::byte>(dims.size() * sizeof(Dimension) + data)};
     if (!dims.empty()) std::memcpy(text.payload.data(), dims.data(), dims.size() * sizeof(Dimension));
@@ -217,30 +222,32 @@ class Author {
 
   /// For existing and missing locks, by many owners, in any order.
   Text lock_request() {
-    bool const acquires = below(3) != 0;
+    bool const acquires = random_below(3) != 0;
     auto const kind = acquires ? wire::RequestKind::lock_request : wire::RequestKind::lock_release;
     wire::RequestHeader header = blank(kind);
-    header.operation = static_cast<std::uint8_t>(below(acquires ? 4 : 2));
-    header.address = below(4) == 0 ? random_() >> 32 : below(6);
-    header.owner = static_cast<std::uint32_t>(below(4) == 0 ? below(max_lock_owners) : below(10));
-    header.token = 1 + below(100);
+    header.operation = static_cast<std::uint8_t>(random_below(acquires ? 4 : 2));
+    header.address = random_below(4) == 0 ? random_() >> 32 : random_below(6);
+    header.owner =
+        static_cast<std::uint32_t>(random_below(4) == 0 ? random_below(max_lock_owners) : random_below(10));
+    header.token = 1 + random_below(100);
     if (header.sequence == sequence_) ++sequence_;
     return {bytes_of(header), {}};
   }
 
   /// Changes, truncates or extends the message, including huge values.
   void mutate(Text& text) {
-    for (auto changes = 1 + below(3); changes != 0; --changes) {
-      std::vector<std::byte>& part = text.payload.empty() || below(3) != 0 ? text.header : text.payload;
+    for (auto changes = 1 + random_below(3); changes != 0; --changes) {
+      std::vector<std::byte>& part =
+          text.payload.empty() || random_below(3) != 0 ? text.header : text.payload;
       if (part.empty()) continue;
-      std::size_t const at = below(part.size());
-      switch (below(5)) {
+      std::size_t const at = random_below(part.size());
+      switch (random_below(5)) {
         case 0: part.resize(at); break;
-        case 1: part.resize(part.size() + below(64)); break;
-        case 2: part[at] ^= std::byte{1} << below(8); break;
+        case 1: part.resize(part.size() + random_below(64)); break;
+        case 2: part[at] ^= std::byte{1} << random_below(8); break;
         case 3: part[at] = static_cast<std::byte>(random_()); break;
         default: {
-          std::uint64_t const huge = below(2) == 0 ? ~std::uint64_t{0} >> below(64) : random_();
+          std::uint64_t const huge = random_below(2) == 0 ? ~std::uint64_t{0} >> random_below(64) : random_();
           std::size_t const word = at / 8 * 8;
           std::memcpy(part.data() + word, &huge, std::min(sizeof huge, part.size() - word));
         }
@@ -289,29 +296,30 @@ void try_lock(Rank& rank) {
   }
 }
 
-void be_hostile(Rank& rank, std::uint64_t seed) {
+void run_hostile_peer(Rank& rank, std::uint64_t seed) {
   test::Target const target = test::target_of(rank, victim);
   test::Rogue sender(target.address.workers.front());
   ASSERT_TRUE(sender.is_connected());
   test::Identity const self = test::identity_beside(rank, sender, 0xbad);
   SessionOpening const opening = self.opening_to(target, 1);
-  Author author(seed, rank.shown(victim, target_slot), tokens_of(target.secret, opening).request);
+  MessageGenerator generator(seed, rank.shown(victim, target_slot),
+                             tokens_of(target.secret, opening).request);
   unsigned const eager = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
   Text const opened = test::handshake_message(make_handshake(target.secret, opening, encode(self.address)));
   sender.send(wire::MessageClass::request, opened.header, opened.payload, eager);
   auto const end = std::chrono::steady_clock::now() + longest;
   std::uint64_t sent = 0;
   while (sent < messages && (sent % 1024 != 0 || std::chrono::steady_clock::now() < end)) {
-    bool const request = author.below(10) != 0;
-    bool const joined = author.below(40) == 0;
-    Text text = joined ? author.requests() : request ? author.request() : author.reply();
-    auto const alone = request ? wire::MessageClass::request : wire::MessageClass::reply;
-    auto const together = request ? wire::MessageClass::requests : wire::MessageClass::replies;
+    bool const request = generator.random_below(10) != 0;
+    bool const batched = generator.random_below(40) == 0;
+    Text text = batched ? generator.requests() : request ? generator.request() : generator.reply();
+    auto const single_class = request ? wire::MessageClass::request : wire::MessageClass::reply;
+    auto const batch_class = request ? wire::MessageClass::requests : wire::MessageClass::replies;
     unsigned flags = eager;
-    if (author.below(1000) == 0)
-      flags = author.below(2) == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_REPLY;
-    if (author.below(5000) == 0) text.payload.resize(100000);
-    sender.send(joined ? together : alone, std::move(text.header), std::move(text.payload), flags);
+    if (generator.random_below(1000) == 0)
+      flags = generator.random_below(2) == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_REPLY;
+    if (generator.random_below(5000) == 0) text.payload.resize(100000);
+    sender.send(batched ? batch_class : single_class, std::move(text.header), std::move(text.payload), flags);
     ++sent;
   }
   std::printf("%llu messages sent, %zu came back\n", static_cast<unsigned long long>(sent),
@@ -346,20 +354,20 @@ TEST(Hostile, MessagesChangeNothingThatTheyDoNotNameAndStopNobody) {
     rank.barrier();
     std::size_t const before = test::resident_bytes(::getpid());
     if (rank.rank() == rogue) {
-      be_hostile(rank, seed);
+      run_hostile_peer(rank, seed);
       rank.show(end_slot, 1);
     }
     if (rank.rank() == friendly) {
       int rounds = 0;
       for (; rank.shown(rogue, end_slot) == 0 && !::testing::Test::HasFailure(); ++rounds) {
-        be_friendly(rank, victim, rank.shown(victim, friend_slot), 1);
+        run_well_behaved_peer(rank, victim, rank.shown(victim, friend_slot), 1);
         try_lock(rank);
       }
       std::printf("%d rounds of a well-behaved peer meanwhile\n", rounds);
       EXPECT_GT(rounds, 20);
     }
     rank.barrier();
-    if (rank.rank() == friendly) be_friendly(rank, victim, rank.shown(victim, friend_slot), 100);
+    if (rank.rank() == friendly) run_well_behaved_peer(rank, victim, rank.shown(victim, friend_slot), 100);
     rank.barrier();
     if (rank.rank() != victim) return;
     EXPECT_TRUE(memory.guards_are_whole());

@@ -1,8 +1,8 @@
-/// Closes the least recently used connections, once there are more than the process should have. Under the
-/// channel's lock.
+/// Idle-connection eviction: closes the least recently used connections of a process that has more than its
+/// limit. Under the channel's lock.
 ///
-/// Only idle connections are closed, and by agreement: the requesting side sends nothing before it has the
-/// answer, and the agreeing side does not use the connection any more. Both sides continue with their stream
+/// Only idle connections are closed, by a handshake: the requesting side sends nothing before it has the
+/// answer, and the accepting side does not use the connection any more. Both sides continue with their stream
 /// positions and their credit on the next connection, which begins with a handshake. A connection end that
 /// UCX reports meanwhile is the other side's close, not its death.
 #pragma once
@@ -19,9 +19,9 @@
 
 namespace mpixrma::engine {
 
-class Parting {
+class ConnectionEviction {
  public:
-  /// The parts of the channel that it uses.
+  /// The parts of the channel that the eviction uses.
   struct Parts {
     Transport& transport;
     Connections& connections;
@@ -29,8 +29,8 @@ class Parting {
     Executor& executor;
   };
 
-  /// `limit`: number of connections that this process, `process`, should have.
-  Parting(Parts const& used, std::uint64_t process, std::size_t limit, Log const& log)
+  /// `limit`: maximum number of connections of this process, `process`, beyond which idle ones are closed.
+  ConnectionEviction(Parts const& used, std::uint64_t process, std::size_t limit, Log const& log)
       : transport_(used.transport),
         connections_(used.connections),
         message_protocol_(used.message_protocol),
@@ -44,28 +44,29 @@ class Parting {
 
   /// Called after each progress of the transport, before handshakes are processed.
   void drive() {
-    if (connections_.has_disconnects()) hear();
-    if (is_crowded()) ask_now_and_then();
+    if (connections_.has_disconnects()) handle_disconnects();
+    if (is_over_limit()) evict_periodically();
   }
 
-  /// Reports to the other side of an encrypted connection that a message on it was refused: UCX would report
-  /// the end of the connection only after its next keepalive. Best effort, before the connection is closed.
-  void report_refused(std::uint64_t process);
+  /// Tells the other side of an encrypted connection that a message on it was rejected: UCX would report the
+  /// end of the connection only after its next keepalive. Best effort, before the connection is closed.
+  void report_rejected_message(std::uint64_t process);
 
   std::uint64_t dropped() const noexcept { return drops_.count(); }
 
-  bool is_crowded() const noexcept { return connections_.size() > limit_; }
+  bool is_over_limit() const noexcept { return connections_.size() > limit_; }
 
   /// Sends disconnect requests for excess idle connections; returns their number.
-  std::size_t ask_idle();
+  std::size_t request_idle_disconnects();
 
  private:
-  void hear();
-  void hear(Connections::NotedDisconnect const& disconnect, Connections::Connection& connection);
-  void ask_now_and_then();
-  void ask(std::uint64_t process);
+  void handle_disconnects();
+  void handle_disconnect(Connections::DisconnectNotice const& disconnect,
+                         Connections::Connection& connection);
+  void evict_periodically();
+  void request_disconnect(std::uint64_t process);
   bool is_idle(std::uint64_t process, Connections::Connection const& connection) const;
-  void part(std::uint64_t process);
+  void close_connection(std::uint64_t process);
   bool send(std::uint64_t process, Connections::Connection const& connection, wire::Disconnect kind,
             std::uint64_t token);
 

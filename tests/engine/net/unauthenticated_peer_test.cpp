@@ -12,9 +12,9 @@
 
 #include "engine/net/batch.hpp"
 #include "tests/support/engine_paths.hpp"
-#include "tests/support/friendly.hpp"
 #include "tests/support/imposture.hpp"
 #include "tests/support/random_layout.hpp"
+#include "tests/support/well_behaved_peer.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -25,7 +25,7 @@ using test::Target;
 using test::Text;
 
 /// Ranks of the job, and slots of the values that they publish.
-enum : int { victim, friendly, stranger, ranks };
+enum : int { victim, friendly, intruder, ranks };
 enum : int { memory_slot, sent_slot, end_slot };
 
 constexpr std::size_t words = 512;
@@ -36,7 +36,7 @@ void only_messages(mpix_engine_config& config, int rank) {
   config.paths = MPIX_ENGINE_PATH_MESSAGE;
   // Many log lines about dropped messages are expected.
   int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (rank != stranger) ::dup2(nowhere, STDERR_FILENO);
+  if (rank != intruder) ::dup2(nowhere, STDERR_FILENO);
   ::close(nowhere);
 }
 
@@ -80,9 +80,9 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
     rank.show(end_slot, std::uint64_t{0});
     rank.barrier();
     RemoteAddress const there = rank.shown(victim, memory_slot);
-    if (rank.rank() == friendly) be_friendly(rank, victim, there, 1);
+    if (rank.rank() == friendly) run_well_behaved_peer(rank, victim, there, 1);
     rank.barrier();
-    if (rank.rank() == stranger) {
+    if (rank.rank() == intruder) {
       {
         Sender sender(known_of(rank, target));
         attack(rank, sender);
@@ -91,11 +91,11 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
       rank.show(end_slot, 1);
     }
     if (rank.rank() == friendly) {
-      while (rank.shown(stranger, end_slot) == 0 && !::testing::Test::HasFailure())
-        be_friendly(rank, victim, there, 1);
+      while (rank.shown(intruder, end_slot) == 0 && !::testing::Test::HasFailure())
+        run_well_behaved_peer(rank, victim, there, 1);
     }
     rank.barrier();
-    std::uint64_t const sent = rank.shown(stranger, sent_slot);
+    std::uint64_t const sent = rank.shown(intruder, sent_slot);
     if (rank.rank() == target) {
       rank.engine().waits.until([&] { return rank.engine().traffic.statistics().messages_dropped >= sent; });
       EXPECT_EQ(rank.engine().traffic.statistics().messages_dropped, sent);
@@ -105,7 +105,7 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
       EXPECT_EQ(rank.engine().traffic.statistics().endpoints, 1u);  // to the friendly rank
     }
     if (rank.rank() == friendly) {
-      be_friendly(rank, victim, there, 100);
+      run_well_behaved_peer(rank, victim, there, 100);
       rank.show(sent_slot, rank.engine().traffic.statistics().traffic.messages_sent);
     }
     rank.barrier();
@@ -119,7 +119,7 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
 
 RemoteAddress forbidden(Rank& rank) { return rank.shown(victim, memory_slot) + untouched_from * 8; }
 
-TEST(Stranger, SeveralRequestsInOneMessageAreNotExecutedEither) {
+TEST(UnauthenticatedPeer, BatchedRequestsAreNotExecuted) {
   std::uint64_t const seed = test::seed();
   run_beside_a_friend(victim, [seed](Rank& rank, Sender& sender) {
     std::mt19937_64 random(seed);
@@ -141,7 +141,7 @@ TEST(Stranger, SeveralRequestsInOneMessageAreNotExecutedEither) {
   });
 }
 
-TEST(Stranger, RequestsWithoutAnHandshakeAreNotExecuted) {
+TEST(UnauthenticatedPeer, RequestsWithoutAHandshakeAreNotExecuted) {
   std::uint64_t const seed = test::seed();
   run_beside_a_friend(victim, [seed](Rank& rank, Sender& sender) {
     std::mt19937_64 random(seed);
@@ -152,13 +152,13 @@ TEST(Stranger, RequestsWithoutAnHandshakeAreNotExecuted) {
   });
 }
 
-TEST(Stranger, HandshakesWithoutTheSecretOpenNothing) {
+TEST(UnauthenticatedPeer, HandshakesWithoutTheSecretOpenNoSession) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     Target const guess = known_of(rank, victim);
     std::uint64_t const own = 0xbad;
     // Its own identity, that of a process known to the victim, that of an unknown process, and the victim's.
     for (std::uint64_t const name :
-         {own, Rank::process_of(friendly), Rank::process_of(stranger), Rank::process_of(victim)}) {
+         {own, Rank::process_of(friendly), Rank::process_of(intruder), Rank::process_of(victim)}) {
       Identity const self = test::identity_beside(rank, sender.rogue(), name);
       std::vector<std::byte> const address = encode(self.address);
       for (Secret const& secret : {guess.secret, Secret{}, test::target_of(rank, friendly).secret}) {
@@ -173,7 +173,7 @@ TEST(Stranger, HandshakesWithoutTheSecretOpenNothing) {
   });
 }
 
-TEST(Stranger, HandshakesToOthersOpenNothing) {
+TEST(UnauthenticatedPeer, HandshakesToOthersOpenNothing) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     // As a peer could relay a handshake that it received as someone else.
     Identity const self = test::identity_beside(rank, sender.rogue(), 0xbad);
@@ -191,7 +191,7 @@ TEST(Stranger, HandshakesToOthersOpenNothing) {
   });
 }
 
-TEST(Stranger, RepliesWithoutTheSessionAreNotBelieved) {
+TEST(UnauthenticatedPeer, RepliesWithoutTheSessionAreIgnored) {
   std::uint64_t const seed = test::seed();
   run_beside_a_friend(friendly, [seed](Rank&, Sender& sender) {
     std::mt19937_64 random(seed);
@@ -210,13 +210,13 @@ TEST(Stranger, RepliesWithoutTheSessionAreNotBelieved) {
 }
 
 /// With the secret, the messages above would be executed; and each handshake is accepted only once.
-TEST(Stranger, AnHandshakeThatIsSentAgainOpensNothing) {
+TEST(UnauthenticatedPeer, ReplayedHandshakeOpensNothing) {
   run_job(ranks, only_messages, [](Rank& rank) {
     std::vector<std::uint64_t> memory(words, pattern_word);
     rank.show(memory_slot, memory.data());
     rank.barrier();
     RemoteAddress const there = rank.shown(victim, memory_slot);
-    if (rank.rank() == stranger) {
+    if (rank.rank() == intruder) {
       Target const target = test::target_of(rank, victim);
       Sender admitted(target);
       Identity const self = test::identity_beside(rank, admitted.rogue(), 0xbad);

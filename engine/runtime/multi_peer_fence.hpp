@@ -18,7 +18,7 @@ struct IssuedTo {
 };
 
 /// The messages that later operations to other peers wait for. Changed under the lock of the engine's peers.
-class JointFence {
+class MultiPeerFence {
  public:
   /// Acquire: pairs with the release in remove().
   bool is_pending() const noexcept { return pending_.load(std::memory_order_acquire); }

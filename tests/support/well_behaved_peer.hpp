@@ -11,7 +11,7 @@ namespace mpixrma::engine {
 
 /// Checks that values are read back as they were put, and that a counter counts. Uses 201 words from `there`
 /// on.
-inline void be_friendly(Rank& rank, int target, RemoteAddress there, int rounds) {
+inline void run_well_behaved_peer(Rank& rank, int target, RemoteAddress there, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::uint64_t> out(200, static_cast<std::uint64_t>(round) * 1001);
     std::vector<std::uint64_t> in(out.size());

@@ -1,5 +1,5 @@
 /// EngineOrder: order across several peers.
-#include "engine/runtime/joint_fence.hpp"
+#include "engine/runtime/multi_peer_fence.hpp"
 
 #include <new>
 
@@ -23,15 +23,15 @@ void EngineOrder::fence(std::span<IssuedTo const> before) noexcept try {
   if (unfinished.empty()) return;
   std::lock_guard const held(state_.peers.lock);
   for (IssuedTo const& issued : unfinished) {
-    if (state_.joint_fence.add(issued)) ++issued.peer->state().users;
+    if (state_.multi_peer_fence.add(issued)) ++issued.peer->state().users;
   }
-  state_.peers.for_each([](Peer& peer) { peer.defer_stores(Peer::deferred_jointly); });
+  state_.peers.for_each([](Peer& peer) { peer.defer_stores(Peer::deferred_by_multi_peer_fence); });
 } catch (std::bad_alloc const&) {
   for (IssuedTo const& issued : before) complete(*issued.peer, issued.sequence);
 }
 
-/// Ends the joint fence for stores. Those to a peer may still have to wait for messages to it.
-void EngineOrder::end_joint_fence() {
+/// Ends the multi-peer fence for stores. Those to a peer may still have to wait for messages to it.
+void EngineOrder::end_multi_peer_fence() {
   state_.peers.for_each([](Peer& peer) {
     std::lock_guard const held(channel_of(peer).lock);
     std::uint64_t const newest = peer.newest();
@@ -39,11 +39,11 @@ void EngineOrder::end_joint_fence() {
   });
 }
 
-void EngineOrder::wait_for_joint_fence(Peer const* next) {
+void EngineOrder::wait_for_multi_peer_fence(Peer const* next) {
   std::vector<IssuedTo> before;
   {
     std::lock_guard const held(state_.peers.lock);
-    before = state_.joint_fence.unfinished();
+    before = state_.multi_peer_fence.unfinished();
   }
   std::erase_if(before, [&](IssuedTo const& issued) {
     return issued.peer == next && !is_complete(*issued.peer, issued.sequence);
@@ -53,9 +53,9 @@ void EngineOrder::wait_for_joint_fence(Peer const* next) {
   {
     std::lock_guard const held(state_.peers.lock);
     for (IssuedTo const& issued : before) {
-      if (state_.joint_fence.remove(issued)) ended.push_back(issued.peer);
+      if (state_.multi_peer_fence.remove(issued)) ended.push_back(issued.peer);
     }
-    if (!ended.empty() && !state_.joint_fence.is_pending()) end_joint_fence();
+    if (!ended.empty() && !state_.multi_peer_fence.is_pending()) end_multi_peer_fence();
   }
   for (Peer* const peer : ended) peers_.release(*peer);
 }

@@ -1,5 +1,5 @@
 /// The list of messages before a fence over several peers.
-#include "engine/runtime/joint_fence.hpp"
+#include "engine/runtime/multi_peer_fence.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@ namespace {
 
 Peer* peer_number(std::uintptr_t number) { return reinterpret_cast<Peer*>(number << 6); }
 
-TEST(JointFence, HasOneEntryForEachPeer) {
-  JointFence fence;
+TEST(MultiPeerFence, HasOneEntryForEachPeer) {
+  MultiPeerFence fence;
   EXPECT_FALSE(fence.is_pending());
   EXPECT_TRUE(fence.add({peer_number(1), 10}));
   EXPECT_TRUE(fence.is_pending());
@@ -24,8 +24,8 @@ TEST(JointFence, HasOneEntryForEachPeer) {
   EXPECT_EQ(fence.unfinished().size(), 2u);
 }
 
-TEST(JointFence, KeepsAnEntryWhosePositionWasRaised) {
-  JointFence fence;
+TEST(MultiPeerFence, KeepsAnEntryWhosePositionWasRaised) {
+  MultiPeerFence fence;
   EXPECT_TRUE(fence.add({peer_number(1), 10}));
   EXPECT_FALSE(fence.add({peer_number(1), 12}));
   EXPECT_FALSE(fence.remove({peer_number(1), 10}));

@@ -11,10 +11,10 @@ namespace mpixrma::engine {
 /// Remote operations access the application's memory. They are ordered with the application's own accesses by
 /// communication through other processes, which the thread sanitizer does not see, so it ignores accesses
 /// within this scope.
-struct Unwatched {
+struct TsanIgnoreScope {
 #ifdef __SANITIZE_THREAD__
-  Unwatched() noexcept { __tsan_ignore_thread_begin(); }
-  ~Unwatched() { __tsan_ignore_thread_end(); }
+  TsanIgnoreScope() noexcept { __tsan_ignore_thread_begin(); }
+  ~TsanIgnoreScope() { __tsan_ignore_thread_end(); }
 #endif
 };
 
