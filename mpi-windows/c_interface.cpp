@@ -15,7 +15,7 @@
 #include "mpi-windows/epochs/passive.hpp"
 #include "mpi-windows/epochs/queue.hpp"
 #include "mpi-windows/state/failure.hpp"
-#include "mpi-windows/state/unasked.hpp"
+#include "mpi-windows/state/unreported_failures.hpp"
 
 namespace mpixrma::windows {
 
@@ -25,7 +25,7 @@ Window& of(mpix_window_t* handle) noexcept { return *static_cast<Window*>(handle
 
 /// MPI_Finalize deletes the attributes of MPI_COMM_SELF first.
 int at_finalize(MPI_Comm, int, void* counts, void*) noexcept try {
-  print_unasked();
+  print_unreported();
   if (counts == nullptr) return MPI_SUCCESS;
   int rank = 0;
   int size = 0;

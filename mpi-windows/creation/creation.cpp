@@ -12,7 +12,7 @@
 #include "mpi-windows/epochs/signals.hpp"
 #include "mpi-windows/state/failure.hpp"
 #include "mpi-windows/state/targets.hpp"
-#include "mpi-windows/state/unasked.hpp"
+#include "mpi-windows/state/unreported_failures.hpp"
 
 namespace mpixrma::windows {
 
@@ -69,7 +69,7 @@ int close_window(Window& window, bool* closed) {
   }
   int error = complete_opened(window);
   error = first_of(error, complete_all(window));
-  end_joint_requests(window);
+  wait_for_aggregate_requests(window);
   (void)mpix_host_operations()->deliver_completions();  // first: failures of freed requests count
   end_reporting(window.context);
   error = first_of(error, take_failures(window));

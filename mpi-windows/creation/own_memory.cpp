@@ -15,9 +15,9 @@ namespace mpixrma::windows {
 namespace {
 
 int allocate(Window& window, std::size_t bytes, void** base) {
-  engine::AllocationHints wishes;
-  wishes.alignment = window.hints.alignment();
-  return class_of(window, window.engine.memory.allocate(bytes, wishes, base));
+  engine::AllocationHints hints;
+  hints.alignment = window.hints.alignment();
+  return class_of(window, window.engine.memory.allocate(bytes, hints, base));
 }
 
 int expose(Window& window, void* base, std::size_t bytes, RankEntry& mine) {
@@ -32,7 +32,7 @@ int expose(Window& window, void* base, std::size_t bytes, RankEntry& mine) {
 
 /// Returns whether the memory belongs to another process and was obtained from another window.
 bool find_alias(Window& window, MPI_Comm comm, mpix_window_memory const& memory, RankEntry& mine) {
-  auto const found = SharedPlaces::find(memory.base, static_cast<std::size_t>(memory.size));
+  auto const found = MemoryAliases::find(memory.base, static_cast<std::size_t>(memory.size));
   if (!found || found->process == mine.process) return false;
   for (int rank = 0; rank < window.processes.size; ++rank) {
     std::uint64_t process = 0;

@@ -26,9 +26,10 @@ int find_locked_target(Window const& window, int rank, Target** used) noexcept {
 int order_now(Window& window, Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   if (sequence == 0) return MPI_SUCCESS;
-  // Direct accesses bypass the engine and do not check for outstanding messages, and the parts of a divided
+  // Direct accesses bypass the engine and do not check for outstanding messages, and the parts of a striped
   // region are at processes that cannot order operations among each other. So wait for the messages.
-  if (target.view.local != nullptr || target.divided != nullptr) return complete_messages(window, target);
+  if (target.view.local != nullptr || target.striped_region != nullptr)
+    return complete_messages(window, target);
   window.engine.order.fence(*target.memory, sequence);
   return MPI_SUCCESS;
 }
@@ -44,17 +45,17 @@ int order_target(Window& window, Target& target) {
   return order_now(window, target);
 }
 
-/// Calls `completion`, of a part of the joint request, when the operations on the target are complete, those
-/// in its queue included.
-void watch(Window& window, Target& target, Level level, engine::JointCompletion& joint,
+/// Calls `completion`, of a part of the aggregate request, when the operations on the target are complete,
+/// those in its queue included.
+void watch(Window& window, Target& target, Level level, engine::AggregateCompletion& aggregate,
            engine::Completion& completion) try {
-  auto const begin = [=, &joint, &completion](Window& issuer, Target& opened, engine::Status access) {
+  auto const begin = [=, &aggregate, &completion](Window& issuer, Target& opened, engine::Status access) {
     if (level == Level::remote) issuer.stores.complete();
     for_each_part(opened, [&](Target& part) {
       std::uint64_t const sequence = part.outstanding.get();
       if (engine::failed(access) || sequence == 0) return;
-      engine::Completion* const end = joint.add();
-      if (end == nullptr) return joint.note(engine::Status::out_of_memory);
+      engine::Completion* const end = aggregate.add();
+      if (end == nullptr) return aggregate.record(engine::Status::out_of_memory);
       level == Level::local ? issuer.engine.order.watch_local(*part.memory, sequence, *end)
                             : issuer.engine.order.watch(*part.memory, sequence, issuer.context, *end);
     });
@@ -73,18 +74,18 @@ int iflush_targets(Window& window, std::span<Target* const> targets, Level level
     *request = completed_request();
     return MPI_SUCCESS;
   }
-  engine::JointCompletion* const joint =
-      open_joint_request(window.handle, window.context, window.joint_requests, request);
-  if (joint == nullptr) return MPI_ERR_NO_MEM;
+  engine::AggregateCompletion* const aggregate =
+      open_aggregate_request(window.handle, window.context, window.aggregate_requests, request);
+  if (aggregate == nullptr) return MPI_ERR_NO_MEM;
   for (Target* const target : targets) {
-    engine::Completion* const completion = joint->add();
+    engine::Completion* const completion = aggregate->add();
     if (completion == nullptr) {
-      joint->note(engine::Status::out_of_memory);
+      aggregate->record(engine::Status::out_of_memory);
       break;
     }
-    watch(window, *target, level, *joint, *completion);
+    watch(window, *target, level, *aggregate, *completion);
   }
-  joint->close();
+  aggregate->close();
   return MPI_SUCCESS;
 }
 
@@ -158,9 +159,10 @@ int iflush_all(Window& window, Level level, MPI_Request* request) {
   return iflush_targets(window, pending, level, request);
 }
 
-void end_joint_requests(Window& window) {
-  // Acquire: pairs with the release in JointCompletion::end().
-  window.engine.waits.until([&window] { return window.joint_requests.load(std::memory_order_acquire) == 0; });
+void wait_for_aggregate_requests(Window& window) {
+  // Acquire: pairs with the release in AggregateCompletion::end().
+  window.engine.waits.until(
+      [&window] { return window.aggregate_requests.load(std::memory_order_acquire) == 0; });
 }
 
 int sync(Window& window) {

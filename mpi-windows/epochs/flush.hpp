@@ -33,8 +33,8 @@ int iflush(Window& window, int rank, Level level, MPI_Request* request);
 int iflush_all(Window& window, Level level, MPI_Request* request);
 /// Starts the completion that flush_all() waits for, without waiting.
 int begin_flush_all(Window& window);
-/// Waits until no joint request is pending.
-void end_joint_requests(Window& window);
+/// Waits until no aggregate request is pending.
+void wait_for_aggregate_requests(Window& window);
 int sync(Window& window);
 
 }  // namespace mpixrma::windows

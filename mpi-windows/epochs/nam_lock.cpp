@@ -34,7 +34,7 @@ bool has_nam_lock(Window& window, Target& target) {
   bool taken = false;
   int error = outcome_of([&] { taken = queue.nam_wait->attempt(attempt, holds_others); }, &reason);
   if (error != MPI_SUCCESS) error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
-  Target const& keeper = target.divided != nullptr ? *target.divided->parts.front() : target;
+  Target const& keeper = target.striped_region != nullptr ? *target.striped_region->parts.front() : target;
   if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
     error = MPI_ERR_WIN;
   if (taken) {

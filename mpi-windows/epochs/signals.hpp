@@ -9,7 +9,7 @@
 
 namespace mpixrma::windows {
 
-/// Looks for a local counter that processes of this host raise by stores, as long as they usually need.
+/// Polls a local counter that processes of this host raise by stores, for as long as they usually take.
 template <typename Predicate>
 bool poll_briefly(Window& window, Predicate done) {
   constexpr unsigned quick_spins = 256;
@@ -37,7 +37,7 @@ void signal(Window& window, Target& target, std::size_t offset, engine::ElementT
 void synchronise(Window& window);
 /// Waits until all processes of the window have called.
 void barrier(Window& window);
-/// Returns whether any process has failed; the same at all. Must be followed by a barrier().
+/// A barrier that returns at all processes whether `failed` is true at any. Must be followed by a barrier().
 bool barrier_with_failure(Window& window, bool failed);
 /// Resolves the successors before the last barrier: the process that stores the host's table may leave the
 /// barrier, and free the table, before others.

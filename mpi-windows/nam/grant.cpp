@@ -38,10 +38,10 @@ std::uint64_t number_of(nam::SharedControl const& control) {
 
 /// Whether the window equals one that would be allocated with these arguments.
 bool has_shape(nam::WindowInfo const& window, std::vector<std::uint64_t> const& sizes,
-               std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
-  nam::WindowWishes const usual;
-  bool const is_plain = !wishes.persistent && wishes.durability == usual.durability &&
-                        wishes.mode == usual.mode && wishes.other_parts.empty() && wishes.chunk_bytes == 0;
+               std::vector<std::uint64_t> const& units, nam::WindowOptions const& options) {
+  nam::WindowOptions const usual;
+  bool const is_plain = !options.persistent && options.durability == usual.durability &&
+                        options.mode == usual.mode && options.other_parts.empty() && options.chunk_bytes == 0;
   if (!is_plain || window.regions.size() != sizes.size()) return false;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (window.regions[i].bytes != sizes[i] || window.regions[i].unit != units[i]) return false;
@@ -137,11 +137,12 @@ void NamGrant::end_windows() {
 }
 
 nam::WindowInfo NamGrant::allocate(std::vector<std::uint64_t> const& sizes,
-                                   std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
+                                   std::vector<std::uint64_t> const& units,
+                                   nam::WindowOptions const& options) {
   std::lock_guard const held(lock_);
-  if (spare_.generation != 0 && has_shape(spare_.window, sizes, units, wishes) && take_spare())
+  if (spare_.generation != 0 && has_shape(spare_.window, sizes, units, options) && take_spare())
     return spare_.window;
-  return session_.allocate(sizes, units, wishes);
+  return session_.allocate(sizes, units, options);
 }
 
 void NamGrant::make_persistent(nam::WindowInfo* window) {
@@ -151,7 +152,7 @@ void NamGrant::make_persistent(nam::WindowInfo* window) {
 
 void NamGrant::release(nam::WindowInfo const& window) {
   std::lock_guard const held(lock_);
-  bool const is_plain = window.durability == nam::WindowWishes().durability && window.chunk_bytes == 0;
+  bool const is_plain = window.durability == nam::WindowOptions().durability && window.chunk_bytes == 0;
   if (!is_plain || bytes_of(window) > largest_spare || !session_.is_open())
     return session_.release_soon(window);
   if (spare_.generation != 0 && take_spare()) session_.release_soon(spare_.window);

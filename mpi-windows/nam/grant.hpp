@@ -32,7 +32,7 @@ class NamGrant {
   static std::shared_ptr<NamGrant> mapped(nam::Locator const& locator, std::uint64_t control);
 
   nam::WindowInfo allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
-                           nam::WindowWishes const& wishes);
+                           nam::WindowOptions const& options);
   void make_persistent(nam::WindowInfo* window);
   void release(nam::WindowInfo const& window);
   void persist(nam::WindowInfo const& window);

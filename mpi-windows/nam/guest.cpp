@@ -30,36 +30,36 @@ GrantRegistry<GuestSession>& guest_registry() {
 constexpr std::chrono::microseconds between_requests{50};
 
 /// The part of an operation's data that fits into one request.
-struct Share {
+struct RequestFragment {
   std::vector<LayoutRun> runs;
   std::size_t position = 0;
   std::size_t bytes = 0;
 };
 
-/// Calls `send` with consecutive shares of the operation. Shares end between elements.
+/// Calls `send` with consecutive fragments of the operation. Fragments end between elements.
 template <typename Send>
-void for_each_share(engine::Layout const& target, std::uint64_t begin, std::size_t element, Send send) {
+void for_each_fragment(engine::Layout const& target, std::uint64_t begin, std::size_t element, Send send) {
   // An element may consist of two runs.
   constexpr std::size_t max_runs = nam::max_operation_runs - 2;
   std::size_t const max_bytes = nam::max_operation_bytes - nam::max_operation_bytes % element;
   engine::LayoutCursor cursor(target);
-  Share share;
+  RequestFragment fragment;
   while (cursor.remaining() != 0) {
-    share.position += std::exchange(share.bytes, 0);
-    share.runs.clear();
-    while (cursor.remaining() != 0 && share.bytes != max_bytes &&
-           (share.runs.size() < max_runs || share.bytes % element != 0)) {
-      LayoutRun run = cursor.next(max_bytes - share.bytes);
+    fragment.position += std::exchange(fragment.bytes, 0);
+    fragment.runs.clear();
+    while (cursor.remaining() != 0 && fragment.bytes != max_bytes &&
+           (fragment.runs.size() < max_runs || fragment.bytes % element != 0)) {
+      LayoutRun run = cursor.next(max_bytes - fragment.bytes);
       run.offset += static_cast<std::ptrdiff_t>(begin);
-      share.bytes += run.length;
-      LayoutRun* const last = share.runs.empty() ? nullptr : &share.runs.back();
+      fragment.bytes += run.length;
+      LayoutRun* const last = fragment.runs.empty() ? nullptr : &fragment.runs.back();
       if (last != nullptr && last->offset + static_cast<std::ptrdiff_t>(last->length) == run.offset) {
         last->length += run.length;
       } else {
-        share.runs.push_back(run);
+        fragment.runs.push_back(run);
       }
     }
-    send(share);
+    send(fragment);
   }
 }
 
@@ -71,7 +71,9 @@ class GuestNamWindow final : public SessionNamWindow {
   void release() override {
     at_server([this] { evict(session().locator()); });
   }
-  void make_persistent() override { throw NamError(MPI_ERR_ACCESS, "only the owner of a grant allocates in it"); }
+  void make_persistent() override {
+    throw NamError(MPI_ERR_ACCESS, "only the owner of a grant allocates in it");
+  }
 
   bool is_by_request() const noexcept override { return true; }
   void execute(int rank, engine::RmaOp const& operation) const override;
@@ -83,8 +85,8 @@ class GuestNamWindow final : public SessionNamWindow {
 /// The server rejects requests that would wait for others, so that it can serve the others.
 void GuestNamWindow::send(int rank, OperationRequest const& request, std::span<std::byte> fetched) const try {
   auto const place = static_cast<std::uint64_t>(rank);
-  while (
-      !session().with_session([&](nam::Session& session) { return session.operate(info_, place, request, fetched); }))
+  while (!session().with_session(
+      [&](nam::Session& session) { return session.operate(info_, place, request, fetched); }))
     std::this_thread::sleep_for(between_requests);
 } catch (nam::Error const& error) {
   bool const has_ended =
@@ -94,17 +96,18 @@ void GuestNamWindow::send(int rank, OperationRequest const& request, std::span<s
 
 /// The part of one of the origin's buffers that belongs to a request; nothing where the operation has no such
 /// buffer.
-std::vector<std::byte> packed(engine::RmaOp const& operation, unsigned operand, Share const& share) {
+std::vector<std::byte> packed(engine::RmaOp const& operation, unsigned operand,
+                              RequestFragment const& fragment) {
   if (operation.operands() <= operand) return {};
-  std::vector<std::byte> data(share.bytes);
+  std::vector<std::byte> data(fragment.bytes);
   std::byte const* const from = operand == 0 ? operation.origin : operation.operand2;
-  engine::pack(data.data(), from, operation.origin_layout, share.position, share.bytes);
+  engine::pack(data.data(), from, operation.origin_layout, fragment.position, fragment.bytes);
   return data;
 }
 
-OperationRequest request_for(engine::RmaOp const& operation, Share const& share) {
+OperationRequest request_for(engine::RmaOp const& operation, RequestFragment const& fragment) {
   OperationRequest request;
-  request.runs = share.runs;
+  request.runs = fragment.runs;
   switch (operation.kind) {
     case engine::OpKind::put: request.kind = OperationRequest::Kind::put; break;
     case engine::OpKind::get: request.kind = OperationRequest::Kind::get; break;
@@ -121,16 +124,17 @@ OperationRequest request_for(engine::RmaOp const& operation, Share const& share)
 void GuestNamWindow::execute(int rank, engine::RmaOp const& operation) const {
   std::size_t const element =
       operation.is_update() ? std::max<std::size_t>(engine::element_size(operation.type), 1) : 1;
-  for_each_share(operation.target_layout, operation.target, element, [&](Share const& share) {
-    std::vector<std::byte> const operand = packed(operation, 0, share);
-    std::vector<std::byte> const operand2 = packed(operation, 1, share);
-    std::vector<std::byte> fetched(operation.fetches() ? share.bytes : 0);
-    OperationRequest request = request_for(operation, share);
+  for_each_fragment(operation.target_layout, operation.target, element, [&](RequestFragment const& fragment) {
+    std::vector<std::byte> const operand = packed(operation, 0, fragment);
+    std::vector<std::byte> const operand2 = packed(operation, 1, fragment);
+    std::vector<std::byte> fetched(operation.fetches() ? fragment.bytes : 0);
+    OperationRequest request = request_for(operation, fragment);
     request.operand = operand;
     request.operand2 = operand2;
     send(rank, request, fetched);
     if (operation.fetches())
-      engine::unpack(operation.sink(), operation.sink_layout(), share.position, fetched.data(), share.bytes);
+      engine::unpack(operation.sink(), operation.sink_layout(), fragment.position, fetched.data(),
+                     fragment.bytes);
   });
 }
 

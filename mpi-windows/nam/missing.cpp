@@ -17,11 +17,11 @@ namespace {
 void set_nam(NamSettings const&) {}
 
 std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&,
-                                               std::vector<std::uint64_t> const&, NamWishes const&) {
+                                               std::vector<std::uint64_t> const&, NamHints const&) {
   refuse_all();
 }
-std::unique_ptr<NamWindow> NamWindow::connect(std::string const&, NamDemands const&) { refuse_all(); }
-std::unique_ptr<NamWindow> NamWindow::join(std::string const&, NamJoin) { refuse_all(); }
+std::unique_ptr<NamWindow> NamWindow::connect(std::string const&, NamConnectOptions const&) { refuse_all(); }
+std::unique_ptr<NamWindow> NamWindow::join(std::string const&, NamJoinOptions) { refuse_all(); }
 std::string NamWindow::description() const { refuse_all(); }
 std::uint32_t NamWindow::mapped_before() noexcept { return 0; }
 void NamWindow::note_mapped(std::uint32_t) noexcept {}

@@ -54,14 +54,14 @@ std::unique_ptr<NamWindow> join_guest(nam::Locator const& locator, nam::WindowIn
 
 std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
                                           std::vector<std::uint64_t> const& units,
-                                          nam::WindowWishes const& wishes) {
+                                          nam::WindowOptions const& options) {
   if (auto mapped = find_mapped(grant)) {
-    nam::WindowInfo info = mapped->allocate(sizes, units, wishes);
+    nam::WindowInfo info = mapped->allocate(sizes, units, options);
     return make_mapped(std::move(mapped), std::move(info));
   }
-  auto remote = find_remote(grant, wishes.encrypt);
+  auto remote = find_remote(grant, options.encrypt);
   nam::WindowInfo info =
-      remote->with_session([&](nam::Session& session) { return session.allocate(sizes, units, wishes); });
+      remote->with_session([&](nam::Session& session) { return session.allocate(sizes, units, options); });
   return make_remote(std::move(remote), std::move(info));
 }
 
@@ -74,7 +74,7 @@ std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session sessi
   return join_remote(locator, window, encrypt);
 }
 
-std::unique_ptr<NamWindow> join_part(NamPart const& part, NamJoin how) {
+std::unique_ptr<NamWindow> join_part(NamPart const& part, NamJoinOptions how) {
   if (!part.secret.empty()) nam::set_secret(part.grant.address, nam::secret_from_hex(part.secret));
   if (!part.window.owns_grant) return join_guest(part.grant, part.window);
   auto grant = how.is_mapped ? NamGrant::mapped(part.grant, part.control) : nullptr;

@@ -16,10 +16,10 @@ namespace mpixrma::windows {
 
 std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector<std::uint64_t> const& sizes,
                                           std::vector<std::uint64_t> const& units,
-                                          nam::WindowWishes const& wishes);
+                                          nam::WindowOptions const& options);
 /// Returns the persistent window that `session` has found by its port name.
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session session, bool encrypt);
 /// Returns the window that another process has described.
-std::unique_ptr<NamWindow> join_part(NamPart const& part, NamJoin how);
+std::unique_ptr<NamWindow> join_part(NamPart const& part, NamJoinOptions how);
 
 }  // namespace mpixrma::windows

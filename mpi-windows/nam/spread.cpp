@@ -103,8 +103,8 @@ struct ServedParts {
       : grants(known), all(parts), served(parts) {}
 
   void allocate(std::size_t part, std::vector<std::uint64_t> const& sizes,
-                std::vector<std::uint64_t> const& units, nam::WindowWishes const& wishes) {
-    auto made = allocate_in(grants[part], sizes, units, wishes);
+                std::vector<std::uint64_t> const& units, nam::WindowOptions const& options) {
+    auto made = allocate_in(grants[part], sizes, units, options);
     served[part] = made.get();
     all[part] = std::move(made);
   }
@@ -125,28 +125,28 @@ void release_quietly(Parts const& parts) noexcept {
 std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants,
                                          std::vector<std::uint64_t> const& sizes,
                                          std::vector<std::uint64_t> const& units,
-                                         nam::WindowWishes const& wishes) {
-  nam::Spread const spread = nam::spread_over(grants, sizes.size(), wishes.chunk_bytes);
+                                         nam::WindowOptions const& options) {
+  nam::Spread const spread = nam::spread_over(grants, sizes.size(), options.chunk_bytes);
   ServedParts parts(grants, spread.parts());
   try {
-    nam::make_parts(spread, sizes, units, wishes, parts);
+    nam::make_parts(spread, sizes, units, options, parts);
   } catch (...) {
     release_quietly(parts.all);
     throw;
   }
-  return join_parts(std::move(parts.all), spread);
+  return combine_parts(std::move(parts.all), spread);
 }
 
-std::unique_ptr<NamWindow> join_parts(Parts parts, nam::Spread const& spread) {
+std::unique_ptr<NamWindow> combine_parts(Parts parts, nam::Spread const& spread) {
   if (parts.size() == 1) return std::move(parts.front());
   return std::make_unique<SpreadNamWindow>(std::move(parts), spread);
 }
 
-std::unique_ptr<NamWindow> join_parts(NamDescription const& description, NamJoin how) {
+std::unique_ptr<NamWindow> join_window(NamDescription const& description, NamJoinOptions how) {
   Parts parts;
   for (NamPart const& part : description.parts) parts.push_back(join_part(part, how));
   nam::Spread const spread(parts.size(), description.chunk_bytes);
-  return join_parts(std::move(parts), spread);
+  return combine_parts(std::move(parts), spread);
 }
 
 }  // namespace mpixrma::windows

@@ -15,12 +15,12 @@ namespace mpixrma::windows {
 std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants,
                                          std::vector<std::uint64_t> const& sizes,
                                          std::vector<std::uint64_t> const& units,
-                                         nam::WindowWishes const& wishes);
+                                         nam::WindowOptions const& options);
 /// Returns the window of all parts, in order; a single part is the window itself.
-std::unique_ptr<NamWindow> join_parts(std::vector<std::unique_ptr<NamWindow>> parts,
-                                      nam::Spread const& spread);
+std::unique_ptr<NamWindow> combine_parts(std::vector<std::unique_ptr<NamWindow>> parts,
+                                         nam::Spread const& spread);
 /// Returns the window that another process has described; `is_mapped` and `encrypt` are as of
 /// NamWindow::join.
-std::unique_ptr<NamWindow> join_parts(NamDescription const& description, NamJoin how);
+std::unique_ptr<NamWindow> join_window(NamDescription const& description, NamJoinOptions how);
 
 }  // namespace mpixrma::windows

@@ -50,7 +50,7 @@ nam::Locator private_grant(bool one_host, bool encrypt) {
 }
 
 /// Returns the grants to allocate in: the job's grants, or that of a private server.
-std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
+std::vector<nam::Locator> grants_for(NamHints const& hints) {
   std::lock_guard const held(settings_lock);
   if (!settings.allocation.empty()) {
     std::vector<nam::Locator> grants = nam::parse_grants(settings.allocation);
@@ -58,11 +58,11 @@ std::vector<nam::Locator> grants_for(NamWishes const& wishes) {
     return grants;
   }
   if (auto grants = nam::job_grants(); !grants.empty()) return grants;
-  if (wishes.persistent)
+  if (hints.persistent)
     throw NamError(MPI_ERR_OTHER,
                    "a persistent window needs a memory server: start one with 'mpix-namd --size 1G', and set "
                    "MPIX_NAM_ALLOCATION to what 'mpix-nam grant 512M' prints");
-  return {private_grant(wishes.one_host, wishes.encrypt || nam::demands_encryption())};
+  return {private_grant(hints.one_host, hints.encrypt || nam::demands_encryption())};
 }
 
 /// Throws NamError.
@@ -95,33 +95,33 @@ void set_nam(NamSettings const& given) {
 
 std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const& sizes,
                                                std::vector<std::uint64_t> const& units,
-                                               NamWishes const& wishes) {
+                                               NamHints const& hints) {
   return at_server([&] {
-    nam::WindowWishes wanted;
-    wanted.persistent = wishes.persistent;
-    if (!wishes.durability.empty()) wanted.durability = wishes.durability;
-    if (!wishes.mode.empty()) wanted.mode = parse_mode(wishes.mode);
-    wanted.encrypt = wishes.encrypt;
-    if (!wishes.chunk_size.empty()) wanted.chunk_bytes = parse_chunk_size(wishes.chunk_size);
-    return allocate_over(grants_for(wishes), sizes, units, wanted);
+    nam::WindowOptions wanted;
+    wanted.persistent = hints.persistent;
+    if (!hints.durability.empty()) wanted.durability = hints.durability;
+    if (!hints.mode.empty()) wanted.mode = parse_mode(hints.mode);
+    wanted.encrypt = hints.encrypt;
+    if (!hints.chunk_size.empty()) wanted.chunk_bytes = parse_chunk_size(hints.chunk_size);
+    return allocate_over(grants_for(hints), sizes, units, wanted);
   });
 }
 
-std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port, NamDemands const& demands) {
+std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port, NamConnectOptions const& options) {
   return at_server([&] {
-    nam::ConsentToFollow const consent(demands.follow);
+    nam::ConsentToFollow const consent(options.follow);
     std::vector<nam::Session> sessions;
     std::vector<nam::WindowInfo> found = nam::find_parts(port, &sessions);
     nam::Spread const spread = nam::spread_of(found);
     std::vector<std::unique_ptr<NamWindow>> parts;
     for (std::size_t i = 0; i < found.size(); ++i)
-      parts.push_back(connect_to(std::move(found[i]), std::move(sessions[i]), demands.encrypt));
-    return join_parts(std::move(parts), spread);
+      parts.push_back(connect_to(std::move(found[i]), std::move(sessions[i]), options.encrypt));
+    return combine_parts(std::move(parts), spread);
   });
 }
 
-std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, NamJoin how) {
-  return at_server([&] { return join_parts(NamDescription::unpack(description), how); });
+std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, NamJoinOptions how) {
+  return at_server([&] { return join_window(NamDescription::unpack(description), how); });
 }
 
 std::string NamWindow::description() const {

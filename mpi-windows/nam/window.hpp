@@ -31,25 +31,25 @@ class NamError : public std::runtime_error {
 
 struct NamDescription;
 
-struct NamWishes {
+struct NamHints {
   bool persistent = false;
   std::string durability;  ///< as of mpix_nam_durability; empty: the server's default
   std::string mode;        ///< as of mpix_nam_mode; empty: the server's default
-  std::string chunk_size;  ///< as of mpix_nam_stripe; empty: regions are not divided
+  std::string chunk_size;  ///< as of mpix_nam_stripe; empty: regions are not striped
   bool one_host = true;    ///< all processes are on one host
   bool encrypt = false;    ///< reject the window if data on networks is not encrypted
 };
 
 /// Options for connecting to a persistent window.
-struct NamDemands {
-  bool encrypt = false;  ///< as of NamWishes
+struct NamConnectOptions {
+  bool encrypt = false;  ///< as of NamHints
   bool follow = false;   ///< accept servers that only the window's owner has named
 };
 
 /// How a process joins a window that another process of the job has described.
-struct NamJoin {
+struct NamJoinOptions {
   bool is_mapped;        ///< mapped_before() of this process equals mapped_in() of the other process's window
-  bool encrypt = false;  ///< as of NamWishes
+  bool encrypt = false;  ///< as of NamHints
 };
 
 /// The configuration of window allocation.
@@ -99,12 +99,11 @@ class NamWindow {
   /// Allocates a region for each rank in the grants of the job, or in a private server that is started for
   /// the job.
   static std::unique_ptr<NamWindow> allocate(std::vector<std::uint64_t> const& sizes,
-                                             std::vector<std::uint64_t> const& units,
-                                             NamWishes const& wishes);
+                                             std::vector<std::uint64_t> const& units, NamHints const& hints);
   /// Connects to the persistent window with this port name.
-  static std::unique_ptr<NamWindow> connect(std::string const& port, NamDemands const& demands);
+  static std::unique_ptr<NamWindow> connect(std::string const& port, NamConnectOptions const& options);
   /// Joins the window that another process of the job has serialised by description().
-  static std::unique_ptr<NamWindow> join(std::string const& description, NamJoin how);
+  static std::unique_ptr<NamWindow> join(std::string const& description, NamJoinOptions how);
 
   /// mapped_in() of the most recent window that all of its processes have joined.
   static std::uint32_t mapped_before() noexcept;
@@ -129,7 +128,7 @@ class NamWindow {
   virtual int ranks() const noexcept = 0;
   virtual std::uint64_t size(int rank) const noexcept = 0;
   virtual int disp_unit(int rank) const noexcept = 0;
-  /// Size of the chunks in which regions are divided between their pieces; 0: not divided.
+  /// Size of the chunks of striped regions; 0: regions are not striped.
   virtual std::uint64_t chunk_bytes() const noexcept { return 0; }
 
   /// Returns the pieces of the region of a rank. Of n pieces, piece i has every nth chunk, starting at

@@ -9,16 +9,17 @@
 #include "engine/proto/direct.hpp"
 #include "mpi-windows/epochs/access.hpp"
 #include "mpi-windows/epochs/queue.hpp"
-#include "mpi-windows/operations/divided.hpp"
 #include "mpi-windows/operations/notified.hpp"
 #include "mpi-windows/operations/queued.hpp"
+#include "mpi-windows/operations/striped_region.hpp"
 #include "mpi-windows/state/failure.hpp"
 #include "mpi-windows/state/request.hpp"
 #include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
 
-/// One side of an operation, as the engine describes it. Not copied: the layout refers to its dimensions.
+/// The buffer of one side of an operation, as the engine describes it. Not copied: the layout refers to its
+/// dimensions.
 class Side {
  public:
   /// Returns an error class. The caller may use `*type` for more than this operation.
@@ -49,7 +50,7 @@ class Side {
   AbsoluteBuffer absolute_;
 };
 
-/// Opens the target for an operation. Returns an error class.
+/// Finds the target of an operation, and opens its epoch if necessary. Returns an error class.
 inline int access(Window& window, int rank, MPI_Request const* request, Target** target) {
   if (request != nullptr && !window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
   *target = window.targets.find_open(rank);
@@ -101,9 +102,8 @@ inline int locate(Window const& window, Target const& target, MPI_Aint disp, eng
   return MPI_SUCCESS;
 }
 
-/// Carries out an operation whose memory is reached by load and store and that has no guarantee
-/// beyond atomic elements; then the operation names its target by the address. Returns false if nothing was
-/// done.
+/// Executes an operation by load and store if its memory is mapped and it has no guarantee beyond atomic
+/// elements; the operation then names its target by the address. Returns false if nothing was done.
 inline bool try_direct(Window const& window, Target const& target, engine::RmaOp& operation) {
   if (operation.notify != 0) return false;
   engine::Extent const extent = operation.target_layout.extent();
@@ -126,16 +126,17 @@ inline bool try_direct(Window const& window, Target const& target, engine::RmaOp
   return true;
 }
 
-/// Issues an operation that is complete but for its context to the process that has the target's memory.
-inline engine::Issued start(Window& window, Target& target, engine::RmaOp& operation) {
+/// Issues an operation, whose context is still to be set, to the process that has the target's memory.
+inline engine::Issued issue_to_engine(Window& window, Target& target, engine::RmaOp& operation) {
   operation.context = window.context;
   engine::Issued const issued = window.engine.issue(*target.memory, operation);
   if (issued.sequence != 0) target.outstanding.raise(issued.sequence);
   return issued;
 }
 
-/// Issues an operation that is complete but for its context and its completion. Returns an error class.
-inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_Request* request) {
+/// Issues an operation, whose context and completion are still to be set: by load and store, to the parts of
+/// a striped region, or to the engine. Returns an error class.
+inline int issue_operation(Window& window, Target& target, engine::RmaOp& operation, MPI_Request* request) {
   engine::Recorder* const recorder = target.is_traced ? window.engine.direct_recorder() : nullptr;
   std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
   if (try_direct(window, target, operation)) {
@@ -144,7 +145,7 @@ inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_R
     if (request != nullptr) *request = completed_request();
     return MPI_SUCCESS;
   }
-  if (target.memory == nullptr) return issue_divided(window, target, operation, request);
+  if (target.memory == nullptr) return issue_striped(window, target, operation, request);
   RequestCompletion* completion = nullptr;
   MPI_Request pending = MPI_REQUEST_NULL;
   if (request != nullptr) {
@@ -155,7 +156,7 @@ inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_R
     pending = completion->handle;
     operation.completion = completion;
   }
-  engine::Issued const issued = start(window, target, operation);
+  engine::Issued const issued = issue_to_engine(window, target, operation);
   if (engine::failed(issued.status)) {
     if (completion != nullptr) drop_request(completion);
     if (issued.status == engine::Status::busy) {
@@ -169,21 +170,22 @@ inline int issue(Window& window, Target& target, engine::RmaOp& operation, MPI_R
   return MPI_SUCCESS;
 }
 
-/// Like issue(), and increments the counter `notification` of the target when the target's memory is done
-/// with. May wait for a lock that the messages to the target wait for.
-inline int issue_now(Window& window, Target& target, engine::RmaOp& operation, int notification,
-                     MPI_Request* request) {
-  if (notification == no_notification) return issue(window, target, operation, request);
+/// As issue_operation(), and increments the counter `notification` of the target after the last access to the
+/// target's memory. May wait for a lock that the messages to the target wait for.
+inline int issue_with_notification(Window& window, Target& target, engine::RmaOp& operation, int notification,
+                                   MPI_Request* request) {
+  if (notification == no_notification) return issue_operation(window, target, operation, request);
   engine::RemoteAddress counter = 0;
   if (int const error = find_counter(window, target, notification, &counter); error != MPI_SUCCESS)
     return error;
   if (target.memory == target.process && operation.target_layout.size() != 0) {
     operation.notify = counter;
-    return issue(window, target, operation, request);
+    return issue_operation(window, target, operation, request);
   }
   // There are no data, or the data are in the memory of another process than the notified one.
   if (operation.target_layout.size() != 0) {
-    if (int const error = issue(window, target, operation, nullptr); error != MPI_SUCCESS) return error;
+    if (int const error = issue_operation(window, target, operation, nullptr); error != MPI_SUCCESS)
+      return error;
   }
   return issue_trailing_notification(window, target, counter, request);
 }
@@ -198,7 +200,7 @@ inline int issue_or_queue(Window& window, Target& target, engine::RmaOp& operati
   }
   if (!target.is_open()) [[unlikely]]
     return queue_operation(window, target, operation, notification, request);
-  return issue_now(window, target, operation, notification, request);
+  return issue_with_notification(window, target, operation, notification, request);
 }
 
 enum class CallKind { put, get, accumulate, get_accumulate };

@@ -37,14 +37,14 @@ class QueuedOperation final : public QueuedCall {
     if (completion_ == nullptr || !is_plain) return issue_and_wait(window, target);
     if (try_direct(window, target, operation_)) return finish(engine::Status::ok);
     operation_.completion = completion_;
-    engine::Issued const issued = start(window, target, operation_);
+    engine::Issued const issued = issue_to_engine(window, target, operation_);
     return issued.complete ? finish(issued.status) : MPI_SUCCESS;
   }
 
  private:
   /// An operation with a request is complete at the return. The target is still queued.
   int issue_and_wait(Window& window, Target& target) {
-    int error = issue_now(window, target, operation_, notification_, nullptr);
+    int error = issue_with_notification(window, target, operation_, notification_, nullptr);
     if (error == MPI_ERR_ARG && notification_ != no_notification)
       error = missing_counter(target, notification_);
     if (completion_ == nullptr) return error;

@@ -19,8 +19,8 @@ __attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* f
   return MPI_SUCCESS;
 }
 
-int transfer_any(Window& window, OpKind direction, Buffer const& origin, Place const& place,
-                 MPI_Request* request, int notification) {
+int transfer_checked(Window& window, OpKind direction, Buffer const& origin, Place const& place,
+                     MPI_Request* request, int notification) {
   Target* target = nullptr;
   if (int const error = access(window, place.rank, request, &target); error != MPI_SUCCESS) return error;
   Side local;
@@ -42,7 +42,7 @@ int transfer_any(Window& window, OpKind direction, Buffer const& origin, Place c
 int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Place const& place,
              MPI_Request* request, int notification = no_notification) noexcept try {
   Window& window = *static_cast<Window*>(handle);
-  int const error = transfer_any(window, direction, origin, place, request, notification);
+  int const error = transfer_checked(window, direction, origin, place, request, notification);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
   bool const puts = direction == OpKind::put;
@@ -104,8 +104,9 @@ __attribute__((noinline)) int transfer_slow_path(void* origin, MPI_Count origin_
 /// Transfers contiguous memory of one type on both sides by load and store, at a target that was used
 /// recently; all other transfers take the general path.
 template <OpKind direction>
-inline int transfer_now(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
-                        MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* handle) noexcept {
+inline int transfer_fast_path(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
+                              MPI_Aint disp, MPI_Count count, MPI_Datatype type,
+                              mpix_window_t* handle) noexcept {
   auto& window = *static_cast<Window*>(handle);
   auto const [remote, bytes] =
       find_mapped<Lookup::usual>(window, origin_count, origin_type, rank, disp, count, type);
@@ -130,13 +131,13 @@ using mpixrma::engine::OpKind;
 
 int mpix_window_put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank,
                     MPI_Aint disp, MPI_Count count, MPI_Datatype type, mpix_window_t* window) {
-  return transfer_now<OpKind::put>(const_cast<void*>(origin), origin_count, origin_type, rank, disp, count,
-                                   type, window);
+  return transfer_fast_path<OpKind::put>(const_cast<void*>(origin), origin_count, origin_type, rank, disp,
+                                         count, type, window);
 }
 
 int mpix_window_get(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,
                     MPI_Count count, MPI_Datatype type, mpix_window_t* window) {
-  return transfer_now<OpKind::get>(origin, origin_count, origin_type, rank, disp, count, type, window);
+  return transfer_fast_path<OpKind::get>(origin, origin_count, origin_type, rank, disp, count, type, window);
 }
 
 int mpix_window_rput(mpix_window_t* window, const struct mpix_window_buffer* origin,

@@ -20,8 +20,8 @@ struct UpdateCall {
   mpix_window_buffer const* result;
   mpix_window_place const* target;
   int notification = no_notification;
-  char const* name =
-      nullptr;  ///< of a call on one element; null: the name follows from `result` and `notification`
+  /// Name of a call on one element; null: the name follows from `result` and `notification`.
+  char const* name = nullptr;
 
   char const* name_with(MPI_Request const* request) const noexcept {
     if (name != nullptr) return name;
@@ -185,7 +185,7 @@ int describe_like(Side const& target, mpix_window_buffer const& buffer, Side* si
   return side->bytes() == target.bytes() ? MPI_SUCCESS : MPI_ERR_TYPE;
 }
 
-int update_any(Window& window, UpdateCall const& call, MPI_Request* request) {
+int update_checked(Window& window, UpdateCall const& call, MPI_Request* request) {
   Target* target = nullptr;
   if (int const error = access(window, call.target->rank, request, &target); error != MPI_SUCCESS)
     return error;
@@ -226,7 +226,7 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   window.stores.note();
   bool const plain = request == nullptr && call.notification == no_notification;
   if (plain && try_contiguous(window, call)) return MPI_SUCCESS;
-  int const error = update_any(window, call, request);
+  int const error = update_checked(window, call, request);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
   bool const fetches = call.result != nullptr;
@@ -259,10 +259,10 @@ inline std::size_t bytes_of_recent(Window& window, MPI_Datatype type, MPI_Count 
   return known != nullptr ? known->contiguous_bytes(count) : 0;
 }
 
-__attribute__((noinline)) int accumulate_general(void const* origin, MPI_Count origin_count,
-                                                 MPI_Datatype origin_type, int rank, MPI_Aint disp,
-                                                 MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                                 mpix_window_t* window) noexcept {
+__attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count origin_count,
+                                                   MPI_Datatype origin_type, int rank, MPI_Aint disp,
+                                                   MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                                   mpix_window_t* window) noexcept {
   ReduceOp const operation = operation_of(op);
   bool const alike = origin_type == type && origin_count == count;
   auto& state = *static_cast<Window*>(window);
@@ -303,7 +303,7 @@ int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datat
       try_accumulate(*static_cast<Window*>(window), operation_of(op), origin, rank, disp, count, type))
       [[likely]]
     return MPI_SUCCESS;
-  return accumulate_general(origin, origin_count, origin_type, rank, disp, count, type, op, window);
+  return accumulate_slow_path(origin, origin_count, origin_type, rank, disp, count, type, op, window);
 }
 
 int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,

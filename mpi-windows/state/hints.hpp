@@ -36,8 +36,8 @@ class Hints {
   std::string const& durability() const noexcept { return durability_; }
   /// Octal access mode of a persistent window; empty: the server's default.
   std::string const& mode() const noexcept { return mode_; }
-  /// Size in bytes of the chunks in which regions are divided between memory servers, as of mpix_nam_stripe;
-  /// empty: not divided.
+  /// Size in bytes of the chunks of regions that are striped over memory servers (mpix_nam_stripe); empty:
+  /// not striped.
   std::string const& chunk_size() const noexcept { return chunk_size_; }
   void set_chunk_size(std::string const& bytes) { chunk_size_ = bytes; }
   /// Whether data on networks to a memory server must be encrypted.

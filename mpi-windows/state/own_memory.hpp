@@ -6,7 +6,7 @@
 
 #include "engine/op/exposure.hpp"
 #include "engine/sync/lock.hpp"
-#include "mpi-windows/state/shared_places.hpp"
+#include "mpi-windows/state/memory_aliases.hpp"
 
 namespace mpixrma::windows {
 
@@ -15,7 +15,7 @@ struct OwnMemory {
   void* allocated = nullptr;  ///< window memory that this process has allocated
   std::byte* base = nullptr;
   engine::ExposureId exposure{};
-  SharedPlaces aliases;        ///< memory of others whose address was returned to the program
+  MemoryAliases aliases;       ///< memory of others whose address was returned to the program
   void* kept_table = nullptr;  ///< table of the host if this process stores it
   /// Whether this process may access memory of others by load and store.
   std::atomic<bool> is_shared{false};

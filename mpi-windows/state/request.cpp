@@ -4,7 +4,7 @@
 #include "hosts/common/completion_pool.hpp"
 #include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/error.hpp"
-#include "mpi-windows/state/unasked.hpp"
+#include "mpi-windows/state/unreported_failures.hpp"
 
 namespace mpixrma::windows {
 
@@ -16,7 +16,7 @@ void keep(RequestCompletion const& failed) noexcept {
   Subject const& subject = failed.subject;
   engine::TargetMemory const memory{static_cast<engine::RemoteAddress>(subject.disp), subject.bytes, true,
                                     engine::ExposureId::none};
-  keep_unasked(failed.context, {failed.status, subject.kind, memory, subject.rank});
+  keep_unreported(failed.context, {failed.status, subject.kind, memory, subject.rank});
 }
 
 int code_of(RequestCompletion const& failed) noexcept {
@@ -80,13 +80,13 @@ void drop_request(RequestCompletion* completion) {
   PMPI_Request_free(&request);
 }
 
-engine::JointCompletion* open_joint_request(void* window, std::uint32_t context,
-                                            std::atomic<std::size_t>& pending, MPI_Request* request) {
+engine::AggregateCompletion* open_aggregate_request(void* window, std::uint32_t context,
+                                                    std::atomic<std::size_t>& pending, MPI_Request* request) {
   RequestCompletion* const completion = open_request(window, context);
   if (completion == nullptr) return nullptr;
-  engine::JointCompletion* const joint = engine::JointCompletion::open(*completion, &pending);
-  joint != nullptr ? void(*request = completion->handle) : drop_request(completion);
-  return joint;
+  engine::AggregateCompletion* const aggregate = engine::AggregateCompletion::open(*completion, &pending);
+  aggregate != nullptr ? void(*request = completion->handle) : drop_request(completion);
+  return aggregate;
 }
 
 }  // namespace mpixrma::windows

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/op/joint_completion.hpp"
+#include "engine/op/aggregate_completion.hpp"
 #include "engine/op/operation.hpp"
 #include "hosts/common/hosted.h"
 #include "mpi-windows/state/error.hpp"
@@ -20,7 +20,7 @@ struct RequestCompletion : engine::Completion {
   std::uint32_t context = 0;              ///< of the window, which reports a failure that no caller waits for
   engine::Status status = engine::Status::ok;
   int error = MPI_SUCCESS;  ///< error code of the failure if it is not that of `status`
-  Subject subject;  ///< names the operation when it fails
+  Subject subject;          ///< names the operation when it fails
   RequestCompletion* next = nullptr;
 };
 
@@ -30,8 +30,8 @@ RequestCompletion* open_request(void* window, std::uint32_t context);
 /// Opens a request that is complete when the last of several operations is, and returns its completion, to
 /// which operations are added. `pending` counts the requests that are not complete. Returns nullptr if there
 /// is no memory.
-engine::JointCompletion* open_joint_request(void* window, std::uint32_t context,
-                                            std::atomic<std::size_t>& pending, MPI_Request* request);
+engine::AggregateCompletion* open_aggregate_request(void* window, std::uint32_t context,
+                                                    std::atomic<std::size_t>& pending, MPI_Request* request);
 
 /// Returns a request of an operation that was complete when its call returned.
 MPI_Request completed_request();

@@ -27,7 +27,7 @@ enum class Access : std::uint8_t { closed, opening, queued, open };
 /// The mode in which this process holds the lock of a target.
 enum class Lock : std::uint8_t { none, unchecked, shared, exclusive };
 
-struct DividedMemory;
+struct StripedRegion;
 class NamMemory;
 
 struct Target {
@@ -45,9 +45,9 @@ struct Target {
   engine::ExposedView view;
   engine::StripeTable* stripes = nullptr;  ///< null if not accessible by load and store
   /// The process that has the memory, to which all operations go; null for memory at a server that is mapped,
-  /// divided, or accessed by requests.
+  /// striped, or accessed by requests.
   engine::Peer* memory = nullptr;
-  /// Marks of the operations that the window has issued to `memory`, or to the parts of a divided region.
+  /// Marks of the operations that the window has issued to `memory`, or to the parts of a striped region.
   engine::OutstandingMark outstanding;
 
   engine::ExposureId exposure{};
@@ -75,8 +75,8 @@ struct Target {
   NamMemory const* by_request = nullptr;
   int requested_rank = 0;
 
-  std::unique_ptr<DividedMemory const> divided;  ///< memory of several processes; else null
-  std::unique_ptr<TargetQueue> queue;            ///< null until a post or a lock was missing
+  std::unique_ptr<StripedRegion const> striped_region;  ///< memory of several processes; else null
+  std::unique_ptr<TargetQueue> queue;                   ///< null until a post or a lock was missing
 
   /// Acquire: pairs with the release in open().
   bool is_open() const noexcept { return access.load(std::memory_order_acquire) == Access::open; }
@@ -115,17 +115,18 @@ struct Target {
   }
 };
 
-/// Memory of a target in chunks: they are assigned to the parts cyclically and are contiguous in each part.
-struct DividedMemory {
+/// Memory of a target that is striped over several processes: its chunks are assigned to the parts
+/// cyclically, and are contiguous in each part.
+struct StripedRegion {
   std::uint64_t chunk_bytes = 0;
   std::vector<std::unique_ptr<Target>> parts;  ///< never opened
 };
 
-/// Calls `visit` with the target or, for divided memory, with each part.
+/// Calls `visit` with the target or, for a striped region, with each part.
 template <typename Visitor>
 void for_each_part(Target& target, Visitor visit) {
-  if (target.divided == nullptr) return visit(target);
-  for (auto const& part : target.divided->parts) visit(*part);
+  if (target.striped_region == nullptr) return visit(target);
+  for (auto const& part : target.striped_region->parts) visit(*part);
 }
 
 }  // namespace mpixrma::windows

@@ -29,15 +29,15 @@ bool find_piece(Window& window, Target& target, NamPiece const& piece) {
 /// Mapped memory of a server belongs to no process.
 bool find_at_server(Window& window, Target& target, std::vector<NamPiece> const& pieces) {
   if (pieces.size() == 1) return find_piece(window, target, pieces.front());
-  auto divided = std::make_unique<DividedMemory>();
-  divided->chunk_bytes = window.nam->chunk_bytes();
+  auto region = std::make_unique<StripedRegion>();
+  region->chunk_bytes = window.nam->chunk_bytes();
   bool found = true;
   for (NamPiece const& piece : pieces) {
-    Target& part = *divided->parts.emplace_back(std::make_unique<Target>());
+    Target& part = *region->parts.emplace_back(std::make_unique<Target>());
     part.rank = target.rank;
     found = find_piece(window, part, piece) && found;
   }
-  target.divided = std::move(divided);
+  target.striped_region = std::move(region);
   if (!found) release_memory(window.engine, target);
   return found;
 }
@@ -78,10 +78,10 @@ bool find_memory(Window& window, Target& target) {
 void log_path(Window const& window, Target const& target) {
   engine::Log const log(Window::verbose, window.engine.process());
   if (!log.shows(engine::LogLevel::paths)) return;
-  char const* const way = target.view.local != nullptr   ? "by load and store"
-                          : target.divided != nullptr    ? "in stripes, at several memory servers"
-                          : target.by_request != nullptr ? "by requests to the memory server"
-                          : target.stripes == nullptr    ? "over the network"
+  char const* const way = target.view.local != nullptr       ? "by load and store"
+                          : target.striped_region != nullptr ? "in stripes, at several memory servers"
+                          : target.by_request != nullptr     ? "by requests to the memory server"
+                          : target.stripes == nullptr        ? "over the network"
                           : window.is_dynamic()
                               ? "by load and store where it is allocated by MPI, else through the kernel"
                               : "through the kernel or by messages";

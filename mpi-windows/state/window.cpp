@@ -7,7 +7,7 @@
 #include "engine/base/log.hpp"
 #include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/targets.hpp"
-#include "mpi-windows/state/unasked.hpp"
+#include "mpi-windows/state/unreported_failures.hpp"
 
 namespace mpixrma::windows {
 

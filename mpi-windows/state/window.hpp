@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "engine/base/liveness.hpp"
-#include "engine/op/joint_completion.hpp"
+#include "engine/op/aggregate_completion.hpp"
 #include "engine/runtime/engine.hpp"
 #include "engine/sync/held_locks.hpp"
 #include "mpi-windows/nam/lock_wait.hpp"
@@ -77,7 +77,7 @@ struct Window : mpix_window {
 
   ExposureEpoch exposure_epoch;
   ControlMemory control;
-  std::atomic<std::size_t> joint_requests{0};  ///< number of incomplete joint requests
+  std::atomic<std::size_t> aggregate_requests{0};  ///< number of incomplete aggregate requests
   NotificationCounters counters;
 
   std::unique_ptr<NamWindow> nam;  ///< set if a memory server has the memory

@@ -130,15 +130,15 @@ Session Session::connect(std::string const& port, Address const& server, WindowI
 }
 
 WindowInfo Session::allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
-                             WindowWishes const& wishes) {
+                             WindowOptions const& options) {
   WindowInfo window = window_from(client_.request({{"op", "allocate"},
                                                    {"sizes", sizes},
                                                    {"units", units},
-                                                   {"persistent", wishes.persistent},
-                                                   {"durability", wishes.durability},
-                                                   {"mode", wishes.mode},
-                                                   {"other_parts", wishes.other_parts},
-                                                   {"stripe", wishes.chunk_bytes}}));
+                                                   {"persistent", options.persistent},
+                                                   {"durability", options.durability},
+                                                   {"mode", options.mode},
+                                                   {"other_parts", options.other_parts},
+                                                   {"stripe", options.chunk_bytes}}));
   check_shape(window, sizes, units);
   return window;
 }

@@ -29,7 +29,7 @@ struct WindowInfo {
   std::string grant;
   std::uint64_t owner = 0;               ///< user id on the server's host
   std::vector<std::string> other_parts;  ///< port names of the other parts, if any (nam/client/spread.hpp)
-  std::uint64_t chunk_bytes = 0;         ///< of a spread window with divided regions
+  std::uint64_t chunk_bytes = 0;         ///< of a spread window with striped regions
   bool persistent = false;
   bool owns_grant = true;  ///< whether this user may allocate in the grant and map its memory
   bool may_read = false;
@@ -42,7 +42,7 @@ struct WindowInfo {
 };
 
 /// The parameters of a new window.
-struct WindowWishes {
+struct WindowOptions {
   bool persistent = false;
   std::string durability =
       "clients";         ///< "clients", "server" or "storage": what a persistent window survives
@@ -50,7 +50,7 @@ struct WindowWishes {
   /// For the first part of a persistent window that is spread over grants: port names of the other parts, in
   /// order.
   std::vector<std::string> other_parts = {};
-  std::uint64_t chunk_bytes = 0;  ///< for a part of a window with divided regions (nam/client/spread.hpp)
+  std::uint64_t chunk_bytes = 0;  ///< for a part of a window with striped regions (nam/client/spread.hpp)
   bool encrypt = false;           ///< clients must encrypt network access to the window; not sent to servers
 };
 
@@ -86,7 +86,7 @@ class Session {
   /// unsupported if the grant's storage does not offer the durability; denied if the user does not own the
   /// grant.
   WindowInfo allocate(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
-                      WindowWishes const& wishes = {});
+                      WindowOptions const& options = {});
   /// Returns a window that another session has allocated in the grant.
   WindowInfo join(std::string const& window);
   /// Makes a non-persistent window of this session persistent.

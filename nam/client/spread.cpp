@@ -19,7 +19,7 @@ void check(WindowInfo const& first, WindowInfo const& part, std::string const& p
   throw Error(ErrorCode::malformed, "the parts of window " + port + " do not belong together");
 }
 
-void check_shares(std::vector<WindowInfo> const& parts, std::string const& port) {
+void check_distribution(std::vector<WindowInfo> const& parts, std::string const& port) {
   Spread const spread = spread_of(parts);
   std::uint64_t regions = parts.front().regions.size();
   if (spread.chunk_bytes() == 0) {
@@ -27,7 +27,7 @@ void check_shares(std::vector<WindowInfo> const& parts, std::string const& port)
     for (WindowInfo const& part : parts) regions += part.regions.size();
   }
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    if (parts[part].regions.size() != spread.share(regions, part) ||
+    if (parts[part].regions.size() != spread.regions_in_part(regions, part) ||
         parts[part].chunk_bytes != spread.chunk_bytes())
       refuse_parts(port);
   }
@@ -35,7 +35,7 @@ void check_shares(std::vector<WindowInfo> const& parts, std::string const& port)
   std::vector<WindowRegion> const whole = regions_of(parts);
   for (std::size_t part = 0; part < parts.size(); ++part) {
     for (std::uint64_t rank = 0; rank < regions; ++rank) {
-      if (parts[part].regions[rank].bytes != spread.share_of_region(rank, whole[rank].bytes, part))
+      if (parts[part].regions[rank].bytes != spread.bytes_in_part(rank, whole[rank].bytes, part))
         refuse_parts(port);
     }
   }
@@ -51,8 +51,8 @@ Spread::Location Spread::find(std::uint64_t rank, std::uint64_t offset) const no
           chunk_bytes_ - within};
 }
 
-std::uint64_t Spread::share_of_region(std::uint64_t rank, std::uint64_t bytes,
-                                      std::size_t part) const noexcept {
+std::uint64_t Spread::bytes_in_part(std::uint64_t rank, std::uint64_t bytes,
+                                    std::size_t part) const noexcept {
   if (chunk_bytes_ == 0) return part_of(rank) == part ? bytes : 0;
   std::uint64_t const first = (part + parts_ - part_of(rank)) % parts_;
   std::uint64_t const whole = bytes / chunk_bytes_;
@@ -60,16 +60,16 @@ std::uint64_t Spread::share_of_region(std::uint64_t rank, std::uint64_t bytes,
   return chunks * chunk_bytes_ + (first == whole % parts_ ? bytes % chunk_bytes_ : 0);
 }
 
-std::vector<std::uint64_t> Spread::share_of_sizes(std::vector<std::uint64_t> const& all,
-                                                  std::size_t part) const {
-  if (chunk_bytes_ == 0) return share(all, part);
+std::vector<std::uint64_t> Spread::sizes_in_part(std::vector<std::uint64_t> const& all,
+                                                 std::size_t part) const {
+  if (chunk_bytes_ == 0) return elements_in_part(all, part);
   std::vector<std::uint64_t> found;
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    found.push_back(share_of_region(rank, all[rank], part));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) found.push_back(bytes_in_part(rank, all[rank], part));
   return found;
 }
 
-std::vector<std::uint64_t> Spread::share(std::vector<std::uint64_t> const& all, std::size_t part) const {
+std::vector<std::uint64_t> Spread::elements_in_part(std::vector<std::uint64_t> const& all,
+                                                    std::size_t part) const {
   if (chunk_bytes_ != 0) return all;
   std::vector<std::uint64_t> found;
   for (std::size_t rank = part; rank < all.size(); rank += parts_) found.push_back(all[rank]);
@@ -114,7 +114,7 @@ std::vector<WindowInfo> find_parts(std::string const& port, std::vector<Session>
     }
     check(parts.front(), parts.back(), port);
   }
-  check_shares(parts, port);
+  check_distribution(parts, port);
   if (sessions != nullptr) *sessions = std::move(used);
   return parts;
 }

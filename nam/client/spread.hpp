@@ -11,12 +11,12 @@
 
 namespace mpixrma::nam {
 
-/// The distribution of a window's regions over its parts. Regions may be divided: then every part has a piece
+/// The distribution of a window's regions over its parts. Regions may be striped: then every part has a piece
 /// of each region. Chunk i of region r is in part (r + i) % n, so that small regions do not all begin in the
 /// same part; the chunks of a region within a part are contiguous there.
 class Spread {
  public:
-  /// `chunk_bytes` is 0 if regions are not divided.
+  /// `chunk_bytes` is 0 if regions are not striped.
   explicit Spread(std::size_t parts, std::uint64_t chunk_bytes = 0)
       : parts_(parts), chunk_bytes_(chunk_bytes) {}
 
@@ -39,14 +39,14 @@ class Spread {
   Location find(std::uint64_t rank, std::uint64_t offset) const noexcept;
 
   /// Returns the number of the `regions` regions that a part has.
-  std::uint64_t share(std::uint64_t regions, std::size_t part) const noexcept {
+  std::uint64_t regions_in_part(std::uint64_t regions, std::size_t part) const noexcept {
     return chunk_bytes_ != 0 ? regions : (regions + parts_ - 1 - part) / parts_;
   }
   /// Returns the number of bytes of a region of `bytes` bytes that are in the part.
-  std::uint64_t share_of_region(std::uint64_t rank, std::uint64_t bytes, std::size_t part) const noexcept;
-  std::vector<std::uint64_t> share_of_sizes(std::vector<std::uint64_t> const& all, std::size_t part) const;
+  std::uint64_t bytes_in_part(std::uint64_t rank, std::uint64_t bytes, std::size_t part) const noexcept;
+  std::vector<std::uint64_t> sizes_in_part(std::vector<std::uint64_t> const& all, std::size_t part) const;
   /// Returns the elements of `all`, one per region, that belong to the regions of the part.
-  std::vector<std::uint64_t> share(std::vector<std::uint64_t> const& all, std::size_t part) const;
+  std::vector<std::uint64_t> elements_in_part(std::vector<std::uint64_t> const& all, std::size_t part) const;
 
  private:
   std::size_t parts_;

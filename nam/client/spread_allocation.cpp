@@ -17,9 +17,9 @@ struct SessionParts {
       : grants(all), sessions(parts), windows(parts) {}
 
   void allocate(std::size_t part, std::vector<std::uint64_t> const& sizes,
-                std::vector<std::uint64_t> const& units, WindowWishes const& wishes) {
+                std::vector<std::uint64_t> const& units, WindowOptions const& options) {
     sessions[part].emplace(Session::open(grants[part]));
-    windows[part] = sessions[part]->allocate(sizes, units, wishes);
+    windows[part] = sessions[part]->allocate(sizes, units, options);
   }
   std::string port(std::size_t part) const {
     return format(Locator{grants[part].grant, windows[part].id, grants[part].address});
@@ -40,7 +40,7 @@ struct SessionParts {
 
 }  // namespace
 
-/// Divided regions use all grants.
+/// Striped regions use all grants.
 Spread spread_over(std::vector<Locator> const& grants, std::size_t regions, std::uint64_t chunk_bytes) {
   return Spread(chunk_bytes != 0 ? grants.size() : std::min(grants.size(), regions),
                 grants.size() > 1 ? chunk_bytes : 0);
@@ -48,12 +48,12 @@ Spread spread_over(std::vector<Locator> const& grants, std::size_t regions, std:
 
 std::vector<WindowInfo> allocate_parts(std::vector<Locator> const& grants,
                                        std::vector<std::uint64_t> const& sizes,
-                                       std::vector<std::uint64_t> const& units, WindowWishes const& wishes,
+                                       std::vector<std::uint64_t> const& units, WindowOptions const& options,
                                        std::vector<Session>* sessions) {
-  Spread const spread = spread_over(grants, sizes.size(), wishes.chunk_bytes);
+  Spread const spread = spread_over(grants, sizes.size(), options.chunk_bytes);
   SessionParts parts(grants, spread.parts());
   try {
-    make_parts(spread, sizes, units, wishes, parts);
+    make_parts(spread, sizes, units, options, parts);
   } catch (...) {
     parts.end();
     throw;

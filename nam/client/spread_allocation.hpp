@@ -25,21 +25,21 @@ auto for_part(std::size_t part, std::size_t parts, Call call) {
   }
 }
 
-/// `makers` creates a part by allocate(part, sizes, units, wishes), returns by port(part) the name that a
+/// `makers` creates a part by allocate(part, sizes, units, options), returns by port(part) the name that a
 /// kept part has, and keeps a part by make_persistent(part), after which it outlives the process. Exceptions
 /// of these functions pass through; the caller then ends the parts that were created.
 template <typename Makers>
 void make_parts(Spread const& spread, std::vector<std::uint64_t> const& sizes,
-                std::vector<std::uint64_t> const& units, WindowWishes wishes, Makers& makers) {
-  bool const persistent = wishes.persistent;
-  wishes.chunk_bytes = spread.chunk_bytes();
+                std::vector<std::uint64_t> const& units, WindowOptions options, Makers& makers) {
+  bool const persistent = options.persistent;
+  options.chunk_bytes = spread.chunk_bytes();
   std::vector<std::string> others;
   // The first part, which leads to the others, is created last; until then the others end with this process.
   for (std::size_t part = spread.parts(); part-- > 0;) {
-    wishes.persistent = persistent && part == 0;
-    if (wishes.persistent) wishes.other_parts = others;
+    options.persistent = persistent && part == 0;
+    if (options.persistent) options.other_parts = others;
     for_part(part, spread.parts(), [&] {
-      makers.allocate(part, spread.share_of_sizes(sizes, part), spread.share(units, part), wishes);
+      makers.allocate(part, spread.sizes_in_part(sizes, part), spread.elements_in_part(units, part), options);
     });
     if (persistent && part != 0) others.insert(others.begin(), makers.port(part));
   }
@@ -50,7 +50,7 @@ void make_parts(Spread const& spread, std::vector<std::uint64_t> const& sizes,
 /// Allocates the parts by sessions, which `sessions` receives. Throws Error.
 std::vector<WindowInfo> allocate_parts(std::vector<Locator> const& grants,
                                        std::vector<std::uint64_t> const& sizes,
-                                       std::vector<std::uint64_t> const& units, WindowWishes const& wishes,
+                                       std::vector<std::uint64_t> const& units, WindowOptions const& options,
                                        std::vector<Session>* sessions);
 
 }  // namespace mpixrma::nam

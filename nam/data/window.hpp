@@ -36,8 +36,8 @@ struct Window {
   std::uint64_t bytes = 0;   ///< of all regions
   std::vector<Region> regions;
   std::vector<std::string> other_parts =
-      {};                          ///< port names, of a persistent window that is spread over grants
-  std::uint64_t chunk_bytes = 0;   ///< of a part of a window whose regions are divided
+      {};                         ///< port names, of a persistent window that is spread over grants
+  std::uint64_t chunk_bytes = 0;  ///< of a part of a window whose regions are striped
 };
 
 /// Regions are aligned to this.

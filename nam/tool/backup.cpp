@@ -115,8 +115,8 @@ void fill(std::vector<WindowInfo> const& parts, std::vector<Session>& sessions, 
 void restore(Arguments const& arguments) {
   File const file = open_file(arguments.file);
   Json const head = read_head(file.get(), arguments.file);
-  WindowWishes wishes{true, field<std::string>(head, "durability"), 0600};
-  wishes.chunk_bytes = field_or<std::uint64_t>(head, "stripe", 0);
+  WindowOptions options{true, field<std::string>(head, "durability"), 0600};
+  options.chunk_bytes = field_or<std::uint64_t>(head, "stripe", 0);
   if (arguments.dry_run) {
     std::uint64_t bytes = 0;
     for (std::uint64_t const size : field<std::vector<std::uint64_t>>(head, "sizes")) bytes += size;
@@ -128,7 +128,7 @@ void restore(Arguments const& arguments) {
   std::vector<Session> sessions;
   std::vector<WindowInfo> const parts =
       allocate_parts(grants_of(arguments), field<std::vector<std::uint64_t>>(head, "sizes"),
-                     field<std::vector<std::uint64_t>>(head, "units"), wishes, &sessions);
+                     field<std::vector<std::uint64_t>>(head, "units"), options, &sessions);
   try {
     fill(parts, sessions, file.get(), arguments.file);
   } catch (...) {

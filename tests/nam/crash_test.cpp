@@ -75,9 +75,9 @@ class Model : public ::testing::TestWithParam<Setting> {
     if (windows_.size() >= 8) return;
     bool const done = attempt([&] {
       std::vector<Session> sessions;
-      WindowWishes const wishes{.persistent = true, .chunk_bytes = GetParam().chunk_bytes};
+      WindowOptions const options{.persistent = true, .chunk_bytes = GetParam().chunk_bytes};
       auto const parts =
-          allocate_parts(grants_, std::vector(ranks, bytes), std::vector(ranks, 1ul), wishes, &sessions);
+          allocate_parts(grants_, std::vector(ranks, bytes), std::vector(ranks, 1ul), options, &sessions);
       windows_[parts.front().port] = {ranks, bytes, Bytes(ranks * bytes), {}, false};
     });
     if (!done) unsure_parts_ += grants_.size();

@@ -60,8 +60,8 @@ TEST(SpreadTest, EachRegionIsInOnePart) {
     std::vector<std::uint64_t> const all{5, 6, 7, 8, 9, 10, 11};
     std::vector<std::vector<std::uint64_t>> shares;
     for (std::size_t part = 0; part < parts; ++part) {
-      shares.push_back(spread.share(all, part));
-      EXPECT_EQ(shares.back().size(), spread.share(all.size(), part));
+      shares.push_back(spread.elements_in_part(all, part));
+      EXPECT_EQ(shares.back().size(), spread.regions_in_part(all.size(), part));
     }
     for (std::uint64_t rank = 0; rank < all.size(); ++rank)
       EXPECT_EQ(shares[spread.part_of(rank)].at(spread.place_of(rank)), all[rank]);
@@ -86,7 +86,7 @@ TEST(SpreadTest, EachByteIsInOneStripe) {
           offset += std::min(stripe, bytes - offset);
         }
         for (std::size_t part = 0; part < parts; ++part)
-          ASSERT_EQ(spread.share_of_region(rank, bytes, part), found[part])
+          ASSERT_EQ(spread.bytes_in_part(rank, bytes, part), found[part])
               << parts << " " << rank << " " << bytes;
       }
     }

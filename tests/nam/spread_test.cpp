@@ -11,7 +11,7 @@ namespace {
 struct SpreadServers : ::testing::Test {
   static constexpr std::size_t bytes = 1000;
   static constexpr std::size_t ranks = 5;
-  static constexpr std::uint64_t divided_bytes = 5 * chunk_granularity + 100;
+  static constexpr std::uint64_t striped_bytes = 5 * chunk_granularity + 100;
 
   SpreadServers() {
     first.start();
@@ -21,39 +21,39 @@ struct SpreadServers : ::testing::Test {
   /// Makes a window and returns its port name; rank r has pattern(bytes, r).
   std::string make() const {
     Spread const spread(2);
-    WindowWishes wishes{.persistent = true};
+    WindowOptions options{.persistent = true};
     for (std::size_t part : {1u, 0u}) {
       Session session = Session::open(grants[part]);
-      std::uint64_t const regions = spread.share(ranks, part);
+      std::uint64_t const regions = spread.regions_in_part(ranks, part);
       WindowInfo const window = session.allocate(std::vector<std::uint64_t>(regions, bytes),
-                                                 std::vector<std::uint64_t>(regions, 8), wishes);
+                                                 std::vector<std::uint64_t>(regions, 8), options);
       for (std::uint64_t place = 0; place < regions; ++place)
         session.write(window, place, 0, pattern(bytes, static_cast<unsigned>(2 * place + part)));
-      wishes.other_parts.push_back(window.port);
+      options.other_parts.push_back(window.port);
     }
-    return wishes.other_parts.back();
+    return options.other_parts.back();
   }
   /// Makes a window in stripes, of which each region has several.
-  std::string make_divided() const {
+  std::string make_striped() const {
     Spread const spread(2, chunk_granularity);
-    WindowWishes wishes{.persistent = true, .chunk_bytes = chunk_granularity};
-    std::vector<std::uint64_t> const sizes(ranks, divided_bytes);
+    WindowOptions options{.persistent = true, .chunk_bytes = chunk_granularity};
+    std::vector<std::uint64_t> const sizes(ranks, striped_bytes);
     for (std::size_t part : {1u, 0u}) {
       Session session = Session::open(grants[part]);
       WindowInfo const window =
-          session.allocate(spread.share_of_sizes(sizes, part), std::vector<std::uint64_t>(ranks, 8), wishes);
+          session.allocate(spread.sizes_in_part(sizes, part), std::vector<std::uint64_t>(ranks, 8), options);
       for (std::uint64_t rank = 0; rank < ranks; ++rank) {
-        std::vector<std::byte> const values = pattern(divided_bytes, static_cast<unsigned>(rank));
-        for (std::uint64_t done = 0; done < divided_bytes;) {
+        std::vector<std::byte> const values = pattern(striped_bytes, static_cast<unsigned>(rank));
+        for (std::uint64_t done = 0; done < striped_bytes;) {
           Spread::Location const at = spread.find(rank, done);
-          std::uint64_t const left = std::min(at.bytes, divided_bytes - done);
+          std::uint64_t const left = std::min(at.bytes, striped_bytes - done);
           if (at.part == part) session.write(window, rank, at.offset, std::span(values).subspan(done, left));
           done += left;
         }
       }
-      wishes.other_parts.push_back(window.port);
+      options.other_parts.push_back(window.port);
     }
-    return wishes.other_parts.back();
+    return options.other_parts.back();
   }
   static std::uint64_t used(TestServer const& server, Locator const& grant) {
     return server.show(grant).at("used").get<std::uint64_t>();
@@ -205,13 +205,13 @@ TEST_F(SpreadServers, AnotherUsersWindowIsNoPart) {
 }
 
 TEST_F(SpreadServers, RegionsInStripesHaveTheSizesThatTheyWereMadeWith) {
-  std::vector<WindowInfo> parts = find_parts(make_divided());
+  std::vector<WindowInfo> parts = find_parts(make_striped());
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(spread_of(parts).chunk_bytes(), chunk_granularity);
   std::vector<WindowRegion> const regions = regions_of(parts);
   ASSERT_EQ(regions.size(), ranks);
   for (WindowRegion const& region : regions) {
-    EXPECT_EQ(region.bytes, divided_bytes);
+    EXPECT_EQ(region.bytes, striped_bytes);
     EXPECT_EQ(region.unit, 8u);
   }
   Session session = Session::open(grants[0]);
@@ -223,7 +223,7 @@ TEST_F(SpreadServers, RegionsInStripesHaveTheSizesThatTheyWereMadeWith) {
   EXPECT_EQ(refusal([&] { (void)find_parts(port); }), ErrorCode::malformed);
 }
 
-TEST_F(SpreadServers, TheToolSavesRegionsInStripes) { expect_saved(make_divided(), divided_bytes); }
+TEST_F(SpreadServers, TheToolSavesRegionsInStripes) { expect_saved(make_striped(), striped_bytes); }
 
 TEST_F(SpreadServers, TheToolSavesAndEvictsAllParts) {
   std::string const port = make();
@@ -234,7 +234,7 @@ TEST_F(SpreadServers, TheToolSavesAndEvictsAllParts) {
 }
 
 TEST_F(SpreadServers, TheToolLeavesNothingWhereOneOfTheGrantsHasNoRoom) {
-  ASSERT_EQ(run_tool("backup '" + make_divided() + "' " + saved()), 0);
+  ASSERT_EQ(run_tool("backup '" + make_striped() + "' " + saved()), 0);
   Locator const large = first.grant(1u << 20);
   Locator const small = second.grant(4096);
   EXPECT_NE(run_tool("restore '" + format(large) + "," + format(small) + "' " + saved()), 0);
@@ -244,7 +244,7 @@ TEST_F(SpreadServers, TheToolLeavesNothingWhereOneOfTheGrantsHasNoRoom) {
 }
 
 TEST_F(SpreadServers, TheToolRestoresNoFileThatIsNotWhole) {
-  ASSERT_EQ(run_tool("backup '" + make_divided() + "' " + saved()), 0);
+  ASSERT_EQ(run_tool("backup '" + make_striped() + "' " + saved()), 0);
   auto const size = std::filesystem::file_size(saved());
   Locator const one = first.grant(1u << 20);
   Locator const other = second.grant(1u << 20);
@@ -254,7 +254,7 @@ TEST_F(SpreadServers, TheToolRestoresNoFileThatIsNotWhole) {
     EXPECT_NE(run_tool(restore + saved()), 0) << wrong;
     EXPECT_TRUE(first.show(one).at("window_list").empty());
   }
-  ASSERT_EQ(run_tool("backup '" + make_divided() + "' " + saved()), 0);
+  ASSERT_EQ(run_tool("backup '" + make_striped() + "' " + saved()), 0);
   // The length of data from a pipe is only known at their end.
   std::string const begin = "head -c " + std::to_string(size - 1) + " " + saved();
   EXPECT_NE(run_tool(restore + "/dev/stdin", begin), 0);

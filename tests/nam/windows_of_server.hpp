@@ -30,10 +30,10 @@ inline std::vector<std::byte> content(Session& session, WindowInfo const& window
 }
 
 inline WindowInfo make_persistent(Locator const& grant, std::size_t bytes, unsigned seed,
-                                  WindowWishes wishes = {}) {
+                                  WindowOptions options = {}) {
   Session session = Session::open(grant);
-  wishes.persistent = true;
-  WindowInfo const window = session.allocate({bytes, bytes}, {1, 8}, wishes);
+  options.persistent = true;
+  WindowInfo const window = session.allocate({bytes, bytes}, {1, 8}, options);
   session.write(window, 0, 0, pattern(bytes, seed));
   session.write(window, 1, 0, pattern(bytes, seed + 1));
   session.persist(window);

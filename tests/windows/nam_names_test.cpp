@@ -91,9 +91,9 @@ TEST_F(NamCalls, ServersThatOthersNameAreFollowedByInfoKey) {
   char port[nam::port_name_limit] = "";
   if (rank_ == 0) {
     nam::Session session = nam::Session::open(nam::job_grants().front());
-    nam::WindowWishes wishes{.persistent = true};
-    wishes.other_parts = {"mpix-nam://0a/0b?tcp=127.0.0.1:1"};
-    std::ranges::copy(session.allocate({8}, {8}, wishes).port, port);
+    nam::WindowOptions options{.persistent = true};
+    options.other_parts = {"mpix-nam://0a/0b?tcp=127.0.0.1:1"};
+    std::ranges::copy(session.allocate({8}, {8}, options).port, port);
   }
   MPI_Bcast(port, sizeof port, MPI_CHAR, 0, world);
   Info const consent{{"deep_win_connect", "true"}, {"mpix_nam_follow", "true"}};

@@ -32,8 +32,8 @@ class ForgedReports : public ::testing::Test {
   void take_over() {
     server_.start();
     server_.admit_all_users();
-    Json const wishes = is_root() ? Json{{"owner", std::to_string(owner)}} : Json::object();
-    grant_ = server_.grant(bytes, wishes);
+    Json const options = is_root() ? Json{{"owner", std::to_string(owner)}} : Json::object();
+    grant_ = server_.grant(bytes, options);
     pid_t const process = server_.data_process(grant_);
     server_.kill();
     ::kill(process, SIGKILL);

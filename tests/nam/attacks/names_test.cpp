@@ -221,11 +221,11 @@ TEST_F(Names, DescriptionsOfWindowsCountAgainstAQuota) {
   start({"--storage", "file", "--max-metadata", "100K"});
   Locator const grant = server.grant(1u << 20);
   Session session = Session::open(grant);
-  WindowWishes wishes{.persistent = true, .other_parts = long_parts()};
+  WindowOptions options{.persistent = true, .other_parts = long_parts()};
   for (bool const persistent : {true, false}) {
-    wishes.persistent = persistent;
+    options.persistent = persistent;
     int made = 0;
-    while (made < 100 && refusal([&] { session.allocate({1}, {1}, wishes); }) != ErrorCode::quota) ++made;
+    while (made < 100 && refusal([&] { session.allocate({1}, {1}, options); }) != ErrorCode::quota) ++made;
     EXPECT_EQ(made, persistent ? 6 : 0);
   }
 }

@@ -76,8 +76,8 @@ class Soak : public ::testing::Test {
     auto const as_client = [&] {
       for (std::size_t i = index; i < client_count; i += user_count) {
         Session session = Session::open(grant);
-        WindowWishes const wishes{.persistent = true, .durability = "storage"};
-        std::string const port = session.allocate({window_bytes}, {1}, wishes).port;
+        WindowOptions const options{.persistent = true, .durability = "storage"};
+        std::string const port = session.allocate({window_bytes}, {1}, options).port;
         ledger_->clients[i].port[port.copy(ledger_->clients[i].port.data(), 511)] = '\0';
       }
       auto const secret = server_->ask({{"op", "secret"}}).at("secret").get<std::string>();

@@ -1,4 +1,4 @@
-#include "mpi-windows/state/unasked.hpp"
+#include "mpi-windows/state/unreported_failures.hpp"
 
 #include <cstdio>
 #include <mutex>
@@ -12,39 +12,39 @@ namespace mpixrma::windows {
 
 namespace {
 
-struct Unasked {
+struct UnreportedFailures {
   std::mutex lock;
   std::set<std::uint32_t> reporting;    ///< context numbers of windows
   engine::LateErrors::Failures orphan;  ///< failures of windows that no longer exist
 };
 
-Unasked& unasked() {
-  static Unasked instance;
+UnreportedFailures& unreported() {
+  static UnreportedFailures instance;
   return instance;
 }
 
 }  // namespace
 
 void begin_reporting(std::uint32_t context) {
-  std::lock_guard const held(unasked().lock);
-  unasked().reporting.insert(context);
+  std::lock_guard const held(unreported().lock);
+  unreported().reporting.insert(context);
 }
 
 void end_reporting(std::uint32_t context) noexcept {
-  std::lock_guard const held(unasked().lock);
-  unasked().reporting.erase(context);
+  std::lock_guard const held(unreported().lock);
+  unreported().reporting.erase(context);
 }
 
-void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcept {
-  std::lock_guard const held(unasked().lock);
-  if (unasked().reporting.contains(context)) return hosted_engine()->failures.keep(context, error);
-  unasked().orphan.add({error, 1});
+void keep_unreported(std::uint32_t context, engine::LateError const& error) noexcept {
+  std::lock_guard const held(unreported().lock);
+  if (unreported().reporting.contains(context)) return hosted_engine()->failures.keep(context, error);
+  unreported().orphan.add({error, 1});
 }
 
-void print_unasked() {
+void print_unreported() {
   (void)mpix_host_operations()->deliver_completions();  // ends freed requests
-  std::lock_guard const held(unasked().lock);
-  auto const& [first, count] = unasked().orphan;
+  std::lock_guard const held(unreported().lock);
+  auto const& [first, count] = unreported().orphan;
   if (count == 0) return;
   Subject const subject{first.kind, first.rank, static_cast<MPI_Aint>(first.memory.address),
                         first.memory.bytes};

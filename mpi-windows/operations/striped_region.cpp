@@ -1,4 +1,4 @@
-#include "mpi-windows/operations/divided.hpp"
+#include "mpi-windows/operations/striped_region.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,11 +15,11 @@ using engine::LayoutCursor;
 using engine::LayoutRun;
 using engine::OwnedLayout;
 
-/// Number of runs of one side that are cut at a time.
+/// Number of runs of one side that are split at a time.
 constexpr std::size_t max_runs = 1u << 16;
 
 /// A part of one side of an operation: contiguous runs in the order of the data.
-class Runs {
+class RunList {
  public:
   void add(LayoutRun run) {
     bytes_ += run.length;
@@ -47,27 +47,28 @@ class Runs {
   std::size_t bytes_ = 0;
 };
 
-/// Both sides of the share of an operation in one process's part of the target's memory.
-struct Share {
-  Runs target;
-  Runs origin;
-  Runs result;
+/// The runs of an operation that lie in one part of a striped region, with those of the origin's buffers that
+/// correspond to them.
+struct PartRuns {
+  RunList target;
+  RunList origin;
+  RunList result;
 };
 
-/// Cuts an operation at the borders of chunks.
-class Cutter {
+/// Splits an operation at the boundaries of chunks.
+class ChunkSplitter {
  public:
   /// `origin` and `result` are empty if the operation has none.
-  Cutter(DividedMemory const& memory, std::uint64_t begin, Layout const& target, Layout const& origin,
-         Layout const& result)
-      : memory_(memory),
+  ChunkSplitter(StripedRegion const& region, std::uint64_t begin, Layout const& target, Layout const& origin,
+                Layout const& result)
+      : region_(region),
         begin_(begin),
         target_(target),
         origin_(origin),
         result_(result),
-        shares_(memory.parts.size()) {}
+        parts_(region.parts.size()) {}
 
-  /// Cuts the next runs for all parts. Returns false if nothing was left.
+  /// Splits the next runs among all parts. Returns false if nothing was left.
   bool next() {
     if (target_.remaining() == 0) return false;
     for (std::size_t runs = 0; target_.remaining() != 0 && runs < max_runs;) {
@@ -77,24 +78,24 @@ class Cutter {
     }
     return true;
   }
-  Share& share(std::size_t part) noexcept { return shares_[part]; }
+  PartRuns& runs_of(std::size_t part) noexcept { return parts_[part]; }
 
  private:
-  /// Appends the bytes from `offset` on that are in one chunk, `most` at the most, to the share of the part
+  /// Appends the bytes from `offset` on that are in one chunk, `most` at the most, to the runs of the part
   /// that has the chunk. Returns their number.
   std::size_t append_chunk(std::uint64_t offset, std::size_t most) {
-    std::uint64_t const chunk = offset / memory_.chunk_bytes;
-    std::uint64_t const within = offset % memory_.chunk_bytes;
-    auto const bytes = static_cast<std::size_t>(std::min<std::uint64_t>(most, memory_.chunk_bytes - within));
-    std::uint64_t const there = chunk / shares_.size() * memory_.chunk_bytes + within;
-    Share& share = shares_[chunk % shares_.size()];
-    share.target.add({static_cast<std::ptrdiff_t>(there), bytes});
-    append_runs(origin_, bytes, share.origin);
-    append_runs(result_, bytes, share.result);
+    std::uint64_t const chunk = offset / region_.chunk_bytes;
+    std::uint64_t const within = offset % region_.chunk_bytes;
+    auto const bytes = static_cast<std::size_t>(std::min<std::uint64_t>(most, region_.chunk_bytes - within));
+    std::uint64_t const there = chunk / parts_.size() * region_.chunk_bytes + within;
+    PartRuns& part = parts_[chunk % parts_.size()];
+    part.target.add({static_cast<std::ptrdiff_t>(there), bytes});
+    append_runs(origin_, bytes, part.origin);
+    append_runs(result_, bytes, part.result);
     return bytes;
   }
   /// Does nothing for an operation without such a side.
-  static void append_runs(LayoutCursor& from, std::size_t bytes, Runs& to) {
+  static void append_runs(LayoutCursor& from, std::size_t bytes, RunList& to) {
     if (from.remaining() == 0) return;
     while (bytes != 0) {
       LayoutRun const run = from.next(bytes);
@@ -103,27 +104,27 @@ class Cutter {
     }
   }
 
-  DividedMemory const& memory_;
+  StripedRegion const& region_;
   std::uint64_t begin_;
   LayoutCursor target_;
   LayoutCursor origin_;
   LayoutCursor result_;
-  std::vector<Share> shares_;
+  std::vector<PartRuns> parts_;
 };
 
 /// Whether each element lies within one chunk, whose size is a multiple of the elements' size.
-bool keeps_elements(DividedMemory const& memory, std::uint64_t begin, Layout const& target,
-                    std::size_t element) {
+bool chunks_hold_whole_elements(StripedRegion const& region, std::uint64_t begin, Layout const& target,
+                                std::size_t element) {
   LayoutCursor cursor(target);
   std::uint64_t chunk = 0;  // of the byte before
   for (std::size_t position = 0; cursor.remaining() != 0;) {
     LayoutRun const run = cursor.next();
     std::uint64_t const first = begin + static_cast<std::uint64_t>(run.offset);
     bool const within = position % element != 0;  // an element with a gap
-    if (within && first / memory.chunk_bytes != chunk) return false;
-    std::uint64_t const left = memory.chunk_bytes - first % memory.chunk_bytes;
+    if (within && first / region.chunk_bytes != chunk) return false;
+    std::uint64_t const left = region.chunk_bytes - first % region.chunk_bytes;
     if (left < run.length && (position + left) % element != 0) return false;
-    chunk = (first + run.length - 1) / memory.chunk_bytes;
+    chunk = (first + run.length - 1) / region.chunk_bytes;
     position += run.length;
   }
   return true;
@@ -137,31 +138,31 @@ Layout result_of(engine::RmaOp const& operation) {
   return operation.result != nullptr ? operation.result_layout : Layout{};
 }
 
-/// Returns the unit in bytes that the border of a chunk must not cut.
+/// Returns the unit in bytes that a chunk boundary must not split.
 std::size_t element_of(engine::RmaOp const& operation) {
   return operation.is_update() ? std::max<std::size_t>(engine::element_size(operation.type), 1) : 1;
 }
 
 /// The layouts to which an operation on one part refers.
-struct Sides {
+struct PartLayouts {
   OwnedLayout target;
   OwnedLayout origin;
   OwnedLayout result;
 };
 
-/// Lets the operation on one part refer to the origin and result of the share.
-void set_buffers(engine::RmaOp& part, Share& share, Sides& sides) {
+/// Sets the origin's buffers of the operation on one part, `part`.
+void set_buffers(engine::RmaOp& part, PartRuns& runs, PartLayouts& layouts) {
   std::ptrdiff_t begin = 0;
-  if (!share.origin.is_empty()) {
-    sides.origin = share.origin.finish(&begin);
+  if (!runs.origin.is_empty()) {
+    layouts.origin = runs.origin.finish(&begin);
     part.origin += begin;
     if (part.operand2 != nullptr) part.operand2 += begin;
-    part.origin_layout = sides.origin.view();
+    part.origin_layout = layouts.origin.view();
   }
-  if (!share.result.is_empty()) {
-    sides.result = share.result.finish(&begin);
+  if (!runs.result.is_empty()) {
+    layouts.result = runs.result.finish(&begin);
     part.result += begin;
-    part.result_layout = sides.result.view();
+    part.result_layout = layouts.result.view();
   }
 }
 
@@ -177,8 +178,8 @@ int execute_by_request(Window& window, Target& target, engine::RmaOp const& oper
   return MPI_SUCCESS;
 }
 
-/// Executes the part of an operation that goes to one of several servers.
-engine::Status execute_by_request(Target& target, engine::RmaOp const& operation) {
+/// Executes the operation on one part of a striped region by a request to its server.
+engine::Status execute_part_by_request(Target& target, engine::RmaOp const& operation) {
   try {
     target.by_request->execute(target.requested_rank, operation);
     return engine::Status::ok;
@@ -188,46 +189,46 @@ engine::Status execute_by_request(Target& target, engine::RmaOp const& operation
   }
 }
 
-/// Issues `share` of `operation` to the part of the target's memory that is `target`.
-engine::Issued issue_share(Window& window, Target& target, engine::RmaOp const& operation, Share& share,
-                           engine::Completion* completion) {
+/// Issues the runs of `operation` that lie in one part of the striped region, which is `target`.
+engine::Issued issue_part(Window& window, Target& target, engine::RmaOp const& operation, PartRuns& runs,
+                          engine::Completion* completion) {
   engine::RmaOp part = operation;
-  Sides sides;
+  PartLayouts layouts;
   std::ptrdiff_t begin = 0;
-  sides.target = share.target.finish(&begin);
+  layouts.target = runs.target.finish(&begin);
   part.target = target.offset + static_cast<std::uint64_t>(begin);
-  part.target_layout = sides.target.view();
+  part.target_layout = layouts.target.view();
   part.exposed.target = target.exposure;
   part.completion = completion;
   part.guarantees = without(part.guarantees, engine::Guarantee::no_lock_wait);  // one call for all parts
-  set_buffers(part, share, sides);
+  set_buffers(part, runs, layouts);
   if (try_direct(window, target, part)) return {};
-  if (target.by_request != nullptr) return engine::Issued::ended(execute_by_request(target, part));
+  if (target.by_request != nullptr) return engine::Issued::ended(execute_part_by_request(target, part));
   if (target.memory == nullptr) return engine::Issued::ended(engine::Status::stale_exposure);
-  return start(window, target, part);
+  return issue_to_engine(window, target, part);
 }
 
-/// Collects the outcomes of the shares of an operation, for its request if it has one.
-class Outcome {
+/// Collects the outcomes of the operations on all parts, for the request of the whole if there is one.
+class AggregateOutcome {
  public:
-  Outcome(Window& window, MPI_Request* request)
-      : joint_(request != nullptr
-                   ? open_joint_request(window.handle, window.context, window.joint_requests, request)
-                   : nullptr) {}
-  ~Outcome() {
-    if (joint_ != nullptr) joint_->close();
+  AggregateOutcome(Window& window, MPI_Request* request)
+      : aggregate_(request != nullptr ? open_aggregate_request(window.handle, window.context,
+                                                               window.aggregate_requests, request)
+                                      : nullptr) {}
+  ~AggregateOutcome() {
+    if (aggregate_ != nullptr) aggregate_->close();
   }
-  Outcome(Outcome const&) = delete;
-  Outcome& operator=(Outcome const&) = delete;
+  AggregateOutcome(AggregateOutcome const&) = delete;
+  AggregateOutcome& operator=(AggregateOutcome const&) = delete;
 
-  bool has_request() const noexcept { return joint_ != nullptr; }
+  bool has_request() const noexcept { return aggregate_ != nullptr; }
   engine::Status status() const noexcept { return first_; }
 
-  /// Calls `issue` with the completion object of a share.
+  /// Calls `issue` with the completion object of the operation on one part.
   template <typename Issue>
   void add(Issue issue) {
-    engine::Completion* const completion = joint_ != nullptr ? joint_->add() : nullptr;
-    if (joint_ != nullptr && completion == nullptr) return note(engine::Status::out_of_memory);
+    engine::Completion* const completion = aggregate_ != nullptr ? aggregate_->add() : nullptr;
+    if (aggregate_ != nullptr && completion == nullptr) return note(engine::Status::out_of_memory);
     engine::Issued const issued = issue(completion);
     note(issued.status);
     if (completion != nullptr && issued.complete) completion->done(*completion, issued.status, 0);
@@ -235,34 +236,34 @@ class Outcome {
 
  private:
   void note(engine::Status status) noexcept {
-    if (joint_ != nullptr) joint_->note(status);
+    if (aggregate_ != nullptr) aggregate_->record(status);
     if (!engine::failed(first_)) first_ = status;
   }
 
-  engine::JointCompletion* joint_;
+  engine::AggregateCompletion* aggregate_;
   engine::Status first_ = engine::Status::ok;
 };
 
 }  // namespace
 
-int issue_divided(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request) {
+int issue_striped(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request) {
   if (target.by_request != nullptr) return execute_by_request(window, target, operation, request);
-  if (target.divided == nullptr) return MPI_ERR_WIN;  // the window has ended at the memory server
-  DividedMemory const& memory = *target.divided;
-  if (!keeps_elements(memory, operation.target, operation.target_layout, element_of(operation)))
+  if (target.striped_region == nullptr) return MPI_ERR_WIN;  // the window has ended at the memory server
+  StripedRegion const& region = *target.striped_region;
+  if (!chunks_hold_whole_elements(region, operation.target, operation.target_layout, element_of(operation)))
     return MPI_ERR_DISP;
-  Cutter cutter(memory, operation.target, operation.target_layout, origin_of(operation),
-                result_of(operation));
-  Outcome outcome(window, request);
+  ChunkSplitter splitter(region, operation.target, operation.target_layout, origin_of(operation),
+                         result_of(operation));
+  AggregateOutcome outcome(window, request);
   if (request != nullptr && !outcome.has_request()) return MPI_ERR_NO_MEM;
-  while (cutter.next()) {
-    for (std::size_t i = 0; i < memory.parts.size(); ++i) {
-      if (cutter.share(i).target.is_empty()) continue;
+  while (splitter.next()) {
+    for (std::size_t i = 0; i < region.parts.size(); ++i) {
+      if (splitter.runs_of(i).target.is_empty()) continue;
       outcome.add([&](engine::Completion* completion) {
-        return issue_share(window, *memory.parts[i], operation, cutter.share(i), completion);
+        return issue_part(window, *region.parts[i], operation, splitter.runs_of(i), completion);
       });
       // Marked after the part: a thread that sees the mark of `target` finds that of the part, too.
-      if (memory.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
+      if (region.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
     }
   }
   return request != nullptr ? MPI_SUCCESS : class_of(window, outcome.status());

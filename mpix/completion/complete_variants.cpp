@@ -2,7 +2,7 @@
 #include <atomic>
 #include <vector>
 
-#include "engine/op/joint_completion.hpp"
+#include "engine/op/aggregate_completion.hpp"
 #include "include/mpix_rma.h"
 #include "mpix/completion/targets.hpp"
 #include "mpix/error/exception.hpp"
@@ -39,17 +39,17 @@ int with_request(Site const& site, std::vector<Target*> const& targets, Level le
   if (targets.size() == 1) subject.rank = targets.front()->rank;
   NativeCompletion* const completion = open_native(site, subject);
   if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
-  engine::JointCompletion* const joint = engine::JointCompletion::open(*completion);
-  if (joint == nullptr) {
+  engine::AggregateCompletion* const aggregate = engine::AggregateCompletion::open(*completion);
+  if (aggregate == nullptr) {
     drop_native(completion);
     return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   }
   *request = completion->handle;
   for (Target* const target : targets) {
-    engine::Completion* const part = joint->add();
-    part != nullptr ? watch(*target, level, *part) : joint->note(engine::Status::out_of_memory);
+    engine::Completion* const part = aggregate->add();
+    part != nullptr ? watch(*target, level, *part) : aggregate->record(engine::Status::out_of_memory);
   }
-  joint->close();
+  aggregate->close();
   return MPI_SUCCESS;
 }
 

@@ -15,32 +15,32 @@
 namespace mpixrma::windows {
 
 /// A part of a process's exposure.
-struct SharedPlace {
+struct AliasedMemory {
   std::uint64_t process = 0;
   engine::ExposureId exposure{};
   std::uint64_t offset = 0;  ///< offset in the exposure
   std::uint64_t size = 0;    ///< size in bytes
 };
 
-/// The places of one window. A search covers all windows of this process.
-class SharedPlaces {
+/// The aliased memory of one window. A search covers all windows of this process.
+class MemoryAliases {
  public:
-  SharedPlaces() = default;
-  ~SharedPlaces();
-  SharedPlaces(SharedPlaces const&) = delete;
-  SharedPlaces& operator=(SharedPlaces const&) = delete;
+  MemoryAliases() = default;
+  ~MemoryAliases();
+  MemoryAliases(MemoryAliases const&) = delete;
+  MemoryAliases& operator=(MemoryAliases const&) = delete;
 
   /// Called once for each address.
-  void add(void const* local, SharedPlace const& place);
-  /// Returns the memory behind these bytes if they lie in a place of any window.
-  static std::optional<SharedPlace> find(void const* local, std::size_t bytes);
+  void add(void const* local, AliasedMemory const& memory);
+  /// Returns the memory that these bytes alias if they belong to any window.
+  static std::optional<AliasedMemory> find(void const* local, std::size_t bytes);
 
  private:
-  using All = std::multimap<std::uintptr_t, SharedPlace>;  ///< by local address
+  using All = std::multimap<std::uintptr_t, AliasedMemory>;  ///< by local address
   struct Registry {
     std::mutex lock;
-    All places;
-    std::uint64_t largest = 0;  ///< bytes of the largest place ever added
+    All aliases;
+    std::uint64_t largest = 0;  ///< bytes of the largest alias ever added
   };
   static Registry& registry();
 

@@ -8,15 +8,15 @@
 
 namespace mpixrma::windows {
 
-/// Between the two calls, with its context number, the window reports such failures. Failures that it had to
-/// report before are stored in the engine at that time.
+/// A window exists, or has ended, that reports such failures. Between the two calls, failures with its
+/// context number are stored in the engine for it.
 void begin_reporting(std::uint32_t context);
 void end_reporting(std::uint32_t context) noexcept;
 
-/// Stores the failure for the window, or for print_unasked().
-void keep_unasked(std::uint32_t context, engine::LateError const& error) noexcept;
+/// Stores the failure: in the engine for the window if that still exists, else for print_unreported().
+void keep_unreported(std::uint32_t context, engine::LateError const& error) noexcept;
 
 /// Prints one line about failures that no window has reported. Called in MPI_Finalize.
-void print_unasked();
+void print_unreported();
 
 }  // namespace mpixrma::windows

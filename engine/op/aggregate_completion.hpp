@@ -12,11 +12,12 @@
 
 namespace mpixrma::engine {
 
-class JointCompletion {
+class AggregateCompletion {
  public:
   /// `pending` counts the objects that have not called their completion. Returns nullptr without memory.
-  static JointCompletion* open(Completion& whole, std::atomic<std::size_t>* pending = nullptr) noexcept try {
-    return new JointCompletion(whole, pending);
+  static AggregateCompletion* open(Completion& whole, std::atomic<std::size_t>* pending = nullptr) noexcept
+      try {
+    return new AggregateCompletion(whole, pending);
   } catch (std::bad_alloc const&) {
     return nullptr;
   }
@@ -26,17 +27,17 @@ class JointCompletion {
   Completion* add() noexcept try {
     std::lock_guard const held(adding_);
     Part& part = parts_.emplace_back();
-    part.joint = this;
+    part.aggregate = this;
     part.done = [](Completion& self, Status status, std::size_t) noexcept {
-      static_cast<Part&>(self).joint->end(status);
+      static_cast<Part&>(self).aggregate->end(status);
     };
     missing_.fetch_add(1, std::memory_order_relaxed);
     return &part;
   } catch (std::bad_alloc const&) {
     return nullptr;
   }
-  /// Adds an operation that has ended already. The first failure is that of the whole.
-  void note(Status status) noexcept {
+  /// Adds the status of an operation that has ended already. The first failure is that of the whole.
+  void record(Status status) noexcept {
     Status none = Status::ok;
     first_.compare_exchange_strong(none, status, std::memory_order_relaxed);
   }
@@ -45,18 +46,19 @@ class JointCompletion {
 
  private:
   struct Part : Completion {
-    JointCompletion* joint = nullptr;
+    AggregateCompletion* aggregate = nullptr;
   };
 
-  JointCompletion(Completion& whole, std::atomic<std::size_t>* pending) : whole_(whole), pending_(pending) {
+  AggregateCompletion(Completion& whole, std::atomic<std::size_t>* pending)
+      : whole_(whole), pending_(pending) {
     if (pending_ != nullptr) pending_->fetch_add(1, std::memory_order_relaxed);
   }
 
   void end(Status status) noexcept {
-    note(status);
+    record(status);
     // Acquire-release: the thread that ends the last part sees the results of all others.
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    std::unique_ptr<JointCompletion> const owned(this);
+    std::unique_ptr<AggregateCompletion> const owned(this);
     whole_.done(whole_, first_.load(std::memory_order_relaxed), 0);
     // Release: pairs with the acquire of a thread that waits until none is pending.
     if (pending_ != nullptr) pending_->fetch_sub(1, std::memory_order_release);
