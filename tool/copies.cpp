@@ -54,16 +54,17 @@ CopyTable set_by_environment() {
 
 CopyCache cache_of_user() { return {engine::cache_directory(), engine::host_fingerprint()}; }
 
-/// Memory of both sides: the target's is shared with the process that holds it in its cache.
-class Sides {
+/// Memory of both buffers: the target's is shared with the process that holds it in its cache.
+class CopyBuffers {
  public:
-  explicit Sides(std::size_t bytes) : bytes_(bytes), target_(map(MAP_SHARED)), origin_(map(MAP_PRIVATE)) {}
-  ~Sides() {
+  explicit CopyBuffers(std::size_t bytes)
+      : bytes_(bytes), target_(map(MAP_SHARED)), origin_(map(MAP_PRIVATE)) {}
+  ~CopyBuffers() {
     ::munmap(target_, bytes_);
     ::munmap(origin_, bytes_);
   }
-  Sides(Sides const&) = delete;
-  Sides& operator=(Sides const&) = delete;
+  CopyBuffers(CopyBuffers const&) = delete;
+  CopyBuffers& operator=(CopyBuffers const&) = delete;
   std::byte* target() const noexcept { return target_; }
   std::byte* origin() const noexcept { return origin_; }
 
@@ -82,12 +83,12 @@ class Sides {
 /// Disturbed decisions are measured again, a few times.
 CopyTable measure_all() {
   constexpr int max_turns = 10;
-  Sides const sides(engine::copy_measurement_bytes(engine::copy_size_count));
-  CacheHolder holder(sides.target());
+  CopyBuffers const buffers(engine::copy_measurement_bytes(engine::copy_size_count));
+  CacheHolder holder(buffers.target());
   CopyTable table;
   for (int turn = 0; turn < max_turns && !is_complete({}, table, engine::copy_size_count); ++turn) {
-    measure_copies({.target = sides.target(),
-                    .origin = sides.origin(),
+    measure_copies({.target = buffers.target(),
+                    .origin = buffers.origin(),
                     .sizes = engine::copy_size_count,
                     .budget = std::chrono::minutes(1),
                     .stops = {},

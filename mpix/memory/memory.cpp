@@ -10,8 +10,8 @@
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
-#include "mpix/memory/handed_out.hpp"
 #include "mpix/memory/same_address.hpp"
+#include "mpix/memory/user_allocations.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
@@ -34,11 +34,11 @@ using engine::Status;
 
 constexpr char not_allocated[] = "base %p was not allocated or was freed before";
 
-HandedOut handed_out;
+UserAllocations user_allocations;
 
 /// Undoes allocate().
-Status free_handed_out(void* base) {
-  return handed_out.remove(base) ? engine_of_process().memory.free(base) : Status::bad_argument;
+Status free_user_allocation(void* base) {
+  return user_allocations.remove(base) ? engine_of_process().memory.free(base) : Status::bad_argument;
 }
 
 /// Returns MPI_SUCCESS for a local call if the library can be used.
@@ -93,7 +93,7 @@ Failure read_hints(MPI_Info info, engine::AllocationHints* hints) {
 
 /// Why `base` cannot be freed by the counterpart of `allocator`; nothing if it can.
 Failure wrong_to_free(void* base, Allocator allocator) {
-  Allocator const found = handed_out.allocator_of(base);
+  Allocator const found = user_allocations.allocator_of(base);
   if (found == allocator) return {};
   switch (found) {
     case Allocator::collective:
@@ -115,7 +115,7 @@ Failure read_request(MPI_Aint size, MPI_Info info, engine::AllocationHints* hint
 Failure allocate(MPI_Aint size, engine::AllocationHints const& hints, Allocator allocator, void** base) {
   if (size == 0) return {};
   Status status = engine_of_process().memory.allocate(static_cast<std::size_t>(size), hints, base);
-  if (!engine::failed(status) && !handed_out.add(*base, allocator)) {
+  if (!engine::failed(status) && !user_allocations.add(*base, allocator)) {
     (void)engine_of_process().memory.free(*base);
     status = Status::out_of_memory;
   }
@@ -134,7 +134,7 @@ std::vector<std::intptr_t> exchange_bases(MPI_Comm comm, void* base, int error_c
 }
 
 /// An allocation of all ranks of a communicator.
-struct JointAllocation {
+struct CollectiveAllocation {
   void* own = nullptr;
   Failure failed;                    ///< why this rank failed
   std::vector<std::intptr_t> bases;  ///< as of exchange_bases()
@@ -145,7 +145,7 @@ constexpr std::intptr_t waits_for_address = 1;
 
 /// The second exchange, for memory at one address.
 void allocate_at_one_address(MPI_Comm comm, MPI_Aint size, engine::AllocationHints hints,
-                             JointAllocation* made) {
+                             CollectiveAllocation* made) {
   hints.address = agree_on_address(comm, {static_cast<std::size_t>(size), hints.alignment});
   made->failed = hints.address != 0
                      ? allocate(size, hints, Allocator::collective, &made->own)
@@ -155,8 +155,8 @@ void allocate_at_one_address(MPI_Comm comm, MPI_Aint size, engine::AllocationHin
 }
 
 /// Collective. `failed`: an argument is wrong.
-JointAllocation allocate_together(MPI_Comm comm, MPI_Aint size, MPI_Info info, Failure failed) {
-  JointAllocation made{nullptr, std::move(failed), {}};
+CollectiveAllocation allocate_together(MPI_Comm comm, MPI_Aint size, MPI_Info info, Failure failed) {
+  CollectiveAllocation made{nullptr, std::move(failed), {}};
   engine::AllocationHints hints;
   bool same_address = false;
   if (!made.failed) made.failed = read_request(size, info, &hints);
@@ -200,7 +200,7 @@ int MPIX_RMA_Free_local(void* base) try {
   Site const site{"MPIX_RMA_Free_local"};
   if (int const code = usable(site.call); code != MPI_SUCCESS) return code;
   if (Failure const wrong = wrong_to_free(base, Allocator::local)) return raise(site, wrong);
-  Status const status = free_handed_out(base);
+  Status const status = free_user_allocation(base);
   return engine::failed(status) ? raise(site, class_of(status), not_allocated, base) : MPI_SUCCESS;
 } catch (...) {
   return mpixrma::raise_exception(nullptr);
@@ -263,7 +263,7 @@ int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm communicator, void*
       returns_nothing ? failure(MPI_ERR_ARG, "base and bases are null pointers") : Failure{});
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] >= 0) continue;
-    if (own != nullptr) (void)free_handed_out(own);
+    if (own != nullptr) (void)free_user_allocation(own);
     return raise_agreed(site, failed, verdict_of(static_cast<int>(-all[i]), static_cast<int>(i)));
   }
   if (base != nullptr) *base = own;
@@ -292,7 +292,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm communicator) try {
   failed = late_failure(late);
   PMPI_Barrier(site.comm);  // afterwards no process has operations in flight
   if (base != nullptr) {
-    Status const freed = free_handed_out(base);
+    Status const freed = free_user_allocation(base);
     if (engine::failed(freed) && !failed) failed = failure(class_of(freed), not_allocated, base);
   }
   Verdict const verdict = agree_on_class(site.comm, failed.error_class);

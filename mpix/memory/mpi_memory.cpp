@@ -11,7 +11,7 @@ using namespace mpixrma;
 namespace {
 
 /// Smaller allocations, and those with hints, are left to MPI.
-constexpr MPI_Aint least_bytes = 4096;
+constexpr MPI_Aint min_bytes = 4096;
 
 /// Returns nullptr if no memory is available.
 void* allocate_lazily(MPI_Aint size) {
@@ -25,7 +25,7 @@ void* allocate_lazily(MPI_Aint size) {
 }  // namespace
 
 extern "C" MPIX_RMA_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) try {
-  bool const suits = size >= least_bytes && info == MPI_INFO_NULL && baseptr != nullptr;
+  bool const suits = size >= min_bytes && info == MPI_INFO_NULL && baseptr != nullptr;
   void* const base = suits && prepare() == Readiness::ready ? allocate_lazily(size) : nullptr;
   if (base == nullptr) return PMPI_Alloc_mem(size, info, baseptr);
   *static_cast<void**>(baseptr) = base;

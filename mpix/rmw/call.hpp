@@ -48,7 +48,7 @@ inline std::size_t alignment_of(engine::ElementType type) noexcept {
 /// all arguments.
 bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept;
 
-/// Updates a single word without a request, at a target that the thread remembers, while a trace is written,
+/// Updates a single word without a request, at a cached target, while a trace is written,
 /// and records the update. Returns false, without side effects, in every other case.
 bool try_traced_rmw(engine::Recorder& recorder, RmwCall const& call) noexcept;
 

@@ -9,7 +9,7 @@
 #include "mpix/request/native_request.hpp"
 #include "mpix/rmw/call.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/recent_transfers.hpp"
+#include "mpix/xfer/target_cache.hpp"
 
 namespace mpixrma {
 
@@ -30,7 +30,7 @@ bool are_buffers(RmwCall const& call, std::size_t bytes) noexcept {
 }
 
 template <typename Word>
-bool try_traced_word(RecentTransfer const& recent, RmwCall const& call, RemoteAddress address) noexcept {
+bool try_traced_word(CachedTarget const& recent, RmwCall const& call, RemoteAddress address) noexcept {
   if (address % sizeof(Word) != 0 || recent.peer->stores_are_deferred() || !are_buffers(call, sizeof(Word)))
     return false;
   auto* const word = reinterpret_cast<Word*>(recent.translate_word(address, sizeof(Word)));
@@ -50,8 +50,8 @@ bool try_traced_word(RecentTransfer const& recent, RmwCall const& call, RemoteAd
 bool try_traced_rmw(engine::Recorder& recorder, RmwCall const& call) noexcept {
   std::uint64_t const began = recorder.now();
   if (call.communicator == nullptr || call.count != 1) return false;
-  RecentTransfer const* const recent =
-      find_recent(*traced_transfers, *call.communicator, call.datatype, call.rank);
+  CachedTarget const* const recent =
+      find_cached_target(*traced_target_cache, *call.communicator, call.datatype, call.rank);
   if (recent == nullptr) return false;
   std::uint64_t const set = recent->communicator->attribute_word() |
                             bits_of(static_cast<MPIX_RMA_Attributes const*>(call.attributes));

@@ -12,8 +12,8 @@
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/recent_transfers.hpp"
 #include "mpix/xfer/submit.hpp"
+#include "mpix/xfer/target_cache.hpp"
 
 MPIX_PROFILED(MPIX_RMA_rmw)
 MPIX_PROFILED(MPIX_RMA_rmw_req)
@@ -89,14 +89,14 @@ struct Operands {
   void* result;
 };
 
-constexpr bool is_fast(ReduceOp operation) noexcept {
+constexpr bool has_fast_path(ReduceOp operation) noexcept {
   return operation == ReduceOp::sum || operation == ReduceOp::increment || operation == ReduceOp::replace ||
          operation == ReduceOp::compare_swap_eq;
 }
 
 /// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible.
 template <typename Word, typename Op>
-inline bool update_word(Operands<Op> const& call, RecentTransfer const& recent, RemoteAddress address) {
+inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, RemoteAddress address) {
   if (address % sizeof(Word) != 0 || recent.peer->stores_are_deferred()) return false;
   auto* const word = reinterpret_cast<Word*>(recent.translate_word(address, sizeof(Word)));
   if (word == nullptr) return false;
@@ -131,11 +131,11 @@ inline bool update_word(Operands<Op> const& call, RecentTransfer const& recent, 
 /// this rank. Returns false in every other case, without side effects; the caller must then check all
 /// arguments. `Count` is a template parameter so that an int count is widened only if needed.
 template <typename Op, typename Count>
-inline bool rmw_as_before(Operands<Op> const& call, Count count, MPI_Datatype datatype, int rank,
-                          MPI_Aint displacement, MPI_Request const* request, MPI_Comm const* comm,
-                          void const* attributes) {
+inline bool try_cached_target(Operands<Op> const& call, Count count, MPI_Datatype datatype, int rank,
+                              MPI_Aint displacement, MPI_Request const* request, MPI_Comm const* comm,
+                              void const* attributes) {
   if (comm == nullptr || request != nullptr || count != 1) return false;
-  RecentTransfer const* const recent = find_recent(*comm, datatype, rank);
+  CachedTarget const* const recent = find_cached_target(*comm, datatype, rank);
   if (recent == nullptr) return false;
   std::uint64_t set = recent->communicator->attribute_word();
   if (attributes != nullptr) {
@@ -151,14 +151,15 @@ inline bool rmw_as_before(Operands<Op> const& call, Count count, MPI_Datatype da
 }
 
 /// Caches the target memory for the next operation.
-void remember_word(RmwCall const& call, Communicator& communicator, RemoteAddress address) {
+void cache_word_target(RmwCall const& call, Communicator& communicator, RemoteAddress address) {
   Datatype const* const type = Datatype::find_known(call.datatype);
   Target* const target = communicator.known_target(call.rank);
-  if (type == nullptr || target == nullptr || type->atomic_word() == 0 || !is_fast(call.operation)) return;
+  if (type == nullptr || target == nullptr || type->atomic_word() == 0 || !has_fast_path(call.operation))
+    return;
   bool const traced = direct_recorder() != nullptr;
   if ((traced ? target->peer->translate_traced(address, type->atomic_word())
               : target->peer->translate(address, type->atomic_word())) != nullptr)
-    remember(communicator, *type, *target, address);
+    cache_target(communicator, *type, *target, address);
 }
 
 /// Checks that do not need the target.
@@ -241,7 +242,7 @@ int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& com
     if (code != MPI_SUCCESS) return code;
   }
   code = submit(site, communicator, *target, update, bytes, attributes.set, request);
-  if (code == MPI_SUCCESS && call.count == 1) remember_word(call, communicator, update.target);
+  if (code == MPI_SUCCESS && call.count == 1) cache_word_target(call, communicator, update.target);
   return code;
 }
 
@@ -277,7 +278,7 @@ template <typename Op, typename Count>
 inline int rmw(NativeForm const& form, Operands<Op> const& one, Count count, MPI_Datatype datatype,
                int target_rank, MPI_Aint target_disp, MPI_Request* request, MPI_Comm* communicator,
                MPIX_RMA_Attributes const* attributes) {
-  if (rmw_as_before(one, count, datatype, target_rank, target_disp, request, communicator, attributes))
+  if (try_cached_target(one, count, datatype, target_rank, target_disp, request, communicator, attributes))
     return MPI_SUCCESS;
   return rmw({form.name, one.op, operation_of(one.op), one.operand, one.operand2, count, datatype, one.result,
               target_rank, target_disp, communicator, attributes, form.use},

@@ -10,11 +10,11 @@
 #include "mpix/comm/collective.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/comm/keyvals.hpp"
-#include "mpix/completion/unasked.hpp"
+#include "mpix/completion/unreported_failures.hpp"
 #include "mpix/error/exception.hpp"
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/recent_transfers.hpp"
+#include "mpix/xfer/target_cache.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 namespace mpixrma {
@@ -47,7 +47,7 @@ ChildHandler const child_handler{&become_child};
 /// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while all of MPI still works: the place to
 /// complete outstanding operations, for programs in every language.
 int at_finalize(MPI_Comm, int, void*, void*) try {
-  raise_unasked_failures();
+  raise_unreported_failures();
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   print_statistics(word_of(MPI_COMM_WORLD), rank, size_of(MPI_COMM_WORLD));

@@ -76,13 +76,13 @@ bool lies_in_segment(engine::Peer& peer, RemoteAddress begin, std::size_t bytes)
 }
 
 /// The layouts of both sides of the call.
-struct Sides {
-  Sides(Datatype const& origin_type, Datatype const& target_type, XferCall const& call)
+struct TransferSides {
+  TransferSides(Datatype const& origin_type, Datatype const& target_type, XferCall const& call)
       : origin(origin_type.layout(static_cast<std::size_t>(call.origin_count), origin_dimensions)),
         target(target_type.layout(static_cast<std::size_t>(call.target_count), target_dimensions)),
         origin_address(absolute.name(call.origin, &origin)) {}
-  Sides(Sides const&) = delete;
-  Sides& operator=(Sides const&) = delete;
+  TransferSides(TransferSides const&) = delete;
+  TransferSides& operator=(TransferSides const&) = delete;
 
   engine::Dimension origin_dimensions[engine::max_dimensions];
   engine::Dimension target_dimensions[engine::max_dimensions];
@@ -96,10 +96,10 @@ struct Sides {
 struct Checked {
   Site const& site;
   XferCall const& call;
-  MPIX_RMA_Attributes const& attributes;  ///< the joined ones
+  MPIX_RMA_Attributes const& attributes;  ///< of the call, the request and the communicator
   Communicator& communicator;
   Target& target;
-  Sides const& sides;
+  TransferSides const& sides;
 };
 
 int check_sides(Checked const& checked) {
@@ -147,7 +147,7 @@ int issue_checked(Site const& site, XferCall const& call, MPIX_RMA_Attributes co
                   RequestSlot& request, Communicator& communicator, Target& target) {
   Datatype const& origin_type = *Datatype::find(call.origin_type);
   Datatype const& target_type = *Datatype::find(call.target_type);
-  Sides const sides(origin_type, target_type, call);
+  TransferSides const sides(origin_type, target_type, call);
   Checked const checked{site, call, attributes, communicator, target, sides};
   if (int const code = check_sides(checked); code != MPI_SUCCESS) return code;
   RmaOp operation;

@@ -10,7 +10,7 @@
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/recent_transfers.hpp"
+#include "mpix/xfer/target_cache.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 MPIX_PROFILED(MPIX_RMA_Plan_create)
@@ -123,7 +123,7 @@ inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* t
 }
 
 /// Keeps the segment of this address for the next transfer if the segment can be reached.
-void remember_segment(MPIX_RMA_Plan_s const& plan, void const* target) {
+void cache_segment(MPIX_RMA_Plan_s const& plan, void const* target) {
   auto const address = reinterpret_cast<RemoteAddress>(target);
   if (plan.element_bytes == 0 || plan.target->peer->translate(address, 1) == nullptr) return;
   ThreadCache* const cache = writable_thread_cache();
@@ -152,7 +152,7 @@ __attribute__((noinline)) int transfer_by_plan(MPIX_RMA_Plan plan, void* origin_
   call.target = target_addr;
   call.target_count = target_count;
   int const code = xfer_general_path(call, RequestSlot(request, NativeUse::out), *plan->communicator);
-  if (code == MPI_SUCCESS && target_count > 0) remember_segment(*plan, target_addr);
+  if (code == MPI_SUCCESS && target_count > 0) cache_segment(*plan, target_addr);
   return code;
 } catch (...) {
   return raise_exception(nullptr, name_of_call<Count>());
@@ -198,7 +198,7 @@ int MPIX_RMA_Plan_create(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int targe
   auto made = std::make_unique<MPIX_RMA_Plan_s>(call, *state, target);
   Datatype const& type = *Datatype::find(origin_datatype);
   bool const plain =
-      target != nullptr && op != MPIX_RMA_ACCUMULATE && made->attributes.set == 0 && can_be_kept(type);
+      target != nullptr && op != MPIX_RMA_ACCUMULATE && made->attributes.set == 0 && is_cacheable(type);
   if (plain && origin_datatype == target_datatype && type.is_contiguous()) made->element_bytes = type.size();
   *plan = made.release();
   return MPI_SUCCESS;

@@ -13,7 +13,7 @@
 #include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/recent_transfers.hpp"
+#include "mpix/xfer/target_cache.hpp"
 #include "mpix/xfer/transfer.hpp"
 
 MPIX_PROFILED(MPIX_RMA_xfer)
@@ -61,7 +61,7 @@ inline int add_last(engine::ElementType element, std::byte* to, std::byte const*
 }
 
 /// The memory of a transfer after all checks.
-struct MappedSides {
+struct MappedTransfer {
   std::byte* local;
   std::byte* remote;
   std::size_t bytes;
@@ -74,13 +74,14 @@ inline bool access_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
   return (set & (beyond_direct_path | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
 }
 
-/// Finds the sides of a transfer without request by `recent`, what the thread's latest transfer to this rank
-/// has found out, and orders an ordered one behind earlier stores. Returns nullptr if that does not apply;
-/// then nothing counts as checked.
+/// Resolves a transfer without request by the cached target `recent`, which may be null, and orders an
+/// ordered transfer behind earlier stores. Returns nullptr if the cached target does not serve the call,
+/// whose arguments are then still unchecked.
 template <typename Count>
-inline RecentTransfer const* find_sides(RecentTransfer const* recent, MPIX_RMA_Op op, void* origin,
-                                        Count count, void* target_addr, MPIX_RMA_Attributes const* attributes,
-                                        MappedSides* sides) {
+inline CachedTarget const* resolve_cached_transfer(CachedTarget const* recent, MPIX_RMA_Op op, void* origin,
+                                                   Count count, void* target_addr,
+                                                   MPIX_RMA_Attributes const* attributes,
+                                                   MappedTransfer* sides) {
   if (recent == nullptr) return nullptr;
   std::uint64_t const set = recent->communicator->attribute_word() | bits_of(attributes);
   if (set != 0) {
@@ -129,7 +130,7 @@ inline bool check_fast_path(XferCall const& call, MPI_Request const* request,
   return true;
 }
 
-/// Carries out `operation`, which says only what it does, atomically.
+/// Executes `operation`, whose buffers are still to be set, with ATOMICITY.
 bool atomic_fast_path(FastPath const& fast, void* origin, RemoteAddress address, RmaOp& operation) {
   operation.guarantees = Guarantee::atomic;
   operation.origin = static_cast<std::byte*>(origin);
@@ -177,17 +178,18 @@ bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress 
   return sequence != 0;
 }
 
-/// A transfer by what the thread remembers while a trace is written, and its record. Returns false, with
-/// nothing done, if that is not possible.
+/// Transfers to a cached target while a trace is written, and records the transfer. Returns false, with
+/// nothing done, if the target is not cached.
 template <typename Count>
 [[gnu::always_inline]] inline bool transfer_traced(engine::Recorder& recorder, MPIX_RMA_Op op, void* origin,
                                                    Count count, MPI_Datatype datatype, int rank,
                                                    void* target_addr, MPI_Comm comm,
                                                    MPIX_RMA_Attributes const* attributes) {
   std::uint64_t const began = recorder.now();
-  MappedSides sides;
-  RecentTransfer const* const recent = find_sides(find_recent(*traced_transfers, comm, datatype, rank), op,
-                                                  origin, count, target_addr, attributes, &sides);
+  MappedTransfer sides;
+  CachedTarget const* const recent =
+      resolve_cached_transfer(find_cached_target(*traced_target_cache, comm, datatype, rank), op, origin,
+                              count, target_addr, attributes, &sides);
   if (recent == nullptr) return false;
   auto traced = engine::TracedOp::put;
   if (op == MPIX_RMA_PUT) {
@@ -205,14 +207,15 @@ template <typename Count>
   return true;
 }
 
-/// Remembers the target of a transfer that has succeeded, for transfer_traced(), if it is one of contiguous
-/// elements and its memory is mapped.
-void remember_traced(XferCall const& call, Communicator const& communicator) {
+/// Caches the target of a successful transfer for transfer_traced(), if its elements are contiguous and its
+/// memory is mapped.
+void cache_traced_target(XferCall const& call, Communicator const& communicator) {
   Datatype const* const type = Datatype::find_known(call.origin_type);
   Target* const target = communicator.known_target(call.rank);
   if (type == nullptr || target == nullptr || !type->is_contiguous() || call.origin_count <= 0) return;
   auto const address = reinterpret_cast<RemoteAddress>(call.target);
-  if (target->peer->translate_traced(address, 1) != nullptr) remember(communicator, *type, *target, address);
+  if (target->peer->translate_traced(address, 1) != nullptr)
+    cache_target(communicator, *type, *target, address);
 }
 
 /// Transfers by load and store, or as a part of a batch. Returns false if that is not possible; then nothing
@@ -235,7 +238,7 @@ bool try_fast_path(XferCall const& call, MPI_Request* request, Communicator cons
   if (!done) return request == nullptr && append_fast_path(call, fast, address);
   if (fast.set != 0 || request != nullptr) finish_with_request(fast.set, request);
   if (request == nullptr && access_satisfies(call.operation, fast.set))
-    remember(communicator, *fast.type, *fast.target, address);
+    cache_target(communicator, *fast.type, *fast.target, address);
   return true;
 }
 
@@ -269,13 +272,13 @@ __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, 
   constexpr auto use = form == Form::native ? NativeUse::object : NativeUse::out;
   int const code = xfer_general_path(call, RequestSlot(request, use), *state);
   if (code == MPI_SUCCESS && direct_recorder() != nullptr) [[unlikely]]
-    remember_traced(call, *state);
+    cache_traced_target(call, *state);
   return code;
 } catch (...) {
   return raise_exception(communicator, name_of<Count>(form));
 }
 
-/// While a trace is written: by what the thread remembers, or by the general path.
+/// Transfers while a trace is written: to a cached target, or on the slow path.
 template <Form form, typename Count>
 __attribute__((noinline, flatten)) int xfer_traced(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
                                                    MPI_Datatype origin_datatype, int target_rank,
@@ -296,12 +299,12 @@ template <Form form, typename Count>
 inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datatype origin_datatype,
                 int target_rank, void* target_addr, Count target_count, MPI_Datatype target_datatype,
                 MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rma_attr_val) {
-  MappedSides sides;
+  MappedTransfer sides;
   if (origin_count == target_count && origin_datatype == target_datatype && request == nullptr &&
       communicator != nullptr) [[likely]] {
-    RecentTransfer const* const recent =
-        find_sides(find_recent(*communicator, origin_datatype, target_rank), op, origin_addr, origin_count,
-                   target_addr, rma_attr_val, &sides);
+    CachedTarget const* const recent =
+        resolve_cached_transfer(find_cached_target(*communicator, origin_datatype, target_rank), op,
+                                origin_addr, origin_count, target_addr, rma_attr_val, &sides);
     if (recent != nullptr) [[likely]] {
       if (op == MPIX_RMA_PUT) return copy_last(sides.remote, sides.local, sides.bytes);
       if (op == MPIX_RMA_GET) return copy_last(sides.local, sides.remote, sides.bytes);

@@ -11,7 +11,7 @@ namespace mpixrma {
 /// The call that has allocated memory.
 enum class Allocator : std::uint8_t { none, collective, local };
 
-class HandedOut {
+class UserAllocations {
  public:
   /// Returns false if there is no memory to record the allocation.
   bool add(void* base, Allocator allocator) noexcept try {

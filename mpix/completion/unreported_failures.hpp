@@ -6,6 +6,6 @@ namespace mpixrma {
 /// Completes all issued operations. For failures that no call has returned, prints one line on stderr per
 /// communicator and invokes its error handler unless the communicator is freed. Called at the start of
 /// MPI_Finalize.
-void raise_unasked_failures();
+void raise_unreported_failures();
 
 }  // namespace mpixrma

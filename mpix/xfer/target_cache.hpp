@@ -16,7 +16,7 @@
 
 namespace mpixrma {
 
-struct alignas(128) RecentTransfer {
+struct alignas(128) CachedTarget {
   MPI_Comm comm{};
   MPI_Datatype type{};
   std::uint64_t generation = 0;  ///< the value of `handles_generation` when the entry was made
@@ -42,13 +42,12 @@ struct alignas(128) RecentTransfer {
     return peer->stripes()->modes.by_element(address) ? segment.translate(address, bytes) : nullptr;
   }
 };
-static_assert(sizeof(RecentTransfer) == 128);
+static_assert(sizeof(CachedTarget) == 128);
 
-/// Whether the elements are so small that the bytes of any `int` number of them can be counted. Only such
-/// datatypes are kept here.
-inline bool can_be_kept(Datatype const& type) noexcept { return type.max_count() >= INT_MAX; }
+/// Whether the size in bytes of any `int` number of elements fits. Only such datatypes are cached.
+inline bool is_cacheable(Datatype const& type) noexcept { return type.max_count() >= INT_MAX; }
 
-/// Computes the bytes of `count` > 0 such elements. Returns false if they are too many to be counted.
+/// Computes the size of `count` > 0 such elements. Returns false on overflow.
 inline bool multiply(std::size_t element_bytes, int count, std::size_t* bytes) noexcept {
   *bytes = element_bytes * static_cast<std::size_t>(count);
   return true;
@@ -57,19 +56,19 @@ inline bool multiply(std::size_t element_bytes, MPI_Count count, std::size_t* by
   return !__builtin_mul_overflow(element_bytes, static_cast<std::size_t>(count), bytes);
 }
 
-class RecentTransfers {
+class TargetCache {
  public:
   /// The entry for transfers to `rank`.
-  RecentTransfer& at(int rank) noexcept { return const_cast<RecentTransfer&>(std::as_const(*this).at(rank)); }
-  RecentTransfer const& at(int rank) const noexcept {
-    RecentTransfer const* entry = &entries_[static_cast<unsigned>(rank) % entries];
+  CachedTarget& at(int rank) noexcept { return const_cast<CachedTarget&>(std::as_const(*this).at(rank)); }
+  CachedTarget const& at(int rank) const noexcept {
+    CachedTarget const* entry = &entries_[static_cast<unsigned>(rank) % entries];
     asm("" : "+r"(entry));  // or the compiler computes it again for every use
     return *entry;
   }
 
  private:
   static constexpr unsigned entries = 8;
-  RecentTransfer entries_[entries];
+  CachedTarget entries_[entries];
 };
 
 /// The segment of the latest target address of a thread's plans.
@@ -80,41 +79,42 @@ struct alignas(64) RecentPlan {
 
 constexpr unsigned recent_plan_count = 8;
 
-/// The cached state of a thread.
+/// The cache of a thread.
 struct ThreadCache {
-  RecentTransfers transfers;
+  TargetCache transfers;
   RecentPlan plans[recent_plan_count];
 };
 
 // Compiled for the initial-exec model: accessed without a call. Only pointers, because a library that is
-// loaded by dlopen() gets little memory of that kind. Never null: they point into an empty cache, shared by
-// all threads, until the thread keeps something, and while a trace is written.
-extern thread_local constinit RecentTransfers const* recent_transfers;
+// loaded by dlopen() gets little memory of that kind. Never null: they point to an empty cache, shared by all
+// threads, until the thread caches a target, and while a trace is written.
+extern thread_local constinit TargetCache const* target_cache;
 extern thread_local constinit RecentPlan const* recent_plan;
-/// While a trace is written, of this thread, in place of `recent_transfers`.
-extern thread_local constinit RecentTransfers const* traced_transfers;
+/// While a trace is written, of this thread, in place of `target_cache`.
+extern thread_local constinit TargetCache const* traced_target_cache;
 
 /// Returns the thread's own cache, for writing; nullptr if there is no memory for one, or the thread is about
 /// to end.
 ThreadCache* writable_thread_cache() noexcept;
-/// Forgets what the thread keeps. Async-signal-safe.
+/// Clears the thread's cache. Async-signal-safe.
 void clear_thread_cache() noexcept;
 
 /// Returns the cached target of the thread's latest operation with these arguments; nullptr if the latest one
 /// had other arguments or handles were freed since.
-inline RecentTransfer const* find_recent(RecentTransfers const& transfers, MPI_Comm comm, MPI_Datatype type,
-                                         int rank) noexcept {
-  RecentTransfer const& recent = transfers.at(rank);
+inline CachedTarget const* find_cached_target(TargetCache const& transfers, MPI_Comm comm, MPI_Datatype type,
+                                              int rank) noexcept {
+  CachedTarget const& recent = transfers.at(rank);
   if (recent.comm != comm || recent.type != type || recent.rank != rank) return nullptr;
   return recent.generation == handles_generation.load(std::memory_order_acquire) ? &recent : nullptr;
 }
 
-inline RecentTransfer const* find_recent(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
-  return find_recent(*recent_transfers, comm, type, rank);
+inline CachedTarget const* find_cached_target(MPI_Comm comm, MPI_Datatype type, int rank) noexcept {
+  return find_cached_target(*target_cache, comm, type, rank);
 }
 
 /// Caches the target of an operation by load and store. While a trace is written, only
-/// find_recent(*traced_transfers, ...) finds it: the caller records the operation.
-void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address);
+/// find_cached_target(*traced_target_cache, ...) finds it: the caller records the operation.
+void cache_target(Communicator const& communicator, Datatype const& type, Target& target,
+                  RemoteAddress address);
 
 }  // namespace mpixrma

@@ -1,4 +1,4 @@
-#include "mpix/xfer/recent_transfers.hpp"
+#include "mpix/xfer/target_cache.hpp"
 
 #include <algorithm>
 #include <new>
@@ -13,9 +13,9 @@ constinit ThreadCache const empty_cache{};
 
 }  // namespace
 
-thread_local constinit RecentTransfers const* recent_transfers = &empty_cache.transfers;
+thread_local constinit TargetCache const* target_cache = &empty_cache.transfers;
 thread_local constinit RecentPlan const* recent_plan = empty_cache.plans;
-thread_local constinit RecentTransfers const* traced_transfers = &empty_cache.transfers;
+thread_local constinit TargetCache const* traced_target_cache = &empty_cache.transfers;
 
 namespace {
 
@@ -24,7 +24,7 @@ class CacheOwner {
  public:
   CacheOwner() noexcept = default;
   ~CacheOwner() {
-    traced_transfers = recent_transfers = &empty_cache.transfers;
+    traced_target_cache = target_cache = &empty_cache.transfers;
     recent_plan = empty_cache.plans;
     delete cache_;
     cache_ = nullptr;
@@ -36,15 +36,15 @@ class CacheOwner {
   ThreadCache* get() noexcept {
     if (cache_ == nullptr && !ended_) {
       cache_ = new (std::nothrow) ThreadCache;
-      if (cache_ != nullptr) show(*cache_);
+      if (cache_ != nullptr) publish(*cache_);
     }
     return cache_;
   }
 
  private:
-  static void show(ThreadCache const& cache) noexcept {
+  static void publish(ThreadCache const& cache) noexcept {
     bool const traced = direct_recorder() != nullptr;
-    (traced ? traced_transfers : recent_transfers) = &cache.transfers;
+    (traced ? traced_target_cache : target_cache) = &cache.transfers;
     if (!traced) recent_plan = cache.plans;
   }
 
@@ -54,22 +54,22 @@ class CacheOwner {
 thread_local CacheOwner cache_owner;
 
 /// Finds the part of the segment around `address` in which the CPU's atomics update words.
-void find_words(RecentTransfer& recent, RemoteAddress address) noexcept {
+void find_words(CachedTarget& recent, RemoteAddress address) noexcept {
   constexpr RemoteAddress granule = RemoteAddress{1} << engine::granule_shift;
-  constexpr RemoteAddress furthest = 4096 * granule;
+  constexpr RemoteAddress max_distance = 4096 * granule;
   engine::UpdateModes const& modes = recent.peer->stripes()->modes;
   engine::SegmentView const& segment = recent.segment;
   recent.words_length = 0;
   if (recent.atomic_word == 0 || segment.length < recent.atomic_word || !modes.by_element(address)) return;
-  RemoteAddress const least = address - std::min(address - segment.begin, furthest);
+  RemoteAddress const lowest = address - std::min(address - segment.begin, max_distance);
   // The part must not contain a word that would go beyond the segment.
-  RemoteAddress const most = segment.begin + segment.length - (recent.atomic_word - 1);
+  RemoteAddress const limit = segment.begin + segment.length - (recent.atomic_word - 1);
   RemoteAddress begin = address & -granule;
-  while (begin > least && modes.by_element(begin - 1)) begin -= granule;
+  while (begin > lowest && modes.by_element(begin - 1)) begin -= granule;
   RemoteAddress end = (address & -granule) + granule;
-  while (end < std::min(most, address + furthest) && modes.by_element(end)) end += granule;
+  while (end < std::min(limit, address + max_distance) && modes.by_element(end)) end += granule;
   begin = std::max(begin, segment.begin);
-  end = std::min(end, most);
+  end = std::min(end, limit);
   if (begin >= end) return;
   recent.words_begin = begin;
   recent.words_length = end - begin;
@@ -81,16 +81,17 @@ void find_words(RecentTransfer& recent, RemoteAddress address) noexcept {
 ThreadCache* writable_thread_cache() noexcept { return cache_owner.get(); }
 
 void clear_thread_cache() noexcept {
-  bool const traced = traced_transfers != &empty_cache.transfers;
+  bool const traced = traced_target_cache != &empty_cache.transfers;
   if (recent_plan == empty_cache.plans && !traced) return;  // there is no owner, or not any more
   *cache_owner.get() = ThreadCache();
 }
 
-void remember(Communicator const& communicator, Datatype const& type, Target& target, RemoteAddress address) {
-  if (!can_be_kept(type)) return;
+void cache_target(Communicator const& communicator, Datatype const& type, Target& target,
+                  RemoteAddress address) {
+  if (!is_cacheable(type)) return;
   ThreadCache* const cache = writable_thread_cache();
   if (cache == nullptr) return;
-  RecentTransfer& recent = cache->transfers.at(target.rank);
+  CachedTarget& recent = cache->transfers.at(target.rank);
   recent.comm = communicator.handle();
   recent.type = type.handle();
   recent.generation = handles_generation.load(std::memory_order_acquire);

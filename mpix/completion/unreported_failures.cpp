@@ -1,4 +1,4 @@
-#include "mpix/completion/unasked.hpp"
+#include "mpix/completion/unreported_failures.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -12,15 +12,15 @@ namespace mpixrma {
 
 namespace {
 
-struct Unasked {
+struct UnreportedFailures {
   MPI_Comm comm = MPI_COMM_NULL;
   LateFailure first;
   std::uint64_t count = 0;
 };
 
-Unasked unasked_of(Communicator& communicator) {
+UnreportedFailures unreported_of(Communicator& communicator) {
   engine::Engine& engine = engine_of_process();
-  Unasked all{communicator.handle(), {}, 0};
+  UnreportedFailures all{communicator.handle(), {}, 0};
   communicator.for_each_target([&](Target& target) {
     auto const failures = engine.failures.take_all(*target.peer, communicator.context());
     if (failures.count != 0 && all.count == 0)
@@ -30,30 +30,31 @@ Unasked unasked_of(Communicator& communicator) {
   return all;
 }
 
-void raise_unasked(Unasked const& unasked) {
-  if (unasked.count == 0) return;
-  Failure const first = late_failure(unasked.first);
-  Failure const summary = failure(
-      first.error_class, "%llu operation%s failed without being reported; the first: %s",
-      static_cast<unsigned long long>(unasked.count), unasked.count == 1 ? "" : "s", first.reason.c_str());
+void raise_unreported(UnreportedFailures const& unreported) {
+  if (unreported.count == 0) return;
+  Failure const first = late_failure(unreported.first);
+  Failure const summary =
+      failure(first.error_class, "%llu operation%s failed without being reported; the first: %s",
+              static_cast<unsigned long long>(unreported.count), unreported.count == 1 ? "" : "s",
+              first.reason.c_str());
   report("MPI_Finalize", summary);
-  if (unasked.comm != MPI_COMM_NULL) (void)invoke_handler({"MPI_Finalize", unasked.comm}, summary);
+  if (unreported.comm != MPI_COMM_NULL) (void)invoke_handler({"MPI_Finalize", unreported.comm}, summary);
 }
 
 }  // namespace
 
-void raise_unasked_failures() {
+void raise_unreported_failures() {
   for_each_communicator([](Communicator& communicator) {
     communicator.for_each_target(
         [](Target& target) { engine_of_process().order.complete(*target.peer, target.outstanding.get()); });
   });
-  (void)host().deliver_completions();  // records the failures of freed requests
-  std::vector<Unasked> found;    // handlers must not be called with a lock held
-  for_each_communicator([&](Communicator& communicator) { found.push_back(unasked_of(communicator)); });
+  (void)host().deliver_completions();     // records the failures of freed requests
+  std::vector<UnreportedFailures> found;  // handlers must not be called with a lock held
+  for_each_communicator([&](Communicator& communicator) { found.push_back(unreported_of(communicator)); });
   // Failures of freed communicators, whose error handlers no longer exist.
   auto const others = engine_of_process().complete_everything();
   found.push_back({MPI_COMM_NULL, {MPI_PROC_NULL, 0, others.first}, others.count});
-  for (Unasked const& unasked : found) raise_unasked(unasked);
+  for (UnreportedFailures const& unreported : found) raise_unreported(unreported);
 }
 
 }  // namespace mpixrma
