@@ -17,7 +17,7 @@ class Counters : public NotificationTest {
 };
 MPIX_ON_EACH_FLAVOUR(Counters);
 
-TEST_P(Counters, W126_01_each_process_has_a_number_of_its_own) {
+TEST_P(Counters, W126_01_number_of_counters_is_per_process) {
   Window const window(GetParam(), 64);
   EXPECT_EQ(counters_of(window, rank_), 0);
   EXPECT_EQ(counters_of(window, next_), 0);
@@ -31,7 +31,7 @@ TEST_P(Counters, W126_01_each_process_has_a_number_of_its_own) {
   EXPECT_EQ(value, -1);
 }
 
-TEST_P(Counters, W126_02_are_zero_and_as_many_as_was_said_last) {
+TEST_P(Counters, W126_02_set_num_creates_zeroed_counters) {
   Window const window(GetParam(), 64);
   for (int const num : {0, 1, 3, 3, 5, 1000}) {
     set_counters(window, num);
@@ -47,8 +47,8 @@ TEST_P(Counters, W126_02_are_zero_and_as_many_as_was_said_last) {
   }
 }
 
-/// The processes that ask for fewer keep theirs, with their values; the others get new ones.
-TEST_P(Counters, W126_02_do_not_become_fewer) {
+/// A process that requests fewer counters keeps its counters and their values; the others get new counters.
+TEST_P(Counters, W126_02_set_num_rejects_a_smaller_number) {
   Window const window(GetParam(), 64);
   set_counters(window, 4);
   MPI_Win_lock_all(0, window);
@@ -66,7 +66,7 @@ TEST_P(Counters, W126_02_do_not_become_fewer) {
   EXPECT_EQ(counted(window, 3), rank_ == 0 ? 1 : 0);
 }
 
-TEST_P(Counters, W126_03_every_process_knows_the_numbers_of_all) {
+TEST_P(Counters, W126_03_get_num_returns_the_number_of_any_rank) {
   Window const window(GetParam(), 64);
   for (int round = 0; round < 3; ++round) {
     set_counters(window, 10 * round + rank_);
@@ -79,8 +79,8 @@ TEST_P(Counters, W126_03_every_process_knows_the_numbers_of_all) {
   EXPECT_EQ(num, -1);
 }
 
-/// The other processes do not hang, and get their counters.
-TEST_P(Counters, W126_04_errors_are_of_one_process_which_keeps_what_it_has) {
+/// Other processes of the collective call do not hang, and get their counters.
+TEST_P(Counters, W126_04_failed_set_num_keeps_the_counters_of_that_process_only) {
   Window const window(GetParam(), 64);
   set_counters(window, 1);
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
@@ -120,7 +120,7 @@ TEST_P(Counters, W126_04_errors_are_of_one_process_which_keeps_what_it_has) {
   EXPECT_EQ(counted(window, 0), 0);
 }
 
-TEST_P(Counters, W126_05_hints_change_nothing) {
+TEST_P(Counters, W126_05_info_keys_do_not_change_semantics) {
   Window const window(GetParam(), 64);
   Info const info{{"mpi_assert_same_num_notifications", "true"}, {"anything", "else"}};
   ASSERT_EQ(MPIX_Win_set_num_notify(window, info.get(), 2), MPI_SUCCESS);
@@ -130,7 +130,7 @@ TEST_P(Counters, W126_05_hints_change_nothing) {
   wait_for(window, 1, 1);
 }
 
-TEST_P(Counters, W126_12_are_read_without_a_call_of_others) {
+TEST_P(Counters, W126_12_get_value_needs_no_call_of_other_processes) {
   Window const window(GetParam(), 65536);
   set_counters(window, 1);
   std::vector<long> values(8192, 5 + rank_);
@@ -142,7 +142,7 @@ TEST_P(Counters, W126_12_are_read_without_a_call_of_others) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Counters, W126_13_resets_lose_nothing) {
+TEST_P(Counters, W126_13_reset_loses_no_concurrent_increment) {
   constexpr int rounds = 300;
   Window const window(GetParam(), 64);
   set_counters(window, 2);
@@ -170,7 +170,7 @@ TEST_P(Counters, W126_13_resets_lose_nothing) {
   EXPECT_EQ(counted(window, 1), 0);
 }
 
-TEST_P(Counters, W126_23_a_request_is_complete_when_the_threshold_is_reached) {
+TEST_P(Counters, W126_23_request_completes_at_its_threshold) {
   constexpr int thresholds = 10;
   Window const window(GetParam(), 64);
   set_counters(window, 2);
@@ -194,7 +194,7 @@ TEST_P(Counters, W126_23_a_request_is_complete_when_the_threshold_is_reached) {
   EXPECT_EQ(counted(window, 1), thresholds + 1);
 }
 
-TEST_P(Counters, W126_31_a_reset_takes_nothing_from_who_waits) {
+TEST_P(Counters, W126_31_reset_does_not_affect_requests_whose_threshold_was_reached) {
   Window const window(GetParam(), 64);
   set_counters(window, 1);
   MPI_Win_lock_all(0, window);
@@ -221,7 +221,7 @@ TEST_P(Counters, W126_31_a_reset_takes_nothing_from_who_waits) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Counters, W126_24_waiting_wrongly_is_an_error) {
+TEST_P(Counters, W126_24_invalid_wait_arguments_are_errors) {
   Window const window(GetParam(), 64);
   set_counters(window, 1);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -235,7 +235,7 @@ TEST_P(Counters, W126_24_waiting_wrongly_is_an_error) {
 }
 
 /// Errors of requests that belong to no window are raised on MPI_COMM_WORLD.
-TEST_P(Counters, W126_25_who_waits_for_counters_that_go_away_is_told) {
+TEST_P(Counters, W126_25_removed_counters_fail_pending_requests) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(world, &handler);
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
@@ -262,7 +262,7 @@ TEST_P(Counters, W126_25_who_waits_for_counters_that_go_away_is_told) {
   MPI_Errhandler_free(&handler);
 }
 
-TEST_P(Counters, W126_30_requests_need_not_be_waited_for) {
+TEST_P(Counters, W126_30_requests_may_be_freed_or_passed_to_waitany) {
   Window const window(GetParam(), 64);
   set_counters(window, 1);
   MPI_Request freed = MPI_REQUEST_NULL;
@@ -280,7 +280,7 @@ TEST_P(Counters, W126_30_requests_need_not_be_waited_for) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Counters, W126_26_are_those_of_one_window) {
+TEST_P(Counters, W126_26_counters_belong_to_one_window) {
   Window const lasting(GetParam(), 64);
   set_counters(lasting, 1);
   for (int round = 1; round <= 20; ++round) {
@@ -303,7 +303,7 @@ TEST_P(Counters, W126_26_are_those_of_one_window) {
   }
 }
 
-TEST_F(WindowTest, W126_27_handles_that_are_no_window) {
+TEST_F(WindowTest, W126_27_calls_on_the_null_window_are_errors) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(world, &handler);
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
@@ -335,7 +335,7 @@ Value attribute(MPI_Win window, int key) {
   return found != 0 && value != nullptr ? *value : Value{-1};
 }
 
-TEST_P(Counters, W126_22_limits_are_attributes_and_an_info_key_sets_one) {
+TEST_P(Counters, W126_22_limits_are_window_attributes_and_info_key_lowers_maximum) {
   Window const before(GetParam(), 64);  // at the first run, before the library was asked for the keys
   Info const asserted{{"mpi_assert_max_num_notify", "8"}};
   Info const nothing{{"mpi_assert_max_num_notify", "0"}};

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Failures that a program does not ask for are told when MPI ends. Open MPI has two hosts, and programs of windows.
-# usage: unasked_failures.sh PROGRAM WINDOWS_PROGRAM|none MPIRUN [OPTION...]
+# usage: unreported_failures.sh PROGRAM WINDOWS_PROGRAM|none MPIRUN [OPTION...]
 set -eu
 program=$1
 windows=$2

@@ -38,7 +38,7 @@ void check(double const* values, int ranks) {
   for (int i = 1; i < 4; ++i) EXPECT_EQ(values[i], expected(ranks, false)) << i;
 }
 
-class SharedPlaces : public ::testing::Test {
+class MemoryAliases : public ::testing::Test {
  protected:
   void SetUp() override {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -49,7 +49,7 @@ class SharedPlaces : public ::testing::Test {
   int size_ = 1;
 };
 
-TEST_F(SharedPlaces, AWindowOfTheOwnPartOfASharedOne) {
+TEST_F(MemoryAliases, WindowOnOwnPartOfSharedWindowIsAtomicWithIt) {
   for (char const* const apart : {"false", "true"}) {
     Info const info{{"alloc_shared_noncontig", apart}};
     Window shared(Flavour::shared, 64, 8, info.get());
@@ -67,7 +67,7 @@ TEST_F(SharedPlaces, AWindowOfTheOwnPartOfASharedOne) {
   }
 }
 
-TEST_F(SharedPlaces, AWindowOfTheMemoryOfAnotherRank) {
+TEST_F(MemoryAliases, WindowOnMemoryOfAnotherRankIsAtomicWithItsWindow) {
   Window shared(Flavour::allocate, 128, 8);
   MPI_Aint bytes = 0;
   int unit = 0;
@@ -101,7 +101,7 @@ TEST_F(SharedPlaces, AWindowOfTheMemoryOfAnotherRank) {
 }
 
 /// The memory of a freed window may be reused by another one.
-TEST_F(SharedPlaces, AreForgottenWithTheirWindow) {
+TEST_F(MemoryAliases, EndWithTheirWindow) {
   for (int round = 0; round < 20; ++round) {
     { Window shared(Flavour::shared, 64 + round % 3 * 4096, 8); }
     Window allocated(Flavour::allocate, 64, 8);
