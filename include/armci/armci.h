@@ -13,10 +13,11 @@
  * Errors. Functions that return int return 0. A wrong argument, a failed transfer, or a call before ARMCI_Init
  * or after ARMCI_Finalize makes them return nonzero after one line on stderr that names the caller's rank, the
  * call, the process and the address there, the argument and its value; the program continues. ARMCI_Finalize
- * does nothing in that state, and calls that may be made at any time say so. Functions without an error code (void, and those that return a value) end the program through ARMCI_Error
- * with that line. A transfer that the target rejects after a blocking put or accumulate has returned is
- * reported by the next ARMCI_Fence, ARMCI_AllFence, ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize, with the
- * process. A wait names the operation that failed.
+ * does nothing in that state, and calls that may be made at any time say so. Functions without an error code
+ * (void, and those that return a value) end the program through ARMCI_Error with that line. A transfer that
+ * the target rejects after a blocking put or accumulate has returned is reported by the next ARMCI_Fence,
+ * ARMCI_AllFence, ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize, with the process. A wait names the operation
+ * that failed.
  *
  * Threads. With MPI_THREAD_MULTIPLE, which ARMCI_Init_thread requests, threads may call ARMCI at the same
  * time, except ARMCI_Init, ARMCI_Finalize, ARMCI_Create_mutexes, ARMCI_Destroy_mutexes,

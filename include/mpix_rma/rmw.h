@@ -57,7 +57,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * @param datatype      predefined, or derived from one predefined datatype, with lower bound 0, whose
  *                      elements fill its extent in ascending order, as MPI_Type_contiguous makes it
  * @param result_addr   receives the previous elements; NULL: they are not fetched. Must not overlap the
- *                      operands, nor, at this process, the target elements
+ *                      operands, nor, at this process, the target elements. The padding of MPI_LONG_DOUBLE in
+ *                      it is undefined
  * @param target_rank   as for MPIX_RMA_xfer; with MPI_PROC_NULL the result does not change
  * @param target_disp   address of the first element in the target process, as from MPI_Get_address there. A
  *                      multiple of the largest power of two that divides the element's data size, at most 8;
