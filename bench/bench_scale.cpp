@@ -100,7 +100,7 @@ void measure_origins(std::size_t count) {
   };
   auto const send_put = [&](std::size_t origin) {
     // The engine has closed connections beyond the permitted number.
-    if (sequences[origin] == 0 || bench::has_parted(static_cast<std::uint32_t>(origin))) introduce(origin);
+    if (sequences[origin] == 0 || bench::is_disconnected(static_cast<std::uint32_t>(origin))) introduce(origin);
     wire::RequestHeader header = request_of(wire::RequestKind::put, data.size());
     header.session = sessions[origin].request;
     header.sequence = ++sequences[origin];

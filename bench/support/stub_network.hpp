@@ -30,7 +30,7 @@ void open_stub_network(std::size_t processes);
 void send_to_engine(mpixrma::engine::wire::RequestHeader const& header, std::vector<std::byte> payload);
 
 /// Whether the engine has closed its connection to a simulated process since the process's last handshake.
-bool has_parted(std::uint32_t number);
+bool is_disconnected(std::uint32_t number);
 
 /// Returns the number of unacknowledged requests of the engine and pending requests to it.
 std::size_t waiting_in_stub_network();

@@ -11,8 +11,7 @@
 
 namespace mpixrma {
 
-/// One entry per attribute. To add an attribute, define a bit, a key macro and, if it has a value, a field in
-/// the public header, and add a line to attribute_table.
+/// One entry per attribute. CONTRIBUTING.md (An attribute) lists the places that a new one changes.
 struct AttributeEntry {
   char const* name;              ///< name of the key macro
   std::uint64_t bits;            ///< bits in MPIX_RMA_Attributes::set
