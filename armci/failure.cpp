@@ -70,13 +70,13 @@ void fail_operation(FailedOperation const& operation) {
   fail_at(operation.call, operation.process, operation.remote, "%s", reason_of(operation).c_str());
 }
 
-void check_waited(char const* call, FailedOperation const& operation) {
+void check_after_wait(char const* call, FailedOperation const& operation) {
   if (!mpixrma::engine::failed(operation.status)) return;
   Head const head(operation.call, operation.process, operation.remote);
   fail(call, "%s: %s", head.text, reason_of(operation).c_str());
 }
 
-void check_complete(char const* call, mpixrma::LateFailure const& late) {
+void check_late_failure(char const* call, mpixrma::LateFailure const& late) {
   mpixrma::engine::Status const status = late.error.status;
   mpixrma::engine::TargetMemory const& memory = late.error.memory;
   char const* const kind = mpixrma::engine::name_of(late.error.kind);
@@ -117,7 +117,7 @@ Failure failure_of_exception() noexcept {
   }
 }
 
-void report_as(int rank) noexcept { reporting_rank = rank; }
+void set_reporting_rank(int rank) noexcept { reporting_rank = rank; }
 
 void report_exception() noexcept {
   Failure const failure = failure_of_exception();

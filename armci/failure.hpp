@@ -61,9 +61,9 @@ inline void check_operation(char const* call, mpixrma::Target const& target,
     fail_operation(named(call, target, operation, status));
 }
 /// Throws a Failure for a failed operation that `call` has waited for.
-void check_waited(char const* call, FailedOperation const& operation);
+void check_after_wait(char const* call, FailedOperation const& operation);
 /// Throws a Failure for an operation whose call had returned before the target rejected it.
-void check_complete(char const* call, mpixrma::LateFailure const& late);
+void check_late_failure(char const* call, mpixrma::LateFailure const& late);
 
 /// Throws a Failure if an MPI function returned an error code; ARMCI's communicators return errors.
 void check_mpi(char const* call, int code);
@@ -72,7 +72,7 @@ void check_mpi(char const* call, int code);
 Failure failure_of_exception() noexcept __attribute__((cold));
 
 /// Sets the rank that begins each line on stderr. A negative rank, as before ARMCI_Init, prints no prefix.
-void report_as(int rank) noexcept;
+void set_reporting_rank(int rank) noexcept;
 
 /// Prints the exception being handled as one line on stderr. Call it in a catch block.
 void report_exception() noexcept __attribute__((cold));

@@ -153,7 +153,7 @@ bool test_implicit(char const* call) {
   if (all.empty()) return true;
   mpixrma::engine_of_process().waits.progress();
   bool const complete = std::all_of(all.begin(), all.end(), [](Pending* one) { return is_complete(*one); });
-  if (complete) check_waited(call, finish(all));
+  if (complete) check_after_wait(call, finish(all));
   return complete;
 }
 
@@ -176,7 +176,7 @@ bool test(char const* call, int* handle) {
   if (waiter.pending() == nullptr) return true;
   mpixrma::engine_of_process().waits.progress();
   bool const complete = is_complete(*waiter.pending());
-  if (complete) check_waited(call, finish(waiter));
+  if (complete) check_after_wait(call, finish(waiter));
   return complete;
 }
 
@@ -184,7 +184,7 @@ void wait_for(char const* call, int* handle) {
   (void)running_world(call);
   if (handle == nullptr) return wait_for_all(call);
   Waiter waiter(*handle);
-  if (waiter.pending() != nullptr) check_waited(call, finish(waiter));
+  if (waiter.pending() != nullptr) check_after_wait(call, finish(waiter));
 }
 
 void wait_for_process(char const* call, int process) {
@@ -195,7 +195,7 @@ void wait_for_process(char const* call, int process) {
     auto const found = implicit_pending.find(process);
     if (found != implicit_pending.end()) pending = &found->second;
   }
-  if (pending != nullptr) check_waited(call, finish(*pending));
+  if (pending != nullptr) check_after_wait(call, finish(*pending));
 }
 
 void wait_for_all(char const* call) {
@@ -205,7 +205,7 @@ void wait_for_all(char const* call) {
     std::lock_guard const held(tables_lock);
     for (auto& pending : explicit_pending) all.push_back(&pending);
   }
-  check_waited(call, finish(all));
+  check_after_wait(call, finish(all));
 }
 
 }  // namespace armci

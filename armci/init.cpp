@@ -59,7 +59,7 @@ void open_world(MPI_Comm comm, int thread_level) {
   // ARMCI reports errors by its own return values.
   MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(world.comm, &world.rank);
-  report_as(world.rank);
+  set_reporting_rank(world.rank);
   MPI_Comm_size(world.comm, &world.size);
   mpixrma::open_engine();
   Steps local;
@@ -84,7 +84,7 @@ void close_world() {
   world.domains.close();
   if (world.comm != MPI_COMM_NULL) MPI_Comm_free(&world.comm);
   world = World{};
-  report_as(world.rank);
+  set_reporting_rank(world.rank);
 }
 
 }  // namespace

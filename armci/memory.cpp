@@ -68,7 +68,7 @@ void release(char const* call, void* base, MPI_Comm comm) {
     fail(call, "another process has called it with a wrong address");
   }
   modes.forget(base, comm);
-  check_complete(call, late);
+  check_late_failure(call, late);
   if (code != MPI_SUCCESS) fail(call, "freeing %p failed here or at another process", base);
 }
 

@@ -23,8 +23,8 @@ struct Part {
 
 Part part_of(int mode, void* base, bool allocated) {
   constexpr int known = ARMCIX_MODE_ALL | ARMCIX_MODE_CONFLICT_FREE | ARMCIX_MODE_NO_LOAD_STORE;
-  bool const right = mode != 0 && (mode & ~known) == 0;
-  Part part{world.rank, right ? mode : 0, reinterpret_cast<mpixrma::RemoteAddress>(base), 0};
+  bool const is_valid = mode != 0 && (mode & ~known) == 0;
+  Part part{world.rank, is_valid ? mode : 0, reinterpret_cast<mpixrma::RemoteAddress>(base), 0};
   if (base == nullptr) return part;
   int found = 0;
   MPI_Aint bytes = 0;
@@ -39,7 +39,7 @@ Part part_of(int mode, void* base, bool allocated) {
 
 void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   char const* const call = "ARMCIX_Mode_set";
-  // The mode that ends covers all operations that were issued under it.
+  // Operations that were issued under the previous mode must complete first.
   mpixrma::LateFailure late;
   (void)mpixrma::complete_all(*running_world(call).communicator, &late);
   Part const mine = part_of(mode, base, allocated);
@@ -48,7 +48,7 @@ void AccessModes::set(int mode, void* base, bool allocated, MPI_Comm comm) {
   for (Part const& part : parts) {
     if (part.mode != mode) fail(call, "process %d passed different or invalid arguments", part.process);
   }
-  check_complete(call, late);
+  check_late_failure(call, late);
   std::lock_guard const held(lock_);
   comms_.insert(comm);
   for (Part const& part : parts) {

@@ -28,7 +28,7 @@ using Holder = std::atomic<std::uint32_t>;
 
 std::uint32_t this_thread() noexcept {
   static std::atomic<std::uint32_t> threads{0};
-  // A constant initial value spares every access the call that would compute it.
+  // With constinit, an access needs no check whether the variable is initialised.
   static constinit thread_local std::uint32_t number = 0;
   if (number == 0)
     number = threads.fetch_add(1, std::memory_order_relaxed) % (mpixrma::engine::max_lock_owners - 1) + 1;
@@ -75,7 +75,7 @@ MutexSet& checked(char const* call, armcix_mutex_hdl_t handle) {
 }
 
 /// Allocates the locks of this process's mutexes. Every process throws a Failure if the allocation fails at
-/// one.
+/// any process.
 void make_locks(char const* call, MutexSet& set) {
   LockId first = 0;
   Steps steps;

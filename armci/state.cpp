@@ -20,13 +20,13 @@ void fail_process(char const* call, int process) {
 void complete_everywhere(char const* call) {
   mpixrma::LateFailure late;
   (void)mpixrma::complete_all(*running_world(call).communicator, &late);
-  check_complete(call, late);
+  check_late_failure(call, late);
 }
 
 void complete_messages_at(char const* call, mpixrma::Target& target) {
   mpixrma::LateFailure late;
   (void)mpixrma::complete_messages(target, &late);
-  check_complete(call, late);
+  check_late_failure(call, late);
 }
 
 }  // namespace armci

@@ -1,4 +1,4 @@
-/// The operations of which streams consist most often, described in few words.
+/// A compact description of the most frequent operations of streams.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct RunOperation {
   std::size_t bytes = 0;
 };
 
-/// Whether the operation can be described so.
+/// Whether the operation can be described by a RunOperation.
 inline bool is_run_operation(RmaOp const& operation) noexcept {
   bool const one_way = !operation.fetches() && operation.operands() == 1 && operation.scale == nullptr;
   bool const alone = operation.completion == nullptr && !notifies(operation) && !operation.is_notification;

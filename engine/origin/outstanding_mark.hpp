@@ -7,12 +7,11 @@
 
 namespace mpixrma::engine {
 
-/// As engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
+/// The operations that a thread must wait for, as one number. Each operation raises it to its stream
+/// position; a UCX operation, which has none, increments it. So clear() cannot clear an operation that
+/// another thread has issued during the wait. The lowest bit means that there are operations to wait for.
 ///
-/// A number that each operation raises: to its position in the stream of messages, or above the previous
-/// value. Operations of UCX have no position of their own, and an operation that begins while another thread
-/// waits must not be cleared with those that this thread has waited for. The lowest bit means that there are
-/// operations to wait for.
+/// A template of its atomics, so that lock_free_model_test can run it, as mapped_segment.hpp.
 template <template <typename> class Atomic>
 class BasicOutstandingMark {
  public:
@@ -20,8 +19,8 @@ class BasicOutstandingMark {
   /// the effects of the operations, and its stores follow them.
   bool is_set() const noexcept { return (word_.load(std::memory_order_acquire) & set) != 0; }
 
-  /// Returns the argument of EngineOrder::complete and similar calls: a position that no outstanding message
-  /// is behind. 0 means no wait.
+  /// Returns the argument of EngineOrder::complete and similar calls: at least the position of every
+  /// outstanding message. 0 means no wait.
   std::uint64_t get() const noexcept {
     std::uint64_t const word = word_.load(std::memory_order_acquire);
     return (word & set) != 0 ? word >> 1 : 0;
@@ -29,7 +28,7 @@ class BasicOutstandingMark {
 
   /// Records an issued operation with this position.
   void raise(std::uint64_t sequence) noexcept {
-    // Relaxed: a thread that must wait because of this operation knows of it by other means.
+    // Relaxed: a thread that must wait for this operation synchronises with the issuing thread elsewhere.
     std::uint64_t present = word_.load(std::memory_order_relaxed);
     std::uint64_t next = 0;
     do {

@@ -134,13 +134,13 @@ bool PageFiller::fill_until(Clock::time_point end, std::unique_lock<std::mutex>&
       filled = filled || step == FilledRegion::Step::filled;
       unsupported_ = step == FilledRegion::Step::unsupported;
       if (unsupported_ || stopping_ || Clock::now() >= end) return filled;
-      let_others_in(held);
+      yield_lock(held);
     }
   }
   return filled;
 }
 
-void PageFiller::let_others_in(std::unique_lock<std::mutex>& held) {
+void PageFiller::yield_lock(std::unique_lock<std::mutex>& held) {
   if (waiting_.load(std::memory_order_relaxed) == 0) return;
   held.unlock();
   while (waiting_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();

@@ -16,8 +16,8 @@
 
 namespace mpixrma::engine {
 
-/// The thread starts with the first region, and sleeps while the process has few page faults. It works at
-/// most twice as long as the process has been faulting.
+/// The thread starts with the first region, and sleeps while the process has few page faults. Its run
+/// time is at most twice the time during which the process took faults.
 class PageFiller {
  public:
   /// Regions with a segment of at least this size are worth a thread.
@@ -28,7 +28,7 @@ class PageFiller {
   PageFiller(PageFiller const&) = delete;
   PageFiller& operator=(PageFiller const&) = delete;
 
-  /// A watched region. Its end waits until no page of the region is being entered.
+  /// A watched region. end() waits while a page of the region is being filled.
   class Watch {
    public:
     Watch() = default;
@@ -53,7 +53,7 @@ class PageFiller {
     std::list<FilledRegion>::iterator place_;
   };
 
-  /// Empty if the system does not permit it. `mapping` must be mapped until the watch ends.
+  /// Returns an empty Watch if the system does not permit it. `mapping` must be mapped until the watch ends.
   Watch watch(Mapping const& mapping);
 
  private:
@@ -64,7 +64,7 @@ class PageFiller {
   void run();
   bool is_anything_left() const noexcept;
   bool fill_until(Clock::time_point end, std::unique_lock<std::mutex>& held);
-  void let_others_in(std::unique_lock<std::mutex>& held);
+  void yield_lock(std::unique_lock<std::mutex>& held);
 
   std::mutex lock_;  ///< held while a chunk is filled
   std::condition_variable changed_;

@@ -30,14 +30,14 @@ class RecentAccesses {
   void note(TargetAccess const& access, std::uint64_t number) noexcept {
     Entry& oldest = entries_[next_];
     next_ = (next_ + 1) % capacity;
-    newest_left_out_ = std::max(newest_left_out_, oldest.number);
+    newest_evicted_ = std::max(newest_evicted_, oldest.number);
     oldest = {access, number};
   }
 
   /// Returns the number of the newest operation that `access` may conflict with; an operation that is no
   /// longer recorded counts as a conflict. 0: none.
   std::uint64_t newest_conflict(TargetAccess const& access) const noexcept {
-    std::uint64_t newest = newest_left_out_;
+    std::uint64_t newest = newest_evicted_;
     for (Entry const& entry : entries_) {
       if (entry.number > newest && entry.access.conflicts_with(access)) newest = entry.number;
     }
@@ -53,7 +53,7 @@ class RecentAccesses {
 
   std::array<Entry, capacity> entries_{};
   std::size_t next_ = 0;
-  std::uint64_t newest_left_out_ = 0;  ///< the newest operation that is no longer in `entries_`
+  std::uint64_t newest_evicted_ = 0;  ///< the newest operation that is no longer in `entries_`
 };
 
 /// The conflicting earlier operations of each protocol whose operations may be outstanding when issue()

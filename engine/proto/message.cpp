@@ -100,7 +100,8 @@ void MessageProtocol::forget_connection(std::uint64_t process) noexcept {
   revocations.forget(*peer);
 }
 
-/// Sends the operations issued meanwhile, over a new connection if the last one is closed.
+/// Sends the operations issued while the stream was suspended, over a new connection if the last one is
+/// closed.
 void MessageProtocol::resume(std::uint64_t process) {
   Peer* const peer = sessions.peer_of(process);
   if (peer == nullptr) return;

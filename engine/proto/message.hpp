@@ -21,7 +21,7 @@
 
 namespace mpixrma::engine {
 
-/// Its parts, each of which uses those before it, and what concerns several of them.
+/// The parts of the protocol, in order of dependence, and functions that involve several of them.
 class MessageProtocol {
  public:
   struct Settings {

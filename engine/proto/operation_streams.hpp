@@ -41,8 +41,8 @@ class OperationStreams {
   Issued issue(Peer& peer, RmaOp const& operation, UniqueStripeLock stripe_lock);
   /// Sends an operation for which the caller holds the stripes in both processes, ahead of everything that is
   /// not sent yet and whatever the credit is: earlier messages may wait for these stripes. It has no
-  /// predecessors and at most a fragment's data; its completion tells its end. Not while the stream is
-  /// suspended. unsupported: too many messages are not executed yet.
+  /// predecessors and at most a fragment's data; its completion is called at its end. Must not be
+  /// called while the stream is suspended. Returns unsupported if too many messages are not executed yet.
   Issued issue_ahead(Peer& peer, RmaOp const& operation);
 
   /// As issue(), if the operation continues the last run of the batch that is being filled. Returns its

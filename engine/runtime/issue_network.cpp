@@ -13,7 +13,7 @@ namespace {
 std::optional<Issued> issue_at_address(Dispatch& dispatch, RmaOp const& transfer) {
   Peer& peer = dispatch.peer();
   if (NetworkProtocol::find_key(peer, transfer) == nullptr) return std::nullopt;
-  // Messages that must be executed before this operation take another path.
+  // UCX does not order this operation behind messages, so wait for those that must be executed before it.
   MessageStream const& stream = dispatch.peer_state().messages;
   Channel& channel = dispatch.channel();
   channel.drive_until(dispatch.stream().held, [&] {

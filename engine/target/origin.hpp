@@ -55,8 +55,8 @@ struct Counted {
   bool failed = false;
 };
 
-/// Requests that wait for the endpoint, for the position of the stream that they come after, or for answers
-/// to leave. What an origin does with them costs this process the same for each.
+/// Requests that wait for the endpoint, for the position of the stream that they come after, or for replies
+/// to be sent. Each call takes the same time, whatever the origin sends.
 class WaitingRequests {
  public:
   bool empty() const noexcept { return by_after_.empty(); }

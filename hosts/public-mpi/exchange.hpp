@@ -53,8 +53,8 @@ class AddressTable {
   /// Returns the bootstrap of the own engine. This object must outlive the engine.
   mpix_bootstrap bootstrap() noexcept;
 
-  /// Collective; call it after the own engine has published its address or failed to start. The result is
-  /// valid until forget(), or else as long as this object.
+  /// Collective; call it after this process's engine has published its address or failed to start. The result
+  /// is valid until forget(), or until this object is destroyed.
   KnownGroup const& exchange(MPI_Comm comm);
   void forget(KnownGroup const& known);
 

@@ -128,7 +128,7 @@ mpix_engine_t* make_engine() {
   mpix_engine_t* engine = nullptr;
   int const status = mpix_engine_create(&config, &bootstrap, &engine);
   if (status == 0) return engine;
-  mpix_host_refuse((std::string("its engine does not start: ") + mpix_engine_status_text(status)).c_str());
+  mpix_host_refuse((std::string("the engine failed to start: ") + mpix_engine_status_text(status)).c_str());
   return nullptr;
 }
 

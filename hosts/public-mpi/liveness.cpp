@@ -27,15 +27,15 @@ bool is_live(MPI_Comm comm) {
 #else
 
 /// Makes errors of calls without a valid object return instead of abort.
-class ErrorsReturned {
+class ErrorsReturnScope {
  public:
-  explicit ErrorsReturned(MPI_Comm comm) : comm_(comm) {
+  explicit ErrorsReturnScope(MPI_Comm comm) : comm_(comm) {
     PMPI_Comm_get_errhandler(comm_, &before_);
     PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   }
-  ErrorsReturned(ErrorsReturned const&) = delete;
-  ErrorsReturned& operator=(ErrorsReturned const&) = delete;
-  ~ErrorsReturned() {
+  ErrorsReturnScope(ErrorsReturnScope const&) = delete;
+  ErrorsReturnScope& operator=(ErrorsReturnScope const&) = delete;
+  ~ErrorsReturnScope() {
     PMPI_Comm_set_errhandler(comm_, before_);
     PMPI_Errhandler_free(&before_);
   }
@@ -45,12 +45,12 @@ class ErrorsReturned {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
-/// The handle is an index, and MPI tells whether it is in use.
+/// The handle is an index, and MPI reports whether it is in use.
 bool is_live(MPI_Comm comm) {
-  static std::mutex one_at_a_time;
-  std::lock_guard const held(one_at_a_time);
-  ErrorsReturned const world(MPI_COMM_WORLD);
-  ErrorsReturned const self(MPI_COMM_SELF);
+  static std::mutex errhandler_mutex;
+  std::lock_guard const held(errhandler_mutex);
+  ErrorsReturnScope const world(MPI_COMM_WORLD);
+  ErrorsReturnScope const self(MPI_COMM_SELF);
   int inter = 0;
   return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS;
 }

@@ -25,11 +25,12 @@ int check_kinds(Window const& window) {
   return refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind is not the same at all processes");
 }
 
-/// Returns MPI_SUCCESS at all processes if every one can map the memory of all, else an error class at all.
+/// Returns MPI_SUCCESS at all processes if every process can map the memory of all; otherwise the same error
+/// class at all processes.
 int agree_on_sharing(Window& window, MPI_Comm comm, int error) {
   Target* const first = find_target(window, 0);
-  bool const here = first != nullptr && first->control != nullptr;
-  if (error == MPI_SUCCESS && !here) error = MPI_ERR_RMA_SHARED;
+  bool const maps_control = first != nullptr && first->control != nullptr;
+  if (error == MPI_SUCCESS && !maps_control) error = MPI_ERR_RMA_SHARED;
   int worst = error;
   PMPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MAX, comm);
   return worst;

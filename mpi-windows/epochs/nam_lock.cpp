@@ -16,26 +16,27 @@ std::atomic<std::size_t> nam_locks_held{0};
 }  // namespace
 
 void request_nam_lock(Window& window, Target& target) {
-  target.queue->nam_wait.emplace(window.cold->nam_patience, target.rank, target.queue->request.mode);
+  target.queue->nam_wait.emplace(window.cold->nam_lock_timeout, target.rank, target.queue->request.mode);
 }
 
 bool has_nam_lock(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   engine::LockMode const mode = queue.request.mode;
-  auto const holds_others = [] {
+  auto const holds_other_locks = [] {
     engine::LockRequest asked;
     std::uint64_t none = 0;
     Window::held_locks.describe(0, &none, &asked);
-    // Relaxed: the waiting thread itself has counted the locks that it holds.
+    // Relaxed: this thread has counted the locks that it holds.
     return asked.overtakes || nam_locks_held.load(std::memory_order_relaxed) != 0;
   };
   auto const attempt = [&](bool* has_turn) { return window.nam->try_lock(target.rank, mode, has_turn); };
   std::string reason;
   bool taken = false;
-  int error = outcome_of([&] { taken = queue.nam_wait->attempt(attempt, holds_others); }, &reason);
+  int error = outcome_of([&] { taken = queue.nam_wait->attempt(attempt, holds_other_locks); }, &reason);
   if (error != MPI_SUCCESS) error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
-  Target const& keeper = target.striped_region != nullptr ? *target.striped_region->parts.front() : target;
-  if (error == MPI_SUCCESS && !taken && keeper.view.local != nullptr && keeper.view.is_gone())
+  Target const& first_part =
+      target.striped_region != nullptr ? *target.striped_region->parts.front() : target;
+  if (error == MPI_SUCCESS && !taken && first_part.view.local != nullptr && first_part.view.is_gone())
     error = MPI_ERR_WIN;
   if (taken) {
     target.lock = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;

@@ -21,7 +21,7 @@ class GuestSession : public NamSession {
   static std::string name_of(nam::Locator const& window) { return nam::format(window); }
   /// Returns the session of this window, cached or new. Throws nam::Error.
   static std::shared_ptr<GuestSession> of(nam::Locator const& window);
-  /// Returns the cached session of this window, or one made of the session that has found it.
+  /// Returns the cached session of this window, or a new one made of `found`.
   static std::shared_ptr<GuestSession> of(nam::Locator const& window, nam::Session found);
 };
 

@@ -58,7 +58,7 @@ struct PartRuns {
 /// Splits an operation at the boundaries of chunks.
 class ChunkSplitter {
  public:
-  /// `origin` and `result` are empty if the operation has none.
+  /// `origin` and `result` are empty for an unused side.
   ChunkSplitter(StripedRegion const& region, std::uint64_t begin, Layout const& target, Layout const& origin,
                 Layout const& result)
       : region_(region),
@@ -81,15 +81,15 @@ class ChunkSplitter {
   PartRuns& runs_of(std::size_t part) noexcept { return parts_[part]; }
 
  private:
-  /// Appends the bytes from `offset` on that are in one chunk, `most` at the most, to the runs of the part
+  /// Appends the bytes from `offset` on that are in one chunk, at most `most` bytes, to the runs of the part
   /// that has the chunk. Returns their number.
   std::size_t append_chunk(std::uint64_t offset, std::size_t most) {
     std::uint64_t const chunk = offset / region_.chunk_bytes;
     std::uint64_t const within = offset % region_.chunk_bytes;
     auto const bytes = static_cast<std::size_t>(std::min<std::uint64_t>(most, region_.chunk_bytes - within));
-    std::uint64_t const there = chunk / parts_.size() * region_.chunk_bytes + within;
+    std::uint64_t const part_offset = chunk / parts_.size() * region_.chunk_bytes + within;
     PartRuns& part = parts_[chunk % parts_.size()];
-    part.target.add({static_cast<std::ptrdiff_t>(there), bytes});
+    part.target.add({static_cast<std::ptrdiff_t>(part_offset), bytes});
     append_runs(origin_, bytes, part.origin);
     append_runs(result_, bytes, part.result);
     return bytes;
@@ -130,7 +130,7 @@ bool chunks_hold_whole_elements(StripedRegion const& region, std::uint64_t begin
   return true;
 }
 
-/// The side that moves with the target's data, empty where the operation has none.
+/// The side that moves with the target's data, empty for an operation without one.
 Layout origin_of(engine::RmaOp const& operation) {
   return operation.operands() != 0 || operation.is_get() ? operation.origin_layout : Layout{};
 }
@@ -166,7 +166,7 @@ void set_buffers(engine::RmaOp& part, PartRuns& runs, PartLayouts& layouts) {
   }
 }
 
-/// Executes the operation at a memory server by requests: complete when it returns.
+/// Executes the operation at a memory server by requests. The operation is complete on return.
 int execute_by_request(Window& window, Target& target, engine::RmaOp const& operation, MPI_Request* request) {
   try {
     target.by_request->execute(target.requested_rank, operation);
@@ -262,7 +262,7 @@ int issue_striped(Window& window, Target& target, engine::RmaOp const& operation
       outcome.add([&](engine::Completion* completion) {
         return issue_part(window, *region.parts[i], operation, splitter.runs_of(i), completion);
       });
-      // Marked after the part: a thread that sees the mark of `target` finds that of the part, too.
+      // Marked after the part: a thread that sees the mark of `target` finds the part's mark, too.
       if (region.parts[i]->outstanding.is_set()) target.outstanding.raise(1);
     }
   }

@@ -22,11 +22,11 @@ std::array<int, attribute_count> keyvals{};
 
 // Whether calls of MPI_Comm_set_attr reach this library. They do not if another library, such as a profiling
 // tool, precedes it. Then attributes are read again for every operation once the program has requested a key.
-bool sees_changes = false;
-std::atomic<bool> keys_are_out{false};
+bool intercepts_set_attr = false;
+std::atomic<bool> keys_requested{false};
 
 // Whether every call that frees a key reaches this library.
-bool sees_frees = false;
+bool intercepts_free_keyval = false;
 
 template <typename Function>
 bool is_intercepted(char const* call, Function* ours) {
@@ -38,7 +38,7 @@ int attribute_deleted(MPI_Comm comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Shared by the standard's calls and their deprecated predecessors.
+/// Implements MPI_Comm_set_attr and MPI_Attr_put.
 template <typename Set>
 int set_attribute(MPI_Comm comm, int keyval, void* value, Set set) {
   std::size_t const index = attribute_of(keyval);
@@ -52,7 +52,8 @@ int set_attribute(MPI_Comm comm, int keyval, void* value, Set set) {
   return code;
 }
 
-/// Shared likewise. MPI could reuse the number of a freed key for another attribute.
+/// Implements MPI_Comm_free_keyval and MPI_Keyval_free. Refuses to free a key of the library, because MPI
+/// could reuse its number for another attribute.
 int free_keyval(char const* call, int* keyval) try {
   std::size_t const index = keyval != nullptr ? attribute_of(*keyval) : attribute_count;
   if (index == attribute_count) return PMPI_Comm_free_keyval(keyval);
@@ -77,18 +78,18 @@ void keep_keyvals() {
 
 void create_keyvals() {
   for (std::size_t i = 0; i < attribute_count; ++i) {
-    // A duplicate has no counters: a copy of the index would make each of its operations fail.
+    // A duplicate has no counters: with a copied index, each operation on it would fail.
     bool const is_copied = (attribute_table[i].bits & MPIX_RMA_ATTR_NOTIFY) == 0;
     MPI_Comm_create_keyval(is_copied ? MPI_COMM_DUP_FN : MPI_COMM_NULL_COPY_FN, &attribute_deleted,
                            &keyvals[i], nullptr);
   }
-  sees_changes = is_intercepted("MPI_Comm_set_attr", &mpix_rma_comm_set_attr);
-  sees_frees = is_intercepted("MPI_Comm_free_keyval", &mpix_rma_comm_free_keyval) &&
-               is_intercepted("MPI_Keyval_free", &mpix_rma_keyval_free);
+  intercepts_set_attr = is_intercepted("MPI_Comm_set_attr", &mpix_rma_comm_set_attr);
+  intercepts_free_keyval = is_intercepted("MPI_Comm_free_keyval", &mpix_rma_comm_free_keyval) &&
+                           is_intercepted("MPI_Keyval_free", &mpix_rma_keyval_free);
 }
 
 std::size_t attribute_of(int keyval) noexcept {
-  if (keyval == MPI_KEYVAL_INVALID || !keys_are_out.load(std::memory_order_acquire)) return attribute_count;
+  if (keyval == MPI_KEYVAL_INVALID || !keys_requested.load(std::memory_order_acquire)) return attribute_count;
   std::size_t index = 0;
   while (index < attribute_count && keyvals[index] != keyval) ++index;
   return index;
@@ -97,9 +98,9 @@ std::size_t attribute_of(int keyval) noexcept {
 int keyval_of(std::string_view name) {
   for (std::size_t i = 0; i < attribute_count; ++i) {
     if (name != attribute_table[i].name) continue;
-    if (!keys_are_out.exchange(true, std::memory_order_acq_rel)) {
-      if (!sees_frees) keep_keyvals();
-      if (!sees_changes)
+    if (!keys_requested.exchange(true, std::memory_order_acq_rel)) {
+      if (!intercepts_free_keyval) keep_keyvals();
+      if (!intercepts_set_attr)
         for_each_communicator([](Communicator& communicator) { communicator.outdate_attributes(); });
     }
     return keyvals[i];
@@ -109,14 +110,14 @@ int keyval_of(std::string_view name) {
 
 MPIX_RMA_Attributes read_attributes(MPI_Comm comm) {
   MPIX_RMA_Attributes attributes{};
-  if (!keys_are_out.load(std::memory_order_acquire)) return attributes;
+  if (!keys_requested.load(std::memory_order_acquire)) return attributes;
   for (std::size_t i = 0; i < attribute_count; ++i) {
     void* value = nullptr;
     int found = 0;
     PMPI_Comm_get_attr(comm, keyvals[i], &value, &found);
     if (found != 0) attribute_table[i].assign(attributes, value);
   }
-  if (!sees_changes) attributes.set |= attributes_outdated;
+  if (!intercepts_set_attr) attributes.set |= attributes_outdated;
   return attributes;
 }
 

@@ -11,7 +11,8 @@
 
 namespace mpixrma {
 
-/// Completes a native request when the engine completes the operation. Returns itself to its pool.
+/// Completes a native request when the engine completes the operation. Then the object returns to its
+/// pool.
 struct NativeCompletion : engine::Completion {
   /// The request belongs to no communicator: its failure is dropped if the request is freed.
   static constexpr std::uint32_t no_communicator = 0;
@@ -25,8 +26,8 @@ struct NativeCompletion : engine::Completion {
   NativeCompletion* next = nullptr;
 };
 
-/// Creates an active native request for an operation of `site`, and returns its completion; nullptr without
-/// memory.
+/// Creates an active native request for an operation of `site`, and returns its completion; nullptr if out
+/// of memory.
 NativeCompletion* open_native(Site const& site, Subject const& subject);
 /// As above, for an inactive object with the handle `handle`, which becomes active.
 NativeCompletion* open_native(Site const& site, Subject const& subject, NativeObject const& object,

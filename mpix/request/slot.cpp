@@ -14,11 +14,11 @@ int RequestSlot::read_argument(Site const& site, MPIX_RMA_Attributes& attributes
     if (native_object_ != nullptr && is_active(*native_object_))
       return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
     if (native_object_ != nullptr) set = &native_object_->attributes;
-  } else if (own_ != nullptr && *own_ != MPIX_RMA_REQUEST_NULL) {
-    object_ = RmaRequest::find(*own_);
+  } else if (rma_request_ != nullptr && *rma_request_ != MPIX_RMA_REQUEST_NULL) {
+    object_ = RmaRequest::find(*rma_request_);
     if (object_ == nullptr)
       return raise(site, MPI_ERR_REQUEST, "request %p does not exist or has been freed",
-                   static_cast<void*>(*own_));
+                   static_cast<void*>(*rma_request_));
     if (object_->state() != RmaRequest::State::inactive)
       return raise(site, MPI_ERR_REQUEST, "request is an object that is in use");
     set = &object_->attributes();
@@ -28,7 +28,7 @@ int RequestSlot::read_argument(Site const& site, MPIX_RMA_Attributes& attributes
 }
 
 engine::Completion* RequestSlot::start(Site const& site, Subject const& subject, Communicator& communicator) {
-  if (own_ != nullptr) {
+  if (rma_request_ != nullptr) {
     if (object_ == nullptr) object_ = &RmaRequest::make();
     object_->start(communicator, site.call, subject);
     return object_;
@@ -44,15 +44,15 @@ engine::Completion* RequestSlot::start(Site const& site, Subject const& subject,
 }
 
 void RequestSlot::store_handle() {
-  if (own_ != nullptr) {
-    *own_ = object_->handle();
+  if (rma_request_ != nullptr) {
+    *rma_request_ = object_->handle();
   } else {
     *native_ = handle_;
   }
 }
 
 void RequestSlot::store_completed() {
-  if (own_ != nullptr) {
+  if (rma_request_ != nullptr) {
     object_->finish(engine::Status::ok);
   } else {
     finish_native(completion_);
@@ -61,7 +61,7 @@ void RequestSlot::store_completed() {
 }
 
 void RequestSlot::cancel() {
-  if (own_ == nullptr) {
+  if (rma_request_ == nullptr) {
     if (native_object_ != nullptr) {
       finish_native(completion_);
       MPI_Wait(native_, MPI_STATUS_IGNORE);  // makes it inactive again

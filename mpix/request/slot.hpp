@@ -24,16 +24,16 @@ class RequestSlot {
  public:
   RequestSlot() = default;
   RequestSlot(MPI_Request* request, NativeUse use) noexcept : native_(request), use_(use) {}
-  explicit RequestSlot(MPIX_Rma_request* request) noexcept : own_(request) {}
+  explicit RequestSlot(MPIX_Rma_request* request) noexcept : rma_request_(request) {}
 
-  bool present() const noexcept { return native_ != nullptr || own_ != nullptr; }
+  bool present() const noexcept { return native_ != nullptr || rma_request_ != nullptr; }
 
   /// Examines the caller's variable and merges its attributes into `attributes`. Raises MPI_ERR_REQUEST if it
   /// holds an object that is in use, or an invalid value. Returns an MPI error code.
   int read_argument(Site const& site, MPIX_RMA_Attributes& attributes);
 
-  /// Creates the completion of the request; nullptr without memory. Exactly one of the three calls below must
-  /// follow.
+  /// Creates the completion of the request; nullptr if out of memory. Exactly one of the three calls below
+  /// must follow.
   engine::Completion* start(Site const& site, Subject const& subject, Communicator& communicator);
   /// The operation is complete already: stores a complete request in the caller's variable.
   void store_completed();
@@ -48,7 +48,7 @@ class RequestSlot {
  private:
   MPI_Request* native_ = nullptr;
   NativeUse use_ = NativeUse::out;
-  MPIX_Rma_request* own_ = nullptr;
+  MPIX_Rma_request* rma_request_ = nullptr;
   NativeObject const* native_object_ = nullptr;  ///< the object in the caller's variable, if any
   NativeCompletion* completion_ = nullptr;
   MPI_Request handle_ = MPI_REQUEST_NULL;

@@ -62,7 +62,7 @@ void find_words(CachedTarget& recent, RemoteAddress address) noexcept {
   recent.words_length = 0;
   if (recent.atomic_word == 0 || segment.length < recent.atomic_word || !modes.by_element(address)) return;
   RemoteAddress const lowest = address - std::min(address - segment.begin, max_distance);
-  // The part must not contain a word that would go beyond the segment.
+  // The part must not include an address at which a word would extend past the segment.
   RemoteAddress const limit = segment.begin + segment.length - (recent.atomic_word - 1);
   RemoteAddress begin = address & -granule;
   while (begin > lowest && modes.by_element(begin - 1)) begin -= granule;
@@ -82,7 +82,7 @@ ThreadCache* writable_thread_cache() noexcept { return cache_owner.get(); }
 
 void clear_thread_cache() noexcept {
   bool const traced = traced_target_cache != &empty_cache.transfers;
-  if (recent_plan == empty_cache.plans && !traced) return;  // there is no owner, or not any more
+  if (recent_plan == empty_cache.plans && !traced) return;  // the thread has no cache, or has ended
   *cache_owner.get() = ThreadCache();
 }
 

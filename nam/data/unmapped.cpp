@@ -71,8 +71,7 @@ void DataProcess::check_accepted() {
   };
   print(refused.not_admitted, " from hosts that have no session with the grant");
   print(refused.beyond_limit,
-        ": so many are open that this process would run out of descriptors. A packet filter keeps strangers "
-        "from the port");
+        ": more would exhaust this process's descriptors. A packet filter can restrict access to the port");
 }
 
 /// Descriptors are charged to the session's holder, because the client's processes connect to the engine.

@@ -1,7 +1,7 @@
-/// Unsent connection messages of a connection that ends. UCX 1.13 asserts that most kinds of them do not
-/// exist: a client that is killed while it connects would end a data process. So this program replaces the
-/// function that UCX calls for each unsent request. The replacement ignores connection messages: they are
-/// never freed, but small.
+/// Unsent connection messages of a connection that ends. UCX 1.13 asserts that no connection message is
+/// pending when an endpoint fails, so a client that is killed while it connects would abort the data process.
+/// This file overrides the function that UCX calls for each unsent request. The replacement ignores
+/// connection messages: they are never freed, but small.
 #include <dlfcn.h>
 
 namespace {

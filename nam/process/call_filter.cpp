@@ -42,7 +42,7 @@ class Filter {
  private:
   template <typename... Conditions>
   void add(std::uint32_t action, int call, Conditions... conditions) {
-    // A call that this architecture, or libseccomp, does not know is no failure.
+    // A call that this architecture, or libseccomp, does not know is ignored.
     if (call == __NR_SCMP_ERROR) return;
     int const status = ::seccomp_rule_add(context_.get(), action, call,
                                           static_cast<unsigned>(sizeof...(conditions)), conditions...);
@@ -59,8 +59,8 @@ class Filter {
   std::unique_ptr<void, Release> context_;
 };
 
-/// Calls of all data processes: by the server, glibc (tested with 2.36), libstdc++, and UCX with its
-/// transports TCP, shared memory and verbs.
+/// System calls that a data process needs: those of mpix-namd, glibc (tested with 2.36), libstdc++, and UCX
+/// with its transports TCP, shared memory and verbs.
 constexpr std::array allowed_calls{
     // Memory.
     "brk", "mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise", "msync", "mincore", "mlock", "mlock2",
@@ -135,7 +135,7 @@ std::uint32_t action_of_unknown_calls() {
   if (action == "refuse") return SCMP_ACT_ERRNO(ENOSYS);
   if (action == "log") return SCMP_ACT_LOG;
   if (action == "kill") return SCMP_ACT_KILL_PROCESS;
-  throw Error(ErrorCode::bad_request, "MPIX_NAMD_UNKNOWN_CALLS is refuse, log or kill");
+  throw Error(ErrorCode::bad_request, "MPIX_NAMD_UNKNOWN_CALLS must be refuse, log or kill");
 }
 
 void filter_families(Filter& filter) {
@@ -165,7 +165,7 @@ void filter_calls() {
   // Signal 0 checks whether a process exists.
   filter.allow(SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, 0));
   filter.refuse(EPERM, SCMP_SYS(kill), SCMP_A1(SCMP_CMP_NE, 0));
-  // Memory that clients get is kept from all other users.
+  // fchmod may set mode 0600 only, so that other users cannot open the memory of clients.
   filter.allow(SCMP_SYS(fchmod), SCMP_A1(SCMP_CMP_EQ, S_IRUSR | S_IWUSR));
   filter.refuse(EPERM, SCMP_SYS(fchmod), SCMP_A1(SCMP_CMP_NE, S_IRUSR | S_IWUSR));
   filter_families(filter);

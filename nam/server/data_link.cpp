@@ -56,13 +56,13 @@ FileDescriptor copy_of(FileDescriptor const& descriptor) {
 
 }  // namespace
 
-DataLink::DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, std::string turn,
-                   Events events)
+DataLink::DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage,
+                   std::string fairness_group, Events events)
     : loop_(loop),
       spawner_(spawner),
       setup_(std::move(setup)),
       volatile_(storage != StorageKind::file),
-      turn_(std::move(turn)),
+      fairness_group_(std::move(fairness_group)),
       events_(std::move(events)),
       memory_(spawner.take_memory(field<std::string>(setup_, "grant"))),
       sessions_(owner()) {}
@@ -94,7 +94,7 @@ void DataLink::attach(FileDescriptor socket) {
       loop_, Channel(std::move(socket), limits), [this](Message& message) { on_message(message); },
       [this] { loop_.later([this] { on_close(); }); });
   connection_->read_while_sending(max_output);
-  connection_->serve_in_turn(turn_);
+  connection_->serve_in_turn(fairness_group_);
   has_reported_ = false;
 }
 
@@ -127,7 +127,7 @@ void DataLink::spawn() {
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();
-  message["renew_control"] = renews_control_;
+  message["renew_control"] = must_recreate_control_;
   if (file) message["new_file"] = file->is_new;
   std::vector<FileDescriptor> memory = memory_for_process(std::move(file));
   int pair[2];
@@ -138,7 +138,7 @@ void DataLink::spawn() {
   adopting_ = false;
   attach(std::move(ours));
   connection_->post(message, {}, std::move(memory));
-  renews_control_ = false;
+  must_recreate_control_ = false;
 }
 
 std::vector<FileDescriptor> DataLink::memory_for_process(std::optional<GrantFile::Opened> file) const {
@@ -156,7 +156,7 @@ void DataLink::on_message(Message& message) {
   try {
     take(message);
   } catch (Error const& error) {
-    auto const omitted = failures_.take(turn_, Budgets::Clock::now());
+    auto const omitted = failures_.take(fairness_group_, Budgets::Clock::now());
     if (!omitted) return;
     log(Severity::error, "a message of a data process failed: " + shortened(error.what(), max_logged) +
                              (*omitted == 0 ? "" : "; " + std::to_string(*omitted) + " more before"));
@@ -273,7 +273,7 @@ void DataLink::hold_memory() {
 void DataLink::replace_process() {
   log(Severity::info, "data process " + std::to_string(pid_) + " of grant " +
                           field<std::string>(setup_, "grant") + " is of an earlier version, and is replaced");
-  renews_control_ = true;
+  must_recreate_control_ = true;
   connection_->post({{"op", "end"}});
 }
 
@@ -302,7 +302,7 @@ void DataLink::on_close() {
                              field<std::string>(setup_, "grant") + " has ended");
   restart_due_ = true;
   // A process that is adopted and ends in a loop takes no more than a start a second (tick()).
-  if (has_served && restarts_.take(turn_, Budgets::Clock::now())) tick();
+  if (has_served && restarts_.take(fairness_group_, Budgets::Clock::now())) tick();
 }
 
 void DataLink::tick() {

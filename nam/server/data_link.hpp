@@ -33,7 +33,7 @@ class DataLink {
     std::function<void()> memory_lost;                 ///< the content of the memory is lost
     std::function<std::string(Json const&)> create;    ///< stores a window, returns its port. Throws Error
     std::function<void()> ended;                       ///< after end()
-    /// A request of a session, for the audit, and the user in whose lines it counts.
+    /// A request of a session, for the audit, and the user whose audit budget it consumes.
     std::function<void(Json const&, uid_t)> denied;
     std::function<void(std::string const&)> lost_window;  ///< a window of the catalog is missing
     std::function<GrantFile::Opened()> open_file;         ///< of storage that is a file. Throws Error
@@ -41,12 +41,12 @@ class DataLink {
   };
 
   /// `setup` is the message that the data process gets, without the windows. `storage`: of the grant.
-  /// `turn`: messages of the data process are served in its turns.
-  DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, std::string turn,
+  /// `fairness_group`: the group in whose turns the event loop serves messages of the data process.
+  DataLink(EventLoop& loop, SpawnerLink& spawner, Json setup, StorageKind storage, std::string fairness_group,
            Events events);
 
-  /// The reaction if the catalog cannot be written. After a shortage of descriptors or memory each start is
-  /// tried again.
+  /// Whether start() is tried again after the catalog could not be written. After a shortage of descriptors
+  /// or memory it always is.
   enum class OnFailure { give_up, try_again };
   /// Adopts the data process that runs, or starts one.
   void start(OnFailure on_failure);
@@ -80,8 +80,8 @@ class DataLink {
   /// through the memory that he shares with it.
   void enforce_end();
   uid_t owner() const { return setup_.at("owner").get<uid_t>(); }
-  /// Returns the bytes that the grant takes from the server: all until the process has ended, and then those
-  /// of its memory that clients, which still map it, have used since.
+  /// Returns the bytes that the grant takes from the server: all until the process has ended, and then the
+  /// bytes that clients have touched since through remaining mappings.
   std::uint64_t occupied_bytes() const;
   /// Called after the process has ended. Gives memory back to the system, a part in each call. Returns true
   /// when none is left, and no process has a descriptor or a mapping of it.
@@ -117,7 +117,7 @@ class DataLink {
   SpawnerLink& spawner_;
   Json setup_;
   bool volatile_;
-  std::string turn_;
+  std::string fairness_group_;
   Events events_;
   std::unique_ptr<Connection> connection_;
   std::vector<FileDescriptor> memory_;  ///< kept, so that it outlives the process
@@ -125,7 +125,7 @@ class DataLink {
   bool adopting_ = false;
   bool awaits_catalog_ = false;  ///< an adopted process has its windows, but their modes are not stored yet
   bool ready_ = false;
-  bool renews_control_ = false;  ///< the control memory that was kept is an earlier version's
+  bool must_recreate_control_ = false;  ///< the control memory that was kept is an earlier version's
   bool was_ready_ = false;
   bool has_reported_ = false;  ///< the process is ready or has failed
   Budgets failures_{1, 10};    ///< lines of the log about messages of the process
@@ -135,14 +135,14 @@ class DataLink {
   bool ending_ = false;
   bool restart_due_ = false;
   Retry restart_;
-  std::optional<std::chrono::steady_clock::time_point> latest_end_;
-  std::uint64_t released_ = 0;                         ///< the next offset for release_memory()
+  std::optional<std::chrono::steady_clock::time_point> end_deadline_;
+  std::uint64_t next_release_offset_ = 0;              ///< for release_memory()
   std::chrono::steady_clock::time_point next_look_{};  ///< for processes that have the memory
   SessionQueue sessions_;
   Json usage_ = Json::object();
   std::map<std::uint64_t, std::function<void()>> changes_;  ///< changes of modes that are not in force yet
   std::uint64_t next_change_ = 1;
-  bool reports_changes_ = false;  ///< the process reports them: that of an earlier server does not
+  bool reports_changes_ = false;  ///< the process reports them; one that an older server has started does not
 };
 
 }  // namespace mpixrma::nam

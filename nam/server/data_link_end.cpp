@@ -28,10 +28,10 @@ std::uint64_t DataLink::occupied_bytes() const {
 bool DataLink::release_memory() {
   if (occupied_bytes() == 0) return !is_in_use();
   auto const bytes = field<std::uint64_t>(setup_, "bytes");
-  if (released_ >= bytes) released_ = 0;
-  std::uint64_t const part = std::min(largest_release, bytes - released_);
-  engine::release_pages(memory_[1], released_, part);
-  released_ += part;
+  if (next_release_offset_ >= bytes) next_release_offset_ = 0;
+  std::uint64_t const part = std::min(largest_release, bytes - next_release_offset_);
+  engine::release_pages(memory_[1], next_release_offset_, part);
+  next_release_offset_ += part;
   return occupied_bytes() == 0 && !is_in_use();
 }
 
@@ -60,15 +60,15 @@ void DataLink::end(WindowsAtEnd windows) {
   spawner_.drop(field<std::string>(setup_, "grant"));
   sessions_.refuse_all(Error(ErrorCode::not_found, "the grant has ended"));
   if (connection_) connection_->post({{"op", "end"}, {"keep_windows", keeps}});
-  if (!keeps) latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
+  if (!keeps) end_deadline_ = std::chrono::steady_clock::now() + longest_ordered_end;
 }
 
 void DataLink::enforce_end() {
-  if (!connection_ || !latest_end_ || std::chrono::steady_clock::now() < *latest_end_) return;
+  if (!connection_ || !end_deadline_ || std::chrono::steady_clock::now() < *end_deadline_) return;
   log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
                              field<std::string>(setup_, "grant") + " does not end, and is killed");
   spawner_.kill(field<std::string>(setup_, "grant"), pid_);
-  latest_end_ = std::chrono::steady_clock::now() + longest_ordered_end;
+  end_deadline_ = std::chrono::steady_clock::now() + longest_ordered_end;
 }
 
 }  // namespace mpixrma::nam

@@ -33,7 +33,7 @@ std::string attribute_of(StorageIdentity const& identity) {
 }
 
 /// The attribute shows an administrator to which grant a file belongs. If the file system has no attributes,
-/// the identity page does.
+/// the identity page identifies the grant.
 void set_attribute(engine::FileDescriptor const& file, StorageIdentity const& identity) noexcept {
   std::string const text = attribute_of(identity);
   (void)::fsetxattr(file.get(), attribute, text.data(), text.size(), 0);
@@ -61,7 +61,7 @@ void GrantFile::create() const {
       ::open(unfinished().c_str(), flags | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR));
   if (!file) {
     bool const full = errno == ENOSPC || errno == EDQUOT;
-    fail(full ? ErrorCode::no_space : ErrorCode::internal, "cannot make " + unfinished().string(), errno);
+    fail(full ? ErrorCode::no_space : ErrorCode::internal, "cannot create " + unfinished().string(), errno);
   }
   set_attribute(file, identity_);
 }
@@ -90,10 +90,10 @@ void GrantFile::check(engine::FileDescriptor const& file) const {
   if (length == 0) refuse("is empty");
   auto const attribute_there = read_attribute(file);
   if (attribute_there && *attribute_there != attribute_of(identity_))
-    refuse("belongs to another grant: its attribute says '" + *attribute_there + "'");
+    refuse("belongs to another grant: its attribute is '" + *attribute_there + "'");
   if (length == identity_.bytes && !attribute_there && file_.extension() == ".memory") return take_over(file);
   if (length != storage_file_bytes(identity_.bytes))
-    refuse("has " + std::to_string(length) + " bytes in place of " +
+    refuse("has " + std::to_string(length) + " bytes, expected " +
            std::to_string(storage_file_bytes(identity_.bytes)));
   if (!has_identity(file.get(), identity_)) refuse("does not have the identity of the grant");
 }

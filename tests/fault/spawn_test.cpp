@@ -7,7 +7,7 @@
 namespace mpixrma::test {
 namespace {
 
-void meet_and_part(char const* part) {
+void exchange_and_disconnect(char const* part) {
   MPI_Comm children = spawn(part, 2);
   Meeting meeting(children);
   meeting.exchange();
@@ -24,11 +24,11 @@ void meet_and_part(char const* part) {
 
 TEST(Spawn, ResourcesOfEndedJobsAreReturned) {
   constexpr std::int64_t memory_kib = Meeting::large_words * sizeof(std::int64_t) / 1024;
-  meet_and_part("frees");
-  meet_and_part("leaves");
+  exchange_and_disconnect("frees");
+  exchange_and_disconnect("leaves");
   auto const descriptors = open_descriptors();
   auto const resident = resident_kib();
-  for (int round = 0; round < 2; ++round) meet_and_part("leaves");
+  for (int round = 0; round < 2; ++round) exchange_and_disconnect("leaves");
   // The end of the last two processes may not be detected yet.
   EXPECT_LE(open_descriptors(), descriptors + 4);
   EXPECT_LT(resident_kib() - resident, 3 * memory_kib);
@@ -46,7 +46,7 @@ TEST(Spawn, ProgramsWithoutTheLibrary) {
   }
   MPI_Barrier(children);
   EXPECT_EQ(MPI_Comm_disconnect(&children), MPI_SUCCESS);
-  meet_and_part("frees");
+  exchange_and_disconnect("frees");
 }
 
 }  // namespace

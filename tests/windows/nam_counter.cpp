@@ -1,11 +1,11 @@
 /// One of several jobs that count in a persistent window at the same time.
 ///
 /// nam_counter make:              makes the window, and prints its port name
-/// nam_counter PORT count ROUNDS: each process counts so often, under a lock and by MPI_Fetch_and_op
+/// nam_counter PORT count ROUNDS: each process increments ROUNDS times, under a lock and by MPI_Fetch_and_op
 /// nam_counter PORT expect N:     whether both counts are N
-/// nam_counter PORT hold:         takes the lock alone and is killed with it
-/// nam_counter share ROUNDS:      the processes of this job alone count in the regions of a window of theirs,
-/// and hand on large messages
+/// nam_counter PORT hold:         takes the exclusive lock, then kills itself
+/// nam_counter share ROUNDS:      the processes of this job count in the regions of their own window, and
+/// pass large messages on
 #include <mpi.h>
 #include <signal.h>
 
@@ -46,7 +46,7 @@ int expect(MPI_Win window, int rank, long expected) {
   long const fetched = read_at(window, rank, 1);
   MPI_Win_unlock(rank, window);
   if (locked == expected && fetched == expected) return 0;
-  std::fprintf(stderr, "%ld under locks and %ld fetched, in place of %ld\n", locked, fetched, expected);
+  std::fprintf(stderr, "%ld under locks and %ld fetched, expected %ld\n", locked, fetched, expected);
   return 1;
 }
 
@@ -83,7 +83,7 @@ int hand_on(MPI_Win window, int rank, int ranks) {
   MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
   std::iota(sent.begin(), sent.end(), 1000000L * ((rank + ranks - 1) % ranks));
   if (sent == found) return 0;
-  std::fprintf(stderr, "process %d has received something else than was sent\n", rank);
+  std::fprintf(stderr, "process %d has received wrong data\n", rank);
   return 1;
 }
 

@@ -48,7 +48,7 @@ class FilledWindows : public WindowTest {
   }
 
   /// Called by all processes of the communicator: expects all regions to have the sizes with which they were
-  /// made, and their content.
+  /// created, and the filled content.
   void expect_filled(std::string const& port, MPI_Comm comm) const {
     MPI_Win window = MPI_WIN_NULL;
     ASSERT_EQ(MPIX_Win_connect(port.c_str(), MPI_INFO_NULL, 0, comm, &window), MPI_SUCCESS);
@@ -65,7 +65,7 @@ class FilledWindows : public WindowTest {
     EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   }
   /// Called by all ranks when they have finished using it.
-  void evict_by_first(std::string const& port) const {
+  void evict_from_rank_0(std::string const& port) const {
     MPI_Barrier(world);
     if (rank_ == 0) evict(port);
   }

@@ -127,7 +127,7 @@ TEST_F(NamServers, APortNameLeadsToAllOfThem) {
   }
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   for (MPI_Comm const comm : {MPI_COMM_SELF, world}) expect_filled(port, comm);
-  evict_by_first(port);
+  evict_from_rank_0(port);
 }
 
 TEST_F(NamServers, WhenOneEndsTheOthersGoOn) {
@@ -155,7 +155,7 @@ TEST_F(NamServers, WhenOneEndsTheOthersGoOn) {
   if (rank_ == 0) job->start_again(1);
   MPI_Barrier(world);
   expect_filled(port, world);
-  evict_by_first(port);
+  evict_from_rank_0(port);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST_F(NamStriped, ARegionIsInStripesAtAllServers) {
     ASSERT_EQ(value, values[static_cast<std::size_t>(i)]) << i;
   }
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
-  evict_by_first(port);
+  evict_from_rank_0(port);
 }
 
 TEST_F(NamStriped, ConnectionFindsTheStripes) {
@@ -73,7 +73,7 @@ TEST_F(NamStriped, ConnectionFindsTheStripes) {
   EXPECT_EQ(value_of(window, "mpix_nam_stripe"), "4096");
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   for (MPI_Comm const comm : {MPI_COMM_SELF, world}) expect_filled(port, comm);
-  evict_by_first(port);
+  evict_from_rank_0(port);
 }
 
 TEST_F(NamStriped, DerivedDatatypesCrossBorders) {
@@ -357,7 +357,7 @@ TEST_F(NamStriped, WhenAServerEndsTheStripesOfOthersStay) {
   if (rank_ == 0) job->start_again(1);
   MPI_Barrier(world);
   expect_filled(port, world);
-  evict_by_first(port);
+  evict_from_rank_0(port);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST_P(Batching, LateAcknowledgementLeavesAtOnceWithTheBatch) {
 TEST_P(Batching, LateAcknowledgementCanBeWaitedFor) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
-    constexpr int signals = 300;  // more than are executed without an acknowledgement
+    constexpr int signals = 300;  // more than one delayed acknowledgement covers
     if (rank.rank() == 0) {
       std::uint64_t sequence = 0;
       for (int i = 1; i <= signals; ++i) {
@@ -203,7 +203,7 @@ TEST_P(Batching, OperationAfterALockThatWasReturnedArrives) {
                       .status,
                   Status::ok);
         stage.engine().waits.until(stage.target(), [&] { return waiter.complete.load(); });
-        // The target does not acknowledge this until it is asked.
+        // The target acknowledges the release on request only.
         ASSERT_EQ(stage.engine().locks.release(stage.target(), lock, 0).status, Status::ok);
         stage.put(stage.free, round);
         EXPECT_TRUE(rank.wait_for_value(1, stage_slot, static_cast<std::uint64_t>(round)));
@@ -254,7 +254,7 @@ TEST_P(Batching, EachOperationHasItsOwnError) {
   });
 }
 
-/// The streams of one kind of operation that run_streams() issues.
+/// The streams of one kind of operation that run_stream() issues.
 struct StreamCase {
   OpKind kind;
   Guarantee guarantees;
