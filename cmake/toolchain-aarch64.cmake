@@ -11,10 +11,10 @@ set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,-rpath-link,${libraries})
 # qemu has no process_vm_readv(), says of MADV_POPULATE_READ that all is well, so that addresses that are wrong
 # are believed, and runs nothing of that processor by exec().
 string(JOIN ":" beyond_qemu CrossMemory.* *CrossMemoryServes* *EngineStatistics.*/cross_memory
-       *IsDoneWithoutWhereNobodyLooks
-       Hostile.MessagesChangeNothingThatTheyDoNotNameAndStopNobody
-       Touch.IsLeftAloneByAThreadThatBlocksFaults *DeathTest.* *RunPrograms.*
-       Segments.ARegistrationOfAMappedFileEndsWithTheFile
-       Segments.LargeOnesHaveTheirPagesUnlessTheyAreLazy)
+       *FallsBackIfTargetDoesNotPoll
+       Hostile.MessagesChangeOnlyNamedMemoryAndEndNoProcess
+       Touch.IsSkippedInThreadThatBlocksFaults *DeathTest.* *RunPrograms.*
+       Segments.RegistrationOfMappedFileIsCutAtEndOfFile
+       Segments.LargeSegmentsArePopulatedUnlessLazy)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=${libraries}
     -E GTEST_FILTER=-${beyond_qemu})

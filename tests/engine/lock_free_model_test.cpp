@@ -358,29 +358,27 @@ void expect_that_order_matters() {
   EXPECT_FALSE(holds<Model<UnorderedAtomic>>(silent)) << "the check sees nothing";
 }
 
-TEST(LockFreeModel, AMappedSegmentIsReadAsOneState) {
+TEST(LockFreeModel, MappedSegmentIsReadConsistently) {
   EXPECT_TRUE(holds<MappedSegmentModel<ModelAtomic>>(std::cout));
   expect_that_order_matters<ReplacedSegmentModel>();
 }
 
-TEST(LockFreeModel, ASlotOfATableIsReadAsOneState) { expect_that_order_matters<RangeSlotModel>(); }
+TEST(LockFreeModel, TableSlotIsReadConsistently) { expect_that_order_matters<RangeSlotModel>(); }
 
-TEST(LockFreeModel, ARangeThatStaysIsFoundWhileOthersComeAndGo) {
-  expect_that_order_matters<RangeIndexModel>();
-}
+TEST(LockFreeModel, FindsRangeDuringInsertionsAndRemovals) { expect_that_order_matters<RangeIndexModel>(); }
 
 TEST(LockFreeModel, CallsThatNeedNotWaitComeAfterTheMessages) {
   expect_that_order_matters<MessageMarkModel>();
   expect_that_order_matters<OutstandingMarkModel>();
 }
 
-TEST(LockFreeModel, ALockExcludesAndForgetsNobodyWhoWaits) { expect_that_order_matters<SharedLockModel>(); }
+TEST(LockFreeModel, LockExcludesAndWakesAllWaiters) { expect_that_order_matters<SharedLockModel>(); }
 
-TEST(LockFreeModel, ARequestInARingIsAnsweredOrTakenBack) { expect_that_order_matters<RingSlotModel>(); }
+TEST(LockFreeModel, RingRequestIsAnsweredOrWithdrawn) { expect_that_order_matters<RingSlotModel>(); }
 
 TEST(LockFreeModel, RequestsLeftInARingAreInheritedOnce) { expect_that_order_matters<InheritedSlotModel>(); }
 
-TEST(LockFreeModel, AStateThatIsFoundByItsHandleIsSet) { expect_that_order_matters<HandleCacheModel>(); }
+TEST(LockFreeModel, StateFoundByHandleIsInitialized) { expect_that_order_matters<HandleCacheModel>(); }
 
 TEST(LockFreeModel, SingleElementsAreUpdatedAfterWholeArrays) {
   expect_that_order_matters<UpdateModeModel>();

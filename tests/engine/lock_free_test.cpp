@@ -22,7 +22,7 @@ void run_beside(Self self, Other other) {
   thread.join();
 }
 
-TEST(LockFree, AMappedSegmentThatIsReplacedIsReadAsOneState) {
+TEST(LockFree, ReplacedSegmentIsReadConsistently) {
   constexpr int rounds = 20000;
   std::atomic<std::uint64_t> const generations[2] = {1, 3};
   MappedSegment segment;
@@ -49,7 +49,7 @@ TEST(LockFree, AMappedSegmentThatIsReplacedIsReadAsOneState) {
   EXPECT_EQ(segment.view().generation, 3u);
 }
 
-TEST(LockFree, ASlotThatIsUsedAgainIsReadAsOneState) {
+TEST(LockFree, ReusedSlotIsReadConsistently) {
   constexpr std::uint32_t rounds = 20000;
   RangeSlot slot;
   std::atomic<bool> stop{false};
@@ -133,7 +133,7 @@ struct State {
 };
 char* handle_of(int number) { return reinterpret_cast<char*>(0x1000L + number * 0x100000L); }
 
-TEST(LockFree, AStateThatIsFoundByItsHandleIsSet) {
+TEST(LockFree, StateFoundByHandleIsInitialized) {
   constexpr int rounds = 2000;
   State state;
   HandleCache<char*, State> cache;

@@ -71,7 +71,7 @@ class ForkTest : public ::testing::Test {
   std::vector<long> heap_;
 };
 
-TEST_F(ForkTest, HelpersThatAreRun) {
+TEST_F(ForkTest, OperatesAfterHelperProgramsRan) {
   for (long round = 1; round <= 5; ++round) {
     exchange(round);
     EXPECT_EQ(std::system("exit 3"), 3 << 8);
@@ -85,7 +85,7 @@ TEST_F(ForkTest, HelpersThatAreRun) {
   exchange(99);
 }
 
-TEST_F(ForkTest, ChildrenThatExit) {
+TEST_F(ForkTest, OperatesAfterForkedChildrenExited) {
   for (long round = 1; round <= 20; ++round) {
     exchange(round);
     EXPECT_EQ(exit_status_of([] { return 7; }), 7);
@@ -93,7 +93,7 @@ TEST_F(ForkTest, ChildrenThatExit) {
   exchange(99);
 }
 
-TEST_F(ForkTest, AChildThatCallsTheLibraryGetsErrors) {
+TEST_F(ForkTest, LibraryCallsOfForkedChildFail) {
   exchange(1);
   auto const next = (rank_of_world() + 1) % size_;
   void* const there = bases_[static_cast<std::size_t>(next)];
@@ -130,7 +130,7 @@ TEST_F(ForkTest, AChildThatCallsTheLibraryGetsErrors) {
   MPI_Barrier(world_);
 }
 
-TEST_F(ForkTest, AChildThatCallsArmciGetsErrors) {
+TEST_F(ForkTest, ArmciCallsOfForkedChildFail) {
   ASSERT_EQ(ARMCI_Init(), 0);
   std::vector<void*> shared(static_cast<std::size_t>(size_));
   ASSERT_EQ(ARMCI_Malloc(shared.data(), 64), 0);

@@ -113,7 +113,7 @@ class Killed : public ::testing::Test {
   std::int64_t value_ = 7;
 };
 
-TEST_F(Killed, ChildrenInTheMiddleOfAtomicOperations) {
+TEST_F(Killed, AtomicOperationsContinueAfterKillOfOrigins) {
   meet("killed");
   ::usleep(100000);  // they add meanwhile
   kill_children();
@@ -123,7 +123,7 @@ TEST_F(Killed, ChildrenInTheMiddleOfAtomicOperations) {
   EXPECT_EQ(meeting_->failures(), 0);
 }
 
-TEST_F(Killed, AChildThatOperationsAreOnTheirWayTo) {
+TEST_F(Killed, KilledTargetFailsOperationsInFlight) {
   meet("waits");
   int rank = 0;
   MPI_Comm_rank(world, &rank);
@@ -161,7 +161,7 @@ TEST_F(Killed, AChildThatOperationsAreOnTheirWayTo) {
 }
 
 /// Operations to the other child wait for those to this one, and no longer than it lives.
-TEST_F(Killed, AChildInFrontOfAFenceOfAllRanks) {
+TEST_F(Killed, KilledTargetDoesNotBlockFenceOfAllRanks) {
   meet("waits");
   int rank = 0;
   MPI_Comm_rank(world, &rank);
@@ -170,10 +170,10 @@ TEST_F(Killed, AChildInFrontOfAFenceOfAllRanks) {
   std::vector<std::int64_t> const values(Meeting::words, 1);
   constexpr int count = Meeting::words;
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<std::int64_t*>(values.data()), count, MPI_INT64_T, 0,
-                            meeting_->at(0, Meeting::allocated), count, MPI_INT64_T, nullptr, &children_,
-                            nullptr),
-              MPI_SUCCESS);
+    EXPECT_EQ(
+        MPIX_RMA_xfer(MPIX_RMA_PUT, const_cast<std::int64_t*>(values.data()), count, MPI_INT64_T, 0,
+                      meeting_->at(0, Meeting::allocated), count, MPI_INT64_T, nullptr, &children_, nullptr),
+        MPI_SUCCESS);
   }
   EXPECT_EQ(MPIX_RMA_Fence(&children_, MPIX_ALL_RANKS), MPI_SUCCESS);
   MPI_Barrier(world);

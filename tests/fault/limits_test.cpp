@@ -79,7 +79,7 @@ void expect_refusal_under(__rlimit_resource resource, rlim_t value, MPI_Aint byt
   expect_to_go_on();
 }
 
-TEST(Limits, LittleAddressSpaceAtOneRank) {
+TEST(Limits, RefusesAllocationWithoutAddressSpaceAtOneRank) {
   expect_refusal_under(RLIMIT_AS, address_space() + 512 * mebibyte, 1024 * mebibyte);
 }
 
@@ -120,7 +120,7 @@ TEST(Limits, NotificationCountersWithoutMemoryAreRefusedAtAllRanks) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST(Limits, NoDescriptorsLeftAtOneRank) {
+TEST(Limits, RefusesAllocationWithoutDescriptorsAtOneRank) {
   expect_to_go_on();  // opens the descriptors it needs
   int const next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ASSERT_GE(next, 0);
@@ -128,7 +128,7 @@ TEST(Limits, NoDescriptorsLeftAtOneRank) {
   expect_refusal_under(RLIMIT_NOFILE, static_cast<rlim_t>(next), 256 * mebibyte);
 }
 
-TEST(Limits, MemoryOfOthersThatFindsNoAddressesIsReachedAllTheSame) {
+TEST(Limits, ReachesPeerMemoryWithoutSpaceToMapIt) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(world, &rank);
@@ -148,7 +148,7 @@ TEST(Limits, MemoryOfOthersThatFindsNoAddressesIsReachedAllTheSame) {
   EXPECT_EQ(rma_free(bases[static_cast<std::size_t>(rank)], world), MPI_SUCCESS);
 }
 
-TEST(Limits, NoLockedMemory) {
+TEST(Limits, OperatesWithoutLockedMemory) {
   Limit const limit(RLIMIT_MEMLOCK, 0);
   expect_to_go_on();
 }

@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Place{"other_host_network", MPIX_ENGINE_PATH_ALL, true}),
     [](auto const& instance) { return instance.param.name; });
 
-TEST_P(Fault, OperationsToAKilledTargetFailAndOthersGoOn) {
+TEST_P(Fault, KilledTargetFailsItsOperationsOnly) {
   run_mortal(3, [](Rank& rank) {
     std::vector<std::int64_t> memory(100000, 0);
     void* allocated = nullptr;
@@ -107,7 +107,7 @@ TEST_P(Fault, OperationsToAKilledTargetFailAndOthersGoOn) {
   });
 }
 
-TEST_P(Fault, LargeTransfersUnderWayToAKilledTargetEnd) {
+TEST_P(Fault, KilledTargetFailsLargeTransfersInFlight) {
   run_mortal(2, [](Rank& rank) {
     constexpr std::size_t bytes = 1 << 20;
     std::vector<std::byte> memory(bytes);
@@ -148,7 +148,7 @@ TEST_P(Fault, LargeTransfersUnderWayToAKilledTargetEnd) {
   });
 }
 
-TEST_P(Fault, MemoryIsWithdrawnWhenThoseWhoUsedItWereKilled) {
+TEST_P(Fault, MemoryIsReleasedAfterItsUsersWereKilled) {
   run_mortal(3, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);
     void* allocated = nullptr;
@@ -209,7 +209,7 @@ TEST_P(Fault, LocksOfAKilledOriginAreFree) {
   });
 }
 
-TEST_P(Fault, AFloodToAStoppedTargetTakesBoundedMemoryAndArrives) {
+TEST_P(Fault, FloodToStoppedTargetUsesBoundedMemoryAndArrives) {
   run_mortal(2, [](Rank& rank) {
     constexpr std::size_t puts = test::sanitized ? 25000 : 100000;
     std::vector<std::uint32_t> memory(puts, 0);

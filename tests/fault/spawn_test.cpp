@@ -22,7 +22,7 @@ void exchange_and_disconnect(char const* part) {
   EXPECT_EQ(meeting.failures(), 0);
 }
 
-TEST(Spawn, ResourcesOfEndedJobsAreReturned) {
+TEST(Spawn, ReleasesResourcesOfEndedJobs) {
   constexpr std::int64_t memory_kib = Meeting::large_words * sizeof(std::int64_t) / 1024;
   exchange_and_disconnect("frees");
   exchange_and_disconnect("leaves");
@@ -35,7 +35,7 @@ TEST(Spawn, ResourcesOfEndedJobsAreReturned) {
 }
 
 // On the host on public MPI the parents wait for a timeout, because MPI's two kinds of barriers do not match.
-TEST(Spawn, ProgramsWithoutTheLibrary) {
+TEST(Spawn, WorksWithChildrenWithoutTheLibrary) {
   MPI_Comm children = spawn("", 2, MPIX_SPAWNED_PLAIN);
   int rank = 0;
   MPI_Comm_rank(children, &rank);

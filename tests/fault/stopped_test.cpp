@@ -10,7 +10,7 @@
 namespace mpixrma::test {
 namespace {
 
-TEST(Stopped, AFloodFromAllOthersArrivesWhenTheRankGoesOn) {
+TEST(Stopped, FloodToStoppedRankArrivesAfterResume) {
   constexpr int puts = 20000;
   Memory memory(sizeof(int) * puts * 8);
   int const others = memory.size() - 1;

@@ -37,7 +37,7 @@ class Replay : public ::testing::TestWithParam<Target> {};
 INSTANTIATE_TEST_SUITE_P(Targets, Replay, ::testing::ValuesIn(targets),
                          [](auto const& instance) { return std::string(instance.param.name); });
 
-TEST_P(Replay, SoundInputsAreTakenAndTheOthersSurvived) {
+TEST_P(Replay, AcceptsValidAndSurvivesInvalidInputs) {
   auto const samples = corpus_of(GetParam());
   ASSERT_FALSE(samples.empty());
   for (Sample const& sample : samples) {

@@ -12,7 +12,7 @@ namespace {
 
 /// Compared with a list of allocated pieces: pieces never overlap, and at the end all memory is free in one
 /// piece.
-TEST(SegmentAllocatorTest, RandomPiecesNeverOverlapAndComeBackWhole) {
+TEST(SegmentAllocatorTest, RandomPiecesNeverOverlapAndMergeWhenFreed) {
   std::mt19937_64 random(test::seed());
   constexpr std::uint64_t space = 64u << 20;
   SegmentAllocator allocator(space);
@@ -59,14 +59,14 @@ TEST(SegmentAllocatorTest, DoesNotFragmentWithoutEnd) {
   EXPECT_GT(allocator.largest_free(), space / 10);
 }
 
-TEST(SegmentAllocatorTest, NothingFitsEvenWhereAllIsTaken) {
+TEST(SegmentAllocatorTest, EmptyPieceFitsIfAllIsTaken) {
   SegmentAllocator allocator(4096);
   ASSERT_TRUE(allocator.take(4096));
   EXPECT_TRUE(allocator.take(0));
   EXPECT_FALSE(allocator.take(1));
 }
 
-TEST(SegmentAllocatorTest, TakesAPieceByItsPlaceOnce) {
+TEST(SegmentAllocatorTest, TakesPieceAtOffsetOnce) {
   SegmentAllocator allocator(10 * 4096);
   EXPECT_TRUE(allocator.take_at(4096, 8192));
   EXPECT_FALSE(allocator.take_at(8192, 1));

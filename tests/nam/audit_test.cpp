@@ -57,7 +57,7 @@ TEST_F(Audit, OneUsersActsHideNoneOfAnother) {
 }
 
 /// A host may have the addresses of a whole network.
-TEST_F(Audit, ManyHostsTogetherHaveABoundAndAUserKeepsTheOwnLines) {
+TEST_F(Audit, LinesOfManyHostsAreBoundedAndUsersKeepTheirs) {
   std::string const name(1000, '\x01');
   constexpr unsigned hosts = 5000;
   for (unsigned i = 0; i < hosts; ++i) {
@@ -75,14 +75,14 @@ TEST_F(Audit, ManyHostsTogetherHaveABoundAndAUserKeepsTheOwnLines) {
 }
 
 /// Those of a data process that it has not told one by one.
-TEST_F(Audit, ActsLeftOutElsewhereAreCounted) {
+TEST_F(Audit, ActsDroppedElsewhereAreCounted) {
   log.record({"eve", "session of grant 1", "write", "window", "denied", "no", 7});
   log.record({"eve", "session of grant 1", "", "", AuditLog::omitted_acts, "", 5});
   EXPECT_EQ(acts_told("user=\"eve\""), 13u);
   EXPECT_EQ(lines_with("result=omitted omitted=5").size(), 1u);
 }
 
-TEST_F(Audit, ActsLeftOutElsewhereAreCountedWithLinesThatAreLeftOut) {
+TEST_F(Audit, ActsDroppedElsewhereAreCountedWithDroppedLines) {
   for (int i = 0; i < 200; ++i)
     log.record({"eve", "session of grant 1", "write", "window", "denied", "no", 7});
   for (int waited = 0; waited < 1000 && acts_told("user=\"eve\"") < 1600; ++waited) {
@@ -144,7 +144,7 @@ TEST_F(Audit, FieldsCannotBeMistaken) {
   EXPECT_EQ(std::adjacent_find(shown.begin(), shown.end()), shown.end());
 }
 
-TEST(BudgetsTest, AreOfEachSourceAndCountWhatTheyRefuse) {
+TEST(BudgetsTest, ArePerSourceAndCountRefusals) {
   Budgets budgets(10, 2);
   auto const start = Budgets::Clock::now();
   EXPECT_EQ(budgets.take("a", start), 0u);
@@ -175,7 +175,7 @@ TEST(BudgetsTest, KnowNoMoreThanSomeSources) {
   EXPECT_EQ(budgets.take("first", start + std::chrono::seconds(1)), 1u);
 }
 
-TEST(Text, ShortenedTextsEndWithAWholeCharacter) {
+TEST(Text, ShortenedTextsEndWithCompleteCharacter) {
   EXPECT_EQ(shortened("abc", 3), "abc");
   EXPECT_EQ(shortened("abcd", 3), "abc...");
   EXPECT_EQ(shortened("ab\u00e4d", 3), "ab...");

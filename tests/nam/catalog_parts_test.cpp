@@ -72,7 +72,7 @@ TEST_F(CatalogTest, WindowsOnEachOtherAreFound) {
   EXPECT_EQ(catalog.problems().size(), 2u);
 }
 
-TEST_F(CatalogTest, DamageIsRefusedAndWhatCanBeReadIsKept) {
+TEST_F(CatalogTest, RefusesDamageAndKeepsReadableRows) {
   {
     Catalog catalog(file_);
     fill(catalog, 2000);
@@ -91,7 +91,7 @@ TEST_F(CatalogTest, DamageIsRefusedAndWhatCanBeReadIsKept) {
   EXPECT_LT(catalog.count_windows("g1"), 2000u);
 }
 
-TEST_F(CatalogTest, RefusesAFileThatIsNoCatalog) {
+TEST_F(CatalogTest, RefusesFileOfAnotherFormat) {
   std::ofstream(file_) << std::string(8192, 'x');
   EXPECT_THROW(Catalog{file_}, Error);
 }

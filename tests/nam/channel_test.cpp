@@ -73,7 +73,7 @@ TEST_F(ChannelTest, MessagesOfTooManyValuesAreRefused) {
   }
 }
 
-TEST_F(ChannelTest, NonsenseIsRefused) {
+TEST_F(ChannelTest, RefusesMalformedMessages) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 500; ++round) {
     int pair[2];

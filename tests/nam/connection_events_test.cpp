@@ -69,7 +69,7 @@ class ResetConnection : public ::testing::Test {
 
 TEST_F(ResetConnection, IsNotReportedAsWritable) { EXPECT_EQ(wait_for_end() & EPOLLOUT, 0u); }
 
-TEST_F(ResetConnection, HasNoRoomForWhatUcxSends) {
+TEST_F(ResetConnection, RefusesDataOfUcx) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(send(MSG_NOSIGNAL), -1);
     EXPECT_EQ(errno, EAGAIN);

@@ -258,7 +258,7 @@ INSTANTIATE_TEST_SUITE_P(Storages, Model,
                                            Setting{"striped_memory", "memory", 3, chunk_granularity}),
                          [](auto const& setting) { return std::string(setting.param.name); });
 
-TEST_P(Model, EverythingPersistentIsThereAfterRandomKills) {
+TEST_P(Model, PersistentDataSurviveRandomKills) {
   std::uint64_t const seed = parameter("MPIX_TEST_SEED", std::random_device()());
   std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
   random_.seed(seed);

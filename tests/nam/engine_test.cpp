@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Places, EngineTest,
 
 /// Late messages of an ended session, on its connection and on a new one, change nothing; other sessions
 /// continue.
-TEST_P(EngineTest, SessionThatHasEndedReachesNothing) {
+TEST_P(EngineTest, MessagesOfEndedSessionHaveNoEffect) {
   Session other = Session::open(grant_);
   std::vector<std::byte> const other_address = other.engine_address();
   EXPECT_NE(address_, other_address) << "each session has its own";
@@ -80,7 +80,7 @@ TEST_P(EngineTest, SessionThatHasEndedReachesNothing) {
   EXPECT_EQ(content(other, window, 0), pattern(4096, 4));
 }
 
-TEST_P(EngineTest, PutAndGetReachTheWindowAndNothingBeyondIt) {
+TEST_P(EngineTest, PutAndGetAreConfinedToTheWindow) {
   WindowInfo const before = session_->allocate({4096}, {1});
   WindowInfo const window = session_->allocate({100000, 0, 8000}, {1, 1, 8});
   std::uint64_t const last = window.regions[2].offset - window.regions[0].offset;
@@ -147,7 +147,7 @@ TEST_P(EngineTest, AddressesOfTheDataProcessAreRefused) {
   EXPECT_EQ(job.put(window.exposure, 0, bytes), MPIX_ENGINE_OK);
 }
 
-TEST_P(EngineTest, UpdatesOfJobsAndOfThoseWhoMapTheMemoryLoseNothing) {
+TEST_P(EngineTest, ConcurrentUpdatesOfJobsAndMappersAreExact) {
   (void)session_->allocate({5000}, {1});  // so that the window is not the first memory of the grant
   WindowInfo const window = session_->allocate({64}, {8});
   GrantMapping const memory = session_->map();
@@ -178,7 +178,7 @@ TEST_P(EngineTest, UpdatesOfJobsAndOfThoseWhoMapTheMemoryLoseNothing) {
   EXPECT_EQ(*sum, 102.0L * rounds);
 }
 
-TEST_P(EngineTest, AWindowThatHasEndedIsStaleAndItsMemoryAnotherWindows) {
+TEST_P(EngineTest, EndedWindowIsStaleAndItsMemoryIsReused) {
   WindowInfo const window = session_->allocate({1u << 20}, {1});
   JobEngine job(GetParam().job);
   job.meet(address_);
@@ -193,7 +193,7 @@ TEST_P(EngineTest, AWindowThatHasEndedIsStaleAndItsMemoryAnotherWindows) {
   EXPECT_EQ(content(*session_, next, 0), std::vector<std::byte>(1u << 20));
 }
 
-TEST_P(EngineTest, AKilledDataProcessIsNoticedAndTheNextOneHasTheMemory) {
+TEST_P(EngineTest, KilledDataProcessIsDetectedAndReplaced) {
   WindowInfo const window = session_->allocate({64}, {8}, {.persistent = true});
   JobEngine job(GetParam().job);
   job.meet(address_);
@@ -218,7 +218,7 @@ TEST_P(EngineTest, AKilledDataProcessIsNoticedAndTheNextOneHasTheMemory) {
 }
 
 /// The data have left the process when the data process is killed, which has not executed the put.
-TEST_P(EngineTest, CompletionReportsPutsThatWereSentAndNotExecuted) {
+TEST_P(EngineTest, CompletionReportsUnexecutedPuts) {
   if (has_keys()) GTEST_SKIP() << "UCX completes its own puts";
   for (std::size_t const bytes : {64u, 16384u, 100000u}) {
     SCOPED_TRACE(bytes);
@@ -239,7 +239,7 @@ TEST_P(EngineTest, CompletionReportsPutsThatWereSentAndNotExecuted) {
   }
 }
 
-TEST_P(EngineTest, LocksAreThoseOfAllWhoUseTheWindow) {
+TEST_P(EngineTest, LocksExcludeAllUsersOfTheWindow) {
   using engine::LockMode;
   WindowInfo const window = session_->allocate({8, 8}, {1, 1});
   GrantMapping const memory = session_->map();
@@ -291,7 +291,7 @@ class StoppedClient {
   bool stopped_ = false;
 };
 
-TEST(Engine, MemoryThatAStoppedClientReachesIsNobodyElses) {
+TEST(Engine, MemoryReachableByStoppedClientIsNotReused) {
   constexpr std::uint64_t most = 768u << 10;
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--interfaces", "lo", "--rdma", "emulated"});
@@ -311,7 +311,7 @@ TEST(Engine, MemoryThatAStoppedClientReachesIsNobodyElses) {
   }
 }
 
-TEST(Engine, IsForOwnersAndForWhoHasAskedForIt) {
+TEST(Engine, IsAvailableOnRequestOnly) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);

@@ -21,7 +21,7 @@ class StorageTest : public ::testing::TestWithParam<char const*> {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StorageTest, ::testing::Values("memory", "file"));
 
-TEST_P(StorageTest, AKilledDataProcessLosesNothingThatIsPersistent) {
+TEST_P(StorageTest, KilledDataProcessKeepsPersistentWindows) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -35,7 +35,7 @@ TEST_P(StorageTest, AKilledDataProcessLosesNothingThatIsPersistent) {
   (void)make_persistent(grant, 10000, 2);
 }
 
-TEST_P(StorageTest, DataOfAKilledDataProcessAreNotShown) {
+TEST_P(StorageTest, DataOfKilledDataProcessAreNotExposed) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -47,7 +47,7 @@ TEST_P(StorageTest, DataOfAKilledDataProcessAreNotShown) {
   EXPECT_EQ(content(after, after.allocate({1u << 20}, {1}), 0), std::vector<std::byte>(1u << 20));
 }
 
-TEST_P(StorageTest, AKilledControlProcessIsReplacedWhileSessionsGoOn) {
+TEST_P(StorageTest, KilledControlProcessIsReplacedDuringSessions) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -64,7 +64,7 @@ TEST_P(StorageTest, AKilledControlProcessIsReplacedWhileSessionsGoOn) {
   EXPECT_TRUE(eventually([&] { return server.show(grant).at("windows") == 3; }));
 }
 
-TEST_P(StorageTest, WithBothKilledWhatIsInFilesStays) {
+TEST_P(StorageTest, FilesSurviveKillOfBothProcesses) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -84,7 +84,7 @@ TEST_P(StorageTest, WithBothKilledWhatIsInFilesStays) {
   (void)make_persistent(grant, 10000, 2);
 }
 
-TEST_P(StorageTest, AnOrderedEndKeepsWhatIsInFiles) {
+TEST_P(StorageTest, OrderlyEndKeepsFiles) {
   TestServer server;
   server.start(arguments());
   Locator const grant = server.grant(1u << 20);
@@ -106,7 +106,7 @@ TEST(Server, DurabilityBeyondTheStorageIsRefused) {
   EXPECT_EQ(refusal([&] { session.allocate({1}, {1}, {true, "forever"}); }), ErrorCode::bad_request);
 }
 
-TEST(Server, AFullDiskIsToldBeforeMemoryIsGranted) {
+TEST(Server, FullDiskIsReportedBeforeMemoryIsGranted) {
   TestServer server;
   server.spawn({"--size", "1G", "--listen", "none", "--storage", "file"}, [] {
     rlimit const limit{16u << 20, 16u << 20};
@@ -119,7 +119,7 @@ TEST(Server, AFullDiskIsToldBeforeMemoryIsGranted) {
   expect_pattern(make_persistent(server.grant(1u << 20), 10000, 1).port, 10000, 1);
 }
 
-TEST(Server, AFileThatWasCutIsRefusedAndTheOthersGoOn) {
+TEST(Server, TruncatedFileFailsItsGrantOnly) {
   TestServer server;
   TestServer::Arguments const arguments{"--size", "64M", "--listen", "none", "--storage", "file"};
   server.start(arguments);
@@ -135,7 +135,7 @@ TEST(Server, AFileThatWasCutIsRefusedAndTheOthersGoOn) {
   EXPECT_FALSE(server.show(cut).at("ready").get<bool>());
 }
 
-TEST(Server, ADamagedCatalogIsRefusedWithItsExitCode) {
+TEST(Server, DamagedCatalogIsRefusedWithItsExitCode) {
   TestServer server;
   server.start();
   (void)make_persistent(server.grant(1u << 20), 100, 1);

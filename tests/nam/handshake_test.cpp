@@ -66,7 +66,7 @@ TEST_F(Handshake, RefusesOtherVersionsAndKeysOfSmallOrder) {
   EXPECT_THROW(client.finish(answer, [](PublicKey const&) {}), Error);
 }
 
-TEST_F(Handshake, StreamFindsEveryChangeOfARecord) {
+TEST_F(Handshake, StreamDetectsAnyChangeOfRecord) {
   std::vector<std::byte> const plain(40000, std::byte{5});
   SecureStream sender(session.keys);
   std::vector<std::byte> records;
@@ -91,7 +91,7 @@ TEST_F(Handshake, StreamFindsEveryChangeOfARecord) {
 }
 
 /// A message of several records must not be completed by bytes in place of a refused one.
-TEST_F(Handshake, StreamAppendsNothingOfARefusedRecord) {
+TEST_F(Handshake, StreamAppendsNoDataOfRefusedRecord) {
   constexpr std::size_t whole = 2 * SecureStream::record_bytes;
   SecureStream sender(session.keys);
   std::vector<std::byte> records;
@@ -122,7 +122,7 @@ TEST_F(Handshake, ChannelReturnsNoMessageWithARefusedRecord) {
   EXPECT_THROW((void)receiver.next(), Error);
 }
 
-TEST_F(Handshake, StreamGoesOnInAnotherProcess) {
+TEST_F(Handshake, StreamContinuesInAnotherProcess) {
   std::vector<std::byte> const plain(100, std::byte{5});
   std::vector<std::byte> records;
   std::vector<std::byte> opened;
@@ -146,7 +146,7 @@ TEST_F(Handshake, StreamGoesOnInAnotherProcess) {
   EXPECT_THROW(SecureStream::from_state("00"), Error);
 }
 
-TEST_F(Handshake, SecretThatOthersCanReadIsRefused) {
+TEST_F(Handshake, SecretReadableByOtherUsersIsRefused) {
   auto const file = std::filesystem::temp_directory_path() / ("secret-" + random_identifier());
   EXPECT_FALSE(read_secret(file));
   UserSecret const secret = random_secret();

@@ -16,7 +16,7 @@
 namespace mpixrma::nam {
 namespace {
 
-TEST(Server, ManyClientsAtOnceAreAllServed) {
+TEST(Server, ServesManyClientsAtOnce) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(32u << 20);
@@ -37,7 +37,7 @@ TEST(Server, ManyClientsAtOnceAreAllServed) {
   EXPECT_TRUE(eventually([&] { return server.show(grant).at("used") == 0; }));
 }
 
-TEST(Server, AThousandConnectionsThatSayNothingKeepNobodyOut) {
+TEST(Server, ThousandSilentConnectionsDoNotBlockClients) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--max-connections", "500"});
   {
@@ -101,7 +101,7 @@ void send_strange(Channel& channel, std::mt19937_64& random) {
 }
 
 /// Sent to the control process, to a data process in a session, and over TCP without a session.
-TEST(Server, HostileBytesEndNothingButTheirConnections) {
+TEST(Server, HostileBytesEndTheirConnectionsOnly) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "127.0.0.1:0", "--log-level", "error"});
   Locator const grant = server.grant(4u << 20);

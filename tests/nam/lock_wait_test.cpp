@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "nam/protocol/shared_control.hpp"
 #include "mpi-windows/nam/lock_wait.hpp"
+#include "nam/protocol/shared_control.hpp"
 #include "tests/support/seed.hpp"
 
 namespace mpixrma::windows {
@@ -96,7 +96,7 @@ struct World {
   }
 };
 
-TEST(NamLocks, LeaveNoCircleOfSharesAndSingleExclusives) {
+TEST(NamLocks, AvoidDeadlockOfSharesAndSingleExclusives) {
   auto const first = static_cast<std::uint32_t>(test::seed());
   for (std::uint32_t round = 0; round < 100; ++round) {
     Random random(first + round);

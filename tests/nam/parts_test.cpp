@@ -23,7 +23,7 @@ TEST(Units, SizesAndTimesAreReadAsPeopleWriteThem) {
   EXPECT_EQ(format_seconds(7200), "2h");
 }
 
-TEST(LocatorTest, APortNameLeadsBackToWhatItWasMadeOf) {
+TEST(LocatorTest, PortNameRoundTripsAndRejectsMalformedText) {
   Locator const locator{
       std::string(32, 'a'), std::string(32, '7'), {"/run/mpix-nam/socket", "node17.cluster", 7726}};
   EXPECT_EQ(parse_locator(format(locator)), locator);

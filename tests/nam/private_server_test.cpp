@@ -73,7 +73,7 @@ class Owner {
   Locator grant_;
 };
 
-TEST(PrivateServer, FilesOfAKilledOneAreRemovedByTheNext) {
+TEST(PrivateServer, RemovesFilesOfKilledServer) {
   Owner const killed;
   Owner const other;
   killed.kill_server();
@@ -84,7 +84,7 @@ TEST(PrivateServer, FilesOfAKilledOneAreRemovedByTheNext) {
   EXPECT_TRUE(fs::exists(other.directory() / "socket"));
 }
 
-TEST(PrivateServer, ADataProcessThatIsLeftAloneEndsWithItsLastSession) {
+TEST(PrivateServer, OrphanedDataProcessEndsWithItsLastSession) {
   PrivateServer const server(1u << 20);
   std::optional<Session> session = Session::open(server.grant());
   WindowInfo const window = session->allocate({8}, {1});
@@ -132,7 +132,7 @@ TEST(PrivateServerProgram, IsNotThatOfAnotherUser) {
   fs::remove_all(place);
 }
 
-TEST(HeldDirectory, GoesWhenNobodyHoldsIt) {
+TEST(HeldDirectory, IsRemovedWithoutHolder) {
   std::string const prefix = "mpix-nam-" + std::to_string(::getpid()) + "-held-";
   HeldDirectory held = make_held_directory(prefix);
   HeldDirectory abandoned = make_held_directory(prefix);

@@ -11,7 +11,7 @@ namespace mpixrma::nam {
 namespace {
 
 /// Users who know every identifier.
-TEST(Server, OtherUsersHaveWhatTheOwnerLetsThem) {
+TEST(Server, OtherUsersHaveRightsGrantedByOwner) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.start();
@@ -76,7 +76,7 @@ TEST(Server, GrantToNoUserIsRefused) {
   EXPECT_TRUE(server.ask({{"op", "list"}}).at("grants").empty());
 }
 
-TEST(Server, UsersGrantThemselvesWhatTheyMay) {
+TEST(Server, SelfServiceGrantsAreLimited) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--self-service", "8M"});
@@ -157,7 +157,7 @@ TEST(Server, EachServerHasItsOwnSecretOfTheUser) {
   ::unsetenv("MPIX_NAM_SECRET_FILE");
 }
 
-TEST(Server, AGrantEndsWhenItsTimeIsOver) {
+TEST(Server, GrantEndsAtItsExpiry) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--expiry-grace", "0"});
   Locator const grant = server.grant(1u << 20, {{"seconds", 3600}});

@@ -8,7 +8,7 @@
 namespace mpixrma::nam {
 namespace {
 
-TEST(Server, AGrantIsMadeShownExtendedAndRevoked) {
+TEST(Server, GrantIsCreatedShownExtendedAndRevoked) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(8u << 20, {{"seconds", 1000}});
@@ -28,7 +28,7 @@ TEST(Server, AGrantIsMadeShownExtendedAndRevoked) {
   (void)server.grant(60u << 20);
 }
 
-TEST(Server, WindowsComeAndGoAndAreEmptyWhenTheyCome) {
+TEST(Server, NewWindowsAreEmpty) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -44,7 +44,7 @@ TEST(Server, WindowsComeAndGoAndAreEmptyWhenTheyCome) {
   EXPECT_EQ(session.usage().at("largest_free"), 1u << 20);
 }
 
-TEST(Server, MoreThanTheGrantHasIsRefusedWithWhatIsLeft) {
+TEST(Server, RefusesAllocationBeyondGrantAndReportsRest) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -60,7 +60,7 @@ TEST(Server, MoreThanTheGrantHasIsRefusedWithWhatIsLeft) {
   session.allocate({600u << 10}, {1});
 }
 
-TEST(Server, MemoryIsMappedWhereTheServerIs) {
+TEST(Server, MemoryIsMappedOnTheServersHost) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -241,7 +241,7 @@ TEST(Server, OutOfBoundsIsRefused) {
   session.read(window, 0, 0, std::span(values).first(100));
 }
 
-TEST(Server, APersistentWindowOutlivesItsSessionAndOthersDoNot) {
+TEST(Server, OnlyPersistentWindowsOutliveTheirSession) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);

@@ -104,7 +104,7 @@ struct SpreadServers : ::testing::Test {
   std::vector<Locator> grants;
 };
 
-TEST_F(SpreadServers, APortNameLeadsToAllParts) {
+TEST_F(SpreadServers, PortNameLeadsToAllParts) {
   std::string const port = make();
   std::vector<Session> sessions;
   std::vector<WindowInfo> const parts = find_parts(port, &sessions);
@@ -119,7 +119,7 @@ TEST_F(SpreadServers, APortNameLeadsToAllParts) {
   }
 }
 
-TEST_F(SpreadServers, PartsAreThereWhenTheFirstServerWasStartedAgain) {
+TEST_F(SpreadServers, PartsSurviveRestartOfFirstServer) {
   TestServer::Arguments const on_storage{"--size", "64M", "--listen", "none", "--storage", "file"};
   first.stop();
   first.start(on_storage);
@@ -133,7 +133,7 @@ TEST_F(SpreadServers, PartsAreThereWhenTheFirstServerWasStartedAgain) {
   EXPECT_EQ(parts[1].regions.size(), 2u);
 }
 
-TEST_F(SpreadServers, APartThatHasGoneIsNamed) {
+TEST_F(SpreadServers, ErrorNamesMissingPart) {
   std::string const port = make();
   second.ask({{"op", "revoke"}, {"grant", grants[1].grant}});
   try {
@@ -145,7 +145,7 @@ TEST_F(SpreadServers, APartThatHasGoneIsNamed) {
   }
 }
 
-TEST_F(SpreadServers, PartsThatAreNotThoseOfOneWindowAreRefused) {
+TEST_F(SpreadServers, RefusesPartsOfDifferentWindows) {
   Session session = Session::open(grants[0]);
   auto const allocate = [&](std::vector<std::string> const& others) {
     return session.allocate({8}, {8}, {.persistent = true, .other_parts = others}).port;
@@ -159,7 +159,7 @@ TEST_F(SpreadServers, PartsThatAreNotThoseOfOneWindowAreRefused) {
   EXPECT_EQ(refusal([&] { allocate(std::vector<std::string>(max_parts, one)); }), ErrorCode::bad_request);
 }
 
-TEST_F(SpreadServers, PartsThatAreNotKeptEndWithWhoHasMadeThem) {
+TEST_F(SpreadServers, UnkeptPartsEndWithTheirSession) {
   std::string port;
   {
     Session of_first = Session::open(grants[0]);
@@ -223,9 +223,9 @@ TEST_F(SpreadServers, RegionsInStripesHaveTheSizesThatTheyWereMadeWith) {
   EXPECT_EQ(refusal([&] { (void)find_parts(port); }), ErrorCode::malformed);
 }
 
-TEST_F(SpreadServers, TheToolSavesRegionsInStripes) { expect_saved(make_striped(), striped_bytes); }
+TEST_F(SpreadServers, ToolSavesRegionsInStripes) { expect_saved(make_striped(), striped_bytes); }
 
-TEST_F(SpreadServers, TheToolSavesAndEvictsAllParts) {
+TEST_F(SpreadServers, ToolSavesAndEvictsAllParts) {
   std::string const port = make();
   expect_saved(port, bytes);
   EXPECT_NE(used(second, grants[1]), 0u);
@@ -233,7 +233,7 @@ TEST_F(SpreadServers, TheToolSavesAndEvictsAllParts) {
   EXPECT_TRUE(eventually([&] { return used(first, grants[0]) == 0 && used(second, grants[1]) == 0; }));
 }
 
-TEST_F(SpreadServers, TheToolLeavesNothingWhereOneOfTheGrantsHasNoRoom) {
+TEST_F(SpreadServers, FailedRestoreFreesAllParts) {
   ASSERT_EQ(run_tool("backup '" + make_striped() + "' " + saved()), 0);
   Locator const large = first.grant(1u << 20);
   Locator const small = second.grant(4096);
@@ -243,7 +243,7 @@ TEST_F(SpreadServers, TheToolLeavesNothingWhereOneOfTheGrantsHasNoRoom) {
   EXPECT_TRUE(first.show(large).at("window_list").empty());
 }
 
-TEST_F(SpreadServers, TheToolRestoresNoFileThatIsNotWhole) {
+TEST_F(SpreadServers, ToolRefusesToRestoreTruncatedFile) {
   ASSERT_EQ(run_tool("backup '" + make_striped() + "' " + saved()), 0);
   auto const size = std::filesystem::file_size(saved());
   Locator const one = first.grant(1u << 20);
@@ -263,7 +263,7 @@ TEST_F(SpreadServers, TheToolRestoresNoFileThatIsNotWhole) {
   EXPECT_EQ(run_tool(restore + saved()), 0);
 }
 
-TEST_F(SpreadServers, TheToolManagesSeveralGrantsAtOnce) {
+TEST_F(SpreadServers, ToolManagesSeveralGrantsAtOnce) {
   std::string const all =
       std::string("'").append(format(grants[0])).append(",").append(format(grants[1])).append("'");
   EXPECT_EQ(run_tool("extend " + all + " --expires 1h"), 0);

@@ -69,7 +69,7 @@ class StorageSyncTest : public ::testing::Test {
   std::size_t expected = 0;
 };
 
-TEST_F(StorageSyncTest, TheLoopGoesOnWhileTheDiskIsSlow) {
+TEST_F(StorageSyncTest, LoopContinuesDuringSlowSync) {
   request("one");
   int turns = 0;
   std::size_t answered_before = 0;
@@ -85,7 +85,7 @@ TEST_F(StorageSyncTest, TheLoopGoesOnWhileTheDiskIsSlow) {
 }
 
 /// Data written after a sync has begun need not be in it.
-TEST_F(StorageSyncTest, RequestsThatComeMeanwhileShareTheNextSync) {
+TEST_F(StorageSyncTest, RequestsDuringSyncShareTheNextSync) {
   request("one");
   disk.await_begun(1);
   request("two");
@@ -98,7 +98,7 @@ TEST_F(StorageSyncTest, RequestsThatComeMeanwhileShareTheNextSync) {
 }
 
 /// The system tells a failure once, and it may be that of a page of theirs.
-TEST_F(StorageSyncTest, FailureIsThatOfRequestsThatCameMeanwhile) {
+TEST_F(StorageSyncTest, FailureAppliesToRequestsDuringSync) {
   disk.fail(true);
   request("one");
   disk.await_begun(1);

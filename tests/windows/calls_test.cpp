@@ -110,7 +110,7 @@ TEST_P(Calls, W113_04_a_datatype_may_be_freed_before_completion) {
   EXPECT_EQ(mine<long>()[2], previous_ + 1);
 }
 
-TEST_P(Calls, ANegativeLowerBoundReachesBelowTheDisplacement) {
+TEST_P(Calls, NegativeLowerBoundReachesBelowDisplacement) {
   MPI_Datatype backwards = MPI_DATATYPE_NULL;
   int const lengths[] = {1, 1};
   MPI_Aint const places[] = {-16, 8};

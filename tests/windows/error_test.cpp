@@ -254,7 +254,7 @@ class LateFailure : public WindowTest {
   MPI_Aint address_ = 0;
 };
 
-TEST_F(LateFailure, OfFreedRequestIsToldByFlush) {
+TEST_F(LateFailure, OfFreedRequestIsReportedByFlush) {
   long value = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window_);
@@ -277,7 +277,7 @@ TEST_F(LateFailure, OfFreedRequestIsToldByFlush) {
 }
 
 /// The request is complete, and MPI has seen it, before it is freed.
-TEST_F(LateFailure, OfRequestThatIsFreedWithoutBeingAskedIsToldByWindow) {
+TEST_F(LateFailure, OfRequestFreedWithoutTestIsReportedByWindow) {
   long value = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window_);
@@ -294,7 +294,7 @@ TEST_F(LateFailure, OfRequestThatIsFreedWithoutBeingAskedIsToldByWindow) {
   EXPECT_TRUE(unlocked == MPI_SUCCESS || freed == MPI_SUCCESS) << "told twice";
 }
 
-TEST_F(LateFailure, OfRequestThatIsAskedIsToldOnce) {
+TEST_F(LateFailure, OfTestedRequestIsReportedOnce) {
   long value = 0;
   for (bool const tests : {false, true}) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -310,7 +310,7 @@ TEST_F(LateFailure, OfRequestThatIsAskedIsToldOnce) {
   EXPECT_EQ(MPI_Win_free(&window_), MPI_SUCCESS);
 }
 
-TEST_F(LateFailure, IsToldByFreeOfWindow) {
+TEST_F(LateFailure, IsReportedByFreeOfWindow) {
   long const value = 1;
   MPI_Win_fence(0, window_);
   int const issued = MPI_Accumulate(&value, 1, MPI_LONG, next_, address_, 1, MPI_LONG, MPI_SUM, window_);

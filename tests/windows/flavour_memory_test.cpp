@@ -134,7 +134,7 @@ TEST_F(Dynamic, OneOperationReachesSeveralRegions) {
     MPI_Win_detach(window_, &memory[static_cast<std::size_t>(first * region)]);
 }
 
-TEST_F(Dynamic, NothingIsAttachedAndDetached) {
+TEST_F(Dynamic, AttachesAndDetachesEmptyMemory) {
   long memory[4] = {};
   EXPECT_EQ(MPI_Win_attach(window_, memory, 0), MPI_SUCCESS);
   EXPECT_EQ(MPI_Win_attach(window_, memory, 0), MPI_SUCCESS);

@@ -25,7 +25,7 @@ TEST_P(Keys, W1127_02_values_by_default) {
   EXPECT_EQ(value_of(window, "accumulate_ordering"), "rar,raw,war,waw");
 }
 
-TEST_P(Keys, AKeyIsShownForTheFlavoursThatItSaysSomethingAbout) {
+TEST_P(Keys, KeysAreShownForFlavoursThatTheyApplyTo) {
   Window const window(GetParam(), 64);
   if (value_of(window, "mpix_order").empty()) GTEST_SKIP() << "another component's window";
   bool const shared = GetParam() == Flavour::shared;
@@ -98,7 +98,7 @@ TEST_P(Keys, OrderIsKeptUnlessGivenUp) {
   EXPECT_EQ(value_of(kept, "mpix_order"), "none");
 }
 
-TEST_F(WindowTest, MemoryIsAlignedAsAskedFor) {
+TEST_F(WindowTest, MemoryHasRequestedAlignment) {
   for (char const* const alignment : {"256", "4096"}) {
     Info const info{{"mpi_minimum_memory_alignment", alignment}};
     Window const window(Flavour::allocate, 100, 1, info.get());

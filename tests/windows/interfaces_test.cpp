@@ -24,7 +24,7 @@ class Interfaces : public FlavourTest {
 };
 MPIX_ON_EACH_FLAVOUR(Interfaces);
 
-TEST_P(Interfaces, AWindowIsReachedByAddress) {
+TEST_P(Interfaces, WindowIsReachedByAddress) {
   Window const window(GetParam(), 4096);
   char* const there = address(window, next_);
   long number = 9 + rank_;

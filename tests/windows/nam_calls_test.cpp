@@ -205,7 +205,7 @@ TEST_F(NamCalls, UnknownKindsAndModesAreErrors) {
   EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
 }
 
-TEST_F(NamCalls, APersistentWindowIsMadeDurable) {
+TEST_F(NamCalls, PersistentWindowIsMadeDurable) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPIX_Win_connect(leave_window().c_str(), MPI_INFO_NULL, 0, world, &window), MPI_SUCCESS);
   EXPECT_EQ(MPIX_Win_persist(window), MPI_SUCCESS);
@@ -251,7 +251,7 @@ TEST_F(NamCalls, OrderFlushesAndNotificationAsAnywhere) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, AWindowStaysWhereAProcessCannotConnect) {
+TEST_F(NamCalls, WindowSurvivesFailedConnection) {
   if (!is_remote(1, 0) || is_remote(0, 0)) GTEST_SKIP() << "all processes are known by the system";
   char port[nam::port_name_limit] = "";
   if (rank_ == 0) {  // in a grant that the others have no session with

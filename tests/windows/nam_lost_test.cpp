@@ -77,7 +77,7 @@ TEST_F(LostServer, OperationsEndWithAnErrorAndWindowsAreFreed) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(LostServer, ADataProcessAloneEndsNoPersistentWindowThatIsMapped) {
+TEST_F(LostServer, MappedPersistentWindowSurvivesItsDataProcess) {
   if (!remote_kind().empty()) GTEST_SKIP() << "those of other hosts end";
   MPI_Win window = make("deep_nam_persistent");
   MPI_Win other = make("deep_nam");

@@ -55,7 +55,7 @@ TEST_F(NamCalls, N_12_a_name_belongs_to_a_user) {
   MPI_Barrier(world);
 }
 
-TEST_F(NamCalls, TheModeIsAnInfoKey) {
+TEST_F(NamCalls, InfoKeySetsTheMode) {
   MPI_Win window = MPI_WIN_NULL;
   Info const shared{{"deep_mem_kind", "deep_nam_persistent"}, {"mpix_nam_mode", "0644"}};
   ASSERT_EQ(MPIX_Win_allocate_nam(8, 8, shared.get(), world, &window), MPI_SUCCESS);
@@ -87,7 +87,7 @@ TEST_F(NamCalls, WindowThatDemandsEncryptionIsRefusedWithoutIt) {
 }
 
 /// A part at a server that is unknown here is only looked for with the info key of the connecting call.
-TEST_F(NamCalls, ServersThatOthersNameAreFollowedByInfoKey) {
+TEST_F(NamCalls, InfoKeyAllowsServersNamedByOthers) {
   char port[nam::port_name_limit] = "";
   if (rank_ == 0) {
     nam::Session session = nam::Session::open(nam::job_grants().front());

@@ -15,7 +15,7 @@ class WithoutGrant : public WindowTest {
   ~WithoutGrant() override { MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL); }
 };
 
-TEST_F(WithoutGrant, AServerIsStartedForTheJob) {
+TEST_F(WithoutGrant, ServerIsStartedForTheJob) {
   for (int i = 0; i < 3; ++i) {
     MPI_Win window = MPI_WIN_NULL;
     ASSERT_EQ(MPIX_Win_allocate_nam(8000, 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
@@ -32,14 +32,14 @@ TEST_F(WithoutGrant, AServerIsStartedForTheJob) {
   }
 }
 
-TEST_F(WithoutGrant, ItHasALimit) {
+TEST_F(WithoutGrant, AllocationBeyondLimitFails) {
   MPI_Win window = MPI_WIN_NULL;
   int const code = MPIX_Win_allocate_nam(rank_ == 0 ? 5 << 20 : 0, 1, MPI_INFO_NULL, world, &window);
   EXPECT_EQ(class_of(code), MPI_ERR_NO_MEM);
   EXPECT_NE(text_of(code).find("has 4M left"), std::string::npos) << text_of(code);
 }
 
-TEST_F(WithoutGrant, APersistentWindowAsksForAServer) {
+TEST_F(WithoutGrant, ErrorOfPersistentWindowNamesTheServerProgram) {
   Info const info{{"deep_mem_kind", "deep_nam_persistent"}};
   MPI_Win window = MPI_WIN_NULL;
   int const code = MPIX_Win_allocate_nam(8, 1, info.get(), world, &window);
@@ -75,12 +75,13 @@ TEST_F(PrivateServerOfTwoHosts, ServesBoth) {
 }
 
 /// Needs an --mca osc_mpix_interfaces that reaches only the host itself.
-TEST(PrivateServerWithoutNetwork, SaysWhatIsMissing) {
+TEST(PrivateServerWithoutNetwork, ErrorNamesMissingInterface) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Win window = MPI_WIN_NULL;
   int const code = MPIX_Win_allocate_nam(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   EXPECT_EQ(class_of(code), MPI_ERR_OTHER);
-  EXPECT_NE(text_of(code).find("'osc_mpix_interfaces' leaves no network"), std::string::npos) << text_of(code);
+  EXPECT_NE(text_of(code).find("'osc_mpix_interfaces' leaves no network"), std::string::npos)
+      << text_of(code);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 

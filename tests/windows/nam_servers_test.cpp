@@ -92,7 +92,7 @@ TEST_F(NamServers, AllCountAtEachServer) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamServers, WindowThatOneServerHasNoRoomForIsLeftAtNone) {
+TEST_F(NamServers, WindowWithoutRoomAtOneServerIsFreedAtAll) {
   auto const whole = static_cast<MPI_Aint>(grant_bytes);
   for (char const* const kind : {"deep_nam", "deep_nam_persistent"}) {
     MPI_Win window = MPI_WIN_NULL;
@@ -111,7 +111,7 @@ TEST_F(NamServers, WindowThatOneServerHasNoRoomForIsLeftAtNone) {
   }
 }
 
-TEST_F(NamServers, APortNameLeadsToAllOfThem) {
+TEST_F(NamServers, PortNameLeadsToAllServers) {
   MPI_Win window = make("deep_nam_persistent");
   MPI_Win_lock_all(0, window);
   fill(window);
@@ -130,7 +130,7 @@ TEST_F(NamServers, APortNameLeadsToAllOfThem) {
   evict_from_rank_0(port);
 }
 
-TEST_F(NamServers, WhenOneEndsTheOthersGoOn) {
+TEST_F(NamServers, OthersContinueAfterEndOfOne) {
   MPI_Win window = make("deep_nam_persistent");
   std::string const port = value_of(window, "deep_win_port_name");
   MPI_Win_lock_all(0, window);

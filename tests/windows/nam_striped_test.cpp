@@ -27,7 +27,7 @@ class NamStriped : public FilledWindows {
   }
 };
 
-TEST_F(NamStriped, ARegionIsInStripesAtAllServers) {
+TEST_F(NamStriped, RegionIsStripedOverAllServers) {
   MPI_Win window = make("deep_nam_persistent");
   EXPECT_EQ(value_of(window, "mpix_nam_stripe"), "4096");
   MPI_Win_lock_all(0, window);
@@ -236,7 +236,7 @@ TEST_F(NamStriped, QueuedRequestReportsElementAcrossBorder) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, ALockIsForAllStripes) {
+TEST_F(NamStriped, LockCoversAllStripes) {
   constexpr long rounds = 30;
   MPI_Win window = make();
   for (long i = 0; i < rounds; ++i) {
@@ -332,7 +332,7 @@ TEST_F(NamStriped, SizesOfStripesThatAreRefused) {
   }
 }
 
-TEST_F(NamStriped, WhenAServerEndsTheStripesOfOthersStay) {
+TEST_F(NamStriped, StripesOfOtherServersSurviveEndOfServer) {
   MPI_Win window = make("deep_nam_persistent");
   std::string const port = value_of(window, "deep_win_port_name");
   MPI_Win_lock_all(0, window);

@@ -137,7 +137,7 @@ bool have_keys() {
   return is_emulated("MPIX_NAMD_RDMA") && is_emulated("OMPI_MCA_osc_mpix_network");
 }
 
-TEST_F(NamTest, UcxPutsAndGetsWhereBothSidesWantIt) {
+TEST_F(NamTest, UcxPutsAndGetsIfBothSidesAllowIt) {
   PerformanceVariable const operations("osc_mpix_operations_network", MPI_T_PVAR_CLASS_COUNTER);
   MPI_Win window = make(8 * size_, 8);
   long const value = 100 + rank_;
@@ -177,7 +177,7 @@ TEST_F(NamTest, N_06_post_and_start_order_what_is_put) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, ALockIsHeldByOneOrShared) {
+TEST_F(NamTest, LocksAreExclusiveOrShared) {
   constexpr int rounds = 50;
   MPI_Win window = make(16, 8);
   for (int i = 0; i < rounds; ++i) {
@@ -346,14 +346,14 @@ TEST_F(NamTest, WindowsOfOneProcessLockEachOtherOut) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, NoPortLeadsNowhere) {
+TEST_F(NamTest, InvalidPortsAreRefused) {
   MPI_Win window = MPI_WIN_NULL;
   std::string const port = port_of_no_window(job->grants().front());
   EXPECT_EQ(class_of(connect(port, &window)), MPI_ERR_WIN);
   EXPECT_EQ(class_of(connect("nonsense", &window)), MPI_ERR_WIN);
 }
 
-TEST_F(NamTest, AWindowThatWasEvictedIsAnError) {
+TEST_F(NamTest, OperationsOnEvictedWindowFail) {
   MPI_Win window = make(8, 8, "deep_nam_persistent");
   MPI_Win_lock_all(0, window);
   long const value = 1;

@@ -59,7 +59,7 @@ class RankTable : public ::testing::Test {
 
 constexpr Flavour flavours[] = {Flavour::create, Flavour::allocate, Flavour::shared, Flavour::dynamic};
 
-TEST_F(RankTable, HasNoEntriesWhereRanksAreAlike) {
+TEST_F(RankTable, HasNoEntriesIfRanksAreAlike) {
   for (Flavour const flavour : flavours) exchange_alike(flavour);
 }
 
@@ -93,7 +93,7 @@ TEST_F(RankTable, HasNoEntriesAfterRanksDidDifferentThings) {
   MPI_Comm_free(&part);
 }
 
-TEST_F(RankTable, IsKeptOnceWhereRanksDiffer) {
+TEST_F(RankTable, IsKeptOnceIfRanksDiffer) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

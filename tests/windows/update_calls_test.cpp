@@ -231,7 +231,7 @@ TEST_P(Calls, W1172_01_accumulates_are_ordered) {
   EXPECT_EQ(mine<long>()[0], 100);
 }
 
-TEST_P(Calls, AReplacementIsThereForTheAdditionBehindIt) {
+TEST_P(Calls, AdditionSeesEarlierReplacement) {
   for (int round = 0; round < 100; ++round) {
     double const start = round;
     double const operand = 0.5;

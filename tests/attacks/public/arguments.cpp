@@ -151,7 +151,7 @@ TEST_F(ArgumentAttacks, AddressesAtTheEndsOfTheAddressSpaceAreErrors) {
   }
 }
 
-TEST_F(ArgumentAttacks, RegistrationsOfStrangeRangesAreRefusedOrWork) {
+TEST_F(ArgumentAttacks, RegistrationOfUnusualRangesIsRefusedOrWorks) {
   auto const wild = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
   EXPECT_NE(rma_register(wild(4096), 4096), MPI_SUCCESS);
   EXPECT_NE(rma_register(wild(~std::uintptr_t{0} - 10), 4096), MPI_SUCCESS);
@@ -198,7 +198,7 @@ TEST_F(ArgumentAttacks, RegistrationsOfStrangeRangesAreRefusedOrWork) {
   MPI_Barrier(world);
 }
 
-TEST_F(ArgumentAttacks, HandlesThatAreNoneGiveErrors) {
+TEST_F(ArgumentAttacks, InvalidHandlesGiveErrors) {
   long value = 0;
   void* const there = memory_.at(right(), 0);
   for (std::uintptr_t garbage : {std::uintptr_t{1}, std::uintptr_t{64}, ~std::uintptr_t{0},

@@ -289,7 +289,7 @@ std::atomic<long> alarms{0};
 void count_alarm(int) { alarms.fetch_add(1, std::memory_order_relaxed); }
 
 /// System calls return early, or with part of their work done.
-TEST_F(CallbackAttacks, SignalsInterruptNothing) {
+TEST_F(CallbackAttacks, OperationsCompleteDespiteSignals) {
   struct sigaction action {};
   struct sigaction before {};
   action.sa_handler = &count_alarm;  // without SA_RESTART

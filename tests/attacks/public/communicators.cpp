@@ -110,7 +110,7 @@ TEST_F(CommunicatorAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
 }
 
 /// Communicators are freed with operations in flight.
-TEST_F(CommunicatorAttacks, CommunicatorsMayBeFreedWithOperationsUnderWay) {
+TEST_F(CommunicatorAttacks, CommunicatorsMayBeFreedWithOperationsInFlight) {
   constexpr int n = 256;
   Memory memory(n * sizeof(long));
   int const right = (rank_ + 1) % size_;

@@ -115,7 +115,7 @@ TEST_F(MemoryAttacks, MemoryOfWindowsIsNotFreed) {
   EXPECT_EQ(MPI_Free_mem(from_mpi), MPI_SUCCESS);
 }
 
-TEST_F(MemoryAttacks, OfTwoThreadsThatFreeTheSameOneSucceeds) {
+TEST_F(MemoryAttacks, ConcurrentFreeSucceedsForOneThread) {
   for (int round = 0; round < 200; ++round) {
     void* base = nullptr;
     ASSERT_EQ(rma_allocate_local(5000, MPI_INFO_NULL, &base), MPI_SUCCESS);
@@ -153,7 +153,7 @@ class ReservedAddresses {
 };
 
 /// Rank 0 allocates and frees; the other ranks use addresses that may be stale.
-TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
+TEST_F(MemoryAttacks, StaleAddressesFailWithoutSideEffects) {
   std::mt19937_64 random(seed() + static_cast<unsigned>(rank_));
   constexpr int slots = 8;
   std::vector<void*> bases(static_cast<std::size_t>(size_));
@@ -261,7 +261,7 @@ TEST_F(MemoryAttacks, OldAddressesGiveErrorsAndHarmNobody) {
 }
 
 /// Memory whose protection changes while others put, get and accumulate.
-TEST_F(MemoryAttacks, ProtectionsMayChangeWhileOthersOperate) {
+TEST_F(MemoryAttacks, ProtectionsMayChangeDuringOperations) {
   std::mt19937_64 random(seed() + static_cast<unsigned>(rank_));
   constexpr std::size_t bytes = 1 << 16;
   void* const mine = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -97,7 +97,7 @@ TEST_F(RequestAttacks, MixedArraysCompleteByEveryCall) {
   }
 }
 
-TEST_F(RequestAttacks, FreedWhileActiveLeaveTheOperation) {
+TEST_F(RequestAttacks, FreeingActiveRequestKeepsOperation) {
   std::mt19937_64 random(seed());
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<long> values(400);
@@ -184,7 +184,7 @@ TEST_F(RequestAttacks, CancelledAndStartedRequestsStillComplete) {
 }
 
 /// Freeing the counter fails the request, which has been freed: no communicator reports that error.
-TEST_F(RequestAttacks, FreedWaitForACounterFailsNobody) {
+TEST_F(RequestAttacks, FreedCounterRequestReportsNoError) {
   for (int round = 0; round < 20; ++round) {
     // Earlier requests belong to operations through MPI_COMM_WORLD.
     long value = round;

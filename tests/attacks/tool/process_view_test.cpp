@@ -86,7 +86,7 @@ View view_of(pid_t pid) {
   return view;
 }
 
-TEST(ProcessView, SendsNothingToTheTerminal) {
+TEST(ProcessView, FiltersControlCharacters) {
   Process const process([](int ready) {
     (void)::prctl(PR_SET_NAME, "a\x1b[31mb");
     listen_as(::getpid(), ready, [](int connection) {
@@ -103,7 +103,7 @@ TEST(ProcessView, SendsNothingToTheTerminal) {
     EXPECT_EQ(view.output.find(control), std::string::npos) << view.output;
 }
 
-TEST(ProcessView, TakesNoEndlessAnswer) {
+TEST(ProcessView, BoundsSizeOfReply) {
   Process const process([](int ready) {
     listen_as(::getpid(), ready, [](int connection) {
       std::string const text(1u << 16, 'x');
@@ -116,7 +116,7 @@ TEST(ProcessView, TakesNoEndlessAnswer) {
   EXPECT_LT(view.output.size(), 2u << 20);
 }
 
-TEST(ProcessView, BelievesNoSocketOfAnotherUser) {
+TEST(ProcessView, RejectsSocketOfAnotherUser) {
   constexpr uid_t user = 64001;
   constexpr uid_t attacker = 64003;
   if (::geteuid() != 0) GTEST_SKIP() << "needs other users";

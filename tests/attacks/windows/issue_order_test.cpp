@@ -146,7 +146,7 @@ class IssueOrder : public FlavourTest {
   std::vector<std::unique_ptr<Operation>> pending_;
 };
 
-TEST_P(IssueOrder, GetsReturnWhatEarlierCallsLeave) {
+TEST_P(IssueOrder, GetsReturnResultsOfEarlierCalls) {
   Window window(GetParam(), 4 * MPI_Aint{words} * size_);
   MPI_Win_lock_all(0, window);
   for (int round = 0; round < rounds(250) && !HasFatalFailure(); ++round) {

@@ -63,7 +63,7 @@ class Layouts : public FlavourTest {
   }
 };
 
-TEST_P(Layouts, GetWhatTheTypeMapNames) {
+TEST_P(Layouts, GetMatchesTypeMap) {
   Window window(GetParam(), words * 4, 4);
   for (int i = 0; i < words; ++i) window.base<int>()[i] = rank_ * 10000 + i;
   std::array<int, 64> got{};

@@ -23,14 +23,14 @@ bool ends_soon(pid_t pid) {
   return false;
 }
 
-TEST(Liveness, ARunningProcessIsAlive) {
+TEST(Liveness, RunningProcessIsAlive) {
   EXPECT_TRUE(process_is_alive(::getpid()));
   EXPECT_TRUE(process_is_alive(1));
   Child const child([] {});
   EXPECT_TRUE(process_is_alive(child.pid()));
 }
 
-TEST(Liveness, AKilledProcessIsDeadBeforeAndAfterItsParentKnows) {
+TEST(Liveness, KilledProcessIsDeadBeforeAndAfterReaping) {
   Child child([] {});
   child.kill();
   EXPECT_TRUE(ends_soon(child.pid()));
@@ -40,25 +40,25 @@ TEST(Liveness, AKilledProcessIsDeadBeforeAndAfterItsParentKnows) {
   EXPECT_EQ(start_time_of(child.pid()), 0u);
 }
 
-TEST(Liveness, AStoppedProcessIsAlive) {
+TEST(Liveness, StoppedProcessIsAlive) {
   Child child([] {});
   child.stop();
   EXPECT_TRUE(process_is_alive(child.pid()));
 }
 
-TEST(Liveness, AProcessWhoseFirstThreadHasEndedIsAlive) {
+TEST(Liveness, ProcessIsAliveAfterEndOfItsFirstThread) {
   Child const child([] { std::thread([] { ::pause(); }).detach(); }, Child::Then::end_first_thread);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_TRUE(process_is_alive(child.pid()));
 }
 
-TEST(Liveness, TheNameOfAProcessIsNotMistakenForItsState) {
+TEST(Liveness, ParsesStateDespiteMisleadingProcessName) {
   Child const child([] { ::prctl(PR_SET_NAME, "a) Z 1 (b"); });
   EXPECT_TRUE(process_is_alive(child.pid()));
   EXPECT_GE(start_time_of(child.pid()), start_time_of(::getpid()));
 }
 
-TEST(Liveness, AProcessKeepsItsStartTime) {
+TEST(Liveness, StartTimeOfProcessIsConstant) {
   std::uint64_t const mine = start_time_of(::getpid());
   EXPECT_NE(mine, 0u);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -67,7 +67,7 @@ TEST(Liveness, AProcessKeepsItsStartTime) {
   EXPECT_GT(start_time_of(child.pid()), mine);
 }
 
-TEST(Liveness, AForkedProcessKnowsItsOwnId) {
+TEST(Liveness, ForkedProcessHasItsOwnId) {
   EXPECT_EQ(own_process_id(), ::getpid());
   test::Shared<std::atomic<pid_t>> id;
   Child const child([&] { id->store(own_process_id()); });

@@ -23,7 +23,7 @@ Ended next_ended(ProcessWatch& watch) {
   return watch.take_ended();
 }
 
-TEST(ProcessWatch, TellsTheEndOnce) {
+TEST(ProcessWatch, ReportsTheEndOnce) {
   ProcessWatch watch;
   Child child([] {});
   EXPECT_TRUE(watch.add(process, child.pid()));
@@ -47,7 +47,7 @@ TEST(ProcessWatch, WatchesTheProcessThatHasTheIdentityNow) {
   EXPECT_EQ(next_ended(watch), Ended{process});
 }
 
-TEST(ProcessWatch, AProcessThatHasEndedBeforeIsToldOfAtTheNextLook) {
+TEST(ProcessWatch, ReportsEarlierEndAtTheNextPoll) {
   ProcessWatch watch;
   Child child([] {});
   child.kill();

@@ -104,7 +104,7 @@ TEST(FileBootstrap, KilledProcessBlocksNoOther) {
   EXPECT_EQ(gone, 2u);
 }
 
-TEST(FileBootstrap, WaitsForWhoComesLate) {
+TEST(FileBootstrap, WaitsForLateProcess) {
   JobDirectory const directory;
   Member const first(directory.path(), 1, 10000);
   pid_t const child = ::fork();
@@ -122,7 +122,7 @@ TEST(FileBootstrap, WaitsForWhoComesLate) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST(FileBootstrap, SaysWhoIsMissingAfterAWhile) {
+TEST(FileBootstrap, ReportsMissingProcessAfterTimeout) {
   JobDirectory const directory;
   Member const first(directory.path(), 1);
   ASSERT_EQ(first.publish("here"), 0);
@@ -138,7 +138,7 @@ TEST(FileBootstrap, SaysWhoIsMissingAfterAWhile) {
   EXPECT_NE(said.find("1 of 2 processes"), std::string::npos) << said;
 }
 
-TEST(FileBootstrap, AnIdentityIsTakenOnce) {
+TEST(FileBootstrap, RejectsDuplicateIdentity) {
   JobDirectory const directory;
   Member const first(directory.path(), 1);
   Member const second(directory.path(), 1);
@@ -157,7 +157,7 @@ TEST(FileBootstrap, AnIdentityIsTakenOnce) {
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("the engine does not start"), std::string::npos);
 }
 
-TEST(FileBootstrap, OnlyTheUserSeesWhatIsPublished) {
+TEST(FileBootstrap, RejectsDirectoryAccessibleToOtherUsers) {
   JobDirectory const directory;
   std::string const inner = std::string(directory.path()) + "/job";
   Member const first(inner.c_str(), 1);  // creates the directory
@@ -179,7 +179,7 @@ TEST(FileBootstrap, OnlyTheUserSeesWhatIsPublished) {
   ::chmod(inner.c_str(), 0700);
 }
 
-TEST(FileBootstrap, AChildDoesNotWithdrawItsParentsAddress) {
+TEST(FileBootstrap, ForkedChildKeepsAddressOfItsParent) {
   JobDirectory const directory;
   Member first(directory.path(), 1);
   ASSERT_EQ(first.publish("first"), 0);

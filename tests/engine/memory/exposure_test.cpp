@@ -93,7 +93,7 @@ TEST_P(ExposurePaths, AccessOutsideOfAnExposureIsRefusedWithoutEffect) {
   });
 }
 
-TEST_P(ExposurePaths, RowsThatLieWithinAnExposureAreMovedFromWhereverTheyBegin) {
+TEST_P(ExposurePaths, MovesRowsWithinExposureFromAnyStart) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     if (rank.rank() == 0) {
       std::int64_t values[2] = {7, 8};
@@ -112,7 +112,7 @@ TEST_P(ExposurePaths, RowsThatLieWithinAnExposureAreMovedFromWhereverTheyBegin) 
   });
 }
 
-TEST_P(ExposurePaths, AnExposurePermitsItsRightsAndNoOthers) {
+TEST_P(ExposurePaths, ExposurePermitsItsRightsOnly) {
   for (Rights const rights : {Rights::read, Rights::write, Rights::update, Rights::read | Rights::update}) {
     run_job(2, configure, [&](Rank& rank) {
       Exposed exposed(rank, true, rights);
@@ -143,7 +143,7 @@ TEST_P(ExposurePaths, AnExposurePermitsItsRightsAndNoOthers) {
   }
 }
 
-TEST_P(ExposurePaths, ACounterIsNamedByAnExposureToo) {
+TEST_P(ExposurePaths, CounterIsAddressedByExposure) {
   with_both_kinds(configure, Rights::write | Rights::update, [](Rank& rank, Exposed& exposed) {
     if (rank.rank() == 1) std::memset(exposed.at(0), 0, 8);
     rank.barrier();

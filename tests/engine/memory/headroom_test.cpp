@@ -31,9 +31,9 @@ class Headroom : public ::testing::Test {
   std::string const root_;
 };
 
-TEST_F(Headroom, IsWhatTheMachineHasLeftLessAMargin) { EXPECT_EQ(left(), of_machine); }
+TEST_F(Headroom, IsAvailableMemoryMinusMargin) { EXPECT_EQ(left(), of_machine); }
 
-TEST_F(Headroom, IsUnlimitedWhereNothingIsKnown) {
+TEST_F(Headroom, IsUnlimitedIfMemoryInfoIsMissing) {
   write("/proc/meminfo", "");
   EXPECT_EQ(left(), UINT64_MAX);
 }

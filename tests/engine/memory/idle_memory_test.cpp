@@ -18,7 +18,7 @@ constexpr std::size_t mebibyte = 1024 * 1024;
 
 using Range = PageRanges::Range;
 
-TEST(PageRanges, JoinWhereTheyTouchAndTellWhatWasNotThere) {
+TEST(PageRanges, AdjacentRangesMergeAndRemovalReturnsGaps) {
   PageRanges ranges;
   ranges.add({8, 16});
   ranges.add({24, 32});
@@ -30,7 +30,7 @@ TEST(PageRanges, JoinWhereTheyTouchAndTellWhatWasNotThere) {
   EXPECT_EQ(ranges.remove({0, 4}), (std::vector<Range>{{0, 4}}));
 }
 
-TEST(PageRanges, RandomChangesLeaveWhatASetSays) {
+TEST(PageRanges, RandomChangesMatchModel) {
   auto const seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -70,7 +70,7 @@ class IdleSegments : public Segments {
   static constexpr int mark = 0x5a;
 };
 
-TEST_F(IdleSegments, TheNextAllocationFindsThePagesOfTheLastOne) {
+TEST_F(IdleSegments, NextAllocationReusesPages) {
   leave_mark(mebibyte);
   SegmentTable::Reservation reservation;
   ASSERT_EQ(table.reserve(mebibyte, {}, &reservation), Status::ok);
@@ -80,7 +80,7 @@ TEST_F(IdleSegments, TheNextAllocationFindsThePagesOfTheLastOne) {
   EXPECT_TRUE(is_marked(base, mebibyte, mark));
 }
 
-TEST_F(IdleSegments, OnlyWhatIsMissingIsTaken) {
+TEST_F(IdleSegments, LargerAllocationAddsMissingPagesOnly) {
   leave_mark(2 * mebibyte);
   void* const first = allocate(mebibyte);
   EXPECT_TRUE(is_marked(first, mebibyte, mark));

@@ -135,7 +135,7 @@ TEST(MemoryMapWithoutDescriptors, IsReplacedByAccesses) {
 }
 
 // The system cannot populate this mapping, and the thread cannot touch it.
-TEST(MemoryMapWithoutDescriptors, KnowsNothingOfSpecialMappings) {
+TEST(MemoryMapWithoutDescriptors, ReportsSpecialMappingsAsUnmapped) {
   std::byte* const special = find_mapping("[vvar]");
   if (special == nullptr) GTEST_SKIP() << "no special mapping";
   WithoutDescriptors const none;

@@ -55,7 +55,7 @@ struct MemoryType : testing::Test {
   DeviceMemory memory;
 };
 
-TEST_F(MemoryType, IsWhatUcxHasRecorded) {
+TEST_F(MemoryType, IsTakenFromUcxRecords) {
   DevicePages const pages(PROT_READ | PROT_WRITE);
   EXPECT_FALSE(holds(pages));
   for (auto const type : {UCS_MEMORY_TYPE_CUDA, UCS_MEMORY_TYPE_ROCM}) {
@@ -79,7 +79,7 @@ TEST_F(MemoryType, OfUnknownKindIsADevicesWhenItCannotBeTouched) {
   EXPECT_TRUE(holds(closed));
 }
 
-TEST_F(MemoryType, OfEveryPieceCounts) {
+TEST_F(MemoryType, OfEveryPieceIsChecked) {
   DevicePages const host(PROT_READ | PROT_WRITE);
   DevicePages const device(PROT_NONE);
   device.record(UCS_MEMORY_TYPE_CUDA);
@@ -98,7 +98,7 @@ TEST_F(MemoryType, OfEveryPieceCounts) {
   EXPECT_TRUE(memory.holds_origin_of(update));
 }
 
-TEST_F(MemoryType, WithoutDevicesIsNobodysBusiness) {
+TEST_F(MemoryType, SkipsCheckWithoutDevices) {
   DeviceMemory unasked;
   DevicePages const pages(PROT_NONE);
   pages.record(UCS_MEMORY_TYPE_CUDA);

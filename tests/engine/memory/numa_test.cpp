@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Synthetic, NumaTopology,
                                            "node:4(indexes=3,0,2,1) core:2 pu:2(indexes=pu:core)"));
 
 /// hwloc tells to which nodes each object is near.
-TEST_P(NumaTopology, AProcessBelongsToTheNodeOfAllItsCores) {
+TEST_P(NumaTopology, ProcessBelongsToTheNodeOfAllItsCores) {
   SyntheticMachine const machine(GetParam());
   std::vector<NumaNode> const nodes = machine.nodes();
   ASSERT_EQ(nodes.size(), machine.objects(HWLOC_OBJ_NUMANODE).size());
@@ -97,7 +97,7 @@ TEST_P(NumaTopology, AProcessBelongsToTheNodeOfAllItsCores) {
 }
 
 /// A process is bound to the first core of each node, and nothing else is bound.
-TEST_P(NumaTopology, TheAgentStaysOnItsProcessesNode) {
+TEST_P(NumaTopology, AgentStaysOnNodeOfItsProcess) {
   SyntheticMachine const machine(GetParam());
   std::vector<NumaNode> const nodes = machine.nodes();
   Cores const all = cores_of(machine.objects(HWLOC_OBJ_MACHINE).front()->cpuset);
@@ -111,7 +111,7 @@ TEST_P(NumaTopology, TheAgentStaysOnItsProcessesNode) {
   }
 }
 
-TEST(NumaNodes, OfMemoryAloneAreNoPlaceForAProcess) {
+TEST(NumaNodes, WithoutCoresAreIgnored) {
   SyntheticMachine const machine("node:2 core:2 pu:1");
   machine.add_node(2, "");
   machine.add_node(3, "no list");
@@ -166,7 +166,7 @@ TEST(NumaMemory, OfOtherProcessesMappingsPrefersTheOwnersNode) {
   EXPECT_EQ(policy_at(peers.base()).mode, preferred);
 }
 
-TEST(NumaMemory, IsAllocatedWhereTheNodeDoesNotExist) {
+TEST(NumaMemory, IsAllocatedIfTheNodeDoesNotExist) {
   for (unsigned const node : {700u, 100000u}) {
     SegmentTable segments;
     segments.set_node(node);

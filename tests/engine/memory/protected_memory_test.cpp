@@ -226,7 +226,7 @@ TEST_P(ProtectedMemoryPaths, SurvivesThemInThreadThatBlocksSignals) {
   });
 }
 
-TEST_P(ProtectedMemoryPaths, SurvivesOperationsOnMemoryThatChangesMeanwhile) {
+TEST_P(ProtectedMemoryPaths, SurvivesConcurrentChangesOfProtection) {
   if (is_carried_out_by_ucx(GetParam())) GTEST_SKIP() << "by UCX in the target's process";
   std::uint64_t const operations = rounds(500);
   run_job(2, configure, [=](Rank& rank) {

@@ -135,7 +135,7 @@ int wanted_children() {
   return given != nullptr ? std::atoi(given) : 60 / test::slowness;
 }
 
-TEST_P(ShortLived, PeersLeaveNothingBehind) {
+TEST_P(ShortLived, ResourcesOfEndedPeersAreReleased) {
   int const children = wanted_children();
   void* const shared =
       ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

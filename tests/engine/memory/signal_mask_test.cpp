@@ -50,7 +50,7 @@ TEST(MaskChange, IsBoundedByHalfOfTheShortestOfSixteen) {
   EXPECT_EQ(change.bound(), 1'000);
 }
 
-TEST(MaskChange, IsNotBoundedWhereSystemCallsAreFast) {
+TEST(MaskChange, IsNotBoundedIfSystemCallsAreFast) {
   MaskChange change;
   for (int i = 0; i < 16; ++i) change.note(150ns);
   EXPECT_FALSE(change.is_unknown());
@@ -109,9 +109,9 @@ class SignalMask : public testing::Test {
   void* const page_ = ::mmap(nullptr, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 };
 
-TEST_F(SignalMask, IsAskedOnceInSuccessiveScopes) { EXPECT_LE(changes_in(100), 1); }
+TEST_F(SignalMask, IsQueriedOnceInSuccessiveScopes) { EXPECT_LE(changes_in(100), 1); }
 
-TEST_F(SignalMask, IsAskedAgainAfterAPause) {
+TEST_F(SignalMask, IsQueriedAgainAfterPause) {
   use_scope();
   std::this_thread::sleep_for(2 * 5'000us);
   int const before = changes;

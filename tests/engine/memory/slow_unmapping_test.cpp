@@ -78,7 +78,7 @@ void go_on(Rank& rank, test::Latch& latch) {
   EXPECT_FALSE(latch.was_forced());
 }
 
-TEST(SlowUnmapping, PeersAreFoundWhileLostOneIsForgotten) {
+TEST(SlowUnmapping, FindsPeersWhileForgettingLostPeer) {
   if (std::getenv("UCX_MEM_EVENTS") == nullptr) GTEST_SKIP() << "UCX_MEM_EVENTS=n is not set";
   outlive([](Rank&) {},
           [](Rank& rank) {
@@ -113,13 +113,13 @@ void see_memory_released(Rank& rank) {
   replacing.open();
 }
 
-TEST(SlowUnmapping, OthersAreServedWhileTheMemoryOfLostOneIsReleased) {
+TEST(SlowUnmapping, ServesOtherPeersWhileReleasingMemoryOfLostPeer) {
   if (std::getenv("UCX_MEM_EVENTS") == nullptr) GTEST_SKIP() << "UCX_MEM_EVENTS=n is not set";
   outlive([](Rank&) { replacing.close(); }, see_memory_released);
 }
 
 /// A killed process closes its sockets, which UCX reports, before the kernel reports its end.
-TEST(SlowUnmapping, MemoryIsReleasedThoughTheConnectionWasLostBeforeTheProcessEnded) {
+TEST(SlowUnmapping, ReleasesMemoryIfConnectionEndsBeforeProcess) {
   if (std::getenv("UCX_MEM_EVENTS") == nullptr) GTEST_SKIP() << "UCX_MEM_EVENTS=n is not set";
   outlive(
       [](Rank& rank) {

@@ -19,12 +19,12 @@ constexpr std::size_t sparse_bytes = std::size_t{1} << 30;
 constexpr std::size_t rows = 16;
 constexpr std::size_t row = 64;
 
-TEST_P(SparseMemoryPaths, RowsFarApartTakeNoMemoryForWhatIsBetweenThem) {
+TEST_P(SparseMemoryPaths, DistantRowsAllocateNoPagesBetweenThem) {
   run_job(2, configure, [](Rank& rank) {
     void* memory = nullptr;
     if (rank.rank() == 1) {
-      memory =
-          ::mmap(nullptr, sparse_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      memory = ::mmap(nullptr, sparse_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       ASSERT_NE(memory, MAP_FAILED);
       (void)::madvise(memory, sparse_bytes, MADV_NOHUGEPAGE);  // kernels without huge pages do not support it
       rank.show(0, memory);

@@ -44,7 +44,7 @@ bool touched(std::byte* begin, std::size_t bytes, Access access) {
   return touch(at, at + bytes, page, access) == Touched::all;
 }
 
-TEST(Touch, FindsWhatIsThere) {
+TEST(Touch, DetectsAccessibleMemory) {
   PagesOfRights const pages("wwr ");
   EXPECT_TRUE(touched(pages[0], 1, Access::write));
   EXPECT_TRUE(touched(pages[0] + page - 4, 8, Access::write));
@@ -55,7 +55,7 @@ TEST(Touch, FindsWhatIsThere) {
   EXPECT_FALSE(touched(pages[0], 4 * page, Access::read));
 }
 
-TEST(Touch, FindsNothingAtAddressesThatNoMemoryCanHave) {
+TEST(Touch, RejectsNonCanonicalAddresses) {
   for (std::uintptr_t const at :
        {std::uintptr_t{1} << 60, std::uintptr_t{1} << 63, ~std::uintptr_t{0} - 64}) {
     EXPECT_EQ(touch(at, at + 8, page, Access::write), Touched::not_all);
@@ -75,7 +75,7 @@ TEST(Touch, FindsTheEndOfAMappedFile) {
   ::close(file);
 }
 
-TEST(Touch, LosesNoUpdateOfOthers) {
+TEST(Touch, PreservesConcurrentUpdates) {
   constexpr int updates = 200000;
   PagesOfRights const pages("w");
   auto* const counter = new (pages[0]) std::atomic<std::uint64_t>(0);
@@ -89,7 +89,7 @@ TEST(Touch, LosesNoUpdateOfOthers) {
   EXPECT_EQ(counter->load(), std::uint64_t{updates});
 }
 
-TEST(Touch, IsLeftAloneByAThreadThatBlocksFaults) {
+TEST(Touch, IsSkippedInThreadThatBlocksFaults) {
   PagesOfRights const pages("wr");
   std::thread blocking([&] {
     sigset_t faults;
@@ -137,7 +137,7 @@ bool are_known(std::byte* begin, std::size_t bytes, Access access) {
   return known;
 }
 
-TEST(Touch, KnowsNeighbouringPagesWithoutAskingAgain) {
+TEST(Touch, CachesNeighbouringPages) {
   PagesOfRights const pages("wwwww w ");
   EXPECT_TRUE(touched(pages[1] + page - 8, 16, Access::write));
   EXPECT_TRUE(are_known(pages[1], 2 * page, Access::write)) << "both pages of a range";
@@ -232,7 +232,7 @@ void fault() {
   *static_cast<std::byte volatile*>(pages[0]) = std::byte{1};
 }
 
-TEST(TouchDeathTest, LeavesTheFaultsOfTheProgramAlone) {
+TEST(TouchDeathTest, ForwardsFaultsOfTheProgram) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   auto const touch_first = [] { EXPECT_FALSE(touched(nullptr, 8, Access::write)); };
   auto const leave = [](int) { ::_exit(7); };

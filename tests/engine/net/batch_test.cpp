@@ -105,7 +105,7 @@ class Batch : public ::testing::Test {};
 using Headers = ::testing::Types<RequestHeader, ReplyHeader>;
 TYPED_TEST_SUITE(Batch, Headers);
 
-TYPED_TEST(Batch, WhatIsWrittenIsRead) {
+TYPED_TEST(Batch, ReadsWrittenRecords) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 200; ++round) {
     auto const written = random_records<TypeParam>(random, 1 + random() % 50);
@@ -119,7 +119,7 @@ TYPED_TEST(Batch, WhatIsWrittenIsRead) {
   }
 }
 
-TYPED_TEST(Batch, WhatIsCutOffIsNoticedAndTheRecordsBeforeItAreRead) {
+TYPED_TEST(Batch, DetectsTruncationAfterReadingCompleteRecords) {
   std::mt19937_64 random(test::seed());
   auto const written = random_records<TypeParam>(random, 12);
   Room const room(65536);
@@ -164,7 +164,7 @@ TYPED_TEST(Batch, RandomCorruptionIsSurvived) {
   }
 }
 
-TYPED_TEST(Batch, ARecordWithoutRoomLeavesTheMessageAsItIs) {
+TYPED_TEST(Batch, RejectedRecordDoesNotChangeMessage) {
   Room const room(512);
   BatchWriter<TypeParam> writer(session, room.bytes());
   TypeParam header{};
@@ -186,7 +186,7 @@ TYPED_TEST(Batch, ARecordWithoutRoomLeavesTheMessageAsItIs) {
   EXPECT_EQ(result.records[1].payload, std::vector<std::byte>(3)) << "nothing of the room is left in it";
 }
 
-TEST(BatchOfRequests, AStreamOfSmallPutsTakesLittleBesideItsData) {
+TEST(BatchOfRequests, SmallPutsHaveLittleOverhead) {
   Room const room(8192);
   BatchWriter<RequestHeader> writer(session, room.bytes());
   auto header = begin_header<RequestHeader>(RequestKind::put);
@@ -246,7 +246,7 @@ TEST(RequestRuns, RequestsThatDifferInAddressAndTokenAloneAreOneRecord) {
   }
 }
 
-TEST(RequestRuns, ARequestThatDiffersElsewhereBeginsARecord) {
+TEST(RequestRuns, RequestThatDiffersElsewhereStartsNewRecord) {
   std::mt19937_64 random(test::seed());
   auto const changes = std::to_array<void (*)(RequestHeader&)>(
       {[](RequestHeader& header) { header.context = 7; }, [](RequestHeader& header) { header.flags = 64; },

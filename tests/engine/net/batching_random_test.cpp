@@ -178,7 +178,7 @@ class Mixture {
   std::deque<Got> gets_;
 };
 
-TEST_P(BatchingAtRandom, RandomOperationsOfSeveralOriginsLeaveWhatAModelSays) {
+TEST_P(BatchingAtRandom, RandomOperationsOfSeveralOriginsMatchModel) {
   std::uint64_t const seed = test::seed();
   run_job(3, messages, [seed](Rank& rank) {
     Mixture mixture(rank, seed);

@@ -14,7 +14,7 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Batching, batch_cases, name_of_case);
 
-TEST_P(Batching, ALoneOperationLeavesAtOnceAndOthersBehindWhatIsUnderWay) {
+TEST_P(Batching, SendsFirstOperationAtOnceAndBatchesLaterOnes) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr std::int64_t puts = 12;
@@ -43,7 +43,7 @@ TEST_P(Batching, ALoneOperationLeavesAtOnceAndOthersBehindWhatIsUnderWay) {
   });
 }
 
-TEST_P(Batching, LateAcknowledgementLeavesAtOnceWithTheBatch) {
+TEST_P(Batching, SendsBatchWithLateAcknowledgementAtOnce) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr std::size_t last = 40;
@@ -90,7 +90,7 @@ TEST_P(Batching, LateAcknowledgementCanBeWaitedFor) {
   });
 }
 
-TEST_P(Batching, AFullMessageLeavesWhateverIsUnderWay) {
+TEST_P(Batching, SendsFullBatchWhileMessagesAreInFlight) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     // More than fit into a message, within the credit.
@@ -110,7 +110,7 @@ TEST_P(Batching, AFullMessageLeavesWhateverIsUnderWay) {
   });
 }
 
-TEST_P(Batching, AFenceSendsWhatWaits) {
+TEST_P(Batching, FenceSendsOpenBatch) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -126,7 +126,7 @@ TEST_P(Batching, AFenceSendsWhatWaits) {
   });
 }
 
-TEST_P(Batching, WaitForAnAnswerEndsWhileAnotherIsUnderWay) {
+TEST_P(Batching, WaitForReplyEndsWhileAnotherIsInFlight) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -156,7 +156,7 @@ TEST_P(Batching, WaitForAnAnswerEndsWhileAnotherIsUnderWay) {
   });
 }
 
-TEST_P(Batching, AnAtomicOperationDoesNotWaitForOthers) {
+TEST_P(Batching, AtomicOperationIsNotDelayedByBatch) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     if (rank.rank() == 0) {
@@ -185,7 +185,7 @@ TEST_P(Batching, AnAtomicOperationDoesNotWaitForOthers) {
   });
 }
 
-TEST_P(Batching, OperationAfterALockThatWasReturnedArrives) {
+TEST_P(Batching, OperationAfterReleasedLockArrives) {
   run_job(2, configure, [](Rank& rank) {
     Stage const stage(rank);
     constexpr LockId lock = 0;
@@ -300,7 +300,7 @@ void run_stream(Rank& rank, Stage const& stage, StreamCase const& what, std::mt1
   EXPECT_EQ(failed(first) || failed(second), any_bad);
 }
 
-TEST_P(Batching, StreamsOfOneKindLeaveWhatAModelSays) {
+TEST_P(Batching, StreamsOfOneKindMatchModel) {
   std::uint64_t const seed = test::seed();
   run_job(2, configure, [seed](Rank& rank) {
     Stage const stage(rank);

@@ -29,7 +29,7 @@ TEST(Channels, NeighboursAndEveryNthProcessAreSpreadOverTheWorkers) {
   }
 }
 
-TEST(Channels, AnAddressHasTheWorkersInTheirOrder) {
+TEST(Channels, AddressListsWorkersInOrder) {
   ProcessAddress address;
   address.process = 5;
   for (std::size_t i = 0; i < max_workers; ++i) {
@@ -53,7 +53,7 @@ TEST(Channels, AnAddressHasTheWorkersInTheirOrder) {
   EXPECT_FALSE(decode(encode(address), &read)) << "no worker";
 }
 
-TEST(Channels, ALengthBeyondTheEndOfAnAddressIsRefused) {
+TEST(Channels, RefusesLengthBeyondEndOfAddress) {
   ProcessAddress address;
   address.workers = {std::vector<std::byte>(8), std::vector<std::byte>(8)};
   std::vector<std::byte> const sound = encode(address);
@@ -111,7 +111,7 @@ Status fetch_add(Rank& rank, int target, RemoteAddress address, std::int64_t amo
 
 /// Every process has a thread for every other process. Each pair has its own memory at the target, which
 /// reveals lost or misplaced data, and all share a counter and a sum there.
-TEST_P(ChannelJob, AThreadForEachTargetFindsItsValuesThere) {
+TEST_P(ChannelJob, ThreadPerTargetReadsItsValuesBack) {
   run_job(processes, configure, [](Rank& rank) {
     constexpr std::size_t words = 2048;  // several messages
     constexpr std::int64_t rounds = 60;
@@ -231,7 +231,7 @@ TEST_P(ChannelJob, FreedMemoryIsOutOfReachOnEveryChannel) {
 
 /// The end of a process affects no operation between others, on the same channel or another one. The process
 /// ends while it is not sending, because UCX's shared memory does not survive that.
-TEST_P(ChannelJob, TheEndOfAProcessLeavesTheOthersAlone) {
+TEST_P(ChannelJob, EndOfProcessDoesNotAffectOthers) {
   auto const body = [](Rank& rank) {
     constexpr std::size_t words = 512;
     constexpr int victim = processes - 1;

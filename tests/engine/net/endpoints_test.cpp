@@ -104,7 +104,7 @@ TEST_P(FewEndpoints, RandomTrafficGetsThrough) {
   });
 }
 
-TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
+TEST_P(FewEndpoints, KeepsConnectionsWithOperationsInFlight) {
   constexpr int processes = 8;
   constexpr int rounds = 20;
   run_job(processes, configure, [&](Rank& rank) {
@@ -132,7 +132,7 @@ TEST_P(FewEndpoints, OperationsThatAreUnderWayKeepTheirConnection) {
 }
 
 /// Each process holds its neighbour's lock and waits for that of the next process.
-TEST_P(FewEndpoints, LocksAndPlacesInQueuesAreKept) {
+TEST_P(FewEndpoints, EvictionKeepsLocksAndQueuePositions) {
   constexpr int processes = 6;
   run_job(processes, configure, [&](Rank& rank) {
     void* memory = nullptr;
@@ -173,7 +173,7 @@ TEST_P(FewEndpoints, LocksAndPlacesInQueuesAreKept) {
 }
 
 /// Requests for locks that wait for a batch, while connections are closed all the time.
-TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
+TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
   unsigned const first = seed();
   constexpr int processes = 6;
   constexpr std::uint32_t context = 3;
@@ -226,7 +226,7 @@ TEST_P(FewEndpoints, LocksThatAreToBeAskedForAreKept) {
   });
 }
 
-TEST_P(FewEndpoints, MemoryIsFreedWhateverConnectionsHaveSeenOfIt) {
+TEST_P(FewEndpoints, FreesMemoryDuringEviction) {
   constexpr int processes = 4;
   run_job(processes, configure, [&](Rank& rank) {
     for (int round = 0; round < 10; ++round) {
@@ -254,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(Places, FewEndpoints,
 
 /// Each process starts when the previous one has ended. The thread that drove the engine at that time has
 /// gone to sleep since; UCX, which has no other connection then, must detect the next process nevertheless.
-TEST(LastEndpoint, LeavesTheDoorOpen) {
+TEST(LastEndpoint, AcceptsNextPeerAfterLastOneEnds) {
   constexpr int processes = 7;
   auto const by_tcp = [](mpix_engine_config& config) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
@@ -296,7 +296,7 @@ TEST(LastEndpoint, LeavesTheDoorOpen) {
       test::JobKind::mortal);
 }
 
-TEST(AffordableEndpoints, LeavesOutDescriptorsThatAreOpen) {
+TEST(AffordableEndpoints, SubtractsOpenDescriptors) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit few = before;

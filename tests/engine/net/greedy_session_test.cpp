@@ -72,7 +72,7 @@ class GreedySession : public ::testing::Test {
   SessionEngine::Session const other_ = server_.open();
 };
 
-TEST_F(GreedySession, BoundsAnswersThatNobodyTakes) {
+TEST_F(GreedySession, BoundsUnreadReplies) {
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
   std::size_t const before = resident();
@@ -87,7 +87,7 @@ TEST_F(GreedySession, BoundsAnswersThatNobodyTakes) {
 
 /// No event announces that the transport has sent all answers at once: the agent must not sleep while
 /// requests wait for that.
-TEST(SmallShareOfAnswers, ServesRequestsThatWaitedForAnswersToLeave) {
+TEST(SmallShareOfAnswers, ServesRequestsAfterRepliesAreSent) {
   constexpr std::size_t bytes = 128u << 10;
   WithoutKeepalive const first;
   SessionEngine server([](mpix_engine_config& config) { config.answers_memory_bytes = 1; }, mib / 8);
@@ -116,7 +116,7 @@ std::uint64_t sleeps_of_agents() {
 }
 
 /// No event announces that a client takes answers again: the agent polls, but seldom.
-TEST_F(GreedySession, WaitsForAnswersToLeaveWithoutBusyPolling) {
+TEST_F(GreedySession, WaitsForUnsentRepliesWithoutBusyPolling) {
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
   flood(client, 64);
@@ -147,7 +147,7 @@ TEST_F(GreedySession, GivesBackItsMemoryWhenItEnds) {
 }
 
 /// UCX 1.13 crashes in some of these rounds without nam/data/connection_events.cpp.
-TEST_F(GreedySession, SurvivesClientsThatEndBeforeTheirAnswers) {
+TEST_F(GreedySession, SurvivesClientsThatEndBeforeTheirReplies) {
   for (int round = 0; round < 100; ++round) {
     SessionEngine::Session const session = server_.open();
     {
@@ -172,7 +172,7 @@ TEST_F(GreedySession, SurvivesClientsThatEndBeforeTheirAnswers) {
   expect_service();
 }
 
-TEST_F(GreedySession, EndsWhereRequestsAccumulate) {
+TEST_F(GreedySession, EndsIfRequestsAccumulate) {
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
   std::size_t const before = resident();
@@ -214,7 +214,7 @@ TEST_F(GreedySession, HasBoundedUnfinishedCounters) {
   expect_bound(client);
 }
 
-TEST_F(GreedySession, HasBoundedLocksOfNothing) {
+TEST_F(GreedySession, BoundsLocksOfUnexposedMemory) {
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
   for (int i = 0; i < 30000; ++i) {

@@ -85,11 +85,11 @@ int many_addresses_are_found(unsigned count) {
   return interface_addresses().empty() ? 0 : 6;  // the interface is not active
 }
 
-TEST(NetworkDevices, AddressesAreThoseThatTheCLibraryKnows) {
+TEST(NetworkDevices, AddressesMatchGetifaddrs) {
   EXPECT_EQ(texts_of(interface_addresses()), known_addresses());
 }
 
-TEST(NetworkDevices, ManyAddressesAreFoundAndNoneOfAnInactiveInterface) {
+TEST(NetworkDevices, FindsAddressesOfActiveInterfacesOnly) {
   pid_t const child = ::fork();
   ASSERT_GE(child, 0);
   constexpr int refused = 77;
@@ -104,7 +104,7 @@ TEST(NetworkDevices, ManyAddressesAreFoundAndNoneOfAnInactiveInterface) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(NetworkDevices, NamesAndSubnetsChooseInterfacesAndLeaveOtherNetworksAlone) {
+TEST(NetworkDevices, NamesAndSubnetsSelectInterfacesOfTheirNetworkOnly) {
   EXPECT_EQ(permitted("eth1"), "eth1,mlx5_0:1");
   EXPECT_EQ(permitted("192.0.2.0/24"), "eth0,mlx5_0:1");
   EXPECT_EQ(permitted("10.9.0.0/16,lo"), "lo,eth1,mlx5_0:1");
@@ -124,14 +124,14 @@ TEST(NetworkDevices, NamesBehindAPlusAreForOtherHosts) {
   EXPECT_EQ(permitted("+"), "lo,mlx5_0:1");
 }
 
-TEST(NetworkDevices, ARuleThatLeavesNothingLeavesTheHostItself) {
+TEST(NetworkDevices, RuleWithoutMatchPermitsLoopback) {
   EXPECT_EQ(permitted("eth7"), "mlx5_0:1,lo");
   EXPECT_EQ(permitted("172.16.0.0/12,,nonsense/x"), "mlx5_0:1,lo");
   EXPECT_EQ(permitted("^0.0.0.0/0"), "mlx5_0:1,lo");
   EXPECT_EQ(permitted_devices("eth0", {}, {}), "lo");
 }
 
-TEST(NetworkDevices, OthersComeToTheFirstAddressThatTheRuleLeaves) {
+TEST(NetworkDevices, AdvertisesFirstPermittedAddress) {
   auto const chosen = [](char const* rule) {
     auto const found = permitted_address(rule, addresses);
     return found ? text_of(*found) : "none";
@@ -153,7 +153,7 @@ TEST(NetworkDevices, ThisHostHasOneToItself) {
 }
 
 /// Does not depend on the devices of the host.
-TEST(UcxTransports, AreThoseThatConfigurationLeaves) {
+TEST(UcxTransports, FollowConfiguration) {
   auto const left_by = [](char const* setting) {
     ::setenv("UCX_TLS", setting, 1);
     UcxContext context(common_log);

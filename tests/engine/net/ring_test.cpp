@@ -158,7 +158,7 @@ TEST(Ring, SingleElementsSwitchTheirOwnMemoryOnly) {
 }
 
 /// Without polling, the operations take another path.
-TEST(Ring, IsDoneWithoutWhereNobodyLooks) {
+TEST(Ring, FallsBackIfTargetDoesNotPoll) {
   auto const soon = [](mpix_engine_config& config) { config.ring_us = 1; };
   run_job(2, soon, [](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(words);
@@ -238,7 +238,7 @@ void put_and_get(Rank& rank, Peer& peer, std::int64_t* there, std::mt19937& rand
 }
 
 /// Operations take effect in issue order even if only some of them go through the ring.
-TEST(Ring, NothingOvertakesTheMessagesBeforeIt) {
+TEST(Ring, KeepsOrderBehindEarlierMessages) {
   with_target(
       1, [](mpix_engine_config& config) { config.paths = MPIX_ENGINE_PATH_RING | MPIX_ENGINE_PATH_DIRECT; },
       [](Rank& rank, Peer& peer, std::int64_t* there) {
@@ -287,7 +287,7 @@ class RingOfDead : public ::testing::TestWithParam<int> {
 INSTANTIATE_TEST_SUITE_P(Words, RingOfDead, ::testing::Values(1, 20000));
 
 /// An origin whose request will never be answered detects that.
-TEST_P(RingOfDead, DoesNotKeepThoseWaitingWhoAsk) {
+TEST_P(RingOfDead, DoesNotBlockRequesters) {
   run_job(
       2, patient,
       [](Rank& rank) {
@@ -308,7 +308,7 @@ TEST_P(RingOfDead, DoesNotKeepThoseWaitingWhoAsk) {
 }
 
 /// Origins that have ended with requests in the ring leave their slots to others.
-TEST_P(RingOfDead, HasRoomForThoseWhoComeAfter) {
+TEST_P(RingOfDead, ReusesSlotsOfEndedOrigins) {
   constexpr int dying = 0;
   constexpr int surviving = 1;
   constexpr int target = 2;
@@ -343,7 +343,7 @@ TEST_P(RingOfDead, HasRoomForThoseWhoComeAfter) {
 }
 
 /// Arbitrary data that other processes write into a ring does no harm.
-TEST(Ring, IsNotBelieved) {
+TEST(Ring, RejectsMalformedData) {
   std::mt19937 random(20081);
   auto const ring = std::make_unique<Ring>();
   RingReader reader;

@@ -57,7 +57,7 @@ Verdict open(Opener& opener, Sealed const& sealed, Bytes const& header = {}, Byt
   return verdict;
 }
 
-TEST(Seal, OpensWhatWasSealed) {
+TEST(Seal, OpensSealedMessages) {
   Connection const connection;
   Sealer sealer(connection.keys.requests);
   Opener opener(connection.keys.requests);
@@ -170,7 +170,7 @@ TEST(Seal, RefusesPayloadsOfOtherMessages) {
 }
 
 /// A key of another connection or direction decrypts nothing, independently of the header.
-TEST(Seal, KeysAreThoseOfOneDirectionOfOneConnection) {
+TEST(Seal, KeysAreSpecificToConnectionAndDirection) {
   Connection const connection;
   Connection const next(2);
   for (SealKey const& other : {connection.keys.replies, next.keys.requests, next.keys.replies}) {

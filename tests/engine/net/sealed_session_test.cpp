@@ -101,7 +101,7 @@ class SealedSession : public ::testing::Test {
   Client friend_{server_, server_.open()};
 };
 
-TEST_F(SealedSession, ExecutesWhatIsSealed) {
+TEST_F(SealedSession, ExecutesSealedRequests) {
   for (std::uint64_t i = 1; i <= 1000; ++i) client_.send_sealed(client_.sealed(client_.put(0, i)));
   EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1000; }));
   EXPECT_FALSE(server_.is_lost(client_.session()));
@@ -120,7 +120,7 @@ TEST_F(SealedSession, EndsWithAChangedMessage) {
   EXPECT_EQ(server_.word(2), untouched);
 }
 
-TEST_F(SealedSession, EndsWhereAMessageIsMissing) {
+TEST_F(SealedSession, EndsIfAMessageIsMissing) {
   (void)client_.sealed(client_.put(0, 1));
   client_.send_sealed(client_.sealed(client_.put(1, 2)));
   EXPECT_TRUE(client_.wait([&] { return server_.is_lost(client_.session()); }));
@@ -159,7 +159,7 @@ TEST_F(SealedSession, IgnoresRepeatedMessages) {
 }
 
 /// Even a peer that knows the session's tokens cannot send unencrypted messages.
-TEST_F(SealedSession, TakesNothingInClear) {
+TEST_F(SealedSession, DropsUnencryptedMessages) {
   client_.send_sealed(client_.sealed(client_.put(0, 1)));
   EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1; }));
   client_.send(wire::MessageClass::request, client_.put(1, 2));
@@ -228,7 +228,7 @@ TEST_F(SealedSession, MayBeThatOfAnEngine) {
   mpix_engine_destroy(engine);
 }
 
-TEST(SealedEngine, RefusesWhatItCannotEncrypt) {
+TEST(SealedEngine, RejectsConfigurationsWithoutEncryption) {
   mpix_bootstrap job{};
   job.size = sizeof job;
   mpix_engine_config config;

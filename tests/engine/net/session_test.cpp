@@ -31,7 +31,7 @@ TEST(Session, HolderOfTheSecretIsAccepted) {
   EXPECT_TRUE(std::ranges::equal(said.address, made.address));
 }
 
-TEST(Session, EveryBitOfAnHandshakeCounts) {
+TEST(Session, RejectsHandshakeWithAnyChangedBit) {
   Case const made;
   std::vector<std::byte> payload = made.payload();
   Handshake said;
@@ -46,14 +46,14 @@ TEST(Session, EveryBitOfAnHandshakeCounts) {
   EXPECT_FALSE(read_handshake(made.target.secret, payload, &said));
 }
 
-TEST(Session, AnotherSecretProvesNothing) {
+TEST(Session, RejectsHandshakeWithAnotherSecret) {
   Case const made;
   Handshake said;
   EXPECT_FALSE(read_handshake(Credentials::make(2).secret, made.payload(), &said));
   EXPECT_FALSE(read_handshake(Secret{}, made.payload(), &said));
 }
 
-TEST(Session, QueriesAndRepliesForAnAddressStandForNothingElse) {
+TEST(Session, AddressQueriesAndRepliesRejectChangedBytes) {
   Case const made;
   Secret const& secret = made.target.secret;
   std::vector<std::byte> query = make_address_query(secret, made.opening);
@@ -107,7 +107,7 @@ TEST(Session, TokensOutliveConnectionsAndBelongToOnePairOfProcesses) {
   }
 }
 
-TEST(Session, AnHandshakeShowsNeitherSecretNorTokens) {
+TEST(Session, HandshakeContainsNeitherSecretNorTokens) {
   Case const made;
   std::vector<std::byte> const payload = made.payload();
   SessionTokens const tokens = tokens_of(made.target.secret, made.opening);

@@ -65,7 +65,7 @@ constexpr int used = 11;
 constexpr int ended = 12;
 
 /// Rank 1 owns memory; origins 0 and 2 use it while the registration that they have asked for is held up.
-TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
+TEST(SlowRegistration, OriginsUseMessagesDuringRegistration) {
   run_job(3, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(words);
     std::vector<std::int64_t> other(words);
@@ -104,7 +104,7 @@ TEST(SlowRegistration, OriginsUseMessagesMeanwhile) {
 }
 
 /// The same by the name of an exposure, whose key comes about later.
-TEST(SlowRegistration, OriginsOfExposureUseMessagesMeanwhile) {
+TEST(SlowRegistration, OriginsOfExposureUseMessagesDuringRegistration) {
   run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(words);
     if (rank.rank() == 1) {
@@ -192,7 +192,7 @@ void end_slowly(test::Latch& latch) {
 
 TEST(SlowRegistration, EndWaitsForRegistrationInProgress) { end_slowly(mapping); }
 
-TEST(SlowRegistration, EndOfRegistrationDelaysNobodyElse) { end_slowly(unmapping); }
+TEST(SlowRegistration, EndOfRegistrationDoesNotDelayOthers) { end_slowly(unmapping); }
 
 /// A registration that waits for its turn is not made any more when its memory is withdrawn.
 TEST(SlowRegistration, QueuedRegistrationIsWithdrawn) {

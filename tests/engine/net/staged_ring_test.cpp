@@ -243,7 +243,7 @@ TEST_P(StagedRing, RefusesWrongAddresses) {
 }
 
 /// More dimensions than requests describe.
-TEST_P(StagedRing, LeavesWhatItCannotDescribeToOthers) {
+TEST_P(StagedRing, FallsBackForUnsupportedLayouts) {
   with_target(
       1, configuration_of(GetParam()),
       [](Rank& rank, Peer& peer, std::int64_t* there) {
@@ -267,7 +267,7 @@ TEST_P(StagedRing, LeavesWhatItCannotDescribeToOthers) {
 }
 
 /// A malformed fragment is rejected before any access.
-TEST(StagedRequest, IsNotBelieved) {
+TEST(StagedRequest, RejectsMalformedData) {
   using Spoil = void (*)(StagedRequest&);
   static constexpr Spoil spoils[] = {
       [](StagedRequest& staged) { staged.payload_bytes = UINT64_MAX; },

@@ -5,7 +5,7 @@
 namespace mpixrma::engine {
 namespace {
 
-TEST(TransportConfig, WithoutSharedMemoryKeepsWhatTheUserAskedForBeyondIt) {
+TEST(TransportConfig, WithoutSharedMemoryKeepsOtherRequestedTransports) {
   EXPECT_EQ(without_shared_memory(""), "^sm");
   EXPECT_EQ(without_shared_memory("all"), "^sm");
   EXPECT_EQ(without_shared_memory("^tcp"), "^tcp,sm");
@@ -14,7 +14,7 @@ TEST(TransportConfig, WithoutSharedMemoryKeepsWhatTheUserAskedForBeyondIt) {
   EXPECT_EQ(without_shared_memory("tcp,self"), "tcp,self,tcp,self");
 }
 
-TEST(TransportConfig, TcpIsUsedUnlessTheUserHasLeftItOut) {
+TEST(TransportConfig, TcpIsUsedUnlessExcludedByTheUser) {
   EXPECT_TRUE(uses_tcp(""));
   EXPECT_TRUE(uses_tcp("all"));
   EXPECT_TRUE(uses_tcp("sm,tcp,self"));

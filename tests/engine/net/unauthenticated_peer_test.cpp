@@ -173,7 +173,7 @@ TEST(UnauthenticatedPeer, HandshakesWithoutTheSecretOpenNoSession) {
   });
 }
 
-TEST(UnauthenticatedPeer, HandshakesToOthersOpenNothing) {
+TEST(UnauthenticatedPeer, RelayedHandshakesOpenNoSession) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
     // As a peer could relay a handshake that it received as someone else.
     Identity const self = test::identity_beside(rank, sender.rogue(), 0xbad);
@@ -210,7 +210,7 @@ TEST(UnauthenticatedPeer, RepliesWithoutTheSessionAreIgnored) {
 }
 
 /// With the secret, the messages above would be executed; and each handshake is accepted only once.
-TEST(UnauthenticatedPeer, ReplayedHandshakeOpensNothing) {
+TEST(UnauthenticatedPeer, ReplayedHandshakeOpensNoSession) {
   run_job(ranks, only_messages, [](Rank& rank) {
     std::vector<std::uint64_t> memory(words, pattern_word);
     rank.show(memory_slot, memory.data());

@@ -153,7 +153,7 @@ TEST(WireRequest, EachWrongFieldIsRefused) {
   }
 }
 
-TEST(WireRequest, RequestsThatMoveNothingHaveNoCounter) {
+TEST(WireRequest, RequestsWithoutDataHaveNoCounter) {
   for (RequestKind const kind : {RequestKind::find_segment, RequestKind::key_dropped}) {
     Sample sample;
     sample.payload.clear();
@@ -172,7 +172,7 @@ TEST(WireRequest, RequestsThatMoveNothingHaveNoCounter) {
   }
 }
 
-TEST(WireRequest, ALockAndItsOwnerAreNamedAndNothingElse) {
+TEST(WireRequest, LockRequestsNameOnlyLockAndOwner) {
   struct Change {
     char const* name;
     void (*apply)(RequestHeader&);
@@ -272,7 +272,7 @@ TEST(WireReply, WrongRepliesAreRefused) {
   EXPECT_NE(run(0), nullptr);
 }
 
-TEST(WireReply, FailurePayloadNamesTheOperationOrNothing) {
+TEST(WireReply, FailurePayloadNamesOperationIfWellFormed) {
   auto header = begin_header<RequestHeader>(RequestKind::update);
   header.flags = flag_fetch;
   header.address = 0x1000;
@@ -293,7 +293,7 @@ TEST(WireReply, FailurePayloadNamesTheOperationOrNothing) {
   EXPECT_EQ(read(sizeof named).kind, ReportedOperation::unknown);
 }
 
-TEST(Tokens, AreNotReusedAndStaleOnesFindNothing) {
+TEST(Tokens, AreNotReusedAndStaleTokensAreRejected) {
   OutstandingPool pool;
   Outstanding& first = pool.take();
   std::uint64_t const token = first.token;

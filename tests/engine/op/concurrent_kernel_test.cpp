@@ -54,14 +54,14 @@ void expect_whole_words() {
   EXPECT_EQ(torn, 0) << sizeof(Word) << " bytes";
 }
 
-TEST(ConcurrentKernel, SingleWordsStayWhole) {
+TEST(ConcurrentKernel, SingleWordsAreNotTorn) {
   expect_whole_words<std::uint16_t>();
   expect_whole_words<std::uint32_t>();
   expect_whole_words<std::uint64_t>();
 }
 
 /// The base is misaligned, the elements are not.
-TEST(ConcurrentKernel, AtomicSumsOfAlignedElementsLoseNothingWhateverTheirBase) {
+TEST(ConcurrentKernel, AtomicSumsAreExactForMisalignedBase) {
   constexpr int rounds = 200000;
   alignas(64) std::uint64_t values[4] = {};
   auto* const base = reinterpret_cast<std::byte*>(values) + 4;

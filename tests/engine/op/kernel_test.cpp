@@ -144,7 +144,7 @@ TYPED_TEST(UpdateKernel, EveryOperationOverEveryKindOfLayoutGivesTheModel) {
   }
 }
 
-TYPED_TEST(UpdateKernel, PartsMakeTheWhole) {
+TYPED_TEST(UpdateKernel, PartialUpdatesEqualWholeUpdate) {
   using T = typename TypeParam::T;
   constexpr ElementType type = TypeParam::type;
   auto const start = test::seed();
@@ -183,7 +183,7 @@ TYPED_TEST(UpdateKernel, PartsMakeTheWhole) {
   }
 }
 
-TYPED_TEST(UpdateKernel, AScaleBelongsToASum) {
+TYPED_TEST(UpdateKernel, ScaleIsValidForSumOnly) {
   using T = typename TypeParam::T;
   T const scale{};
   for (int op = 0; op < static_cast<int>(ReduceOp::count_); ++op) {

@@ -151,7 +151,7 @@ TEST(Copy, EveryPairOfLayoutsMovesEachByteToItsPlace) {
   }
 }
 
-TEST(Copy, ContiguousCopiesOfEverySmallSizeTouchNothingElse) {
+TEST(Copy, SmallContiguousCopiesWriteTheirBytesOnly) {
   for (std::size_t bytes = 0; bytes < 300; ++bytes) {
     std::vector<std::byte> from(bytes + 2, std::byte{7});
     std::vector<std::byte> to(bytes + 2, std::byte{1});

@@ -43,7 +43,7 @@ void add_at_every_distance(ElementType type) {
   }
 }
 
-TEST(RowKernel, AddsEveryElementOnceWhereverTheSidesStand) {
+TEST(RowKernel, AddsEachElementOnceAtAnyAlignment) {
   add_at_every_distance<double>(ElementType::float64);
   add_at_every_distance<std::int32_t>(ElementType::int32);
   add_at_every_distance<std::int8_t>(ElementType::int8);
@@ -79,7 +79,7 @@ void fetch_at(ElementType type, std::size_t to, std::size_t results, std::size_t
   }
 }
 
-TEST(RowKernel, FetchesEveryElementWhereverTheSidesStand) {
+TEST(RowKernel, FetchesEachElementAtAnyAlignment) {
   for (std::size_t to = 0; to < 64; to += 3) {
     for (std::size_t results = 0; results < 64; results += 2) {
       for (std::size_t const bytes : {512u, 568u, 576u, 600u, 704u}) {
@@ -196,7 +196,7 @@ TEST(AtomicKernel, ThreadsLoseNoUpdateAndFetchEachValueOnce) {
 }
 
 /// Contiguous copies for any page offsets of the two sides.
-TEST(Copy, IsExactWhereverTheSidesStand) {
+TEST(Copy, IsExactAtAnyAlignment) {
   constexpr std::size_t page = 4096;
   constexpr std::size_t most = 300 * 1024;
   std::mt19937_64 random(20083);

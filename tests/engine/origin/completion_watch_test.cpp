@@ -21,7 +21,7 @@ void wait_for(Engine& engine, Waiter const& waiter) {
   engine.waits.until([&] { return waiter.complete.load(std::memory_order_acquire); });
 }
 
-TEST_P(CompletionWatch, TellsThatDataAreThereAndBuffersFree) {
+TEST_P(CompletionWatch, ReportsLocalAndRemoteCompletion) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(watched_bytes, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), watched_bytes), Status::ok);
@@ -59,7 +59,7 @@ TEST_P(CompletionWatch, TellsThatDataAreThereAndBuffersFree) {
   });
 }
 
-TEST_P(CompletionWatch, TellsNothingWhileTheTargetIsStopped) {
+TEST_P(CompletionWatch, ReportsNoCompletionWhileTargetIsStopped) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(watched_bytes, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), watched_bytes), Status::ok);
@@ -92,7 +92,7 @@ TEST_P(CompletionWatch, TellsNothingWhileTheTargetIsStopped) {
   });
 }
 
-TEST_P(CompletionWatch, TellsTheFailureOfItsContextOnce) {
+TEST_P(CompletionWatch, ReportsFailureOfItsContextOnce) {
   run_job(2, configure, [](Rank& rank) {
     rank.barrier();
     if (rank.rank() == 0) {

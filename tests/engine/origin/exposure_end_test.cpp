@@ -15,7 +15,7 @@ namespace {
 class ExposureEndPaths : public EnginePath {};
 INSTANTIATE_TEST_SUITE_P(Paths, ExposureEndPaths, every_path(), path_name);
 
-TEST_P(ExposureEndPaths, AWithdrawnExposureIsStaleAlsoWhenAnotherHasItsPlace) {
+TEST_P(ExposureEndPaths, RevokedExposureIsStaleAfterReuseOfItsSlot) {
   with_both_kinds(configure, Rights::all, [](Rank& rank, Exposed& exposed) {
     ExposureId const first = shown_id(rank, 1);
     std::int64_t value = 3;
@@ -81,7 +81,7 @@ TEST_P(ExposureEndPaths, ExposuresEndWithTheAllocation) {
 }
 
 /// An access to a temporary exposure reaches exactly that exposure, or fails with a stale id.
-TEST_P(ExposureEndPaths, ExposuresThatComeAndGoAreNeverTakenForEachOther) {
+TEST_P(ExposureEndPaths, ReusedExposuresAreNeverConfused) {
   run_job(3, configure, [](Rank& rank) {
     constexpr std::size_t pieces = 4;
     constexpr std::size_t words = 3000;
@@ -139,7 +139,7 @@ TEST_P(ExposureEndPaths, ExposuresThatComeAndGoAreNeverTakenForEachOther) {
 }
 
 /// Processes with different exposures agree on one id.
-TEST_P(ExposureEndPaths, AnExposureCanHaveOneNameAtAllProcesses) {
+TEST_P(ExposureEndPaths, ExposuresOfAllProcessesCanShareOneId) {
   run_job(2, configure, [](Rank& rank) {
     Engine& engine = rank.engine();
     std::vector<std::int64_t> memory(100, rank.rank());
@@ -183,7 +183,7 @@ TEST_P(ExposureEndPaths, AnExposureCanHaveOneNameAtAllProcesses) {
   });
 }
 
-TEST(ExposedView, ReachesWhatItMayUntilThatIsWithdrawn) {
+TEST(ExposedView, GrantsAccessUntilRevocation) {
   run_job(
       2, [](mpix_engine_config&) {},
       [](Rank& rank) {

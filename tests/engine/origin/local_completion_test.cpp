@@ -29,7 +29,7 @@ constexpr std::size_t room = 32768;
 
 INSTANTIATE_TEST_SUITE_P(Paths, LocalCompletion, every_path(), path_name);
 
-TEST_P(LocalCompletion, PutsLeaveForAStoppedTarget) {
+TEST_P(LocalCompletion, PutsToStoppedTargetCompleteLocally) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(room, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), room), Status::ok);

@@ -95,7 +95,7 @@ TEST_F(FilledRegionTest, FillsChunksThatAccessesReachAndOneBehind) {
   EXPECT_FALSE(region.is_full());
 }
 
-TEST_F(FilledRegionTest, GoesFurtherAheadOfAccessesThatGoOn) {
+TEST_F(FilledRegionTest, FillsFurtherAheadOfContinuedAccesses) {
   allocate(0, chunks * FilledRegion::pages_of_chunk);
   FilledRegion region(mapping.base(), mapping.length(), map.get());
   at(0) = std::byte{2};
@@ -107,7 +107,7 @@ TEST_F(FilledRegionTest, GoesFurtherAheadOfAccessesThatGoOn) {
   EXPECT_EQ(entered_in(5), 0u);
 }
 
-TEST_F(FilledRegionTest, LeavesHolesAsTheyAre) {
+TEST_F(FilledRegionTest, DoesNotFillHoles) {
   allocate(10, 20);
   allocate(100, 1);
   std::size_t const before = allocated();

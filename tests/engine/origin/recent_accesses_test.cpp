@@ -10,7 +10,7 @@ namespace {
 
 constexpr ExposureId none = ExposureId::none;
 
-TEST(RecentAccesses, FindsNothingBeforeTheFirstOperation) {
+TEST(RecentAccesses, ReportsNoConflictBeforeFirstOperation) {
   RecentAccesses const accesses;
   EXPECT_EQ(accesses.newest_conflict({none, 0, 100, true}), 0u);
 }

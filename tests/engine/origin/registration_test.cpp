@@ -74,7 +74,7 @@ TEST_F(Segments, RegistrationsThatOverlapAreOneSegmentWhileTheyDo) {
   EXPECT_EQ(detach(memory + 150), Status::bad_argument);
 }
 
-TEST_F(Segments, ARegistrationIsCountedAndEndedByItsLength) {
+TEST_F(Segments, RegistrationsAreCountedByLength) {
   static char memory[300];
   auto const base = reinterpret_cast<RemoteAddress>(memory);
   Seen seen(table);
@@ -90,7 +90,7 @@ TEST_F(Segments, ARegistrationIsCountedAndEndedByItsLength) {
   EXPECT_EQ(seen.at(memory), no_range);
 }
 
-TEST_F(Segments, ARegistrationInAllocatedMemoryChangesNothingAndEndsWithIt) {
+TEST_F(Segments, RegistrationOfAllocatedMemoryEndsWithAllocation) {
   auto* const memory = static_cast<char*>(allocate(4096));
   auto const base = reinterpret_cast<RemoteAddress>(memory);
   Seen seen(table);
@@ -110,7 +110,7 @@ TEST_F(Segments, ARegistrationInAllocatedMemoryChangesNothingAndEndsWithIt) {
   EXPECT_TRUE(replaced.empty());
 }
 
-TEST_F(Segments, ARegistrationOfMuchMemoryMakesNoPagesOfIt) {
+TEST_F(Segments, RegistrationOfLargeMemoryAllocatesNoPages) {
   constexpr std::size_t bytes = std::size_t{1} << 30;
   constexpr std::size_t page = 4096;
   void* const base =
@@ -131,7 +131,7 @@ TEST_F(Segments, ARegistrationOfMuchMemoryMakesNoPagesOfIt) {
   EXPECT_EQ(::munmap(base, bytes), 0);
 }
 
-TEST_F(Segments, ARegistrationOfAMappedFileEndsWithTheFile) {
+TEST_F(Segments, RegistrationOfMappedFileIsCutAtEndOfFile) {
   constexpr std::size_t bytes = std::size_t{32} << 20;
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);

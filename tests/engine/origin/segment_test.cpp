@@ -46,7 +46,7 @@ TEST_F(Segments, AnotherProcessFindsAndReachesThemUntilTheyAreFreed) {
   EXPECT_FALSE(seen.find(reinterpret_cast<RemoteAddress>(&variable), &found));
 }
 
-TEST_F(Segments, AHiddenOneIsNotFoundAndKeepsItsMemory) {
+TEST_F(Segments, HiddenSegmentIsNotFoundAndKeepsItsMemory) {
   auto* const before = static_cast<char*>(allocate(64));
   auto* const memory = static_cast<char*>(allocate(64));
   memory[63] = 9;
@@ -78,7 +78,7 @@ TEST_F(Segments, AHiddenOneIsNotFoundAndKeepsItsMemory) {
   EXPECT_TRUE(seen.find(address, &found));
 }
 
-TEST_F(Segments, AHundredThousandAreFound) {
+TEST_F(Segments, FindsHundredThousandSegments) {
   constexpr std::size_t count = 100000;
   static char memory[count * 32];
   std::vector<std::size_t> places(count);
@@ -109,7 +109,7 @@ TEST_F(Segments, AHundredThousandAreFound) {
   EXPECT_EQ(table.find(addresses[0]), nullptr);
 }
 
-TEST_F(Segments, LargeOnesHaveTheirPagesUnlessTheyAreLazy) {
+TEST_F(Segments, LargeSegmentsArePopulatedUnlessLazy) {
   constexpr std::size_t bytes = 80 << 20;  // more than one step
   void* const base = allocate(bytes);
   EXPECT_EQ(test::resident_pages(base, bytes), bytes / 4096);
@@ -132,7 +132,7 @@ long free_huge_pages() {
   return pages;
 }
 
-TEST_F(Segments, LargeOnesStandOnHugePagesWhereThereAreSome) {
+TEST_F(Segments, LargeSegmentsUseHugePagesIfAvailable) {
   constexpr std::size_t bytes = 4 << 20;  // more than a region
   bool const there_are_some = free_huge_pages() >= 4;
   for (int round = 0; round < 2; ++round) {

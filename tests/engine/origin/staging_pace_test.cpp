@@ -43,7 +43,7 @@ TEST(StagingPace, TakesTheFasterWay) {
   EXPECT_GE(past_caches(other, many, far), many - few);
 }
 
-TEST(StagingPace, NoticesThatTheProcessesRunElsewhereNow) {
+TEST(StagingPace, DetectsMigrationOfProcesses) {
   StagingPace pace;
   for (int round = 0; round < 3; ++round) {
     (void)past_caches(pace, 512, near);
@@ -53,7 +53,7 @@ TEST(StagingPace, NoticesThatTheProcessesRunElsewhereNow) {
   }
 }
 
-TEST(StagingPace, IsNotMisledByTheFirstOnes) {
+TEST(StagingPace, IgnoresFirstMeasurements) {
   StagingPace pace;
   (void)past_caches(pace, 2, {20 * slow, 20 * slow});
   EXPECT_LE(past_caches(pace, many, near), few);
@@ -66,13 +66,13 @@ TEST(StagingPace, IsNotMisledByATargetThatLooksLateOnce) {
   EXPECT_LE(past_caches(pace, many, near), few);
 }
 
-TEST(StagingPace, FindsOutWhenTheFirstOnesSaidNothing) {
+TEST(StagingPace, MeasuresAgainIfFirstTrialsDidNotComplete) {
   StagingPace pace;
   for (int i = 0; i < 8; ++i) (void)pace.choose(quarter, false);  // none of which completed
   EXPECT_GE(past_caches(pace, many, far), many - few);
 }
 
-TEST(StagingPace, TellsSizesAndFetchesApart) {
+TEST(StagingPace, MeasuresSizesAndFetchesSeparately) {
   StagingPace pace;
   for (bool const fetches : {false, true}) {
     for (std::size_t bytes = StagingPace::min_bytes; bytes <= std::size_t{1} << 30; bytes *= 16) {

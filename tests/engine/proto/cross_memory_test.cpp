@@ -65,7 +65,7 @@ RmaOp transfer(OpKind direction, Pages const& origin, Layout const& origin_layou
 
 constexpr std::size_t limits[] = {1, 37, 1000, page_bytes, cross_memory_call_bytes};
 
-TEST(CrossMemory, ContiguousDataArriveWhateverFitsIntoACall) {
+TEST(CrossMemory, ContiguousDataArriveForAnyLimitPerCall) {
   Pages const origin(4 * page_bytes);
   Pages const target(4 * page_bytes);
   Child const child([] {});
@@ -83,7 +83,7 @@ TEST(CrossMemory, ContiguousDataArriveWhateverFitsIntoACall) {
   }
 }
 
-TEST(CrossMemory, PiecesArriveWhateverFitsIntoACall) {
+TEST(CrossMemory, PiecesArriveForAnyLimitPerCall) {
   Pages const origin(8 * page_bytes);
   Pages const target(8 * page_bytes);
   Child const child([] {});
@@ -114,7 +114,7 @@ TEST(CrossMemory, PiecesArriveWhateverFitsIntoACall) {
 }
 
 /// More data than the kernel moves by one call, which returns a short count: the same memory repeatedly.
-TEST(CrossMemory, ACallThatMovesLessThanItWasAskedForIsGoneOnWith) {
+TEST(CrossMemory, ContinuesAfterShortCall) {
   constexpr std::size_t block = std::size_t{16} << 20;
   Pages const origin(2 * block);
   Pages const target(2 * block);
@@ -130,7 +130,7 @@ TEST(CrossMemory, ACallThatMovesLessThanItWasAskedForIsGoneOnWith) {
   EXPECT_EQ(arrived[block + 1], std::byte{1});
 }
 
-TEST(CrossMemory, MissingMemoryOfTheTargetIsToldAfterWhatStandsBeforeIt) {
+TEST(CrossMemory, MovesDataBeforeUnmappedTargetMemoryThenFails) {
   Pages const origin(4 * page_bytes);
   Pages const target(4 * page_bytes);
   origin.number(1);
@@ -146,7 +146,7 @@ TEST(CrossMemory, MissingMemoryOfTheTargetIsToldAfterWhatStandsBeforeIt) {
   }
 }
 
-TEST(CrossMemory, MissingMemoryOfTheOriginIsToldFromThatOfTheTarget) {
+TEST(CrossMemory, DistinguishesUnmappedOriginFromUnmappedTarget) {
   Pages const origin(4 * page_bytes);
   Pages const target(4 * page_bytes);
   Child const child([] {});
@@ -165,7 +165,8 @@ TEST(CrossMemory, MissingMemoryOfTheOriginIsToldFromThatOfTheTarget) {
     EXPECT_EQ(run(OpKind::put, pieces, four), Status::bad_origin);
     EXPECT_EQ(run(OpKind::get, three, three), Status::bad_origin);  // that page is read-only
     EXPECT_EQ(run(OpKind::get, pieces, four), Status::bad_origin);
-    EXPECT_EQ(run(OpKind::get, Layout::contiguous(2 * page_bytes), Layout::contiguous(2 * page_bytes)), Status::ok);
+    EXPECT_EQ(run(OpKind::get, Layout::contiguous(2 * page_bytes), Layout::contiguous(2 * page_bytes)),
+              Status::ok);
   }
 }
 

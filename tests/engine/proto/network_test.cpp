@@ -54,7 +54,7 @@ void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
   });
 }
 
-TEST(Network, OrderedGetIsNotOvertakenByAnOrderedPut) {
+TEST(Network, OrderedPutDoesNotOvertakeOrderedGet) {
   get_then_put(Guarantee::ordered, [](Rank&) {});
 }
 
@@ -62,7 +62,7 @@ TEST(Network, FenceHoldsForGetsToo) {
   get_then_put(Guarantee::none, [](Rank& rank) { rank.engine().order.fence(rank.peer(1), UINT64_MAX); });
 }
 
-TEST(Network, CompleteCoversWhatTheThreadHasPutWhileAnotherThreadCompletes) {
+TEST(Network, CompleteCoversOwnPutsWhileAnotherThreadCompletes) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::size_t words = 4096;
     std::vector<std::int64_t> memory(2 * words, 0);
@@ -127,7 +127,7 @@ TEST(Network, ManyRequestsForRemoteCompletionShareFlushes) {
   });
 }
 
-TEST(Network, AnUnregisteredAddressIsAskedForOnceUntilTheSegmentsChange) {
+TEST(Network, LooksUpUnregisteredAddressOncePerSegmentVersion) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::uint64_t puts = 200;
     std::vector<std::int64_t> memory(100, 0);
@@ -333,7 +333,7 @@ TEST(Network, ExpectationOfHardwareDoesNotAcceptEmulation) {
   });
 }
 
-TEST(Network, MemoryIsTakenBackFromUnderRunningTransfers) {
+TEST(Network, MemoryIsRevokedDuringTransfers) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::size_t bytes = 1 << 20;
     std::vector<char> memory(bytes);

@@ -44,13 +44,13 @@ bool put_arrives(unsigned paths) {
   return result;
 }
 
-TEST(RemoteMemory, IsNotThereWithoutTheNetworkProtocol) {
+TEST(RemoteMemory, IsUnavailableWithoutTheNetworkProtocol) {
   EXPECT_FALSE(
       put_arrives(MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_CROSS_MEMORY | MPIX_ENGINE_PATH_MESSAGE));
 }
 
 /// Shows that the test above would detect an arriving put.
-TEST(RemoteMemory, IsThereWithTheNetworkProtocol) { EXPECT_TRUE(put_arrives(MPIX_ENGINE_PATH_NETWORK)); }
+TEST(RemoteMemory, IsAvailableWithTheNetworkProtocol) { EXPECT_TRUE(put_arrives(MPIX_ENGINE_PATH_NETWORK)); }
 
 }  // namespace
 }  // namespace mpixrma::test

@@ -37,7 +37,7 @@ TEST(CoreSharing, YieldsSeldomerEachTimeToAThreadThatComputes) {
   }
 }
 
-TEST(CoreSharing, LooksAgainWhetherTheCoreIsSharedHoweverOftenItWasNot) {
+TEST(CoreSharing, KeepsCheckingIfTheCoreIsShared) {
   CoreSharing sharing;
   for (int i = 0; i < 40; ++i) {
     ASSERT_LE(polls_before_yield(sharing), 1U << 21);

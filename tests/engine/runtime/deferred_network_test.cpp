@@ -90,7 +90,7 @@ TEST(DeferredNetwork, StartsWithTheFirstMessageAndNotBefore) {
   });
 }
 
-TEST(DeferredNetwork, StartsWithTheEngineWhereTheHostIsNotTheOnlyOne) {
+TEST(DeferredNetwork, StartsWithTheEngineOnSeveralHosts) {
   run_job(
       2, [](mpix_engine_config& config) { config.one_host = 0; },
       [](Rank& rank) {
@@ -159,7 +159,7 @@ TEST(DeferredNetwork, ProcessesThatShareNoMemoryAskEachOther) {
   });
 }
 
-TEST(DeferredNetwork, AProcessThatHasEndedIsUnreachable) {
+TEST(DeferredNetwork, EndedProcessIsUnreachable) {
   run_job(
       3, defer_with_messages,
       [](Rank& rank) {
@@ -200,7 +200,7 @@ void use_up_descriptors() {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-TEST(DeferredNetwork, OperationsFailWhereItCannotStart) {
+TEST(DeferredNetwork, OperationsFailIfItCannotStart) {
   run_job(3, defer_with_messages, [](Rank& rank) {
     std::vector<std::int64_t> const& heap = heap_of(rank);
     for (int other = 0; other < rank.size(); ++other) (void)rank.peer(other);
@@ -252,7 +252,7 @@ struct Pair {
 
 constexpr int many_turns = 1000;
 
-TEST(AddressQueries, GetTheAddressOfAProcessThatKnowsNothingOfThem) {
+TEST(AddressQueries, GetTheAddressOfAnUnawareProcess) {
   Pair pair;
   pair.ask(pair.service.address());
   std::vector<AddressQueries::Answer> const answers = pair.drive(many_turns);
@@ -263,7 +263,7 @@ TEST(AddressQueries, GetTheAddressOfAProcessThatKnowsNothingOfThem) {
   EXPECT_FALSE(pair.queries.are_pending());
 }
 
-TEST(AddressQueries, GoOverUdpWhereTheUnixSocketIsNotFound) {
+TEST(AddressQueries, UseUdpIfTheUnixSocketIsMissing) {
   Pair pair;
   ServiceAddress where = pair.service.address();
   if (where.host == 0) GTEST_SKIP() << "no network interface";
@@ -274,7 +274,7 @@ TEST(AddressQueries, GoOverUdpWhereTheUnixSocketIsNotFound) {
   EXPECT_EQ(answers[0].address, pair.address);
 }
 
-TEST(AddressQueries, FailWhereNobodyAnswers) {
+TEST(AddressQueries, FailWithoutReply) {
   Pair pair;
   pair.ask(ServiceAddress{1, 0, 0});
   std::vector<AddressQueries::Answer> const answers = pair.drive(many_turns);
@@ -284,7 +284,7 @@ TEST(AddressQueries, FailWhereNobodyAnswers) {
   EXPECT_EQ(pair.drive(many_turns).size(), 1u) << "an address of another length";
 }
 
-TEST(AddressQueries, FailWhereTheNetworkDoesNotStart) {
+TEST(AddressQueries, FailIfTheNetworkDoesNotStart) {
   Pair pair;
   pair.address.clear();
   pair.ask(pair.service.address());
@@ -293,7 +293,7 @@ TEST(AddressQueries, FailWhereTheNetworkDoesNotStart) {
   EXPECT_NE(answers[0].failure, nullptr);
 }
 
-TEST(AddressQueries, StartNothingWithoutTheSecret) {
+TEST(AddressQueries, DoNotStartTheNetworkWithoutTheSecret) {
   Pair pair;
   pair.target.secret[0] ^= std::byte{1};
   pair.ask(pair.service.address());

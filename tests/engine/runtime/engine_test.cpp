@@ -57,7 +57,7 @@ TEST_P(EnginePath, PutAndGetMoveTheValuesInEveryKindOfMemory) {
   });
 }
 
-TEST_P(EnginePath, NothingIsReachedPastIssueWhenThatIsAskedFor) {
+TEST_P(EnginePath, MapsNoMemoryIfAllOperationsAreIssued) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     Engine& engine = rank.engine();
@@ -120,7 +120,7 @@ TEST_P(EnginePath, StridedAndListedLayoutsMeet) {
   });
 }
 
-TEST_P(EnginePath, ConcurrentAtomicAccumulatesLoseNothing) {
+TEST_P(EnginePath, ConcurrentAtomicAccumulatesAreExact) {
   constexpr int ranks = 3;
   constexpr int rounds = 200;
   constexpr std::size_t elements = 1500;  // several fragments
@@ -194,7 +194,7 @@ TEST_P(EnginePath, ContendedCounterHandsOutEachValueOnce) {
   });
 }
 
-TEST_P(EnginePath, BadAddressesAreReportedAndHurtNobody) {
+TEST_P(EnginePath, ReportsBadAddressesWithoutSideEffects) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
@@ -233,7 +233,7 @@ TEST_P(EnginePath, BadAddressesAreReportedAndHurtNobody) {
   });
 }
 
-TEST_P(EnginePath, EachFailureIsToldOnceAndNothingAfterIt) {
+TEST_P(EnginePath, ReportsEachFailureOnce) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
@@ -256,7 +256,7 @@ TEST_P(EnginePath, EachFailureIsToldOnceAndNothingAfterIt) {
   });
 }
 
-TEST_P(EnginePath, AListWhosePiecesTouchTakesNoMoreMessagesThanABlock) {
+TEST_P(EnginePath, ListOfAdjacentPiecesIsSentAsBlock) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     std::memset(buffers.allocated, 0, Buffers::bytes);
@@ -345,7 +345,7 @@ TEST_P(EnginePath, FenceOrdersOperationsOnDifferentPaths) {
   });
 }
 
-TEST_P(EnginePath, ATargetThatComputesDoesNotDelayTheOrigin) {
+TEST_P(EnginePath, ComputingTargetDoesNotDelayOrigin) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     using Clock = std::chrono::steady_clock;

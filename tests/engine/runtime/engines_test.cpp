@@ -208,7 +208,7 @@ TEST_P(Engines, TwoInOneProcessWorkWithEachOther) { work_together(2, 2); }
 
 TEST_P(Engines, FourInOneProcessWorkWithEachOther) { work_together(4, 2); }
 
-TEST_P(Engines, TheEndOfOneIsNotTheEndOfOthers) {
+TEST_P(Engines, EndOfOneDoesNotAffectOthers) {
   Neighbours neighbours;
   for (int rank = 0; rank < 3; ++rank) neighbours.start(Rank::process_of(rank), config_of(rank));
   std::int64_t word = 0;
@@ -238,7 +238,7 @@ TEST_P(Engines, TheEndOfOneIsNotTheEndOfOthers) {
   put(3, 2);
 }
 
-TEST_P(Engines, AChildDoesNotTakeThoseOfItsParentDown) {
+TEST_P(Engines, ForkedChildDoesNotAffectEnginesOfItsParent) {
   Neighbours neighbours;
   Engine& first = neighbours.start(Rank::process_of(0), config_of(0));
   neighbours.start(Rank::process_of(1), config_of(1));

@@ -24,7 +24,7 @@ TEST(MultiPeerFence, HasOneEntryForEachPeer) {
   EXPECT_EQ(fence.unfinished().size(), 2u);
 }
 
-TEST(MultiPeerFence, KeepsAnEntryWhosePositionWasRaised) {
+TEST(MultiPeerFence, KeepsEntryWithRaisedPosition) {
   MultiPeerFence fence;
   EXPECT_TRUE(fence.add({peer_number(1), 10}));
   EXPECT_FALSE(fence.add({peer_number(1), 12}));

@@ -46,7 +46,7 @@ bool is_number(mpix_engine_parameter const& parameter) {
   return parameter.kind != MPIX_ENGINE_PARAMETER_WORDS;
 }
 
-TEST(Parameters, DefaultsAreThoseOfTheConfiguration) {
+TEST(Parameters, DefaultsMatchConfiguration) {
   for (mpix_engine_parameter const& parameter : table()) {
     if (!is_number(parameter)) continue;
     mpix_engine_config expected;
@@ -135,7 +135,7 @@ TEST(Parameters, FormerValuesAreTakenWithTheNewName) {
   EXPECT_NE(set("path", "agent,far").status, 0);
 }
 
-TEST(Parameters, FormerNamesAreThoseOfTheReleaseBefore) {
+TEST(Parameters, FormerNamesMatchPreviousRelease) {
   EXPECT_STREQ(mpix_engine_former_name(&named("network")), "rdma");
   EXPECT_STREQ(mpix_engine_former_name(&named("ring_us")), "mailbox_us");
   EXPECT_STREQ(mpix_engine_former_name(&named("credit")), "window_size");

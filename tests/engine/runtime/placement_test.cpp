@@ -30,7 +30,7 @@ TEST(Placement, ListsAreRead) {
     EXPECT_FALSE(parse_cores(wrong, &ignored)) << wrong;
 }
 
-TEST(Placement, TheAgentGetsWhatNobodyIsBoundTo) {
+TEST(Placement, AgentRunsOnUnboundCores) {
   EXPECT_EQ(cores_for_agent(cores("0"), cores("0-3"), {}), cores("1-3"));
   EXPECT_EQ(cores_for_agent(cores("0"), cores("0-3"), cores("1,2")), cores("3"));
   // Every core is in use: it stays.
@@ -87,7 +87,7 @@ class TwoCores : public ::testing::Test {
   }
 };
 
-TEST_F(TwoCores, TheAgentLeavesTheCoreOfItsProcess) {
+TEST_F(TwoCores, AgentAvoidsCoreOfItsProcess) {
   auto const configure = [](mpix_engine_config& config) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
     bind(0);  // both processes: core 1 is unused
@@ -98,7 +98,7 @@ TEST_F(TwoCores, TheAgentLeavesTheCoreOfItsProcess) {
   });
 }
 
-TEST_F(TwoCores, TheAgentStaysWhereEveryCoreIsTaken) {
+TEST_F(TwoCores, AgentStaysIfEveryCoreIsTaken) {
   auto const configure = [](mpix_engine_config& config, int rank) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
     bind(static_cast<unsigned>(rank));
@@ -109,7 +109,7 @@ TEST_F(TwoCores, TheAgentStaysWhereEveryCoreIsTaken) {
   });
 }
 
-TEST_F(TwoCores, TheAgentRunsWhereItIsTold) {
+TEST_F(TwoCores, AgentRunsOnConfiguredCores) {
   auto const configure = [](mpix_engine_config& config, int rank) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;
     config.agent_cores = rank == 0 ? "bound" : "0-1";

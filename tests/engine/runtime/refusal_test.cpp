@@ -98,7 +98,7 @@ TEST(Refusal, FinishesAtomicUpdateByMessages) { expect_updates_once(Guarantee::a
 
 /// The last call that the kernel permits moves less than it was asked for: what it has moved is not added
 /// again.
-TEST(Refusal, CountsWhatShortCallHasMoved) {
+TEST(Refusal, CountsDataMovedByShortCall) {
   for (Guarantee const guarantees : {Guarantee::none, Guarantee::atomic}) {
     for (std::size_t const bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{40000}}) {
       test::run_job(2, without_ring, [=](Rank& rank) {

@@ -111,9 +111,9 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
   });
 }
 
-TEST_P(EngineStatistics, CountWhatTookWhichPathToWhom) { check(GetParam(), true); }
+TEST_P(EngineStatistics, CountOperationsPerPathAndTarget) { check(GetParam(), true); }
 
-TEST_P(EngineStatistics, LeaveTheDirectPathOutUnlessItIsToBeCounted) { check(GetParam(), false); }
+TEST_P(EngineStatistics, ExcludeDirectPathByDefault) { check(GetParam(), false); }
 
 TEST(EngineStatistic, CountAnOperationAndItsNotificationOnce) {
   auto const configure = [](mpix_engine_config& config) { config.count_direct = 1; };
@@ -137,7 +137,7 @@ TEST(EngineStatistic, CountAnOperationAndItsNotificationOnce) {
   });
 }
 
-TEST(EngineStatistic, LeaveOutWhatWasRefused) {
+TEST(EngineStatistic, ExcludeRefusedOperations) {
   auto const configure = [](mpix_engine_config& config) { config.count_direct = 1; };
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);

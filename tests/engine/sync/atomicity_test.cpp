@@ -103,7 +103,7 @@ TEST_P(AtomicityPaths, ManyOutstandingAtomicOperationsOfAnySizeEnd) {
   });
 }
 
-TEST_P(AtomicityPaths, ACounterIsIncrementedAfterTheData) {
+TEST_P(AtomicityPaths, CounterIsIncrementedAfterTheData) {
   constexpr std::uint64_t rounds = 40;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);

@@ -169,7 +169,7 @@ void compete(AsRogue as_rogue, AsFriend as_friend) {
       test::JobKind::mortal);
 }
 
-TEST(HostileLocks, AStreamWaitsForOneLockAndThoseOfTheDeadAreFree) {
+TEST(HostileLocks, StreamWaitsForOneLockAndLocksOfDeadAreFreed) {
   compete(
       [](Rank& rank, Origin& origin, std::uint64_t asked) {
         origin.send(origin.lock_request(wire::RequestKind::lock_request, 1, 1));

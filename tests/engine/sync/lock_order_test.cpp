@@ -268,7 +268,7 @@ Program make_mixed(Random& random, std::size_t targets) {
   return program;
 }
 
-TEST(LockOrder, LeavesNoCircleOfSharesAndSingleExclusives) {
+TEST(LockOrder, AvoidsDeadlockOfSharesAndSingleExclusives) {
   auto const first = static_cast<std::uint32_t>(test::seed());
   for (std::uint32_t round = 0; round < rounds(2000); ++round) {
     Random random(first + round);
@@ -281,7 +281,7 @@ TEST(LockOrder, LeavesNoCircleOfSharesAndSingleExclusives) {
   }
 }
 
-TEST(LockOrder, LeavesOnlyCirclesOfHoldersOnceLocksAreTakenOneByOne) {
+TEST(LockOrder, AllowsDeadlockOfHoldersOnly) {
   auto const first = static_cast<std::uint32_t>(test::seed());
   for (std::uint32_t round = 0; round < rounds(2000); ++round) {
     Random random(first + round);
@@ -357,7 +357,7 @@ TEST(LockOrder, LetsEachProcessPassAnExclusiveRequestAFewTimesOnly) {
 
 /// Processes that keep a granted shared lock while they acquire and release other shared locks, for which
 /// exclusive requests wait.
-TEST(LockOrder, LetsNobodyPassForAsLongAsItKeepsAnotherLock) {
+TEST(LockOrder, BoundsPassesOfHoldersOfAnotherLock) {
   constexpr std::size_t passes_expected =
       3;  // if the time of the kept lock counts each time there are dozens
   auto const first = static_cast<std::uint32_t>(test::seed());

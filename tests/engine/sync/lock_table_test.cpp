@@ -50,7 +50,7 @@ struct Case {
 
 using Processes = std::vector<std::uint64_t>;
 
-TEST(LockTable, GoesToThoseWhoWaitInTheOrderOfArrival) {
+TEST(LockTable, GrantsInFifoOrder) {
   Case made;
   made.ask(1, 0, LockMode::shared);
   made.ask(2, 0, LockMode::shared);
@@ -150,7 +150,7 @@ TEST(LockTable, IsHeldOnceByOneOwner) {
   EXPECT_EQ(made.release(1, 0), Status::bad_argument);
 }
 
-TEST(LockTable, PassesOverProcessesThatHaveGone) {
+TEST(LockTable, SkipsEndedProcesses) {
   Case made;
   made.ask(1, 0, LockMode::shared);
   made.ask(2, 0, LockMode::exclusive);
@@ -167,7 +167,7 @@ TEST(LockTable, PassesOverProcessesThatHaveGone) {
   EXPECT_FALSE(made.table.concerns(3));
 }
 
-TEST(LockTable, TellsThoseWhoWaitThatItEnds) {
+TEST(LockTable, NotifiesWaitersOfDestruction) {
   Case made;
   made.ask(1, 0, LockMode::exclusive);
   made.ask(2, 0, LockMode::exclusive);
@@ -179,7 +179,7 @@ TEST(LockTable, TellsThoseWhoWaitThatItEnds) {
 }
 
 /// Excessive requests of one process do not affect the others.
-TEST(LockTable, BoundsWhatEachProcessAsksFor) {
+TEST(LockTable, BoundsRequestsPerProcess) {
   constexpr std::uint32_t most = 65536;
   Case made;
   for (std::uint32_t owner = 0; owner < most; ++owner) made.ask(1, owner, LockMode::shared);

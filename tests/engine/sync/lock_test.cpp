@@ -93,7 +93,7 @@ TEST_P(Lock, ProtectedMemoryIsSeenByTheNextHolder) {
   });
 }
 
-TEST_P(Lock, IsGivenBackWithoutAnAnswer) {
+TEST_P(Lock, IsReleasedWithoutReply) {
   run_job(2, configure, [](Rank& rank) {
     constexpr LockId id = shared_lock_count + 1;  // handled by the agent only
     if (rank.rank() == 0) (void)make_locks(rank, id + 1);
@@ -129,7 +129,7 @@ TEST_P(Lock, IsGivenBackWithoutAnAnswer) {
   });
 }
 
-TEST_P(Lock, IsSharedByManyAndByNobodyElse) {
+TEST_P(Lock, SharedHoldersExcludeExclusiveOnes) {
   run_job(3, configure, [](Rank& rank) {
     // Not among the first locks: only the agent handles the others.
     LockId const first = make_locks(rank, shared_lock_count + 2);
@@ -164,7 +164,7 @@ TEST_P(Lock, IsSharedByManyAndByNobodyElse) {
   });
 }
 
-TEST_P(Lock, IsHadInTheOrderOfArrival) {
+TEST_P(Lock, IsGrantedInFifoOrder) {
   run_job(4, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);
     std::int64_t turns[2] = {0, 0};
@@ -259,7 +259,7 @@ TEST_P(Lock, ComesFirstToAShareThatOvertakes) {
   });
 }
 
-TEST_P(Lock, WrongRequestsAreRefusedAndNobodyWaitsForThem) {
+TEST_P(Lock, RefusesInvalidRequestsWithoutBlocking) {
   run_job(2, configure, [](Rank& rank) {
     make_locks(rank, 2);
     rank.barrier();

@@ -73,7 +73,7 @@ struct StreamTarget {
   mutable LockSend send = LockSend::at_once;
 };
 
-TEST(StreamLock, ExcludesOthersFromWhatFollowsIt) {
+TEST(StreamLock, ProtectsOperationsThatFollowIt) {
   run_job(4, messages_only, [](Rank& rank) {
     constexpr int rounds = 400 / test::slowness;
     StreamTarget const target(rank);
@@ -97,7 +97,7 @@ TEST(StreamLock, ExcludesOthersFromWhatFollowsIt) {
   });
 }
 
-TEST(StreamLock, KeepsOperationsWaitingAndNotTheirOrigin) {
+TEST(StreamLock, DelaysOperationsWithoutBlockingTheirOrigin) {
   run_job(3, messages_only, [](Rank& rank) {
     StreamTarget const target(rank);
     static constexpr std::int64_t value = 5;
@@ -154,7 +154,7 @@ TEST(StreamLock, IsWaitedForWithoutOperations) {
   });
 }
 
-TEST(StreamLock, TravelsWithWhatIsDoneUnderIt) {
+TEST(StreamLock, IsBatchedWithOperationsUnderIt) {
   run_job(2, messages_only, [](Rank& rank) {
     static constexpr std::int64_t values[] = {3, 4};
     StreamTarget const target(rank);
@@ -189,7 +189,7 @@ TEST(StreamLock, TravelsWithWhatIsDoneUnderIt) {
 }
 
 /// All processes acquire two locks in the same order, so each gets both, whichever it waits for first.
-TEST(StreamLock, IsAskedForBehindTheOneBefore) {
+TEST(StreamLock, IsRequestedAfterEarlierLock) {
   run_job(4, messages_only, [](Rank& rank) {
     StreamTarget const first(rank, 0);
     StreamTarget const second(rank, 1);
@@ -217,7 +217,7 @@ TEST(StreamLock, IsAskedForBehindTheOneBefore) {
 }
 
 /// Operations beyond the credit, and operations of several messages: neither is delayed by the lock.
-TEST(StreamLock, IsFollowedByAsMuchAsOneLikes) {
+TEST(StreamLock, AllowsAnyNumberOfLaterOperations) {
   run_job(3, messages_only, [](Rank& rank) {
     constexpr std::size_t words = 20000;
     StreamTarget const target(rank);

@@ -66,7 +66,7 @@ TEST(Stripes, ReadersShareAndWritersDoNot) {
   EXPECT_TRUE(reader.acquire());
 }
 
-TEST(Stripes, AWriterThatWaitsGoesBeforeReadersThatComeLater) {
+TEST(Stripes, WaitingWriterPrecedesLaterReaders) {
   Arena arena{};
   UniqueStripeLock reader(arena.table, reading);
   UniqueStripeLock later(arena.table, reading);
@@ -90,7 +90,7 @@ TEST(Stripes, AWriterThatWaitsGoesBeforeReadersThatComeLater) {
   EXPECT_TRUE(reader.acquire());
 }
 
-TEST(Stripes, MoreReadersThanThereIsRoomForTakeTurns) {
+TEST(Stripes, ExcessReadersTakeTurns) {
   Arena arena{};
   std::vector<UniqueStripeLock> readers;
   for (unsigned i = 0; i < max_readers; ++i) {
@@ -103,7 +103,7 @@ TEST(Stripes, MoreReadersThanThereIsRoomForTakeTurns) {
   EXPECT_TRUE(more.acquire());
 }
 
-TEST(Stripes, AWriterGetsInAgainstAStreamOfReaders) {
+TEST(Stripes, StreamOfReadersDoesNotStarveWriter) {
   Arena arena{};
   std::atomic<bool> stop{false};
   std::atomic<unsigned> shares{0};
@@ -203,7 +203,7 @@ TEST(Stripes, NoUpdateOfProcessesIsLost) {
 }
 
 /// Only one reader and one writer, so that they often arrive at the same moment.
-TEST(Stripes, AReaderAndAWriterThatComeTogetherDoNotBothGetIn) {
+TEST(Stripes, SimultaneousReaderAndWriterExcludeEachOther) {
   constexpr std::uint64_t rounds = 1000000;
   Shared<Arena> arena;
   pid_t const pid = ::fork();
@@ -328,7 +328,7 @@ TEST_P(KilledHolder, OfASetOfStripesGivesBackAll) {
 }
 
 /// As an agent that must reject messages: each attempt is a separate object, and there are others.
-TEST_P(KilledHolder, IsFoundOutByAttemptsThatBeginAnew) {
+TEST_P(KilledHolder, IsDetectedByRestartedAttempts) {
   Shared<Arena> living;
   Child const busy([&] { return held(living->table, writing); });
   Child child([&] { return held(arena_->table, writing); });
@@ -344,7 +344,7 @@ TEST_P(KilledHolder, IsFoundOutByAttemptsThatBeginAnew) {
   expect_free();
 }
 
-TEST(Stripes, AStoppedHolderIsNotRobbed) {
+TEST(Stripes, StoppedHolderKeepsItsStripes) {
   for (StripeSets const& use : {writing, reading}) {
     Shared<Arena> arena;
     Child child([&] { return held(arena->table, use); });

@@ -27,7 +27,7 @@ TEST(UpdateModes, MemoryOfOneModeIsUnderOneStripe) {
   }
 }
 
-TEST(UpdateModes, ASwitchReachesToTheEndsOfItsGranule) {
+TEST(UpdateModes, SwitchCoversItsGranule) {
   auto const modes = std::make_unique<UpdateModes>();
   RemoteAddress const base = 0x7f1234560000;
   modes->switch_to_elements(base + granule + 8);
@@ -55,7 +55,7 @@ TEST(UpdateModes, SwitchesTheGranulesOfARange) {
   EXPECT_TRUE(table->locks[0].try_lock_untouched(own_process_id())) << "a stripe was left locked";
 }
 
-TEST(UpdateModes, MemoryOfOneModeEndsWhereTheModeChanges) {
+TEST(UpdateModes, RangeOfOneModeEndsAtModeChange) {
   auto const modes = std::make_unique<UpdateModes>();
   RemoteAddress const base = 0x7f1234560000;
   modes->switch_to_elements(base + granule);
@@ -70,7 +70,7 @@ TEST(UpdateModes, MemoryOfOneModeEndsWhereTheModeChanges) {
 
 /// Elements at distances of 1 to 3 longs, aligned or not, in memory with random modes that is mapped at
 /// another address.
-TEST(UpdateModes, UpdatesAreCutWhereTheModeChanges) {
+TEST(UpdateModes, UpdatesAreSplitAtModeChanges) {
   constexpr std::size_t count = 1200;
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
@@ -130,7 +130,7 @@ bool has_modes_of_others(Rank const& rank, int kind) {
   return false;
 }
 
-TEST_P(UpdateModePaths, NothingButAnUpdateOfASingleElementSwitchesTheMode) {
+TEST_P(UpdateModePaths, OnlySingleElementUpdatesSwitchTheMode) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     constexpr std::size_t count = 300;
@@ -182,7 +182,7 @@ RmaOp add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& bef
   return add;
 }
 
-TEST_P(UpdateModePaths, ACounterWithinAnArrayLosesNothing) {
+TEST_P(UpdateModePaths, CounterWithinArrayIsExact) {
   constexpr int rounds = 60;
   constexpr std::size_t count = 1024;
   constexpr std::size_t counter = 500;  // for every second element
@@ -321,8 +321,8 @@ void run_contest(test::Configure const& configure) {
   run_job(3, configure, [&](Rank& rank) { contend<Word>(rank, *expected, seed); });
 }
 
-TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfLongLoseNothing) { run_contest<std::int64_t>(configure); }
-TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfIntLoseNothing) { run_contest<std::int32_t>(configure); }
+TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfLongAreExact) { run_contest<std::int64_t>(configure); }
+TEST_P(UpdateModePaths, SingleUpdatesWithinArraysOfIntAreExact) { run_contest<std::int32_t>(configure); }
 
 /// An accumulate of integers goes through the kernel as long as the target's memory is updated by arrays.
 TEST(UpdateModesOfPaths, CrossMemoryServesIntegersUntilSingleElementsAreUpdated) {

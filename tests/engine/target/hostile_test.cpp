@@ -336,7 +336,7 @@ void configure(mpix_engine_config& config, int rank) {
   ::close(nowhere);
 }
 
-TEST(Hostile, MessagesChangeNothingThatTheyDoNotNameAndStopNobody) {
+TEST(Hostile, MessagesChangeOnlyNamedMemoryAndEndNoProcess) {
   std::uint64_t const seed = test::seed();
   run_job(ranks, configure, [seed](Rank& rank) {
     PatternedSegment memory;

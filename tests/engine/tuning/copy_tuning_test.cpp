@@ -58,7 +58,7 @@ CopyTable all(CopyMethod method) {
   return table;
 }
 
-TEST(CopyMeasurement, KeepsWhatIsKnown) {
+TEST(CopyMeasurement, KeepsKnownDecisions) {
   CopyTable known;
   known.at(0, CopyShift::close) = CopyMethod::string;
   CopyTable fixed;
@@ -73,7 +73,7 @@ TEST(CopyMeasurement, KeepsWhatIsKnown) {
   EXPECT_EQ(complete, all(CopyMethod::string));
 }
 
-TEST(CopyMeasurement, EndsWhenAsked) {
+TEST(CopyMeasurement, EndsOnRequest) {
   CopyTable table;
   ASSERT_TRUE(measure_copies_briefly({}, table, [] { return true; }));
   EXPECT_EQ(table, CopyTable{});
@@ -164,7 +164,7 @@ class CopyCacheFile : public ::testing::Test {
   }
 };
 
-TEST_F(CopyCacheFile, ReturnsWhatWasWritten) {
+TEST_F(CopyCacheFile, ReadsWrittenTable) {
   EXPECT_EQ(cache_.read(), std::nullopt);
   table_.at(3, CopyShift::close).reset();
   ASSERT_TRUE(cache_.write(table_));
@@ -213,7 +213,7 @@ TEST_F(CopyCacheFile, IsNotReadForAnotherHost) {
   EXPECT_EQ(other.read(), std::nullopt);
 }
 
-TEST_F(CopyCacheFile, IsNotReadIfOthersMayWriteIt) {
+TEST_F(CopyCacheFile, IsNotReadIfWritableByOtherUsers) {
   ASSERT_TRUE(cache_.write(table_));
   ASSERT_EQ(::chmod(cache_.path().c_str(), 0622), 0);
   EXPECT_EQ(cache_.read(), std::nullopt);
@@ -238,7 +238,7 @@ TEST_F(CopyCacheFile, IsNeitherALinkNorAQueue) {
   EXPECT_EQ(cache_.read(), table_);
 }
 
-TEST_F(CopyCacheFile, IsNotWrittenToADirectoryOfOthers) {
+TEST_F(CopyCacheFile, IsNotWrittenToDirectoryOfAnotherUser) {
   ASSERT_TRUE(cache_.write({}));
   ASSERT_EQ(::chmod((top_ + "/cache/mpix-rma").c_str(), 0777), 0);
   EXPECT_FALSE(cache_.write(table_));

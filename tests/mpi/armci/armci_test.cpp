@@ -63,7 +63,7 @@ void accumulate(int datatype, T scale) {
   ARMCI_Barrier();
 }
 
-TEST(Accumulate, AllTypesScaleAndLoseNothing) {
+TEST(Accumulate, AllTypesScaleAndAreExact) {
   accumulate<int>(ARMCI_ACC_INT, 3);
   accumulate<long>(ARMCI_ACC_LNG, -2);
   accumulate<float>(ARMCI_ACC_FLT, 0.5f);
@@ -300,7 +300,7 @@ TEST(Mutexes, ExcludeEachOther) {
 }
 
 /// Location consistency: operations of one process on a place of another take effect in program order.
-TEST(Order, RandomOperationsGiveWhatTheyGiveOneAfterTheOther) {
+TEST(Order, RandomOperationsMatchProgramOrder) {
   auto start = mpixrma::test::seed();
   MPI_Bcast(&start, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   std::mt19937_64 random(start + static_cast<std::uint64_t>(me()));

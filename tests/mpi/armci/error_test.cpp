@@ -48,7 +48,7 @@ TEST_F(Errors, HandlesNeedNoInitialisationButZeros) {
   }
 }
 
-TEST_F(Errors, HandlesOfAnythingNameNothing) {
+TEST_F(Errors, InvalidHandlesHaveNoPendingOperation) {
   for (int const wrong : {-1, -1000000, 1000000, 1 << 30, -2147483647 - 1}) {
     in.assign(bytes, 0);
     armci_hdl_t handle{wrong, wrong};
@@ -76,7 +76,7 @@ TEST_F(Errors, WaitingForAllDoesNotStopAtAFailure) {
   }
 }
 
-TEST_F(Errors, AnAggregateIsWaitedForBeyondAFailure) {
+TEST_F(Errors, WaitForAggregateContinuesAfterFailure) {
   armci_hdl_t handle;
   ARMCI_INIT_HANDLE(&handle);
   ARMCI_SET_AGGREGATE_HANDLE(&handle);

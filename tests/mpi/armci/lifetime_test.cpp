@@ -74,7 +74,7 @@ void expect_init_to_fail(char const* variable) {
   ::unsetenv(variable);
 }
 
-TEST(Lifetime, BeginsAndEndsWhateverFails) {
+TEST(Lifetime, StartsAndEndsDespiteFailures) {
   ::alarm(600 * mpixrma::test::slowness);  // a hang ends the process, and mpirun the job
   expect_not_running();
   expect_init_to_fail("ARMCI_STRIDED_METHOD");

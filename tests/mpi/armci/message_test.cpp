@@ -18,7 +18,7 @@ using mpixrma::test::me;
 using mpixrma::test::Remote;
 using mpixrma::test::size;
 
-TEST(Barriers, EverybodysPutsAreThereAndNobodyIsAhead) {
+TEST(Barriers, BarriersSynchronizeAllProcessesAndCompletePuts) {
   std::size_t const slot = sizeof(long);
   Remote remote(static_cast<armci_size_t>(slot) * size());
   ARMCI_Group all;

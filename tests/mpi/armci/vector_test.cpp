@@ -93,7 +93,7 @@ class RandomList {
   long scale_;
 };
 
-TEST(Vector, RandomListsDoWhatTheirSegmentsDo) {
+TEST(Vector, RandomListsMatchModel) {
   Remote memory(elements * static_cast<armci_size_t>(sizeof(long)));
   int const next = (me() + 1) % size();
   std::mt19937_64 random(mpixrma::test::seed() + static_cast<std::uint64_t>(me()));

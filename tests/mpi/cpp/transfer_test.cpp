@@ -68,7 +68,7 @@ TEST_F(CppTransfers, PutsEveryKindOfBuffer) {
   EXPECT_TRUE(std::ranges::equal(memory, expected));
 }
 
-TEST_F(CppTransfers, GetsWhatWasPut) {
+TEST_F(CppTransfers, GetReturnsPutValues) {
   mpix::allocation<double> const memory = zeroed<double>(64);
   std::ranges::copy(series(rank_, 64), memory.begin());
   MPI_Barrier(comm_);
@@ -203,7 +203,7 @@ TEST_F(CppTransfers, WaitsForSeveralRequests) {
 template <typename Object>
 class CppObjects : public Cpp {};
 
-TEST_F(Cpp, ObjectWithAnInvalidAttributeLeavesNoRequest) {
+TEST_F(Cpp, FreesRequestOfObjectWithInvalidAttribute) {
   freed_requests = 0;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   EXPECT_THROW(mpix::request_object({.ordering = true, .notify = -1}), mpix::error);

@@ -42,7 +42,7 @@ TEST_F(Completions, BuffersMayBeReusedAfterLocalCompletion) {
   }
 }
 
-TEST_F(Completions, RequestCoversWhatWasIssuedBefore) {
+TEST_F(Completions, RequestCoversEarlierOperations) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int const rank : {next(), int{MPIX_ALL_RANKS}}) {
       std::vector<long> values(2000);
@@ -72,7 +72,7 @@ TEST_F(Completions, RequestCoversWhatWasIssuedBefore) {
   ASSERT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
 }
 
-TEST_F(Completions, FetchedDataAreThereAfterLocalCompletion) {
+TEST_F(Completions, LocalCompletionDeliversFetchedData) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     *reinterpret_cast<long*>(memory_.own(kind)) = 40 + memory_.rank();
     MPI_Barrier(world);

@@ -85,7 +85,7 @@ std::vector<char> random_bytes(std::size_t count, std::mt19937_64& random, int r
   return bytes;
 }
 
-TEST(Datatypes, RandomTypesOnBothSidesMoveWhatMpiWouldPack) {
+TEST(Datatypes, RandomTypesOnBothSidesMatchMpiPack) {
   auto start = seed();
   MPI_Bcast(&start, 1, MPI_UINT64_T, 0, world);
   std::mt19937_64 random(start);
@@ -156,7 +156,7 @@ MPI_Datatype cyclic(int indices, int processes, int rank, MPI_Datatype old) {
   return made;
 }
 
-TEST(Datatypes, DistributedArraysHoldPairsWhole) {
+TEST(Datatypes, DistributedArraysKeepPairsTogether) {
   struct Pair {
     double value;
     int index;
@@ -186,7 +186,7 @@ TEST(Datatypes, DistributedArraysHoldPairsWhole) {
   MPI_Type_free(&type);
 }
 
-TEST(Datatypes, DistributedArraysWithoutElementsMoveNothing) {
+TEST(Datatypes, DistributedArraysWithoutElementsMoveNoData) {
   Memory memory(64);
   MPI_Datatype nothing = cyclic(3, 4, 3, MPI_INT);
   int value = 5;
@@ -198,7 +198,7 @@ TEST(Datatypes, DistributedArraysWithoutElementsMoveNothing) {
   MPI_Type_free(&nothing);
 }
 
-TEST(Datatypes, AccumulateOverVectorsAddsWhereMpiWould) {
+TEST(Datatypes, AccumulateOverVectorsMatchesTypeMap) {
   Memory memory(4096);
   MPI_Datatype columns = MPI_DATATYPE_NULL;
   MPI_Type_vector(10, 2, 5, MPI_DOUBLE, &columns);

@@ -72,7 +72,7 @@ TEST_F(DeviceOrigin, IsRefusedByEveryTransfer) {
   }
 }
 
-TEST_F(DeviceOrigin, IsRefusedWhereOnePieceOfADatatypeLiesThere) {
+TEST_F(DeviceOrigin, IsRefusedIfOnePieceOfDatatypeIsOnDevice) {
   int const rank = (memory.rank() + 1) % memory.size();
   long here[2] = {5, 6};
   int const lengths[] = {2, 1};

@@ -194,7 +194,7 @@ TEST_F(Errors, HandlesOfOtherKindsAreRefused) {
   MPI_Win_free(&window);
 }
 
-TEST_F(Errors, AnAddressWithoutMemoryGivesTheAddressClass) {
+TEST_F(Errors, UnmappedAddressGivesAddressClass) {
   int address_class = 0;
   int transport_class = 0;
   ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class), MPI_SUCCESS);
@@ -298,7 +298,7 @@ TEST_F(Errors, TextNamesReadOnlyTarget) {
   EXPECT_EQ(constant, 3);
 }
 
-TEST_F(Errors, AUserHandlerSeesTheCode) {
+TEST_F(Errors, UserHandlerReceivesTheCode) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(world, &copy);
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -330,7 +330,7 @@ TEST_F(Errors, RmwArgumentsGiveTheirClasses) {
   EXPECT_EQ(class_of(call(MPIX_RMW_SUM, &operand, 1, MPI_LONG, 0, 0)), MPI_ERR_ARG);
 }
 
-TEST_F(Errors, MemoryCallsRefuseWhatIsNotTheirs) {
+TEST_F(Errors, MemoryCallsRefuseForeignMemory) {
   int local = 0;
   void* base = nullptr;
   EXPECT_EQ(class_of(rma_free_local(&local)), MPI_ERR_ARG);

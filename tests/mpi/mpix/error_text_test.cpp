@@ -131,7 +131,7 @@ TEST_F(ErrorTexts, FailedOperationsNameRankAndAddress) {
   expect(code, address_class, {"rank " + std::to_string(next)});
 }
 
-TEST_F(ErrorTexts, TheNumberOfCodesIsBounded) {
+TEST_F(ErrorTexts, NumberOfErrorCodesIsBounded) {
   std::set<int> codes;
   for (int rank = 1000; rank < 1200; ++rank) {
     int const code = put(1, MPI_DOUBLE, rank, memory_.at(0, 0));

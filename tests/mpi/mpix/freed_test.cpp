@@ -49,7 +49,7 @@ class Freed : public ::testing::Test {
   int address_class_ = 0;
 };
 
-TEST_F(Freed, ABoundHandleDoesNotTakeTheNextCommunicatorForItsOwn) {
+TEST_F(Freed, PlanDoesNotAdoptNextCommunicator) {
   MPI_Comm comm = duplicate();
   MPIX_RMA_Plan bound = MPIX_RMA_PLAN_NULL;
   ASSERT_EQ(MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_DOUBLE, next(), MPI_DOUBLE, comm, nullptr, &bound),

@@ -196,7 +196,7 @@ TEST_F(LargeCount, EveryReadModifyWriteFetchesAndStores) {
   }
 }
 
-TEST_F(LargeCount, CountsThatAreNegativeOrBeyondMemoryAreRefusedAndMoveNothing) {
+TEST_F(LargeCount, RefusesNegativeAndExcessiveCounts) {
   // A count for which the number of bytes would wrap to that of one element.
   MPI_Count const wraps = huge + 1;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -227,7 +227,7 @@ TEST_F(LargeCount, CountsThatAreNegativeOrBeyondMemoryAreRefusedAndMoveNothing) 
   }
 }
 
-TEST_F(LargeCount, ABoundTransferThatHasFoundItsWayRefusesThemToo) {
+TEST_F(LargeCount, PlanRefusesNegativeAndExcessiveCounts) {
   long values[] = {5, 5};
   char* const target = there(Memory::allocated);
   MPIX_RMA_Plan handle = MPIX_RMA_PLAN_NULL;

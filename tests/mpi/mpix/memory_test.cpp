@@ -77,7 +77,7 @@ TEST_F(CommunicatableMemoryCalls, RegisterForWritingOnlyWritableMemory) {
 }
 
 /// The windows register their memory themselves.
-TEST_F(CommunicatableMemoryCalls, LeaveRegistrationsOfWindowsAlone) {
+TEST_F(CommunicatableMemoryCalls, PreserveRegistrationsOfWindows) {
   if (on_public_mpi()) GTEST_SKIP() << "windows are those of the MPI library";
   alignas(64) static char memory[192];
   constexpr MPI_Aint bytes = sizeof memory;
@@ -158,7 +158,7 @@ TEST_F(CommunicatableMemoryCalls, ReturnTheOwnBaseAloneOrAll) {
   EXPECT_EQ(class_of(rma_allocate(64, MPI_INFO_NULL, world, nullptr, nullptr)), MPI_ERR_ARG);
 }
 
-TEST_F(CommunicatableMemoryCalls, QueryWithoutSegmentLeavesBaseAndSize) {
+TEST_F(CommunicatableMemoryCalls, QueryWithoutSegmentKeepsBaseAndSize) {
   static char variable = 0;
   int const next = (memory_.rank() + 1) % memory_.size();
   auto const own = reinterpret_cast<std::intptr_t>(&variable);

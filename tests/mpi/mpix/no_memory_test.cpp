@@ -37,7 +37,7 @@ MPI_Datatype irregular(int blocks) {
   return type;
 }
 
-TEST(NoMemory, ADatatypeThatCannotBeFlattenedIsRefusedAndWorksLater) {
+TEST(NoMemory, RefusesDatatypeUntilItCanBeFlattened) {
   ErrorsReturn const returned(world);
   constexpr int blocks = 5000;
   MPI_Datatype type = irregular(blocks);
@@ -70,7 +70,7 @@ TEST(NoMemory, ADatatypeThatCannotBeFlattenedIsRefusedAndWorksLater) {
   MPI_Type_free(&type);
 }
 
-TEST(NoMemory, ACommunicatorThatCannotBeKnown) {
+TEST(NoMemory, RefusesCommunicatorUntilItCanBeRecorded) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

@@ -51,7 +51,7 @@ TEST_F(Requests, FreedBeforeCompletionAreUsedAgain) {
   EXPECT_LT(resident() - before, 1024);  // 250 bytes each would be seven times as much
 }
 
-TEST_F(Requests, FreedBeforeCompletionCompleteNoOthers) {
+TEST_F(Requests, FreedBeforeCompletionDoNotCompleteOthers) {
   constexpr std::size_t count = 100000;
   Memory memory(static_cast<int>((count + 1) * sizeof(double)));
   for (int kind = 0; kind < Memory::kinds; ++kind)
@@ -77,7 +77,7 @@ TEST_F(Requests, FreedBeforeCompletionCompleteNoOthers) {
   MPI_Barrier(world);
 }
 
-TEST_F(Requests, ALateErrorReachesTheHandlerOfTheCommunicator) {
+TEST_F(Requests, LateErrorReachesHandlerOfCommunicator) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;

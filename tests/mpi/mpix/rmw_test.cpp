@@ -76,7 +76,7 @@ TEST(Rmw, EveryOperationOnOneElement) {
   }
 }
 
-TEST(Rmw, WithoutAResultNothingIsFetchedAndManyElementsWork) {
+TEST(Rmw, UpdatesManyElementsWithAndWithoutResult) {
   constexpr int count = 20000;
   Memory memory(count * sizeof(long));
   std::vector<long> ones(count, 1);

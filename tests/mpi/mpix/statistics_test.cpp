@@ -231,7 +231,7 @@ TEST(Statistics, SumOverTheRanksOfAnyCommunicator) {
   MPI_Comm_free(&reversed);
 }
 
-TEST(Statistics, MessagesThatWereSentAreThoseThatWereExecuted) {
+TEST(Statistics, SentMessagesEqualExecutedMessages) {
   Memory memory(4096);
   auto const ranks = static_cast<std::size_t>(memory.size());
   for (int rank = 0; rank < memory.size(); ++rank) {
@@ -256,7 +256,7 @@ TEST(Statistics, MessagesThatWereSentAreThoseThatWereExecuted) {
   MPI_Barrier(world);
 }
 
-TEST(Statistics, WrongArgumentsAreErrorsThatChangeNothing) {
+TEST(Statistics, InvalidArgumentsFailWithoutSideEffects) {
   ErrorsReturn const errors(world);
   int size = 0;
   MPI_Comm_size(world, &size);

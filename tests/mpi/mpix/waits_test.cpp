@@ -141,7 +141,7 @@ TEST_P(Waits, MprobeServes) {
   });
 }
 
-TEST_P(Waits, APersistentRequestIsInactiveAfterwards) {
+TEST_P(Waits, CompletedPersistentRequestIsInactive) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Recv_init(&received, 1, MPI_INT, rank_, tag, world, &request);
   for (int i = 1; i < 4; ++i) {
@@ -155,7 +155,7 @@ TEST_P(Waits, APersistentRequestIsInactiveAfterwards) {
   MPI_Request_free(&request);
 }
 
-TEST_P(Waits, NothingIsWaitedForWhereThereIsNothing) {
+TEST_P(Waits, NullRequestsAndProcNullReturnAtOnce) {
   MPI_Request nothing[] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   int number = 0;
   int indices[2];
@@ -172,7 +172,7 @@ TEST_P(Waits, NothingIsWaitedForWhereThereIsNothing) {
   EXPECT_EQ(status.MPI_SOURCE, MPI_PROC_NULL);
 }
 
-TEST_P(Waits, ErrorsAreThoseOfMpi) {
+TEST_P(Waits, ErrorsMatchMpi) {
   ErrorsReturn const returned(world);
   int const two[2] = {1, 2};
   MPI_Request sending = MPI_REQUEST_NULL;

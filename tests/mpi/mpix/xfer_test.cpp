@@ -269,7 +269,7 @@ TEST(Fence, OrdersDataBeforeFlag) {
   }
 }
 
-TEST(Progress, ATargetThatComputesDoesNotDelayTheOrigin) {
+TEST(Progress, ComputingTargetDoesNotDelayOrigin) {
   Memory memory(64);
   int const last = memory.size() - 1;
   MPI_Barrier(world);

@@ -28,7 +28,7 @@ TEST_P(WindowOperations, PutAndGetBetweenFences) {
   EXPECT_EQ(read, values);
 }
 
-TEST_P(WindowOperations, CountersLoseNothing) {
+TEST_P(WindowOperations, CountersAreExact) {
   TestWindow const window(GetParam(), 64);
   constexpr int rounds = 200;
   long const one = 1;
@@ -137,7 +137,7 @@ TEST_P(WindowOperations, TypesWithANegativeLowerBound) {
   MPI_Type_free(&backwards);
 }
 
-TEST_P(WindowOperations, NothingIsMovedToNobody) {
+TEST_P(WindowOperations, ProcNullAndZeroCountsMoveNoData) {
   TestWindow const window(GetParam(), 64);
   int value = 1;
   MPI_Request request = MPI_REQUEST_NULL;

@@ -46,7 +46,7 @@ TEST_P(WindowEpochs, PostStartCompleteWait) {
   MPI_Group_free(&others);
 }
 
-TEST_P(WindowEpochs, ExclusiveLocksKeepOthersOut) {
+TEST_P(WindowEpochs, ExclusiveLocksExcludeOthers) {
   TestWindow const window(GetParam(), 64);
   constexpr int rounds = 100;
   for (int i = 0; i < rounds; ++i) {

@@ -96,7 +96,7 @@ TEST_F(RequestAudit, DenialsOfDataProcessesAreAudited) {
 
 /// Many denials of one user in a data process, and a few of another, whom they do not hide; those without a
 /// line are counted.
-TEST_F(RequestAudit, DenialsOfDataProcessesAreThoseOfEachUser) {
+TEST_F(RequestAudit, DenialsOfDataProcessesAreCountedPerUser) {
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
   auto const deny = [&](uid_t user, int count) {
     return as_user(user, [&] {
@@ -156,7 +156,7 @@ TEST_F(RequestAudit, AreAuditedAndDoNotFillTheDisk) {
   EXPECT_TRUE(has_line({"user=\"root\"", "request=\"revoke\"", grant.grant, "result=done"}));
 }
 
-TEST_F(RequestAudit, DryRunsChangeNothing) {
+TEST_F(RequestAudit, DryRunsHaveNoEffect) {
   EXPECT_TRUE(says(tool("revoke --dry-run " + grant.grant), "1 persistent windows, 1 names"));
   EXPECT_TRUE(says(tool("evict --dry-run '" + port + "'"), "would evict"));
   EXPECT_TRUE(says(tool("unpublish --dry-run --user 64001 field"), "would unpublish field of 64001"));
@@ -174,7 +174,7 @@ TEST_F(RequestAudit, DryRunsChangeNothing) {
   EXPECT_EQ(server.show(grant).at("window_list").size(), 1u);
 }
 
-TEST_F(RequestAudit, ChmodChangesWhoMayUseAWindow) {
+TEST_F(RequestAudit, ChmodChangesAccessToWindow) {
   auto const as_stranger = [&](auto const& body) {
     return as_user(stranger, [&] {
       WindowInfo window;
@@ -274,7 +274,7 @@ TEST_F(StoppedChmod, IsAnsweredWhenItIsInForce) {
   expect_readable();
 }
 
-TEST_F(StoppedChmod, IsAnsweredWhereTheDataProcessDies) {
+TEST_F(StoppedChmod, IsAnsweredIfTheDataProcessDies) {
   EXPECT_FALSE(answered);
   EXPECT_EQ(::kill(process, SIGKILL), 0);
   expect_readable();
@@ -358,7 +358,7 @@ TEST_F(Backup, GoesToNoDirectoryThatAnotherUserChooses) {
 }
 
 /// The stranger would read it in a window of his grant.
-TEST_F(Backup, IsNotRestoredFromWhatAnotherUserChooses) {
+TEST_F(Backup, IsNotRestoredFromFileOfAnotherUser) {
   ASSERT_EQ(back_up(own / "saved").exit_code, 0);
   std::filesystem::permissions(own, std::filesystem::perms(0700));
   set_link(own / "saved", foreign / "saved");

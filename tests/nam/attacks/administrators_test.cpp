@@ -79,7 +79,7 @@ TEST_F(Administrators, HaveNoRightInSessionsThatBeginLater) {
 }
 
 /// Owners keep their sessions, and administrators who remain theirs.
-TEST_F(Administrators, OthersKeepTheirSessionsWhenOneIsRemoved) {
+TEST_F(Administrators, RemovalKeepsSessionsOfOtherAdministrators) {
   Locator const own = server_.grant(1u << 20, {{"owner", std::to_string(former)}});
   Session remaining = Session::open(grant_);
   UserProcess const user(former, former, [&](UserProcess::Wait const& wait_for_test) {

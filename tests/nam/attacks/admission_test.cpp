@@ -54,7 +54,7 @@ TEST_F(Places, NewcomerTakesThePlaceOfTheOldestOfItsHost) {
 }
 
 /// A host that connects fast cannot have connections ended before the server answers them.
-TEST(YoungPlaces, AreNotTakenByOthersOfTheirHost) {
+TEST(YoungPlaces, AreNotTakenByConnectionsOfTheSameHost) {
   std::map<std::uint64_t, Admission::Place> held;
   Admission admission(
       64, [&](std::uint64_t connection) { held.erase(connection); }, std::chrono::milliseconds(200));
@@ -86,7 +86,7 @@ TEST_F(Places, HostWithTheMostMakesRoomForOthers) {
   EXPECT_FALSE(has(few + 2));
 }
 
-TEST_F(Places, UnauthenticatedConnectionsLeaveTheirPlacesToUsers) {
+TEST_F(Places, UsersReplaceUnauthenticatedConnections) {
   for (std::size_t i = 0; i < 32; ++i) admit("host " + std::to_string(i));
   for (std::size_t i = 0; i < 56; ++i) admit("user " + std::to_string(i), Standing::user);
   EXPECT_EQ(admission_.count(), 56u) << "a part is for owners and administrators";
@@ -95,7 +95,7 @@ TEST_F(Places, UnauthenticatedConnectionsLeaveTheirPlacesToUsers) {
   EXPECT_EQ(refusal([&] { admit("user y", Standing::owner); }), std::nullopt);
 }
 
-TEST_F(Places, OwnersLeavePlacesToOtherUsers) {
+TEST_F(Places, OwnersCannotTakeAllPlacesOfUsers) {
   std::uint64_t const oldest = admit("user 1", Standing::owner);
   for (std::size_t i = 1; i < 32; ++i) admit("user 1", Standing::owner);
   EXPECT_EQ(refusal([&] { admit("user 1", Standing::owner); }), ErrorCode::quota);
@@ -117,7 +117,7 @@ TEST_F(Places, OwnersLeavePlacesToOtherUsers) {
 
 /// Eight users who have as many connections as they may have leave places to a ninth, to hosts, and to
 /// administrators.
-TEST_F(Places, UsersTogetherKeepNobodyOut) {
+TEST_F(Places, ColludingUsersCannotTakeAllPlaces) {
   for (std::size_t user = 0; user < 8; ++user) {
     Standing const standing = user % 2 == 0 ? Standing::owner : Standing::user;
     for (std::size_t i = 0; i < 32; ++i)
@@ -153,7 +153,7 @@ TEST_F(Places, AuthenticationGivesThePlaceOfTheHostBack) {
 }
 
 /// A host that connects fast leaves a place to a user of it as often as places become free.
-TEST(FewPlaces, LeaveUnauthenticatedConnectionsPlacesOfTheirOwn) {
+TEST(FewPlaces, ReservePlacesForUnauthenticatedConnections) {
   std::map<std::uint64_t, Admission::Place> held;
   Admission admission(
       16, [&](std::uint64_t connection) { held.erase(connection); }, std::chrono::hours(1), 64);
@@ -242,7 +242,7 @@ class SilentHosts : public ::testing::Test {
   Address over_tcp_;
 };
 
-TEST_F(SilentHosts, KeepNobodyFromLoggingIn) {
+TEST_F(SilentHosts, DoNotPreventLogins) {
   start();
   for (int round = 0; round < 3; ++round) {
     std::vector<FileDescriptor> const attack = silent(500);
@@ -255,7 +255,7 @@ TEST_F(SilentHosts, KeepNobodyFromLoggingIn) {
   }
 }
 
-TEST_F(SilentHosts, LeavePlacesAtAServerForFewConnections) {
+TEST_F(SilentHosts, DoNotExhaustServerForFewConnections) {
   start("16");
   std::vector<FileDescriptor> const attack = silent(20);
   Channel channel(connect_tcp("127.0.0.1", over_tcp_.port, 5000), {});

@@ -49,7 +49,7 @@ class Answers : public ::testing::Test {
   std::size_t answer_bytes = 0;
 };
 
-TEST_F(Answers, UnreadAnswersTakeBoundedMemory) {
+TEST_F(Answers, UnreadRepliesUseBoundedMemory) {
   constexpr std::size_t count = 100;
   pid_t const control = server.control_process();
   std::size_t const before = resident_bytes(control);
@@ -72,7 +72,7 @@ TEST_F(Answers, UnreadAnswersTakeBoundedMemory) {
 }
 
 /// The share of a user is not used up by answers that are read.
-TEST_F(Answers, ReadAnswersTakeNothingOfTheShare) {
+TEST_F(Answers, ReadRepliesDoNotCountAgainstTheShare) {
   EXPECT_TRUE(as_user(attacker, [&] {
     for (int i = 0; i < 20; ++i) {
       if (server.ask(show()).at("window_list").empty()) return false;

@@ -80,7 +80,7 @@ TEST_F(Attributes, OwnerAddsNoneAfterTheEndOfTheDataProcess) {
 }
 
 /// A process of another server, say.
-TEST_F(Attributes, MemoryWhoseUserIsTakenStaysInUse) {
+TEST_F(Attributes, MemoryStaysInUseIfItsUserIsTaken) {
   uid_t const user = user_of(server_.data_process(grant_));
   if (user == 0) GTEST_SKIP() << "the system has no users for data processes";
   WindowInfo const made = make_persistent(grant_, 100, 1);

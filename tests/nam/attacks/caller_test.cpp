@@ -140,7 +140,7 @@ class CallersMask : public StartDirectory {
 
 class EveryMask : public CallersMask, public ::testing::WithParamInterface<char const*> {};
 
-TEST_P(EveryMask, AdmitsOthersToTheSocketAlone) {
+TEST_P(EveryMask, AdmitsOtherUsersToTheSocketOnly) {
   start_server(GetParam());
   EXPECT_EQ(mode_in_directory("run/socket"), 0666u);
   EXPECT_EQ(mode_in_directory("run"), 0755u);

@@ -36,7 +36,7 @@ TEST_F(Catalogs, LockOfAnotherProcessDelaysExpiry) {
 }
 
 /// The clock of the machine is ahead: all grants have expired when the server starts.
-TEST_F(Catalogs, WrongClockAtStartDeletesNothing) {
+TEST_F(Catalogs, WrongClockAtStartDeletesNoGrant) {
   TestServer::Arguments const on_files{"--size", "64M", "--listen", "none", "--storage", "file"};
   server_.start(on_files);
   Locator const grant = server_.grant(1u << 20, {{"seconds", 3600}});
@@ -65,7 +65,7 @@ class CalendarTest : public ::testing::Test {
   }
 };
 
-TEST_F(CalendarTest, TellsJumpsOfTheClock) {
+TEST_F(CalendarTest, DetectsJumpsOfTheClock) {
   pass(10);
   EXPECT_EQ(calendar_.follow(), 0);
   EXPECT_EQ(calendar_.now(), 1'000'010);
@@ -108,7 +108,7 @@ TEST_F(CalendarTest, GracePeriodBeginsAnewAfterJump) {
   EXPECT_TRUE(tick(1));
 }
 
-TEST_F(Catalogs, RepairLeavesCatalogOfRunningServerAlone) {
+TEST_F(Catalogs, RepairKeepsCatalogOfRunningServer) {
   TestServer::Arguments const on_files{"--size", "64M", "--listen", "none", "--storage", "file"};
   server_.start(on_files);
   Locator const grant = server_.grant(1u << 20);
@@ -151,7 +151,7 @@ class Damage {
   std::string before_;
 };
 
-TEST_F(Catalogs, RepairLeavesLockedOrForbiddenCatalogAlone) {
+TEST_F(Catalogs, RepairKeepsLockedOrForbiddenCatalog) {
   server_.start();
   {
     Session session = Session::open(server_.grant(16u << 20));
@@ -312,7 +312,7 @@ TEST_F(DamagedRow, EndsNoOtherGrantAndIsRepaired) {
   EXPECT_EQ(refusal([&] { Session::connect(damaged.port, &window); }), ErrorCode::not_found);
 }
 
-TEST_F(DamagedRow, RepairKeepsWhoHasMadeEachGrant) {
+TEST_F(DamagedRow, RepairKeepsCreatorOfEachGrant) {
   if (!is_root()) GTEST_SKIP() << "needs another user";
   server_.start(on_files_);
   server_.admit_all_users();

@@ -105,7 +105,7 @@ TEST_F(Evict, WaitsForProcessesThatMapTheWindow) {
   EXPECT_TRUE(is_free());
 }
 
-TEST_F(Evict, WaitsForNobodyOnRequestAndWhereNobodyMaps) {
+TEST_F(Evict, DoesNotWaitOnRequestOrWithoutMappings) {
   EXPECT_EQ(run_tool(server_, command("")).output, "");
   EXPECT_TRUE(is_free());
   port_ = make_persistent(grant_, 100, 1).port;

@@ -107,14 +107,14 @@ TEST_F(ForeignServer, ReplacesNoOtherSecret) {
 }
 
 /// Nobody answers there now; the genuine server may be started later.
-TEST_F(ForeignServer, ClaimsNoAddressWhereTheServerIsNot) {
+TEST_F(ForeignServer, CannotClaimAddressWithoutServer) {
   start("127.0.0.77");
   EXPECT_TRUE(
       as_victim([&] { return fetch() != 0 && !fs::exists(secret_file(claimed_)) && !pinned_key(claimed_); }));
 }
 
 /// Root has the right to end any process.
-TEST_F(ForeignServer, HasNoProcessesOfOthersEnded) {
+TEST_F(ForeignServer, CannotEndProcessesOfOtherUsers) {
   start("127.0.0.1");
   Address const address{socket(), "", 0};
   fs::path const grant_file = of_attacker_ / "grant";

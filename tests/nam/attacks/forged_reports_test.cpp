@@ -125,7 +125,7 @@ TEST_F(ForgedReports, ProcessThatEndsAndIsAdoptedInALoopAddsFewLinesToTheLog) {
 }
 
 /// The main process gets the descriptors, and starts the data processes of new grants.
-TEST_F(ForgedReports, WrongDescriptorsKeepNobodyFromNewGrants) {
+TEST_F(ForgedReports, WrongDescriptorsDoNotPreventNewGrants) {
   take_over();
   pid_t const control = server_.control_process();
   for (std::size_t const count : {4u, 3u, 1u}) {

@@ -97,7 +97,7 @@ TEST_F(FullDisk, SecretThatFindsNoRoomIsMadeLater) {
 }
 
 /// A user with self-service could otherwise fill the file system with empty files.
-TEST_F(FullDisk, RefusedGrantLeavesNoFile) {
+TEST_F(FullDisk, RefusedGrantCreatesNoFile) {
   start("file");
   auto const files = [&] {
     std::filesystem::directory_iterator const all(server_.state / "memory");

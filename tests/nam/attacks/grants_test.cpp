@@ -222,7 +222,7 @@ TEST_F(OwnGrants, AreNotOpenedAgainAfterTheirEnd) {
   }));
 }
 
-TEST_F(OwnGrants, AreExtendedByThoseWhoMayMakeThem) {
+TEST_F(OwnGrants, AreExtendedByTheirCreatorsOnly) {
   Locator const given = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}, {"seconds", 1000}});
   EXPECT_TRUE(as_user(harmless, [&] {
     Locator const own = server_.grant(1u << 20, {{"seconds", 1000}});
@@ -269,7 +269,7 @@ TEST_F(OwnGrants, DoNotFillTheLog) {
   EXPECT_LE(GrantLines(log).written, at_once + a_second * seconds);
 }
 
-TEST_F(OwnGrants, DoNotFillTheLogWhereTheyExpireAgainAndAgain) {
+TEST_F(OwnGrants, DoNotFillTheLogByRepeatedExpiry) {
   auto const begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(as_user(harmless, [&] {
     Json extend{{"op", "extend"}, {"grant", server_.grant(4096).grant}};

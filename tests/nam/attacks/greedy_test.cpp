@@ -49,7 +49,7 @@ class Greedy : public ::testing::Test {
   pid_t process_ = 0;
 };
 
-TEST_F(Greedy, AnswersThatNobodyTakesAreBoundedAndEndWithTheSession) {
+TEST_F(Greedy, UnreadRepliesAreBoundedAndEndWithTheSession) {
   start();
   Session session = Session::open(grant_);
   std::vector<std::byte> const address = session.engine_address();
@@ -71,7 +71,7 @@ TEST_F(Greedy, AnswersThatNobodyTakesAreBoundedAndEndWithTheSession) {
 }
 
 /// The error that a client of such a session gets.
-TEST_F(Greedy, SessionThatTakesNoAnswersIsToldWhyItEnds) {
+TEST_F(Greedy, SessionThatReadsNoRepliesGetsReasonForItsEnd) {
   start();
   Session session = Session::open(grant_);
   std::vector<std::byte> const address = session.engine_address();

@@ -9,7 +9,7 @@ namespace {
 constexpr uid_t locker = 64015;
 constexpr std::size_t locked_bytes = 4096;
 
-TEST(GuestLocks, OfReadersLeaveDescriptorsToTheOwner) {
+TEST(GuestLocks, OfReadersDoNotExhaustDescriptorsOfOwner) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.spawn({"--size", "64M", "--listen", "none", "--max-windows", "1000"}, [] {

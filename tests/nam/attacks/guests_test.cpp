@@ -71,7 +71,7 @@ class Guests : public ::testing::Test {
   Locator grant_;
 };
 
-TEST_F(Guests, ReaderReadsAndChangesNothing) {
+TEST_F(Guests, ReaderCannotWrite) {
   std::string const port = make(0644);
   expect_as(stranger, stranger, [&] {
     WindowInfo window;
@@ -98,7 +98,7 @@ TEST_F(Guests, ReaderReadsAndChangesNothing) {
   });
 }
 
-TEST_F(Guests, MemberOfTheGroupWritesAndStrangerFindsNothing) {
+TEST_F(Guests, GroupMemberWritesAndOtherUserIsRejected) {
   std::string const port = make(0660);
   expect_as(member, group, [&] {
     WindowInfo window;
@@ -118,7 +118,7 @@ TEST_F(Guests, MemberOfTheGroupWritesAndStrangerFindsNothing) {
   });
 }
 
-TEST_F(Guests, WriterWithoutTheRightToReadLearnsNothing) {
+TEST_F(Guests, WriterWithoutReadRightCannotRead) {
   std::string const port = make(0602);
   expect_as(stranger, stranger, [&] {
     WindowInfo window;

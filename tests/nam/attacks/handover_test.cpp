@@ -117,7 +117,7 @@ TEST_F(Handover, SessionsForAStoppedProcessKeepTheirPlaces) {
   EXPECT_EQ(server.data_process(grant), process);
 }
 
-TEST_F(Handover, ClientsThatHangUpLeaveTheQueue) {
+TEST_F(Handover, DisconnectedClientsAreRemovedFromQueue) {
   start(connections, 512);
   stop_process(process);
   EXPECT_TRUE(as_user(owner, [&] {

@@ -20,7 +20,7 @@
 namespace mpixrma::nam {
 namespace {
 
-TEST_F(Network, HandshakesThatAreNoneEndTheConnection) {
+TEST_F(Network, MalformedHandshakesEndTheConnection) {
   start();
   std::string const key = to_text(KeyPair::make().public_key);
   std::string const zero = to_text(PublicKey{});
@@ -74,7 +74,7 @@ TEST_F(Network, HandshakesCutAtAnyByteEndTheConnection) {
   EXPECT_TRUE(server_.answers());
 }
 
-TEST_F(Network, ProofChangedInAnyByteAdmitsNobody) {
+TEST_F(Network, ProofWithAnyChangedByteIsRejected) {
   start();
   std::mt19937_64 random(test::seed());
   for (std::size_t at = 0, whole = 1; at < whole; ++at) {
@@ -156,7 +156,7 @@ TEST_F(Network, RecordsThatAreNotTheNextOnesEndTheConnection) {
   EXPECT_TRUE(server_.answers());
 }
 
-TEST_F(Network, ProofsThatAreNotThisUsersAdmitNobody) {
+TEST_F(Network, ProofsOfAnotherUserAreRejected) {
   start();
   auto const answer_to = [&](std::function<Json(Peer const&)> const& made) {
     Peer peer = begin();
@@ -265,7 +265,7 @@ TEST_F(Network, FailedProofsCauseNoQueryOfTheUserDatabase) {
 }
 
 /// The secret of a user who has one is read from a file, which takes time.
-TEST_F(Network, TimeOfAFailedProofDoesNotShowWhoHasASecret) {
+TEST_F(Network, TimeOfFailedProofDoesNotRevealUsersWithSecret) {
   constexpr std::chrono::milliseconds least{10};
   start();
   secret_ = random_secret();
@@ -299,7 +299,7 @@ TEST_F(Network, FailedProofEndsTheConnection) {
 }
 
 /// Sends all data of a client a second time.
-TEST_F(Network, ReplayedSessionAdmitsNobody) {
+TEST_F(Network, ReplayedSessionIsRejected) {
   start();
   Bytes recorded;
   std::mutex lock;

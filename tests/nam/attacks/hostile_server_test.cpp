@@ -117,7 +117,7 @@ TEST(HostileServer, WindowThatCannotBeIsRefused) {
     EXPECT_EQ(refusal_of(wrong), ErrorCode::malformed) << wrong.dump().substr(0, 300);
 }
 
-TEST(HostileServer, MemoryThatIsNotThereIsRefused) {
+TEST(HostileServer, MissingMemoryIsRefused) {
   for (std::uint64_t const bytes : {(std::uint64_t{1} << 20) + 1, std::uint64_t{1} << 40, UINT64_MAX}) {
     FakeServer const server([=](Json const& request) {
       return request.at("op") == "map" ? memory_answer(bytes) : Message{{{"ok", true}}, {}, {}};
@@ -277,7 +277,7 @@ class FullListener {
   std::vector<FileDescriptor> waiting_;
 };
 
-TEST(HostileServer, ListenerThatAcceptsNobodyEndsTheCall) {
+TEST(HostileServer, ListenerThatDoesNotAcceptEndsTheCall) {
   FullListener full;
   Address const there{full.path(), "", 0};
   std::vector<std::future<bool>> calls;
@@ -309,7 +309,7 @@ TEST(HostileServer, NameThatLeadsToAnotherServerIsRefused) {
   EXPECT_EQ(WEXITSTATUS(std::system(tool.c_str())), 7);
 }
 
-TEST(HostileServer, SendsNothingToTheTerminal) {
+TEST(HostileServer, FiltersControlCharacters) {
   std::string const evil = "\x1b]0;title\a";
   FakeServer const server([&](Json const&) {
     Json const grant{{"grant", evil},

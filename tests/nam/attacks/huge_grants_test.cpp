@@ -45,7 +45,7 @@ class HugePages {
   bool has_all_ = false;
 };
 
-TEST(HugeGrants, TakeWholePagesAndCountUntilTheseAreFree) {
+TEST(HugeGrants, AreRoundedToPagesAndCountUntilPagesAreFreed) {
   HugePages const pages(8);
   if (!pages.has_all()) GTEST_SKIP() << "needs 8 huge pages, or the right to set them aside";
   int const free_before = HugePages::free_pages();

@@ -97,7 +97,7 @@ bool victim_meets(std::function<bool(FileDescriptor)> const& play, std::string c
   return played;
 }
 
-TEST_F(ServerIdentity, RelayedSessionAdmitsNobody) {
+TEST_F(ServerIdentity, RelayedSessionIsRejected) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   EXPECT_FALSE(victim_meets([&](FileDescriptor client) {
@@ -108,7 +108,7 @@ TEST_F(ServerIdentity, RelayedSessionAdmitsNobody) {
 }
 
 /// The proof that a client gives to the attacker's server is not accepted by another server.
-TEST_F(ServerIdentity, ProofToOneServerIsWorthNothingAtAnother) {
+TEST_F(ServerIdentity, ProofToOneServerIsRejectedByAnother) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   KeyPair const own = KeyPair::make();
@@ -237,7 +237,7 @@ TEST_F(ServerIdentity, OnlyAdministratorsRotateTheKey) {
   }));
 }
 
-TEST_F(ServerIdentity, KeyThatOthersCanReadIsRefused) {
+TEST_F(ServerIdentity, KeyReadableByOtherUsersIsRefused) {
   start();
   server.stop();
   std::filesystem::permissions(server.state / "server.key", std::filesystem::perms::group_read,

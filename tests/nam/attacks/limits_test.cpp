@@ -46,7 +46,7 @@ class Strangers : public ::testing::Test {
   TestServer server_;
 };
 
-TEST_F(Strangers, IdleConnectionsLeaveRoomForOthers) {
+TEST_F(Strangers, IdleConnectionsDoNotExhaustTheServer) {
   start(TestServer::defaults(), 1024, 4096);
   Attack const attack(attacker, [&] { return local_connections(1100); });
   EXPECT_TRUE(serves(harmless));
@@ -54,7 +54,7 @@ TEST_F(Strangers, IdleConnectionsLeaveRoomForOthers) {
   (void)make_persistent(grant, 100, 1);
 }
 
-TEST_F(Strangers, FewDescriptorsLeaveRoomForGrants) {
+TEST_F(Strangers, ConnectionsDoNotExhaustDescriptorsForGrants) {
   start(TestServer::defaults(), 64, 64);
   Attack const attack(attacker, [&] { return local_connections(200); });
   EXPECT_TRUE(serves(harmless));
@@ -62,7 +62,7 @@ TEST_F(Strangers, FewDescriptorsLeaveRoomForGrants) {
   (void)make_persistent(grant, 100, 1);
 }
 
-TEST_F(Strangers, SilentTcpConnectionsEndAndLeaveRoomForOthers) {
+TEST_F(Strangers, SilentTcpConnectionsTimeOut) {
   start({"--size", "64M", "--listen", "127.0.0.1:0", "--max-connections", "256"}, 1024, 1024);
   Address const address = server_.grant(1u << 20).address;
   std::vector<FileDescriptor> silent;
@@ -125,7 +125,7 @@ TEST_F(Strangers, UnfinishedMessagesTakeLittleMemory) {
   EXPECT_LT(resident_bytes(control), before + (32u << 20));
 }
 
-TEST_F(Strangers, GuestsOfAWindowLeaveSessionsToTheOwner) {
+TEST_F(Strangers, GuestsOfWindowDoNotExhaustSessionsOfOwner) {
   start({"--size", "64M", "--listen", "none", "--max-sessions", "8"}, 1024, 1024);
   Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}});
   std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
@@ -146,7 +146,7 @@ TEST_F(Strangers, GuestsOfAWindowLeaveSessionsToTheOwner) {
 }
 
 /// Eight guests who take all that they get leave something to a ninth, and more when he comes first.
-TEST(GuestShares, OfManyUsersLeaveSomethingToOthers) {
+TEST(GuestShares, OfManyUsersDoNotExhaustResources) {
   Shares shares("things", 1024);
   auto const take_all = [&](uid_t user) {
     std::uint64_t taken = 0;
@@ -207,7 +207,7 @@ class FullSocket {
 };
 
 /// Sessions beyond the share of their user have no room for the error.
-TEST_F(Strangers, RefusedSessionsThatReadNothingKeepNoDescriptors) {
+TEST_F(Strangers, RefusedSessionsThatDoNotReadKeepNoDescriptors) {
   start({"--size", "64M", "--listen", "none", "--max-sessions", "8"}, 4096, 4096);
   Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}});
   std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
@@ -269,7 +269,7 @@ TEST(Channels, LackOfDescriptorsIsNoProtocolError) {
 }
 
 /// The account counts received bytes and bytes to be sent, until they are taken or sent.
-TEST(Channels, AccountBoundsWhatIsKept) {
+TEST(Channels, AccountCountsBufferedBytes) {
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
   Channel far(FileDescriptor(pair[0]), {});

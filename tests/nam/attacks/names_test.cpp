@@ -116,7 +116,7 @@ TEST_F(Names, AbsentAndForbiddenReadAlike) {
   }));
 }
 
-TEST_F(Names, CountAgainstTheGrantAndLeaveRoomForItsOwner) {
+TEST_F(Names, CountAgainstTheGrantWithoutExhaustingItsOwner) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start({"--max-metadata", "32K"});
   Locator const grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
@@ -168,7 +168,7 @@ TEST_F(Names, AreEscapedByTheTool) {
   EXPECT_NE(tool("names").find("\\x1b]0;title\\x07"), std::string::npos);
 }
 
-TEST_F(Names, OfOthersDoNotStopTheServer) {
+TEST_F(Names, OfOtherUsersDoNotStopTheServer) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   constexpr int names = 4000;
   start_with_names(names);
@@ -186,7 +186,7 @@ TEST_F(Names, OfOthersDoNotStopTheServer) {
 }
 
 /// Each search looks at all names.
-TEST_F(Names, SearchesOfAUserDelayThoseOfOthersAsOne) {
+TEST_F(Names, SearchesOfOneUserDelayOthersByOneSearch) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   constexpr int many = 10;
   start_with_names(4000);
@@ -267,7 +267,7 @@ TEST_F(Names, GrantWithLargeDescriptionsIsLoadedAgain) {
 }
 
 /// The owner of a grant lists names of windows whose descriptions are long.
-TEST_F(Names, ListOfNamesOfLargeWindowsLeavesTheServerToOthers) {
+TEST_F(Names, ListOfNamesOfLargeWindowsDoesNotBlockServer) {
   start();
   Locator const grant = server.grant(1u << 20);
   std::vector<std::uint64_t> const sizes(7500, 0);

@@ -26,7 +26,7 @@ TEST_F(Network, ConnectionsBeyondTheShareOfAUserEnd) {
   EXPECT_TRUE(server_.answers());
 }
 
-TEST_F(Network, PoorUserReachesNothingOfOthers) {
+TEST_F(Network, UnprivilegedUserCannotAccessOthersObjects) {
   start();
   Locator const grant = server_.grant(1u << 20);
   WindowInfo const window = make_persistent(grant, 100, 1);
@@ -83,7 +83,7 @@ TEST_F(Network, TextsOfServersArePrintable) {
 }
 
 /// A fake server that answers in place of the server, and announces a large message.
-TEST_F(Network, ClientKeepsLittleOfAServerThatHasShownNothing) {
+TEST_F(Network, ClientBoundsDataOfUnauthenticatedServer) {
   start();
   FileDescriptor const listener = listen_tcp("127.0.0.1:0");
   std::thread fake([&] {

@@ -124,7 +124,7 @@ class Port : public ::testing::Test {
   pid_t process_ = 0;
 };
 
-TEST_F(Port, StrangersThatSayNothingKeepNoSessionFromItsData) {
+TEST_F(Port, SilentConnectionsDoNotBlockDataOfSession) {
   Session session = Session::open(grant_);
   std::vector<std::byte> const address = session.engine_address();
   WindowInfo const window = session.allocate({4096}, {1});
@@ -147,7 +147,7 @@ TEST_F(Port, StrangersThatSayNothingKeepNoSessionFromItsData) {
   EXPECT_TRUE(new_job_puts(4));
 }
 
-TEST_F(Port, ConnectionsThatSayNothingEnd) {
+TEST_F(Port, SilentConnectionsEnd) {
   Client const neighbour = session_from("127.0.0.9");
   auto const silent = strangers(300, "127.0.0.9");
   EXPECT_TRUE(eventually([&] {
@@ -161,7 +161,7 @@ TEST_F(Port, ConnectionsThatSayNothingEnd) {
 }
 
 /// Each of these texts ends a process in which UCX 1.13 gets it.
-TEST_F(Port, HostsWithoutASessionReachNothingOfUcx) {
+TEST_F(Port, HostsWithoutSessionCannotReachUcx) {
   Session const session = [&] {
     Session made = Session::open(grant_);
     (void)made.engine_address();
@@ -214,7 +214,7 @@ TEST_F(Port, AdmitsAHostAsLongAsItHasASession) {
   EXPECT_TRUE(new_job_puts(1));
 }
 
-TEST_F(Port, EndsConnectionsOfAHostWhoseSessionsHaveEnded) {
+TEST_F(Port, EndsConnectionsOfHostWithoutSessions) {
   Client const other = session_from("127.0.0.8");
   std::vector<FileDescriptor> connections;
   {

@@ -155,7 +155,7 @@ TEST_F(Processes, StoppedDataProcessOfAnEarlierServerIsEnded) {
   revoking.join();
 }
 
-TEST_F(Processes, ControlProcessOfRootSignalsNoProcessOfOthers) {
+TEST_F(Processes, ControlProcessOfRootCannotSignalOtherUsers) {
   if (!is_root()) GTEST_SKIP() << "needs root";
   start();
   std::uint64_t const set = std::stoull(status_of(server.control_process()).at("CapPrm:"), nullptr, 16);
@@ -174,7 +174,7 @@ TEST_F(Processes, ArgumentsNameNoGrant) {
   }
 }
 
-TEST_F(Processes, LogIsNotForEverybody) {
+TEST_F(Processes, LogIsNotReadableByAll) {
   mode_t const before = ::umask(0);
   start();
   ::umask(before);
@@ -294,7 +294,7 @@ int run_confined(Body body) {
   return status;
 }
 
-TEST(Sandbox, RefusesWhatADataProcessHasNoUseFor) {
+TEST(Sandbox, RefusesUnneededSystemCalls) {
   EXPECT_EQ(run_confined(refuses_what_a_data_process_has_no_use_for), 0);
 }
 

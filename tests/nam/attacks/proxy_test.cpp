@@ -206,7 +206,7 @@ TEST_F(Proxy, PassesUnchangedRecords) {
 }
 
 /// Requests before the record are executed once, those behind it not at all. Answers before it are taken.
-TEST_F(Proxy, EndsTheSessionWhereItMeddles) {
+TEST_F(Proxy, EndsSessionAtModifiedRecord) {
   std::mt19937_64 random(test::seed());
   begin_counting();
   for (Act const act : acts) {
@@ -268,7 +268,7 @@ class LargeMessages : public Proxy {
 };
 
 /// Otherwise whoever changes a record determines bytes of the window.
-TEST_F(LargeMessages, PutWithAChangedRecordStoresNothing) {
+TEST_F(LargeMessages, PutWithChangedRecordStoresNoData) {
   begin_copying();
   for (Act const act : {Act::change_text, Act::repeat, Act::leave_out, Act::reflect}) {
     for (std::size_t const record : {last_record, last_record - 1}) {
@@ -282,7 +282,7 @@ TEST_F(LargeMessages, PutWithAChangedRecordStoresNothing) {
   }
 }
 
-TEST_F(LargeMessages, GetWithAChangedRecordReturnsNothing) {
+TEST_F(LargeMessages, GetWithChangedRecordReturnsNoData) {
   begin_copying();
   for (Act const act : {Act::change_text, Act::reflect}) {
     auto const answer = copy(OperationRequest::Kind::get, act, last_record);

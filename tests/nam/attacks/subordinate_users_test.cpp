@@ -78,7 +78,7 @@ TEST(SubordinateUsers, BelongToTheUserOfTheirRange) {
 }
 
 /// One connection each, so that nobody has more than one to give to others.
-TEST_F(SubordinateUsersAttack, ConnectionsAreThoseOfOneUser) {
+TEST_F(SubordinateUsersAttack, ConnectionsCountForOneUser) {
   start({"--size", "64M", "--listen", "none", "--max-connections", "64"});
   server_.await();
   std::vector<std::unique_ptr<Attack>> attacks;
@@ -97,7 +97,7 @@ TEST_F(SubordinateUsersAttack, ConnectionsAreThoseOfOneUser) {
 }
 
 /// With other users than the range's, the limit would be the one of each.
-TEST_F(SubordinateUsersAttack, GrantsAreThoseOfOneUser) {
+TEST_F(SubordinateUsersAttack, GrantsCountForOneUser) {
   start({"--size", "64M", "--listen", "none", "--self-service", "8M", "--max-user-grants", "3"});
   server_.await();
   auto const grant_to_self = [this](uid_t uid, std::uint64_t bytes, std::optional<ErrorCode> expected) {
@@ -124,7 +124,7 @@ TEST_F(SubordinateUsersAttack, GrantsOfAdministratorsCountToo) {
   EXPECT_EQ(grant_to(harmless), std::nullopt);
 }
 
-TEST_F(SubordinateUsersAttack, NamesAreThoseOfOneUser) {
+TEST_F(SubordinateUsersAttack, NamesCountForOneUser) {
   constexpr std::size_t most = 64;
   start({"--size", "64M", "--listen", "none"});
   server_.await();
@@ -143,7 +143,7 @@ TEST_F(SubordinateUsersAttack, NamesAreThoseOfOneUser) {
 }
 
 /// 20 lines a second, and 100 at once, for the user.
-TEST_F(SubordinateUsersAttack, AuditedActsAreThoseOfOneUser) {
+TEST_F(SubordinateUsersAttack, AuditedActsCountForOneUser) {
   constexpr uid_t users = 200;
   fs::path const audit = server_.directory() / "audit";
   start({"--size", "64M", "--listen", "none", "--audit-log", audit.string()});

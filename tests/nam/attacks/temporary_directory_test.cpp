@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Directories that killed jobs have left are known by their names alone.
-TEST(TemporaryDirectory, RemovesNothingThatOthersMayHaveRenamed) {
+TEST(TemporaryDirectory, KeepsDirectoryThatMayBeRenamed) {
   constexpr char const* prefix = "mpix-nam-renamed-";
   if (fs::status("/tmp").permissions() != fs::perms(01777)) GTEST_SKIP() << "/tmp is not the usual one";
   HeldDirectory const shared = make_held_directory("mpix-nam-test-");

@@ -118,7 +118,7 @@ class Turns : public ::testing::Test {
   Locator grant;
 };
 
-TEST_F(Turns, RequestsOfAGuestLeaveTheDataProcessToOthers) {
+TEST_F(Turns, RequestsOfGuestDoNotBlockDataProcess) {
   start();
   std::string const port = window_of_many_regions(0644);
   EXPECT_TRUE(as_user(attacker, [&] {
@@ -134,7 +134,7 @@ TEST_F(Turns, RequestsOfAGuestLeaveTheDataProcessToOthers) {
 }
 
 /// The catalog takes one entry in each turn, however many sessions ask for one at the same time.
-TEST_F(Turns, NewWindowsOfManySessionsLeaveTheControlProcessToOthers) {
+TEST_F(Turns, NewWindowsOfManySessionsDoNotBlockControlProcess) {
   constexpr std::size_t sessions = 200;
   start();
   pid_t const control = server.control_process();
@@ -159,7 +159,7 @@ TEST_F(Turns, NewWindowsOfManySessionsLeaveTheControlProcessToOthers) {
 }
 
 /// Others wait behind them in the queue of the socket.
-TEST_F(Turns, AbandonedConnectionsLeaveTheControlProcessToOthers) {
+TEST_F(Turns, AbandonedConnectionsDoNotBlockControlProcess) {
   constexpr int requests = 300;
   start();
   pid_t const control = server.control_process();
@@ -182,7 +182,7 @@ TEST_F(Turns, AbandonedConnectionsLeaveTheControlProcessToOthers) {
   EXPECT_TRUE(newcomer.receive().contains("grant"));
 }
 
-TEST_F(Turns, RequestsOfAStrangerLeaveTheControlProcessToOthers) {
+TEST_F(Turns, RequestsOfOtherUserDoNotBlockControlProcess) {
   start();
   // One that the stranger may use: a refusal would be delayed, and the time be that of others in any case.
   std::string const port = window_of_many_regions(0644);
@@ -209,7 +209,7 @@ std::vector<std::byte> read_all(std::string const& port) {
   return content(session, window, 0);
 }
 
-TEST_F(Turns, PersistOfALargeWindowLeavesTheDataProcessToOthers) {
+TEST_F(Turns, PersistOfLargeWindowDoesNotBlockDataProcess) {
   if (test::sanitized) GTEST_SKIP() << "loads a library before the sanitizer's";
   start_with_file();
   Session session = Session::open(grant);
@@ -231,7 +231,7 @@ TEST_F(Turns, PersistOfALargeWindowLeavesTheDataProcessToOthers) {
   EXPECT_TRUE(read_all(window.port) == written);
 }
 
-TEST_F(Turns, NewPersistentWindowLeavesTheDataProcessToOthers) {
+TEST_F(Turns, NewPersistentWindowDoesNotBlockDataProcess) {
   if (test::sanitized) GTEST_SKIP() << "loads a library before the sanitizer's";
   start_with_file();
   Session other = Session::open(grant);
@@ -251,7 +251,7 @@ TEST_F(Turns, NewPersistentWindowLeavesTheDataProcessToOthers) {
 }
 
 /// A slow disk delays the one who waits for it.
-TEST_F(Turns, PersistToASlowDiskLeavesTheDataProcessToOthers) {
+TEST_F(Turns, PersistToSlowDiskDoesNotBlockDataProcess) {
   if (test::sanitized) GTEST_SKIP() << "loads a library before the sanitizer's";
   start_with_file();
   Session session = Session::open(grant);
@@ -276,7 +276,7 @@ TEST_F(Turns, PersistToASlowDiskLeavesTheDataProcessToOthers) {
 }
 
 /// A session that ends while its window goes to storage.
-TEST_F(Turns, SessionThatEndsWhileItWaitsForTheDiskLeavesNoWindow) {
+TEST_F(Turns, SessionThatEndsDuringSyncCreatesNoWindow) {
   if (test::sanitized) GTEST_SKIP() << "loads a library before the sanitizer's";
   start_with_file();
   Session other = Session::open(grant);

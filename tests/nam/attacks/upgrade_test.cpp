@@ -102,7 +102,7 @@ TEST(Upgrade, RefusesCatalogOfNewerServer) {
 }
 
 /// A client of version 1 on the server's host begins with its request.
-TEST(Upgrade, TellsOlderAndNewerClientsWhatToUpdate) {
+TEST(Upgrade, NamesComponentToUpdateForOtherVersions) {
   TestServer server;
   server.start();
   auto const text_of_refusal = [&](Json const& request) {
