@@ -124,7 +124,7 @@ TEST_F(StorageFileAttack, FileOfAnEarlierServerIsTakenOver) {
   expect_pattern(port, stored_bytes, 1);
   EXPECT_GT(fs::file_size(before), grant_bytes);
   restart_with([&] { fs::resize_file(before, grant_bytes); });
-  expect_refused("bytes in place of");
+  expect_refused("bytes, expected");
 }
 
 TEST_F(StorageFileAttack, WindowsAreInTheFileAfterAnOrderlyEndWithoutPersist) {
