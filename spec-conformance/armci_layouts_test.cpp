@@ -38,7 +38,7 @@ class Triangle {
   armci_giov_t sets_[rows];
 };
 
-TEST_F(Armci, A_05_a_triangular_section_moves_in_one_operation) {
+TEST_F(Armci, A_05_triangular_section_moves_in_one_operation) {
   std::vector<double> a(10 * 12);
   std::iota(a.begin(), a.end(), 1 + 1000.0 * me_);
   Triangle put(a.data(), at(next_), Triangle::Way::put);
@@ -153,7 +153,7 @@ TEST_F(ArmciStrided, A_06_strides_may_be_negative) {
   expect_moves({16, 3, 2, 3}, {{-24, 100, -1000}, 8000}, {{32, -128, 4096}, 2048});
 }
 
-TEST_F(ArmciStrided, A_06_a_stride_of_zero_at_the_source_repeats_a_row) {
+TEST_F(ArmciStrided, A_06_stride_of_zero_at_the_source_repeats_a_row) {
   double row[] = {1.0 + me_, 2.0 + me_, 3.0 + me_};
   int zero = 0;
   int stride = 40;

@@ -10,7 +10,7 @@
 namespace conformance {
 namespace {
 
-TEST_F(Armci, P_01_local_and_remote_completion_are_told_apart) {
+TEST_F(Armci, P_01_local_and_remote_completion_are_distinct) {
   std::vector<long> values(3000, 4);
   armci_hdl_t handle;
   ARMCI_INIT_HANDLE(&handle);
@@ -22,7 +22,7 @@ TEST_F(Armci, P_01_local_and_remote_completion_are_told_apart) {
   EXPECT_EQ(own<long>(8 * 2999), 4);
 }
 
-TEST_F(Armci, P_02_a_process_sees_its_own_operations_in_order) {
+TEST_F(Armci, P_02_process_observes_its_own_operations_in_order) {
   // The long version is tests/mpi/armci/location_consistency.cpp.
   std::ptrdiff_t const part = 4096L * me_ % (bytes - 8192);
   for (int round = 0; round < 200; ++round) {
@@ -104,7 +104,7 @@ TEST_F(Armci, P_05_empty_parts_have_a_null_base_and_are_freed_with_it) {
   EXPECT_EQ(ARMCI_Free(nullptr), 0);
 }
 
-TEST_F(Armci, P_07_local_access_sees_what_is_complete) {
+TEST_F(Armci, P_07_local_access_sees_completed_operations) {
   long value = 31 + me_;
   ARMCI_Put(&value, at(next_), sizeof value, next_);
   ARMCI_Barrier();

@@ -14,7 +14,7 @@
 namespace conformance {
 namespace {
 
-TEST_F(Armci, A_01_operations_complete_whatever_the_target_does) {
+TEST_F(Armci, A_01_operations_complete_without_action_of_the_target) {
   if (me_ == size_ - 1) {
     auto const* const value = reinterpret_cast<double volatile*>(mine());
     double const start = MPI_Wtime();
@@ -44,7 +44,7 @@ TEST_F(Armci, A_02_operations_to_one_process_are_ordered) {
   }
 }
 
-TEST_F(Armci, A_04_message_passing_goes_on_beside_it) {
+TEST_F(Armci, A_04_message_passing_works_concurrently) {
   long value = 10 + me_;
   long passed = -1;
   ARMCI_Put(&value, at(next_), sizeof value, next_);
@@ -223,7 +223,7 @@ TEST_F(Armci, A_14_mutexes_exclude_each_other) {
   EXPECT_EQ(ARMCI_Destroy_mutexes(), 0);
 }
 
-TEST_F(Armci, A_15_a_blocking_put_lets_its_source_be_reused) {
+TEST_F(Armci, A_15_blocking_put_allows_reuse_of_its_source) {
   std::vector<double> values(8000, 2.5);
   EXPECT_EQ(ARMCI_Put(values.data(), at(next_), 64000, next_), 0);
   std::fill(values.begin(), values.end(), -1.0);
@@ -266,7 +266,7 @@ TEST_F(Armci, A_18_malloc_gives_every_process_all_addresses) {
   EXPECT_EQ(ARMCI_Free(bases[index(me_)]), 0);
 }
 
-TEST_F(Armci, A_19_freed_memory_is_out_of_reach) {
+TEST_F(Armci, A_19_freed_memory_is_inaccessible) {
   std::vector<void*> bases(static_cast<std::size_t>(size_));
   EXPECT_EQ(ARMCI_Malloc(bases.data(), 1 << 20), 0);
   EXPECT_EQ(ARMCI_Free(bases[static_cast<std::size_t>(me_)]), 0);
@@ -275,7 +275,7 @@ TEST_F(Armci, A_19_freed_memory_is_out_of_reach) {
   ARMCI_Barrier();
 }
 
-TEST_F(Armci, A_20_initialisation_counts) {
+TEST_F(Armci, A_20_initialisation_is_counted) {
   EXPECT_EQ(ARMCI_Initialized(), 1);
   EXPECT_EQ(ARMCI_Init(), 0);
   EXPECT_EQ(ARMCI_Finalize(), 0);  // the outer initialisation is still active

@@ -62,7 +62,7 @@ TEST_F(G, G_13_new_counters_can_be_incremented_at_once) {
   }
 }
 
-TEST_F(G, G_14_a_plan_issues_the_call_with_its_arguments) {
+TEST_F(G, G_14_plan_issues_the_call_with_its_arguments) {
   ErrorsReturn const returned(world);
   fill(0);
   MPI_Datatype strided = MPI_DATATYPE_NULL;

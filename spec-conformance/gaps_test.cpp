@@ -46,7 +46,7 @@ TEST_F(G, G_01_dup_copies_attributes_split_and_create_do_not) {
   }
 }
 
-TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
+TEST_F(G, G_02_attribute_is_removed_by_delete_or_null) {
   ErrorsReturn const returned(world);
   Duplicate comm;
   fill(0);
@@ -87,7 +87,7 @@ TEST_F(G, G_02_an_attribute_is_taken_away_by_delete_or_null) {
   EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
 }
 
-TEST_F(G, G_03_the_calls_value_counts_most) {
+TEST_F(G, G_03_value_of_the_call_takes_precedence) {
   Duplicate comm;
   ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(MPI_PROD)),
             MPI_SUCCESS);
@@ -128,7 +128,7 @@ TEST_F(G, G_04_without_a_request_complete_completes) {
   }
 }
 
-TEST_F(G, G_05_an_object_with_attributes_stays_one_without_goes) {
+TEST_F(G, G_05_only_requests_with_attributes_persist) {
   MPIX_Rma_request passing = MPIX_RMA_REQUEST_NULL;
   MPIX_Rma_request staying = MPIX_RMA_REQUEST_NULL;
   ASSERT_EQ(MPIX_Rma_request_set_attr(&staying, MPIX_RMA_KEY_ORDERING, MPIX_RMA_ON), MPI_SUCCESS);
@@ -148,7 +148,7 @@ TEST_F(G, G_05_an_object_with_attributes_stays_one_without_goes) {
   EXPECT_EQ(MPIX_Rma_request_free(&staying), MPI_SUCCESS);
 }
 
-TEST_F(G, G_06_late_errors_come_once_by_request_or_complete) {
+TEST_F(G, G_06_late_errors_are_reported_once_by_request_or_complete) {
   ErrorsReturn const returned(world);
   int address_class = 0;
   int transport_class = 0;
@@ -181,7 +181,7 @@ TEST_F(G, G_06_late_errors_come_once_by_request_or_complete) {
   }
 }
 
-TEST_F(G, G_07_errors_go_through_the_communicators_handler_and_change_nothing) {
+TEST_F(G, G_07_errors_call_the_communicators_handler_without_effects) {
   fill(4);
   Duplicate comm;
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -216,7 +216,7 @@ TEST_F(G, G_07_errors_go_through_the_communicators_handler_and_change_nothing) {
   MPI_Errhandler_free(&handler);
 }
 
-TEST_F(G, G_15_nothing_goes_to_proc_null) {
+TEST_F(G, G_15_operations_to_proc_null_have_no_effect) {
   long value = 1;
   MPI_Request request = MPI_REQUEST_NULL;
   ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_GET, &value, 1, MPI_LONG, MPI_PROC_NULL, nullptr, 1, MPI_LONG,

@@ -7,7 +7,7 @@
 namespace mpixrma::test {
 namespace {
 
-TEST_F(G, G_08_complete_of_one_communicator_leaves_another_alone) {
+TEST_F(G, G_08_complete_covers_its_communicator_only) {
   fill(0);
   Duplicate busy;
   Duplicate idle;
@@ -25,7 +25,7 @@ TEST_F(G, G_08_complete_of_one_communicator_leaves_another_alone) {
   EXPECT_TRUE(is_uniform(memory_.own(Memory::plain), bytes));
 }
 
-TEST_F(G, G_09_an_intercommunicator_addresses_its_remote_group) {
+TEST_F(G, G_09_intercommunicator_addresses_its_remote_group) {
   if (size_ == 1) GTEST_SKIP() << "needs two ranks";
   fill(0);
   int const half = size_ / 2;
@@ -143,7 +143,7 @@ TEST_F(G, G_11_accumulate_wants_one_predefined_type_on_both_sides) {
   MPI_Type_free(&strided);
 }
 
-TEST_F(G, G_12_freed_memory_is_out_of_reach_for_every_origin) {
+TEST_F(G, G_12_freed_memory_is_inaccessible_to_every_origin) {
   ErrorsReturn const returned(world);
   int address_class = 0;
   int transport_class = 0;
@@ -163,7 +163,7 @@ TEST_F(G, G_12_freed_memory_is_out_of_reach_for_every_origin) {
   }
 }
 
-TEST_F(G, G_13_notifications_count_operations_whose_data_is_there) {
+TEST_F(G, G_13_notifications_count_operations_after_data_arrival) {
   ErrorsReturn const returned(world);
   Duplicate comm;
   MPI_Comm_set_errhandler(comm.get(), MPI_ERRORS_RETURN);
@@ -240,7 +240,7 @@ MPI_Aint machine_bytes() {
   return static_cast<MPI_Aint>(::sysconf(_SC_PHYS_PAGES)) * static_cast<MPI_Aint>(::sysconf(_SC_PAGESIZE));
 }
 
-TEST_F(G, G_19_memory_that_is_not_there_is_refused_at_all_ranks) {
+TEST_F(G, G_19_unavailable_memory_is_refused_at_all_ranks) {
   ErrorsReturn const returned(world);
   ErrorsReturn const returned_self(MPI_COMM_SELF);
   std::vector<void*> bases(static_cast<std::size_t>(size_));

@@ -16,7 +16,7 @@ constexpr std::uint64_t single_attributes[] = {MPIX_RMA_ATTR_ATOMICITY,
                                                MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE,
                                                MPIX_RMA_ATTR_TARGET_COMMUNICATABLE};
 
-TEST_F(X511, X511_01_every_set_of_attributes_leaves_the_result_the_same) {
+TEST_F(X511, X511_01_result_is_independent_of_attributes) {
   void* base = nullptr;
   ASSERT_EQ(rma_allocate_local(4096, MPI_INFO_NULL, &base), MPI_SUCCESS);
   auto* const origin = static_cast<long*>(base);
@@ -43,7 +43,7 @@ TEST_F(X511, X511_01_every_set_of_attributes_leaves_the_result_the_same) {
   EXPECT_EQ(rma_free_local(base), MPI_SUCCESS);
 }
 
-TEST_F(X511, X511_02_a_fresh_communicator_has_none) {
+TEST_F(X511, X511_02_new_communicator_has_no_attributes) {
   Duplicate copy;
   for (int const key : {MPIX_RMA_KEY_ATOMICITY, MPIX_RMA_KEY_ORDERING, MPIX_RMA_KEY_BLOCKING,
                         MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_KEY_COMMUNICATABLE,
@@ -56,7 +56,7 @@ TEST_F(X511, X511_02_a_fresh_communicator_has_none) {
   }
 }
 
-TEST_F(X511, X511_03_a_put_is_complete_when_its_buffer_may_be_reused) {
+TEST_F(X511, X511_03_put_is_complete_when_its_buffer_may_be_reused) {
   fill(0);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<int> values(200, 6);
@@ -113,7 +113,7 @@ TEST_F(X511, X511_04_operation_and_scale_of_an_accumulate_are_attributes_too) {
   }
 }
 
-TEST_F(X511, X511_05_an_attribute_counts_for_its_call_only) {
+TEST_F(X511, X511_05_attribute_applies_to_its_call_only) {
   fill(0);
   int value = 3;
   MPIX_RMA_Attributes chosen = attributes(MPIX_RMA_ATTR_ACCUMULATE_OP | blocking_remote);
@@ -128,7 +128,7 @@ TEST_F(X511, X511_05_an_attribute_counts_for_its_call_only) {
   EXPECT_EQ(own<int>(0), 6);
 }
 
-TEST_F(X511, X511_06_an_attribute_of_a_communicator_counts_for_its_operations) {
+TEST_F(X511, X511_06_attribute_of_communicator_applies_to_its_operations) {
   fill(0);
   Duplicate comm;
   int value = 5;
@@ -159,7 +159,7 @@ TEST_F(X511, X511_06_an_attribute_of_a_communicator_counts_for_its_operations) {
   EXPECT_EQ(own<int>(0), 10);
 }
 
-TEST_F(X511, X511_07_attributes_of_call_request_and_communicator_join) {
+TEST_F(X511, X511_07_attributes_of_call_request_and_communicator_combine) {
   fill(0);
   Duplicate comm;
   ASSERT_EQ(MPI_Comm_set_attr(comm.get(), MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
@@ -284,7 +284,7 @@ TEST_F(X511, X511_12_ordered_operations_take_effect_in_issue_order) {
   }
 }
 
-TEST_F(X511, X511_13_an_ordered_get_comes_after_an_ordered_put) {
+TEST_F(X511, X511_13_ordered_get_follows_ordered_put) {
   fill(0);
   for (int round = 0; round < 100; ++round) {
     for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -332,7 +332,7 @@ TEST_F(X511, X511_15_operations_are_completed_by_request_or_complete) {
   }
 }
 
-TEST_F(X511, X511_16_a_blocking_call_returns_complete) {
+TEST_F(X511, X511_16_blocking_call_returns_complete) {
   fill(8);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     std::vector<char> got(20000, 0);

@@ -113,7 +113,7 @@ TEST_F(X512, X512_03_datatypes_and_attributes_may_end_after_the_call) {
   }
 }
 
-TEST_F(X512, X512_04_a_process_may_be_its_own_target) {
+TEST_F(X512, X512_04_process_may_be_its_own_target) {
   Duplicate self(MPI_COMM_SELF);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (std::uint64_t const set : {std::uint64_t{0}, MPIX_RMA_ATTR_ATOMICITY, MPIX_RMA_ATTR_ORDERING}) {

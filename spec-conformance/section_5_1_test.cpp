@@ -79,7 +79,7 @@ TEST_F(X51, X51_01_other_operation_types_are_refused) {
               MPI_ERR_OP);
 }
 
-TEST_F(X51, X51_02_get_leaves_the_target_and_put_the_origin_as_it_is) {
+TEST_F(X51, X51_02_get_keeps_the_target_and_put_keeps_the_origin) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     fill(3);
     std::vector<char> buffer(1000, 9);
@@ -133,7 +133,7 @@ TEST_F(X51, X51_04_calls_return_while_the_target_is_outside_of_mpi) {
   MPI_Barrier(world);
 }
 
-TEST_F(X51, X51_10_increment_adds_one_whatever_the_operand) {
+TEST_F(X51, X51_10_increment_adds_one_for_any_operand) {
   rmw_gives<long>(MPIX_RMW_INC, MPI_LONG, {1, -1, 41}, {100, 100, 100}, {2, 0, 42});
   rmw_gives<short>(MPIX_RMW_INC, MPI_SHORT, {7}, {9}, {8});
   MPI_Barrier(world);
@@ -188,7 +188,7 @@ TEST_F(X51, X51_20_each_element_is_updated_with_its_own_operand) {
   rmw_gives<long>(MPIX_RMW_SUM, MPI_LONG, before, operand, after);
 }
 
-TEST_F(X51, X51_21_the_result_is_the_value_before_and_may_be_left_out) {
+TEST_F(X51, X51_21_result_is_the_previous_value_and_is_optional) {
   rmw_gives<int>(MPIX_RMW_SUM, MPI_INT, {5}, {6}, {11});
   MPI_Barrier(world);
   fill(0);
@@ -257,7 +257,7 @@ TEST_F(X51, X51_23_completion_by_request_or_complete_gives_the_result) {
   }
 }
 
-TEST_F(X51, X51_24_the_datatype_is_built_of_one_predefined_type_without_gaps) {
+TEST_F(X51, X51_24_datatype_consists_of_one_predefined_type_without_gaps) {
   ErrorsReturn const returned(world);
   fill(0);
   MPI_Datatype triple = MPI_DATATYPE_NULL;
@@ -299,7 +299,7 @@ TEST_F(X51, X51_34_compare_and_swap_when_greater_or_equal) {
 }
 TEST_F(X51, X51_35_compare_and_swap_when_greater) { comparison(MPIX_RMW2_COMP_SWAP_GT, false, false, true); }
 TEST_F(X51, X51_36_compare_and_swap_when_not_equal) { comparison(MPIX_RMW2_COMP_SWAP_NE, true, false, true); }
-TEST_F(X51, X51_37_the_result_is_the_value_before_swapped_or_not) {
+TEST_F(X51, X51_37_result_is_the_previous_value_swapped_or_not) {
   rmw2_gives<int>(MPIX_RMW2_COMP_SWAP_E, MPI_INT, {4, 5}, {4, 4}, {9, 9}, {9, 5});
 }
 

@@ -66,7 +66,7 @@ TEST_F(X51Updates, X51_22_with_atomicity_a_call_is_indivisible) {
 }
 
 /// Nothing but the completion of the update precedes the message to the target.
-TEST_F(X51Updates, X51_23_a_complete_update_with_a_result_is_visible_to_the_target) {
+TEST_F(X51Updates, X51_23_complete_update_with_result_is_visible_to_the_target) {
   constexpr int rounds = 30;
   fill(0);
   MPIX_RMA_Attributes const blocking = attributes(MPIX_RMA_ATTR_BLOCKING);

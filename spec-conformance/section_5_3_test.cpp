@@ -315,7 +315,7 @@ TEST_F(X53, X53_10_complete_and_fence_check_their_arguments) {
   }
 }
 
-TEST_F(X53, X53_11_a_displacement_is_the_address_at_the_target) {
+TEST_F(X53, X53_11_displacement_is_the_address_at_the_target) {
   fill(0);
   Duplicate comm;
   long one = 1;

@@ -10,7 +10,7 @@ class X54 : public Clause {};
 
 long static_memory[4];
 
-TEST_F(X54, X54_01_query_tells_the_segment_behind_an_address) {
+TEST_F(X54, X54_01_query_returns_the_segment_of_an_address) {
   ErrorsReturn const returned(world);
   for (int target = 0; target < size_; ++target) {
     for (int kind = 0; kind < Memory::plain; ++kind) {
@@ -99,7 +99,7 @@ TEST_F(X54, X54_03_any_virtual_memory_can_be_communicated_from_and_to) {
   }
 }
 
-TEST_F(X54, X54_04_communicatable_memory_is_vouched_for_per_side) {
+TEST_F(X54, X54_04_communicatable_memory_is_asserted_per_side) {
   ErrorsReturn const returned(world);
   fill(0);
   char const* const checking = std::getenv("OMPI_MCA_osc_mpix_check");

@@ -64,7 +64,7 @@ TEST_F(StoppedTarget, X51_04_calls_return_before_the_target_does_anything) {
   MPI_Barrier(world);
 }
 
-TEST_F(StoppedTarget, X52_05_a_fence_returns_before_earlier_operations_are_complete) {
+TEST_F(StoppedTarget, X52_05_fence_returns_before_earlier_operations_complete) {
   for (int const rank : {target(), int{MPIX_ALL_RANKS}}) {
     if (rank_ == 0) {
       StoppedProcess stopped(pid());

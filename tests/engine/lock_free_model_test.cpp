@@ -367,7 +367,7 @@ TEST(LockFreeModel, TableSlotIsReadConsistently) { expect_that_order_matters<Ran
 
 TEST(LockFreeModel, FindsRangeDuringInsertionsAndRemovals) { expect_that_order_matters<RangeIndexModel>(); }
 
-TEST(LockFreeModel, CallsThatNeedNotWaitComeAfterTheMessages) {
+TEST(LockFreeModel, NonWaitingCallsAreOrderedAfterMessages) {
   expect_that_order_matters<MessageMarkModel>();
   expect_that_order_matters<OutstandingMarkModel>();
 }
@@ -384,6 +384,6 @@ TEST(LockFreeModel, SingleElementsAreUpdatedAfterWholeArrays) {
   expect_that_order_matters<UpdateModeModel>();
 }
 
-TEST(LockFreeModel, FreedMemoryIsNotReached) { expect_that_order_matters<FreedMemoryModel>(); }
+TEST(LockFreeModel, FreedMemoryIsNotAccessed) { expect_that_order_matters<FreedMemoryModel>(); }
 
 }  // namespace mpixrma::engine::model

@@ -100,7 +100,7 @@ void expect_to_come_after_the_messages() {
   EXPECT_EQ(memory, rounds);
 }
 
-TEST(LockFree, CallsThatNeedNotWaitComeAfterTheMessages) {
+TEST(LockFree, NonWaitingCallsAreOrderedAfterMessages) {
   expect_to_come_after_the_messages<MessageMark>();
   expect_to_come_after_the_messages<OutstandingMark>();
 }

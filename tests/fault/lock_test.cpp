@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Place{"other_host", MPIX_ENGINE_PATH_ALL & ~MPIX_ENGINE_PATH_NETWORK, true}),
     [](auto const& instance) { return instance.param.name; });
 
-TEST_P(LockFault, LockOfAKilledHolderGoesToTheNextInTheQueue) {
+TEST_P(LockFault, LockOfKilledHolderPassesToNextInQueue) {
   for (LockMode const mode : {LockMode::exclusive, LockMode::shared}) {
     run_mortal([mode](Rank& rank) {
       if (rank.rank() == victim) {

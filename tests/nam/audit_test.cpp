@@ -42,7 +42,7 @@ class Audit : public ::testing::Test {
   AuditLog log{file};
 };
 
-TEST_F(Audit, OneUsersActsHideNoneOfAnother) {
+TEST_F(Audit, ActsOfOneUserDoNotHideActsOfAnother) {
   std::string const reason(100000, 'x');
   for (int i = 0; i < 5000; ++i) log.record({"eve", "pid 1", "evict", "window", "denied", reason});
   log.record({"bob", "pid 2", "evict", "window", "denied", "no"});
@@ -93,7 +93,7 @@ TEST_F(Audit, ActsDroppedElsewhereAreCountedWithDroppedLines) {
   EXPECT_EQ(acts_told("user=\"eve\""), 1600u);
 }
 
-TEST_F(Audit, AuthenticatedUsersAreNoHosts) {
+TEST_F(Audit, AuthenticatedUsersDoNotCountAsHosts) {
   for (int i = 0; i < 5000; ++i)
     log.record({"", "host" + std::to_string(i) + ":1000", "prove", "", "denied", "no"});
   log.record({"bob", "10.1.0.6:40000", "evict", "window", "denied", "no"});
@@ -102,7 +102,7 @@ TEST_F(Audit, AuthenticatedUsersAreNoHosts) {
   EXPECT_EQ(lines_with("user=\"\"").size(), lines_with("request=\"prove\"").size());
 }
 
-TEST_F(Audit, AddressesOfAnIpv6NetworkAreOneHost) {
+TEST_F(Audit, AddressesOfIpv6NetworkCountAsOneHost) {
   auto const deny_from = [this](std::string const& host) {
     log.record({"", host + ":1000", "prove", "", "denied", "no"});
   };
@@ -128,7 +128,7 @@ TEST_F(Audit, FieldsAreBounded) {
 }
 
 /// A text and another one that shows how it is escaped are different lines.
-TEST_F(Audit, FieldsCannotBeMistaken) {
+TEST_F(Audit, FieldsAreUnambiguous) {
   std::vector<std::string> const fields{
       "a\nb", "a\\x0ab", "a\\\\x0ab", "a\" result=done", "a\\\" result=done", "a\\"};
   std::vector<std::string> shown;
@@ -164,7 +164,7 @@ TEST(BudgetsTest, ArePerSourceAndCountRefusals) {
   EXPECT_EQ(budgets.take("a", start + std::chrono::seconds(10)), std::nullopt);
 }
 
-TEST(BudgetsTest, KnowNoMoreThanSomeSources) {
+TEST(BudgetsTest, BoundNumberOfSources) {
   Budgets budgets(1, 1);
   auto const start = Budgets::Clock::now();
   EXPECT_EQ(budgets.take("first", start), 0u);

@@ -64,7 +64,7 @@ TEST_F(CatalogTest, KeepsGrantsWindowsAndNames) {
   EXPECT_FALSE(catalog.find_window("w1"));
 }
 
-TEST_F(CatalogTest, WindowsOnEachOtherAreFound) {
+TEST_F(CatalogTest, DetectsOverlappingWindows) {
   Catalog catalog(file_);
   fill(catalog, 1);
   catalog.add("g1", window("other", 0));

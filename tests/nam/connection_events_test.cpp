@@ -80,7 +80,7 @@ TEST_F(ResetConnection, RefusesDataOfUcx) {
   EXPECT_EQ(::recv(near_.get(), &byte, 1, MSG_DONTWAIT), 0);
 }
 
-TEST_F(ResetConnection, ReportsItsErrorToTheServersOwnMessages) {
+TEST_F(ResetConnection, ReportsItsErrorToMessagesOfTheServer) {
   EXPECT_EQ(send(MSG_NOSIGNAL | MSG_DONTWAIT), -1);
   EXPECT_EQ(errno, ECONNRESET);
 }

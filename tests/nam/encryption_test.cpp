@@ -132,7 +132,7 @@ std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& mark
   return result;
 }
 
-TEST(Encryption, DataIsNotInClearOnTheNetwork) {
+TEST(Encryption, DataAreEncryptedOnTheNetwork) {
   if (!is_root()) GTEST_SKIP() << "needs CAP_NET_RAW";
   std::mt19937_64 random(test::seed());
   std::vector<Marker> markers(2);
@@ -146,7 +146,7 @@ TEST(Encryption, DataIsNotInClearOnTheNetwork) {
   EXPECT_EQ(seen(encrypting, markers), (std::vector<bool>{false, false})) << "with --encrypt";
 }
 
-TEST(Encryption, ClientThatDemandsItIsRefusedWithoutIt) {
+TEST(Encryption, RefusesClientThatRequiresUnavailableEncryption) {
   TestServer server;
   server.start(with({}));
   Locator const grant = server.grant(1u << 20);
@@ -160,7 +160,7 @@ TEST(Encryption, ClientThatDemandsItIsRefusedWithoutIt) {
   EXPECT_EQ(server.show(grant).at("network"), "unencrypted");
 }
 
-TEST(Encryption, ClientThatDemandsItIsServedWithIt) {
+TEST(Encryption, ServesClientThatRequiresIt) {
   TestServer server;
   server.start(with({"--encrypt"}));
   Locator const grant = server.grant(1u << 20);

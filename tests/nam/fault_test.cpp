@@ -175,7 +175,7 @@ TEST(Server, ReadsItsConfigurationAgain) {
 }
 
 /// The environment names a configuration file; options of the command line take precedence over it.
-TEST(Server, TakesConfigurationFromEnvironment) {
+TEST(Server, ReadsConfigurationFromEnvironment) {
   TestServer server;
   auto const file = server.directory() / "namd.toml";
   auto const other = server.directory() / "other.toml";
@@ -199,7 +199,7 @@ TEST(Server, TakesConfigurationFromEnvironment) {
   EXPECT_EQ(server.exit_code(10000), 2) << "a file that is named and missing";
 }
 
-TEST(Server, TakesSocketsOfAServiceManager) {
+TEST(Server, AcceptsSocketsOfServiceManager) {
   TestServer server;
   server.spawn({"--size", "8M"}, [&] {
     FileDescriptor listener = listen_unix(server.address().unix_path, 0600);

@@ -39,7 +39,7 @@ TEST_F(Handshake, ServerWithoutItsSecretKeyHasOtherKeys) {
   EXPECT_NE(mine.keys.received, forged.session.keys.sent);
 }
 
-TEST_F(Handshake, ProofHoldsForOneSecretSideUserAndSession) {
+TEST_F(Handshake, ProofIsSpecificToSecretSideUserAndSession) {
   UserSecret const secret = random_secret();
   std::string const proof = make_proof(secret, Prover::client, "ann", session.transcript);
   EXPECT_TRUE(is_proof(secret, Prover::client, "ann", session.transcript, proof));

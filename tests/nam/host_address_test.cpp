@@ -41,7 +41,7 @@ TEST(HostAddress, LoopbackAndNetwork) {
   EXPECT_EQ(to_text(network_of(host("10.1.2.3"))), "10.1.2.3");
 }
 
-TEST(HostAddress, ClientOfAnotherHostAdmitsTheAddressesItSendsExceptLoopback) {
+TEST(HostAddress, RemoteClientAdmitsItsAddressesExceptLoopback) {
   ConnectionEnds const session{host("10.0.0.2"), host("10.0.0.1")};
   EXPECT_EQ(admitted(session, {"127.0.0.1", "::1", "192.168.0.2", "2001:db8::2", "nonsense"}),
             (Texts{"10.0.0.2", "192.168.0.2", "2001:db8::2"}));
@@ -55,7 +55,7 @@ TEST(HostAddress, ClientOfThisHostAdmitsLoopback) {
   EXPECT_EQ(admitted({host("127.0.0.1"), host("127.0.0.1")}, {"::1"}), (Texts{"127.0.0.1", "::1"}));
 }
 
-TEST(HostAddress, ServerTakesABoundedNumberOfAddresses) {
+TEST(HostAddress, ServerAcceptsBoundedNumberOfAddresses) {
   std::vector<std::string> sent;
   for (int i = 0; i < 1000; ++i)
     sent.push_back("10.1." + std::to_string(i / 256) + "." + std::to_string(i % 256));

@@ -115,7 +115,7 @@ TEST(NamLocks, AvoidDeadlockOfSharesAndSingleExclusives) {
 }
 
 /// Each of eight processes first has a lock of its own.
-TEST(NamLocks, LetEachProcessPassAnExclusiveRequestAFewTimesOnly) {
+TEST(NamLocks, BoundPassesOfExclusiveRequestPerProcess) {
   constexpr std::uint32_t sharing = 8;
   // Chance decides the number: rarely above 12, and hundreds where holders pass at once.
   constexpr int passes_expected = 40;

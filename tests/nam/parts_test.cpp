@@ -11,7 +11,7 @@
 namespace mpixrma::nam {
 namespace {
 
-TEST(Units, SizesAndTimesAreReadAsPeopleWriteThem) {
+TEST(Units, ParsesHumanReadableSizesAndTimes) {
   EXPECT_EQ(parse_bytes("4096"), 4096u);
   EXPECT_EQ(parse_bytes("512M"), 512ull << 20);
   EXPECT_EQ(parse_bytes("1g"), 1ull << 30);
@@ -38,7 +38,7 @@ TEST(LocatorTest, PortNameRoundTripsAndRejectsMalformedText) {
     EXPECT_THROW(parse_locator(wrong), Error) << wrong;
 }
 
-TEST(LocatorTest, SeveralGrantsHaveCommasBetween) {
+TEST(LocatorTest, SeparatesGrantsByCommas) {
   Locator const one{"0a", "", {"/a,b/socket", "host", 1}};
   Locator const two{"0b", "", {"", "other", 2}};
   EXPECT_EQ(parse_grants(format(one)), std::vector{one});
@@ -95,7 +95,7 @@ TEST(SpreadTest, EachByteIsInOneStripe) {
   }
 }
 
-TEST(WindowTest, RegionsStandAlignedBehindEachOther) {
+TEST(WindowTest, RegionsAreAlignedAndConsecutive) {
   std::vector<Region> regions;
   EXPECT_EQ(lay_out({10, 0, 64, 1}, {1, 1, 8, 1}, &regions), 129u);
   EXPECT_EQ(regions[1].offset, 64u);

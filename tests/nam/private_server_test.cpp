@@ -110,7 +110,7 @@ TEST(PrivateServerProgram, Starts) {
   EXPECT_FALSE(format(server.grant()).empty());
 }
 
-TEST(PrivateServerProgram, IsNotThatOfAnotherUser) {
+TEST(PrivateServerProgram, RejectsProgramOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files to other users";
   constexpr uid_t stranger = 65534;
   std::string name = (fs::temp_directory_path() / "mpix-private-XXXXXX").string();

@@ -93,7 +93,7 @@ TEST(Server, SelfServiceGrantsAreLimited) {
   }));
 }
 
-TEST(Server, LimitsOfWindowsRegionsAndSessionsHold) {
+TEST(Server, EnforcesLimitsOfWindowsRegionsAndSessions) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--max-windows", "3", "--max-regions", "10",
                 "--max-sessions", "2"});
@@ -113,7 +113,7 @@ TEST(Server, LimitsOfWindowsRegionsAndSessionsHold) {
   EXPECT_TRUE(eventually([&] { return !refusal([&] { Session::open(grant); }); }));
 }
 
-TEST(Server, OverTcpTheSecretOfTheUserAdmits) {
+TEST(Server, SecretOfUserAdmitsOverTcp) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "127.0.0.1:0"});
   Locator grant = server.grant(1u << 20);
@@ -137,7 +137,7 @@ TEST(Server, OverTcpTheSecretOfTheUserAdmits) {
   ::unsetenv("MPIX_NAM_SECRET_FILE");
 }
 
-TEST(Server, EachServerHasItsOwnSecretOfTheUser) {
+TEST(Server, SecretOfUserIsSpecificToServer) {
   std::array<TestServer, 2> servers;
   std::vector<Locator> grants;
   std::string const file = (servers[0].directory() / "client" / "secret").string();

@@ -75,7 +75,7 @@ bool is_there(GrantMapping const& memory, WindowInfo const& window) {
   return memory.control().generation(window.slot).load() == window.generation;
 }
 
-TEST(Server, MappedWindowShowsItsEnd) {
+TEST(Server, MappedWindowIndicatesItsEnd) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -213,7 +213,7 @@ TEST(Server, MemoryReleasedSoonIsFreeForTheNextRequest) {
 }
 
 /// An invalid request of this kind has no answer either: the next request would take it for its own.
-TEST(Server, NoticesAreNotAnswered) {
+TEST(Server, NoticesHaveNoReply) {
   TestServer server;
   server.start();
   Session session = Session::open(server.grant(1u << 20));
@@ -260,7 +260,7 @@ TEST(Server, OnlyPersistentWindowsOutliveTheirSession) {
   EXPECT_TRUE(eventually([&] { return server.show(grant).at("used") == 0; }));
 }
 
-TEST(Server, NamesArePublishedOnceAndTakenBack) {
+TEST(Server, NamesArePublishedOnceAndUnpublished) {
   TestServer server;
   server.start();
   WindowInfo const window = make_persistent(server.grant(1u << 20), 100, 1);

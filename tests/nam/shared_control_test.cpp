@@ -12,7 +12,7 @@
 namespace mpixrma::nam {
 namespace {
 
-TEST(SharedControlTest, EachWindowHasAPlaceOfItsOwnUntilItEnds) {
+TEST(SharedControlTest, EachWindowHasItsOwnSlotUntilItEnds) {
   SharedControl control = SharedControl::make(4);
   std::map<std::string, SharedControl::Slot> places;
   for (std::string const window : {"a", "b", "c", "d"}) places[window] = control.place(window).value();

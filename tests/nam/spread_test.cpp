@@ -187,7 +187,7 @@ TEST_F(SpreadServers, UnkeptPartsEndWithTheirSession) {
 }
 
 /// An administrator has the rights to use and evict such windows, which therefore must not count as parts.
-TEST_F(SpreadServers, AnotherUsersWindowIsNoPart) {
+TEST_F(SpreadServers, RefusesWindowOfAnotherUserAsPart) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   first.admit_all_users();
   Locator const grant = first.grant(1u << 20, {{"owner", std::to_string(another)}});
@@ -204,7 +204,7 @@ TEST_F(SpreadServers, AnotherUsersWindowIsNoPart) {
   expect_pattern(victim, 8, 1);
 }
 
-TEST_F(SpreadServers, RegionsInStripesHaveTheSizesThatTheyWereMadeWith) {
+TEST_F(SpreadServers, StripedRegionsKeepTheirSizes) {
   std::vector<WindowInfo> parts = find_parts(make_striped());
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(spread_of(parts).chunk_bytes(), chunk_granularity);

@@ -110,7 +110,7 @@ TEST_F(StorageSyncTest, FailureAppliesToRequestsDuringSync) {
   EXPECT_EQ(answers, (std::vector<std::string>{"one: the disk is broken", "two: the disk is broken"}));
 }
 
-TEST(StorageSyncEnd, WaitsForTheSyncThatRuns) {
+TEST(StorageSyncEnd, WaitsForRunningSync) {
   EventLoop loop;
   HeldDisk disk;
   bool answered = false;

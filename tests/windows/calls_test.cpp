@@ -37,7 +37,7 @@ TEST_P(Calls, W1132_01_get_moves_from_the_target) {
   }
 }
 
-TEST_P(Calls, W113_01_nobody_is_a_target_too) {
+TEST_P(Calls, W113_01_proc_null_is_accepted_as_target) {
   long value = 5;
   long result = 6;
   EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win()), MPI_SUCCESS);
@@ -53,7 +53,7 @@ TEST_P(Calls, W113_01_nobody_is_a_target_too) {
   EXPECT_EQ(result, 6);
 }
 
-TEST_P(Calls, W113_02_counts_of_zero_change_nothing) {
+TEST_P(Calls, W113_02_counts_of_zero_have_no_effect) {
   long const value = 5;
   mine<long>()[0] = 3;
   complete();
@@ -64,7 +64,7 @@ TEST_P(Calls, W113_02_counts_of_zero_change_nothing) {
   EXPECT_EQ(mine<long>()[0], 3);
 }
 
-TEST_P(Calls, W113_03_a_process_reaches_itself) {
+TEST_P(Calls, W113_03_process_accesses_itself) {
   long value = 40 + rank_;
   EXPECT_EQ(MPI_Put(&value, 1, MPI_LONG, rank_, window_->at(rank_, 8), 1, MPI_LONG, win()), MPI_SUCCESS);
   MPI_Win_flush(rank_, win());
@@ -98,7 +98,7 @@ TEST_P(Calls, W1131_02_datatypes_differ_on_the_sides) {
   MPI_Type_free(&strided);
 }
 
-TEST_P(Calls, W113_04_a_datatype_may_be_freed_before_completion) {
+TEST_P(Calls, W113_04_datatype_may_be_freed_before_completion) {
   MPI_Datatype pair = MPI_DATATYPE_NULL;
   MPI_Type_vector(2, 1, 2, MPI_LONG, &pair);
   MPI_Type_commit(&pair);

@@ -22,7 +22,7 @@ class Errors : public FlavourTest {
 };
 MPIX_ON_EACH_FLAVOUR(Errors);
 
-TEST_P(Errors, W116_01_operations_outside_of_an_epoch) {
+TEST_P(Errors, W116_01_operations_outside_of_an_epoch_are_errors) {
   Window const window(GetParam(), 64);
   MPI_Aint const at = window.at(next_, 0);
   long result = 0;
@@ -39,7 +39,7 @@ TEST_P(Errors, W116_01_operations_outside_of_an_epoch) {
   }
 }
 
-TEST_P(Errors, W116_02_synchronisation_that_does_not_fit) {
+TEST_P(Errors, W116_02_mismatched_synchronisation_is_an_error) {
   Window const window(GetParam(), 64);
   EXPECT_EQ(class_of(MPI_Win_unlock(next_, window)), MPI_ERR_RMA_SYNC);
   EXPECT_EQ(class_of(MPI_Win_unlock_all(window)), MPI_ERR_RMA_SYNC);
@@ -50,7 +50,7 @@ TEST_P(Errors, W116_02_synchronisation_that_does_not_fit) {
   expect_works(window);
 }
 
-TEST_P(Errors, W116_03_a_fence_inside_of_a_lock) {
+TEST_P(Errors, W116_03_fence_inside_of_a_lock_is_an_error) {
   Window const window(GetParam(), 64);
   MPI_Win_lock_all(0, window);
   EXPECT_EQ(class_of(MPI_Win_fence(0, window)), MPI_ERR_RMA_SYNC);
@@ -59,7 +59,7 @@ TEST_P(Errors, W116_03_a_fence_inside_of_a_lock) {
 }
 
 /// Operations after a fence begin before any other epoch does.
-TEST_P(Errors, W116_15_operations_of_a_fence_after_a_lock) {
+TEST_P(Errors, W116_15_operations_of_a_fence_after_a_lock_are_errors) {
   Window const window(GetParam(), 64);
   MPI_Win_fence(0, window);
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
@@ -72,7 +72,7 @@ TEST_P(Errors, W116_15_operations_of_a_fence_after_a_lock) {
   expect_works(window);
 }
 
-TEST_P(Errors, W116_04_a_lock_inside_of_a_lock) {
+TEST_P(Errors, W116_04_lock_inside_of_a_lock_is_an_error) {
   Window const window(GetParam(), 64);
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
   int const again = class_of(MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window));
@@ -82,7 +82,7 @@ TEST_P(Errors, W116_04_a_lock_inside_of_a_lock) {
   expect_works(window);
 }
 
-TEST_P(Errors, W116_05_a_target_that_is_not_locked) {
+TEST_P(Errors, W116_05_unlocked_target_is_an_error) {
   if (size_ < 2) GTEST_SKIP() << "for two ranks";
   Window const window(GetParam(), 64);
   MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window);
@@ -92,7 +92,7 @@ TEST_P(Errors, W116_05_a_target_that_is_not_locked) {
   expect_works(window);
 }
 
-TEST_P(Errors, W116_06_ranks_that_do_not_exist) {
+TEST_P(Errors, W116_06_nonexistent_ranks_are_errors) {
   Window const window(GetParam(), 64);
   EXPECT_EQ(class_of(MPI_Win_lock(MPI_LOCK_SHARED, size_, 0, window)), MPI_ERR_RANK);
   MPI_Win_lock_all(0, window);
@@ -103,7 +103,7 @@ TEST_P(Errors, W116_06_ranks_that_do_not_exist) {
   expect_works(window);
 }
 
-TEST_P(Errors, W116_07_operations_and_types_that_do_not_fit) {
+TEST_P(Errors, W116_07_mismatched_operations_and_types_are_errors) {
   Window const window(GetParam(), 64);
   MPI_Aint const at = window.at(next_, 0);
   MPI_Op own = MPI_OP_NULL;
@@ -129,7 +129,7 @@ extern "C" void count_handled(MPI_Win*, int* code, ...) {
   handled += class_of(*code) == MPI_ERR_RMA_SYNC ? 1 : 100;
 }
 
-TEST_P(Errors, W116_08_the_handler_of_the_window_is_called) {
+TEST_P(Errors, W116_08_handler_of_the_window_is_called) {
   Window const window(GetParam(), 64);
   handled = 0;
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -142,7 +142,7 @@ TEST_P(Errors, W116_08_the_handler_of_the_window_is_called) {
   expect_works(window);
 }
 
-TEST_P(Errors, W116_09_an_error_leaves_no_lock_behind) {
+TEST_P(Errors, W116_09_failed_call_holds_no_lock) {
   Window const window(GetParam(), 64);
   for (int round = 0; round < 5; ++round) {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
@@ -153,7 +153,7 @@ TEST_P(Errors, W116_09_an_error_leaves_no_lock_behind) {
   expect_works(window);
 }
 
-TEST_F(WindowTest, W116_10_arguments_of_creation) {
+TEST_F(WindowTest, W116_10_invalid_arguments_of_creation_are_errors) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -164,7 +164,7 @@ TEST_F(WindowTest, W116_10_arguments_of_creation) {
   MPI_Comm_free(&comm);
 }
 
-TEST_F(WindowTest, W116_11_handles_that_are_no_window) {
+TEST_F(WindowTest, W116_11_invalid_window_handles_are_errors) {
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   EXPECT_EQ(class_of(MPI_Win_fence(0, MPI_WIN_NULL)), MPI_ERR_WIN);
   MPI_Win nothing = MPI_WIN_NULL;
@@ -172,7 +172,7 @@ TEST_F(WindowTest, W116_11_handles_that_are_no_window) {
   MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
 }
 
-TEST_F(WindowTest, W116_12_attaching_where_nothing_is_attached) {
+TEST_F(WindowTest, W116_12_calls_of_another_window_flavour_are_errors) {
   Window const window(Flavour::allocate, 64);
   long memory[8];
   EXPECT_EQ(class_of(MPI_Win_attach(window, memory, sizeof memory)), MPI_ERR_RMA_FLAVOR);
@@ -187,7 +187,7 @@ TEST_F(WindowTest, W116_12_attaching_where_nothing_is_attached) {
   MPI_Win_free(&dynamic);
 }
 
-TEST_F(WindowTest, W116_13_beyond_the_targets_window) {
+TEST_F(WindowTest, W116_13_access_beyond_the_targets_window_is_an_error) {
   Window const window(Flavour::allocate, 64);
   long value = 5;
   MPI_Win_lock_all(0, window);
@@ -202,7 +202,7 @@ TEST_F(WindowTest, W116_13_beyond_the_targets_window) {
   EXPECT_EQ(value, 5);
 }
 
-TEST_F(WindowTest, W116_14_dynamic_memory_that_is_not_attached) {
+TEST_F(WindowTest, W116_14_unattached_dynamic_memory_is_an_error) {
   MPI_Win window = MPI_WIN_NULL;
   MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window);
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
@@ -217,7 +217,7 @@ TEST_F(WindowTest, W116_14_dynamic_memory_that_is_not_attached) {
   MPI_Win_free(&window);
 }
 
-TEST_F(WindowTest, W1122_01_memory_that_cannot_be_had) {
+TEST_F(WindowTest, W1122_01_unavailable_memory_is_an_error) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

@@ -51,7 +51,7 @@ TEST_F(Dynamic, W1124_01_has_as_many_regions_as_are_attached) {
   }
 }
 
-TEST_F(Dynamic, W1124_02_regions_come_and_go) {
+TEST_F(Dynamic, W1124_02_regions_are_attached_and_detached) {
   std::vector<long> memory(4096);
   for (int round = 0; round < 20; ++round) {
     long* const mine = memory.data() + round * 8;
@@ -239,7 +239,7 @@ TEST_F(Shared, W1123_04_need_not_be_contiguous) {
   EXPECT_EQ(window.base<long>()[1], previous_);
 }
 
-TEST_F(Shared, LoadsMeetOperations) {
+TEST_F(Shared, LoadsObserveOperations) {
   Window const window(Flavour::shared, 64, 8);
   MPI_Aint size = 0;
   int unit = 0;

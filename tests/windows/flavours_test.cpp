@@ -29,7 +29,7 @@ TEST_P(Creation, W112_01_reaches_the_memory_of_every_rank) {
   }
 }
 
-TEST_P(Creation, W1126_01_says_what_it_is) {
+TEST_P(Creation, W1126_01_attributes_describe_the_window) {
   int const unit = GetParam() == Flavour::dynamic ? 1 : 8;
   Window const window(GetParam(), 128 + 64 * rank_, unit);
   void* value = nullptr;
@@ -122,7 +122,7 @@ TEST_P(Creation, W112_04_displacement_units_differ_by_rank) {
   EXPECT_EQ(window.base<int>()[60], 31 + previous_);
 }
 
-TEST_P(Creation, IsMadeAgainAndAgain) {
+TEST_P(Creation, CanBeRepeated) {
   for (int i = 1; i <= 30; ++i) {
     Window const window(GetParam(), 64 * i);
     long const number = i;
@@ -192,7 +192,7 @@ TEST_F(WindowTest, W1121_02_stands_on_memory_of_every_kind) {
   expect_window_on(other.base() + 64, rank_, size_);
 }
 
-TEST_F(WindowTest, MemoryAtAnAddressThatWasFreedIsNew) {
+TEST_F(WindowTest, MemoryAtReusedAddressIsNew) {
   void* const place = ::mmap(nullptr, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   for (int round = 0; round < 5; ++round) {
     ::mmap(place, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -212,7 +212,7 @@ TEST_F(WindowTest, MemoryAtAnAddressThatWasFreedIsNew) {
 }
 
 /// The number of windows is MPIX_TEST_WINDOWS, 10000 for the long form.
-TEST_F(WindowTest, ManyAreAlive) {
+TEST_F(WindowTest, ManyWindowsCoexist) {
   char const* const wanted = std::getenv("MPIX_TEST_WINDOWS");
   int const count = wanted != nullptr ? std::atoi(wanted) : 200;
   std::vector<MPI_Win> windows(static_cast<std::size_t>(count));

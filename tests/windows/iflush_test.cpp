@@ -81,7 +81,7 @@ TEST_P(Iflush, E_12_local_one_frees_the_buffers) {
   MPI_Win_unlock(next_, window);
 }
 
-TEST_P(Iflush, E_13_several_are_under_way_at_once) {
+TEST_P(Iflush, E_13_several_are_in_flight_at_once) {
   constexpr int rounds = 16;
   Window const window(GetParam(), bytes_of_longs);
   std::vector<long> read(rounds, -1);
@@ -167,7 +167,7 @@ TEST_P(Iflush, E_16_errors_are_those_of_the_flushes) {
 }
 
 /// The call that issues the operation, or the request, reports the error: the window continues to work.
-TEST_F(WindowTest, E_17_iflush_tells_what_has_failed) {
+TEST_F(WindowTest, E_17_iflush_reports_failed_operations) {
   Window const window(Flavour::dynamic, 64);
   long const value = 5;
   MPI_Request request = MPI_REQUEST_NULL;

@@ -7,7 +7,7 @@ namespace {
 class Keys : public FlavourTest {};
 MPIX_ON_EACH_FLAVOUR(Keys);
 
-TEST_P(Keys, W1127_01_values_in_force_are_told) {
+TEST_P(Keys, W1127_01_values_in_force_are_reported) {
   Info const info{{"no_locks", "true"},  {"accumulate_ordering", "rar,waw"}, {"accumulate_ops", "same_op"},
                   {"same_size", "true"}, {"same_disp_unit", "true"},         {"something_else", "entirely"}};
   Window const window(GetParam(), 64, 1, info.get());
@@ -87,7 +87,7 @@ TEST_P(Keys, IgnoresInvalidValues) {
   EXPECT_EQ(window.base<long>()[0], 7);
 }
 
-TEST_P(Keys, OrderIsKeptUnlessGivenUp) {
+TEST_P(Keys, OrderIsKeptUnlessRelaxed) {
   Window const kept(GetParam(), 64);
   if (value_of(kept, "mpix_order").empty()) GTEST_SKIP() << "another component's window";
   EXPECT_EQ(value_of(kept, "mpix_order"), "overlapping");

@@ -114,7 +114,7 @@ TEST(LateEngine, OpensOnceForSeveralThreads) {
 }
 
 /// All processes use another component together.
-TEST(LateEngine, IsUsedByNoneIfOneProcessHasNoDescriptors) {
+TEST(LateEngine, IsUsedByNoRankIfOneLacksDescriptors) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   bool const is_last = rank_in(MPI_COMM_WORLD) == size - 1;

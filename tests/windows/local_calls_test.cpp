@@ -75,7 +75,7 @@ TEST_P(LocalCalls, W113_05_targets_post_one_after_the_other) {
   }
 }
 
-TEST_P(LocalCalls, W113_05_many_epochs_without_luck) {
+TEST_P(LocalCalls, W113_05_many_epochs_with_late_post) {
   Window const window(GetParam(), bytes);
   if (size_ == 1) return;
   for (long round = 1; round <= 50; ++round) {

@@ -33,7 +33,7 @@ TEST_F(AllocatedMemory, IsReachedByLoadAndStoreInWindowsOnIt) {
   EXPECT_EQ(MPI_Free_mem(mine), MPI_SUCCESS);
 }
 
-TEST_F(AllocatedMemory, OfAnySizeComesAndGoes) {
+TEST_F(AllocatedMemory, OfAnySizeIsAllocatedAndFreed) {
   for (MPI_Aint const bytes : {1, 100, 4095, 4096, 70000, 1 << 20}) {
     char* memory[3] = {};
     for (char*& base : memory) {
@@ -53,7 +53,7 @@ TEST_F(AllocatedMemory, OfAnySizeComesAndGoes) {
   }
 }
 
-TEST_F(AllocatedMemory, ThatMpiHasGivenGoesBackToIt) {
+TEST_F(AllocatedMemory, OfMpiIsFreedByMpi) {
   char* memory = nullptr;
   ASSERT_EQ(PMPI_Alloc_mem(10000, MPI_INFO_NULL, &memory), MPI_SUCCESS);
   EXPECT_EQ(MPI_Free_mem(memory), MPI_SUCCESS);

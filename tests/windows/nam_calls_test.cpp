@@ -26,7 +26,7 @@ TEST_F(NamCalls, N_03_kinds_of_memory_are_not_mixed) {
   if (code == MPI_SUCCESS) MPI_Win_free(&window);
 }
 
-TEST_F(NamCalls, N_04_errors_say_what_is_left) {
+TEST_F(NamCalls, N_04_errors_report_remaining_memory) {
   Info const info{{"deep_mem_kind", "deep_nam"}};
   MPI_Win window = MPI_WIN_NULL;
   int const code = MPI_Win_allocate(rank_ == 0 ? 2 * grant_bytes : 0, 1, info.get(), world, nullptr, &window);
@@ -34,7 +34,7 @@ TEST_F(NamCalls, N_04_errors_say_what_is_left) {
   EXPECT_NE(text_of(code).find("has 8M left"), std::string::npos) << text_of(code);
 }
 
-TEST_F(NamCalls, N_05_a_function_without_a_base_address_makes_the_window) {
+TEST_F(NamCalls, N_05_function_without_base_address_creates_the_window) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPIX_Win_allocate_nam(8 * (rank_ + 1), 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
   EXPECT_EQ(value_of(window, "deep_mem_kind"), "deep_nam");
@@ -43,7 +43,7 @@ TEST_F(NamCalls, N_05_a_function_without_a_base_address_makes_the_window) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, N_21_the_handle_is_none_for_communication) {
+TEST_F(NamCalls, N_21_handle_does_not_support_communication) {
   MPI_Comm connection = MPI_COMM_NULL;
   ASSERT_EQ(connect(leave_window(), 0, world, &connection), MPI_SUCCESS);
   int count = 0;
@@ -89,7 +89,7 @@ TEST_F(NamCalls, N_10_content_outlives_the_window) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, N_22_a_handle_makes_windows_as_often_as_one_likes) {
+TEST_F(NamCalls, N_22_handle_creates_any_number_of_windows) {
   MPI_Comm connection = MPI_COMM_NULL;
   ASSERT_EQ(connect(leave_window(), 0, world, &connection), MPI_SUCCESS);
   for (int i = 0; i < 3; ++i) {
@@ -101,7 +101,7 @@ TEST_F(NamCalls, N_22_a_handle_makes_windows_as_often_as_one_likes) {
   EXPECT_EQ(MPI_Comm_free(&connection), MPI_SUCCESS);
 }
 
-TEST_F(NamCalls, N_22_the_handle_knows_the_number_of_regions) {
+TEST_F(NamCalls, N_22_handle_has_the_number_of_regions) {
   MPI_Comm connection = MPI_COMM_NULL;
   ASSERT_EQ(connect(leave_window(), 0, MPI_COMM_SELF, &connection), MPI_SUCCESS);
   int ranks = 0;
@@ -145,9 +145,9 @@ TEST_F(Segmentation, N_23_is_retained) {
   MPI_Win_fence(MPI_MODE_NOSUCCEED, window_);
 }
 
-TEST_F(Segmentation, N_24_is_told_by_attributes) { expect_attributes(window_); }
+TEST_F(Segmentation, N_24_is_reported_by_attributes) { expect_attributes(window_); }
 
-TEST_F(Segmentation, N_26_is_told_for_a_rank) {
+TEST_F(Segmentation, N_26_is_reported_for_a_rank) {
   for (int rank = 0; rank < size_; ++rank) {
     MPI_Aint bytes = 0;
     int unit = 0;
@@ -220,7 +220,7 @@ TEST_F(NamCalls, PersistentWindowIsMadeDurable) {
       << text_of(code);  // the server's storage is memory
 }
 
-TEST_F(NamCalls, OrderFlushesAndNotificationAsAnywhere) {
+TEST_F(NamCalls, OrderFlushesAndNotificationMatchOtherWindows) {
   MPI_Win window = MPI_WIN_NULL;
   ASSERT_EQ(MPIX_Win_allocate_nam(64, 8, MPI_INFO_NULL, world, &window), MPI_SUCCESS);
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);

@@ -38,7 +38,7 @@ TEST_F(NamCalls, N_12_names_are_kept_by_the_server) {
   MPI_Barrier(world);
 }
 
-TEST_F(NamCalls, N_12_a_name_belongs_to_a_user) {
+TEST_F(NamCalls, N_12_name_belongs_to_a_user) {
   std::string const port = leave_window();
   constexpr char name[] = "a_name_belongs_to_a_user";
   std::string const user = std::to_string(::getuid());

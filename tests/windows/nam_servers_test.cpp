@@ -63,7 +63,7 @@ TEST_F(NamServers, RegionsGoToTheServersInTurn) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamServers, AllCountAtEachServer) {
+TEST_F(NamServers, AllRanksCountAtEachServer) {
   constexpr long rounds = 50;
   MPI_Win window = make("deep_nam");
   long const one = 1;

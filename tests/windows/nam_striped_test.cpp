@@ -126,7 +126,7 @@ TEST_F(NamStriped, DerivedDatatypesCrossBorders) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, AllAddToAllStripes) {
+TEST_F(NamStriped, AllRanksAddToAllStripes) {
   constexpr int rounds = 20;
   MPI_Win window = make();
   std::vector<double> const ones(static_cast<std::size_t>(longs_of(0)), 1.0);
@@ -295,7 +295,7 @@ TEST_F(NamStriped, RequestsAreCompleteWhenAllStripesAre) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, OrderAndNotificationAreOfAllStripes) {
+TEST_F(NamStriped, OrderAndNotificationCoverAllStripes) {
   MPI_Win window = make();
   ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
   int num = 0;
@@ -317,7 +317,7 @@ TEST_F(NamStriped, OrderAndNotificationAreOfAllStripes) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamStriped, SizesOfStripesThatAreRefused) {
+TEST_F(NamStriped, RefusesInvalidSizesOfStripes) {
   for (char const* const size : {"0", "100", "4K", "", "-4096", "6000"}) {
     MPI_Win window = MPI_WIN_NULL;
     int const code = allocate(stripe, 8, size, "deep_nam", &window);

@@ -76,7 +76,7 @@ TEST_F(NamTest, N_01_put_and_get_between_fences_with_sizes_and_units_of_each_ran
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, N_02_a_window_of_one_rank_is_flat) {
+TEST_F(NamTest, N_02_window_of_one_rank_is_flat) {
   MPI_Win window = make(rank_ == 0 ? 8 * size_ : 0, 8);
   long const value = 10 + rank_;
   MPI_Win_fence(0, window);
@@ -154,7 +154,7 @@ TEST_F(NamTest, UcxPutsAndGetsIfBothSidesAllowIt) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, N_06_post_and_start_order_what_is_put) {
+TEST_F(NamTest, N_06_post_and_start_order_puts) {
   MPI_Win window = make(8, 8);
   MPI_Group everybody = MPI_GROUP_NULL;
   MPI_Group to = MPI_GROUP_NULL;
@@ -250,7 +250,7 @@ TEST_F(NamTest, WindowAttributes) {
   MPI_Win_free(&host);
 }
 
-TEST_F(NamTest, N_04_memory_of_a_window_that_was_freed_is_empty_in_the_next_one) {
+TEST_F(NamTest, N_04_memory_of_freed_window_is_empty_in_the_next_one) {
   MPI_Win kept = make(64, 8);
   for (int round = 0; round < 20; ++round) {
     MPI_Win window = make(64 + round / 10, 8);
@@ -270,7 +270,7 @@ TEST_F(NamTest, N_04_memory_of_a_window_that_was_freed_is_empty_in_the_next_one)
   EXPECT_EQ(MPI_Win_free(&kept), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, N_04_what_is_over_the_grant_is_refused_to_all_and_named) {
+TEST_F(NamTest, N_04_excess_over_the_grant_is_refused_to_all_and_reported) {
   for (int i = 0; i < 40; ++i) {  // segments come and go
     MPI_Win half = make(static_cast<MPI_Aint>(grant_bytes) / 2 / size_);
     EXPECT_EQ(MPI_Win_free(&half), MPI_SUCCESS);
@@ -293,7 +293,7 @@ TEST_F(NamTest, N_03_kinds_of_memory_are_not_mixed) {
   if (code == MPI_SUCCESS) MPI_Win_free(&window);
 }
 
-TEST_F(NamTest, N_11_a_persistent_window_is_found_again_with_its_segmentation) {
+TEST_F(NamTest, N_11_persistent_window_is_found_with_its_segmentation) {
   MPI_Win window = make(8 * (rank_ + 1), 8, "deep_nam_persistent");
   std::string const port = value_of(window, "deep_win_port_name");
   EXPECT_LT(port.size(), 256u);
@@ -327,7 +327,7 @@ TEST_F(NamTest, N_11_a_persistent_window_is_found_again_with_its_segmentation) {
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, WindowsOfOneProcessLockEachOtherOut) {
+TEST_F(NamTest, WindowsOfOneProcessExcludeEachOther) {
   MPI_Win window = make(8, 8, "deep_nam_persistent");
   MPI_Win other = MPI_WIN_NULL;
   ASSERT_EQ(connect(value_of(window, "deep_win_port_name"), &other), MPI_SUCCESS);

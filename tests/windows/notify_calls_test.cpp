@@ -69,7 +69,7 @@ class EachNotification : public NotificationTest {
 };
 MPIX_ON_EACH_FLAVOUR(EachNotification);
 
-TEST_P(EachNotification, W126_07_a_get_notifies_when_the_memory_has_been_read) {
+TEST_P(EachNotification, W126_07_get_notifies_after_the_memory_has_been_read) {
   constexpr int longs = 16384;
   Window const window(GetParam(), longs * static_cast<MPI_Aint>(sizeof(long)));
   set_counters(window, 1);
@@ -91,7 +91,7 @@ TEST_P(EachNotification, W126_07_a_get_notifies_when_the_memory_has_been_read) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(EachNotification, W126_09_one_counter_goes_up_by_one) {
+TEST_P(EachNotification, W126_09_one_counter_is_incremented_by_one) {
   Window const window(GetParam(), 64);
   set_counters(window, 3);
   MPI_Win_lock_all(0, window);
@@ -138,7 +138,7 @@ TEST_P(EachNotification, W126_10_requests_are_complete_when_the_origin_may_be_re
   EXPECT_EQ(window.base<double>()[rounds - 1], 100 * previous_ + rounds - 1);
 }
 
-TEST_P(EachNotification, W126_11_counters_that_the_target_does_not_have_are_errors) {
+TEST_P(EachNotification, W126_11_missing_counters_of_the_target_are_errors) {
   Window const window(GetParam(), 64);
   set_counters(window, next_ + 1 == size_ ? 2 : 1);
   for (Operation const& operation : all_on(window))
@@ -166,7 +166,7 @@ TEST_P(EachNotification, W126_11_counters_that_the_target_does_not_have_are_erro
   EXPECT_EQ(window.base<double>()[0], 0);
 }
 
-TEST_P(EachNotification, W126_28_operations_that_fail_notify_nobody) {
+TEST_P(EachNotification, W126_28_failed_operations_do_not_notify) {
   Window const window(GetParam(), 64);
   set_counters(window, 1);
   bool const dynamic = GetParam() == Flavour::dynamic;
@@ -249,7 +249,7 @@ TEST_P(EachNotification, W126_29_ranks_are_those_of_the_window) {
   MPI_Comm_free(&reversed);
 }
 
-TEST_P(EachNotification, W126_15_nobody_is_a_target) {
+TEST_P(EachNotification, W126_15_proc_null_is_accepted_as_target) {
   Window const window(GetParam(), 64);
   set_counters(window, 1);
   MPI_Win_lock_all(0, window);
@@ -287,7 +287,7 @@ TEST_P(EachNotification, W126_16_operations_without_data_notify) {
   EXPECT_EQ(result_, -1);
 }
 
-TEST_P(EachNotification, W126_18_a_flush_completes_the_notification_too) {
+TEST_P(EachNotification, W126_18_flush_completes_the_notification) {
   constexpr int rounds = 20;
   Window const window(GetParam(), 64);
   set_counters(window, 1);

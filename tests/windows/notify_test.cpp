@@ -10,7 +10,7 @@ namespace {
 class Notification : public NotificationTest {};
 MPIX_ON_EACH_FLAVOUR(Notification);
 
-TEST_P(Notification, W126_06_tells_that_the_data_are_there) {
+TEST_P(Notification, W126_06_follows_the_arrival_of_data) {
   Window const window(GetParam(), 65536);
   set_counters(window, 3);
   std::vector<long> values(4096);

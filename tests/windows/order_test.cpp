@@ -32,7 +32,7 @@ TEST_P(Order, E_01_puts_of_all_sizes_take_effect_one_after_the_other) {
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), window.base<long>()));
 }
 
-TEST_P(Order, E_02_a_get_reads_what_was_put_before_and_not_what_is_put_later) {
+TEST_P(Order, E_02_get_reads_earlier_and_not_later_puts) {
   constexpr int rounds = 20;
   Window const window(GetParam(), bytes_of_longs);
   std::vector<long> const values = [] {
@@ -64,7 +64,7 @@ TEST_P(Order, E_02_a_get_reads_what_was_put_before_and_not_what_is_put_later) {
 
 /// A notified operation takes another path than others if a rank's own memory is not allocated by the
 /// library.
-TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirPlace) {
+TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirOrder) {
   Window const window(GetParam(), bytes_of_longs);
   ASSERT_EQ(MPIX_Win_set_num_notify(window, MPI_INFO_NULL, 1), MPI_SUCCESS);
   MPI_Win_lock_all(0, window);
@@ -90,7 +90,7 @@ TEST_P(Order, NotifiedOperationsOnOwnMemoryKeepTheirPlace) {
 }
 
 /// A process that sees the flag also sees the data that were put before it, without a flush.
-TEST_P(Order, E_03_a_flag_comes_after_the_data) {
+TEST_P(Order, E_03_flag_follows_the_data) {
   constexpr int rounds = 6;
   Window const window(GetParam(), bytes_of_longs + 64);
   MPI_Win_lock_all(0, window);
@@ -156,7 +156,7 @@ TEST_P(Flush, E_20_of_several_windows_completes_all) {
   MPI_Win_unlock_all(first);
 }
 
-TEST_P(Flush, E_22_of_a_thread_completes_what_it_has_issued) {
+TEST_P(Flush, E_22_of_a_thread_completes_its_operations) {
   constexpr int rounds = 20;
   Window const window(GetParam(), 64);
   MPI_Win_lock_all(0, window);
@@ -198,7 +198,7 @@ TEST_P(Flush, E_05_errors_are_those_of_MPI_Win_flush) {
   EXPECT_EQ(window.base<long>()[0], 5);
 }
 
-TEST_F(WindowTest, E_21_flushes_refuse_what_is_no_array_of_windows) {
+TEST_F(WindowTest, E_21_flushes_refuse_invalid_arrays_of_windows) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(world, &handler);
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);

@@ -117,7 +117,7 @@ TEST_P(QueuedExtensions, E_01_order_keeps_its_place_in_the_queue) {
   }
 }
 
-TEST_P(QueuedExtensions, W126_11_counters_that_the_target_does_not_have_are_errors_of_the_completion) {
+TEST_P(QueuedExtensions, W126_11_missing_counters_fail_at_the_completion) {
   if (waits_for_locks()) return;
   Window const window(GetParam(), bytes);
   set_counters(window, 1);

@@ -124,7 +124,7 @@ TEST_P(RequestForms, W1135_05_requests_outlive_their_epoch) {
   EXPECT_EQ(window.base<long>()[0], 5 + previous_);
 }
 
-TEST_P(RequestForms, W1135_06_requests_of_nobody_are_complete) {
+TEST_P(RequestForms, W1135_06_requests_to_proc_null_are_complete) {
   Window const window(GetParam(), 64);
   long value = 1;
   MPI_Request request = MPI_REQUEST_NULL;

@@ -149,7 +149,7 @@ TEST_P(Epochs, W1153_02_shared_locks_are_held_together) {
   MPI_Win_unlock(rank_, window);
 }
 
-TEST_P(Epochs, W1153_03_an_exclusive_lock_keeps_shared_ones_out) {
+TEST_P(Epochs, W1153_03_exclusive_lock_excludes_shared_ones) {
   if (size_ < 2) GTEST_SKIP() << "for two ranks";
   Window const window(GetParam(), 64);
   int const last = size_ - 1;
@@ -198,7 +198,7 @@ TEST_P(Epochs, W1153_04_locks_of_several_targets_and_windows) {
   EXPECT_EQ(second.base<long>()[1], 3 + previous_);
 }
 
-TEST_P(Epochs, W1153_05_NOCHECK_where_nobody_conflicts) {
+TEST_P(Epochs, W1153_05_NOCHECK_without_conflicts) {
   Window const window(GetParam(), 64);
   for (int round = 0; round < 50; ++round) {
     long const number = round + rank_;
@@ -283,7 +283,7 @@ TEST_P(Epochs, W1154_02_local_flush_frees_the_origin) {
   MPI_Win_unlock_all(window);
 }
 
-TEST_P(Epochs, W1154_03_a_get_is_there_after_a_local_flush) {
+TEST_P(Epochs, W1154_03_get_is_complete_after_a_local_flush) {
   Window const window(GetParam(), 4096);
   std::fill(window.base<long>(), window.base<long>() + 512, rank_ + 3);
   MPI_Barrier(world);

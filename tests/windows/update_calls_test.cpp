@@ -199,7 +199,7 @@ TEST_P(Calls, W11344_01_compare_and_swap) {
   expect_swaps<int>(win(), at(4), next_, MPI_LOGICAL);
 }
 
-TEST_P(Calls, W11344_03_what_is_not_swapped) {
+TEST_P(Calls, W11344_03_compare_and_swap_refuses_other_datatypes) {
   MPI_Win_set_errhandler(win(), MPI_ERRORS_RETURN);
   char const wanted[16] = {};
   char result[16] = {};

@@ -162,7 +162,7 @@ TEST_F(WindowLocks, HolderMayWaitForAMessageOfAnotherHolder) {
 /// Random epochs: shares of all ranks of both windows in any order, one rank alone, or some locks in one
 /// order of which the last may be exclusive. None of them can wait in a circle with locks that let all shares
 /// pass.
-TEST_F(WindowLocks, RandomEpochsEnd) {
+TEST_F(WindowLocks, RandomEpochsComplete) {
   std::array<Window, 2> const windows{Window(Flavour::allocate, 64), Window(Flavour::create, 64)};
   std::mt19937 random(seed() + static_cast<unsigned>(rank_));
   auto const below = [&](int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); };

@@ -28,7 +28,7 @@ class ArgumentAttacks : public ::testing::Test {
   int transport_class_ = 0;
 };
 
-TEST_F(ArgumentAttacks, OverlappingOwnMemoryIsCopiedAsByMemmove) {
+TEST_F(ArgumentAttacks, OverlappingLocalMemoryIsCopiedLikeMemmove) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     char* const own = memory_.own(kind);
     for (std::ptrdiff_t shift : {0, 1, 8, 63, 64, 100, 1000, -1, -8, -100, -1000}) {

@@ -92,7 +92,7 @@ void contend(Memory& memory, MPI_Datatype type, char const* name) {
   }
 }
 
-TEST_F(AtomicAttacks, NoUpdateOfAnyTypeIsLost) {
+TEST_F(AtomicAttacks, UpdatesOfEveryTypeAreExact) {
   contend<std::int16_t>(memory_, MPI_INT16_T, "int16");
   contend<std::uint16_t>(memory_, MPI_UNSIGNED_SHORT, "unsigned short");
   contend<std::int32_t>(memory_, MPI_INT, "int");
@@ -150,7 +150,7 @@ TEST_F(AtomicAttacks, IntegersOfAllWidthsAreAtomicWithEachOther) {
 }
 
 /// Every operation that may notify does so exactly once; others do not.
-TEST_F(AtomicAttacks, EachNotifiedOperationCountsOnce) {
+TEST_F(AtomicAttacks, EachNotifiedOperationIsCountedOnce) {
   std::mt19937_64 random(seed() + static_cast<unsigned>(rank()));
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);

@@ -40,7 +40,7 @@ class CommunicatorAttacks : public ::testing::Test {
 };
 
 /// One thread creates and frees communicators, counters and attributes while other threads operate.
-TEST_F(CommunicatorAttacks, ThreadsOperateWhileCommunicatorsComeAndGo) {
+TEST_F(CommunicatorAttacks, ThreadsOperateDuringCommunicatorCreationAndFree) {
   constexpr int n = 64;
   Memory memory(n * 8 * 8);
   int const right = (rank_ + 1) % size_;

@@ -58,7 +58,7 @@ Range segment_of(std::vector<Range> ranges, std::uintptr_t address) {
   return address >= now.begin && address < now.end ? now : Range{0, 0};
 }
 
-TEST_F(MemoryAttacks, OverlappingRegistrationsAreAsTheModelSays) {
+TEST_F(MemoryAttacks, OverlappingRegistrationsMatchModel) {
   std::mt19937_64 random(seed());
   constexpr std::size_t bytes = 1 << 16;
   std::vector<char> arena(bytes);

@@ -127,7 +127,7 @@ TEST_F(RequestAttacks, FreeingActiveRequestKeepsOperation) {
   }
 }
 
-TEST_F(RequestAttacks, StaleHandlesOfTheOwnTypeAreRefused) {
+TEST_F(RequestAttacks, StaleRmaRequestHandlesAreRefused) {
   MPIX_Rma_request object = MPIX_RMA_REQUEST_NULL;
   ASSERT_EQ(MPIX_Rma_request_set_attr(&object, MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON), MPI_SUCCESS);
   MPIX_Rma_request stale = object;
@@ -210,7 +210,7 @@ TEST_F(RequestAttacks, FreedCounterRequestReportsNoError) {
 
 /// The attributes of call or request and of the communicator are merged in every combination. A call's own
 /// attributes and those of a request object do not meet: each form of the call takes one of them.
-TEST_F(RequestAttacks, AttributesJoinFromEveryPlace) {
+TEST_F(RequestAttacks, AttributesOfAllSourcesCombine) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(world, &comm);
   std::uint64_t const bits[] = {MPIX_RMA_ATTR_ATOMICITY, MPIX_RMA_ATTR_ORDERING, MPIX_RMA_ATTR_BLOCKING,
@@ -261,7 +261,7 @@ TEST_F(RequestAttacks, AttributesJoinFromEveryPlace) {
 }
 
 /// A call with an attribute argument takes no object: it makes a request, and the object stays as it was.
-TEST_F(RequestAttacks, CallsWithAttributesTakeNoObject) {
+TEST_F(RequestAttacks, CallsWithAttributesReturnAnotherRequest) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     MPI_Request object = MPI_REQUEST_NULL;
     long const seven = 7;

@@ -194,7 +194,7 @@ class AllTypes : public FlavourTest {
   Random random_{1};
 };
 
-TEST_P(AllTypes, AccumulateAsReduceLocalDoes) {
+TEST_P(AllTypes, AccumulateMatchesReduceLocal) {
   static MPI_Op const operations[] = {MPI_SUM,    MPI_PROD,   MPI_MIN,     MPI_MAX,  MPI_LAND,
                                       MPI_LOR,    MPI_LXOR,   MPI_BAND,    MPI_BOR,  MPI_BXOR,
                                       MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};

@@ -38,7 +38,7 @@ Value value_at(Window const& window, MPI_Aint offset) {
   return value;
 }
 
-TEST_P(AtomicUpdates, UnalignedElementsLoseNoUpdate) {
+TEST_P(AtomicUpdates, UnalignedElementsAreUpdatedExactly) {
   static constexpr std::array<MPI_Aint, 7> places{1, 61, 4093, 16381, 32765, 2020, 1003};
   Window window(GetParam(), 65536);
   int const count = rounds(1050);
@@ -112,7 +112,7 @@ class ManyWindows : public WindowTest {
   std::vector<MPI_Aint> bases_;
 };
 
-TEST_F(ManyWindows, OnTheSameMemoryLoseNoUpdate) {
+TEST_F(ManyWindows, UpdateTheSameMemoryAtomically) {
   make();
   int const count = rounds(600);
   static long const one = 1;

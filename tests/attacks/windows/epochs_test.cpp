@@ -67,7 +67,7 @@ TEST_P(Epochs, PostAndStartMatchInRandomGraphs) {
 }
 
 /// Increments under exclusive locks by get and put, under shared ones by accumulate, in two windows.
-TEST_P(Epochs, MixedLocksLoseNoUpdate) {
+TEST_P(Epochs, MixedLocksProtectUpdates) {
   Window first(GetParam(), 64);
   Window second(Flavour::create, 64);
   Random random(100 + static_cast<std::uint64_t>(rank_));

@@ -34,7 +34,7 @@ TEST(ProcessWatch, ReportsTheEndOnce) {
   EXPECT_EQ(watch.take_ended(), Ended{});
 }
 
-TEST(ProcessWatch, WatchesTheProcessThatHasTheIdentityNow) {
+TEST(ProcessWatch, WatchesCurrentProcessOfTheIdentity) {
   ProcessWatch watch;
   Child first([] {});
   Child second([] {});

@@ -59,7 +59,7 @@ class Member {
 
 using List = std::vector<std::uint64_t>;
 
-TEST(FileBootstrap, ShowsAddressesUntilTheirProcessesGo) {
+TEST(FileBootstrap, PublishesAddressesUntilTheirProcessesEnd) {
   JobDirectory const directory;
   Member const first(directory.path(), 7);
   Member second(directory.path(), 0xfedcba9876543210);

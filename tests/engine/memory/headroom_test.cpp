@@ -38,7 +38,7 @@ TEST_F(Headroom, IsUnlimitedIfMemoryInfoIsMissing) {
   EXPECT_EQ(left(), UINT64_MAX);
 }
 
-TEST_F(Headroom, IsBoundedByEveryGroupAbove) {
+TEST_F(Headroom, IsBoundedByEveryParentCgroup) {
   std::string const groups = "/sys/fs/cgroup";
   write("/proc/self/cgroup", "0::/jobs/mine\n");
   write(groups + "/jobs/mine/memory.max", "max\n");
@@ -53,7 +53,7 @@ TEST_F(Headroom, IsBoundedByEveryGroupAbove) {
   EXPECT_EQ(left(), 0u);  // less than the margin
 }
 
-TEST_F(Headroom, KnowsTheFirstVersionOfGroups) {
+TEST_F(Headroom, SupportsCgroupVersion1) {
   std::string const groups = "/sys/fs/cgroup/memory";
   write("/proc/self/cgroup", "5:cpu,cpuacct:/mine\n4:hugetlb,memory:/mine\n0::/\n");
   write(groups + "/memory.limit_in_bytes", "9223372036854771712\n");

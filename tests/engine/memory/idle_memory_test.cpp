@@ -104,7 +104,7 @@ TEST_F(IdleSegments, MemoryFreedBeforeMakesRoom) {
   EXPECT_TRUE(is_marked(allocate(3 * mebibyte / 2), 3 * mebibyte / 2, 0)) << "the first";
 }
 
-TEST_F(IdleSegments, MemoryThatWasNeverTakenIsNotKept) {
+TEST_F(IdleSegments, UntouchedMemoryIsNotKept) {
   leave_mark(mebibyte, {.lazy = true});
   SegmentTable::Reservation reservation;
   ASSERT_EQ(table.reserve(mebibyte, {}, &reservation), Status::ok);
@@ -115,7 +115,7 @@ TEST_F(IdleSegments, MemoryThatWasNeverTakenIsNotKept) {
   EXPECT_TRUE(is_marked(base, mebibyte, 0));
 }
 
-TEST_F(IdleSegments, DroppedMemoryIsGone) {
+TEST_F(IdleSegments, DroppedMemoryIsNotReused) {
   leave_mark(mebibyte);
   EXPECT_TRUE(drop_idle());
   EXPECT_FALSE(drop_idle());

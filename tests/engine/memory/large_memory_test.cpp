@@ -45,7 +45,7 @@ void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
 }
 
 // The network protocol registers memory, which allocates its pages, so that path is excluded.
-TEST_P(LargeMemoryPaths, ExposesSharedAndFileMappingsWithoutMakingPages) {
+TEST_P(LargeMemoryPaths, ExposesSharedAndFileMappingsWithoutAllocatingPages) {
   if (GetParam().paths == MPIX_ENGINE_PATH_NETWORK) GTEST_SKIP() << "memory is registered with the network";
   for (std::size_t const bytes : {std::size_t{4} << 20, std::size_t{2000} << 20}) {
     run_job(2, configure, [=](Rank& rank) {
@@ -78,7 +78,7 @@ bool has_page(std::byte* at) {
 // The kernel frees pages in address order: during that the first page is gone and the last one is present. A
 // thread that observes this state twice, and has acquired every channel's lock in between, has waited for no
 // lock.
-TEST(LargeMemory, GivesPagesBackWithoutLock) {
+TEST(LargeMemory, ReleasesPagesWithoutLock) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
   constexpr int tries = 200;
   auto const keep_nothing = [](mpix_engine_config& config) {

@@ -63,7 +63,7 @@ std::string way_name(::testing::TestParamInfo<Way> const& way) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, MemoryMap, ::testing::Values(Way::chosen, Way::queries, Way::text), way_name);
 
-TEST_P(MemoryMap, TellsRightsOfEveryByte) {
+TEST_P(MemoryMap, ReportsRightsOfEveryByte) {
   Mapped const pages(4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
   ASSERT_EQ(::mprotect(pages.base() + page, page, PROT_READ), 0);
   ASSERT_EQ(::mprotect(pages.base() + 2 * page, page, PROT_NONE), 0);
@@ -163,7 +163,7 @@ TEST_P(MemoryMap, FindsEndOfMappedFile) {
   EXPECT_FALSE(rights_of(pages.base() + 2 * page, 8).mapped);
 }
 
-TEST_P(MemoryMap, MakesNoPages) {
+TEST_P(MemoryMap, AllocatesNoPages) {
   constexpr std::size_t bytes = std::size_t{1} << 30;
   int const file = sparse_file(bytes);
   struct stat status {};
@@ -176,7 +176,7 @@ TEST_P(MemoryMap, MakesNoPages) {
   ::close(file);
 }
 
-TEST_P(MemoryMap, LooksBeyondTheFirstMapping) {
+TEST_P(MemoryMap, ChecksAllMappings) {
   Mapped const pages(6 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
   for (std::size_t i = 1; i < 6; i += 2) ASSERT_EQ(::mprotect(pages.base() + i * page, page, PROT_READ), 0);
   MemoryRights const mixed = rights_of(pages.base(), 6 * page);
@@ -205,7 +205,7 @@ TEST(FirstUnmapped, ReturnsTheFirstGapThatIsLargeEnough) {
   EXPECT_EQ(first_unmapped(end, end, page, page), 0u);
 }
 
-TEST_P(MemoryMap, TellsRightsOfExecutablesMemory) {
+TEST_P(MemoryMap, ReportsRightsOfMemoryOfTheExecutable) {
   static char written[64] = {1};
   static char zero[64];
   EXPECT_TRUE(rights_of(written, sizeof written).writable);

@@ -70,7 +70,7 @@ TEST_F(MemoryType, IsTakenFromUcxRecords) {
   EXPECT_FALSE(holds(pages));
 }
 
-TEST_F(MemoryType, OfUnknownKindIsADevicesWhenItCannotBeTouched) {
+TEST_F(MemoryType, OfInaccessibleUnknownKindIsDeviceMemory) {
   DevicePages const open(PROT_READ | PROT_WRITE);
   DevicePages const closed(PROT_NONE);
   open.record(UCS_MEMORY_TYPE_UNKNOWN);

@@ -88,7 +88,7 @@ Outcomes outcomes_of(Rank& rank, ExposureId id, RemoteAddress target, std::size_
       outcome(contiguous(ReduceOp::sum, ElementType::int64, values.data(), target, bytes, fetched.data()))};
 }
 
-TEST_P(ProtectedMemoryPaths, RefusesToWriteExposedMemoryThatCanOnlyBeRead) {
+TEST_P(ProtectedMemoryPaths, RefusesWritesToExposedReadOnlyMemory) {
   run_job(2, configure, [](Rank& rank) {
     Pages const memory(PROT_READ);
     ExposureId id{};
@@ -110,7 +110,7 @@ TEST_P(ProtectedMemoryPaths, RefusesToWriteExposedMemoryThatCanOnlyBeRead) {
 }
 
 /// Memory of few pages is looked at in another way.
-TEST_P(EnginePath, RefusesToWriteSmallMemoryThatCanOnlyBeReadInPart) {
+TEST_P(EnginePath, RefusesWritesToPartlyReadOnlyMemory) {
   run_job(2, configure, [](Rank& rank) {
     Pages const memory;
     std::fill_n(memory.base(), 2 * page, std::byte{7});
@@ -210,7 +210,7 @@ TEST_P(ProtectedMemoryPaths, SurvivesOperationsOnMemoryThatChangesAfterItsExposu
   run_job(2, configure, [](Rank& rank) { operate_on_changed_memory(rank, [](std::uint64_t) {}); });
 }
 
-TEST_P(ProtectedMemoryPaths, SurvivesThemInThreadThatBlocksSignals) {
+TEST_P(ProtectedMemoryPaths, SurvivesChangedMemoryInThreadThatBlocksSignals) {
   if (is_carried_out_by_ucx(GetParam())) GTEST_SKIP() << "by UCX in the target's process";
   run_job(2, configure, [](Rank& rank) {
     sigset_t all;

@@ -66,7 +66,7 @@ void operate(Rank& rank, std::int64_t round) {
   for (std::size_t i = 0; i < operations; ++i) EXPECT_EQ(got[i], 2 * values[i]);
 }
 
-TEST(ScarceMemory, LosesNoAnswer) {
+TEST(ScarceMemory, LosesNoReply) {
   constexpr int shortages = 5;
   auto const by_messages = [](mpix_engine_config& config) {
     config.paths = MPIX_ENGINE_PATH_MESSAGE;

@@ -157,7 +157,7 @@ TEST(Touch, CachesNeighbouringPages) {
   EXPECT_FALSE(are_known(pages[6], 8, Access::write)) << "nothing after a fault";
 }
 
-TEST(Touch, KnowsNoMorePagesThanItsWordHolds) {
+TEST(Touch, CachesBoundedNumberOfPages) {
   constexpr std::size_t most = 4096;
   PagesOfRights const pages(std::string(most + 2, 'w'));
   for (std::size_t i = 0; i < most; ++i) ASSERT_TRUE(touched(pages[i], 8, Access::write));

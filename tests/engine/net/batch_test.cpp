@@ -134,7 +134,7 @@ TYPED_TEST(Batch, DetectsTruncationAfterReadingCompleteRecords) {
   EXPECT_EQ(whole, written.size());
 }
 
-TYPED_TEST(Batch, LengthsAndWordsThatDoNotExistAreRefused) {
+TYPED_TEST(Batch, RefusesInvalidLengthsAndWords) {
   auto const refused = [](std::uint64_t tag) {
     Room const room(4096);
     room.word(0) = tag;
@@ -221,7 +221,7 @@ std::vector<Record<RequestHeader>> alike_requests(std::mt19937_64& random, Reque
   return records;
 }
 
-TEST(RequestRuns, RequestsThatDifferInAddressAndTokenAloneAreOneRecord) {
+TEST(RequestRuns, CombinesRequestsThatDifferInAddressAndTokenOnly) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 200; ++round) {
     RequestKind const kind = round % 2 == 0 ? RequestKind::put : RequestKind::get;

@@ -167,7 +167,7 @@ TEST_P(ChannelJob, ThreadPerTargetReadsItsValuesBack) {
 }
 
 /// Segments are allocated and freed while every channel serves peers, which find the right segment or none.
-TEST_P(ChannelJob, MemoryComesAndGoesWhileAllChannelsAreInUse) {
+TEST_P(ChannelJob, MemoryIsAllocatedAndFreedWhileChannelsAreInUse) {
   run_job(processes, configure, [](Rank& rank) {
     constexpr std::size_t words = 1024;
     constexpr std::int64_t rounds = 40;
@@ -206,7 +206,7 @@ TEST_P(ChannelJob, MemoryComesAndGoesWhileAllChannelsAreInUse) {
 }
 
 /// Cached segments on every channel become invalid when the segment is freed.
-TEST_P(ChannelJob, FreedMemoryIsOutOfReachOnEveryChannel) {
+TEST_P(ChannelJob, FreedMemoryIsInaccessibleOnEveryChannel) {
   run_job(processes, configure, [](Rank& rank) {
     constexpr std::size_t words = 1024;
     void* base = nullptr;

@@ -67,7 +67,7 @@ void exchange(Rank& rank, Peer& peer, Shared* there, std::uint64_t number) {
   ASSERT_EQ(in, out);
 }
 
-TEST_P(FewEndpoints, RandomTrafficGetsThrough) {
+TEST_P(FewEndpoints, RandomTrafficArrivesDespiteEviction) {
   unsigned const first = seed();
   constexpr int processes = 8;
   int const operations =

@@ -128,7 +128,7 @@ TEST_F(GreedySession, WaitsForUnsentRepliesWithoutBusyPolling) {
   EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
 }
 
-TEST_F(GreedySession, GivesBackItsMemoryWhenItEnds) {
+TEST_F(GreedySession, ReleasesItsMemoryAtItsEnd) {
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
   ::malloc_trim(0);

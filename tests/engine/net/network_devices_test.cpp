@@ -145,7 +145,7 @@ TEST(NetworkDevices, AdvertisesFirstPermittedAddress) {
   EXPECT_EQ(chosen("+10.9.0.0/16"), "10.9.2.3");
 }
 
-TEST(NetworkDevices, ThisHostHasOneToItself) {
+TEST(NetworkDevices, ThisHostHasLoopbackDevice) {
   std::vector<NetworkDevice> found = network_devices();
   std::erase_if(found, [](NetworkDevice const& device) { return device.transport != "tcp"; });
   EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](auto const& d) { return d.name == "lo"; }));

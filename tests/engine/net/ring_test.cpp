@@ -78,7 +78,7 @@ TEST(Ring, OperationsOfEveryKindMoveTheValues) {
       });
 }
 
-TEST(Ring, NoUpdateOfSeveralOriginsIsLost) {
+TEST(Ring, UpdatesOfSeveralOriginsAreExact) {
   constexpr int origins = 3;
   constexpr int updates = 3000;
   with_target(

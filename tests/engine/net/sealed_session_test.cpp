@@ -136,7 +136,7 @@ TEST_F(SealedSession, EndsWhenItsClientHasRefusedAMessage) {
 }
 
 /// A reader of unencrypted traffic has the tokens of its sessions.
-TEST(UnencryptedSession, OutlastsANoticeThatAMessageWasRefused) {
+TEST(UnencryptedSession, SurvivesNoticeOfRefusedMessage) {
   Server server(false);
   Client client(server, server.open());
   client.send(wire::MessageClass::request, client.put(0, 1));
@@ -168,7 +168,7 @@ TEST_F(SealedSession, DropsUnencryptedMessages) {
   EXPECT_EQ(server_.word(1), untouched);
 }
 
-TEST_F(SealedSession, IgnoresMessagesOfNoConnection) {
+TEST_F(SealedSession, IgnoresMessagesWithoutConnection) {
   Text unknown = client_.sealed(client_.put(0, 1));
   unknown.header[offsetof(wire::SealedHeader, connection)] ^= std::byte{1};
   client_.send_sealed(unknown);
@@ -178,7 +178,7 @@ TEST_F(SealedSession, IgnoresMessagesOfNoConnection) {
 }
 
 /// All messages of a client are replayed, while the session lives and after it was lost.
-TEST_F(SealedSession, AdmitsNoRecording) {
+TEST_F(SealedSession, RejectsReplay) {
   Text const put = client_.sealed(client_.put(0, 1));
   client_.send_sealed(put);
   EXPECT_TRUE(client_.wait([&] { return server_.word(0) == 1; }));
@@ -200,7 +200,7 @@ TEST_F(SealedSession, AdmitsNoRecording) {
 }
 
 /// A complete engine with the address of the session.
-TEST_F(SealedSession, MayBeThatOfAnEngine) {
+TEST_F(SealedSession, AcceptsEngineAsClient) {
   mpix_bootstrap job{};
   job.size = sizeof job;
   job.process = 1;

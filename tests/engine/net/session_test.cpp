@@ -120,7 +120,7 @@ TEST(Session, HandshakeContainsNeitherSecretNorTokens) {
   EXPECT_FALSE(shows(tokens.reply));
 }
 
-TEST(Session, CredentialsAreNeverTheSame) {
+TEST(Session, CredentialsAreUnique) {
   Credentials const first = Credentials::make(1);
   Credentials const second = Credentials::make(1);
   EXPECT_NE(first.secret, second.secret);

@@ -182,7 +182,7 @@ auto configuration_of(Case const& test_case) {
   };
 }
 
-TEST_P(StagedRing, AgreesWithAModel) {
+TEST_P(StagedRing, MatchesModel) {
   std::uint64_t const seed = test::seed();
   with_target(
       1, configuration_of(GetParam()),
@@ -197,7 +197,7 @@ TEST_P(StagedRing, AgreesWithAModel) {
 }
 
 /// Each element of each origin's arrays is added exactly once.
-TEST_P(StagedRing, NoUpdateOfSeveralOriginsIsLost) {
+TEST_P(StagedRing, UpdatesOfSeveralOriginsAreExact) {
   constexpr int origins = 3;
   constexpr int updates = 60;
   constexpr int elements = 3000;

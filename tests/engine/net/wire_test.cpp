@@ -308,7 +308,7 @@ TEST(Tokens, AreNotReusedAndStaleTokensAreRejected) {
   EXPECT_EQ(pool.find(0), nullptr);
 }
 
-TEST(Stripes, CoverEveryAddressOfTheRangeAndOnlyAsManyAsNeeded) {
+TEST(Stripes, CoverTheRangeWithMinimalNumber) {
   std::mt19937_64 random(test::seed());
   for (int round = 0; round < 2000; ++round) {
     RemoteAddress const begin = random() >> 20;

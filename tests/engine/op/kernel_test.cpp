@@ -123,7 +123,7 @@ class Round {
   std::array<test::RandomLayout, 3> layouts_;
 };
 
-TYPED_TEST(UpdateKernel, EveryOperationOverEveryKindOfLayoutGivesTheModel) {
+TYPED_TEST(UpdateKernel, EveryOperationOnEveryLayoutMatchesModel) {
   using T = typename TypeParam::T;
   constexpr ElementType type = TypeParam::type;
   auto const start = test::seed();

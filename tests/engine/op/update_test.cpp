@@ -205,7 +205,7 @@ void run_any(Origin& origin, ::testing::Types<Cases...>*) {
   (origin.*batches[origin.any() % std::size(batches)])();
 }
 
-TEST_P(Updates, RandomOnesGiveTheModelInTheOrderOfIssue) {
+TEST_P(Updates, RandomUpdatesMatchModelInIssueOrder) {
   auto const seed = test::seed();
   std::fflush(nullptr);
   run_job(ranks, configure, [seed](Rank& rank) {
@@ -242,7 +242,7 @@ void fetch_and_add_everywhere(Rank& rank, ElementType type, std::size_t at, Fetc
   }
 }
 
-TEST_P(Updates, EachValueOfContendedArraysIsFetchedOnce) {
+TEST_P(Updates, ContendedUpdatesFetchEachValueOnce) {
   constexpr int rounds = 40;
   constexpr std::int64_t all = rounds * ranks;
   test::Shared<Fetched> fetched;

@@ -81,7 +81,7 @@ class FilledRegionTest : public ::testing::Test {
   FileDescriptor map = pagemap();
 };
 
-TEST_F(FilledRegionTest, FillsChunksThatAccessesReachAndOneBehind) {
+TEST_F(FilledRegionTest, FillsAccessedChunksAndNextOne) {
   allocate(0, chunks * FilledRegion::pages_of_chunk);
   FilledRegion region(mapping.base(), mapping.length(), map.get());
   look_at_all(region);
@@ -135,7 +135,7 @@ TEST_F(FilledRegionTest, FillsAgainWhenMoreIsAllocatedAndAccessed) {
   EXPECT_EQ(entered_in(0), 60u);
 }
 
-TEST_F(FilledRegionTest, BeginsAnewWithPagesThatWereRemoved) {
+TEST_F(FilledRegionTest, RestartsAfterRemovalOfPages) {
   allocate(0, chunks * FilledRegion::pages_of_chunk);
   FilledRegion region(mapping.base(), mapping.length(), map.get());
   for (std::size_t i = 0; i < chunks; ++i) at(i * FilledRegion::pages_of_chunk) = std::byte{2};
@@ -217,7 +217,7 @@ TEST(PageFiller, FillsWindowsOfNeighbours) {
       });
 }
 
-TEST(PageFiller, IsOffIfTheParameterSaysSo) {
+TEST(PageFiller, IsDisabledByTheParameter) {
   constexpr std::size_t bytes = 4 * chunk;
   run_job(
       2, [](mpix_engine_config& config, int) { config.page_fill = 0; },

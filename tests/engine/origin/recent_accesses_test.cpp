@@ -33,7 +33,7 @@ TEST(RecentAccesses, NeighboursAndOtherExposuresDoNotConflict) {
 
 /// Compared with a list of all accesses: no conflict is missed, and among the newest operations none is
 /// invented.
-TEST(RecentAccesses, AgreesWithCompleteList) {
+TEST(RecentAccesses, MatchesCompleteList) {
   unsigned const seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);

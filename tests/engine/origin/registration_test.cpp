@@ -43,7 +43,7 @@ class Seen {
 
 constexpr Coverage::Range no_range{0, 0};
 
-TEST_F(Segments, RegistrationsThatOverlapAreOneSegmentWhileTheyDo) {
+TEST_F(Segments, OverlappingRegistrationsFormOneSegment) {
   static char memory[1000];
   auto const range = [](std::size_t begin, std::size_t end) {
     auto const base = reinterpret_cast<RemoteAddress>(memory);
@@ -148,7 +148,7 @@ TEST_F(Segments, RegistrationOfMappedFileIsCutAtEndOfFile) {
   std::fclose(file);
 }
 
-TEST_F(Segments, RandomRegistrationsAreAsIfEachByteWereCounted) {
+TEST_F(Segments, RandomRegistrationsMatchCountPerByte) {
   constexpr std::size_t bytes = 200;
   static char memory[bytes];
   std::mt19937_64 random(test::seed());

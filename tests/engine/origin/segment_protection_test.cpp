@@ -38,7 +38,7 @@ TEST_F(Segments, AnotherProcessCannotWriteTheTables) {
   EXPECT_EQ(free(memory), Status::ok);
 }
 
-TEST_F(Segments, AnotherProcessCannotTakeMemoryAway) {
+TEST_F(Segments, AnotherProcessCannotResizeMemory) {
   std::size_t const bytes = 512 * 1024;
   auto* const memory = static_cast<char*>(allocate(bytes));
   std::memset(memory, 7, bytes);
@@ -63,7 +63,7 @@ TEST_F(Segments, AnotherProcessCannotTakeMemoryAway) {
       << "pages are not given back";
 }
 
-TEST_F(Segments, GarbageInTheLocksDoesNoHarmToTheTables) {
+TEST_F(Segments, TablesSurviveCorruptLocks) {
   std::memset(static_cast<void*>(&table.control()), 0xff, sizeof(ProcessControl));
   std::vector<void*> kept;
   for (int i = 0; i < 100; ++i) kept.push_back(allocate(static_cast<std::size_t>(i) * 4000 + 1));

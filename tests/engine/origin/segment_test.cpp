@@ -21,7 +21,7 @@
 namespace mpixrma::engine {
 namespace {
 
-TEST_F(Segments, AnotherProcessFindsAndReachesThemUntilTheyAreFreed) {
+TEST_F(Segments, AnotherProcessAccessesThemUntilTheyAreFreed) {
   auto* const memory = static_cast<int*>(allocate(4096));
   static int variable = 0;
   ASSERT_EQ(attach(&variable, sizeof variable), Status::ok);
@@ -174,7 +174,7 @@ TEST_F(Segments, MoreMemoryThanTheMachineHasIsRefused) {
   EXPECT_EQ(free(lazy), Status::ok);
   EXPECT_EQ(free(before), Status::ok);
 }
-TEST_F(Segments, FreedMemoryIsTakenUntilItsPagesAreGivenBack) {
+TEST_F(Segments, FreedMemoryIsNotReusedUntilItsPagesAreReleased) {
   constexpr std::size_t bytes = std::size_t{8} << 20;
   void* const first = allocate(bytes);
   std::memset(first, 1, bytes);

@@ -36,7 +36,7 @@ int past_caches(StagingPace& pace, int requests, Costs const& costs, std::size_t
   return count;
 }
 
-TEST(StagingPace, TakesTheFasterWay) {
+TEST(StagingPace, SelectsFasterMethod) {
   StagingPace pace;
   EXPECT_LE(past_caches(pace, many, near), few);
   StagingPace other;
@@ -59,7 +59,7 @@ TEST(StagingPace, IgnoresFirstMeasurements) {
   EXPECT_LE(past_caches(pace, many, near), few);
 }
 
-TEST(StagingPace, IsNotMisledByATargetThatLooksLateOnce) {
+TEST(StagingPace, IgnoresSingleLateMeasurement) {
   StagingPace pace;
   (void)past_caches(pace, 100, near);
   (void)past_caches(pace, 1, {100 * slow, 100 * slow});

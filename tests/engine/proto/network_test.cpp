@@ -58,7 +58,7 @@ TEST(Network, OrderedPutDoesNotOvertakeOrderedGet) {
   get_then_put(Guarantee::ordered, [](Rank&) {});
 }
 
-TEST(Network, FenceHoldsForGetsToo) {
+TEST(Network, FenceOrdersGets) {
   get_then_put(Guarantee::none, [](Rank& rank) { rank.engine().order.fence(rank.peer(1), UINT64_MAX); });
 }
 

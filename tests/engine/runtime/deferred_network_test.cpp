@@ -142,14 +142,14 @@ TEST(DeferredNetwork, AllChannelsStartTogether) {
   });
 }
 
-TEST(DeferredNetwork, SomeProcessesMayHaveItFromTheBeginning) {
+TEST(DeferredNetwork, SomeProcessesMayStartWithIt) {
   add_everywhere(4, 1, [](mpix_engine_config& config, int rank) {
     defer_with_messages(config);
     config.defer_network = rank % 2;
   });
 }
 
-TEST(DeferredNetwork, ProcessesThatShareNoMemoryAskEachOther) {
+TEST(DeferredNetwork, ProcessesWithoutSharedMemoryQueryEachOther) {
   if (::unshare(CLONE_NEWIPC) != 0) GTEST_SKIP() << "the system permits no other namespace";
   add_everywhere(4, 1, [](mpix_engine_config& config, int rank) {
     defer(config);
@@ -303,7 +303,7 @@ TEST(AddressQueries, DoNotStartTheNetworkWithoutTheSecret) {
   EXPECT_TRUE(pair.queries.are_pending());
 }
 
-TEST(AddressQueries, MayBeForgotten) {
+TEST(AddressQueries, MayBeCancelled) {
   Pair pair;
   pair.ask(pair.service.address());
   (void)pair.queries.drive();

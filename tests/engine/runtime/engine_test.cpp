@@ -83,7 +83,7 @@ TEST_P(EnginePath, MapsNoMemoryIfAllOperationsAreIssued) {
   });
 }
 
-TEST_P(EnginePath, StridedAndListedLayoutsMeet) {
+TEST_P(EnginePath, StridedAndIndexedLayoutsCombine) {
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
     if (rank.rank() == 0) {
@@ -160,7 +160,7 @@ TEST_P(EnginePath, ConcurrentAtomicAccumulatesAreExact) {
   });
 }
 
-TEST_P(EnginePath, ContendedCounterHandsOutEachValueOnce) {
+TEST_P(EnginePath, ContendedCounterReturnsEachValueOnce) {
   constexpr int ranks = 3;
   int const rounds = 500 / test::shortened(2);
   run_job(ranks, configure, [rounds](Rank& rank) {
@@ -284,7 +284,7 @@ TEST_P(EnginePath, ListOfAdjacentPiecesIsSentAsBlock) {
   });
 }
 
-TEST_P(EnginePath, FreedMemoryIsGoneAndItsSuccessorIsReached) {
+TEST_P(EnginePath, FreedMemoryIsInaccessibleAndItsSuccessorIsFound) {
   run_job(2, configure, [](Rank& rank) {
     constexpr std::size_t bytes = 1 << 20;
     for (int round = 0; round < 20; ++round) {

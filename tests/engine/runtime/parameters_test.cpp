@@ -62,7 +62,7 @@ TEST(Parameters, DefaultsMatchConfiguration) {
   }
 }
 
-TEST(Parameters, BoundsAreAcceptedAndRefusedBeyond) {
+TEST(Parameters, AcceptsBoundsAndRefusesValuesBeyond) {
   for (mpix_engine_parameter const& parameter : table()) {
     if (!is_number(parameter)) continue;
     auto const text = [](std::uint64_t value, std::int64_t more) {
@@ -120,7 +120,7 @@ TEST(Parameters, WordsSetMethodsOfCopies) {
   EXPECT_NE(wrong.why.find("copy has \"3k=vector\""), std::string::npos) << wrong.why;
 }
 
-TEST(Parameters, FormerValuesAreTakenWithTheNewName) {
+TEST(Parameters, FormerValuesAreAcceptedWithTheNewName) {
   Outcome const agent = set("path", "agent");
   EXPECT_EQ(agent.status, 0);
   EXPECT_EQ(agent.config.paths, static_cast<unsigned>(MPIX_ENGINE_PATH_MESSAGE));
@@ -142,7 +142,7 @@ TEST(Parameters, FormerNamesMatchPreviousRelease) {
   EXPECT_EQ(mpix_engine_former_name(&named("path")), nullptr);
 }
 
-TEST(Parameters, PairsThatDoNotFitAreRefused) {
+TEST(Parameters, RefusesInconsistentPairs) {
   mpix_engine_config config;
   mpix_engine_config_init(&config);
   char why[256] = "";

@@ -122,7 +122,7 @@ TEST(Refusal, CountsDataMovedByShortCall) {
 }
 
 /// It stops within an element: the other half cannot be told from a value, and the update is not repeated.
-TEST(Refusal, ReportsElementThatIsHalfWritten) {
+TEST(Refusal, ReportsPartlyWrittenElement) {
   test::run_job(2, without_ring, [](Rank& rank) {
     std::vector<std::int64_t> memory(words, 5);
     rank.show(0, memory.data());
@@ -183,7 +183,7 @@ TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
 }
 
 /// Messages that wait for the held stripes precede those of the rest, and are more than are sent at once.
-TEST(Refusal, FinishesAtomicUpdateAheadOfMessagesThatWaitForIt) {
+TEST(Refusal, FinishesAtomicUpdateBeforeWaitingMessages) {
   constexpr std::size_t small = 100;    // words, one message
   constexpr std::size_t large = 20000;  // several messages, which request the stripes first
   constexpr std::size_t long_way = 200000;

@@ -17,7 +17,7 @@ bool uniform(char const* begin, std::size_t bytes) {
 
 /// Each of two processes atomically puts its own array into the other's. In either serial order both arrays
 /// end with the same content; an update of an origin between its read and the end of the put would swap them.
-TEST_P(AtomicityPaths, CrossingAtomicPutsAreAsIfInSomeOrder) {
+TEST_P(AtomicityPaths, CrossingAtomicPutsAreSerializable) {
   constexpr int rounds = 60;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
@@ -45,7 +45,7 @@ TEST_P(AtomicityPaths, CrossingAtomicPutsAreAsIfInSomeOrder) {
 }
 
 /// All processes put uniform arrays into process 0 and into each other's origins, and get them back.
-TEST_P(AtomicityPaths, NoAtomicOperationSeesHalfOfAnother) {
+TEST_P(AtomicityPaths, AtomicOperationsAreIndivisible) {
   constexpr int ranks = 3;
   constexpr int rounds = 100;
   run_job(ranks, configure, [](Rank& rank) {
@@ -182,7 +182,7 @@ TEST_P(AtomicityPaths, OrderedOperationsTakeEffectInTheOrderOfIssue) {
 
 /// Element-wise accumulates of integers in plain memory whose single elements are updated are messages; puts
 /// and gets of that memory are not.
-TEST_P(AtomicityPaths, OrderedOperationsKeepTheirOrderWhenTheyChangeThePath) {
+TEST_P(AtomicityPaths, OrderedOperationsKeepOrderAcrossPaths) {
   constexpr std::int64_t rounds = 300;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);
@@ -220,7 +220,7 @@ TEST_P(AtomicityPaths, OrderedOperationsKeepTheirOrderWhenTheyChangeThePath) {
 }
 
 /// The target keeps its stripes busy, so that atomic messages must wait and later ones could overtake them.
-TEST_P(AtomicityPaths, OrderedOperationsDoNotOvertakeOneThatWaitsForStripes) {
+TEST_P(AtomicityPaths, OrderedOperationsDoNotOvertakeOneWaitingForStripes) {
   constexpr int rounds = 300;
   run_job(2, configure, [](Rank& rank) {
     Buffers buffers(rank);

@@ -210,7 +210,7 @@ TEST(HostileLocks, ProcessThatEndsWhileItsStreamWaitsIsSkipped) {
 }
 
 /// As many requests as fit into a message, executed in order, with invalid ones rejected.
-TEST(HostileLocks, OneMessageMayTakeAndGiveBackLocksAgainAndAgain) {
+TEST(HostileLocks, OneMessageMayAcquireAndReleaseLocksRepeatedly) {
   run_job(ranks, configure, [](Rank& rank) {
     constexpr std::uint64_t rounds = 50;
     prepare(rank);

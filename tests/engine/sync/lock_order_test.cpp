@@ -328,7 +328,7 @@ std::size_t max_passes(World& world) {
 
 /// Epochs of MPI_Win_lock_all, in which each process acquires its own lock first, with concurrent exclusive
 /// requests.
-TEST(LockOrder, LetsEachProcessPassAnExclusiveRequestAFewTimesOnly) {
+TEST(LockOrder, BoundsPassesOfExclusiveRequestPerProcess) {
   constexpr std::size_t sharing = 8;
   constexpr std::size_t alone = 2;
   constexpr std::size_t passes_expected = 10;  // if all shared requests pass there are dozens

@@ -73,7 +73,7 @@ TEST(LockTable, GrantsInFifoOrder) {
   EXPECT_EQ(made.attempt(8, LockMode::shared), Status::busy);
 }
 
-TEST(LockTable, LetsSharesPassExclusiveRequestsThatAreNotEarlier) {
+TEST(LockTable, SharesPassExclusiveRequestsThatAreNotEarlier) {
   Case made;
   made.ask(1, 0, LockMode::shared);
   LockTime const before = made.table.clock().now();
@@ -96,7 +96,7 @@ TEST(LockTable, LetsSharesPassExclusiveRequestsThatAreNotEarlier) {
   EXPECT_EQ(made.granted(), (Processes{6}));
 }
 
-TEST(LockTable, LetsSharesPassOnceTheirPatienceEnds) {
+TEST(LockTable, SharesPassAfterTheirTimeout) {
   Case made(std::chrono::milliseconds(1));
   made.ask(1, 0, LockMode::shared);
   made.ask(2, 0, LockMode::exclusive);
@@ -127,7 +127,7 @@ TEST(LockTable, LetsSharesPassOnceTheirPatienceEnds) {
 }
 
 /// A time that no legitimate process sends.
-TEST(LockTable, KeepsWorkingAtTheEndOfTime) {
+TEST(LockTable, WorksAtMaximumTime) {
   Case made;
   made.ask(1, 0, LockMode::shared, true, UINT64_MAX);
   EXPECT_EQ(made.table.clock().now(), LockClock::last);
@@ -138,7 +138,7 @@ TEST(LockTable, KeepsWorkingAtTheEndOfTime) {
   EXPECT_EQ(made.granted(), (Processes{1, 4}));
 }
 
-TEST(LockTable, IsHeldOnceByOneOwner) {
+TEST(LockTable, RefusesSecondRequestOfOneOwner) {
   Case made;
   made.ask(1, 0, LockMode::exclusive);
   made.ask(1, 0, LockMode::exclusive);

@@ -219,7 +219,7 @@ TEST_P(Lock, IsGrantedInFifoOrder) {
   });
 }
 
-TEST_P(Lock, ComesFirstToAShareThatOvertakes) {
+TEST_P(Lock, IsGrantedFirstToOvertakingShare) {
   run_job(4, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);
     rank.barrier();

@@ -128,7 +128,7 @@ TEST(StreamLock, DelaysOperationsWithoutBlockingTheirOrigin) {
   });
 }
 
-TEST(StreamLock, IsWaitedForWithoutOperations) {
+TEST(StreamLock, CanBeAwaitedWithoutOperations) {
   run_job(3, messages_only, [](Rank& rank) {
     StreamTarget const target(rank);
     if (rank.rank() == 1) {
@@ -283,7 +283,7 @@ TEST(StreamLock, IsGrantedWhenItsHolderHasDied) {
       test::JobKind::mortal);
 }
 
-TEST(StreamLock, ThatDoesNotExistIsAnErrorOfItsContext) {
+TEST(StreamLock, MissingLockIsReportedByItsContext) {
   run_job(2, messages_only, [](Rank& rank) {
     StreamTarget target(rank);
     if (rank.rank() == 1) {

@@ -47,7 +47,7 @@ std::unique_ptr<UniqueStripeLock> held(StripeTable& table, StripeSets const& wan
   return hold;
 }
 
-TEST(Stripes, ReadersShareAndWritersDoNot) {
+TEST(Stripes, ReadersShareAndWritersExclude) {
   Arena arena{};
   UniqueStripeLock reader(arena.table, reading);
   UniqueStripeLock second(arena.table, reading);
@@ -170,7 +170,7 @@ constexpr std::uint64_t worker_sum = worker_rounds / 2;
 
 // Not threads of several processes at once: the thread sanitizer does not see an order of two threads that
 // another process establishes.
-TEST(Stripes, NoUpdateOfThreadsIsLost) {
+TEST(Stripes, UpdatesOfThreadsAreExact) {
   Arena arena{};
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < workers; ++i)
@@ -180,7 +180,7 @@ TEST(Stripes, NoUpdateOfThreadsIsLost) {
   EXPECT_EQ(arena.values[1], arena.values[0]);
 }
 
-TEST(Stripes, NoUpdateOfProcessesIsLost) {
+TEST(Stripes, UpdatesOfProcessesAreExact) {
   Shared<Arena> arena;
   std::vector<pid_t> children;
   for (unsigned i = 0; i < workers; ++i) {
@@ -256,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(Stripes, KilledHolder, ::testing::Values(Death::reaped,
                            return instance.param == Death::reaped ? "reaped" : "zombie";
                          });
 
-TEST_P(KilledHolder, InExclusiveUseDoesNotKeepWritersOut) {
+TEST_P(KilledHolder, InExclusiveUseDoesNotBlockWriters) {
   Child child([&] { return held(arena_->table, writing); });
   UniqueStripeLock early(arena_->table, writing);
   EXPECT_FALSE(early.acquire());
@@ -264,7 +264,7 @@ TEST_P(KilledHolder, InExclusiveUseDoesNotKeepWritersOut) {
   expect_free();
 }
 
-TEST_P(KilledHolder, InExclusiveUseDoesNotKeepReadersOut) {
+TEST_P(KilledHolder, InExclusiveUseDoesNotBlockReaders) {
   Child child([&] { return held(arena_->table, writing); });
   end(child);
   UniqueStripeLock reader(arena_->table, reading);
@@ -273,7 +273,7 @@ TEST_P(KilledHolder, InExclusiveUseDoesNotKeepReadersOut) {
   expect_free();
 }
 
-TEST_P(KilledHolder, InSharedUseDoesNotKeepWritersOut) {
+TEST_P(KilledHolder, InSharedUseDoesNotBlockWriters) {
   Child child([&] { return held(arena_->table, reading); });
   UniqueStripeLock early(arena_->table, writing);
   EXPECT_FALSE(early.acquire());
@@ -282,7 +282,7 @@ TEST_P(KilledHolder, InSharedUseDoesNotKeepWritersOut) {
   expect_free();
 }
 
-TEST_P(KilledHolder, ThatWaitedForAReaderDoesNotKeepOthersOut) {
+TEST_P(KilledHolder, ThatWaitedForReaderDoesNotBlockOthers) {
   UniqueStripeLock reader(arena_->table, reading);
   ASSERT_TRUE(reader.acquire());
   Child child([&] {
@@ -299,7 +299,7 @@ TEST_P(KilledHolder, ThatWaitedForAReaderDoesNotKeepOthersOut) {
   expect_free();
 }
 
-TEST_P(KilledHolder, OfEveryShareDoesNotKeepReadersOut) {
+TEST_P(KilledHolder, OfEveryShareDoesNotBlockReaders) {
   Child child([&] {
     std::vector<std::unique_ptr<UniqueStripeLock>> holds;
     for (unsigned i = 0; i < max_readers; ++i) holds.push_back(held(arena_->table, reading));
@@ -312,14 +312,14 @@ TEST_P(KilledHolder, OfEveryShareDoesNotKeepReadersOut) {
   expect_free();
 }
 
-TEST_P(KilledHolder, DoesNotKeepAGuardWaiting) {
+TEST_P(KilledHolder, DoesNotBlockGuard) {
   Child child([&] { return held(arena_->table, writing); });
   end(child);
   { StripeGuard const guard(arena_->table, stripe); }
   expect_free();
 }
 
-TEST_P(KilledHolder, OfASetOfStripesGivesBackAll) {
+TEST_P(KilledHolder, OfSetOfStripesReleasesAll) {
   constexpr StripeSets several{0xff0f0ULL << 30, 0xff};
   Child child([&] { return held(arena_->table, several); });
   end(child);

@@ -60,7 +60,7 @@ CopyMethod method_in_use(std::size_t bytes) {
   return copy_method(reinterpret_cast<void*>(0x100010), reinterpret_cast<void*>(0x200000), bytes);
 }
 
-TEST_F(CopyDecisionsTest, ComeFromTheCache) {
+TEST_F(CopyDecisionsTest, AreReadFromTheCache) {
   CopyMethod const method = is_available(CopyMethod::vector) ? CopyMethod::vector : CopyMethod::library;
   ASSERT_TRUE(cache().write(all(method)));
   CopyDecisions decisions;
@@ -105,7 +105,7 @@ TEST_F(CopyDecisionsTest, AreNotMeasuredIfAllAreSet) {
 }
 
 /// Another process of the user measures meanwhile: its result is taken.
-TEST_F(CopyDecisionsTest, ComeFromTheProcessThatMeasures) {
+TEST_F(CopyDecisionsTest, AreReceivedFromTheMeasuringProcess) {
   if (!is_available(CopyMethod::vector)) GTEST_SKIP() << "no vectors";
   CopyCache::Turn const turn = cache().take_turn();
   ASSERT_TRUE(turn);

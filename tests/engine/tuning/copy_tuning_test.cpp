@@ -134,7 +134,7 @@ TEST(HostKey, HasModelAndMicrocodeOfTheFirstProcessor) {
   fs::remove(path);
 }
 
-TEST(HostKey, SaysSoIfTheProcessorIsUnknown) {
+TEST(HostKey, NamesUnknownProcessor) {
   EXPECT_TRUE(host_fingerprint("/nonexistent").starts_with("unknown processor; "));
 }
 
@@ -225,7 +225,7 @@ TEST_F(CopyCacheFile, IsNotReadIfWritableByOtherUsers) {
   }
 }
 
-TEST_F(CopyCacheFile, IsNeitherALinkNorAQueue) {
+TEST_F(CopyCacheFile, RejectsLinksAndFifos) {
   ASSERT_TRUE(cache_.write(table_));
   std::string const moved = top_ + "/moved";
   fs::rename(cache_.path(), moved);
@@ -257,7 +257,7 @@ TEST_F(CopyCacheFile, IsNotWrittenIfTheDirectoryCannotBeMade) {
   EXPECT_EQ(nowhere.read(), std::nullopt);
 }
 
-TEST_F(CopyCacheFile, GivesOneTurnAtATime) {
+TEST_F(CopyCacheFile, GrantsOneTurnAtATime) {
   {
     CopyCache::Turn const turn = cache_.take_turn();
     EXPECT_TRUE(turn);

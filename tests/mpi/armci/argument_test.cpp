@@ -49,7 +49,7 @@ struct Arguments : testing::Test {
   long value = 5;
 };
 
-TEST_F(Arguments, Processes) {
+TEST_F(Arguments, InvalidProcessesAreRefused) {
   int stride = 8;
   int count[] = {8, 0};
   armci_hdl_t handle{};
@@ -87,7 +87,7 @@ TEST_F(Arguments, AddressesOfReadModifyWritesAreMultiplesOfTheWordsSize) {
   }
 }
 
-TEST_F(Arguments, FlagsAreLookedAtBeforeTheDataMoves) {
+TEST_F(Arguments, FlagsAreCheckedBeforeTheTransfer) {
   int stride = 8;
   int count[] = {8, 1};
   std::string const text = "_flag with process " + std::to_string(next) + ": the address of the flag is null";
@@ -100,7 +100,7 @@ TEST_F(Arguments, FlagsAreLookedAtBeforeTheDataMoves) {
   EXPECT_EQ(read(0), 0);
 }
 
-TEST_F(Arguments, SizesAndShapes) {
+TEST_F(Arguments, InvalidSizesAndShapesAreRefused) {
   int stride = 8;
   int count[] = {16, 2};
   double const scale = 1;
@@ -127,7 +127,7 @@ TEST_F(Arguments, MemoryOfAllIsNotFreedByOne) {
   EXPECT_EQ(read(0), 7);
 }
 
-TEST_F(Arguments, Groups) {
+TEST_F(Arguments, InvalidGroupsAreRefused) {
   ARMCI_Group world;
   ARMCI_Group made{};
   int rank = 0;

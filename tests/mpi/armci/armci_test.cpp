@@ -75,7 +75,7 @@ TEST(Accumulate, AllTypesScaleAndAreExact) {
 
 /// All processes add to the same words of process 0 by each of the accumulate calls, at aligned and
 /// misaligned addresses.
-TEST(Accumulate, SingleElementsOfAllProcessesAndCallsAddUp) {
+TEST(Accumulate, SingleElementsOfAllProcessesAndCallsAreSummed) {
   constexpr int rounds = 5000;
   Remote remote(128);
   long one = 1;
@@ -170,7 +170,7 @@ TEST(Vector, ListsOfSegmentsMoveAndAdd) {
 }
 
 /// The fields and the type of accumulate as the text of ARMCI 1.1 names them, beside ARMCI-MPI's names.
-TEST(Vector, TakesTheNamesOfTheText) {
+TEST(Vector, AcceptsFieldNamesOfTheSpecification) {
   static_assert(sizeof(armci_giov_t) == 2 * sizeof(void*) + 2 * sizeof(int));
   static_assert(offsetof(armci_giov_t, dst_ptr_ar) == sizeof(void*));
   static_assert(offsetof(armci_giov_t, bytes) == 2 * sizeof(void*));

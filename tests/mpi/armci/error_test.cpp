@@ -93,14 +93,14 @@ int tested(armci_hdl_t* handle) {
   return code;
 }
 
-TEST_F(Errors, TestTellsFailureFromIncompleteness) {
+TEST_F(Errors, TestDistinguishesFailureFromIncompleteness) {
   armci_hdl_t handle{};
   get_from_nowhere(next, &handle);
   EXPECT_EQ(tested(&handle), 2);
   EXPECT_EQ(tested(&handle), 0);
 }
 
-TEST_F(Errors, TestOfNoHandleIsOfTheImplicitOperations) {
+TEST_F(Errors, TestOfNullHandleCoversImplicitOperations) {
   EXPECT_EQ(ARMCI_Test(nullptr), 0);
   for (int round = 0; round < 20; ++round) {
     in.assign(bytes, 0);
@@ -113,7 +113,7 @@ TEST_F(Errors, TestOfNoHandleIsOfTheImplicitOperations) {
   EXPECT_EQ(tested(nullptr), 0);
 }
 
-TEST_F(Errors, NoFlagWithoutTheData) {
+TEST_F(Errors, FlagImpliesTheData) {
   auto* const flag = reinterpret_cast<int*>(remote.at(next));
   int count[2] = {8, 1};
   int stride = 8;
@@ -129,7 +129,7 @@ TEST_F(Errors, NoFlagWithoutTheData) {
   EXPECT_EQ(ARMCI_GetValueInt(flag, next), 5);
 }
 
-TEST(Mutexes, OutliveTheGroupThatTheyWereMadeOn) {
+TEST(Mutexes, OutliveTheirGroup) {
   ARMCI_Group world;
   ARMCI_Group group;
   ARMCI_Group_get_world(&world);

@@ -50,7 +50,7 @@ ARMCI_Group group_of_every(int step) {
   return group;
 }
 
-TEST(Barriers, GroupsThatOverlapHaveTheirOwn) {
+TEST(Barriers, OverlappingGroupsHaveSeparateBarriers) {
   Remote remote(static_cast<armci_size_t>(sizeof(long)) * size());
   ARMCI_Group all = group_of_every(1);
   ARMCI_Group even = group_of_every(2);
@@ -79,7 +79,7 @@ TEST(Barriers, GroupsThatOverlapHaveTheirOwn) {
   }
 }
 
-TEST(Barriers, MessagesMoveWhileAProcessWaitsInOne) {
+TEST(Barriers, MessagesProgressWhileProcessWaitsInBarrier) {
   std::vector<char> message(8 << 20,
                             static_cast<char>(me() + 1));  // its sender has to take part in the transfer
   MPI_Request request = MPI_REQUEST_NULL;

@@ -27,7 +27,7 @@ bool any_pair_overlaps(std::vector<LayoutRun> const& segments) {
   return false;
 }
 
-TEST(Overlap, EqualsTheComparisonOfAllPairs) {
+TEST(Overlap, MatchesComparisonOfAllPairs) {
   std::mt19937_64 random(mpixrma::test::seed());
   int overlapping = 0;
   for (int round = 0; round < 5000; ++round) {

@@ -74,7 +74,7 @@ TEST(Threads, WaitForTheOperationsOfOneHandle) {
 }
 
 /// Each thread has a part of every process's memory, which nobody else uses.
-TEST(Threads, SeeTheirOwnPutsInOrder) {
+TEST(Threads, ObserveTheirOwnPutsInOrder) {
   constexpr int rounds = 300;
   constexpr int longs = 700;
   constexpr int part = longs * 8;
@@ -97,7 +97,7 @@ TEST(Threads, SeeTheirOwnPutsInOrder) {
   });
 }
 
-TEST(Threads, LoseNoAccumulateAndNoIncrement) {
+TEST(Threads, AccumulateAndIncrementAtomically) {
   constexpr int rounds = 400;
   constexpr int doubles = 900;
   Remote remote(8 * doubles + 64);
@@ -178,7 +178,7 @@ TEST(Threads, ExcludeEachOtherByMutexes) {
   EXPECT_EQ(ARMCI_Destroy_mutexes(), 0);
 }
 
-TEST(Threads, FindAMutexOfAnotherThreadTaken) {
+TEST(Threads, CannotLockMutexOfAnotherThread) {
   ARMCI_Group world;
   ARMCI_Group_get_world(&world);
   armcix_mutex_hdl_t const set = ARMCIX_Create_mutexes_hdl(1, &world);

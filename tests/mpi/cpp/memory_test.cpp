@@ -193,7 +193,7 @@ TEST_F(CppMemory, ErrorsAreExceptionsOrResults) {
   MPI_Barrier(comm_);
 }
 
-TEST_F(CppMemory, NoProcessIsATarget) {
+TEST_F(CppMemory, ProcNullIsAcceptedAsTarget) {
   mpix::allocation<double> const memory = zeroed<double>(10);
   mpix::remote_ptr<double> const nowhere = memory.at(MPI_PROC_NULL) + 5;
   std::vector<double> values = series(rank_, 3);

@@ -214,7 +214,7 @@ TEST_F(Cpp, FreesRequestOfObjectWithInvalidAttribute) {
 using Objects = ::testing::Types<mpix::request_object, mpix::rma_request_object>;
 TYPED_TEST_SUITE(CppObjects, Objects);
 
-TYPED_TEST(CppObjects, AreUsedForOneOperationAfterTheOther) {
+TYPED_TEST(CppObjects, AreReusedForSuccessiveOperations) {
   mpix::allocation<double> const memory = this->template zeroed<double>(2);
   {
     TypeParam object({.remote_completion = true, .accumulate_op = MPI_PROD});

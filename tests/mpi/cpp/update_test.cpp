@@ -20,7 +20,7 @@ TEST_F(CppUpdates, FetchAddCountsEveryRank) {
   EXPECT_TRUE(std::ranges::all_of(drawn, [](int times) { return times == 1; }));
 }
 
-TEST_F(CppUpdates, CompareExchangeIsALock) {
+TEST_F(CppUpdates, CompareExchangeServesAsLock) {
   mpix::allocation<long> const memory = zeroed<long>(2);
   mpix::remote_ptr<long> const lock = memory.at(0);
   mpix::remote_ptr<long> const guarded = lock + 1;

@@ -212,7 +212,7 @@ TEST_F(Completions, RefuseBadArguments) {
   EXPECT_EQ(class_of(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, nullptr)), MPI_ERR_ARG);
 }
 
-TEST(Version, IsThatOfTheHeader) {
+TEST(Version, MatchesTheHeader) {
   int version = -1;
   int subversion = -1;
   EXPECT_EQ(MPIX_RMA_Get_version(&version, &subversion), MPI_SUCCESS);

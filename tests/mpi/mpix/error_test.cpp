@@ -85,7 +85,7 @@ TEST_F(Errors, AttributesAreReadUpToTheFieldsThatAreSet) {
   EXPECT_EQ(munmap(pages, page), 0);
 }
 
-TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
+TEST_F(Errors, RefusesBitMasksInsteadOfAttributes) {
   long word = 1;
   char* const target = memory_.at(0, 0);
   // The next call uses the cached state of the latest one, and must check the argument as well.
@@ -117,7 +117,7 @@ TEST_F(Errors, BitMasksInPlaceOfAttributesAreRefused) {
   }
 }
 
-TEST_F(Errors, SidesThatDoNotFitAreRefused) {
+TEST_F(Errors, RefusesMismatchedSides) {
   float narrow = 0;
   EXPECT_EQ(class_of(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, 0, memory_.at(0, 0), 1, MPI_INT,
                                    nullptr, &world, nullptr)),

@@ -70,7 +70,7 @@ TEST_F(ErrorTexts, RmwNamesOperandAndAddress) {
   expect(call(MPIX_RMW_SUM, &operand, MPI_LONG, address + 4), MPI_ERR_ARG, {where, "multiple of 8"});
 }
 
-TEST_F(ErrorTexts, CallsWithoutACommunicatorSayAsMuch) {
+TEST_F(ErrorTexts, CallsWithoutCommunicatorNameTheArgument) {
   int local = 0;
   void* base = nullptr;
   expect(rma_allocate_local(-5, MPI_INFO_NULL, &base), MPI_ERR_ARG,

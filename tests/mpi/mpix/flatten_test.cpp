@@ -123,7 +123,7 @@ MPI_Datatype random_darray(Random& random, std::string* what) {
   return made;
 }
 
-TEST(Flatten, DarraysAsMpiPacksThem) {
+TEST(Flatten, DarraysMatchMpiPack) {
   char const* const chosen = std::getenv("MPIX_TEST_SEED");
   auto const seed = chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : std::random_device{}();
   SCOPED_TRACE("MPIX_TEST_SEED=" + std::to_string(seed));

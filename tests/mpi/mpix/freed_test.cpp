@@ -144,7 +144,7 @@ TEST_F(Freed, RequestForACounterCompletesBeforeTheReset) {
   MPI_Comm_free(&comm);
 }
 
-TEST_F(Freed, MemoryIsNotFreedWhenOneRankNamesTheWrongOne) {
+TEST_F(Freed, MemoryIsNotFreedIfOneRankPassesWrongAddress) {
   std::vector<void*> bases(static_cast<std::size_t>(memory_.size()));
   ASSERT_EQ(rma_allocate(64, MPI_INFO_NULL, world, bases.data()), MPI_SUCCESS);
   auto* const mine = static_cast<char*>(bases[static_cast<std::size_t>(memory_.rank())]);

@@ -146,7 +146,7 @@ TEST_F(CommunicatableMemoryCalls, KeepRegistrationsThatTouchApart) {
   for (std::size_t const begin : {0, 100, 150}) ASSERT_EQ(rma_deregister(&heap[begin], 100), MPI_SUCCESS);
 }
 
-TEST_F(CommunicatableMemoryCalls, ReturnTheOwnBaseAloneOrAll) {
+TEST_F(CommunicatableMemoryCalls, ReturnOwnBaseOrAllBases) {
   void* base = nullptr;
   ASSERT_EQ(rma_allocate(64, MPI_INFO_NULL, world, &base, nullptr), MPI_SUCCESS);
   EXPECT_TRUE(is_communicatable(world, memory_.rank(), base));

@@ -103,7 +103,7 @@ TEST(F90Types, TakePartInAccumulates) {
 }
 
 /// Types whose elements have the representation of a number, and on which MPI defines no arithmetic.
-TEST(PredefinedTypes, LogicalsAndTextsAreNotComputedWith) {
+TEST(PredefinedTypes, RefuseUpdatesOfLogicalsAndTexts) {
   ErrorsReturn const returned(MPI_COMM_WORLD);
   Memory memory(256);
   char* const there = memory.at(0, 0);

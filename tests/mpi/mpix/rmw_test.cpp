@@ -37,7 +37,7 @@ TEST(Rmw, ContendedCountersAreExactAndEachValueIsFetchedOnce) {
   }
 }
 
-TEST(Rmw, SwapsPassATokenToExactlyOne) {
+TEST(Rmw, SwapsPassTokenToExactlyOneRank) {
   Memory memory(64);
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     if (memory.rank() == 0) *reinterpret_cast<int*>(memory.own(kind)) = 77;

@@ -120,7 +120,7 @@ TEST_F(SameAddress, AddressesInUseAtAnyRankAreAvoided) {
   MPI_Barrier(world);
 }
 
-TEST_F(SameAddress, AlignmentIsThatOfTheLargestNeed) {
+TEST_F(SameAddress, AlignmentIsTheLargestRequired) {
   MPI_Info_set(info_, "mpi_minimum_memory_alignment", rank_ == size_ - 1 ? "67108864" : "64");
   std::uintptr_t const base = allocate(5000);
   EXPECT_EQ(base % (64 * mib), 0u);

@@ -339,7 +339,7 @@ TEST(Communicators, SubAndInterCommunicatorsAddressTheirOwnRanks) {
   MPI_Comm_free(&half);
 }
 
-TEST(Memory, SuccessorAtTheSameAddressIsReached) {
+TEST(Memory, SuccessorAtTheSameAddressIsAccessible) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(world, &rank);

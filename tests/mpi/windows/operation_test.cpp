@@ -76,7 +76,7 @@ TEST_P(WindowOperations, ReplaceIsSeenByAFetchThatFollows) {
   EXPECT_EQ(last, values);
 }
 
-TEST_P(WindowOperations, CompareAndSwapLetsOneIn) {
+TEST_P(WindowOperations, CompareAndSwapSucceedsAtOneRank) {
   TestWindow const window(GetParam(), 64);
   int const mine = world_rank() + 1;
   int const nobody = 0;
@@ -149,7 +149,7 @@ TEST_P(WindowOperations, ProcNullAndZeroCountsMoveNoData) {
   ASSERT_EQ(MPI_Win_unlock_all(window.window), MPI_SUCCESS);
 }
 
-TEST(DynamicWindow, ManyRegions) {
+TEST(DynamicWindow, SupportsManyRegions) {
   TestWindow const window(MPI_WIN_FLAVOR_DYNAMIC, 64);
   constexpr int regions = 100;
   std::vector<std::vector<long>> memory(regions, std::vector<long>(8, -1));

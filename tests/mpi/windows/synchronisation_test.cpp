@@ -119,7 +119,7 @@ TEST(CheckedWindow, MemoryThatIsNotAttachedIsRefused) {
   ASSERT_EQ(MPI_Win_unlock_all(window.window), MPI_SUCCESS);
 }
 
-TEST(WindowHints, AreShownAsTheyAreInForce) {
+TEST(WindowHints, ReportValuesInForce) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "no_locks", "true");

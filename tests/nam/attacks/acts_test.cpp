@@ -210,7 +210,7 @@ TEST_F(RequestAudit, ChmodChangesAccessToWindow) {
 }
 
 /// The change also applies to sessions that are open.
-TEST_F(RequestAudit, ChmodTakesARightFromOpenSessions) {
+TEST_F(RequestAudit, ChmodRevokesRightsOfOpenSessions) {
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
   int ends[2][2];
   ASSERT_EQ(::pipe(ends[0]), 0);
@@ -268,7 +268,7 @@ class StoppedChmod : public RequestAudit {
   std::thread asking;
 };
 
-TEST_F(StoppedChmod, IsAnsweredWhenItIsInForce) {
+TEST_F(StoppedChmod, IsAnsweredOnceItIsInForce) {
   EXPECT_FALSE(answered);
   EXPECT_EQ(::kill(process, SIGCONT), 0);
   expect_readable();
@@ -332,7 +332,7 @@ class Backup : public RequestAudit {
   std::filesystem::path const own = server.directory() / "own";
 };
 
-TEST_F(Backup, WritesThroughNoLinkInPlaceOfItsFile) {
+TEST_F(Backup, DoesNotFollowLinkInPlaceOfItsFile) {
   set_link(own / "victim", foreign / "saved.unfinished");
   set_link(own / "victim", foreign / "saved");
   EXPECT_EQ(back_up(foreign / "saved").exit_code, 0);
@@ -344,7 +344,7 @@ TEST_F(Backup, WritesThroughNoLinkInPlaceOfItsFile) {
   EXPECT_EQ(status.st_mode & 0777u, 0600u);
 }
 
-TEST_F(Backup, GoesToNoDirectoryThatAnotherUserChooses) {
+TEST_F(Backup, IsNotWrittenToDirectoryOfAnotherUser) {
   set_link(own, foreign / "link");
   std::filesystem::create_symlink(foreign / "link", own / "link");  // root's, over the stranger's
   for (auto const& way : {foreign / "link", own / "link"}) {
@@ -372,7 +372,7 @@ TEST_F(Backup, IsNotRestoredFromFileOfAnotherUser) {
   EXPECT_TRUE(is_whole("/dev/fd/3 3< " + (own / "saved").string()));
 }
 
-TEST_F(Backup, TakesThePlaceOfOneThatWasInterrupted) {
+TEST_F(Backup, ReplacesInterruptedBackup) {
   std::ofstream(own / "saved.unfinished") << std::string(100000, 'x');
   EXPECT_EQ(back_up(own / "saved").exit_code, 0);
   EXPECT_TRUE(is_whole(own / "saved"));

@@ -42,7 +42,7 @@ class Places : public ::testing::Test {
   std::map<std::uint64_t, Admission::Place> held_;
 };
 
-TEST_F(Places, NewcomerTakesThePlaceOfTheOldestOfItsHost) {
+TEST_F(Places, NewConnectionReplacesOldestOfItsHost) {
   std::uint64_t const other = admit("host a");
   std::uint64_t const oldest = admit("host b");
   fill("host b", 15);
@@ -73,7 +73,7 @@ TEST(YoungPlaces, AreNotTakenByConnectionsOfTheSameHost) {
   held.clear();  // before `admission`
 }
 
-TEST_F(Places, HostWithTheMostMakesRoomForOthers) {
+TEST_F(Places, HostWithMostConnectionsYieldsPlacesToOthers) {
   std::uint64_t const few = admit("host a");
   fill("host b", 16);
   fill("host c", 15);
@@ -141,7 +141,7 @@ TEST_F(Places, ColludingUsersCannotTakeAllPlaces) {
   EXPECT_TRUE(has(admitted[2]) && has(admitted[3]));
 }
 
-TEST_F(Places, AuthenticationGivesThePlaceOfTheHostBack) {
+TEST_F(Places, AuthenticationReleasesPlaceOfTheHost) {
   fill("host a", 15);
   std::uint64_t const connection = admit("host a");
   held_[connection] = admission_.admit({"user 1", Standing::user, connection}, std::move(held_[connection]));
@@ -201,7 +201,7 @@ FileDescriptor connect_from(std::string const& source, std::uint16_t port) {
   return socket;
 }
 
-TEST(Hosts, LoopbackAddressesAreOneHost) {
+TEST(Hosts, LoopbackAddressesCountAsOneHost) {
   for (char const* const endpoint : {"127.0.0.1:0", "::1:0"}) {
     FileDescriptor listener;
     if (refusal([&] { listener = listen_tcp(endpoint); })) continue;  // without IPv6

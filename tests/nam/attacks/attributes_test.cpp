@@ -64,13 +64,13 @@ class Attributes : public ::testing::Test {
   Locator grant_;
 };
 
-TEST_F(Attributes, OwnerAddsNoneToTheMemoryOfAGrant) {
+TEST_F(Attributes, OwnerCannotAddAttributesToMemoryOfGrant) {
   if (!has_attributes()) GTEST_SKIP() << "the system has no attributes of memory";
   EXPECT_TRUE(owner_adds_nothing());
 }
 
 /// The memory belongs to the user of the data process that has made it.
-TEST_F(Attributes, OwnerAddsNoneAfterTheEndOfTheDataProcess) {
+TEST_F(Attributes, OwnerCannotAddAttributesAfterEndOfDataProcess) {
   uid_t const user = user_of(server_.data_process(grant_));
   for (int round = 0; round < 3; ++round) {
     end_data_process();

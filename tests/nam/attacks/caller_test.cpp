@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Masks, EveryMask, ::testing::Values("000", "022", "077"
                          [](auto const& mask) { return std::string("Mask") + mask.param; });
 
 /// The owner of the directory exchanges the socket for a link as soon as it is there.
-TEST(UnixSocket, GetsItsModeAndNoOtherFileDoes) {
+TEST(UnixSocket, HasItsModeWithoutChangingOtherFiles) {
   HeldDirectory const directory = make_held_directory("mpix-nam-test-");
   fs::path const file = directory.path / "file";
   fs::path const link = directory.path / "link";

@@ -80,7 +80,7 @@ TEST_F(CalendarTest, DetectsJumpsOfTheClock) {
   EXPECT_EQ(calendar_.now(), real_);
 }
 
-TEST_F(CalendarTest, GracePeriodBeginsAnewAfterJump) {
+TEST_F(CalendarTest, GracePeriodRestartsAfterJump) {
   GracePeriod grace;
   std::int64_t const expires = real_ + 5;
   auto const tick = [&](std::int64_t seconds) {
@@ -285,7 +285,7 @@ class DamagedRow : public Catalogs {
                                   "--storage", "file", "--self-service", "1M"};
 };
 
-TEST_F(DamagedRow, EndsNoOtherGrantAndIsRepaired) {
+TEST_F(DamagedRow, KeepsOtherGrantsAndIsRepaired) {
   server_.start(on_files_);
   Locator const grant = server_.grant(1u << 20);
   WindowInfo const damaged = make_persistent(grant, 100, 1);
@@ -329,7 +329,7 @@ TEST_F(DamagedRow, RepairKeepsCreatorOfEachGrant) {
 }
 
 /// If the server does not start, the catalog can be repaired.
-TEST_F(DamagedRow, RandomValuesHurtNoOtherGrant) {
+TEST_F(DamagedRow, RandomValuesDoNotAffectOtherGrants) {
   std::mt19937_64 random(test::seed());
   auto const one_of = [&](std::vector<std::string> const& all) { return all[random() % all.size()]; };
   server_.start(on_files_);

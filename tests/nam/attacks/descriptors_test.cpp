@@ -123,7 +123,7 @@ TEST(Descriptors, DescriptorInUnsentSocketDoesNotDelayClose) {
   }));
 }
 
-TEST(Descriptors, InterruptedWaitsEndWithTheOuterOne) {
+TEST(Descriptors, InterruptedWaitsEndWithOutermostScope) {
   EXPECT_TRUE(in_confined_process([] {
     InterruptedWait const outer;
     { InterruptedWait const inner; }
@@ -134,7 +134,7 @@ TEST(Descriptors, InterruptedWaitsEndWithTheOuterOne) {
 }
 
 /// Descriptors in flight are bounded for all processes of a user.
-TEST(Descriptors, SessionThatReadsNoAnswersGetsThemOnce) {
+TEST(Descriptors, SessionThatReadsNoRepliesGetsDescriptorsOnce) {
   TestServer server;
   server.start();
   Locator const grant = server.grant(1u << 20);
@@ -163,7 +163,7 @@ TEST(Descriptors, SessionThatReadsNoAnswersGetsThemOnce) {
   EXPECT_EQ(again->descriptors.size(), 2u);
 }
 
-TEST(Descriptors, RefusingListenerAcceptsNone) {
+TEST(Descriptors, RefusingListenerAcceptsNoDescriptors) {
   constexpr int pass_rights = 83;  // SO_PASSRIGHTS
   FileDescriptor const probe(::socket(AF_UNIX, SOCK_STREAM, 0));
   int value = 0;

@@ -127,7 +127,7 @@ TEST_F(Evict, EndsProcessesBySigtermThenSigkill) {
   EXPECT_TRUE(is_free());
 }
 
-TEST_F(Evict, DryRunNamesProcessesAndEndsNone) {
+TEST_F(Evict, DryRunListsProcessesWithoutEndingThem) {
   Mapper const mapper(user_, port_);
   ToolRun const done = run_tool(server_, command("--dry-run --end-processes"));
   EXPECT_EQ(done.exit_code, 0);
@@ -175,7 +175,7 @@ TEST_F(Evict, OnlyTheOwnerListsProcesses) {
 }
 
 /// A session may map the memory after it has opened the window.
-TEST_F(Evict, CountsSessionsThatMapAfterTheyHaveTheWindow) {
+TEST_F(Evict, CountsSessionsThatMapAfterOpeningTheWindow) {
   Session session = Session::open(grant_);
   WindowInfo const window = session.allocate({100}, {1}, {.persistent = true});
   GrantMapping const memory = session.map();

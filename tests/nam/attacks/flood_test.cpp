@@ -99,7 +99,7 @@ std::uint64_t flood(std::uint16_t port, std::uint32_t sources, int connections,
 
 class Flood : public ::testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(Flood, LetsClientsOfOtherHostsThrough) {
+TEST_P(Flood, DoesNotBlockClientsOfOtherHosts) {
   if (!is_root() || hosts() == nullptr) GTEST_SKIP() << "needs root, and network namespaces";
   TestServer server;
   start_with_descriptors(server, {"--size", "64M", "--listen", std::string(server_host) + ":0"}, 65536,

@@ -13,7 +13,7 @@ namespace mpixrma::nam {
 namespace {
 
 /// The owner of a window names a server of his own as that of its second part: clients do not connect to it.
-TEST(FollowedParts, AreNotAtAServerThatTheOwnerNames) {
+TEST(FollowedParts, CannotBeAtServerNamedByOwner) {
   TestServer server;
   server.start();
   FileDescriptor const lure = listen_tcp("127.0.0.1:0");
@@ -31,7 +31,7 @@ TEST(FollowedParts, AreNotAtAServerThatTheOwnerNames) {
 }
 
 /// The owner of the window could exchange the link after the client has seen who listens.
-TEST(FollowedParts, AreNotBehindALinkOfAnotherUser) {
+TEST(FollowedParts, CannotBeBehindLinkOfAnotherUser) {
   if (!is_root()) GTEST_SKIP() << "needs another user";
   TestServer server;
   server.start();
@@ -48,7 +48,7 @@ TEST(FollowedParts, AreNotBehindALinkOfAnotherUser) {
   std::filesystem::remove_all(directory.path);
 }
 
-TEST(FollowedParts, HaveConsentAPinOrAName) {
+TEST(FollowedParts, RequireConsentPinOrName) {
   Address const teller{"/run/one/socket", "", 0};
   std::string const key = to_text(KeyPair::make().public_key);
   Address const written{"", "other", 7726, key};

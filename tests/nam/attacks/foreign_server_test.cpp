@@ -76,7 +76,7 @@ class ForeignServer : public ::testing::Test {
   pid_t server_ = -1;
 };
 
-TEST_F(ForeignServer, GivesASecretForItselfAlone) {
+TEST_F(ForeignServer, ProvidesSecretForItselfOnly) {
   start("127.0.0.1");
   EXPECT_TRUE(as_victim([&] {
     UserSecret const own = random_secret();

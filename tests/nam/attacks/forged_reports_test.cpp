@@ -138,7 +138,7 @@ TEST_F(ForgedReports, WrongDescriptorsDoNotPreventNewGrants) {
   }
 }
 
-TEST_F(ForgedReports, WindowsHaveIdentifiersThatAreNoOtherText) {
+TEST_F(ForgedReports, WindowIdentifiersContainNoOtherText) {
   take_over();
   std::string const good(32, 'a');
   for (std::string const& id : {std::string("../a"), std::string("a\nb"), std::string(65, 'a'), good}) {
@@ -155,7 +155,7 @@ TEST_F(ForgedReports, WindowsHaveIdentifiersThatAreNoOtherText) {
 }
 
 /// A user has an own number of lines in the audit log, which others cannot use up.
-TEST_F(ForgedReports, DenialsOfOthersHideNoneOfTheirOwn) {
+TEST_F(ForgedReports, ForgedDenialsDoNotHideRealOnes) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   take_over();
   send({{"op", "denied"}, {"uid", stranger}, {"request", "write"}, {"text", "no"}}, 500);

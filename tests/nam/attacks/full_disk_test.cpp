@@ -45,7 +45,7 @@ class FullDisk : public Catalogs {
   std::optional<SmallDisk> disk_;
 };
 
-TEST_F(FullDisk, ExpiryEndsTheGrantAndNotTheServer) {
+TEST_F(FullDisk, ExpiryEndsTheGrantOnly) {
   start("memory");
   Locator const full = server_.grant(32u << 20);
   Locator const expiring = server_.grant(1u << 20, {{"seconds", 2}});
@@ -82,7 +82,7 @@ TEST_F(FullDisk, RevokeAndEvictFreeSpace) {
 }
 
 /// The user database need not know the user.
-TEST_F(FullDisk, SecretThatFindsNoRoomIsMadeLater) {
+TEST_F(FullDisk, SecretWithoutSpaceIsCreatedLater) {
   start("memory");
   server_.admit_all_users();
   auto const code_for = [&](uid_t user, std::optional<ErrorCode> expected) {
@@ -109,7 +109,7 @@ TEST_F(FullDisk, RefusedGrantCreatesNoFile) {
   EXPECT_EQ(files(), 0);
 }
 
-TEST_F(FullDisk, KeyThatFindsNoRoomDoesNotReplaceTheFormerOne) {
+TEST_F(FullDisk, KeyWithoutSpaceDoesNotReplaceFormerKey) {
   start("memory");
   auto const key = [&] {
     std::ifstream file(server_.state / "server.key");

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t own_bytes = 16u << 20;  ///< that a user may grant to himself
 
-TEST(Grants, RevokedWhileTheyPrepareAnswerTheirMaker) {
+TEST(Grants, RevokedDuringPreparationReplyToTheirCreator) {
   TestServer server;
   server.start({"--size", "1G", "--listen", "none"});
   auto maker = std::async(std::launch::async,
@@ -110,7 +110,7 @@ long mapped_kibibytes(void const* address) {
 }
 
 /// A process that still maps the memory of a grant that has ended keeps none of its pages.
-TEST_F(OwnGrants, GiveMemoryBackThoughItIsMapped) {
+TEST_F(OwnGrants, ReleaseMemoryAlthoughItIsMapped) {
   EXPECT_TRUE(as_user(harmless, [&] {
     Locator const grant = server_.grant(8u << 20);
     Session session = Session::open(grant);
@@ -124,7 +124,7 @@ TEST_F(OwnGrants, GiveMemoryBackThoughItIsMapped) {
 }
 
 /// Memory that such a process uses again counts for its user, as long as the server can see it.
-TEST_F(OwnGrants, CountMemoryThatIsUsedAfterTheirEnd) {
+TEST_F(OwnGrants, CountMemoryUsedAfterTheirEnd) {
   EXPECT_TRUE(as_user(harmless, [&] {
     Locator const grant = server_.grant(16u << 20);
     Session session = Session::open(grant);

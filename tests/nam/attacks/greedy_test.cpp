@@ -84,7 +84,7 @@ TEST_F(Greedy, SessionThatReadsNoRepliesGetsReasonForItsEnd) {
   EXPECT_EQ(told, ErrorCode::quota);
 }
 
-TEST_F(Greedy, MoreProcessesThanASessionMayHaveEndIt) {
+TEST_F(Greedy, ExcessProcessesEndTheSession) {
   start();
   Session session = Session::open(grant_);
   std::vector<std::byte> const address = session.engine_address();

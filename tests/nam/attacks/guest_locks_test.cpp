@@ -73,7 +73,7 @@ bool lock_rank(Session& session, WindowInfo const& window, std::uint32_t rank, e
   return session.try_lock(window, 1, rank, mode, &has_turn);
 }
 
-TEST(GuestLocks, SharedOnesOutlastTheRightToWrite) {
+TEST(GuestLocks, SharedLocksOutlastTheRightToWrite) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.start();

@@ -136,7 +136,7 @@ TEST_F(Guests, WriterWithoutReadRightCannotRead) {
 }
 
 /// A session that names other windows than the one for which it was opened.
-TEST_F(Guests, ReaderOfOneWindowUsesNoOther) {
+TEST_F(Guests, ReaderOfOneWindowCannotUseAnother) {
   std::string const port = make(0644);
   std::string const hidden = make(0600);
   expect_as(stranger, stranger, [&] {

@@ -93,7 +93,7 @@ TEST_F(Network, ProofWithAnyChangedByteIsRejected) {
 }
 
 /// Records out of order, before and after the user is authenticated.
-TEST_F(Network, RecordsThatAreNotTheNextOnesEndTheConnection) {
+TEST_F(Network, RecordsOutOfOrderEndTheConnection) {
   start();
   auto const length = [](std::uint32_t value) {
     Bytes bytes(4 + 64);
@@ -188,7 +188,7 @@ TEST_F(Network, ProofsOfAnotherUserAreRejected) {
 }
 
 /// An unauthenticated peer would learn that the user has a secret, and the server's directory.
-TEST_F(Network, UnusableSecretReadsLikeAWrongOne) {
+TEST_F(Network, UnusableSecretIsReportedLikeWrongSecret) {
   start();
   std::filesystem::path const file = server_.state / "secrets" / std::to_string(poor);
   auto const answer = [&] {
@@ -207,7 +207,7 @@ TEST_F(Network, UnusableSecretReadsLikeAWrongOne) {
   EXPECT_EQ(cut, absent);
 }
 
-TEST_F(Network, SecretsOfUsersLastBeyondARestart) {
+TEST_F(Network, SecretsOfUsersSurviveRestart) {
   start();
   server_.stop();
   server_.start({"--size", "256M", "--listen", "127.0.0.1:0"});

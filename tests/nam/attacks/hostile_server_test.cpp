@@ -105,7 +105,7 @@ Json changed(char const* name, Json const& value) {
   return answer;
 }
 
-TEST(HostileServer, WindowThatCannotBeIsRefused) {
+TEST(HostileServer, ImpossibleWindowIsRefused) {
   EXPECT_EQ(refusal_of(window_answer()), std::nullopt);
   for (Json const& wrong :
        {changed("slot", 4'000'000'000u), changed("slot", 16), changed("offset", 1u << 20),
@@ -134,7 +134,7 @@ TEST(HostileServer, MissingMemoryIsRefused) {
 }
 
 /// Random values in random fields: the client reports an error, or the window lies in the memory.
-TEST(HostileServer, RandomAnswersLeadToErrorsOrSoundWindows) {
+TEST(HostileServer, RandomRepliesYieldErrorsOrValidWindows) {
   std::uint64_t const seed = std::random_device()();
   std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
   std::mt19937_64 random(seed);
@@ -183,7 +183,7 @@ TEST(HostileServer, RandomAnswersLeadToErrorsOrSoundWindows) {
   EXPECT_GT(sound, 0);
 }
 
-TEST(HostileServer, DeeplyNestedAnswerIsRefused) {
+TEST(HostileServer, DeeplyNestedReplyIsRefused) {
   Json deep = 1;
   for (int i = 0; i < 1000; ++i) deep = Json::array({deep});
   FakeServer const server([&](Json const&) { return Message{{{"deep", deep}}, {}, {}}; });
@@ -221,7 +221,7 @@ TEST(HostileServer, SocketOfAnotherUserIsRefused) {
 }
 
 /// A server of a user who owns a directory that only he and root can change is accepted there.
-TEST(HostileServer, ServerInItsOwnersDirectoryIsBelieved) {
+TEST(HostileServer, ServerInItsOwnersDirectoryIsTrusted) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   std::filesystem::path const directory = "/run/mpix-nam-test-" + random_identifier();
   std::filesystem::create_directory(directory);

@@ -222,7 +222,7 @@ TEST_F(ServerIdentity, PinFollowsARotatedKey) {
   EXPECT_EQ(refusal([&] { Client{without_key()}; }), std::nullopt) << "keys outlive the server";
 }
 
-TEST_F(ServerIdentity, EarlierKeyEndsWithItsTime) {
+TEST_F(ServerIdentity, EarlierKeyExpires) {
   start();
   server.ask({{"op", "rotate_key"}, {"overlap", 0}});
   EXPECT_TRUE(eventually([&] { return refusal([&] { Client{grant.address}; }) == ErrorCode::denied; }));
@@ -286,7 +286,7 @@ TEST_F(ServerIdentity, ChangedBytesEndTheSession) {
   }
 }
 
-TEST_F(ServerIdentity, ClientOfTheFirstProtocolGetsOneLine) {
+TEST_F(ServerIdentity, ClientOfFirstProtocolGetsVersionError) {
   start();
   Channel client(connect_tcp(grant.address.host, grant.address.port, 5000), {});
   client.post({{"op", "hello"}, {"user", "root"}, {"nonce", "00"}});

@@ -75,7 +75,7 @@ Child start(Body body) {
   return {pid, FileDescriptor(ends[0])};
 }
 
-TEST_F(Lease, EndsSessionOfAStoppedRemoteClientAndKeepsThatOfABusyOne) {
+TEST_F(Lease, EndsSessionsOfStoppedButNotOfBusyRemoteClients) {
   Child const busy = start([&](auto report) {
     Session session = remote();
     WindowInfo const window = window_of(session);
@@ -105,7 +105,7 @@ TEST_F(Lease, EndsSessionOfAStoppedRemoteClientAndKeepsThatOfABusyOne) {
   EXPECT_EQ(content(other, window_of(other), 1), pattern(100, 9));
 }
 
-TEST_F(Lease, LocalSessionEndsWithItsProcessThoughAChildKeepsTheConnection) {
+TEST_F(Lease, LocalSessionEndsWithItsProcessDespiteForkedChild) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   Child const holder = start([&](auto report) {
@@ -143,7 +143,7 @@ TEST_F(Lease, MemoryOfAnEvictedWindowWaitsForProcessesThatMapIt) {
 
 /// A user on the network opens many sessions of a window, which fall silent together. The owner of the grant
 /// is served between their ends.
-TEST_F(Network, SessionsThatFallSilentTogetherEndInTurns) {
+TEST_F(Network, SimultaneouslyExpiredSessionsEndInTurns) {
   constexpr std::size_t sessions = 60;
   start({"--lease", std::to_string(lease_seconds)});
   Locator const grant = server_.grant(64u << 20);

@@ -26,7 +26,7 @@
 namespace mpixrma::nam {
 namespace {
 
-class Strangers : public ::testing::Test {
+class ClientLimits : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!is_root()) GTEST_SKIP() << "needs other users";
@@ -46,7 +46,7 @@ class Strangers : public ::testing::Test {
   TestServer server_;
 };
 
-TEST_F(Strangers, IdleConnectionsDoNotExhaustTheServer) {
+TEST_F(ClientLimits, IdleConnectionsDoNotExhaustTheServer) {
   start(TestServer::defaults(), 1024, 4096);
   Attack const attack(attacker, [&] { return local_connections(1100); });
   EXPECT_TRUE(serves(harmless));
@@ -54,7 +54,7 @@ TEST_F(Strangers, IdleConnectionsDoNotExhaustTheServer) {
   (void)make_persistent(grant, 100, 1);
 }
 
-TEST_F(Strangers, ConnectionsDoNotExhaustDescriptorsForGrants) {
+TEST_F(ClientLimits, ConnectionsDoNotExhaustDescriptorsForGrants) {
   start(TestServer::defaults(), 64, 64);
   Attack const attack(attacker, [&] { return local_connections(200); });
   EXPECT_TRUE(serves(harmless));
@@ -62,7 +62,7 @@ TEST_F(Strangers, ConnectionsDoNotExhaustDescriptorsForGrants) {
   (void)make_persistent(grant, 100, 1);
 }
 
-TEST_F(Strangers, SilentTcpConnectionsTimeOut) {
+TEST_F(ClientLimits, SilentTcpConnectionsTimeOut) {
   start({"--size", "64M", "--listen", "127.0.0.1:0", "--max-connections", "256"}, 1024, 1024);
   Address const address = server_.grant(1u << 20).address;
   std::vector<FileDescriptor> silent;
@@ -79,7 +79,7 @@ TEST_F(Strangers, SilentTcpConnectionsTimeOut) {
 
 /// Each connection announces a mebibyte, and withholds the last bytes.
 /// The memory of an owner is his grant. A JSON value takes much more memory than its text.
-TEST_F(Strangers, MessagesOfManyValuesTakeLittleMemory) {
+TEST_F(ClientLimits, MessagesOfManyValuesTakeLittleMemory) {
   start(TestServer::defaults(), 4096, 4096);
   Locator const grant = server_.grant(1u << 20);
   pid_t const process = server_.data_process(grant);
@@ -99,7 +99,7 @@ TEST_F(Strangers, MessagesOfManyValuesTakeLittleMemory) {
   EXPECT_LT(resident_bytes(process), before + (64u << 20));
 }
 
-TEST_F(Strangers, UnfinishedMessagesTakeLittleMemory) {
+TEST_F(ClientLimits, UnfinishedMessagesTakeLittleMemory) {
   start(TestServer::defaults(), 4096, 4096);
   pid_t const control = server_.control_process();
   std::size_t const before = resident_bytes(control);
@@ -125,7 +125,7 @@ TEST_F(Strangers, UnfinishedMessagesTakeLittleMemory) {
   EXPECT_LT(resident_bytes(control), before + (32u << 20));
 }
 
-TEST_F(Strangers, GuestsOfWindowDoNotExhaustSessionsOfOwner) {
+TEST_F(ClientLimits, GuestsOfWindowDoNotExhaustSessionsOfOwner) {
   start({"--size", "64M", "--listen", "none", "--max-sessions", "8"}, 1024, 1024);
   Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}});
   std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;
@@ -146,7 +146,7 @@ TEST_F(Strangers, GuestsOfWindowDoNotExhaustSessionsOfOwner) {
 }
 
 /// Eight guests who take all that they get leave something to a ninth, and more when he comes first.
-TEST(GuestShares, OfManyUsersDoNotExhaustResources) {
+TEST(GuestShares, OfManyUsersDoNotExhaustTheTotal) {
   Shares shares("things", 1024);
   auto const take_all = [&](uid_t user) {
     std::uint64_t taken = 0;
@@ -162,7 +162,7 @@ TEST(GuestShares, OfManyUsersDoNotExhaustResources) {
   EXPECT_GE(take_all(9), 100u);
 }
 
-TEST(GuestShares, OfOneThingAreThatThing) {
+TEST(GuestShares, OfSingleItemAreThatItem) {
   Shares shares("things", 1);
   EXPECT_EQ(refusal([&] { shares.take({1, false}); }), std::nullopt);
   EXPECT_EQ(refusal([&] { shares.take({2, false}); }), ErrorCode::quota);
@@ -207,7 +207,7 @@ class FullSocket {
 };
 
 /// Sessions beyond the share of their user have no room for the error.
-TEST_F(Strangers, RefusedSessionsThatDoNotReadKeepNoDescriptors) {
+TEST_F(ClientLimits, RefusedSessionsThatDoNotReadKeepNoDescriptors) {
   start({"--size", "64M", "--listen", "none", "--max-sessions", "8"}, 4096, 4096);
   Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}});
   std::string const port = make_persistent(grant, 100, 1, {.mode = 0644}).port;

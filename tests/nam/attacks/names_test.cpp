@@ -94,7 +94,7 @@ TEST_F(Names, BelongToTheirPublisher) {
   }));
 }
 
-TEST_F(Names, AbsentAndForbiddenReadAlike) {
+TEST_F(Names, AbsentAndForbiddenAreIndistinguishable) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   Locator const grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
@@ -280,7 +280,7 @@ TEST_F(Names, ListOfNamesOfLargeWindowsDoesNotBlockServer) {
   EXPECT_GE(served_during({{"op", "names"}}), 20);
 }
 
-TEST_F(Names, AbsentAndHiddenOnesAreRefusedAfterTheSameTime) {
+TEST_F(Names, AbsentAndHiddenAreRefusedAfterTheSameTime) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   start();
   Locator const grant = server.grant(1u << 20);

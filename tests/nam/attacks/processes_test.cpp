@@ -88,7 +88,7 @@ TEST_F(Processes, EachDataProcessHasAUserOfItsOwn) {
 
 /// The processes of a server that no root has started have its user's number: his other processes read
 /// nothing of them either.
-TEST_F(Processes, OfAnOrdinaryUserAreNotReadByHisOtherProcesses) {
+TEST_F(Processes, OfOrdinaryUserAreNotReadableByOtherProcesses) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   if (!as_user(nobody, [] { return ::access(MPIX_NAMD, X_OK) == 0; }))
     GTEST_SKIP() << "other users cannot start " MPIX_NAMD;

@@ -109,7 +109,7 @@ TEST_F(StorageFileAttack, RepairIsForAdministrators) {
   EXPECT_TRUE(as_user(owner, [&] { return refusal([&] { repair(true); }) == ErrorCode::denied; }));
 }
 
-TEST_F(StorageFileAttack, FileOfAnEarlierServerIsTakenOver) {
+TEST_F(StorageFileAttack, FileOfEarlierServerIsAdopted) {
   std::string const port = make_persistent(grant, stored_bytes, 1).port;
   fs::path const before = server.state / "memory" / (grant.grant + ".memory");
   restart_with([&] {
@@ -127,7 +127,7 @@ TEST_F(StorageFileAttack, FileOfAnEarlierServerIsTakenOver) {
   expect_refused("bytes, expected");
 }
 
-TEST_F(StorageFileAttack, WindowsAreInTheFileAfterAnOrderlyEndWithoutPersist) {
+TEST_F(StorageFileAttack, OrderlyEndSavesWindowsWithoutPersist) {
   std::string port;
   {
     Session session = Session::open(grant);
@@ -153,7 +153,7 @@ TEST_F(StorageFileAttack, MemoryAndFileAreBothCounted) {
   EXPECT_EQ(server.ask({{"op", "usage"}}).at("disk"), 0);
 }
 
-TEST_F(StorageFileAttack, NewWindowIsZeroInTheFileAfterAnEarlierOne) {
+TEST_F(StorageFileAttack, NewWindowIsZeroInFileOfEarlierWindow) {
   std::string const before = make_persistent(grant, grant_bytes / 4, 1).port;
   (void)make_persistent(grant, grant_bytes / 4, 2);
   (void)server.ask({{"op", "evict"}, {"port", before}});
@@ -194,7 +194,7 @@ class MemoryAttack : public ::testing::TestWithParam<char const*> {};
 
 INSTANTIATE_TEST_SUITE_P(Kinds, MemoryAttack, ::testing::Values("memory", "file"));
 
-TEST_P(MemoryAttack, OwnerCannotChangeTheLengthOfAnything) {
+TEST_P(MemoryAttack, OwnerCannotChangeLengthOfMemory) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--storage", GetParam()});
@@ -211,7 +211,7 @@ TEST_P(MemoryAttack, OwnerCannotChangeTheLengthOfAnything) {
 }
 
 /// The owner of a grant may write every byte of the control block.
-TEST_P(MemoryAttack, ForgedControlBlockHurtsNoProcess) {
+TEST_P(MemoryAttack, ForgedControlBlockDoesNotAffectProcesses) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "none", "--storage", GetParam()});
   Locator const grant = server.grant(1u << 20);

@@ -51,7 +51,7 @@ void leave_version_1(TestServer const& server) {
                 {{0, pattern(3000, 17)}});
 }
 
-TEST(Upgrade, TakesOverCatalogAndFilesOfVersion1) {
+TEST(Upgrade, AdoptsCatalogAndFilesOfVersion1) {
   TestServer server;
   leave_version_1(server);
   for (int round = 0; round < 2; ++round) {  // the second finds what the first has left
