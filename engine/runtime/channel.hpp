@@ -235,8 +235,8 @@ class Channel final : public MessageHandler {
   }
 
   /// Polls the ring again: an answered origin often sends its next request within a turn of the MPI library's
-  /// progress. For a stream of slower requests, polling for longer pays off too, because each new FaultScope
-  /// costs a system call.
+  /// progress. For a stream of slower requests, polling for longer pays off too, because a new FaultScope may
+  /// need a system call.
   int take_stream_from_ring() noexcept {
     constexpr int longest_stream = 64;  // the library must make progress too
     constexpr int few_polls = 16;
