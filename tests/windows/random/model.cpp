@@ -18,6 +18,16 @@ std::vector<Piece> pieces_of(Use const& use) {
   return pieces;
 }
 
+std::string hexadecimal(std::byte const* from, std::size_t bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    static constexpr char digits[] = "0123456789abcdef";
+    text += digits[std::to_integer<unsigned>(from[i]) >> 4u];
+    text += digits[std::to_integer<unsigned>(from[i]) & 15u];
+  }
+  return text;
+}
+
 }  // namespace
 
 Buffer::Buffer(Use const& use) : low_(use.low()), memory_(use.span() + 2 * guard, untouched) {}
@@ -112,6 +122,24 @@ Model initial(Layout const& layout, Shapes const& shapes, std::uint64_t seed) {
     }
   }
   return model;
+}
+
+std::string difference_of(std::vector<std::byte> const& content, Model const& model, Layout const& layout) {
+  std::size_t first = content.size(), last = 0, differing = 0;
+  for (std::size_t at = 0; at < model.bytes.size(); ++at) {
+    if (model.known[at] == 0 || content[at] == model.bytes[at]) continue;
+    if (differing++ == 0) first = at;
+    last = at;
+  }
+  if (differing == 0) return {};
+  std::size_t const shown = std::min<std::size_t>(16, model.bytes.size() - first);
+  return "at byte " + std::to_string(first) +
+         (first >= layout.meeting_at(0)
+              ? ", where all meet"
+              : ", in the slice of rank " + std::to_string(first / layout.slice_bytes())) +
+         "; found " + hexadecimal(content.data() + first, shown) + ", expected " +
+         hexadecimal(model.bytes.data() + first, shown) + "; " + std::to_string(differing) +
+         " bytes differ, the last at " + std::to_string(last);
 }
 
 }  // namespace mpixrma::random_windows

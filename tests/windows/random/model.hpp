@@ -44,4 +44,8 @@ void apply(Step const& step, Model& target, Buffer* origin, std::byte const* com
 /// Returns the initial content of a memory.
 Model initial(Layout const& layout, Shapes const& shapes, std::uint64_t seed);
 
+/// Returns the place of the first difference from the model, the bytes found and expected there, and the
+/// place of the last difference; nothing if `content` is as expected.
+std::string difference_of(std::vector<std::byte> const& content, Model const& model, Layout const& layout);
+
 }  // namespace mpixrma::random_windows

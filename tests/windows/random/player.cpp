@@ -374,17 +374,9 @@ void Player::check_memories() {
     if (plan_.windows[i].on_other || !plan_.memories[memory].present[me]) continue;
     if (on.locks())
       require(MPI_Win_lock(MPI_LOCK_SHARED, on.rank_of(rank_), 0, on.handle()), nullptr, "MPI_Win_lock");
-    Model const& model = models_[memory][me];
-    std::vector<std::byte> const content = on.content();
-    for (std::size_t at = 0; at < model.bytes.size(); ++at) {
-      if (model.known[at] == 0 || content[at] == model.bytes[at]) continue;
-      Layout const& layout = plan_.memories[memory].layout;
-      bool const met = at >= layout.meeting_at(0);
-      fail(
-          "memory of window " + std::to_string(i) + " differs at byte " + std::to_string(at) +
-          (met ? ", where all meet" : ", in the slice of rank " + std::to_string(at / layout.slice_bytes())));
-      break;
-    }
+    std::string const difference =
+        difference_of(on.content(), models_[memory][me], plan_.memories[memory].layout);
+    if (!difference.empty()) fail("memory of window " + std::to_string(i) + " differs " + difference);
     if (on.locks()) require(MPI_Win_unlock(on.rank_of(rank_), on.handle()), nullptr, "MPI_Win_unlock");
   }
 }
