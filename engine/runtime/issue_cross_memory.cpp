@@ -7,9 +7,10 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// The CPU's atomics do not work across address spaces.
-bool needs_cpu_atomics(RmaOp const& operation, UpdateModes& modes) noexcept {
-  return operation.is_update() && reduction_for(operation, modes).element_atomic;
+/// The CPU's atomics do not work across address spaces. Does not switch the mode of the target's memory,
+/// since the stripes may not be held yet.
+bool needs_cpu_atomics(RmaOp const& operation, UpdateModes const& modes) noexcept {
+  return operation.is_update() && has_atomic_elements(operation, modes);
 }
 
 /// Whether an operation of which a part is done may be done again as a whole. While the stripes are held

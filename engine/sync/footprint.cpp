@@ -43,6 +43,11 @@ StripeSets origin_stripes(RmaOp const& operation) noexcept {
   return result;
 }
 
+bool may_use_cpu_atomics(RmaOp const& update) noexcept {
+  return has_cpu_atomics(update.type) &&
+         has(update.guarantees, Guarantee::atomic | Guarantee::element_atomic);
+}
+
 }  // namespace
 
 Rights rights_for(RmaOp const& operation) noexcept {
@@ -75,11 +80,13 @@ ElementUpdate elements_of(RmaOp const& update) noexcept {
           is_single(update.guarantees, update.reduce_op, update.type, update.target_layout.size())};
 }
 
+bool has_atomic_elements(RmaOp const& update, UpdateModes const& modes) noexcept {
+  return may_use_cpu_atomics(update) && will_use_cpu_atomics(modes, elements_of(update));
+}
+
 Reduction reduction_for(RmaOp const& update, UpdateModes& modes) noexcept {
-  bool const may_use =
-      has_cpu_atomics(update.type) && has(update.guarantees, Guarantee::atomic | Guarantee::element_atomic);
-  return {update.type, update.reduce_op, may_use && uses_cpu_atomics(modes, elements_of(update)),
-          update.scale};
+  bool const atomic = may_use_cpu_atomics(update) && uses_cpu_atomics(modes, elements_of(update));
+  return {update.type, update.reduce_op, atomic, update.scale};
 }
 
 AtomicPlaces places_for(RmaOp const& update, Reduction const& reduction, UpdateModes const& modes,

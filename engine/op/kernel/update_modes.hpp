@@ -98,13 +98,20 @@ inline bool needs_stripes(UpdateModes const& modes, ElementUpdate const& update)
   return !is_cpu_atomic(update.type, update.begin) || !modes.all_by_element(update.begin, update.end);
 }
 
-/// Whether the CPU's atomics update some aligned elements of `update`. The caller holds the stripes of the
-/// range exclusively, or has found that they are not needed.
-inline bool uses_cpu_atomics(UpdateModes& modes, ElementUpdate const& update) noexcept {
-  if (!has_cpu_atomics(update.type)) return false;
-  if (update.single) modes.switch_to_elements(update.begin);
-  return modes.any_by_element(update.begin, update.end);
+/// Whether the CPU's atomics will update some aligned elements of `update`. May be called without stripes:
+/// `true` remains true.
+inline bool will_use_cpu_atomics(UpdateModes const& modes, ElementUpdate const& update) noexcept {
+  return has_cpu_atomics(update.type) && (update.single || modes.any_by_element(update.begin, update.end));
 }
+
+/// Switches the memory of a single element; returns whether the CPU's atomics update some aligned elements of
+/// `update`. The caller holds the stripes of the range exclusively, or has found that they are not needed.
+inline bool uses_cpu_atomics(UpdateModes& modes, ElementUpdate const& update) noexcept {
+  if (!will_use_cpu_atomics(modes, update)) return false;
+  if (update.single) modes.switch_to_elements(update.begin);
+  return true;
+}
+
 /// Returns which elements these are, for memory mapped at `mapped` here and at the address `address` in its
 /// process.
 inline AtomicPlaces atomic_places(UpdateModes const& modes, ElementUpdate const& update,
