@@ -1,5 +1,6 @@
 /// Strided transfers.
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 
@@ -67,6 +68,20 @@ void check_side(Subject const& at, char const* name, Access access, Side const& 
   }
 }
 
+/// Returns the bytes of a block of which both sides are contiguous, as of one element of an array; for other
+/// blocks, -1.
+int contiguous_bytes(Side const& local, Side const& remote, int const* count, int levels) {
+  long bytes = count[0];
+  for (int i = 0; i < levels; ++i) {
+    if (count[i + 1] == 1) continue;
+    bool const follows = local.strides[i] == bytes && remote.strides[i] == bytes;
+    if (!follows || count[i + 1] < 0) return -1;
+    bytes *= count[i + 1];
+    if (bytes > INT_MAX) return -1;
+  }
+  return static_cast<int>(bytes);
+}
+
 void list(Layout const& layout, std::vector<mpixrma::engine::LayoutRun>& segments) {
   mpixrma::engine::LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) segments.push_back(cursor.next());
@@ -79,8 +94,8 @@ int strided(char const* call, Side const& local, Side const& remote, int* count,
   constexpr bool reads_remote = direction == Direction::get;
   check_side(subject, "local", reads_remote ? Access::write : Access::read, local, count, levels);
   check_side(subject, "remote", reads_remote ? Access::read : Access::write, remote, count, levels);
-  if (levels == 0)
-    return contiguous<direction>(call, local.address, remote.address, count[0], process, scaled, mode);
+  if (int const bytes = contiguous_bytes(local, remote, count, levels); bytes >= 0)
+    return contiguous<direction>(call, local.address, remote.address, bytes, process, scaled, mode);
   Strides const here(subject, local.strides, count, levels);
   Strides const there(subject, remote.strides, count, levels);
   if (settings.strided_as_iov && count[0] != 0) {

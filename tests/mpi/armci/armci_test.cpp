@@ -145,6 +145,30 @@ TEST(Strided, ThreeDimensionalSectionsMoveAndAdd) {
   EXPECT_EQ(std::memcmp(packed.data(), back.data(), packed.size()), 0);
 }
 
+/// Shapes with and without gaps on either side; a block without gaps is transferred as one.
+TEST(Strided, GapsOfEitherSideAreLeftOut) {
+  Remote remote(4096);
+  double two = 2;
+  int const next = (me() + 1) % size();
+  for (int shape = 0; shape < 81; ++shape) {
+    int count[] = {8, 1 + shape % 3, 1 + shape / 3 % 3};
+    int here[] = {8 + shape / 9 % 3 * 8, 0}, there[] = {8 + shape / 27 * 8, 0};
+    for (int* const side : {here, there}) side[1] = side[0] * count[1];
+    std::vector<double> source(64), back(64, -1.0), whole = back, expected_back = back, expected = whole;
+    std::iota(source.begin(), source.end(), 1.0 + shape);
+    ARMCI_Put(whole.data(), remote.at(next), 64 * 8, next);
+    ARMCI_PutS(source.data(), here, remote.at(next), there, count, 2, next);
+    ARMCI_AccS(ARMCI_ACC_DBL, &two, source.data(), here, remote.at(next), there, count, 2, next);
+    ARMCI_GetS(remote.at(next), there, back.data(), here, count, 2, next);
+    ARMCI_Get(remote.at(next), whole.data(), 64 * 8, next);
+    for (int row = 0; row < count[1] * count[2]; ++row)
+      expected_back[row * here[0] / 8] = expected[row * there[0] / 8] = 3 * source[row * here[0] / 8];
+    EXPECT_EQ(back, expected_back) << shape;
+    EXPECT_EQ(whole, expected) << shape;
+  }
+  ARMCI_Barrier();
+}
+
 TEST(Vector, ListsOfSegmentsMoveAndAdd) {
   Remote remote(8000);
   Remote other(8000);  // a list may span several allocations
