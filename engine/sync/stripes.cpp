@@ -36,51 +36,6 @@ constexpr std::chrono::milliseconds check_delay{10};
 
 }  // namespace
 
-StripeLock::Writer StripeLock::announce_beside_readers(std::uint32_t pid) noexcept {
-  std::uint32_t present = shared;
-  return writer_.compare_exchange_strong(present, shared | pid, std::memory_order_seq_cst) ? Writer::announced
-                                                                                           : Writer::refused;
-}
-
-bool StripeLock::try_lock_shared(pid_t self) noexcept {
-  std::uint32_t present = writer_.load(std::memory_order_relaxed);
-  if (present == 0 && writer_.compare_exchange_strong(present, shared, std::memory_order_acq_rel))
-    present = shared;
-  // A writer goes first, because a stream of readers would lock it out forever. Temporary entries would have
-  // the same effect, so a reader does not create one if it sees a writer.
-  if (present != shared || !exchange_entry(self, 0, static_cast<std::uint32_t>(self))) return false;
-  if (writer_.load(std::memory_order_seq_cst) == shared) return true;
-  unlock_shared(self);
-  return false;
-}
-
-void StripeLock::unlock_shared(pid_t self) noexcept {
-  // Another thread of the process may remove the entry that was seen and leave its own entry before the
-  // position of the search, so search again.
-  while (!exchange_entry(self, static_cast<std::uint32_t>(self), 0)) {
-  }
-}
-
-/// Replaces an entry `present` by `next`; false if none was found. Begins at an index that other processes
-/// than `self` are unlikely to use.
-bool StripeLock::exchange_entry(pid_t self, std::uint32_t present, std::uint32_t next) noexcept {
-  std::size_t index = static_cast<std::size_t>(self) % readers_.size();
-  for (std::size_t looked = 0; looked < readers_.size(); ++looked) {
-    std::uint32_t seen = present;
-    if (readers_[index].load(std::memory_order_relaxed) == present &&
-        readers_[index].compare_exchange_strong(seen, next, std::memory_order_seq_cst))
-      return true;
-    if (++index == readers_.size()) index = 0;
-  }
-  return false;
-}
-
-bool StripeLock::has_no_readers() const noexcept {
-  std::uint32_t present = 0;
-  for (auto const& entry : readers_) present |= entry.load(std::memory_order_seq_cst);
-  return present == 0;
-}
-
 void StripeLock::check_holders() noexcept {
   auto const time = coarse_now();
   if (time - holder_check.since < check_delay && !holder_check.found_dead) return;

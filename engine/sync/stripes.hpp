@@ -16,6 +16,7 @@
 
 #include "engine/op/kernel/update_modes.hpp"
 #include "engine/op/operation.hpp"
+#include "engine/sync/stripe_lock.hpp"
 
 namespace mpixrma::engine {
 
@@ -47,71 +48,6 @@ struct StripeSets {
     return {exclusive | other.exclusive, shared | other.shared};
   }
 };
-
-/// A lock shared between processes that records the pids of its holders, so that processes that have ended do
-/// not keep it. Zero-initialised memory is a free lock.
-///
-/// `writer_` is 0, or `shared` while there may be readers, plus the pid of the announced writer. A writer
-/// that finds 0 has the lock at once; otherwise it first announces itself and then reads the entries. A
-/// reader first stores its entry and then reads `writer_`; it succeeds only if `writer_` is exactly `shared`.
-/// All accesses are sequentially consistent. A writer that announces itself after that read, in the single
-/// total order, finds `shared` and the entry until the reader leaves: only writers that have found no entries
-/// since they announced themselves clear `shared`. A writer that announced itself before that read has left
-/// before it, or has ended, because nothing else removes its pid.
-///
-/// Leaving is a release operation. The read that admits a holder is an acquire operation and reads the value
-/// of the last release, or a value derived from it by read-modify-writes only, or by a process that had read
-/// that value: it comes after all accesses of earlier holders.
-///
-/// Threads of a process are not distinguished: each of its shares is any of the entries with its pid.
-class alignas(64) StripeLock {
- public:
-  enum class Writer : std::uint8_t {
-    refused,    ///< there is another writer
-    announced,  ///< new readers and other writers are excluded; has the lock when has_no_readers()
-    alone       ///< has the lock
-  };
-
-  Writer announce_writer(pid_t self) noexcept {
-    std::uint32_t present = 0;
-    auto const pid = static_cast<std::uint32_t>(self);
-    if (writer_.compare_exchange_strong(present, pid, std::memory_order_seq_cst, std::memory_order_relaxed))
-      return Writer::alone;
-    return present == shared ? announce_beside_readers(pid) : Writer::refused;
-  }
-  /// Acquires the lock unless any process has it or has had it shared since the last writer; otherwise does
-  /// nothing.
-  bool try_lock_untouched(pid_t self) noexcept {
-    std::uint32_t present = 0;
-    auto const pid = static_cast<std::uint32_t>(self);
-    return writer_.compare_exchange_strong(present, pid, std::memory_order_seq_cst,
-                                           std::memory_order_relaxed);
-  }
-  /// For the announced writer: whether all readers have left.
-  bool has_no_readers() const noexcept;
-  /// Called by the writer that has the lock.
-  void unlock() noexcept { writer_.store(0, std::memory_order_release); }
-  /// Called by an announced writer that does not have the lock yet.
-  void withdraw_writer() noexcept { writer_.store(shared, std::memory_order_release); }
-
-  bool try_lock_shared(pid_t self) noexcept;
-  void unlock_shared(pid_t self) noexcept;
-
-  /// Must be called repeatedly while waiting for the lock: from time to time it removes holders that have
-  /// ended.
-  void check_holders() noexcept;
-
- private:
-  static constexpr std::uint32_t shared = std::uint32_t{1} << 31;
-
-  bool exchange_entry(pid_t self, std::uint32_t present, std::uint32_t next) noexcept;
-  Writer announce_beside_readers(std::uint32_t pid) noexcept;
-  bool drop_dead_holders() noexcept;
-
-  std::atomic<std::uint32_t> writer_{0};                  ///< `shared` and a pid; both may be missing
-  std::array<std::atomic<std::uint32_t>, 15> readers_{};  ///< one pid per share
-};
-static_assert(sizeof(StripeLock) == 64);
 
 /// The state by which the processes of a host implement atomicity.
 struct StripeTable {
