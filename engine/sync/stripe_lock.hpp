@@ -25,7 +25,10 @@ namespace mpixrma::engine {
 /// of the last release, or a value derived from it by read-modify-writes only, or by a process that had read
 /// that value: it comes after all accesses of earlier holders.
 ///
-/// Threads of a process are not distinguished: each of its shares is any of the entries with its pid.
+/// Threads of a process are not distinguished: each of its shares is any of the entries with its pid. The
+/// writer reads one entry after the other, so an entry that was there when it announced itself must stay for
+/// each holder: a reader that fails removes its own new entry, which the writer may have passed already, and
+/// another one only if a thread that leaves has removed that.
 template <template <typename> class Atomic, std::size_t max_readers = 15>
 class BasicStripeLock {
  public:
@@ -65,9 +68,11 @@ class BasicStripeLock {
     // A writer goes first, because a stream of readers would lock it out forever. Temporary entries would
     // have the same effect, so a reader does not create one if it sees a writer.
     if (present != shared) return false;
-    if (replace_entry(pid, 0, pid) == max_readers) return false;
+    std::size_t const entry = replace_entry(pid, 0, pid);
+    if (entry == max_readers) return false;
     if (writer_.load(std::memory_order_seq_cst) == shared) return true;
-    unlock_shared(self);
+    std::uint32_t own = pid;
+    if (!replace(readers_[entry], own, 0)) unlock_shared(self);
     return false;
   }
   void unlock_shared(pid_t self) noexcept {

@@ -11,7 +11,7 @@
 #include "engine/origin/message_mark.hpp"
 #include "engine/origin/outstanding_mark.hpp"
 #include "engine/sync/shared_lock.hpp"
-#include "tests/engine/model_atomic.hpp"
+#include "tests/engine/lock_free_model.hpp"
 
 namespace mpixrma::engine::model {
 
@@ -339,24 +339,6 @@ struct UpdateModeModel : rl::test_suite<UpdateModeModel<Atomic>, 3> {
   }
   void after() { RL_ASSERT(int(plain($)) + atomic.load(rl::mo_relaxed, $) == 6); }
 };
-
-/// Whether no execution violates the model's assertions. Relacy describes a violation in `report`.
-template <typename Model>
-bool holds(std::ostream& report) {
-  rl::test_params parameters;
-  parameters.iteration_count = 20000;
-  parameters.search_type = rl::sched_random;
-  parameters.output_stream = &report;
-  parameters.progress_stream = &report;
-  return rl::simulate<Model>(parameters);
-}
-
-template <template <template <typename> class> class Model>
-void expect_that_order_matters() {
-  EXPECT_TRUE(holds<Model<ModelAtomic>>(std::cout));
-  std::ostream silent(nullptr);
-  EXPECT_FALSE(holds<Model<UnorderedAtomic>>(silent)) << "the check sees nothing";
-}
 
 TEST(LockFreeModel, MappedSegmentIsReadConsistently) {
   EXPECT_TRUE(holds<MappedSegmentModel<ModelAtomic>>(std::cout));
