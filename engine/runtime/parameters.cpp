@@ -32,12 +32,10 @@ constexpr mpix_engine_parameter table[] = {
      "another host."},
     {"network", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
      "Use of UCX put and get for registered memory of other hosts: `auto` where the network does them in "
-     "hardware, `always` likewise, with one line if it does not, `never`. `emulated`, for tests: also where "
-     "UCX "
-     "emulates them; the target's process is killed if registered memory is unmapped or protected. All "
-     "processes of a job must agree on "
-     "whether UCX puts and gets, by this parameter and by `path`: UCX 1.13 ends a process that connects "
-     "to one with other features."},
+     "hardware; `always`: as `auto`, but prints a warning if the hardware lacks it; `never`. `emulated`, for "
+     "tests: also where UCX emulates them; the target's process is killed if registered memory is unmapped "
+     "or protected. All processes of a job must agree on whether UCX puts and gets, by this parameter and "
+     "by `path`: UCX 1.13 ends a process that connects to one with other features."},
     {"interfaces", words_kind, 0, 0, 0, 0, 0, "auto", "", 5,
      "Interfaces for messages over TCP: names and IPv4 subnets (`eth1,10.1.0.0/16`). A leading `^` "
      "excludes the listed ones; a leading `+` (`+eth1`) adds the loopback interface. `auto`: the "
