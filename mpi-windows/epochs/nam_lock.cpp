@@ -4,7 +4,7 @@
 #include <string>
 
 #include "mpi-windows/state/error.hpp"
-#include "mpi-windows/state/nam_outcome.hpp"
+#include "mpi-windows/state/nam_error_class.hpp"
 
 namespace mpixrma::windows {
 

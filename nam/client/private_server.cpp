@@ -13,7 +13,7 @@
 #include <cstring>
 #include <thread>
 
-#include "nam/client/held_directory.hpp"
+#include "nam/client/locked_temp_directory.hpp"
 #include "nam/client/secrets.hpp"
 
 extern char** environ;

@@ -14,7 +14,7 @@
 #include <functional>
 #include <thread>
 
-#include "nam/client/held_directory.hpp"
+#include "nam/client/locked_temp_directory.hpp"
 #include "nam/client/session.hpp"
 
 extern char** environ;

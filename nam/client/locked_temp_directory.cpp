@@ -1,4 +1,4 @@
-#include "nam/client/held_directory.hpp"
+#include "nam/client/locked_temp_directory.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
