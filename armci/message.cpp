@@ -16,7 +16,7 @@ T magnitude(T value) {
 }
 
 template <typename T>
-void take_magnitudes(void* x, int n) {
+void replace_by_absolute_values(void* x, int n) {
   auto* const values = static_cast<T*>(x);
   for (int i = 0; i < n; ++i) values[i] = magnitude(values[i]);
 }
@@ -25,7 +25,7 @@ void take_magnitudes(void* x, int n) {
 struct Type {
   MPI_Datatype datatype;
   std::size_t bytes;
-  void (*take_magnitudes)(void* x, int n);
+  void (*replace_by_absolute_values)(void* x, int n);
   bool (*less)(void const* a, void const* b);  ///< compares two values at any addresses
   bool integer;
 };
@@ -40,7 +40,7 @@ bool less(void const* a, void const* b) {
 
 template <typename T>
 Type describe(MPI_Datatype datatype) {
-  return {datatype, sizeof(T), &take_magnitudes<T>, &less<T>, std::is_integral_v<T>};
+  return {datatype, sizeof(T), &replace_by_absolute_values<T>, &less<T>, std::is_integral_v<T>};
 }
 
 Type type_of(char const* call, int type) {
@@ -66,23 +66,23 @@ struct Reduction {
 };
 
 Reduction reduction_of(char const* call, char const* op, Type const& type) {
-  // A name that is a prefix of another one stands behind it.
+  // Order matters: names are matched by prefix, so a name follows every longer one.
   Reduction const known[] = {
-      {"+", MPI_SUM},
-      {"*", MPI_PROD},
-      {"max", MPI_MAX},
-      {"min", MPI_MIN},
-      {"absmax", MPI_MAX, true},
-      {"absmin", MPI_MIN, true},
-      {"&&", MPI_LAND, false, true},
-      {"land", MPI_LAND, false, true},
-      {"||", MPI_LOR, false, true},
-      {"lor", MPI_LOR, false, true},
-      {"&", MPI_BAND, false, true},
-      {"band", MPI_BAND, false, true},
-      {"|", MPI_BOR, false, true},
-      {"bor", MPI_BOR, false, true},
-      {"or", MPI_BOR, false, true},
+      {.name = "+", .operation = MPI_SUM},
+      {.name = "*", .operation = MPI_PROD},
+      {.name = "max", .operation = MPI_MAX},
+      {.name = "min", .operation = MPI_MIN},
+      {.name = "absmax", .operation = MPI_MAX, .of_magnitudes = true},
+      {.name = "absmin", .operation = MPI_MIN, .of_magnitudes = true},
+      {.name = "&&", .operation = MPI_LAND, .integers_only = true},
+      {.name = "land", .operation = MPI_LAND, .integers_only = true},
+      {.name = "||", .operation = MPI_LOR, .integers_only = true},
+      {.name = "lor", .operation = MPI_LOR, .integers_only = true},
+      {.name = "&", .operation = MPI_BAND, .integers_only = true},
+      {.name = "band", .operation = MPI_BAND, .integers_only = true},
+      {.name = "|", .operation = MPI_BOR, .integers_only = true},
+      {.name = "bor", .operation = MPI_BOR, .integers_only = true},
+      {.name = "or", .operation = MPI_BOR, .integers_only = true},
   };
   for (Reduction const& one : known) {
     if (begins(op, one.name) && (type.integer || !one.integers_only)) return one;
@@ -96,7 +96,7 @@ void combine(char const* call, void* x, int n, char const* op, int type, MPI_Com
   if (x == nullptr || op == nullptr) fail(call, "%s is null", x == nullptr ? "x" : "op");
   Type const described = type_of(call, type);
   Reduction const reduction = reduction_of(call, op, described);
-  if (reduction.of_magnitudes) described.take_magnitudes(x, n);
+  if (reduction.of_magnitudes) described.replace_by_absolute_values(x, n);
   check_mpi(call, MPI_Allreduce(MPI_IN_PLACE, x, n, described.datatype, reduction.operation, comm));
 }
 
@@ -115,8 +115,8 @@ int receive(char const* call, int tag, void* buffer, int bytes, int* received, i
   return status.MPI_SOURCE;
 }
 
-/// Returns the communicator of a scope; MPI_COMM_NULL if the caller has nothing to do there: it is no master,
-/// or alone in its domain.
+/// Returns the communicator of a scope; MPI_COMM_NULL if the caller has nothing to do there: the caller is
+/// not a master, or is alone in its domain.
 MPI_Comm comm_of_scope(char const* call, int scope) {
   World const& all = running_world(call);
   if (scope < SCOPE_ALL || scope > SCOPE_MASTERS) fail(call, "unknown scope %d", scope);
@@ -125,7 +125,8 @@ MPI_Comm comm_of_scope(char const* call, int scope) {
   return all.domains.size(all.domains.of(all.rank)) > 1 ? all.domains.neighbours() : MPI_COMM_NULL;
 }
 
-/// As comm_of_scope(), of the processes of a group, which are not divided by domains of several processes.
+/// The communicator of a scope within a group. A group has only SCOPE_ALL when domains hold several
+/// processes.
 MPI_Comm comm_of_scope(char const* call, int scope, ARMCI_Group const* group) {
   MPI_Comm const of_all = comm_of_scope(call, scope);
   bool const divided = world.domains.count() < world.size;
