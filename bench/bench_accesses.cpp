@@ -34,8 +34,8 @@ Accesses record(Operation call) {
   return found;
 }
 
-/// Rank 0 receives what the other rank has recorded.
-Accesses received(Accesses const& accesses) {
+/// Sends the recorded accesses to rank 0, which returns those of the other rank; others return nothing.
+Accesses exchange_accesses(Accesses const& accesses) {
   auto bytes = static_cast<int>(accesses.size() * sizeof(bench::Access));
   if (bench::rank() != 0) {
     MPI_Send(accesses.data(), bytes, MPI_BYTE, 0, 0, world);
@@ -61,9 +61,9 @@ void print(char const* operation, Accesses const& accesses, Accesses const& othe
                      [&](auto const& other) { return other.line == access.line; }))
       continue;
     auto const found = std::find(lines.begin(), lines.end(), access.line);
-    auto const place = static_cast<std::size_t>(found - lines.begin());
+    auto const line_index = static_cast<std::size_t>(found - lines.begin());
     if (found == lines.end()) lines.push_back(access.line);
-    bench::print({"accesses", "mpix", operation, kinds[static_cast<int>(access.kind)], number++, place},
+    bench::print({"accesses", "mpix", operation, kinds[static_cast<int>(access.kind)], number++, line_index},
                  std::exchange(instructions, 0));
   }
 }
@@ -77,7 +77,7 @@ void report(char const* operation, Operation call) {
     if (bench::rank() == turn) mine = record(call);
   }
   MPI_Barrier(world);
-  Accesses const others = received(mine);
+  Accesses const others = exchange_accesses(mine);
   if (bench::rank() == 0) print(operation, mine, others);
 }
 
@@ -93,7 +93,7 @@ void report_together(char const* operation, Operation call) {
       for (int i = 0; i <= 100; ++i) call();
     }
   }
-  Accesses const others = received(mine);
+  Accesses const others = exchange_accesses(mine);
   if (bench::rank() == 0) print(operation, mine, others);
 }
 

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   for (Mode const& mode : access_modes) {
     if (ARMCIX_Mode_set(mode.mode, mine, &world) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
     for (std::size_t const bytes : {std::size_t{8}, std::size_t{1024}, std::size_t{65536}}) {
-      operations(mode, origin, static_cast<char*>(bases[1]) + bench::aside, bytes);
+      operations(mode, origin, static_cast<char*>(bases[1]) + bench::target_offset, bytes);
       halves(mode, origin, static_cast<char*>(bases[1]), bytes);
     }
   }

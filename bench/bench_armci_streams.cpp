@@ -20,8 +20,8 @@ constexpr int operations = 2000;
 constexpr int segments = 8;
 constexpr int segment_bytes = 128;
 constexpr int stride = 2 * segment_bytes;
-constexpr int window_bytes = segments * stride;  ///< memory accessed by one strided operation
-constexpr int together = 64;                     ///< gets per wait
+constexpr int footprint_bytes = segments * stride;  ///< memory accessed by one strided operation
+constexpr int gets_per_wait = 64;
 
 struct Memory {
   char* local;
@@ -29,8 +29,8 @@ struct Memory {
   int peer;
 };
 
-bench::Case line(std::string const& implementation, char const* operation, std::size_t count,
-                 std::size_t bytes) {
+bench::Case case_of(std::string const& implementation, char const* operation, std::size_t count,
+                    std::size_t bytes) {
   return {"armci_stream", implementation, operation, "", count, bytes};
 }
 
@@ -40,30 +40,31 @@ void strided(std::string const& implementation, Memory const& memory) {
   double scale = 1.0;
   auto const fence = [&] { ARMCI_Fence(memory.peer); };
   bench::measure_stream(
-      line(implementation, "accs", segments, segment_bytes), operations,
+      case_of(implementation, "accs", segments, segment_bytes), operations,
       [&](int) {
         ARMCI_AccS(ARMCI_ACC_DBL, &scale, memory.local, strides, memory.remote, strides, count, 1,
                    memory.peer);
       },
       fence);
   bench::measure_stream(
-      line(implementation, "puts", segments, segment_bytes), operations,
+      case_of(implementation, "puts", segments, segment_bytes), operations,
       [&](int) { ARMCI_PutS(memory.local, strides, memory.remote, strides, count, 1, memory.peer); }, fence);
-  std::vector<armci_hdl_t> handles(together);
+  std::vector<armci_hdl_t> handles(gets_per_wait);
   auto const wait = [&] {
     for (auto& handle : handles) ARMCI_Wait(&handle);
   };
   bench::measure_stream(
-      line(implementation, "nbgets", segments, segment_bytes), operations,
+      case_of(implementation, "nbgets", segments, segment_bytes), operations,
       [&](int i) {
-        auto& handle = handles[static_cast<std::size_t>(i % together)];
+        auto& handle = handles[static_cast<std::size_t>(i % gets_per_wait)];
         ARMCI_INIT_HANDLE(&handle);
-        char* const into = memory.local + i % together * window_bytes;
+        char* const into = memory.local + i % gets_per_wait * footprint_bytes;
         ARMCI_NbGetS(memory.remote, strides, into, strides, count, 1, memory.peer, &handle);
-        if (i % together == together - 1) wait();
+        if (i % gets_per_wait == gets_per_wait - 1) wait();
       },
       [&] {
-        for (int i = 0; i < operations % together; ++i) ARMCI_Wait(&handles[static_cast<std::size_t>(i)]);
+        for (int i = 0; i < operations % gets_per_wait; ++i)
+          ARMCI_Wait(&handles[static_cast<std::size_t>(i)]);
       });
 }
 
@@ -75,10 +76,10 @@ int main(int argc, char** argv) {
   ARMCI_Init();
   std::string const implementation = bench::label_or("armci");
   void* bases[2];
-  ARMCI_Malloc(bases, window_bytes);
-  std::memset(bases[bench::rank()], 0, window_bytes);
-  auto* const local = static_cast<char*>(ARMCI_Malloc_local(together * window_bytes));
-  std::memset(local, 0, together * window_bytes);
+  ARMCI_Malloc(bases, footprint_bytes);
+  std::memset(bases[bench::rank()], 0, footprint_bytes);
+  auto* const local = static_cast<char*>(ARMCI_Malloc_local(gets_per_wait * footprint_bytes));
+  std::memset(local, 0, gets_per_wait * footprint_bytes);
   int const peer = 1 - bench::rank();
   strided(implementation, {local, static_cast<char*>(bases[peer]), peer});
   ARMCI_Barrier();

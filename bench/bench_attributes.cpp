@@ -92,21 +92,21 @@ int main(int argc, char** argv) {
   bool const right =
       std::all_of(sizes.begin(), sizes.end(), [](std::size_t n) { return n > 0 && n % 8 == 0; });
   if (!bench::has_two_processes() || !right) return bench::refuse("bench_attributes [BYTES...]");
-  std::size_t const most = *std::max_element(sizes.begin(), sizes.end()) + bench::aside;
+  std::size_t const most = *std::max_element(sizes.begin(), sizes.end()) + bench::target_offset;
   void* bases[2];
   MPIX_RMA_Allocate(static_cast<MPI_Aint>(most), MPI_INFO_NULL, world, nullptr, bases);
   MPIX_RMA_Set_num_notify(world, 1);
   std::vector<char> heap(most);
   auto heap_address = reinterpret_cast<std::uintptr_t>(heap.data());
   MPI_Bcast(&heap_address, sizeof heap_address, MPI_BYTE, 1, world);
-  auto* const origin = static_cast<char*>(bases[bench::rank()]) + bench::aside;
+  auto* const origin = static_cast<char*>(bases[bench::rank()]) + bench::target_offset;
   for (std::size_t const bytes : sizes) {
-    measure_all(
-        {"allocated", bench::Communicatable::both, origin, static_cast<char*>(bases[1]) + bench::aside},
-        bytes);
-    measure_all(
-        {"heap", bench::Communicatable::no, origin, reinterpret_cast<char*>(heap_address) + bench::aside},
-        bytes);
+    measure_all({"allocated", bench::Communicatable::both, origin,
+                 static_cast<char*>(bases[1]) + bench::target_offset},
+                bytes);
+    measure_all({"heap", bench::Communicatable::no, origin,
+                 reinterpret_cast<char*>(heap_address) + bench::target_offset},
+                bytes);
   }
   MPIX_RMA_Free(bases[bench::rank()], world);
   MPI_Finalize();

@@ -28,7 +28,7 @@ void count_mpix() {
   void* bases[2];
   MPIX_RMA_Allocate(4096, MPI_INFO_NULL, world, nullptr, bases);
   MPIX_RMA_Set_num_notify(world, 1);
-  auto* const target = static_cast<double*>(bases[1]) + bench::aside / 8;
+  auto* const target = static_cast<double*>(bases[1]) + bench::target_offset / 8;
   auto const transfer = [&](MPIX_RMA_Op operation) {
     return [=] {
       MPIX_RMA_xfer(operation, &value, 1, MPI_DOUBLE, 1, target, 1, MPI_DOUBLE, nullptr, &world, nullptr);
@@ -65,7 +65,7 @@ void count_windows() {
   MPI_Win window = MPI_WIN_NULL;
   MPI_Win_allocate(4096, 1, MPI_INFO_NULL, world, &mine, &window);
   MPI_Win_lock_all(0, window);
-  constexpr MPI_Aint at = bench::aside;
+  constexpr MPI_Aint at = bench::target_offset;
   report("calls", "put", "window", [&] {
     MPI_Put(&value, 1, MPI_DOUBLE, 1, at, 1, MPI_DOUBLE, window);
     MPI_Win_flush(1, window);

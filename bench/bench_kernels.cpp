@@ -46,19 +46,20 @@ class Stencil {
 
   void iterate() {
     int const me = bench::rank();
-    bool const odd = done_ % 2 != 0;
+    Set const set = done_ % 2 != 0 ? Set::odd : Set::even;
     ++done_;
-    if (me > 0) port_->put_notified(row(0), columns, me - 1, place(odd, true), from_below);
-    if (me + 1 < size()) port_->put_notified(row(rows - 1), columns, me + 1, place(odd, false), from_above);
+    if (me > 0) port_->put_notified(row(0), columns, me - 1, halo_at(set, Side::below), from_below);
+    if (me + 1 < size())
+      port_->put_notified(row(rows - 1), columns, me + 1, halo_at(set, Side::above), from_above);
     update(1, rows - 1);
     if (me > 0) {
       port_->wait(from_above, done_);
-      std::copy_n(port_->memory() + place(odd, false), columns, row(-1));
+      std::copy_n(port_->memory() + halo_at(set, Side::above), columns, row(-1));
       update(0, 1);
     }
     if (me + 1 < size()) {
       port_->wait(from_below, done_);
-      std::copy_n(port_->memory() + place(odd, true), columns, row(rows));
+      std::copy_n(port_->memory() + halo_at(set, Side::below), columns, row(rows));
       update(rows - 1, rows);
     }
     for (int i = 0; i < rows; ++i)
@@ -66,7 +67,7 @@ class Stencil {
   }
 
   /// The stencil of a function that is linear in both directions is constant.
-  bool is_right() {
+  bool is_correct() {
     int const first = bench::rank() == 0 ? 1 : 0;
     int const last = bench::rank() + 1 == size() ? rows - 1 : rows;
     for (int i = first; i < last; ++i)
@@ -81,7 +82,14 @@ class Stencil {
   static constexpr int from_above = 0;
   static constexpr int from_below = 1;
 
-  static std::size_t place(bool odd, bool below) { return (odd ? 2 * halo : 0) + (below ? halo : 0); }
+  /// Halo rows of even and odd iterations.
+  enum class Set { even, odd };
+  /// Neighbour that a halo row comes from.
+  enum class Side { above, below };
+
+  static std::size_t halo_at(Set set, Side side) {
+    return (set == Set::odd ? 2 * halo : 0) + (side == Side::below ? halo : 0);
+  }
   double* row(int i) { return in_.data() + (i + 1) * columns; }
   void update(int begin, int end) {
     for (int i = begin; i < end; ++i) {
@@ -130,14 +138,14 @@ class Transpose {
     port_->synchronise();
   }
 
-  bool is_right() {
+  bool is_correct() {
     for (int from = 0; from < size(); ++from)
       for (int j = 0; j < block; ++j)
         for (int i = 0; i < block; ++i) {
           // Column j of this rank, row i of the block that `from` has sent.
           double const found = sum_[static_cast<std::size_t>(from * block * block + j * block + i)];
-          double const one = bench::rank() * block + j + 1000.0 * (from * block + i);
-          if (std::abs(found - one * static_cast<double>(done_)) > 1e-6 * std::abs(found)) return false;
+          double const expected = bench::rank() * block + j + 1000.0 * (from * block + i);
+          if (std::abs(found - expected * static_cast<double>(done_)) > 1e-6 * std::abs(found)) return false;
         }
     return true;
   }
@@ -183,7 +191,7 @@ class Wavefront {
     port_->synchronise();
   }
 
-  bool is_right() { return at(rows - 1, columns) == rows - 1 + (bench::rank() + 1.0) * columns; }
+  bool is_correct() { return at(rows - 1, columns) == rows - 1 + (bench::rank() + 1.0) * columns; }
 
  private:
   double& at(int i, int j) { return grid_[static_cast<std::size_t>(i * (columns + 1) + j)]; }
@@ -201,7 +209,7 @@ void run(std::string const& kind, std::string const& name, int rounds) {
   Kernel kernel(kind);
   kernel.iterate();
   bench::measure_together(what, rounds, [&] { kernel.iterate(); });
-  bench::require(kernel.is_right(), what);
+  bench::require(kernel.is_correct(), what);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

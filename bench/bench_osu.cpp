@@ -22,8 +22,8 @@ class Mpix {
  public:
   static constexpr char const* name = "mpix";
   Mpix() {
-    MPIX_RMA_Allocate(bench::aside + bench::osu_largest, MPI_INFO_NULL, world, nullptr, bases_);
-    target_ = static_cast<char*>(bases_[1]) + bench::aside;
+    MPIX_RMA_Allocate(bench::target_offset + bench::osu_largest, MPI_INFO_NULL, world, nullptr, bases_);
+    target_ = static_cast<char*>(bases_[1]) + bench::target_offset;
   }
   ~Mpix() { MPIX_RMA_Free(bases_[bench::rank()], world); }
   Mpix(Mpix const&) = delete;
@@ -54,7 +54,7 @@ class Window {
  public:
   static constexpr char const* name = "window";
   Window() {
-    MPI_Win_allocate(bench::aside + bench::osu_largest, 1, MPI_INFO_NULL, world, &base_, &window_);
+    MPI_Win_allocate(bench::target_offset + bench::osu_largest, 1, MPI_INFO_NULL, world, &base_, &window_);
     MPI_Win_lock_all(0, window_);
   }
   ~Window() {
@@ -64,17 +64,19 @@ class Window {
   Window(Window const&) = delete;
   Window& operator=(Window const&) = delete;
   void put(std::size_t bytes) {
-    MPI_Put(origin_.data(), doubles(bytes), MPI_DOUBLE, 1, bench::aside, doubles(bytes), MPI_DOUBLE, window_);
+    MPI_Put(origin_.data(), doubles(bytes), MPI_DOUBLE, 1, bench::target_offset, doubles(bytes), MPI_DOUBLE,
+            window_);
   }
   void get(std::size_t bytes) {
-    MPI_Get(origin_.data(), doubles(bytes), MPI_DOUBLE, 1, bench::aside, doubles(bytes), MPI_DOUBLE, window_);
+    MPI_Get(origin_.data(), doubles(bytes), MPI_DOUBLE, 1, bench::target_offset, doubles(bytes), MPI_DOUBLE,
+            window_);
   }
   void accumulate(std::size_t bytes) {
-    MPI_Accumulate(origin_.data(), doubles(bytes), MPI_DOUBLE, 1, bench::aside, doubles(bytes), MPI_DOUBLE,
-                   MPI_SUM, window_);
+    MPI_Accumulate(origin_.data(), doubles(bytes), MPI_DOUBLE, 1, bench::target_offset, doubles(bytes),
+                   MPI_DOUBLE, MPI_SUM, window_);
   }
   void fetch_add() {
-    MPI_Fetch_and_op(&one_, &fetched_, MPI_INT64_T, 1, bench::aside, MPI_SUM, window_);
+    MPI_Fetch_and_op(&one_, &fetched_, MPI_INT64_T, 1, bench::target_offset, MPI_SUM, window_);
     complete();
   }
   void complete() { MPI_Win_flush(1, window_); }

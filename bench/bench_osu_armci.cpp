@@ -23,10 +23,10 @@ class Armci {
  public:
   static constexpr char const* name = "armci";
   Armci() {
-    ARMCI_Malloc(bases_, static_cast<armci_size_t>(bench::aside + bench::osu_largest));
+    ARMCI_Malloc(bases_, static_cast<armci_size_t>(bench::target_offset + bench::osu_largest));
     origin_ = static_cast<double*>(ARMCI_Malloc_local(static_cast<armci_size_t>(bench::osu_largest)));
     std::fill_n(origin_, bench::osu_largest / sizeof(double), 1.0);
-    target_ = static_cast<char*>(bases_[1]) + bench::aside;
+    target_ = static_cast<char*>(bases_[1]) + bench::target_offset;
     ARMCI_Barrier();
   }
   ~Armci() {
@@ -64,7 +64,7 @@ void count(char const* operation, Operation call) {
 void count_all() {
   void* bases[2];
   ARMCI_Malloc(bases, 4096);
-  char* const target = static_cast<char*>(bases[1]) + bench::aside;
+  char* const target = static_cast<char*>(bases[1]) + bench::target_offset;
   double value = 0;
   long fetched = 0;
   count("put", [&] {

@@ -18,9 +18,9 @@ class Shmem {
  public:
   static constexpr char const* name = "shmem";
   Shmem() {
-    base_ = static_cast<char*>(shmem_malloc(bench::aside + bench::osu_largest));
+    base_ = static_cast<char*>(shmem_malloc(bench::target_offset + bench::osu_largest));
     if (base_ == nullptr) shmem_global_exit(1);
-    target_ = base_ + bench::aside;
+    target_ = base_ + bench::target_offset;
   }
   ~Shmem() { shmem_free(base_); }
   Shmem(Shmem const&) = delete;

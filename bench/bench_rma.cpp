@@ -2,6 +2,8 @@
 /// with remote completion, memory named by address, read-modify-write of one element and of many.
 ///
 /// usage: bench_rma mpix|window|dynamic [--quick|--guard] [--no-compare-swap]    (2 ranks)
+///
+/// --quick measures few sizes, --guard the sizes by which two builds are compared.
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -19,7 +21,7 @@ MPI_Comm world = MPI_COMM_WORLD;
 
 struct Options {
   bench::Sizes sizes = bench::Sizes::all;
-  bool compare_swap = true;  ///< crashes Open MPI 4.1.4's osc/rdma
+  bool compare_swap = true;  ///< measure compare-and-swap; off for Open MPI 4.1.4's osc/rdma, which crashes
 };
 
 enum class Rmw { fetch_add, swap, compare_swap };
@@ -108,7 +110,7 @@ char const* name_of(MPIX_RMA_Op op) {
   return op == MPIX_RMA_PUT ? "put" : op == MPIX_RMA_GET ? "get" : "accumulate";
 }
 
-/// Measures 1024 elements, added and fetched, and accumulated as one; an MPI window is atomic for each
+/// Measures a fetching sum and an atomic accumulate of 1024 elements; an MPI window guarantees atomicity per
 /// element only.
 template <typename Implementation>
 void measure_many(std::string const& implementation, std::string const& memory, char* target) {
@@ -199,28 +201,30 @@ int main(int argc, char** argv) {
   if (!bench::has_two_processes() || (kind != "mpix" && kind != "window" && kind != "dynamic"))
     return bench::refuse("bench_rma mpix|window|dynamic [--quick|--guard] [--no-compare-swap]");
   std::string const implementation = bench::label_or(kind);
-  std::vector<char> heap(bench::aside + max_bytes);
+  std::vector<char> heap(bench::target_offset + max_bytes);
   if (kind == "mpix") {
     void* bases[2];
-    MPIX_RMA_Allocate(bench::aside + max_bytes, MPI_INFO_NULL, world, nullptr, bases);
-    measure_all<Mpix>(implementation, "allocated", static_cast<char*>(bases[1]) + bench::aside, options);
-    measure_request(implementation, static_cast<char*>(bases[1]) + bench::aside);
-    measure_all<Mpix>(implementation, "heap", address_of_target(heap.data() + bench::aside), options);
+    MPIX_RMA_Allocate(bench::target_offset + max_bytes, MPI_INFO_NULL, world, nullptr, bases);
+    measure_all<Mpix>(implementation, "allocated", static_cast<char*>(bases[1]) + bench::target_offset,
+                      options);
+    measure_request(implementation, static_cast<char*>(bases[1]) + bench::target_offset);
+    measure_all<Mpix>(implementation, "heap", address_of_target(heap.data() + bench::target_offset), options);
     MPIX_RMA_Free(bases[bench::rank()], world);
   } else if (kind == "window") {
     char* mine = nullptr;
-    MPI_Win_allocate(bench::aside + max_bytes, 1, MPI_INFO_NULL, world, &mine, &window);
+    MPI_Win_allocate(bench::target_offset + max_bytes, 1, MPI_INFO_NULL, world, &mine, &window);
     MPI_Win_lock_all(0, window);
     // Displacements are relative to the target's base; only rank 1 accesses the memory itself.
     Window::base = bench::rank() == 1 ? mine : nullptr;
-    measure_all<Window>(implementation, "allocated", Window::base + bench::aside, options);
+    measure_all<Window>(implementation, "allocated", Window::base + bench::target_offset, options);
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
   } else {
     MPI_Win_create_dynamic(MPI_INFO_NULL, world, &window);
     MPI_Win_attach(window, heap.data(), static_cast<MPI_Aint>(heap.size()));
     MPI_Win_lock_all(0, window);
-    measure_all<Window>(implementation, "heap", address_of_target(heap.data() + bench::aside), options);
+    measure_all<Window>(implementation, "heap", address_of_target(heap.data() + bench::target_offset),
+                        options);
     MPI_Win_unlock_all(window);
     MPI_Win_detach(window, heap.data());
     MPI_Win_free(&window);

@@ -1,5 +1,7 @@
 /* The start of a job: rank 0 prints, as CSV, the time of MPI_Init (the longest of all ranks, in us), its CPU time (mean
- * of the ranks, in us), the threads of rank 0 after it, and time and CPU time of the first creation of a window. */
+ * of the ranks, in us), the threads of rank 0 after it, and time and CPU time of the first creation of a window.
+ *
+ * usage: bench_startup or bench_startup_linked    (any number of ranks) */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>

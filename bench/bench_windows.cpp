@@ -52,24 +52,24 @@ MPI_Win allocate(MPI_Aint size, std::string const& kind) {
 /// A window of rank 1's memory, and the base of displacements.
 struct Memory {
   MPI_Win window = MPI_WIN_NULL;
-  MPI_Aint base = bench::aside;
+  MPI_Aint base = bench::target_offset;
   char const* name = "";
   std::vector<char> heap;
 
   explicit Memory(char const* kind) : name(kind) {
     std::string const which = kind;
     if (which == "allocated" || which == "nam") {
-      window = allocate(bench::aside + bytes, which);
+      window = allocate(bench::target_offset + bytes, which);
       return;
     }
-    heap.resize(bench::aside + bytes);
+    heap.resize(bench::target_offset + bytes);
     if (which == "created") {
-      MPI_Win_create(heap.data(), bench::aside + bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+      MPI_Win_create(heap.data(), bench::target_offset + bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
       return;
     }
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-    MPI_Win_attach(window, heap.data(), bench::aside + bytes);
-    MPI_Get_address(heap.data() + bench::aside, &base);
+    MPI_Win_attach(window, heap.data(), bench::target_offset + bytes);
+    MPI_Get_address(heap.data() + bench::target_offset, &base);
     MPI_Bcast(&base, 1, MPI_AINT, target, MPI_COMM_WORLD);
   }
   ~Memory() {

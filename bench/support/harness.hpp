@@ -17,7 +17,7 @@ namespace bench {
 
 /// Offset of targets in their memory, in bytes. It is not 0, because a load whose address matches an earlier
 /// store's in the low 12 bits is delayed, and much of what a program reads is at the beginning of pages.
-inline constexpr int aside = 192;
+inline constexpr int target_offset = 192;
 
 /// The description of a measurement.
 struct Case {
