@@ -123,7 +123,7 @@ void DataLink::spawn() {
   } catch (Error const& error) {
     return give_up(error);
   }
-  if (volatile_ && memory_.empty()) events_.memory_lost();
+  if (volatile_ && memory_.empty()) events_.on_memory_lost();
   Json message = setup_;
   message["op"] = "setup";
   message["window_count"] = events_.window_count();
@@ -179,7 +179,7 @@ void DataLink::take_report(Message& message, std::string const& op) {
 /// Only users who have a session of the process have lines of the audit log that it reports.
 void DataLink::on_denied(Json const& act) {
   auto const user = field<uid_t>(act, "uid");
-  events_.denied(act, served_.contains(user) ? user : owner());
+  events_.on_denied(act, served_.contains(user) ? user : owner());
 }
 
 void DataLink::take(Message& message) {
@@ -199,7 +199,7 @@ void DataLink::take(Message& message) {
   } else if (op == "denied") {
     on_denied(message.head);
   } else if (op == "lost") {
-    events_.lost_window(field<std::string>(message.head, "window"));
+    events_.on_window_lost(field<std::string>(message.head, "window"));
   }
 }
 
@@ -208,7 +208,7 @@ void DataLink::take(Message& message) {
 void DataLink::send_windows(std::uint64_t after) {
   Json page;
   try {
-    page = events_.windows(after);
+    page = events_.window_page(after);
   } catch (Error const& error) {
     if (ready_) {
       awaits_catalog_ = false;
@@ -242,7 +242,7 @@ void DataLink::on_ready(Message& message) {
     return connection_->post({{"op", "end"}});
   }
   try {
-    if (events_.file_is_whole) events_.file_is_whole();
+    if (events_.on_file_complete) events_.on_file_complete();
   } catch (Error const& error) {
     connection_->post({{"op", "end"}});
     return give_up(error);
@@ -251,7 +251,7 @@ void DataLink::on_ready(Message& message) {
   if (adopting_) connection_->post({{"op", "adopt"}});
   ready_ = true;
   report_admins();
-  if (!std::exchange(was_ready_, true)) events_.ready();
+  if (!std::exchange(was_ready_, true)) events_.on_ready();
   pass_sessions();
 }
 
@@ -296,7 +296,7 @@ void DataLink::on_close() {
   sessions_.forget_unacknowledged();
   end_changes();
   bool const has_served = std::exchange(ready_, false);
-  if (ending_) return events_.ended();
+  if (ending_) return events_.on_ended();
   if (!failure_.empty()) return;
   log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
                              field<std::string>(setup_, "grant") + " has ended");
@@ -327,7 +327,7 @@ void DataLink::give_up(Error const& error) {
   log(Severity::error, "grant " + field<std::string>(setup_, "grant") + ": " + error.what());
   sessions_.refuse_all(
       Error(ErrorCode::unavailable, std::string("the grant's memory is not there: ") + error.what()));
-  events_.failed(error);
+  events_.on_failed(error);
 }
 
 void DataLink::hand_over(SessionQueue::Entry session) {

@@ -25,19 +25,19 @@ namespace mpixrma::nam {
 class DataLink {
  public:
   struct Events {
-    std::function<void()> ready;                       ///< the process is ready for the first time
-    std::function<void(Error const&)> failed;          ///< the start has failed; waits for retry()
-    std::function<std::vector<uid_t>()> admins;        ///< of the server, now
-    std::function<std::uint64_t()> window_count;       ///< of the catalog
-    std::function<Json(std::uint64_t after)> windows;  ///< a page of them
-    std::function<void()> memory_lost;                 ///< the content of the memory is lost
-    std::function<std::string(Json const&)> create;    ///< stores a window, returns its port. Throws Error
-    std::function<void()> ended;                       ///< after end()
+    std::function<void()> on_ready;                        ///< the process is ready for the first time
+    std::function<void(Error const&)> on_failed;           ///< the start has failed; waits for retry()
+    std::function<std::vector<uid_t>()> admins;            ///< of the server, now
+    std::function<std::uint64_t()> window_count;           ///< of the catalog
+    std::function<Json(std::uint64_t after)> window_page;  ///< the windows of the catalog after `after`
+    std::function<void()> on_memory_lost;                  ///< the content of the memory is lost
+    std::function<std::string(Json const&)> create;  ///< stores a window, returns its port. Throws Error
+    std::function<void()> on_ended;                  ///< after end()
     /// A request of a session, for the audit, and the user whose audit budget it consumes.
-    std::function<void(Json const&, uid_t)> denied;
-    std::function<void(std::string const&)> lost_window;  ///< a window of the catalog is missing
-    std::function<GrantFile::Opened()> open_file;         ///< of storage that is a file. Throws Error
-    std::function<void()> file_is_whole;                  ///< the file is complete. Throws Error
+    std::function<void(Json const&, uid_t)> on_denied;
+    std::function<void(std::string const&)> on_window_lost;  ///< a window of the catalog is missing
+    std::function<GrantFile::Opened()> open_file;            ///< of storage that is a file. Throws Error
+    std::function<void()> on_file_complete;                  ///< the file is complete. Throws Error
   };
 
   /// `setup` is the message that the data process gets, without the windows. `storage`: of the grant.
@@ -77,7 +77,7 @@ class DataLink {
   /// Ends the process permanently.
   void end(WindowsAtEnd windows);
   /// Kills the process of a grant that has ended, if it does not end by itself: the owner may have blocked it
-  /// through the memory that he shares with it.
+  /// through the memory that they share.
   void enforce_end();
   uid_t owner() const { return setup_.at("owner").get<uid_t>(); }
   /// Returns the bytes that the grant takes from the server: all until the process has ended, and then the

@@ -83,24 +83,24 @@ char const* state_of(LiveGrant const& live) {
 
 DataLink::Events events_of(ServerState& server, std::string const& id) {
   DataLink::Events events;
-  events.ready = [&server, id] { server.loop.later([&server, id] { on_grant_ready(server, id); }); };
-  events.failed = [&server, id](Error const& error) {
+  events.on_ready = [&server, id] { server.loop.later([&server, id] { on_grant_ready(server, id); }); };
+  events.on_failed = [&server, id](Error const& error) {
     server.loop.later([&server, id, error] { on_grant_failed(server, id, error); });
   };
   events.admins = [&server] { return server.clients.admins(); };
   events.window_count = [&server, id] { return server.catalog.count_windows(id); };
-  events.windows = [&server, id](std::uint64_t after) { return windows_of(server, id, after); };
-  events.memory_lost = [&server, id] {
+  events.window_page = [&server, id](std::uint64_t after) { return windows_of(server, id, after); };
+  events.on_memory_lost = [&server, id] {
     if (std::int64_t const lost = server.catalog.remove_windows(id); lost != 0)
       log(Severity::warning, std::to_string(lost) + " windows of grant " + id +
                                  " are lost: the server was restarted, and its storage is not a file");
   };
   events.create = [&server, id](Json const& window) { return keep_window(server, id, window); };
-  events.denied = [&server, id](Json const& act, uid_t counts_for) {
+  events.on_denied = [&server, id](Json const& act, uid_t counts_for) {
     server.audit_of_requests.record_denied(id, act, counts_for);
   };
-  events.ended = [&server] { server.loop.later([&server] { drop_ended(server); }); };
-  events.lost_window = [&server, id](std::string const& window) {
+  events.on_ended = [&server] { server.loop.later([&server] { drop_ended(server); }); };
+  events.on_window_lost = [&server, id](std::string const& window) {
     // A data process may only report about its own grant.
     auto const found = server.catalog.find_window(window);
     if (!found || found->grant != id) return;
@@ -121,7 +121,7 @@ void start_grant(ServerState& server, Grant const& grant, ClientId asked_by) {
     live.file.emplace(grant.file, StorageIdentity{grant.id, grant.bytes});
     // Captured by value: a link that ends outlives its grant.
     events.open_file = [file = *live.file] { return file.open(); };
-    events.file_is_whole = [file = *live.file] { file.commit(); };
+    events.on_file_complete = [file = *live.file] { file.commit(); };
   }
   live.link = std::make_unique<DataLink>(server.loop, server.spawner, setup_of(server.options, grant),
                                          grant.storage, turn_of(server, grant), std::move(events));
