@@ -75,7 +75,7 @@ Address followed(Address const& written, Address const& source) {
   if (listener.owner == Listener::own_or_root) return {listener.path, "", 0};
   if (listener.owner == Listener::none && written.port == 0)
     throw Error(ErrorCode::unavailable, "no memory server answers at " + format(written));
-  // Only its pinned key counts: the writer may have added another key or his own socket to the address.
+  // Only its pinned key counts: the writer may have added another key or their own socket to the address.
   if (Address const pinned{"", written.host, written.port}; written.port != 0 && pinned_key(pinned))
     return pinned;
   throw Error(

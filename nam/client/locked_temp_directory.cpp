@@ -64,7 +64,7 @@ bool is_at(fs::path const& path, engine::FileDescriptor const& directory) {
 
 }  // namespace
 
-HeldDirectory make_held_directory(std::string const& prefix) {
+LockedTempDirectory make_locked_temp_directory(std::string const& prefix) {
   fs::path parent = fs::temp_directory_path();
   bool removes = !others_exchange_entries(parent);
   if (!removes && !others_exchange_entries(usual_parent)) {
@@ -76,7 +76,7 @@ HeldDirectory make_held_directory(std::string const& prefix) {
     std::string name = (parent / (prefix + "XXXXXX")).string();
     if (::mkdtemp(name.data()) == nullptr)
       throw Error(ErrorCode::unavailable, "cannot create " + name + ": " + std::strerror(errno));
-    HeldDirectory made{name, open_directory(name)};
+    LockedTempDirectory made{name, open_directory(name)};
     bool const refused = ::flock(made.held.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!refused && is_at(made.path, made.held)) return made;
   }

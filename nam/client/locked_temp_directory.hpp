@@ -9,7 +9,7 @@
 
 namespace mpixrma::nam {
 
-struct HeldDirectory {
+struct LockedTempDirectory {
   std::filesystem::path path;
   /// Processes with this open descriptor hold the directory: no process removes it as abandoned.
   engine::FileDescriptor held;
@@ -18,6 +18,6 @@ struct HeldDirectory {
 /// Creates a directory whose name begins with `prefix`. Removes directories with this prefix that no process
 /// holds, which killed processes have left. Where other users can put directories of this user in their
 /// place, it removes none, and prefers /tmp. Throws Error(unavailable).
-HeldDirectory make_held_directory(std::string const& prefix);
+LockedTempDirectory make_locked_temp_directory(std::string const& prefix);
 
 }  // namespace mpixrma::nam

@@ -22,12 +22,12 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr int longest_start_ms = 30000;
-constexpr int longest_end_ms = 10000;
-constexpr int step_ms = 2;
+constexpr int start_timeout_ms = 30000;
+constexpr int stop_timeout_ms = 10000;
+constexpr int poll_interval_ms = 2;
 
-/// Whether a program and its folder belong to root, to this user, or to the owner of the library: a library
-/// below a folder in which all may write finds no program of another user.
+/// Whether a program and its folder belong to root, to this user, or to the owner of the library, so that a
+/// library in a world-writable directory never starts another user's program.
 bool is_trusted(std::filesystem::path const& program, uid_t owner_of_library) {
   auto const belongs = [owner_of_library](std::filesystem::path const& path) {
     struct stat found {};
@@ -54,8 +54,8 @@ std::string server_program() {
   return "mpix-namd";
 }
 
-/// Removes the variables that configure other servers.
-std::vector<char*> own_environment() {
+/// Returns the environment without the variables that configure other servers.
+std::vector<char*> environment_without_server_settings() {
   std::vector<char*> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (std::strncmp(*entry, "MPIX_NAMD_", 10) != 0) kept.push_back(*entry);
@@ -68,7 +68,7 @@ std::vector<char*> own_environment() {
 
 PrivateServer::PrivateServer(std::uint64_t bytes, std::optional<Network> const& network)
     : owner_(::getpid()) {
-  HeldDirectory directory = make_held_directory("mpix-nam-private-");
+  LockedTempDirectory directory = make_locked_temp_directory("mpix-nam-private-");
   directory_ = directory.path;
   try {
     start(bytes, network, directory.held);
@@ -90,55 +90,55 @@ void PrivateServer::start(std::uint64_t bytes, std::optional<Network> const& net
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0)
     throw Error(ErrorCode::unavailable, std::string("pipe: ") + std::strerror(errno));
-  FileDescriptor const theirs(ends[0]);
-  life_ = FileDescriptor(ends[1]);
-  std::vector<std::string> texts{server_program(),
-                                 "--size",
-                                 std::to_string(bytes),
-                                 "--directory",
-                                 directory_.string(),
-                                 "--socket",
-                                 (directory_ / "socket").string(),
-                                 "--log-file",
-                                 (directory_ / "log").string(),
-                                 "--listen",
-                                 network ? network->host + ":0" : "none",
-                                 "--watch-stdin",
-                                 "--overcommit",
-                                 "--temporary"};
+  FileDescriptor const child_end(ends[0]);
+  liveness_pipe_ = FileDescriptor(ends[1]);
+  std::vector<std::string> args{server_program(),
+                                "--size",
+                                std::to_string(bytes),
+                                "--directory",
+                                directory_.string(),
+                                "--socket",
+                                (directory_ / "socket").string(),
+                                "--log-file",
+                                (directory_ / "log").string(),
+                                "--listen",
+                                network ? network->host + ":0" : "none",
+                                "--watch-stdin",
+                                "--overcommit",
+                                "--temporary"};
   if (network) {
-    texts.push_back("--interfaces=" + network->interfaces);
-    texts.push_back("--rdma=" + network->rdma);
-    if (network->encrypt) texts.emplace_back("--encrypt");
+    args.push_back("--interfaces=" + network->interfaces);
+    args.push_back("--rdma=" + network->rdma);
+    if (network->encrypt) args.emplace_back("--encrypt");
   }
   std::vector<char*> arguments;
-  for (std::string& text : texts) arguments.push_back(text.data());
+  for (std::string& arg : args) arguments.push_back(arg.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, child_end.get(), STDIN_FILENO);
   // Duplicating a descriptor onto itself makes the child inherit it.
   posix_spawn_file_actions_adddup2(&actions, held.get(), held.get());
   // A process that reads the job's output must not wait for the server to end.
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  int const error =
-      ::posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), own_environment().data());
+  int const error = ::posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(),
+                                   environment_without_server_settings().data());
   posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return;
   pid_ = -1;
-  throw Error(ErrorCode::unavailable, "cannot start " + texts[0] + ": " + std::strerror(error));
+  throw Error(ErrorCode::unavailable, "cannot start " + args[0] + ": " + std::strerror(error));
 }
 
 void PrivateServer::await() {
   Address const address{(directory_ / "socket").string(), "", 0};
-  for (int waited = 0; waited < longest_start_ms; waited += step_ms) {
+  for (int waited = 0; waited < start_timeout_ms; waited += poll_interval_ms) {
     try {
       (void)Client(address).request({{"op", "hello"}});
       return;
     } catch (Error const&) {
       if (has_ended(0)) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(step_ms));
+      std::this_thread::sleep_for(std::chrono::milliseconds(poll_interval_ms));
     }
   }
   throw Error(ErrorCode::unavailable, "the memory server of the job did not start");
@@ -153,21 +153,21 @@ void PrivateServer::open_grant(std::uint64_t bytes, std::optional<Network> const
 }
 
 bool PrivateServer::has_ended(int within_ms) {
-  for (int waited = 0; pid_ > 0; waited += step_ms) {
+  for (int waited = 0; pid_ > 0; waited += poll_interval_ms) {
     pid_t const found = ::waitpid(pid_, nullptr, WNOHANG);
     // The application may have reaped all of its children.
     if (found == pid_ || (found < 0 && errno == ECHILD && ::kill(pid_, 0) != 0)) pid_ = -1;
     if (pid_ < 0 || waited >= within_ms) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(step_ms));
+    std::this_thread::sleep_for(std::chrono::milliseconds(poll_interval_ms));
   }
   return pid_ < 0;
 }
 
 void PrivateServer::end() {
-  life_ = FileDescriptor();
-  if (!has_ended(longest_end_ms)) {
+  liveness_pipe_ = FileDescriptor();
+  if (!has_ended(stop_timeout_ms)) {
     ::kill(pid_, SIGKILL);
-    (void)has_ended(longest_end_ms);
+    (void)has_ended(stop_timeout_ms);
   }
   std::error_code ignored;
   std::filesystem::remove_all(directory_, ignored);

@@ -43,7 +43,7 @@ class PrivateServer {
   pid_t owner_;  ///< children made by fork() must not end the server
   pid_t pid_ = -1;
   std::filesystem::path directory_;
-  FileDescriptor life_;  ///< the server ends when it is closed
+  FileDescriptor liveness_pipe_;  ///< the server ends when it is closed
   Locator grant_;
 };
 

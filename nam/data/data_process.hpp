@@ -88,7 +88,7 @@ class DataProcess {
     std::string window{};               ///< that was evicted
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
   };
-  /// Which of the memory that sessions keep for their next windows.
+  /// The part of the memory kept by sessions for their next windows that take_back_spares() takes back.
   enum class Spares { all, idle_for_a_second };
   /// A persistent window that is not in the catalog yet.
   struct Pending {
@@ -221,8 +221,8 @@ class DataProcess {
   bool may_be_accessed(Piece const& piece) const noexcept;
   void wait_for_concealed(Window const& window);
 
-  static bool may(Session const& session, Window const& window, Access wanted) noexcept;
-  Held& window_for(SessionId id, Json const& request, Access wanted);
+  static bool may(Session const& session, Window const& window, WindowRights wanted) noexcept;
+  Held& window_for(SessionId id, Json const& request, WindowRights wanted);
   static std::vector<std::string> other_parts_of(Json const& request);
   Window make_window(Session const& session, Json const& request);
   bool has_room_for(Window const& window) const;

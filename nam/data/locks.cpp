@@ -5,7 +5,7 @@
 namespace mpixrma::nam {
 
 void DataProcess::request_lock(SessionId id, Json const& request) {
-  Held& held = window_for(id, request, Access::none);
+  Held& held = window_for(id, request, WindowRights::none);
   LockKey const key{held.slot, field<std::uint64_t>(request, "holder"),
                     field<std::uint32_t>(request, "rank")};
   Session& session = sessions_.at(id);
@@ -62,8 +62,8 @@ void DataProcess::revoke_locks(SessionId id, Held const& held, Revoked which) no
 void DataProcess::revoke_locks_without_right(Held const& held) noexcept {
   for (SessionId const id : held.lockers) {
     Session const& session = sessions_.at(id);
-    if (may(session, held.window, Access::write)) continue;
-    revoke_locks(id, held, may(session, held.window, Access::read) ? Revoked::exclusive : Revoked::all);
+    if (may(session, held.window, WindowRights::write)) continue;
+    revoke_locks(id, held, may(session, held.window, WindowRights::read) ? Revoked::exclusive : Revoked::all);
   }
 }
 

@@ -47,13 +47,13 @@ engine::RmaOp operation_of(OperationRequest const& request, std::span<std::byte>
 
 void DataProcess::operate(SessionId id, Message const& message) {
   Json const& head = message.head;
-  Window const& window = window_for(id, head, Access::none).window;
+  Window const& window = window_for(id, head, WindowRights::none).window;
   auto const rank = field<std::uint64_t>(head, "rank");
   if (rank >= window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
   Region const& region = window.regions[rank];
   OperationRequest const request = unpack_operation(head, message.data, region.bytes);
-  if (request.reads() || !request.writes()) (void)window_for(id, head, Access::read);
-  if (request.writes()) (void)window_for(id, head, Access::write);
+  if (request.reads() || !request.writes()) (void)window_for(id, head, WindowRights::read);
+  if (request.writes()) (void)window_for(id, head, WindowRights::write);
   std::vector<std::byte> fetched(request.reads() ? request.bytes() : 0);
   bool const executed = execute(request, region, fetched);
   if (!executed) fetched.clear();

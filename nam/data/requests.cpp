@@ -92,20 +92,20 @@ void DataProcess::on_request(SessionId id, Message& message) {
 }
 
 /// Returns the window of the request. To a client that may do nothing with it, the window does not exist.
-DataProcess::Held& DataProcess::window_for(SessionId id, Json const& request, Access wanted) {
+DataProcess::Held& DataProcess::window_for(SessionId id, Json const& request, WindowRights wanted) {
   auto const name = field<std::string>(request, "window");
   auto const found = windows_.find(name);
   Session const& session = sessions_.at(id);
-  auto const permits = [&](Access access) { return may(session, found->second.window, access); };
-  if (found == windows_.end() || !(permits(Access::read) || permits(Access::write)))
+  auto const permits = [&](WindowRights access) { return may(session, found->second.window, access); };
+  if (found == windows_.end() || !(permits(WindowRights::read) || permits(WindowRights::write)))
     throw Error(ErrorCode::not_found, "there is no window '" + name + "'");
-  if (wanted != Access::none && !permits(wanted))
+  if (wanted != WindowRights::none && !permits(wanted))
     throw Error(ErrorCode::denied, std::string("the mode of the window does not let this user ") +
-                                       (wanted == Access::read ? "read" : "write") + " it");
+                                       (wanted == WindowRights::read ? "read" : "write") + " it");
   return found->second;
 }
 
-bool DataProcess::may(Session const& session, Window const& window, Access wanted) noexcept {
+bool DataProcess::may(Session const& session, Window const& window, WindowRights wanted) noexcept {
   return session.is_owner || window.ownership.permits(session.identity, wanted);
 }
 
@@ -115,8 +115,8 @@ Json DataProcess::describe(SessionId id, Held& held) {
   Json answer = to_json(window);
   answer["grant"] = grant_;
   answer["owns_grant"] = session.is_owner;
-  answer["read"] = may(session, window, Access::read);
-  answer["write"] = may(session, window, Access::write);
+  answer["read"] = may(session, window, WindowRights::read);
+  answer["write"] = may(session, window, WindowRights::write);
   answer["storage"] = to_string(memory_.kind);
   // Noted even before the session maps the memory: it may do so later.
   if (session.is_owner && session.is_local) held.used_by.insert(id);
@@ -239,20 +239,20 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
 
 /// Makes a window of the session persistent.
 Json DataProcess::make_persistent(SessionId id, Json const& request) {
-  Held& held = window_for(id, request, Access::write);
+  Held& held = window_for(id, request, WindowRights::write);
   if (held.session != id) throw Error(ErrorCode::denied, "the window is not one that ends with this session");
   make_durable(id, held, [] {});
   return nullptr;
 }
 
 Json DataProcess::join(SessionId id, Json const& request) {
-  return describe(id, window_for(id, request, Access::none));
+  return describe(id, window_for(id, request, WindowRights::none));
 }
 
 /// A persistent window remains, and its content is written to the storage file.
 void DataProcess::release(SessionId id, Json const& request) {
   leave(id, field<std::string>(request, "window"));
-  Held const& held = window_for(id, request, Access::write);
+  Held const& held = window_for(id, request, WindowRights::write);
   if (held.session != 0) {
     if (held.session != id) throw Error(ErrorCode::denied, "the window belongs to another session");
     drop(std::string(held.window.id));
@@ -263,7 +263,7 @@ void DataProcess::release(SessionId id, Json const& request) {
 }
 
 void DataProcess::persist(SessionId id, Json const& request) {
-  Window const& window = window_for(id, request, Access::write).window;
+  Window const& window = window_for(id, request, WindowRights::write).window;
   begin_storing({id, window.id, window.durability, [this, id](Held&) { answer_session(id, done); }, [] {}});
 }
 
@@ -283,7 +283,7 @@ std::uint64_t locate(Window const& window, Json const& request, std::uint64_t by
 }  // namespace
 
 void DataProcess::read(SessionId id, Json const& request) {
-  Window const& window = window_for(id, request, Access::read).window;
+  Window const& window = window_for(id, request, WindowRights::read).window;
   auto const bytes = field<std::uint64_t>(request, "bytes");
   if (bytes > largest_read) throw Error(ErrorCode::bad_request, "a message has at most 1M of data");
   std::vector<std::byte> values(bytes);
@@ -292,7 +292,7 @@ void DataProcess::read(SessionId id, Json const& request) {
 }
 
 void DataProcess::write(SessionId id, Message const& message) {
-  Window const& window = window_for(id, message.head, Access::write).window;
+  Window const& window = window_for(id, message.head, WindowRights::write).window;
   std::uint64_t const at = locate(window, message.head, message.data.size());
   memory_.storage->write(at, message.data);
   sessions_.at(id).connection->post(done);

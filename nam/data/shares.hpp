@@ -27,7 +27,7 @@ class Shares {
   Shares(std::string what, std::uint64_t total) : what_(std::move(what)), total_(total) {}
 
   /// Owners may have all. All other users together have three quarters at most, and each of them one quarter,
-  /// but no more than he leaves to the users after him, so that something is always left. Throws
+  /// but no more than is left for the users after them, so that something is always left. Throws
   /// Error(quota).
   void take(ShareHolder holder, std::uint64_t count = 1) {
     bool const is_owner = holder.is_owner;

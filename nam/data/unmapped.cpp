@@ -159,7 +159,7 @@ SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
 /// Attempts once: a client that waits asks again. A lock that excludes others needs the right to write.
 void DataProcess::try_lock(SessionId id, Json const& request) {
   bool const exclusive = field<bool>(request, "exclusive");
-  Held const& held = window_for(id, request, exclusive ? Access::write : Access::none);
+  Held const& held = window_for(id, request, exclusive ? WindowRights::write : WindowRights::none);
   auto const rank = field<std::uint32_t>(request, "rank");
   if (rank >= held.window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
   auto const mode = exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;

@@ -25,7 +25,7 @@ std::size_t room_for(Standing standing, std::size_t limit) {
   }
 }
 
-/// Returns how many places all owners together may have: a user becomes one by a grant to himself.
+/// Returns how many places all owners together may have: a user becomes one by making a grant.
 std::size_t owner_limit(std::size_t limit) { return std::max<std::size_t>(limit - limit / 4, 1); }
 
 /// Returns how many places unauthenticated connections keep where users have all others: a user on another
@@ -151,7 +151,8 @@ bool Admission::takes_from_users(Standing standing) const noexcept {
          (uses_reserved_places() && known() + least >= room_for(standing, limit_));
 }
 
-/// Returns the oldest connection of the user who has the most, if that leaves him more than `connections`.
+/// Returns the oldest connection of the user who has the most, if that user has more than `connections`
+/// without it.
 std::optional<std::uint64_t> Admission::evictable_user(std::size_t connections) const {
   auto const user = users_.most();
   auto const owner = owners_.most();

@@ -80,7 +80,7 @@ void check_mode(unsigned mode) {
                 "a mode has read (4) and write (2) for owner, group and others, as in 0644");
 }
 
-bool Ownership::permits(Identity const& who, Access wanted) const noexcept {
+bool Ownership::permits(Identity const& who, WindowRights wanted) const noexcept {
   if (who.is_admin) return true;
   bool const in_group = std::find(who.groups.begin(), who.groups.end(), group) != who.groups.end();
   unsigned const shift = who.uid == owner ? 6 : in_group ? 3 : 0;

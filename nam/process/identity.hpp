@@ -41,7 +41,7 @@ class IdentityCache {
 uid_t parse_user(std::string const& text);
 std::string user_name(uid_t uid);
 
-enum class Access : unsigned { none = 0, write = 2, read = 4 };
+enum class WindowRights : unsigned { none = 0, write = 2, read = 4 };
 
 /// Throws Error(bad_request) if the mode has other bits than those to read and write.
 void check_mode(unsigned mode);
@@ -52,7 +52,7 @@ struct Ownership {
   gid_t group = 0;
   unsigned mode = 0600;
 
-  bool permits(Identity const& who, Access wanted) const noexcept;
+  bool permits(Identity const& who, WindowRights wanted) const noexcept;
 };
 
 }  // namespace mpixrma::nam

@@ -1,5 +1,5 @@
-/// Users that belong to another user: the system lets him be each of the users that /etc/subuid gives him,
-/// usually 65536 of them. They have the share of one user.
+/// Users that belong to another user: the system lets that user become each of the users that
+/// /etc/subuid lists, usually 65536. They have the share of one user.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-/// Requests by which a user proves his identity, and those for the secrets that this takes.
+/// User authentication requests, and requests for the secrets they use.
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,10 +12,10 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Over TCP everything is encrypted after this answer.
+/// This reply is the last plaintext message of a TCP connection.
 Json begin_session(ServerState& server, Request& request) {
   Client& client = server.clients.at(request.client);
-  if (client.transcript) throw Error(ErrorCode::malformed, "the session has begun already");
+  if (client.transcript) throw Error(ErrorCode::malformed, "session already started");
   ServerHandshake const made = ServerHandshake::answer_to(
       request.content, [&server](std::optional<PublicKey> const& expected) -> KeyPair const& {
         return server.keys.find(expected);
@@ -41,7 +41,7 @@ Json hello(ServerState& server, Request& request) {
 Json prove(ServerState& server, Request& request) {
   Client& client = server.clients.at(request.client);
   if (client.identity || !client.transcript)
-    throw Error(ErrorCode::malformed, "a proof without the beginning of a session");
+    throw Error(ErrorCode::malformed, "proof received before the session was started");
   server.clients.close_after_answer(request.client);
   Transcript const transcript = *std::exchange(client.transcript, std::nullopt);
   auto const user = field<std::string>(request.content, "user");
@@ -62,7 +62,7 @@ Json prove(ServerState& server, Request& request) {
           {"key", server.listeners.address().key}};
 }
 
-/// The secret is only shown to the user himself, on this host.
+/// The secret is shown to its user only, on this host.
 Json own_secret(ServerState& server, Request& request) {
   if (!server.clients.at(request.client).is_local)
     throw Error(ErrorCode::denied, "the secret is shown on the server's host only");

@@ -132,7 +132,7 @@ void Catalog::remove_window(std::string const& id) {
   with_reserve([&] { Statement(database_, "DELETE FROM windows WHERE id = ?").bind(id).run(); });
 }
 
-void Catalog::change(Window const& window) {
+void Catalog::update_window(Window const& window) {
   Statement update(database_, "UPDATE windows SET body = ? WHERE id = ?");
   update.bind(to_json(window).dump()).bind(window.id).run();
 }
@@ -176,7 +176,7 @@ std::optional<Catalog::Found> Catalog::find_window(std::string const& id) {
   return Found{select.text(0), parse_window(id, select.text(1))};
 }
 
-std::vector<std::string> Catalog::problems() {
+std::vector<std::string> Catalog::find_inconsistencies() {
   std::vector<std::string> found;
   Statement check(database_, "PRAGMA integrity_check");
   while (check.step()) {
@@ -319,15 +319,15 @@ RepairReport repair_catalog(std::filesystem::path const& file) {
   RepairReport report;
   report.was_damaged = is_damaged(copy);
   if (report.was_damaged) {
-    report.kept_as = free_name_for_damaged(file);
-    copy_catalog(file, report.kept_as);
+    report.backup_path = free_name_for_damaged(file);
+    copy_catalog(file, report.backup_path);
     std::filesystem::path const fresh = file.string() + ".repaired";
     remove_catalog(fresh);
     {
       Catalog into(fresh);
       try {
         Database from(copy, Database::Mode::existing);
-        into.together([&] { salvage(from, into, &report.lost); });
+        into.in_transaction([&] { salvage(from, into, &report.lost); });
       } catch (Error const& error) {
         if (error.code() == ErrorCode::no_space) throw;
         report.lost.push_back(std::string("everything: ") + error.what());

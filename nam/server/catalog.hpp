@@ -22,7 +22,7 @@ struct Grant {
   std::string file;                     ///< where the storage is a file
   std::int64_t created = 0;             ///< seconds since 1970
   std::optional<std::int64_t> expires;  ///< likewise
-  std::optional<uid_t> grantor = {};    ///< the user who has made it for himself; none: an administrator
+  std::optional<uid_t> grantor = {};    ///< owner-created: the user; otherwise created by an administrator
 };
 
 /// The key of a name. A name belongs to the user who has published it: two users may have the same one.
@@ -42,7 +42,7 @@ class Catalog {
 
   /// Makes all changes that `action` makes, or none if it throws.
   template <typename Action>
-  void together(Action action) {
+  void in_transaction(Action action) {
     Transaction transaction(database_);
     action();
     transaction.commit();
@@ -57,7 +57,7 @@ class Catalog {
   void add(std::string const& grant, Window const& window);
   void remove_window(std::string const& id);
   /// Replaces the description of an existing window.
-  void change(Window const& window);
+  void update_window(Window const& window);
   /// Removes all windows of the grant with their names. Returns their number.
   std::int64_t remove_windows(std::string const& grant);
   std::uint64_t count_windows(std::string const& grant);
@@ -89,10 +89,10 @@ class Catalog {
     Found window;
   };
   /// Returns at most `most` names after `after`, in the order of owner and name; only those of `owner` if it
-  /// is given. A name has an empty window if the description of its own cannot be read.
+  /// is given. `window` is empty if the description of the window that the name refers to is unreadable.
   std::vector<FoundName> names(std::optional<uid_t> owner, NameKey const& after, std::size_t most);
-  /// Number of names of the grant's windows that users for whom is_of_user() holds have published, and that
-  /// all users but `owner` have.
+  /// Counts names of the grant's windows published by users other than `owner`: `of_user` by users accepted
+  /// by `is_of_user`, `of_all` by all.
   struct ForeignNames {
     std::uint64_t of_user = 0;
     std::uint64_t of_all = 0;
@@ -102,7 +102,7 @@ class Catalog {
   std::uint64_t count_names(std::string const& grant);
 
   /// Returns a line for each inconsistency in the catalog; nothing if there are none.
-  std::vector<std::string> problems();
+  std::vector<std::string> find_inconsistencies();
 
  private:
   void open();
@@ -114,15 +114,14 @@ class Catalog {
 };
 
 struct RepairReport {
-  bool was_damaged = false;       ///< otherwise nothing was changed
-  std::vector<std::string> lost;  ///< a line each
-  std::filesystem::path kept_as;  ///< the damaged catalog, with its -wal and -shm
+  bool was_damaged = false;           ///< otherwise nothing was changed
+  std::vector<std::string> lost;      ///< a line each
+  std::filesystem::path backup_path;  ///< the damaged catalog, with its -wal and -shm
 };
 
 /// If SQLite finds the catalog corrupt, or a row cannot be read, replaces it by a new one with all rows that
-/// can be read. The caller
-/// holds lock_directory(). Throws Error, also if another process uses the catalog or this process may not
-/// write it; then the catalog is unchanged.
+/// can be read. The caller holds lock_directory(). Throws Error, also if another process uses the catalog or
+/// this process may not write it; then the catalog is unchanged.
 RepairReport repair_catalog(std::filesystem::path const& file);
 
 }  // namespace mpixrma::nam

@@ -66,7 +66,7 @@ class Clients {
 
   bool is_admin(uid_t uid) const;
   std::vector<uid_t> admins() const;
-  /// Returns the user in whose share a user is: himself, or the one whose subordinate user he is.
+  /// Returns the user whose share `uid` uses: `uid`, or the user to whom it is subordinate.
   uid_t owner_of(uid_t uid) const noexcept { return subordinates_.owner_of(uid); }
   std::size_t count() const noexcept { return admission_.count(); }
   std::size_t limit() const noexcept { return admission_.limit(); }

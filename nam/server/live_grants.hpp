@@ -52,7 +52,7 @@ class LiveGrants {
   /// Whether the user owns a grant.
   bool owned_by(uid_t uid) const;
 
-  /// Bytes granted to all and to one user, his subordinate users included. Counts grants that have ended, as
+  /// Bytes granted to all and to one user, subordinate users included. Counts grants that have ended, as
   /// long as their process exists, or another process has their memory.
   struct Committed {
     std::uint64_t bytes = 0;

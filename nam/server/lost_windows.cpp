@@ -6,13 +6,13 @@
 namespace mpixrma::nam {
 
 void LostWindows::remove() {
-  if (windows_.empty() || !removal_.is_due(Retry::Clock::now())) return;
+  if (windows_.empty() || !retry_.is_due(Retry::Clock::now())) return;
   try {
     for (; !windows_.empty(); windows_.erase(windows_.begin())) catalog_.remove_window(*windows_.begin());
-    removal_.note_success();
+    retry_.note_success();
   } catch (Error const& error) {
-    log(Severity::error, std::string("lost windows cannot be deleted now, and are later: ") + error.what());
-    removal_.note_failure(Retry::Clock::now());
+    log(Severity::error, std::string("cannot delete lost windows, will retry: ") + error.what());
+    retry_.note_failure(Retry::Clock::now());
   }
 }
 

@@ -20,7 +20,7 @@ class LostWindows {
  private:
   Catalog& catalog_;
   std::set<std::string> windows_;
-  Retry removal_;
+  Retry retry_;
 };
 
 }  // namespace mpixrma::nam

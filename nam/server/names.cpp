@@ -19,8 +19,8 @@ constexpr std::size_t names_in_query = 4;
 constexpr std::uint64_t max_foreign_names = 64;           ///< of a user in a grant
 constexpr std::uint64_t max_foreign_names_in_all = 1024;  ///< of all of them in a grant
 
-/// Returns the user whose name the request means: "user", or the user himself; nothing if there is no such
-/// user.
+/// Returns the user whose name the request means: "user", or the user of the connection; nothing if there is
+/// no such user.
 std::optional<uid_t> name_owner(ServerState const& server, ClientId id, Json const& request) {
   if (!request.contains("user")) return server.clients.identity(id).uid;
   try {
@@ -100,7 +100,7 @@ Json publish(ServerState& server, Request& request) {
       throw Error(ErrorCode::quota,
                   "users who do not own the grant have published as many names in it as they may");
   }
-  catalog.together([&] {
+  catalog.in_transaction([&] {
     catalog.publish(key, found->window.id);
     catalog.check_metadata(found->grant, server.options.max_metadata);
   });

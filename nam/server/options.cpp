@@ -104,7 +104,8 @@ void add_limits(CLI::App& app, Options& options, Texts& texts) {
                  "Most that a user may be granted in all; 0: no such limit")
       ->envname("MPIX_NAMD_USER_SIZE")
       ->capture_default_str();
-  app.add_option("--max-user-grants", options.max_user_grants, "Grants that a user may make for himself")
+  app.add_option("--max-user-grants", options.max_user_grants,
+                 "Grants that a user may make without an administrator")
       ->capture_default_str();
   app.add_flag(
       "--overcommit", options.overcommit,

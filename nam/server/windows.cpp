@@ -24,7 +24,7 @@ std::string keep_window(ServerState& server, std::string const& grant, Json cons
   Window const kept = window_from(window);
   std::string port = port_of_window(server, grant, kept.id);
   (void)parse_locator(port);  // throws if the data process has sent no identifier
-  server.catalog.together([&] {
+  server.catalog.in_transaction([&] {
     server.catalog.add(grant, kept);
     server.catalog.check_metadata(grant, server.options.max_metadata);
   });
@@ -36,8 +36,8 @@ bool is_visible(ServerState& server, ClientId id, Catalog::Found const& found) {
   if (live == nullptr) return false;
   Identity const& who = server.clients.identity(id);
   Ownership const& ownership = found.window.ownership;
-  return who.uid == live->grant.owner || ownership.permits(who, Access::read) ||
-         ownership.permits(who, Access::write);
+  return who.uid == live->grant.owner || ownership.permits(who, WindowRights::read) ||
+         ownership.permits(who, WindowRights::write);
 }
 
 std::optional<Catalog::Found> visible_window(ServerState& server, Request& request, std::string const& port) {
@@ -117,7 +117,7 @@ Json chmod(ServerState& server, Request& request) {
   if (live.link->is_behind())
     throw Error(ErrorCode::unavailable, "the data process of the grant is stopped, or busy: try again later");
   ownership.mode = mode;
-  server.catalog.change(found->window);
+  server.catalog.update_window(found->window);
   Json const answer{
       {"window", found->window.id}, {"grant", found->grant}, {"grant_owner", live.grant.owner},
       {"owner", ownership.owner},   {"mode", mode},          {"other_parts", found->window.other_parts}};

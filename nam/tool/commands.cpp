@@ -305,7 +305,7 @@ void repair(std::filesystem::path const& file) {
   RepairReport const report = repair_catalog(file);
   if (!report.was_damaged) return;
   for (std::string const& lost : report.lost) std::cout << "lost: " << printable(lost) << "\n";
-  std::cout << "the damaged catalog is kept as " << report.kept_as.string() << "\n";
+  std::cout << "the damaged catalog is kept as " << report.backup_path.string() << "\n";
 }
 
 }  // namespace
@@ -320,7 +320,7 @@ void check(Arguments const& arguments) {
                 error ? file.string() + ": " + error.message() : "there is no catalog " + file.string());
   FileDescriptor const lock = lock_directory(directory);
   if (arguments.repair && !arguments.dry_run) repair(file);
-  std::vector<std::string> const problems = Catalog(file).problems();
+  std::vector<std::string> const problems = Catalog(file).find_inconsistencies();
   for (std::string const& problem : problems) std::cout << printable(problem) << "\n";
   if (!problems.empty())
     throw Error(ErrorCode::internal, std::to_string(problems.size()) + " problems in " + file.string());

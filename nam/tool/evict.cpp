@@ -140,8 +140,8 @@ class Mappers {
   }
 
  private:
-  /// Root may end any process, and a server that another user runs has only his word that the processes have
-  /// to do with it.
+  /// Root may end any process, but the report of a server that another user runs does not
+  /// prove that the processes use it.
   void check_reporter() const {
     auto const user = client_.server_user();
     if (::geteuid() != 0 || !user || *user == 0 || *user == owner_) return;

@@ -49,8 +49,8 @@ bool is_of_own_or_root(Client const& client) {
   return user && (*user == 0 || *user == ::geteuid());
 }
 
-/// Another user's server may name the address of a server that is not his. It may not replace what this user
-/// knows about that one, and must have the key at the address.
+/// Another user's server may name the address of a server that it does not run. It may not replace what this
+/// user knows about that server, and must have the key at the address.
 void check_claim(Address const& server, UserSecret const& secret) {
   std::string const place = endpoint_of(server);
   if (server.port == 0)

@@ -74,7 +74,7 @@ TEST_F(Audit, LinesOfManyHostsAreBoundedAndUsersKeepTheirs) {
   }
 }
 
-/// Those of a data process that it has not told one by one.
+/// Acts that a data process has reported by their number only.
 TEST_F(Audit, ActsDroppedElsewhereAreCounted) {
   log.record({"eve", "session of grant 1", "write", "window", "denied", "no", 7});
   log.record({"eve", "session of grant 1", "", "", AuditLog::omitted_acts, "", 5});

@@ -25,7 +25,7 @@ class CatalogTest : public ::testing::Test {
     return made;
   }
   void fill(Catalog& catalog, int windows) {
-    catalog.together([&] {
+    catalog.in_transaction([&] {
       Grant grant{"g1", 7, 64u << 20, StorageKind::memory, "", 100, 200};
       catalog.add(grant);
       for (int i = 0; i < windows; ++i)
@@ -57,7 +57,7 @@ TEST_F(CatalogTest, KeepsGrantsWindowsAndNames) {
   EXPECT_THROW(catalog.publish({7, "name"}, "w1"), Error);
   catalog.publish({8, "name"}, "w1");
   EXPECT_EQ(catalog.find_name({8, "name"})->window.id, "w1");
-  EXPECT_TRUE(catalog.problems().empty());
+  EXPECT_TRUE(catalog.find_inconsistencies().empty());
   catalog.remove_window("w0");
   EXPECT_FALSE(catalog.find_name({7, "name"}));
   catalog.remove_grant("g1");
@@ -69,7 +69,7 @@ TEST_F(CatalogTest, DetectsOverlappingWindows) {
   fill(catalog, 1);
   catalog.add("g1", window("other", 0));
   catalog.add("g1", window("outside", 1u << 30));
-  EXPECT_EQ(catalog.problems().size(), 2u);
+  EXPECT_EQ(catalog.find_inconsistencies().size(), 2u);
 }
 
 TEST_F(CatalogTest, RefusesDamageAndKeepsReadableRows) {
@@ -85,7 +85,7 @@ TEST_F(CatalogTest, RefusesDamageAndKeepsReadableRows) {
   EXPECT_THROW(Catalog{file_}, Error);
   EXPECT_FALSE(repair_catalog(file_).lost.empty());
   Catalog catalog(file_);
-  EXPECT_TRUE(catalog.problems().empty());
+  EXPECT_TRUE(catalog.find_inconsistencies().empty());
   EXPECT_EQ(catalog.grants().size(), 1u);
   EXPECT_GT(catalog.count_windows("g1"), 500u);
   EXPECT_LT(catalog.count_windows("g1"), 2000u);

@@ -132,15 +132,15 @@ TEST(PrivateServerProgram, RejectsProgramOfAnotherUser) {
   fs::remove_all(place);
 }
 
-TEST(HeldDirectory, IsRemovedWithoutHolder) {
+TEST(LockedTempDirectory, IsRemovedWithoutHolder) {
   std::string const prefix = "mpix-nam-" + std::to_string(::getpid()) + "-held-";
-  HeldDirectory held = make_held_directory(prefix);
-  HeldDirectory abandoned = make_held_directory(prefix);
+  LockedTempDirectory held = make_locked_temp_directory(prefix);
+  LockedTempDirectory abandoned = make_locked_temp_directory(prefix);
   fs::create_directories(abandoned.path / "within/it");
   abandoned.held = FileDescriptor();
-  fs::remove(make_held_directory("other-" + prefix).path);
+  fs::remove(make_locked_temp_directory("other-" + prefix).path);
   EXPECT_TRUE(fs::exists(abandoned.path));
-  fs::remove(make_held_directory(prefix).path);
+  fs::remove(make_locked_temp_directory(prefix).path);
   EXPECT_FALSE(fs::exists(abandoned.path));
   EXPECT_TRUE(fs::exists(held.path));
   fs::remove(held.path);

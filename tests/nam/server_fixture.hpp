@@ -27,7 +27,7 @@ class TestServer {
   static Arguments defaults() { return {"--size", "64M", "--listen", "none"}; }
 
   TestServer() {
-    HeldDirectory directory = make_held_directory("mpix-nam-test-");
+    LockedTempDirectory directory = make_locked_temp_directory("mpix-nam-test-");
     directory_ = directory.path;
     held_ = std::move(directory.held);
     (void)::fcntl(held_.get(), F_SETFD, 0);  // the server's processes hold it, too

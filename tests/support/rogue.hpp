@@ -20,7 +20,7 @@ namespace mpixrma::test {
 /// An own UCX worker with one endpoint, beside or without an engine. What comes back is counted.
 class Rogue {
  public:
-  /// Which transports of UCX it uses: all, with shared memory, or TCP by the loopback, as between hosts.
+  /// Transports of UCX: all, with shared memory, or TCP by the loopback, as between hosts.
   enum class Way { any, loopback };
 
   explicit Rogue(std::span<std::byte const> victim, Way way = Way::any) : way_(way) {

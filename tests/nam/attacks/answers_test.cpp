@@ -55,7 +55,7 @@ TEST_F(Answers, UnreadRepliesUseBoundedMemory) {
   std::size_t const before = resident_bytes(control);
   Attack const attack(attacker, [&] {
     auto asked = std::make_shared<std::vector<Channel>>(ask(count));
-    // Those that are beyond the share end. The others keep their answers.
+    // Sessions beyond the share end. The others keep their answers.
     std::size_t const kept = share / answer_bytes;
     bool const is_bounded = eventually([&] {
       std::size_t open = 0;

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 /// A directory of an attacker, in which an administrator starts programs.
 class StartDirectory : public ::testing::Test {
  protected:
-  StartDirectory() : made_(make_held_directory("mpix-nam-test-")) {}
+  StartDirectory() : made_(make_locked_temp_directory("mpix-nam-test-")) {}
   ~StartDirectory() override { fs::remove_all(made_.path); }
 
   fs::path const& directory() const { return made_.path; }
@@ -41,7 +41,7 @@ class StartDirectory : public ::testing::Test {
   }
 
  private:
-  HeldDirectory made_;
+  LockedTempDirectory made_;
 };
 
 }  // namespace
@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Masks, EveryMask, ::testing::Values("000", "022", "077"
 
 /// The owner of the directory exchanges the socket for a link as soon as it is there.
 TEST(UnixSocket, HasItsModeWithoutChangingOtherFiles) {
-  HeldDirectory const directory = make_held_directory("mpix-nam-test-");
+  LockedTempDirectory const directory = make_locked_temp_directory("mpix-nam-test-");
   fs::path const file = directory.path / "file";
   fs::path const link = directory.path / "link";
   fs::path const socket = directory.path / "socket";

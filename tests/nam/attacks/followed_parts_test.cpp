@@ -36,7 +36,7 @@ TEST(FollowedParts, CannotBeBehindLinkOfAnotherUser) {
   TestServer server;
   server.start();
   Address const teller{"/run/one/socket", "", 0};
-  HeldDirectory const directory = make_held_directory("mpix-nam-test-");
+  LockedTempDirectory const directory = make_locked_temp_directory("mpix-nam-test-");
   std::filesystem::path const link = directory.path / "socket";
   std::filesystem::create_symlink(server.address().unix_path, link);
   std::filesystem::create_directory_symlink(server.directory(), directory.path / "link");

@@ -27,7 +27,7 @@ class FakeServer {
  public:
   using Answer = std::function<Message(Json const& request)>;
 
-  explicit FakeServer(Answer answer) : directory_(make_held_directory("mpix-nam-fake-")) {
+  explicit FakeServer(Answer answer) : directory_(make_locked_temp_directory("mpix-nam-fake-")) {
     listener_ = listen_unix(path(), 0666);
     thread_ = std::thread([this, answer = std::move(answer)] { run(answer); });
   }
@@ -58,7 +58,7 @@ class FakeServer {
     }
   }
 
-  HeldDirectory directory_;
+  LockedTempDirectory directory_;
   FileDescriptor listener_;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
@@ -193,7 +193,7 @@ TEST(HostileServer, DeeplyNestedReplyIsRefused) {
 /// A socket of another user in the place of a server's socket.
 TEST(HostileServer, SocketOfAnotherUserIsRefused) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
-  HeldDirectory const directory = make_held_directory("mpix-nam-fake-");
+  LockedTempDirectory const directory = make_locked_temp_directory("mpix-nam-fake-");
   std::string const path = directory.path / "socket";
   ASSERT_EQ(::chown(directory.path.c_str(), attacker, attacker), 0);
   std::filesystem::permissions(directory.path, std::filesystem::perms(0755));
@@ -252,7 +252,8 @@ TEST(HostileServer, ServerInItsOwnersDirectoryIsTrusted) {
 /// Listens, and accepts nobody: a further connection would wait.
 class FullListener {
  public:
-  FullListener() : directory_(make_held_directory("mpix-nam-full-")), listener_(bind_unix(path(), 0666)) {
+  FullListener()
+      : directory_(make_locked_temp_directory("mpix-nam-full-")), listener_(bind_unix(path(), 0666)) {
     EXPECT_EQ(::listen(listener_.get(), 1), 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -272,7 +273,7 @@ class FullListener {
   }
 
  private:
-  HeldDirectory directory_;
+  LockedTempDirectory directory_;
   FileDescriptor listener_;
   std::vector<FileDescriptor> waiting_;
 };

@@ -31,7 +31,7 @@ class Names : public ::testing::Test {
     server.stop();
     {
       Catalog catalog(server.state / "catalog.sqlite");
-      catalog.together([&] {
+      catalog.in_transaction([&] {
         for (int i = 0; i < count; ++i) catalog.publish({0, "name " + std::to_string(i)}, window.id);
       });
     }
@@ -241,7 +241,7 @@ TEST_F(Names, GrantWithLargeDescriptionsIsLoadedAgain) {
   server.stop();
   {
     Catalog catalog(server.state / "catalog.sqlite");
-    catalog.together([&] {
+    catalog.in_transaction([&] {
       Window window;
       window.persistent = true;
       window.bytes = 1;

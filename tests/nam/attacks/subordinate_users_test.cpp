@@ -52,7 +52,7 @@ class SubordinateUsersAttack : public ::testing::Test {
 }  // namespace
 
 TEST(SubordinateUsers, BelongToTheUserOfTheirRange) {
-  HeldDirectory const directory = make_held_directory("mpix-nam-test-");
+  LockedTempDirectory const directory = make_locked_temp_directory("mpix-nam-test-");
   fs::path const file = directory.path / "subuid";
   std::ofstream(file)
       << "# a comment\nnobody-like-this:1000:5\n64001:100000:65536\nroot:200000:1\n64002:4294967290:100\n"

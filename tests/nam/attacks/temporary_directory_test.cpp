@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 TEST(TemporaryDirectory, KeepsDirectoryThatMayBeRenamed) {
   constexpr char const* prefix = "mpix-nam-renamed-";
   if (fs::status("/tmp").permissions() != fs::perms(01777)) GTEST_SKIP() << "/tmp is not the usual one";
-  HeldDirectory const shared = make_held_directory("mpix-nam-test-");
+  LockedTempDirectory const shared = make_locked_temp_directory("mpix-nam-test-");
   fs::path const renamed = shared.path / (prefix + std::string("results"));
   fs::create_directory(renamed);
   std::ofstream(renamed / "data") << "x";
@@ -22,11 +22,11 @@ TEST(TemporaryDirectory, KeepsDirectoryThatMayBeRenamed) {
   char const* const former = std::getenv("TMPDIR");
   std::string const kept = former != nullptr ? former : "";
   ::setenv("TMPDIR", shared.path.c_str(), 1);
-  HeldDirectory const elsewhere = make_held_directory(prefix);
+  LockedTempDirectory const elsewhere = make_locked_temp_directory(prefix);
   EXPECT_TRUE(fs::exists(renamed / "data"));
   EXPECT_EQ(elsewhere.path.parent_path(), "/tmp");
   fs::permissions(shared.path, fs::perms(01777));
-  HeldDirectory const there = make_held_directory(prefix);
+  LockedTempDirectory const there = make_locked_temp_directory(prefix);
   EXPECT_FALSE(fs::exists(renamed));
   EXPECT_EQ(there.path.parent_path(), shared.path);
   former != nullptr ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");

@@ -184,7 +184,8 @@ TEST_F(Turns, AbandonedConnectionsDoNotBlockControlProcess) {
 
 TEST_F(Turns, RequestsOfOtherUserDoNotBlockControlProcess) {
   start();
-  // One that the stranger may use: a refusal would be delayed, and the time be that of others in any case.
+  // A window that the stranger may use: a refusal would be delayed, and the time be that of others in any
+  // case.
   std::string const port = window_of_many_regions(0644);
   EXPECT_TRUE(as_user(owner, [&] {
     server.ask({{"op", "publish"}, {"name", "field"}, {"port", port}});
