@@ -13,7 +13,7 @@ namespace {
 
 /// Calls `call`, converts its exceptions to error classes and keeps their text.
 template <typename Call>
-int outcome_of(Call call) noexcept {
+int error_class_of_call(Call call) noexcept {
   try {
     newest_refusal() = {};
     call();
@@ -33,24 +33,24 @@ using namespace mpixrma::windows;
 int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces,
                        const char* rdma) {
   // Null means all interfaces; other hosts can reach all of them except the loopback.
-  return outcome_of([&] {
+  return error_class_of_call([&] {
     set_nam({allocation, private_bytes, interfaces != nullptr ? interfaces : "^127.0.0.0/8", rdma});
   });
 }
 int mpix_window_persist(mpix_window_t* window) {
-  return outcome_of([&] { persist(*static_cast<Window*>(window)); });
+  return error_class_of_call([&] { persist(*static_cast<Window*>(window)); });
 }
 int mpix_nam_ranks(const char* port, int follow, int* ranks) {
-  return outcome_of([&] { *ranks = nam_ranks(port, follow != 0); });
+  return error_class_of_call([&] { *ranks = nam_ranks(port, follow != 0); });
 }
 int mpix_nam_publish(const char* name, const char* port) {
-  return outcome_of([&] { nam_publish(name, port); });
+  return error_class_of_call([&] { nam_publish(name, port); });
 }
 int mpix_nam_unpublish(const char* name, const char* port) {
-  return outcome_of([&] { nam_unpublish(name, port); });
+  return error_class_of_call([&] { nam_unpublish(name, port); });
 }
 int mpix_nam_lookup(const char* name, char* port, size_t bytes) {
-  return outcome_of([&] {
+  return error_class_of_call([&] {
     std::string const found = nam_lookup(name);
     if (found.size() >= bytes) throw NamError(MPI_ERR_INTERN, "the port name is too long");
     std::copy_n(found.c_str(), found.size() + 1, port);

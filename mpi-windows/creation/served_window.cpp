@@ -13,7 +13,7 @@ namespace {
 /// The result of one process's attempt to create or join the window.
 struct Outcome {
   int error_class = MPI_SUCCESS;
-  std::uint32_t mapped_in = 0;  ///< as of NamWindow
+  std::uint32_t mapped_in = 0;  ///< as in NamWindow
   std::string text;             ///< description of the window, or error text
 };
 
@@ -71,7 +71,7 @@ int share_nam(Window& window, MPI_Comm comm, Make make) {
     made.mapped_in = window.nam->mapped_in();
   };
   NamWindow::note_mapped(0);
-  if (rank == 0) made.error_class = outcome_of(describe, &made.text);
+  if (rank == 0) made.error_class = error_class_of_call(describe, &made.text);
   broadcast(&made, 0, comm);
   if (made.error_class != MPI_SUCCESS) return refuse(made.error_class, made.text);
   bool const is_mapped = all_map(window.table, made.mapped_in);
@@ -79,7 +79,7 @@ int share_nam(Window& window, MPI_Comm comm, Make make) {
   auto const join = [&] {
     window.nam = NamWindow::join(made.text, {.is_mapped = is_mapped, .encrypt = window.hints.encrypt()});
   };
-  if (rank != 0) joined.error_class = outcome_of(join, &joined.text);
+  if (rank != 0) joined.error_class = error_class_of_call(join, &joined.text);
   if (!is_mapped) agree(&joined, rank, comm);
   if (joined.error_class != MPI_SUCCESS) return refuse(joined.error_class, joined.text);
   NamWindow::note_mapped(window.nam->mapped_in());
@@ -133,7 +133,7 @@ int connect_window(Window& window, MPI_Comm comm) {
 void release_nam(Window& window) noexcept {
   if (window.nam == nullptr) return;
   std::string ignored;  // the server is gone, and the window with it
-  (void)outcome_of([&window] { window.nam->release(); }, &ignored);
+  (void)error_class_of_call([&window] { window.nam->release(); }, &ignored);
 }
 
 void persist(Window& window) {

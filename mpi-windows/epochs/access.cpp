@@ -19,20 +19,20 @@ int enter(Window& window, Target& target, Permission* permission, bool* open) {
   for (;;) {
     {
       std::lock_guard const guard(window.epoch.lock);
-      Access const access = target.access.load(std::memory_order_acquire);
-      *open = access >= Access::queued;
+      EpochAccess const access = target.access.load(std::memory_order_acquire);
+      *open = access >= EpochAccess::queued;
       if (*open) return MPI_SUCCESS;
-      if (access == Access::closed) {
+      if (access == EpochAccess::closed) {
         if (int const error = window.epoch.check_access(target, permission); error != MPI_SUCCESS)
           return error;
         if (window.epoch.is_none()) window.epoch.kind.store(Epoch::fence, std::memory_order_relaxed);
         window.epoch.add(target);
-        target.access.store(Access::opening, std::memory_order_relaxed);
+        target.access.store(EpochAccess::opening, std::memory_order_relaxed);
         return MPI_SUCCESS;
       }
     }
     window.engine.waits.until(
-        [&] { return target.access.load(std::memory_order_acquire) != Access::opening; });
+        [&] { return target.access.load(std::memory_order_acquire) != EpochAccess::opening; });
   }
 }
 

@@ -28,13 +28,13 @@ int signal_complete(Window& window, Target& target) {
 /// Ends the epoch at one target if its post has arrived. Returns whether it has ended.
 bool end_access(Window& window, Target& target, int* error) {
   if (!target.in_group) return true;
-  Access const access = target.access.load(std::memory_order_relaxed);
-  if (access == Access::queued) {
+  EpochAccess const access = target.access.load(std::memory_order_relaxed);
+  if (access == EpochAccess::queued) {
     (void)serve_queue(window, target);
     if (!is_drained(target)) return false;
     *error = first_of(*error, wait_for_queue(window, target));
   }
-  if (access == Access::closed && !window.epoch.unchecked && !has_post(window, target)) return false;
+  if (access == EpochAccess::closed && !window.epoch.unchecked && !has_post(window, target)) return false;
   *error = first_of(*error, signal_complete(window, target));
   target.in_group = false;
   return true;

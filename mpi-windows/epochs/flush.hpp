@@ -17,7 +17,7 @@ int flush_any(Window& window, int rank, Level level, char const* call);
 /// Applies report() to its result, as lock_target() does. `call` is the MPI call's name.
 inline int flush(Window& window, int rank, Level level, char const* call) {
   Target const& recent = window.targets.recent(rank);
-  if (recent.access.load(std::memory_order_relaxed) == Access::open && window.epoch.is_passive() &&
+  if (recent.access.load(std::memory_order_relaxed) == EpochAccess::open && window.epoch.is_passive() &&
       !recent.outstanding.is_set()) [[likely]] {
     if (level == Level::remote) window.stores.complete();
     return MPI_SUCCESS;

@@ -32,7 +32,8 @@ bool has_nam_lock(Window& window, Target& target) {
   auto const attempt = [&](bool* has_turn) { return window.nam->try_lock(target.rank, mode, has_turn); };
   std::string reason;
   bool taken = false;
-  int error = outcome_of([&] { taken = queue.nam_wait->attempt(attempt, holds_other_locks); }, &reason);
+  int error =
+      error_class_of_call([&] { taken = queue.nam_wait->attempt(attempt, holds_other_locks); }, &reason);
   if (error != MPI_SUCCESS) error = code_with(error, "cannot lock rank %d: %s", target.rank, reason.c_str());
   Target const& first_part =
       target.striped_region != nullptr ? *target.striped_region->parts.front() : target;

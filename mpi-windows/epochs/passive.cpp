@@ -26,12 +26,12 @@ inline int begin_lock(Window& window, int type, int rank, int assertion) {
   {
     std::lock_guard const guard(window.epoch.lock);
     if (!window.epoch.is_none() && window.epoch.locks == 0) return MPI_ERR_RMA_SYNC;
-    if (made->access.load(std::memory_order_relaxed) != Access::closed) return MPI_ERR_RMA_SYNC;
+    if (made->access.load(std::memory_order_relaxed) != EpochAccess::closed) return MPI_ERR_RMA_SYNC;
     window.epoch.begin(Epoch::locks);
     ++window.epoch.locks;
     made->lock = Lock::unchecked;
     window.epoch.add(*made);
-    made->access.store(Access::opening, std::memory_order_relaxed);
+    made->access.store(EpochAccess::opening, std::memory_order_relaxed);
   }
   if ((assertion & MPI_MODE_NOCHECK) == 0) {
     auto const mode = type == MPI_LOCK_EXCLUSIVE ? engine::LockMode::exclusive : engine::LockMode::shared;
@@ -52,7 +52,7 @@ int lock_target(Window& window, int type, int rank, int assertion) {
 
 int unlock_target(Window& window, int rank) {
   Target& recent = window.targets.recent(rank);
-  bool const is_recent = recent.access.load(std::memory_order_relaxed) == Access::open;
+  bool const is_recent = recent.access.load(std::memory_order_relaxed) == EpochAccess::open;
   Target* const locked = is_recent ? &recent : window.targets.find_used(rank);
   if (locked == nullptr || !window.epoch.is(Epoch::locks))
     return report(window, MPI_ERR_RMA_SYNC, "MPI_Win_unlock", rank);

@@ -101,7 +101,7 @@ void begin_queue(Window& window, Target& target, Awaited awaited) {
   queue.error = MPI_SUCCESS;
   queues().add({&window, &target});
   // Release: pairs with the acquire in Target::is_queued().
-  target.access.store(Access::queued, std::memory_order_release);
+  target.access.store(EpochAccess::queued, std::memory_order_release);
 }
 
 void queue_behind_lock(Window& window, Target& target) {
@@ -121,7 +121,7 @@ void remove_queue(Target& target) {
 int enqueue(Window& window, Target& target, std::unique_ptr<QueuedCall> call) {
   {
     std::lock_guard const held(queues().lock);
-    if (target.access.load(std::memory_order_relaxed) == Access::queued) {
+    if (target.access.load(std::memory_order_relaxed) == EpochAccess::queued) {
       target.queue->calls.push_back(std::move(call));
       return MPI_SUCCESS;
     }
@@ -133,7 +133,7 @@ int serve_queue(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
   {
     std::lock_guard const held(queues().lock);
-    if (queue.is_served || target.access.load(std::memory_order_relaxed) != Access::queued) return 0;
+    if (queue.is_served || target.access.load(std::memory_order_relaxed) != EpochAccess::queued) return 0;
     queue.is_served = true;
   }
   if (may_issue(window, target)) return issue_queued(window, target);
@@ -170,7 +170,7 @@ bool is_drained(Target const& target) {
   std::lock_guard const held(queues().lock);
   TargetQueue const& queue = *target.queue;
   bool const is_empty = !queue.is_served && queue.awaited == Awaited::nothing && queue.calls.empty();
-  return is_empty || target.access.load(std::memory_order_relaxed) != Access::queued;
+  return is_empty || target.access.load(std::memory_order_relaxed) != EpochAccess::queued;
 }
 
 int wait_for_queue(Window& window, Target& target) {
@@ -181,7 +181,7 @@ int wait_for_queue(Window& window, Target& target) {
     return is_drained(target);
   });
   std::lock_guard const held(queues().lock);
-  if (target.access.load(std::memory_order_relaxed) != Access::queued) return MPI_SUCCESS;
+  if (target.access.load(std::memory_order_relaxed) != EpochAccess::queued) return MPI_SUCCESS;
   int const error = std::exchange(queue.error, MPI_SUCCESS);
   if (engine::failed(queue.refused)) return error;  // later calls are refused too
   queues().remove(target);

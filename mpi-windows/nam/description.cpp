@@ -56,7 +56,7 @@ class Reader {
 
 constexpr std::size_t number_bytes = sizeof(std::uint64_t);
 
-void add(Writer& packed, NamPart const& part) {
+void add(Writer& packed, NamGrantPart const& part) {
   packed.add(nam::format(part.grant));
   packed.add(part.control);
   packed.add(part.secret);
@@ -73,8 +73,8 @@ void add(Writer& packed, NamPart const& part) {
   }
 }
 
-NamPart next_part(Reader& packed) {
-  NamPart part;
+NamGrantPart next_part(Reader& packed) {
+  NamGrantPart part;
   part.grant = nam::parse_locator(packed.text());
   part.control = packed.number();
   part.secret = packed.text();
@@ -98,7 +98,7 @@ std::string NamDescription::pack() const {
   Writer packed;
   packed.add(chunk_bytes);
   packed.add(std::uint64_t{parts.size()});
-  for (NamPart const& part : parts) add(packed, part);
+  for (NamGrantPart const& part : parts) add(packed, part);
   return packed.take();
 }
 
@@ -107,7 +107,7 @@ NamDescription NamDescription::unpack(std::string_view bytes) {
   NamDescription found;
   found.chunk_bytes = packed.number();
   found.parts.resize(packed.count(8 * number_bytes));
-  for (NamPart& part : found.parts) part = next_part(packed);
+  for (NamGrantPart& part : found.parts) part = next_part(packed);
   return found;
 }
 

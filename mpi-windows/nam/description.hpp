@@ -11,16 +11,16 @@
 namespace mpixrma::windows {
 
 /// The part of the window in one grant.
-struct NamPart {
+struct NamGrantPart {
   nam::Locator grant;
-  std::uint64_t control = 0;  ///< as of NamGrant; 0: the sender does not map the grant
+  std::uint64_t control = 0;  ///< as in NamGrant; 0: the sender does not map the grant
   std::string secret;         ///< server's secret in hexadecimal digits; empty: each process has its own
   nam::WindowInfo window;     ///< identifier, port, slot, generation and regions
 };
 
 struct NamDescription {
-  std::uint64_t chunk_bytes = 0;  ///< as of NamWindow
-  std::vector<NamPart> parts;
+  std::uint64_t chunk_bytes = 0;  ///< as in NamWindow
+  std::vector<NamGrantPart> parts;
 
   std::string pack() const;
   /// Throws NamError.

@@ -11,7 +11,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Returns the grant if its memory can be mapped, else nullptr. `control` is as of NamGrant::of; 0: unknown.
+/// Returns the grant if its memory can be mapped, else nullptr. `control` is as in NamGrant::of; 0: unknown.
 std::shared_ptr<NamGrant> find_mapped(nam::Locator const& locator, std::uint64_t control = 0) {
   if (RemoteGrant::known(locator) != nullptr) return nullptr;
   try {
@@ -74,7 +74,7 @@ std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session sessi
   return join_remote(locator, window, encrypt);
 }
 
-std::unique_ptr<NamWindow> join_part(NamPart const& part, NamJoinOptions how) {
+std::unique_ptr<NamWindow> join_part(NamGrantPart const& part, NamJoinOptions how) {
   if (!part.secret.empty()) nam::set_secret(part.grant.address, nam::secret_from_hex(part.secret));
   if (!part.window.owns_grant) return join_guest(part.grant, part.window);
   auto grant = how.is_mapped ? NamGrant::mapped(part.grant, part.control) : nullptr;

@@ -20,6 +20,6 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
 /// Returns the persistent window that `session` has found by its port name.
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session session, bool encrypt);
 /// Returns the window that another process has described.
-std::unique_ptr<NamWindow> join_part(NamPart const& part, NamJoinOptions how);
+std::unique_ptr<NamWindow> join_part(NamGrantPart const& part, NamJoinOptions how);
 
 }  // namespace mpixrma::windows

@@ -144,7 +144,7 @@ std::unique_ptr<NamWindow> combine_parts(Parts parts, nam::Spread const& spread)
 
 std::unique_ptr<NamWindow> join_window(NamDescription const& description, NamJoinOptions how) {
   Parts parts;
-  for (NamPart const& part : description.parts) parts.push_back(join_part(part, how));
+  for (NamGrantPart const& part : description.parts) parts.push_back(join_part(part, how));
   nam::Spread const spread(parts.size(), description.chunk_bytes);
   return combine_parts(std::move(parts), spread);
 }

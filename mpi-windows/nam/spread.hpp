@@ -19,7 +19,7 @@ std::unique_ptr<NamWindow> allocate_over(std::vector<nam::Locator> const& grants
 /// Returns the window of all parts, in order; a single part is the window itself.
 std::unique_ptr<NamWindow> combine_parts(std::vector<std::unique_ptr<NamWindow>> parts,
                                          nam::Spread const& spread);
-/// Returns the window that another process has described; `is_mapped` and `encrypt` are as of
+/// Returns the window that another process has described; `is_mapped` and `encrypt` are as in
 /// NamWindow::join.
 std::unique_ptr<NamWindow> join_window(NamDescription const& description, NamJoinOptions how);
 

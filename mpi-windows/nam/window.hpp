@@ -33,23 +33,23 @@ struct NamDescription;
 
 struct NamHints {
   bool persistent = false;
-  std::string durability;  ///< as of mpix_nam_durability; empty: the server's default
-  std::string mode;        ///< as of mpix_nam_mode; empty: the server's default
-  std::string chunk_size;  ///< as of mpix_nam_stripe; empty: regions are not striped
+  std::string durability;  ///< as in mpix_nam_durability; empty: the server's default
+  std::string mode;        ///< as in mpix_nam_mode; empty: the server's default
+  std::string chunk_size;  ///< as in mpix_nam_stripe; empty: regions are not striped
   bool one_host = true;    ///< all processes are on one host
   bool encrypt = false;    ///< reject the window if data on networks is not encrypted
 };
 
 /// Options for connecting to a persistent window.
 struct NamConnectOptions {
-  bool encrypt = false;  ///< as of NamHints
+  bool encrypt = false;  ///< as in NamHints
   bool follow = false;   ///< accept servers that only the window's owner has named
 };
 
 /// How a process joins a window that another process of the job has described.
 struct NamJoinOptions {
   bool is_mapped;        ///< mapped_before() of this process equals mapped_in() of the other process's window
-  bool encrypt = false;  ///< as of NamHints
+  bool encrypt = false;  ///< as in NamHints
 };
 
 /// The configuration of window allocation.

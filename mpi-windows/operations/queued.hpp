@@ -12,7 +12,7 @@ inline constexpr int no_notification = -1;
 
 /// Queues an operation that is complete but for its context and its completion until the target is open, or
 /// issues it if it is. Layouts are copied; the buffers belong to the operation until it is complete.
-/// `notification` is as of issue_or_queue().
+/// `notification` is as in issue_or_queue().
 int queue_operation(Window& window, Target& target, engine::RmaOp const& operation, int notification,
                     MPI_Request* request);
 

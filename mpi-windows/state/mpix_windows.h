@@ -63,7 +63,7 @@ int mpix_window_refusal(const char** text);
 /** Configures allocation at memory servers: windows are spread over the grants with the locators
  * `allocation`, separated by commas; if empty, over those of MPIX_NAM_ALLOCATION, or else allocated in a
  * private server of `private_bytes` bytes that is started for the job. Processes of other hosts reach
- * that server on networks that `interfaces` permits, as of mpix_engine_config; `rdma`, as of mpix-namd,
+ * that server on networks that `interfaces` permits, as in mpix_engine_config; `rdma`, as in mpix-namd,
  * selects UCX put and get. */
 int mpix_nam_configure(const char* allocation, size_t private_bytes, const char* interfaces,
                        const char* rdma);

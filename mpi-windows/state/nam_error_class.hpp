@@ -13,7 +13,7 @@ namespace mpixrma::windows {
 
 /// Calls `call` and returns the error class of its exception, with the text, or MPI_SUCCESS.
 template <typename Call>
-int outcome_of(Call call, std::string* text) {
+int error_class_of_call(Call call, std::string* text) {
   try {
     call();
     return MPI_SUCCESS;

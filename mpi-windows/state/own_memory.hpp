@@ -11,7 +11,7 @@
 namespace mpixrma::windows {
 
 struct OwnMemory {
-  int flavor = 0;             ///< as of MPI_WIN_CREATE_FLAVOR
+  int flavor = 0;             ///< as in MPI_WIN_CREATE_FLAVOR
   void* allocated = nullptr;  ///< window memory that this process has allocated
   std::byte* base = nullptr;
   engine::ExposureId exposure{};

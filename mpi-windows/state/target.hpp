@@ -22,7 +22,7 @@ using engine::Lookup;
 
 /// Whether operations may be issued: from the first operation of an access epoch, or a lock, to its end.
 /// While its post or its lock is missing, operations on a target are queued.
-enum class Access : std::uint8_t { closed, opening, queued, open };
+enum class EpochAccess : std::uint8_t { closed, opening, queued, open };
 
 /// The mode in which this process holds the lock of a target.
 enum class Lock : std::uint8_t { none, unchecked, shared, exclusive };
@@ -40,7 +40,7 @@ struct Target {
   /// Displacement unit; 1 for a dynamic window.
   std::int64_t disp_unit = 1;
   int rank = -1;  ///< -1: none
-  std::atomic<Access> access{Access::closed};
+  std::atomic<EpochAccess> access{EpochAccess::closed};
   /// Its memory if loads and stores can access it, else of length 0.
   engine::ExposedView view;
   engine::StripeTable* stripes = nullptr;  ///< null if not accessible by load and store
@@ -57,7 +57,7 @@ struct Target {
   std::byte* control = nullptr;     ///< its control memory if mapped, else null
   engine::ExposureId control_name{};
   std::uint32_t lock_id = 0;
-  std::uint64_t lock_asked_after = 0;  ///< as of HeldLocks::describe
+  std::uint64_t lock_asked_after = 0;  ///< as in HeldLocks::describe
   Lock lock = Lock::none;              ///< mode; the window's lock protects it and the members below
   std::uint64_t granted = 0;           ///< grant by which the rank's agent gave the lock; 0: none
   bool in_group = false;               ///< member of the current access epoch of MPI_Win_start
@@ -79,8 +79,8 @@ struct Target {
   std::unique_ptr<TargetQueue> queue;                   ///< null until a post or a lock was missing
 
   /// Acquire: pairs with the release in open().
-  bool is_open() const noexcept { return access.load(std::memory_order_acquire) == Access::open; }
-  bool is_queued() const noexcept { return access.load(std::memory_order_acquire) == Access::queued; }
+  bool is_open() const noexcept { return access.load(std::memory_order_acquire) == EpochAccess::open; }
+  bool is_queued() const noexcept { return access.load(std::memory_order_acquire) == EpochAccess::queued; }
 
   /// Permits operations.
   void open() noexcept {
@@ -89,12 +89,12 @@ struct Target {
     bool const all = engine::includes(view.exposure.rights, engine::Rights::all);
     (is_traced ? traced_bytes : accessible_bytes)
         .store(all ? view.exposure.length : 0, std::memory_order_release);
-    access.store(Access::open, std::memory_order_release);
+    access.store(EpochAccess::open, std::memory_order_release);
   }
   void close() noexcept {
     accessible_bytes.store(0, std::memory_order_relaxed);
     traced_bytes.store(0, std::memory_order_relaxed);
-    access.store(Access::closed, std::memory_order_relaxed);
+    access.store(EpochAccess::closed, std::memory_order_relaxed);
   }
 
   /// Returns a local pointer to the `bytes` bytes at the displacement, and their offset in the rank's memory.

@@ -44,14 +44,14 @@ class TargetTable {
     Target* const known = find(rank);
     // Acquire: pairs with the release in begin_access(); the operation follows the stores that opened the
     // epoch.
-    return known != nullptr && known->access.load(std::memory_order_acquire) == Access::open ? known
-                                                                                             : nullptr;
+    return known != nullptr && known->access.load(std::memory_order_acquire) == EpochAccess::open ? known
+                                                                                                  : nullptr;
   }
   /// Returns the target for `rank` if an operation of the epoch has accessed it; else nullptr.
   Target* find_used(int rank) const noexcept {
     Target* const known = find(rank);
-    return known != nullptr && known->access.load(std::memory_order_acquire) >= Access::queued ? known
-                                                                                               : nullptr;
+    return known != nullptr && known->access.load(std::memory_order_acquire) >= EpochAccess::queued ? known
+                                                                                                    : nullptr;
   }
   /// Returns the target if it was used recently; else a target without accessible memory.
   Target& recent(int rank) const noexcept {

@@ -19,7 +19,7 @@ class AuditLog {
  public:
   struct Act {
     std::string_view user;  ///< empty where the connection is not authenticated
-    std::string_view from;  ///< as of describe_peer()
+    std::string_view from;  ///< as in describe_peer()
     std::string_view request;
     std::string_view object;
     std::string_view result;  ///< "done", "denied", or omitted_acts

@@ -28,7 +28,7 @@ struct Client {
   bool is_local = false;
   std::optional<Identity> identity;      ///< once it is known
   std::optional<Transcript> transcript;  ///< over TCP, until the user is known
-  std::string from;                      ///< as of describe_peer()
+  std::string from;                      ///< as in describe_peer()
   bool has_version = false;              ///< its first request was this version's
 };
 

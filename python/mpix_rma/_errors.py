@@ -3,7 +3,7 @@ from mpi4py import MPI
 
 
 class Error(MPI.Exception):
-    """An error that the library returned: `error_code`, `error_class` and `error_string`, as of MPI.Exception. It keeps
+    """An error that the library returned: `error_code`, `error_class` and `error_string`, as in MPI.Exception. It keeps
     its text, which MPI keeps for the last sixteen errors of a class."""
 
     def __init__(self, code: int) -> None:
