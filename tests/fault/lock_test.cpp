@@ -18,7 +18,7 @@ struct Place {
   bool other_hosts;
 };
 
-enum : int { target, victim, heir, ranks };
+enum : int { target, victim, next_holder, ranks };
 /// Slots of the values that the processes publish.
 enum : int { ready, asked, granted, ended };
 
@@ -43,7 +43,7 @@ class LockFault : public ::testing::TestWithParam<Place> {
           body(rank);
           if (rank.rank() != victim) {
             rank.tell(ended, 1);
-            for (int const i : {int{target}, int{heir}}) ASSERT_TRUE(rank.wait_for_value(i, ended, 1));
+            for (int const i : {int{target}, int{next_holder}}) ASSERT_TRUE(rank.wait_for_value(i, ended, 1));
           }
         },
         JobKind::mortal);
@@ -87,10 +87,10 @@ TEST_P(LockFault, LockOfKilledHolderPassesToNextInQueue) {
       if (rank.rank() == victim) {
         EXPECT_EQ(lock(rank, mode), Status::ok);
         rank.tell(granted, 1);
-        ASSERT_TRUE(rank.wait_for_value(heir, asked, 1));
+        ASSERT_TRUE(rank.wait_for_value(next_holder, asked, 1));
         rank.die();
       }
-      if (rank.rank() == heir) {
+      if (rank.rank() == next_holder) {
         ASSERT_TRUE(rank.wait_for_value(victim, granted, 1));
         Waiter waiter;
         EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
@@ -112,7 +112,7 @@ TEST_P(LockFault, RequestAfterTheDeathOfTheHolderIsGranted) {
         rank.tell(granted, 1);
         rank.die();
       }
-      if (rank.rank() == heir) {
+      if (rank.rank() == next_holder) {
         ASSERT_TRUE(rank.wait_for_value(victim, granted, 1));
         ::usleep(100000);
         Status status = Status::busy;
@@ -132,7 +132,7 @@ TEST_P(LockFault, ProcessKilledInTheQueueIsSkipped) {
     if (rank.rank() == target) {
       EXPECT_EQ(lock(rank), Status::ok);
       rank.tell(granted, 1);
-      ASSERT_TRUE(rank.wait_for_value(heir, asked, 1));
+      ASSERT_TRUE(rank.wait_for_value(next_holder, asked, 1));
       unlock(rank);
     }
     if (rank.rank() == victim) {
@@ -141,10 +141,10 @@ TEST_P(LockFault, ProcessKilledInTheQueueIsSkipped) {
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
       rank.engine().order.complete(rank.peer(target), UINT64_MAX);
       rank.tell(asked, 1);
-      ASSERT_TRUE(rank.wait_for_value(heir, asked, 1));
+      ASSERT_TRUE(rank.wait_for_value(next_holder, asked, 1));
       rank.die();
     }
-    if (rank.rank() == heir) {
+    if (rank.rank() == next_holder) {
       ASSERT_TRUE(rank.wait_for_value(victim, asked, 1));
       Waiter waiter;
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
@@ -164,8 +164,8 @@ TEST_P(LockFault, WaitForALockOfAKilledProcessFails) {
       EXPECT_TRUE(ask(rank, held, LockMode::exclusive, false, victim).status == Status::ok);
       EXPECT_EQ(wait(rank, held), Status::ok);
       rank.tell(granted, 1);
-      ASSERT_TRUE(rank.wait_for_value(heir, ended, 1));
-      // It may detect the death later than the heir: a message sent before is lost, as the lock is.
+      ASSERT_TRUE(rank.wait_for_value(next_holder, ended, 1));
+      // It may detect the death later than the next holder: a message sent before is lost, as the lock is.
       Status status = Status::ok;
       for (int i = 0; i < 10000 && !failed(status); ++i) {
         status = rank.engine().locks.release(rank.peer(victim), 0, 0).status;
@@ -174,10 +174,10 @@ TEST_P(LockFault, WaitForALockOfAKilledProcessFails) {
       EXPECT_NE(status, Status::ok);
     }
     if (rank.rank() == victim) {
-      ASSERT_TRUE(rank.wait_for_value(heir, asked, 1));
+      ASSERT_TRUE(rank.wait_for_value(next_holder, asked, 1));
       rank.die();
     }
-    if (rank.rank() == heir) {
+    if (rank.rank() == next_holder) {
       ASSERT_TRUE(rank.wait_for_value(target, granted, 1));
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive, false, victim).complete);
       rank.engine().order.complete(rank.peer(victim), UINT64_MAX);

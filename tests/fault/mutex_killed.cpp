@@ -11,7 +11,7 @@
 
 namespace {
 
-enum : int { target, victim, heir };
+enum : int { target, victim, next_holder };
 
 }  // namespace
 
@@ -25,11 +25,11 @@ int main(int argc, char** argv) {
   char token = 0;
   if (rank == victim) {
     ARMCI_Lock(0, target);
-    MPI_Send(&token, 1, MPI_CHAR, heir, 0, MPI_COMM_WORLD);
+    MPI_Send(&token, 1, MPI_CHAR, next_holder, 0, MPI_COMM_WORLD);
     ::usleep(300000);  // until the other process waits
     ::kill(::getpid(), SIGKILL);
   }
-  if (rank == heir) {
+  if (rank == next_holder) {
     MPI_Recv(&token, 1, MPI_CHAR, victim, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int turn = 0; turn < 3; ++turn) {
       ARMCI_Lock(0, target);
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     MPI_Send(&token, 1, MPI_CHAR, target, 0, MPI_COMM_WORLD);
   }
   if (rank == target) {
-    MPI_Recv(&token, 1, MPI_CHAR, heir, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&token, 1, MPI_CHAR, next_holder, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     ARMCI_Lock(0, target);
     ARMCI_Unlock(0, target);
     std::puts("the mutex outlived its holder");

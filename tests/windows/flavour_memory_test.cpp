@@ -14,7 +14,7 @@ class Dynamic : public WindowTest {
   }
   ~Dynamic() override { MPI_Win_free(&window_); }
 
-  /// Returns the value that the neighbour in the ring has sent.
+  /// Sends `mine` to the previous rank, returns the value of the next.
   MPI_Aint from_next(MPI_Aint mine) const {
     MPI_Aint theirs = 0;
     MPI_Sendrecv(&mine, 1, MPI_AINT, previous_, 0, &theirs, 1, MPI_AINT, next_, 0, world, MPI_STATUS_IGNORE);
@@ -126,7 +126,7 @@ TEST_F(Dynamic, OneOperationReachesSeveralRegions) {
                            apart, MPI_SUM, window_),
             MPI_SUCCESS);
   EXPECT_EQ(MPI_Win_fence(0, window_), MPI_SUCCESS);
-  long const sums[] = {1, 2, 0, 1};  // of numbers, in each quarter
+  long const sums[] = {1, 2, 0, 1};  // how often `numbers` was added to each quarter
   for (std::size_t i = 0; i < memory.size(); ++i)
     EXPECT_EQ(memory[i], sums[i / region] * (100 + previous_)) << i;
   MPI_Type_free(&apart);
@@ -169,8 +169,8 @@ TEST_F(Shared, W1123_01_memory_of_all_ranks_is_loaded_and_stored) {
   MPI_Win_unlock_all(window);
 }
 
-/// Since MPI 4.1 also of windows of other flavours; size 0 where the memory cannot be accessed by load and
-/// store.
+/// Since MPI 4.1, MPI_Win_shared_query accepts every flavour. It returns size 0 if the memory cannot be
+/// accessed by load and store.
 TEST_F(Shared, W12_04_windows_of_other_flavours_may_be_shared) {
   Window const window(Flavour::allocate, 64, 8);
   MPI_Aint size = -1;
@@ -211,7 +211,7 @@ TEST_F(Shared, W1123_02_is_contiguous_by_default) {
   }
 }
 
-TEST_F(Shared, W1123_03_any_rank_is_the_lowest_with_memory) {
+TEST_F(Shared, W1123_03_proc_null_queries_the_lowest_rank_with_memory) {
   Window const window(Flavour::shared, rank_ == 0 && size_ > 1 ? 0 : 64 + rank_ * 8, 4);
   MPI_Aint size = 0;
   int unit = 0;

@@ -42,10 +42,10 @@ void exchange(Window& window, MPI_Comm comm, int unit, Slots slots) {
   }
 }
 
-void exchange_alike(Flavour flavour, MPI_Comm comm = MPI_COMM_WORLD) {
+void expect_no_table(Flavour flavour, MPI_Comm comm = MPI_COMM_WORLD) {
   SCOPED_TRACE(name_of(flavour));
   constexpr int unit = 8;
-  unsigned long long const before = table_bytes();  // of small windows
+  unsigned long long const before = table_bytes();  // tables of small windows remain
   Window window(flavour, 8 * 4, unit, MPI_INFO_NULL, comm);
   EXPECT_EQ(table_bytes(), before);
   exchange(window, comm, unit, [](int) { return 4; });
@@ -60,7 +60,7 @@ class RankTable : public ::testing::Test {
 constexpr Flavour flavours[] = {Flavour::create, Flavour::allocate, Flavour::shared, Flavour::dynamic};
 
 TEST_F(RankTable, HasNoEntriesIfRanksAreAlike) {
-  for (Flavour const flavour : flavours) exchange_alike(flavour);
+  for (Flavour const flavour : flavours) expect_no_table(flavour);
 }
 
 TEST_F(RankTable, HasNoEntriesForRegularPartsOfTheJob) {
@@ -71,7 +71,7 @@ TEST_F(RankTable, HasNoEntriesForRegularPartsOfTheJob) {
   MPI_Comm part = MPI_COMM_NULL;
   // Groups of fewer than 16 ranks have tables.
   MPI_Comm_split(MPI_COMM_WORLD, size < 32 ? 0 : rank % 2, -rank, &part);
-  exchange_alike(Flavour::allocate, part);
+  expect_no_table(Flavour::allocate, part);
   MPI_Comm_free(&part);
 }
 
@@ -85,11 +85,11 @@ TEST_F(RankTable, HasNoEntriesAfterRanksDidDifferentThings) {
     Window const shared(Flavour::shared, 64, 1, MPI_INFO_NULL, part);
     void* own = nullptr;
     if (rank % 3 == 0) MPI_Alloc_mem(1000, MPI_INFO_NULL, &own);
-    exchange_alike(Flavour::create);
-    exchange_alike(Flavour::shared);
+    expect_no_table(Flavour::create);
+    expect_no_table(Flavour::shared);
     if (own != nullptr) MPI_Free_mem(own);
   }
-  exchange_alike(Flavour::create);
+  expect_no_table(Flavour::create);
   MPI_Comm_free(&part);
 }
 
@@ -113,7 +113,7 @@ TEST_F(RankTable, IsKeptOnceIfRanksDiffer) {
     exchange(units, MPI_COMM_WORLD, unit, [](int) { return 4; });
   }
   {
-    MPI_Comm mixed = MPI_COMM_NULL;  // no rank follows from its number
+    MPI_Comm mixed = MPI_COMM_NULL;  // process numbers cannot be computed from ranks
     MPI_Comm_split(MPI_COMM_WORLD, 0, rank * 11 % size, &mixed);
     {
       Window window(Flavour::allocate, 32, 8, MPI_INFO_NULL, mixed);

@@ -24,12 +24,12 @@ class KilledClients : public ::testing::TestWithParam<char const*> {
   void TearDown() override { ::unsetenv("UCX_TLS"); }
 
   /// Puts and gets until it is killed.
-  void work(std::string const& window, int reports) const {
+  void work(std::string const& window, int report_fd) const {
     Session session = Session::open(grant_);
     std::vector<std::byte> const address = session.engine_address();
     WindowInfo const joined = session.join(window);
     JobEngine job;
-    (void)!::write(reports, "c", 1);
+    (void)!::write(report_fd, "c", 1);
     job.meet(address);
     std::vector<std::byte> values(2u << 20);
     while (job.put(joined.exposure, 0, values) == 0 && job.get(joined.exposure, 0, values) == 0) {
@@ -45,7 +45,7 @@ class KilledClients : public ::testing::TestWithParam<char const*> {
 INSTANTIATE_TEST_SUITE_P(Network, KilledClients, ::testing::Values("plain", "encrypted"),
                          [](auto const& network) { return network.param; });
 
-TEST_P(KilledClients, EndNoDataProcess) {
+TEST_P(KilledClients, DoNotEndTheDataProcess) {
   std::mt19937_64 random(test::seed());
   constexpr int rounds = 60;
   Session session = Session::open(grant_);

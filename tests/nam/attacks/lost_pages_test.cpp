@@ -1,5 +1,5 @@
-/// A disk that fails for a while. The system tells this once, and reads the lost pages as if they were on the
-/// disk: a later persist() succeeds only with all pages there.
+/// The kernel reports a write-back error once and then treats the lost pages as clean: persist() must write
+/// them again.
 #include <filesystem>
 #include <fstream>
 
@@ -27,7 +27,7 @@ class LostPages : public ::testing::Test {
   }
   std::filesystem::path disk() const { return server.directory() / "disk"; }
   void break_disk() const { std::ofstream(disk().string() + ".fails").put('x'); }
-  void mend_disk() const { std::filesystem::remove(disk().string() + ".fails"); }
+  void repair_disk() const { std::filesystem::remove(disk().string() + ".fails"); }
   static WindowInfo make(Session& session) {
     return session.allocate({lost_bytes}, {1}, {.persistent = true, .durability = "storage"});
   }
@@ -58,13 +58,13 @@ TEST_F(LostPages, AreWrittenAgainByTheNextPersist) {
   EXPECT_EQ(persist(session, window), ErrorCode::internal);
   EXPECT_EQ(persist(session, window), ErrorCode::internal);
   EXPECT_TRUE(is_on_disk(window, pattern(lost_bytes, 1)));
-  mend_disk();
+  repair_disk();
   EXPECT_EQ(persist(session, window), std::nullopt);
   EXPECT_TRUE(is_on_disk(window, pattern(lost_bytes, 2)));
 }
 
 /// The sync of one window also loses what was written of another.
-TEST_F(LostPages, OfAnotherWindowAreWrittenAgain) {
+TEST_F(LostPages, RewritesPagesOfOtherWindow) {
   Session session = Session::open(grant);
   WindowInfo const window = make(session);
   WindowInfo const other = make(session);
@@ -72,15 +72,15 @@ TEST_F(LostPages, OfAnotherWindowAreWrittenAgain) {
   session.release(other);  // written, and not synced
   break_disk();
   EXPECT_EQ(persist(session, window), ErrorCode::internal);
-  mend_disk();
+  repair_disk();
   EXPECT_EQ(persist(session, window), std::nullopt);
   WindowInfo const again = session.join(other.id);
   EXPECT_EQ(persist(session, again), std::nullopt);
   EXPECT_TRUE(is_on_disk(other, pattern(lost_bytes, 2)));
 }
 
-/// A data process does not know what the disk has told an earlier one.
-TEST_F(LostPages, OfAnEarlierDataProcessAreWrittenAgain) {
+/// A data process does not know the errors that the disk has reported to an earlier one.
+TEST_F(LostPages, RewritesPagesOfFormerDataProcess) {
   WindowInfo window;
   {
     Session session = Session::open(grant);
@@ -89,7 +89,7 @@ TEST_F(LostPages, OfAnEarlierDataProcessAreWrittenAgain) {
     break_disk();
     EXPECT_EQ(persist(session, window), ErrorCode::internal);
   }
-  mend_disk();
+  repair_disk();
   pid_t const process = server.data_process(grant);
   ::kill(process, SIGKILL);
   EXPECT_TRUE(eventually([&] { return server.data_process(grant) != process; }));

@@ -109,7 +109,7 @@ std::string describe(Step const& step, Plan const& plan) {
   if (step.call == Call::wait) return out.str();
   out << ", window " << step.window;
   for (int const other : step.windows) out << " " << other;
-  if (!is_of_all(step.call)) out << ", target " << step.target;
+  if (!applies_to_all_targets(step.call)) out << ", target " << step.target;
   if (is_extension(step.call) && step.call <= Call::iflush_local_all && step.needed) out << ", waited for";
   if (step.notification >= 0) out << ", notifies counter " << step.notification;
   if (step.call == Call::lock) out << (step.exclusive ? ", exclusive" : ", shared");

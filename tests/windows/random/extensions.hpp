@@ -31,7 +31,9 @@ bool has_extensions();
 
 int set_counters(MPI_Win win, int number);
 int count_counters(MPI_Win win, int rank, int* number);
-int read_counter(MPI_Win win, int index, bool reset, MPI_Count* value);
+/// Whether reading a counter sets it to 0.
+enum class CounterRead { keep, reset };
+int read_counter(MPI_Win win, int index, CounterRead mode, MPI_Count* value);
 int wait_for_counter(MPI_Win win, int index, MPI_Count threshold, MPI_Request* request);
 int issue_notified(Notified const& operation);
 /// Makes the calls from Call::order to Call::flush_thread_all, except the one for several windows. `request`

@@ -9,9 +9,9 @@ int set_counters(MPI_Win win, int number) { return MPIX_Win_set_num_notify(win, 
 
 int count_counters(MPI_Win win, int rank, int* number) { return MPIX_Win_get_num_notify(win, rank, number); }
 
-int read_counter(MPI_Win win, int index, bool reset, MPI_Count* value) {
-  return reset ? MPIX_Win_reset_notify_value(win, index, value)
-               : MPIX_Win_get_notify_value(win, index, value);
+int read_counter(MPI_Win win, int index, CounterRead mode, MPI_Count* value) {
+  return mode == CounterRead::reset ? MPIX_Win_reset_notify_value(win, index, value)
+                                    : MPIX_Win_get_notify_value(win, index, value);
 }
 
 int wait_for_counter(MPI_Win win, int index, MPI_Count threshold, MPI_Request* request) {

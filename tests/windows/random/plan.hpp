@@ -139,7 +139,7 @@ enum class Call {
 };
 char const* name_of(Call call);
 /// Whether the call applies to all targets of its window.
-bool is_of_all(Call call);
+bool applies_to_all_targets(Call call);
 inline bool is_extension(Call call) { return call >= Call::order && call <= Call::flush_windows; }
 inline bool is_operation(Call call) { return call <= Call::compare_and_swap; }
 

@@ -7,19 +7,20 @@
 
 namespace mpixrma::random_windows {
 
-/// Makes each rank's counters of all windows. Collective.
+/// Makes each rank's counters of all windows. Collective call.
 void Player::make_counters() {
   for (std::size_t i = 0; i < plan_.windows.size(); ++i) {
     std::vector<int> const& wanted = plan_.windows[i].counters;
     counts_.emplace_back();
     for (int const number : wanted) counts_.back().emplace_back(static_cast<std::size_t>(number));
     if (wanted.empty()) continue;
-    Window const& on = *windows_[i];
-    require(set_counters(on.handle(), wanted[static_cast<std::size_t>(rank_)]), nullptr,
+    Window const& target_window = *windows_[i];
+    require(set_counters(target_window.handle(), wanted[static_cast<std::size_t>(rank_)]), nullptr,
             "MPIX_Win_set_num_notify");
     for (int rank = 0; rank < size_; ++rank) {
       int number = -1;
-      require(count_counters(on.handle(), on.rank_of(rank), &number), nullptr, "MPIX_Win_get_num_notify");
+      require(count_counters(target_window.handle(), target_window.rank_of(rank), &number), nullptr,
+              "MPIX_Win_get_num_notify");
       if (number != wanted[static_cast<std::size_t>(rank)])
         fail("window " + std::to_string(i) + " has " + std::to_string(number) + " counters at rank " +
              std::to_string(rank));
@@ -55,12 +56,12 @@ void Player::await_counter(int index, int counter, MPI_Count expected) {
   while (done == 0 && failures_ == 0 && Clock::now() < end)
     require(MPI_Test(&request, &done, MPI_STATUS_IGNORE), nullptr, "MPI_Test for a counter");
   if (done != 0) return;
-  fail("counter " + std::to_string(counter) + " of window " + std::to_string(index) + " does not come to " +
+  fail("counter " + std::to_string(counter) + " of window " + std::to_string(index) + " did not reach " +
        std::to_string(expected));
   if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
 
-/// Expects all notifications of the episode, and no others. Collective.
+/// Expects all notifications of the episode, and no others. Collective call.
 void Player::check_counters(Episode const& episode) {
   bool any = false;
   for (Epoch const& epoch : episode.epochs)
@@ -71,9 +72,11 @@ void Player::check_counters(Episode const& episode) {
   });
   MPI_Barrier(comm_);
   for_own_counters(episode, [this](int index, int counter, MPI_Count& expected) {
-    bool const reset = (plan_.seed + static_cast<std::uint64_t>(index + counter)) % 3 == 0;
+    CounterRead const mode = (plan_.seed + static_cast<std::uint64_t>(index + counter)) % 3 == 0
+                                 ? CounterRead::reset
+                                 : CounterRead::keep;
     MPI_Count value = -1;
-    require(read_counter(window(index).handle(), counter, reset, &value), nullptr, "reading a counter");
+    require(read_counter(window(index).handle(), counter, mode, &value), nullptr, "reading a counter");
     if (value != expected)
       fail("counter " + std::to_string(counter) + " of window " + std::to_string(index) + " is " +
            std::to_string(value) + " instead of " + std::to_string(expected));
@@ -125,7 +128,7 @@ int Player::flush_several(Step const& step) {
 }
 
 /// Whether the call applies to operations to all targets.
-bool is_of_all(Call call) {
+bool applies_to_all_targets(Call call) {
   switch (call) {
     case Call::lock_all:
     case Call::unlock_all:
@@ -143,10 +146,11 @@ bool is_of_all(Call call) {
 
 int Player::play_extension(Step const& step) {
   if (step.call == Call::flush_windows) return flush_several(step);
-  Window& on = window(step.window);
-  int const target = is_of_all(step.call) ? -1 : step.target;
+  Window& target_window = window(step.window);
+  int const target = applies_to_all_targets(step.call) ? -1 : step.target;
   MPI_Request request = MPI_REQUEST_NULL;
-  int const code = order_or_flush(step.call, on.rank_of(step.target), on.handle(), &request);
+  int const code =
+      order_or_flush(step.call, target_window.rank_of(step.target), target_window.handle(), &request);
   if (code != MPI_SUCCESS || step.call == Call::order || step.call == Call::order_all) return code;
   if (step.call >= Call::flush_thread) {
     release(step.window, target);
