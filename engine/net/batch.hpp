@@ -104,7 +104,7 @@ class BatchWriter {
     if constexpr (has_runs) {
       if (payload_bytes == shape_.data_bytes() && continues_run(header)) {
         bool const chained = header.after == sequence_.last().sequence;
-        if (std::byte* const at = extend(header.address, header.token, chained)) return at;
+        if (std::byte* const at = extend(header.address, header.operation_id, chained)) return at;
       }
     }
     auto const given = std::bit_cast<typename Sequence::Words>(header);
@@ -126,10 +126,11 @@ class BatchWriter {
     return at;
   }
 
-  /// Appends a request that differs from the last one in address and token alone, so that the last record
-  /// becomes, or stays, a run. `chained`: it is executed after that request, and not after the same one.
-  /// Returns the location for its data, or nullptr if there is no room, or if the run is of the other kind.
-  std::byte* extend(RemoteAddress address, std::uint64_t token,
+  /// Appends a request that differs from the last one in address and operation id alone, so that the last
+  /// record becomes, or stays, a run. `chained`: it is executed after that request, and not after the same
+  /// one. Returns the location for its data, or nullptr if there is no room, or if the run is of the other
+  /// kind.
+  std::byte* extend(RemoteAddress address, std::uint64_t operation_id,
                     bool chained) noexcept requires std::is_same_v<Header, RequestHeader> {
     std::size_t const entry = shape_.entry_bytes();
     if (room_.size() - bytes_ < entry) return nullptr;
@@ -146,7 +147,7 @@ class BatchWriter {
     std::memcpy(room_.data() + record_, &tag, sizeof tag);
     std::byte* at = room_.data() + bytes_;
     put(&at, address - address_);
-    if (shape_.has_tokens()) put(&at, token);
+    if (shape_.has_operation_ids()) put(&at, operation_id);
     if (shape_.data_bytes() % sizeof(std::uint64_t) != 0)
       std::memset(room_.data() + bytes_ + entry - sizeof(std::uint64_t), 0, sizeof(std::uint64_t));
     bytes_ += entry;
@@ -156,7 +157,7 @@ class BatchWriter {
   }
   /// Whether extend() may follow the last request.
   bool may_extend() const noexcept { return may_run_; }
-  /// The header of the last request, but for the address and the token of a run's.
+  /// The header of the last request, but for the address and the operation id of a run's.
   Header const& last() const noexcept { return sequence_.last(); }
 
   std::size_t bytes() const noexcept { return bytes_; }
@@ -185,7 +186,7 @@ class BatchWriter {
     same.sequence = last.sequence;
     same.after = last.after;
     same.address = last.address;
-    if (shape_.has_tokens() && header.token != 0) same.token = last.token;
+    if (shape_.has_operation_ids() && header.operation_id != 0) same.operation_id = last.operation_id;
     return header.sequence != 0 && header.sequence == last.sequence + 1 &&
            std::memcmp(&same, &last, sizeof same) == 0;
   }

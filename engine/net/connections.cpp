@@ -33,10 +33,10 @@ void Connections::lose(ucp_ep_h endpoint, char const* reason) {
   auto const found = by_endpoint_.find(endpoint);
   if (found == by_endpoint_.end()) return;
   // Nothing is in flight. If the process has ended, the next connection to it detects that.
-  if (Connection const& connection = by_process_[found->second]; connection.disconnect_token != 0)
+  if (Connection const& connection = by_process_[found->second]; connection.disconnect_id != 0)
     return queue_disconnect({.process = found->second,
                              .kind = wire::Disconnect::accept,
-                             .token = connection.disconnect_token,
+                             .disconnect_id = connection.disconnect_id,
                              .idle = true});
   lose(found->second, reason);
 }
@@ -54,7 +54,7 @@ void Connections::note_loss(Loss loss) {
 void Connections::close(std::uint64_t process) {
   auto const found = by_process_.find(process);
   if (found == by_process_.end()) return;
-  set_disconnect_token(found->second, 0);
+  set_disconnect_id(found->second, 0);
   if (ucp_ep_h const endpoint = found->second.endpoint; endpoint != nullptr) {
     by_endpoint_.erase(endpoint);
     transport_.disconnect(endpoint);
@@ -74,14 +74,14 @@ Connections::Connection const* Connections::find_open(std::uint64_t process) con
   return found != by_process_.end() && found->second.endpoint != nullptr ? &found->second : nullptr;
 }
 
-void Connections::set_disconnect_token(Connection& connection, std::uint64_t token) noexcept {
-  disconnecting_ -= connection.disconnect_token != 0 ? 1 : 0;
-  disconnecting_ += token != 0 ? 1 : 0;
-  connection.disconnect_token = token;
+void Connections::set_disconnect_id(Connection& connection, std::uint64_t disconnect_id) noexcept {
+  disconnecting_ -= connection.disconnect_id != 0 ? 1 : 0;
+  disconnecting_ += disconnect_id != 0 ? 1 : 0;
+  connection.disconnect_id = disconnect_id;
 }
 
 void Connections::flush_and_close(std::uint64_t process) {
-  set_disconnect_token(by_process_.at(process), 0);
+  set_disconnect_id(by_process_.at(process), 0);
   ucp_ep_h const endpoint = by_process_.at(process).endpoint;
   by_endpoint_.erase(endpoint);
   by_process_.erase(process);

@@ -61,7 +61,7 @@ class Connections {
   struct Connection {
     ucp_ep_h endpoint = nullptr;
     bool lost = false;
-    std::uint64_t disconnect_token = 0;  ///< token of the disconnect request sent to the other side; 0: none
+    std::uint64_t disconnect_id = 0;  ///< id of the disconnect request sent to the other side; 0: none
   };
   bool knows(std::uint64_t process) const { return by_process_.contains(process); }
   /// Returns the connection to `process` if it is usable, else nullptr.
@@ -76,15 +76,16 @@ class Connections {
         visit(process, connection);
     }
   }
-  /// Records that a disconnect request with `token` was sent, or, with 0, that the other side rejected it.
-  void set_disconnect_token(Connection& connection, std::uint64_t token) noexcept;
+  /// Records that a disconnect request with `disconnect_id` was sent, or, with 0, that the other side
+  /// rejected it.
+  void set_disconnect_id(Connection& connection, std::uint64_t disconnect_id) noexcept;
   /// Closes a connection that both sides have agreed to close. Messages sent before are still delivered.
   void flush_and_close(std::uint64_t process);
   /// A disconnect message.
   struct DisconnectNotice {
     std::uint64_t process;
     wire::Disconnect kind;
-    std::uint64_t token;
+    std::uint64_t disconnect_id;
     bool idle;  ///< this process had nothing in flight to the other one when the message arrived
   };
   /// Queues it, from UCX callbacks.
@@ -104,7 +105,7 @@ class Connections {
   std::unordered_map<ucp_ep_h, std::uint64_t> by_endpoint_;
   std::vector<Loss> losses_;
   std::vector<DisconnectNotice> disconnects_;
-  std::size_t disconnecting_ = 0;  ///< number of connections with Connection::disconnect_token
+  std::size_t disconnecting_ = 0;  ///< number of connections with Connection::disconnect_id
   std::uint64_t uses_ = 0;
 };
 

@@ -1,10 +1,11 @@
-/// Runs: consecutive requests of a batch that differ in address, and in the token of their answers, alone.
+/// Runs: consecutive requests of a batch that differ in address, and in the operation id of their answers,
+/// alone.
 ///
 /// A run is one record of the batch (batch.hpp): the header of its first request, the data of that request,
 /// and an entry for each further one. An entry consists of the difference of its address from the previous
-/// one, the token if the request is answered with data, and its data, padded to a multiple of 8 bytes. The
-/// requests have consecutive positions. They are executed after the same position as the first one, or, in a
-/// chained run, each after the one before it.
+/// one, the operation id if the request is answered with data, and its data, padded to a multiple of 8 bytes.
+/// The requests have consecutive positions. They are executed after the same position as the first one, or,
+/// in a chained run, each after the one before it.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +33,9 @@ inline bool carries(RequestHeader const& header, std::size_t data_bytes) noexcep
 constexpr bool may_run(RequestHeader const& header) noexcept {
   bool const contiguous = header.dimensions == 0 && header.segments == 0 && header.block == header.bytes;
   bool const whole = header.position == 0 && header.offset == 0 && header.total == header.bytes;
-  bool const has_token = header.token != 0;
+  bool const has_operation_id = header.operation_id != 0;
   return moves_data(header) && contiguous && whole && (header.notify | header.notify_exposure) == 0 &&
-         has_token == is_fetching(header);
+         has_operation_id == is_fetching(header);
 }
 
 /// How a run is stored behind its first header.
@@ -43,17 +44,17 @@ class RunShape {
   RunShape() = default;
   /// `data_bytes`: data of each request.
   RunShape(RequestHeader const& first, std::size_t data_bytes) noexcept
-      : data_bytes_(data_bytes), has_tokens_(is_fetching(first)) {}
+      : data_bytes_(data_bytes), has_operation_ids_(is_fetching(first)) {}
 
   std::size_t data_bytes() const noexcept { return data_bytes_; }
-  bool has_tokens() const noexcept { return has_tokens_; }
+  bool has_operation_ids() const noexcept { return has_operation_ids_; }
   /// Size of an entry without its data.
-  std::size_t entry_head() const noexcept { return sizeof(std::uint64_t) * (has_tokens_ ? 2 : 1); }
+  std::size_t entry_head() const noexcept { return sizeof(std::uint64_t) * (has_operation_ids_ ? 2 : 1); }
   std::size_t entry_bytes() const noexcept { return entry_head() + padded(data_bytes_); }
 
  private:
   std::size_t data_bytes_ = 0;
-  bool has_tokens_ = false;
+  bool has_operation_ids_ = false;
 };
 
 /// The requests of a received run, one after the other.
@@ -106,7 +107,7 @@ class RequestRun {
       --rest_;
       std::byte const* const entry = data_ + padded(shape_.data_bytes());
       next_.address += word_at(entry);
-      if (shape_.has_tokens()) next_.token = word_at(entry + sizeof(std::uint64_t));
+      if (shape_.has_operation_ids()) next_.operation_id = word_at(entry + sizeof(std::uint64_t));
       data_ = entry + shape_.entry_head();
       if (chained_) next_.after = next_.sequence;
       ++next_.sequence;

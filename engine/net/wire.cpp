@@ -113,10 +113,10 @@ char const* check_fields(RequestHeader const& fields) noexcept {
     bool const asks = fields.kind == RequestKind::find_segment;
     if (fields.exposure != 0 && !asks) return "exposure of a request without data";
   }
-  bool const has_token = fields.token != 0;
+  bool const has_operation_id = fields.operation_id != 0;
   bool const asks_for_lock = fields.kind == RequestKind::lock_request && !locks_in_stream(fields);
   bool const answered = fields.kind == RequestKind::stripe_lock || asks_for_lock;
-  if (answered && !has_token) return "lock without a token";
+  if (answered && !has_operation_id) return "lock without an operation id";
   if (!known_operation(fields)) return "undefined operation";
   if (!is_plain(fields)) return "unexpected fields in a lock request";
   return nullptr;
@@ -261,8 +261,8 @@ char const* check(std::span<std::byte const> header, DisconnectHeader* out) noex
   std::memcpy(out, header.data(), sizeof *out);
   if (out->magic != magic || out->version != version) return "foreign or outdated disconnect";
   bool const known = out->kind >= Disconnect::request && out->kind <= Disconnect::message_rejected;
-  bool const has_token = (out->kind == Disconnect::message_rejected) == (out->token == 0);
-  return known && has_token ? nullptr : "unknown kind of disconnect";
+  bool const has_id = (out->kind == Disconnect::message_rejected) == (out->disconnect_id == 0);
+  return known && has_id ? nullptr : "unknown kind of disconnect";
 }
 
 }  // namespace mpixrma::engine::wire

@@ -43,8 +43,8 @@ enum class RequestKind : std::uint8_t {
   get,           ///< no data; answered with data
   update,        ///< data: operand and operand2, as the operation requires; answered with data if it fetches
   find_segment,  ///< answered with SegmentReply and, if there is a segment, the packed remote key
-  key_dropped,   ///< answer to a revocation, with its `token`
-  stripe_lock,   ///< `stripes` are held for the messages of `token` until `total` bytes are executed
+  key_dropped,   ///< answer to a revocation, with its `operation_id`
+  stripe_lock,   ///< `stripes` are held for the messages of `operation_id` until `total` bytes are executed
   handshake,     ///< data: from make_handshake() (session.hpp); has neither position nor session
   lock_request,  ///< a lock of the target, `address` its number: answered `executed` once `owner` has it, or
                  ///< with flag_in_stream
@@ -75,7 +75,7 @@ enum RequestFlag : std::uint16_t {
   flag_atomic = 1,    ///< execute under the stripes of the memory that this message accesses
   flag_scale = 2,     ///< `scale` is valid
   flag_fetch = 4,     ///< update: answered with the previous elements
-  flag_held = 8,      ///< the stripes are held already: by the lock of `token`, or by this process
+  flag_held = 8,      ///< the stripes are held already: by the lock of `operation_id`, or by this process
   flag_no_wait = 16,  ///< the origin holds stripes: answer `busy` instead of waiting for the target's stripes
   flag_shared = 32,   ///< stripe_lock: the memory is only read
   flag_registered = 64,       ///< the origin guarantees that the memory is registered: no probing needed
@@ -97,19 +97,19 @@ struct RequestHeader {
   std::uint8_t operation;
   std::uint16_t flags;
   std::uint32_t segments;
-  std::uint32_t context;   ///< context at the origin; returned with errors
-  std::uint32_t owner;     ///< lock_request, lock_release: distinguishes the origin's lock owners
-  std::uint64_t session;   ///< SessionTokens::request of the origin's session; handshake: 0
-  std::uint64_t sequence;  ///< position in the origin's stream to this target, from 1; handshake: 0
-  std::uint64_t after;     ///< execute after this position and all before it are executed; 0: any time
-  std::uint64_t token;     ///< identifies the operation at the origin
-  std::uint64_t address;   ///< base of the layout
-  std::uint64_t block;     ///< Layout::block
-  std::uint64_t position;  ///< first byte of the layout's data that this message covers
-  std::uint64_t bytes;     ///< number of data bytes of the target that this message covers
-  std::uint64_t offset;    ///< the same first byte, relative to the whole operation
-  std::uint64_t total;     ///< bytes of the whole operation
-  std::uint64_t notify;    ///< counter to increment when all `total` bytes are executed; 0: none
+  std::uint32_t context;       ///< context at the origin; returned with errors
+  std::uint32_t owner;         ///< lock_request, lock_release: distinguishes the origin's lock owners
+  std::uint64_t session;       ///< SessionTokens::request of the origin's session; handshake: 0
+  std::uint64_t sequence;      ///< position in the origin's stream to this target, from 1; handshake: 0
+  std::uint64_t after;         ///< execute after this position and all before it are executed; 0: any time
+  std::uint64_t operation_id;  ///< identifies the operation at the origin
+  std::uint64_t address;       ///< base of the layout
+  std::uint64_t block;         ///< Layout::block
+  std::uint64_t position;      ///< first byte of the layout's data that this message covers
+  std::uint64_t bytes;         ///< number of data bytes of the target that this message covers
+  std::uint64_t offset;        ///< the same first byte, relative to the whole operation
+  std::uint64_t total;         ///< bytes of the whole operation
+  std::uint64_t notify;        ///< counter to increment when all `total` bytes are executed; 0: none
   union {
     std::uint64_t stripes;    ///< stripe_lock: the set of requested stripes
     std::uint64_t lock_time;  ///< lock_request: LockRequest::time
@@ -133,15 +133,15 @@ struct WireSegment {
 static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireSegment) == sizeof(LayoutRun));
 
 enum class ReplyKind : std::uint8_t {
-  executed = 1,  ///< only `executed` is valid; with a token, that whole operation is executed too
-  data,          ///< payload: `bytes` bytes at `offset` of the operation `token`
-  failed,        ///< `offset` bytes of the operation `token` (or, with token 0, of one of `context`) were
-                 ///< not done because of `status`; payload: FailureReply
-  segment,       ///< payload: SegmentReply, then the packed remote key
-  revoke,        ///< the segment with the number `token`, at `offset`, must be dropped; answered with
-                 ///< `key_dropped`
-  granted,       ///< the lock of `token` is held
-  busy           ///< the request of `token` was not executed: the same position may be sent again
+  executed = 1,  ///< only `executed` is valid; with an `operation_id`, that whole operation is executed too
+  data,          ///< payload: `bytes` bytes at `offset` of the operation `operation_id`
+  failed,   ///< `offset` bytes of the operation `operation_id` (or, if it is 0, of one of `context`) were
+            ///< not done because of `status`; payload: FailureReply
+  segment,  ///< payload: SegmentReply, then the packed remote key
+  revoke,   ///< the segment with the number `operation_id`, at `offset`, must be dropped; answered with
+            ///< `key_dropped`
+  granted,  ///< the lock of `operation_id` is held
+  busy      ///< the request of `operation_id` was not executed: the same position may be sent again
 };
 
 struct ReplyHeader {
@@ -153,7 +153,7 @@ struct ReplyHeader {
   std::uint32_t segments_version;  ///< changes whenever the sender's segments change
   std::uint64_t session;           ///< SessionTokens::reply of the answered session
   std::uint64_t executed;          ///< all requests up to this position of the stream are executed
-  std::uint64_t token;
+  std::uint64_t operation_id;      ///< of the request; `revoke`: number of the segment
   std::uint64_t offset;
   std::uint64_t bytes;
   std::uint64_t done;        ///< cost of all requests that are executed or rejected
@@ -169,7 +169,7 @@ enum class Disconnect : std::uint8_t {
   request = 1,      ///< the sender has nothing in flight, and sends nothing until the answer arrives
   accept,           ///< the receiver has nothing in flight either, and does not use the connection any more
   reject,           ///< the connection stays open
-  message_rejected  ///< the connection ends: a message on it was not authentic. No handshake, and no token
+  message_rejected  ///< the connection ends: a message on it was not authentic. No handshake, and no id
 };
 
 struct DisconnectHeader {
@@ -177,8 +177,8 @@ struct DisconnectHeader {
   std::uint16_t version;
   Disconnect kind;
   std::uint8_t reserved;
-  std::uint64_t session;  ///< the token that the sender uses for any of its sessions with the receiver
-  std::uint64_t token;    ///< token of the request; returned with the answer
+  std::uint64_t session;        ///< the token that the sender uses for any of its sessions with the receiver
+  std::uint64_t disconnect_id;  ///< identifies the disconnect request; returned with the answer
 };
 static_assert(sizeof(DisconnectHeader) == 24);
 

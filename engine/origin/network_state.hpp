@@ -81,7 +81,7 @@ struct NetworkState {
   /// Keys and exposures by number, dropped as soon as no operation uses them. An exposure has no key.
   std::map<std::uint64_t, RemoteKey> revoked;
   Gaps gaps;
-  std::uint64_t question = 0;        ///< token of the question for a key that is not answered yet; 0: none
+  std::uint64_t question = 0;        ///< operation id of the unanswered question for a key; 0: none
   std::optional<KeyQuestion> asked;  ///< the newest question; not repeated until the version changes
   std::uint64_t issued = 0;          ///< the newest operation
   std::uint64_t newest_put = 0;      ///< the newest put

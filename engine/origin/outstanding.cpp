@@ -26,32 +26,32 @@ Outstanding& OutstandingPool::take() {
   if (free_.empty()) {
     index = static_cast<std::uint32_t>(entries_.size());
     entries_.emplace_back();
-    entries_.back().token = index;
+    entries_.back().operation_id = index;
   } else {
     index = free_.back();
     free_.pop_back();
   }
   Outstanding& entry = entries_[index];
-  // The upper half counts the uses and is never 0, so that no token is 0.
-  std::uint64_t round = (entry.token >> round_shift) + 1;
+  // The upper half counts the uses and is never 0, so that no operation id is 0.
+  std::uint64_t round = (entry.operation_id >> round_shift) + 1;
   if (round > index_mask) round = 1;
-  entry.token = round << round_shift | index;
+  entry.operation_id = round << round_shift | index;
   entry.live = true;
   return entry;
 }
 
 void OutstandingPool::release(Outstanding& entry) noexcept {
-  std::uint64_t const token = entry.token;
+  std::uint64_t const operation_id = entry.operation_id;
   entry = Outstanding{};
-  entry.token = token;
-  free_.push_back(static_cast<std::uint32_t>(token & index_mask));
+  entry.operation_id = operation_id;
+  free_.push_back(static_cast<std::uint32_t>(operation_id & index_mask));
 }
 
-Outstanding* OutstandingPool::find(std::uint64_t token) noexcept {
-  std::uint64_t const index = token & index_mask;
+Outstanding* OutstandingPool::find(std::uint64_t operation_id) noexcept {
+  std::uint64_t const index = operation_id & index_mask;
   if (index >= entries_.size()) return nullptr;
   Outstanding& entry = entries_[index];
-  return entry.live && entry.token == token ? &entry : nullptr;
+  return entry.live && entry.operation_id == operation_id ? &entry : nullptr;
 }
 
 }  // namespace mpixrma::engine

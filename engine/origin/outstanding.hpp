@@ -30,7 +30,7 @@ struct Outstanding {
   LockState lock = LockState::not_needed;
   OperationStreams* streams = nullptr;  ///< while `sends_in_flight` is not 0
   Peer* peer = nullptr;
-  std::uint64_t token = 0;
+  std::uint64_t operation_id = 0;
   std::uint64_t first_sequence = 0;
   std::uint64_t next_sequence = 0;  ///< position of the next message to be sent
   std::uint64_t last_sequence = 0;  ///< position of the last fragment
@@ -72,14 +72,14 @@ class OutstandingList {
   Outstanding* back_ = nullptr;
 };
 
-/// Owns the objects and identifies them by tokens that are not reused soon, so that a late or forged reply
+/// Owns the objects and identifies them by ids that are not reused soon, so that a late or forged reply
 /// does not match another operation.
 class OutstandingPool {
  public:
   Outstanding& take();
   void release(Outstanding& entry) noexcept;
-  /// Returns nullptr for a token that identifies no live operation.
-  Outstanding* find(std::uint64_t token) noexcept;
+  /// Returns nullptr for an operation id that identifies no live operation.
+  Outstanding* find(std::uint64_t operation_id) noexcept;
 
  private:
   std::deque<Outstanding> entries_;  ///< addresses are stable

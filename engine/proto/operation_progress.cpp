@@ -37,7 +37,7 @@ void OperationStreams::progress_due() {
 void OperationStreams::note_busy(Outstanding& entry) {
   constexpr unsigned longest_pause = 6;
   entry.stripe_lock.release();
-  refused_.push_back({entry.token, 1u << std::min(entry.refusals++, longest_pause)});
+  refused_.push_back({entry.operation_id, 1u << std::min(entry.refusals++, longest_pause)});
 }
 
 void OperationStreams::retry() {
@@ -46,13 +46,13 @@ void OperationStreams::retry() {
   for (Peer* const peer : stalled) progress(*peer);
   std::vector<Refused> waiting;
   waiting.swap(refused_);
-  for (auto const& [token, pause] : waiting) {
-    Outstanding* const entry = tracked_.find(token);
+  for (auto const& [operation_id, pause] : waiting) {
+    Outstanding* const entry = tracked_.find(operation_id);
     if (entry == nullptr || entry->peer->state().messages.broken) continue;  // lost meanwhile
     if (pause == 0 && entry->stripe_lock.acquire()) {
       send_again(*entry);
     } else {
-      refused_.push_back({token, pause == 0 ? 0 : pause - 1});
+      refused_.push_back({operation_id, pause == 0 ? 0 : pause - 1});
     }
   }
 }

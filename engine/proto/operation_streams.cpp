@@ -72,10 +72,10 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   stream.unfinished.push_back(entry);
   if (stream.unsent == nullptr) stream.unsent = &entry;
   std::uint64_t const last = entry.last_sequence;
-  std::uint64_t const token = entry.token;
+  std::uint64_t const operation_id = entry.operation_id;
   advance(peer);
   // While queued, it must not hold stripes that the target may need to continue.
-  if (tracked_.find(token) != nullptr && !entry.started()) entry.stripe_lock.release();
+  if (tracked_.find(operation_id) != nullptr && !entry.started()) entry.stripe_lock.release();
   return {Status::ok, false, last};
 }
 
@@ -238,7 +238,7 @@ void OperationStreams::ask_for_key(Peer& peer, KeyQuestion const& question) {
   NetworkState& state = peer.state().make_network();
   state.asked = question;
   // Before sending, because a process answers itself within the send.
-  state.question = queue_question(peer, question).token;
+  state.question = queue_question(peer, question).operation_id;
   advance(peer);
 }
 

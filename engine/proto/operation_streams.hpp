@@ -93,7 +93,7 @@ class OperationStreams {
  private:
   /// An operation whose target was busy.
   struct Refused {
-    std::uint64_t token;
+    std::uint64_t operation_id;
     unsigned pause;  ///< turns until the next attempt
   };
 

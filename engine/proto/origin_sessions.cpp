@@ -12,7 +12,7 @@ namespace mpixrma::engine {
 void OriginSessions::add_peer(Peer& peer) {
   peers_.emplace(peer.process(), &peer);
   Connections::Connection const* const connection = connections_.find(peer.process());
-  peer.state().messages.suspended = connection != nullptr && connection->disconnect_token != 0;
+  peer.state().messages.suspended = connection != nullptr && connection->disconnect_id != 0;
 }
 
 void OriginSessions::remove_peer(Peer& peer) {

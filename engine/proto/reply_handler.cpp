@@ -72,18 +72,18 @@ char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header
   switch (header.kind) {
     case wire::ReplyKind::data:
     case wire::ReplyKind::segment:
-      if (Outstanding* const entry = parts_.tracked.find(peer, header.token); entry != nullptr) {
+      if (Outstanding* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr) {
         take_data(*entry, header, payload);
       } else {
         return "data for an operation that does not exist";
       }
       break;
     case wire::ReplyKind::failed: take_failure(peer, header, payload); break;
-    case wire::ReplyKind::revoke: parts_.revocations.note(peer, header.token, header.offset); break;
+    case wire::ReplyKind::revoke: parts_.revocations.note(peer, header.operation_id, header.offset); break;
     case wire::ReplyKind::granted:
     case wire::ReplyKind::busy: take_grant(peer, header); break;
     case wire::ReplyKind::executed:
-      if (Outstanding* const entry = parts_.tracked.find(peer, header.token); entry != nullptr)
+      if (Outstanding* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr)
         entry->executed = entry->sent_completely();
       break;
   }
@@ -115,7 +115,7 @@ void ReplyHandler::take_answer(Outstanding& entry, std::span<std::byte const> pa
 /// The target holds the stripes of an atomic operation, or could not acquire them while this process holds
 /// its own: then these are released until the next attempt.
 void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
-  Outstanding* const entry = parts_.tracked.find(peer, header.token);
+  Outstanding* const entry = parts_.tracked.find(peer, header.operation_id);
   bool const awaited = entry != nullptr && entry->operation.until_executed;
   bool const granted = header.kind == wire::ReplyKind::granted;
   if (!awaited || (granted && entry->lock != LockState::asked)) {
@@ -131,8 +131,8 @@ void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
 void ReplyHandler::take_failure(Peer& peer, wire::ReplyHeader const& header,
                                 std::span<std::byte const> payload) {
   auto const status = static_cast<Status>(header.status);
-  if (header.token != 0) {
-    if (Outstanding* const entry = parts_.tracked.find(peer, header.token); entry != nullptr) {
+  if (header.operation_id != 0) {
+    if (Outstanding* const entry = parts_.tracked.find(peer, header.operation_id); entry != nullptr) {
       if (!failed(entry->status)) entry->status = status;
       entry->answered = std::min(entry->operation.total, entry->answered + header.offset);
       return;

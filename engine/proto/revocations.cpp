@@ -25,7 +25,7 @@ void Revocations::answer(Peer& peer, std::uint64_t number) {
   if (!sessions_.connect(peer) || peer.state().messages.broken) return;
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::key_dropped);
-  operation.header.token = number;
+  operation.header.operation_id = number;
   (void)streams_.send_empty(peer, operation, peer.reserve(1));
 }
 

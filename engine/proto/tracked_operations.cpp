@@ -25,7 +25,7 @@ Outstanding& TrackedOperations::remember(Peer& peer, MessageOperation const& ope
   entry.operation.target = entry.target_layout.view();
   entry.operation.source_layout = entry.source_layout.view();
   entry.operation.sink_layout = entry.sink_layout.view();
-  entry.operation.header.token = entry.token;
+  entry.operation.header.operation_id = entry.operation_id;
   entry.peer = &peer;
   entry.queued_bytes =
       sizeof entry + entry.target_layout.bytes() + entry.source_layout.bytes() + entry.sink_layout.bytes();
@@ -40,8 +40,8 @@ void TrackedOperations::note_sent(Outstanding& entry) noexcept {
   entry.queued_bytes = 0;
 }
 
-Outstanding* TrackedOperations::find(Peer const& peer, std::uint64_t token) noexcept {
-  Outstanding* const entry = pool_.find(token);
+Outstanding* TrackedOperations::find(Peer const& peer, std::uint64_t operation_id) noexcept {
+  Outstanding* const entry = pool_.find(operation_id);
   return entry != nullptr && entry->peer == &peer ? entry : nullptr;
 }
 
@@ -61,7 +61,7 @@ void TrackedOperations::finish(Outstanding& entry) noexcept {
   entry.list->remove(entry);
   if (entry.is_a(wire::RequestKind::find_segment)) {
     NetworkState* const network = peer.state().network_if_any();
-    if (network == nullptr || network->question != entry.token) {
+    if (network == nullptr || network->question != entry.operation_id) {
       entry.live = false;  // the caller reads the answer and releases it
       return;
     }

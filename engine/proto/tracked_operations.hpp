@@ -20,10 +20,10 @@ class TrackedOperations {
   /// Moves an operation out of the issue order of its stream: completion calls do not wait for it there.
   void detach(Outstanding& entry) noexcept { detached_.push_back(entry); }
 
-  /// Returns nullptr for a token that identifies no live operation on the peer.
-  Outstanding* find(Peer const& peer, std::uint64_t token) noexcept;
+  /// Returns nullptr for an operation id that identifies no live operation on the peer.
+  Outstanding* find(Peer const& peer, std::uint64_t operation_id) noexcept;
   /// The same for an operation on any peer.
-  Outstanding* find(std::uint64_t token) noexcept { return pool_.find(token); }
+  Outstanding* find(std::uint64_t operation_id) noexcept { return pool_.find(operation_id); }
   void release(Outstanding& entry) noexcept { pool_.release(entry); }
 
   /// `executed`: every message up to this position is executed.

@@ -30,10 +30,10 @@ namespace mpixrma::engine {
 
 class LockTable {
  public:
-  /// The answer to the request with this token. Status::ok: the origin holds the lock.
+  /// The answer to the request with this operation id. Status::ok: the origin holds the lock.
   struct Answer {
     std::uint64_t process;
-    std::uint64_t token;
+    std::uint64_t operation_id;
     std::uint64_t position;
     Status status;
   };
@@ -62,7 +62,7 @@ class LockTable {
     LockMode mode;
     bool overtakes;  ///< passes exclusive requests that are not earlier than `time`
     LockTime time;   ///< LockRequest::time
-    std::uint64_t token;
+    std::uint64_t operation_id;
     std::uint64_t position;  ///< position of its stream that waits for the lock; 0: answer the origin
     Answers* answers;
   };

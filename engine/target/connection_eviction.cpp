@@ -24,7 +24,8 @@ void ConnectionEviction::on_disconnect(std::span<std::byte const> header) noexce
   if (!process) return drops_.record_drop("it does not belong to a session");
   try {
     // An answer that precedes the disconnect request may grant a lock of which its sender was not aware.
-    connections_.queue_disconnect({*process, fields.kind, fields.token, message_protocol_.is_idle(*process)});
+    connections_.queue_disconnect(
+        {*process, fields.kind, fields.disconnect_id, message_protocol_.is_idle(*process)});
   } catch (std::bad_alloc const&) {
     connections_.lose(*process, "no memory for its disconnect");
   }
@@ -39,16 +40,16 @@ void ConnectionEviction::handle_disconnects() {
 
 void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& disconnect,
                                            Connections::Connection& connection) {
-  bool const answered = connection.disconnect_token != 0 && connection.disconnect_token == disconnect.token;
+  bool const answered = connection.disconnect_id != 0 && connection.disconnect_id == disconnect.disconnect_id;
   switch (disconnect.kind) {
     case wire::Disconnect::request:
       // Both sides have sent a request: the one with the lower identity is answered.
-      if (connection.disconnect_token != 0 && process_ < disconnect.process) break;
-      connections_.set_disconnect_token(connection, 0);
+      if (connection.disconnect_id != 0 && process_ < disconnect.process) break;
+      connections_.set_disconnect_id(connection, 0);
       if (!disconnect.idle || !is_idle(disconnect.process, connection)) {
-        (void)send(disconnect.process, connection, wire::Disconnect::reject, disconnect.token);
+        (void)send(disconnect.process, connection, wire::Disconnect::reject, disconnect.disconnect_id);
         message_protocol_.resume(disconnect.process);
-      } else if (send(disconnect.process, connection, wire::Disconnect::accept, disconnect.token)) {
+      } else if (send(disconnect.process, connection, wire::Disconnect::accept, disconnect.disconnect_id)) {
         close_connection(disconnect.process);
       }
       break;
@@ -61,7 +62,7 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
       break;
     case wire::Disconnect::reject:
       if (!answered) break;
-      connections_.set_disconnect_token(connection, 0);
+      connections_.set_disconnect_id(connection, 0);
       message_protocol_.resume(disconnect.process);
       break;
     case wire::Disconnect::message_rejected:
@@ -103,16 +104,16 @@ std::size_t ConnectionEviction::request_idle_disconnects() {
 
 void ConnectionEviction::request_disconnect(std::uint64_t process) {
   Connections::Connection& connection = *connections_.find(process);
-  std::uint64_t const token = ++newest_token_;
+  std::uint64_t const disconnect_id = ++newest_disconnect_id_;
   // A failed send is handled as a lost connection.
-  if (!send(process, connection, wire::Disconnect::request, token)) return;
-  connections_.set_disconnect_token(connection, token);
+  if (!send(process, connection, wire::Disconnect::request, disconnect_id)) return;
+  connections_.set_disconnect_id(connection, disconnect_id);
   message_protocol_.suspend(process);
 }
 
 bool ConnectionEviction::is_idle(std::uint64_t process, Connections::Connection const& connection) const {
-  return connection.disconnect_token == 0 && message_protocol_.is_idle(process) &&
-         executor_.is_idle(process) && !transport_.has_unsent(connection.endpoint);
+  return connection.disconnect_id == 0 && message_protocol_.is_idle(process) && executor_.is_idle(process) &&
+         !transport_.has_unsent(connection.endpoint);
 }
 
 void ConnectionEviction::close_connection(std::uint64_t process) {
@@ -123,11 +124,11 @@ void ConnectionEviction::close_connection(std::uint64_t process) {
 }
 
 bool ConnectionEviction::send(std::uint64_t process, Connections::Connection const& connection,
-                              wire::Disconnect kind, std::uint64_t token) {
+                              wire::Disconnect kind, std::uint64_t disconnect_id) {
   auto header = wire::begin_header<wire::DisconnectHeader>(kind);
   std::uint64_t const own = message_protocol_.sessions.session_with(process);
   header.session = own != 0 ? own : executor_.origins.session_with(process);
-  header.token = token;
+  header.disconnect_id = disconnect_id;
   Message& message = transport_.message();
   message.set_header(header);
   return !failed(transport_.send(connection.endpoint, wire::MessageClass::disconnect, message));

@@ -68,7 +68,7 @@ class ConnectionEviction {
   bool is_idle(std::uint64_t process, Connections::Connection const& connection) const;
   void close_connection(std::uint64_t process);
   bool send(std::uint64_t process, Connections::Connection const& connection, wire::Disconnect kind,
-            std::uint64_t token);
+            std::uint64_t disconnect_id);
 
   Transport& transport_;
   Connections& connections_;
@@ -77,7 +77,7 @@ class ConnectionEviction {
   std::uint64_t process_;
   std::size_t limit_;
   Log const& log_;
-  std::uint64_t newest_token_ = 0;
+  std::uint64_t newest_disconnect_id_ = 0;
   unsigned turns_ = 0;  ///< turns until the next search for idle connections
   unsigned pause_ = 1;
   Drops drops_{"disconnect", log_};

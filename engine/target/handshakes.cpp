@@ -89,11 +89,11 @@ char const* Handshakes::admit_again(Origin& origin, SessionOpening const& openin
   if (opening.connection <= origin.connection) return "a replayed handshake";
   if (origin.endpoint != nullptr) {
     Connections::Connection const* const connection = parts_.connections.find(origin.process);
-    if (connection == nullptr || connection->disconnect_token == 0) return "its origin is connected already";
+    if (connection == nullptr || connection->disconnect_id == 0) return "its origin is connected already";
     // It has agreed to close the last connection; its answer may come later.
     parts_.connections.queue_disconnect({.process = origin.process,
                                          .kind = wire::Disconnect::accept,
-                                         .token = connection->disconnect_token,
+                                         .disconnect_id = connection->disconnect_id,
                                          .idle = true});
   }
   origin.connection = opening.connection;

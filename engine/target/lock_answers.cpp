@@ -19,7 +19,7 @@ void LockAnswers::send_due() {
 
 void LockAnswers::send(Origin& origin, LockTable::Answer const& answer) {
   wire::RequestHeader request{};
-  request.token = answer.token;
+  request.operation_id = answer.operation_id;
   if (answer.position != 0) {
     resume_stream(origin, answer);
   } else if (failed(answer.status)) {
@@ -42,7 +42,7 @@ void LockAnswers::resume_stream(Origin& origin, LockTable::Answer const& answer)
   request.sequence = answer.position;
   // Requests executed ahead of it have been acknowledged, and are reported with it.
   request.flags = rest->ahead.empty() ? wire::flag_delayed_ack : 0;
-  request.context = static_cast<std::uint32_t>(answer.token);
+  request.context = static_cast<std::uint32_t>(answer.operation_id);
   if (failed(answer.status)) parts_.replies.add_failure(origin, request, answer.status);
   parts_.progress.note_executed(origin, request, wire::cost_of(request, 0));
   parts_.streams.execute_waiting(origin);

@@ -94,8 +94,8 @@ struct OutOfOrder {
   WaitingRequests waiting;
   std::set<std::uint64_t> blocked;  ///< sequences of requests that wait for stripes
   std::uint64_t lock = 0;           ///< position that a granted lock completes; 0: none
-  std::unordered_map<std::uint64_t, HeldStripes> held_stripes;  ///< by token
-  std::unordered_map<std::uint64_t, Counted> counted;           ///< by token
+  std::unordered_map<std::uint64_t, HeldStripes> held_stripes;  ///< by operation id
+  std::unordered_map<std::uint64_t, Counted> counted;           ///< by operation id
 
   std::size_t size() const noexcept { return ahead.size() + waiting.size() + blocked.size(); }
   bool empty() const noexcept {
@@ -149,10 +149,10 @@ struct Origin {
     if (rest_ == nullptr) rest_ = std::make_unique<OutOfOrder>();
     return *rest_;
   }
-  /// Returns the stripes held for the operation with this token, or nullptr.
-  HeldStripes* held_stripes_of(std::uint64_t token) noexcept {
+  /// Returns the stripes held for the operation with this id, or nullptr.
+  HeldStripes* held_stripes_of(std::uint64_t operation_id) noexcept {
     if (rest_ == nullptr) return nullptr;
-    auto const found = rest_->held_stripes.find(token);
+    auto const found = rest_->held_stripes.find(operation_id);
     return found != rest_->held_stripes.end() ? &found->second : nullptr;
   }
   /// Frees the out-of-order state if it is empty.

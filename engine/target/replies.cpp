@@ -12,7 +12,7 @@ namespace mpixrma::engine {
 Replies::Reply& Replies::add(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request) {
   Reply reply{&origin, wire::begin_header<wire::ReplyHeader>(kind), nullptr, small_.size()};
   reply.header.context = request.context;
-  reply.header.token = request.token;
+  reply.header.operation_id = request.operation_id;
   replies_.push_back(reply);
   ++origin.replies_waiting;
   return replies_.back();

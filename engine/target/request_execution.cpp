@@ -20,11 +20,11 @@ void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& reque
   execute_or_fail(origin, request, resolved);
   parts_.trace.add(began, header, {origin.process, Path::message, 1, header.bytes});
   bool ended = header.offset + header.bytes == header.total;
-  if (HeldStripes* const held = origin.held_stripes_of(header.token)) {
+  if (HeldStripes* const held = origin.held_stripes_of(header.operation_id)) {
     held->rest -= std::min(held->rest, header.bytes);
     ended = held->rest == 0;
     if (ended) {
-      origin.out_of_order()->held_stripes.erase(header.token);
+      origin.out_of_order()->held_stripes.erase(header.operation_id);
       parts_.buffers.remove_entry(origin);
     }
   }
@@ -39,9 +39,9 @@ void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& reque
 void RequestExecution::grant_stripes(Origin& origin, wire::RequestHeader const& header,
                                      UniqueStripeLock stripe_lock, std::size_t payload_bytes) {
   OutOfOrder& rest = origin.make_out_of_order();
-  if (!rest.held_stripes.contains(header.token) && !parts_.buffers.add_entry(origin))
+  if (!rest.held_stripes.contains(header.operation_id) && !parts_.buffers.add_entry(origin))
     return parts_.progress.reject(origin, header, payload_bytes, Status::out_of_memory);
-  rest.held_stripes[header.token] = {std::move(stripe_lock), header.total};
+  rest.held_stripes[header.operation_id] = {std::move(stripe_lock), header.total};
   parts_.replies.add(origin, wire::ReplyKind::granted, header);
   parts_.progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
 }
@@ -72,7 +72,7 @@ Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& req
   switch (request.header.kind) {
     case wire::RequestKind::find_segment: parts_.queries.answer(origin, request); return Status::ok;
     case wire::RequestKind::key_dropped:
-      parts_.queries.note_dropped(request.header.token, origin.process);
+      parts_.queries.note_dropped(request.header.operation_id, origin.process);
       return Status::ok;
     case wire::RequestKind::lock_request: parts_.locks.acquire(origin, request.header); return Status::ok;
     case wire::RequestKind::lock_release: return parts_.locks.release(origin, request.header);
@@ -94,13 +94,14 @@ Status RequestExecution::count(Origin& origin, wire::RequestHeader const& header
   Counted state{0, failed(outcome)};
   if (header.bytes < header.total) {
     auto& counted = origin.make_out_of_order().counted;
-    if (!counted.contains(header.token) && !parts_.buffers.add_entry(origin)) return Status::out_of_memory;
-    Counted& kept = counted[header.token];
+    if (!counted.contains(header.operation_id) && !parts_.buffers.add_entry(origin))
+      return Status::out_of_memory;
+    Counted& kept = counted[header.operation_id];
     kept.bytes += header.bytes;
     kept.failed = kept.failed || state.failed;
     if (kept.bytes < header.total) return Status::ok;
     state = kept;
-    counted.erase(header.token);
+    counted.erase(header.operation_id);
     parts_.buffers.remove_entry(origin);
   }
   if (state.failed) return Status::ok;

@@ -12,7 +12,7 @@ void RequestedLocks::acquire(Origin const& origin, wire::RequestHeader const& he
                                    .mode = alone ? LockMode::exclusive : LockMode::shared,
                                    .overtakes = kind == wire::LockRequestKind::overtaking,
                                    .time = header.lock_time,
-                                   .token = in_stream ? header.context : header.token,
+                                   .operation_id = in_stream ? header.context : header.operation_id,
                                    .position = in_stream ? header.sequence : 0,
                                    .answers = &answers_};
   auto const lock = static_cast<LockId>(header.address);

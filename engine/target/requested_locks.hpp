@@ -19,7 +19,8 @@ class RequestedLocks {
   /// Sets the function that wakes the agent, for answers from elsewhere.
   void set_wake(std::function<void()> wake) { answers_.wake = std::move(wake); }
 
-  /// LockTable gives the answer. For an in-stream lock, the answer's token is the context of its errors.
+  /// LockTable gives the answer. For an in-stream lock, the answer's operation id is the context of its
+  /// errors.
   void acquire(Origin const& origin, wire::RequestHeader const& header);
   Status release(Origin const& origin, wire::RequestHeader const& header);
 

@@ -7,7 +7,7 @@ namespace mpixrma::engine {
 void SegmentQueries::revoke(std::uint64_t number, RemoteAddress base) {
   holders_.for_each(number, [&](std::uint64_t process) {
     wire::RequestHeader none{};
-    none.token = number;
+    none.operation_id = number;
     replies_.add(*origins_.find(process), wire::ReplyKind::revoke, none).header.offset = base;
   });
   replies_.send_all();

@@ -42,7 +42,7 @@ class SessionClient {
   wire::RequestHeader next(wire::RequestKind kind, std::uint64_t bytes) {
     auto header = wire::begin_header<wire::RequestHeader>(kind);
     header.session = tokens_.request;
-    header.sequence = header.token = ++sequence_;
+    header.sequence = header.operation_id = ++sequence_;
     header.exposure = exposure_;
     header.block = header.bytes = header.total = bytes;
     return header;

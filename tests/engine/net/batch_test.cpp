@@ -171,18 +171,18 @@ TYPED_TEST(Batch, RejectedRecordDoesNotChangeMessage) {
   header.magic = magic;
   header.version = version;
   header.session = session;
-  header.token = 7;
+  header.operation_id = 7;
   ASSERT_NE(writer.append(header, 100), nullptr);
   std::size_t const before = writer.bytes();
   EXPECT_EQ(writer.append(header, 500), nullptr);
   EXPECT_EQ(writer.bytes(), before);
-  header.token = 8;
+  header.operation_id = 8;
   ASSERT_NE(writer.append(header, 3), nullptr);
   auto const result = read<TypeParam>(room.copy(writer.bytes()).bytes());
   EXPECT_FALSE(result.malformed);
   ASSERT_EQ(result.records.size(), 2u);
-  EXPECT_EQ(result.records[0].header.token, 7u);
-  EXPECT_EQ(result.records[1].header.token, 8u);
+  EXPECT_EQ(result.records[0].header.operation_id, 7u);
+  EXPECT_EQ(result.records[1].header.operation_id, 8u);
   EXPECT_EQ(result.records[1].payload, std::vector<std::byte>(3)) << "nothing of the room is left in it";
 }
 
@@ -211,7 +211,7 @@ std::vector<Record<RequestHeader>> alike_requests(std::mt19937_64& random, Reque
   header.after = header.sequence - 1;
   for (std::size_t i = 0; i < 20; ++i) {
     header.address = random();
-    if (kind == RequestKind::get) header.token = 1 + random() % 1000;
+    if (kind == RequestKind::get) header.operation_id = 1 + random() % 1000;
     Record<RequestHeader> record{header, std::vector<std::byte>(kind == RequestKind::put ? header.bytes : 0)};
     for (std::byte& value : record.payload) value = static_cast<std::byte>(random());
     records.push_back(std::move(record));
@@ -251,8 +251,9 @@ TEST(RequestRuns, RequestThatDiffersElsewhereStartsNewRecord) {
   auto const changes = std::to_array<void (*)(RequestHeader&)>(
       {[](RequestHeader& header) { header.context = 7; }, [](RequestHeader& header) { header.flags = 64; },
        [](RequestHeader& header) { ++header.sequence; }, [](RequestHeader& header) { header.exposure = 9; },
-       [](RequestHeader& header) { header.token = 5; }, [](RequestHeader& header) { header.notify = 8; },
-       [](RequestHeader& header) { header.after = 0; }, [](RequestHeader& header) { ++header.total; }});
+       [](RequestHeader& header) { header.operation_id = 5; },
+       [](RequestHeader& header) { header.notify = 8; }, [](RequestHeader& header) { header.after = 0; },
+       [](RequestHeader& header) { ++header.total; }});
   for (auto const change : changes) {
     auto written = alike_requests(random, RequestKind::put, true);
     change(written[10].header);

@@ -201,7 +201,8 @@ TEST(UnauthenticatedPeer, RepliesWithoutTheSessionAreIgnored) {
       header.session = i % 3 == 0 ? 0 : i % 3 == 1 ? Rank::process_of(victim) : random();
       header.status = static_cast<std::uint8_t>(Status::transport);
       header.executed = header.done = i / 7;
-      header.token = (random() % 64 << 32) | random() % 4;  // of operations, as OutstandingPool creates them
+      header.operation_id =
+          (random() % 64 << 32) | random() % 4;  // of operations, as OutstandingPool creates them
       std::vector<std::byte> const data(kind == wire::ReplyKind::data ? 1600 : 0, std::byte{0xee});
       header.bytes = data.size();
       sender.reply({test::bytes_of(header), data});

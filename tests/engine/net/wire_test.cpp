@@ -201,7 +201,7 @@ TEST(WireRequest, LockRequestsNameOnlyLockAndOwner) {
       made.header.address = UINT32_MAX;
       made.header.owner = max_lock_owners - 1;
       made.header.operation = 1;
-      made.header.token = 5;
+      made.header.operation_id = 5;
       return made;
     };
     EXPECT_EQ(sample().run(), nullptr);
@@ -211,7 +211,7 @@ TEST(WireRequest, LockRequestsNameOnlyLockAndOwner) {
       EXPECT_NE(wrong.run(), nullptr) << change.name;
     }
     Sample nameless = sample();
-    nameless.header.token = 0;
+    nameless.header.operation_id = 0;
     EXPECT_EQ(nameless.run() == nullptr, kind == RequestKind::lock_release);
   }
 }
@@ -296,14 +296,14 @@ TEST(WireReply, FailurePayloadNamesOperationIfWellFormed) {
 TEST(Tokens, AreNotReusedAndStaleTokensAreRejected) {
   OutstandingPool pool;
   Outstanding& first = pool.take();
-  std::uint64_t const token = first.token;
-  EXPECT_EQ(pool.find(token), &first);
+  std::uint64_t const operation_id = first.operation_id;
+  EXPECT_EQ(pool.find(operation_id), &first);
   pool.release(first);
-  EXPECT_EQ(pool.find(token), nullptr);
+  EXPECT_EQ(pool.find(operation_id), nullptr);
   Outstanding& second = pool.take();
-  EXPECT_NE(second.token, token);
-  EXPECT_EQ(pool.find(token), nullptr);
-  EXPECT_EQ(pool.find(second.token), &second);
+  EXPECT_NE(second.operation_id, operation_id);
+  EXPECT_EQ(pool.find(operation_id), nullptr);
+  EXPECT_EQ(pool.find(second.operation_id), &second);
   EXPECT_EQ(pool.find(~std::uint64_t{0}), nullptr);
   EXPECT_EQ(pool.find(0), nullptr);
 }

@@ -209,7 +209,7 @@ class World {
   void take_answers() {
     for (auto const& target : targets_) {
       for (LockTable::Answer const& answer : target->table.take_answers(target->answers)) {
-        Process& process = *processes[answer.token - 1];
+        Process& process = *processes[answer.operation_id - 1];
         ASSERT_EQ(answer.status, Status::ok);
         ASSERT_EQ(process.state, Process::State::waits);
         process.state = Process::State::is_answered;

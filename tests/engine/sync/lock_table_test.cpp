@@ -23,12 +23,12 @@ struct Case {
   /// Tokens count the requests.
   void ask(std::uint64_t process, std::uint32_t owner, LockMode mode, bool overtakes = false,
            LockTime time = 0) {
-    table.acquire(0, {{process, owner}, mode, overtakes, time, ++token, 0, &answers});
+    table.acquire(0, {{process, owner}, mode, overtakes, time, ++operation_id, 0, &answers});
   }
   /// Requests a shared lock for a process that acquired its other locks just now.
   void ask_late(std::uint64_t process) { ask(process, 0, LockMode::shared, true, table.clock().now()); }
   Status attempt(std::uint64_t process, LockMode mode) {
-    table.try_acquire(0, {{process, 0}, mode, false, 0, ++token, 0, &answers});
+    table.try_acquire(0, {{process, 0}, mode, false, 0, ++operation_id, 0, &answers});
     std::vector<Answer> const told = take();
     return told.size() == 1 ? told.front().status : Status::malformed;
   }
@@ -45,7 +45,7 @@ struct Case {
 
   LockTable table;
   LockTable::Answers answers;
-  std::uint64_t token = 0;
+  std::uint64_t operation_id = 0;
 };
 
 using Processes = std::vector<std::uint64_t>;

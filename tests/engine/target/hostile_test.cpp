@@ -122,7 +122,7 @@ class MessageGenerator {
     header.status = static_cast<std::uint8_t>(random_below(12));
     if (random_below(2) == 0) header.session = random_below(2) == 0 ? session_ : 0;
     if (random_below(2) == 0) header.executed = random_below(1000);
-    if (random_below(2) == 0) header.token = random_below(1000);
+    if (random_below(2) == 0) header.operation_id = random_below(1000);
     Text text{bytes_of(header), std::vector<std::byte>(random_below(200))};
     header.bytes = random_below(4) == 0 ? random_() : text.payload.size();
     text.header = bytes_of(header);
@@ -188,7 +188,7 @@ class MessageGenerator {
     wire::RequestKind const kind = header.kind;
     header.flags = static_cast<std::uint16_t>(random_()) & static_cast<std::uint16_t>(~wire::flag_scale);
     header.context = static_cast<std::uint32_t>(random_());
-    header.token = random_below(100);
+    header.operation_id = random_below(100);
     header.address = any_address();
     std::vector<Dimension> dims;
     std::size_t data = 0;
@@ -229,7 +229,7 @@ class MessageGenerator {
     header.address = random_below(4) == 0 ? random_() >> 32 : random_below(6);
     header.owner =
         static_cast<std::uint32_t>(random_below(4) == 0 ? random_below(max_lock_owners) : random_below(10));
-    header.token = 1 + random_below(100);
+    header.operation_id = 1 + random_below(100);
     if (header.sequence == sequence_) ++sequence_;
     return {bytes_of(header), {}};
   }
