@@ -32,7 +32,8 @@ inline bool carries(RequestHeader const& header, std::size_t data_bytes) noexcep
 /// Whether the request may be part of a run: a whole operation on contiguous memory that counts nothing.
 constexpr bool may_run(RequestHeader const& header) noexcept {
   bool const contiguous = header.dimensions == 0 && header.segments == 0 && header.block == header.bytes;
-  bool const whole = header.position == 0 && header.offset == 0 && header.total == header.bytes;
+  bool const whole =
+      header.layout_offset == 0 && header.operation_offset == 0 && header.total == header.bytes;
   bool const has_operation_id = header.operation_id != 0;
   return moves_data(header) && contiguous && whole && (header.notify | header.notify_exposure) == 0 &&
          has_operation_id == is_fetching(header);

@@ -92,7 +92,7 @@ bool whole_elements(CheckedRequest const& request) noexcept {
   auto const type = static_cast<ElementType>(request.header.element_type);
   std::size_t const element = element_size(type);
   if (request.header.kind != RequestKind::update || element <= 1) return true;
-  if (request.header.bytes % element != 0 || request.header.position % element != 0) return false;
+  if (request.header.bytes % element != 0 || request.header.layout_offset % element != 0) return false;
   return has_whole_elements(request.layout, type);
 }
 
@@ -133,8 +133,9 @@ char const* check_layout(std::span<std::byte const> description, std::span<std::
       fields.segments};
   std::uint64_t size = 0;
   if (!measure(fields, out->layout, &size)) return "layout overflows";
-  if (fields.position > size || fields.bytes > size - fields.position) return "range outside of the layout";
-  if (fields.offset > fields.total || fields.bytes > fields.total - fields.offset)
+  if (fields.layout_offset > size || fields.bytes > size - fields.layout_offset)
+    return "range outside of the layout";
+  if (fields.operation_offset > fields.total || fields.bytes > fields.total - fields.operation_offset)
     return "range outside of the operation";
 
   out->data = data;

@@ -66,7 +66,7 @@ Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset
   fragment.offset = offset;
   if (described_whole(layout, limits)) {
     fragment.bytes = std::min(whole(limits, limits.bytes), total - offset);
-    fragment.position = offset;
+    fragment.layout_offset = offset;
     return fragment;
   }
   fragment.whole = false;

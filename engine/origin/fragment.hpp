@@ -29,7 +29,7 @@ std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentL
 struct Fragment {
   std::size_t offset = 0;  ///< offset in the operation's data
   std::size_t bytes = 0;
-  std::size_t position = 0;       ///< position in the data of the layout that the message describes
+  std::size_t layout_offset = 0;    ///< offset in the data of the layout that the message describes
   std::vector<LayoutRun> segments;  ///< the described part of the layout, if it is not the whole one
   bool whole = true;
 };

@@ -79,9 +79,9 @@ wire::RequestHeader header_of(MessageOperation const& operation, Fragment const&
   header.dimensions = static_cast<std::uint8_t>(described.dims.size());
   header.segments = static_cast<std::uint32_t>(described.segments.size());
   header.block = described.block;
-  header.position = fragment.position;
+  header.layout_offset = fragment.layout_offset;
   header.bytes = fragment.bytes;
-  header.offset = fragment.offset;
+  header.operation_offset = fragment.offset;
   return header;
 }
 

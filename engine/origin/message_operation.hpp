@@ -12,7 +12,8 @@ namespace mpixrma::engine {
 
 /// An operation in the form of requests.
 struct MessageOperation {
-  /// Complete except for the fields that differ by fragment: sequence, position, bytes, offset.
+  /// Complete except for the fields that differ by fragment: sequence, layout_offset, bytes,
+  /// operation_offset.
   wire::RequestHeader header{};
   Layout target;
   /// Data sent to the target: `source` and, for operations with two operands, `source2`, both with the layout

@@ -73,7 +73,7 @@ std::size_t LockTable::OwnerHash::operator()(Owner const& owner) const noexcept 
 
 void LockTable::answer(Request const& request, Status status) {
   Answers& answers = *request.answers;
-  answers.answers_.push_back({request.owner.process, request.operation_id, request.position, status});
+  answers.answers_.push_back({request.owner.process, request.operation_id, request.sequence, status});
   answers.news_.store(true, std::memory_order_relaxed);
   if (&answers != own_) answers.wake();
 }

@@ -34,7 +34,7 @@ class LockTable {
   struct Answer {
     std::uint64_t process;
     std::uint64_t operation_id;
-    std::uint64_t position;
+    std::uint64_t sequence;
     Status status;
   };
   /// The destination of answers to the requests that arrived on one channel.
@@ -63,7 +63,7 @@ class LockTable {
     bool overtakes;  ///< passes exclusive requests that are not earlier than `time`
     LockTime time;   ///< LockRequest::time
     std::uint64_t operation_id;
-    std::uint64_t position;  ///< position of its stream that waits for the lock; 0: answer the origin
+    std::uint64_t sequence;  ///< position of its stream that waits for the lock; 0: answer the origin
     Answers* answers;
   };
 

@@ -20,7 +20,7 @@ void LockAnswers::send_due() {
 void LockAnswers::send(Origin& origin, LockTable::Answer const& answer) {
   wire::RequestHeader request{};
   request.operation_id = answer.operation_id;
-  if (answer.position != 0) {
+  if (answer.sequence != 0) {
     resume_stream(origin, answer);
   } else if (failed(answer.status)) {
     request.kind = wire::RequestKind::lock_request;
@@ -34,12 +34,12 @@ void LockAnswers::send(Origin& origin, LockTable::Answer const& answer) {
 /// lock request, the origin is lost instead: its requests would be executed without the lock.
 void LockAnswers::resume_stream(Origin& origin, LockTable::Answer const& answer) {
   OutOfOrder* const rest = origin.out_of_order();
-  if (rest == nullptr || rest->lock != answer.position) return;
+  if (rest == nullptr || rest->lock != answer.sequence) return;
   if (answer.status == Status::out_of_memory)
     return parts_.connections.lose(origin.process, "no memory for its lock request");
   rest->lock = 0;
   auto request = wire::begin_header<wire::RequestHeader>(wire::RequestKind::lock_request);
-  request.sequence = answer.position;
+  request.sequence = answer.sequence;
   // Requests executed ahead of it have been acknowledged, and are reported with it.
   request.flags = rest->ahead.empty() ? wire::flag_delayed_ack : 0;
   request.context = static_cast<std::uint32_t>(answer.operation_id);

@@ -19,7 +19,7 @@ void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& reque
   std::uint64_t const began = parts_.trace.begin();
   execute_or_fail(origin, request, resolved);
   parts_.trace.add(began, header, {origin.process, Path::message, 1, header.bytes});
-  bool ended = header.offset + header.bytes == header.total;
+  bool ended = header.operation_offset + header.bytes == header.total;
   if (HeldStripes* const held = origin.held_stripes_of(header.operation_id)) {
     held->rest -= std::min(held->rest, header.bytes);
     ended = held->rest == 0;
@@ -138,7 +138,7 @@ Status RequestExecution::move_data(Origin& origin, wire::CheckedRequest const& r
 std::byte* RequestExecution::new_data(Origin& origin, wire::RequestHeader const& header, std::uint64_t done,
                                       std::size_t bytes) {
   Replies::Reply& reply = parts_.replies.add(origin, wire::ReplyKind::data, header);
-  reply.header.offset = header.offset + done;
+  reply.header.offset = header.operation_offset + done;
   reply.header.bytes = bytes;
   return parts_.replies.add_payload(reply, bytes);
 }

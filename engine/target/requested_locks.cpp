@@ -13,7 +13,7 @@ void RequestedLocks::acquire(Origin const& origin, wire::RequestHeader const& he
                                    .overtakes = kind == wire::LockRequestKind::overtaking,
                                    .time = header.lock_time,
                                    .operation_id = in_stream ? header.context : header.operation_id,
-                                   .position = in_stream ? header.sequence : 0,
+                                   .sequence = in_stream ? header.sequence : 0,
                                    .answers = &answers_};
   auto const lock = static_cast<LockId>(header.address);
   attempt ? table_.try_acquire(lock, request) : table_.acquire(lock, request);

@@ -85,7 +85,7 @@ Rights rights_for(wire::RequestHeader const& header) noexcept {
 }  // namespace
 
 bool touched_range(wire::CheckedRequest const& request, RemoteAddress* begin, RemoteAddress* end) noexcept {
-  Extent const extent = touched(request.layout, request.header.position, request.header.bytes);
+  Extent const extent = touched(request.layout, request.header.layout_offset, request.header.bytes);
   *begin = request.header.address + static_cast<std::uint64_t>(extent.begin);
   *end = request.header.address + static_cast<std::uint64_t>(extent.end);
   bool const low = extent.begin < 0 && *begin > request.header.address;
@@ -144,7 +144,7 @@ Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* ac
   if (contiguous || !failed(status)) return status;
   // The gaps of a layout need not be mapped, so probe only the accessed memory.
   LayoutCursor cursor(request.layout);
-  cursor.seek(request.header.position);
+  cursor.seek(request.header.layout_offset);
   for (std::size_t rest = request.header.bytes; rest != 0;) {
     LayoutRun const run = cursor.next(rest);
     status = probe(request.header.address + static_cast<std::uint64_t>(run.offset), run.length);
@@ -164,7 +164,7 @@ Status RequestedMemory::resolve(wire::CheckedRequest& request) const {
   if (header.exposure != 0) {
     Exposure const* const exposure = segments_.exposures().find(static_cast<ExposureId>(header.exposure));
     if (exposure == nullptr) return Status::stale_exposure;
-    Extent const extent = touched(request.layout, header.position, header.bytes);
+    Extent const extent = touched(request.layout, header.layout_offset, header.bytes);
     Status const status = exposure->permits(header.address, extent, rights_for(header));
     if (failed(status)) return status;
     base = exposure->base;
@@ -198,7 +198,7 @@ Status RequestedMemory::execute_part(wire::CheckedRequest const& request, FaultR
                                      std::byte* fetched) const noexcept {
   wire::RequestHeader const& header = request.header;
   std::byte* const base = pointer(header.address);
-  std::uint64_t const position = header.position + part.offset;
+  std::uint64_t const position = header.layout_offset + part.offset;
   return access_memory(accessed, access_of(header), [&] {
     switch (header.kind) {
       case wire::RequestKind::put:
@@ -273,7 +273,7 @@ void RequestedMemory::update(wire::CheckedRequest const& request, DataRange part
     return there ? request.data.data() + which * header.bytes + part.offset : nullptr;
   };
   std::byte* const base = pointer(header.address);
-  update_part(reduction, base, request.layout, header.position + part.offset,
+  update_part(reduction, base, request.layout, header.layout_offset + part.offset,
               {operand(0), operand(1), fetched, part.bytes},
               atomic ? atomic_places(modes, elements, base, header.address) : AtomicPlaces{});
 }

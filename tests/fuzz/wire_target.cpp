@@ -39,7 +39,8 @@ std::unique_ptr<std::byte[]> make_header(Input bytes, unsigned mode) {
 void walk(wire::CheckedRequest const& request) {
   wire::RequestHeader const& header = request.header;
   std::size_t const size = request.layout.size();
-  require(header.position <= size && header.bytes <= size - header.position, "a range outside of the layout");
+  require(header.layout_offset <= size && header.bytes <= size - header.layout_offset,
+          "a range outside of the layout");
   require(request.layout.dims.size() <= max_dimensions, "too many dimensions");
   Extent const whole = request.layout.extent();
   require(whole.begin <= whole.end, "an extent that ends before it begins");
@@ -51,7 +52,7 @@ void walk(wire::CheckedRequest const& request) {
   static UpdateModes const modes;
   (void)stripes_for(request, modes);
   LayoutCursor cursor(request.layout);
-  cursor.seek(header.position);
+  cursor.seek(header.layout_offset);
   for (std::uint64_t rest = header.bytes; rest != 0;) {
     LayoutRun const run = cursor.next(rest);
     require(run.length != 0 && run.length <= rest, "a run that is empty or too long");

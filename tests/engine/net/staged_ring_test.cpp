@@ -279,7 +279,7 @@ TEST(StagedRequest, RejectsMalformedData) {
       [](StagedRequest& staged) { staged.header.segments = UINT32_MAX; },
       [](StagedRequest& staged) { staged.header.segments = StagedRequest::max_segments + 1; },
       [](StagedRequest& staged) { staged.header.dimensions = 255; },
-      [](StagedRequest& staged) { staged.header.position = 1; },
+      [](StagedRequest& staged) { staged.header.layout_offset = 1; },
       [](StagedRequest& staged) { staged.header.kind = wire::RequestKind::stripe_lock; },
       [](StagedRequest& staged) { staged.header.kind = wire::RequestKind::lock_release; },
       [](StagedRequest& staged) { staged.header.kind = wire::RequestKind{77}; },

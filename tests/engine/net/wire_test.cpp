@@ -101,13 +101,13 @@ TEST(WireRequest, EachWrongFieldIsRefused) {
          h.bytes = h.total = h.block = h.dimensions = 0;
          h.exposure = 1;
        }},
-      {"position", [](RequestHeader& h) { h.position = 1; }},
+      {"layout offset", [](RequestHeader& h) { h.layout_offset = 1; }},
       {"a question about bytes", [](RequestHeader& h) { h.kind = RequestKind::find_segment; }},
-      {"huge position", [](RequestHeader& h) { h.position = ~std::uint64_t{0}; }},
+      {"huge layout offset", [](RequestHeader& h) { h.layout_offset = ~std::uint64_t{0}; }},
       {"bytes", [](RequestHeader& h) { h.bytes = 63; }},
       {"huge bytes", [](RequestHeader& h) { h.bytes = ~std::uint64_t{0}; }},
       {"block", [](RequestHeader& h) { h.block = ~std::uint64_t{0}; }},
-      {"offset", [](RequestHeader& h) { h.offset = 1; }},
+      {"operation offset", [](RequestHeader& h) { h.operation_offset = 1; }},
       {"total", [](RequestHeader& h) { h.total = 10; }},
       {"update without a type",
        [](RequestHeader& h) {
@@ -185,7 +185,7 @@ TEST(WireRequest, LockRequestsNameOnlyLockAndOwner) {
       {"a flag", [](RequestHeader& h) { h.flags = flag_no_wait; }},
       {"a block", [](RequestHeader& h) { h.block = 8; }},
       {"a range", [](RequestHeader& h) { h.total = 8; }},
-      {"a place", [](RequestHeader& h) { h.position = 8; }},
+      {"a layout offset", [](RequestHeader& h) { h.layout_offset = 8; }},
       {"bytes", [](RequestHeader& h) { h.bytes = h.total = h.block = 8; }},
       {"a dimension", [](RequestHeader& h) { h.dimensions = 1; }},
       {"a counter", [](RequestHeader& h) { h.notify = 0x2000; }},
@@ -247,7 +247,7 @@ TEST(WireRequest, RandomCorruptionIsSurvived) {
         check({reinterpret_cast<std::byte const*>(&sample.header), sizeof sample.header},
               {reinterpret_cast<std::byte const*>(sample.payload.data()), sample.payload.size() * 8}, &out);
     if (fault == nullptr) {
-      ASSERT_LE(out.header.position + out.header.bytes, out.layout.size());
+      ASSERT_LE(out.header.layout_offset + out.header.bytes, out.layout.size());
       ASSERT_LE(out.data.size(), sample.payload.size() * 8);
     }
   }
