@@ -20,17 +20,17 @@ class AbsoluteBuffer {
   /// Returns the address that `*layout` is relative to. `*layout` may refer to this object afterwards. Throws
   /// std::bad_alloc.
   std::byte* name(void* address, engine::Layout* layout) {
-    if (address == nullptr && !layout->segments.empty()) [[unlikely]]
+    if (address == nullptr && !layout->runs.empty()) [[unlikely]]
       return move(layout);
     return static_cast<std::byte*>(address);
   }
 
  private:
   __attribute__((noinline)) std::byte* move(engine::Layout* layout) {
-    std::vector<engine::LayoutRun> segments(layout->segments.begin(), layout->segments.end());
-    std::ptrdiff_t const first = segments.front().offset;
-    for (engine::LayoutRun& segment : segments) segment.offset -= first;
-    moved_.emplace(engine::Layout{layout->block, layout->dims, segments});
+    std::vector<engine::LayoutRun> runs(layout->runs.begin(), layout->runs.end());
+    std::ptrdiff_t const first = runs.front().offset;
+    for (engine::LayoutRun& run : runs) run.offset -= first;
+    moved_.emplace(engine::Layout{layout->block, layout->dims, runs});
     *layout = moved_->view();
     return reinterpret_cast<std::byte*>(first);
   }

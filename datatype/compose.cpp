@@ -26,10 +26,10 @@ OwnedLayout shift(OwnedLayout const& layout, std::ptrdiff_t displacement) {
   if (displacement == 0) return layout;
   Layout const view = layout.view();
   LayoutRun const whole{0, view.block};
-  std::vector<LayoutRun> segments(view.segments.begin(), view.segments.end());
-  if (segments.empty()) segments.push_back(whole);
-  for (LayoutRun& segment : segments) segment.offset += displacement;
-  return OwnedLayout(Layout{view.block, view.dims, segments});
+  std::vector<LayoutRun> runs(view.runs.begin(), view.runs.end());
+  if (runs.empty()) runs.push_back(whole);
+  for (LayoutRun& run : runs) run.offset += displacement;
+  return OwnedLayout(Layout{view.block, view.dims, runs});
 }
 
 void Pieces::add(OwnedLayout const& piece, std::ptrdiff_t displacement) {

@@ -94,7 +94,7 @@ engine::Layout Datatype::layout(std::size_t count,
   std::size_t used = one.dims.size();
   std::copy(one.dims.begin(), one.dims.end(), dimensions);
   if (count != 1) dimensions[used++] = {count, flat_.extent};
-  return {one.block, {dimensions, used}, one.segments};
+  return {one.block, {dimensions, used}, one.runs};
 }
 
 void begin_datatypes(int (*committed)(std::uintptr_t type)) {

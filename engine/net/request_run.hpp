@@ -31,7 +31,7 @@ inline bool carries(RequestHeader const& header, std::size_t data_bytes) noexcep
 
 /// Whether the request may be part of a run: a whole operation on contiguous memory that counts nothing.
 constexpr bool may_run(RequestHeader const& header) noexcept {
-  bool const contiguous = header.dimensions == 0 && header.segments == 0 && header.block == header.bytes;
+  bool const contiguous = header.dimensions == 0 && header.runs == 0 && header.block == header.bytes;
   bool const whole =
       header.layout_offset == 0 && header.operation_offset == 0 && header.total == header.bytes;
   bool const has_operation_id = header.operation_id != 0;

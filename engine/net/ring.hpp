@@ -44,10 +44,10 @@ struct RingEntry {
 /// A fragment of a larger request, in the format of a message. Its memory is allocated at first use.
 struct StagedRequest {
   static constexpr std::size_t max_data = 16 * 1024;  ///< bytes of the target
-  static constexpr std::size_t max_segments = 256;
+  static constexpr std::size_t max_runs = 256;
   static constexpr std::size_t max_operands = 2;
   static constexpr std::size_t max_description =
-      max_dimensions * sizeof(Dimension) + max_segments * sizeof(LayoutRun);
+      max_dimensions * sizeof(Dimension) + max_runs * sizeof(LayoutRun);
   static constexpr std::size_t max_payload = max_description + max_operands * max_data;
 
   wire::RequestHeader header;

@@ -19,17 +19,15 @@ bool add(std::uint64_t a, std::uint64_t b, std::uint64_t* sum) noexcept {
 bool measure(RequestHeader const& header, Layout const& layout, std::uint64_t* size) noexcept {
   std::uint64_t block = header.block;
   std::int64_t farthest = 0;  // largest distance from the base, in either direction
-  if (!layout.segments.empty()) {
+  if (!layout.runs.empty()) {
     block = 0;
-    for (LayoutRun const& segment : layout.segments) {
-      if (!add(block, segment.length, &block)) return false;
+    for (LayoutRun const& run : layout.runs) {
+      if (!add(block, run.length, &block)) return false;
       std::int64_t end = 0;
-      if (segment.length > INT64_MAX) return false;
-      if (__builtin_add_overflow(segment.offset, static_cast<std::int64_t>(segment.length), &end))
-        return false;
-      if (segment.offset == INT64_MIN) return false;
-      farthest =
-          std::max({farthest, end < 0 ? -end : end, segment.offset < 0 ? -segment.offset : segment.offset});
+      if (run.length > INT64_MAX) return false;
+      if (__builtin_add_overflow(run.offset, static_cast<std::int64_t>(run.length), &end)) return false;
+      if (run.offset == INT64_MIN) return false;
+      farthest = std::max({farthest, end < 0 ? -end : end, run.offset < 0 ? -run.offset : run.offset});
     }
     if (block != header.block) return false;
   } else {
@@ -78,13 +76,13 @@ bool is_reasonable(RequestHeader const& header) noexcept {
 bool is_plain(RequestHeader const& header) noexcept {
   RequestKind const kind = header.kind;
   if (kind != RequestKind::lock_request && kind != RequestKind::lock_release) return true;
-  bool const moves = header.dimensions != 0 || header.segments != 0 || header.block != 0 || header.total != 0;
+  bool const moves = header.dimensions != 0 || header.runs != 0 || header.block != 0 || header.total != 0;
   bool const in_range = header.address <= UINT32_MAX && header.owner < max_lock_owners;
   return !moves && in_range && (header.flags & ~(flag_delayed_ack | flag_in_stream)) == 0;
 }
 
 std::size_t description_bytes(RequestHeader const& header) noexcept {
-  return header.dimensions * sizeof(WireDimension) + std::size_t{header.segments} * sizeof(WireSegment);
+  return header.dimensions * sizeof(WireDimension) + std::size_t{header.runs} * sizeof(WireRun);
 }
 
 /// For typed operations every boundary must fall between elements.
@@ -128,9 +126,9 @@ char const* check_layout(std::span<std::byte const> description, std::span<std::
   RequestHeader const& fields = out->header;
   out->layout.block = fields.block;
   out->layout.dims = {reinterpret_cast<Dimension const*>(description.data()), fields.dimensions};
-  out->layout.segments = {
+  out->layout.runs = {
       reinterpret_cast<LayoutRun const*>(description.data() + fields.dimensions * sizeof(WireDimension)),
-      fields.segments};
+      fields.runs};
   std::uint64_t size = 0;
   if (!measure(fields, out->layout, &size)) return "layout overflows";
   if (fields.layout_offset > size || fields.bytes > size - fields.layout_offset)
@@ -179,7 +177,7 @@ CheckedRequest copy_of(CheckedRequest const& request, std::span<std::byte const>
     return {reinterpret_cast<Element const*>(room + offset), view.size()};
   };
   Layout const& layout = request.layout;
-  return {request.header, {layout.block, moved(layout.dims), moved(layout.segments)}, moved(request.data)};
+  return {request.header, {layout.block, moved(layout.dims), moved(layout.runs)}, moved(request.data)};
 }
 
 std::uint64_t session_of(std::span<std::byte const> header) noexcept {
@@ -222,7 +220,7 @@ ReportedOperation reported_operation(RequestHeader const& header) noexcept {
 
 FailureReply failure_reply(RequestHeader const& header, std::uint64_t exposed_base) noexcept {
   FailureReply reply{};
-  bool const contiguous = header.dimensions == 0 && header.segments == 0;
+  bool const contiguous = header.dimensions == 0 && header.runs == 0;
   reply.kind = static_cast<std::uint8_t>(reported_operation(header));
   reply.contiguous = contiguous ? 1 : 0;
   reply.address = header.address - exposed_base;

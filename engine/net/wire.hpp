@@ -9,7 +9,7 @@
 ///
 /// Every message consists of a fixed header (the UCX active message's header) and a payload. All fields are
 /// in host byte order, which is the same throughout a job; the version changes with the layout. The payload
-/// of a request is: `dimensions` WireDimension, `segments` WireSegment, then the data.
+/// of a request is: `dimensions` WireDimension, `runs` WireRun, then the data.
 ///
 /// A receiver validates every field: see check().
 #pragma once
@@ -96,7 +96,7 @@ struct RequestHeader {
   std::uint8_t element_type;
   std::uint8_t operation;
   std::uint16_t flags;
-  std::uint32_t segments;
+  std::uint32_t runs;
   std::uint32_t context;       ///< context at the origin; returned with errors
   std::uint32_t owner;         ///< lock_request, lock_release: distinguishes the origin's lock owners
   std::uint64_t session;       ///< SessionTokens::request of the origin's session; handshake: 0
@@ -125,12 +125,12 @@ struct WireDimension {
   std::uint64_t count;
   std::int64_t stride;
 };
-struct WireSegment {
+struct WireRun {
   std::int64_t offset;
   std::uint64_t length;
 };
 // The engine's own types are sent unchanged.
-static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireSegment) == sizeof(LayoutRun));
+static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireRun) == sizeof(LayoutRun));
 
 enum class ReplyKind : std::uint8_t {
   executed = 1,  ///< only `executed` is valid; with an `operation_id`, that whole operation is executed too

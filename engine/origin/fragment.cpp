@@ -16,7 +16,7 @@ template <typename Visitor>
 std::size_t slice(LayoutCursor& cursor, FragmentLimits const& limits, std::size_t offset, Visitor visit) {
   std::size_t const most = whole(limits, limits.bytes);
   std::size_t bytes = 0;
-  for (std::size_t runs = 0; runs < limits.segments && bytes < most; ++runs) {
+  for (std::size_t count = 0; count < limits.runs && bytes < most; ++count) {
     LayoutRun const run = cursor.next(most - bytes);
     if (run.length == 0) break;
     visit(run);
@@ -29,20 +29,20 @@ std::size_t slice(LayoutCursor& cursor, FragmentLimits const& limits, std::size_
   return bytes;
 }
 
-/// Truncates the segments to their first `bytes` bytes.
-void truncate(std::vector<LayoutRun>& segments, std::size_t bytes) {
+/// Truncates the runs to their first `bytes` bytes.
+void truncate(std::vector<LayoutRun>& runs, std::size_t bytes) {
   std::size_t kept = 0;
   for (; bytes != 0; ++kept) {
-    segments[kept].length = std::min(segments[kept].length, bytes);
-    bytes -= segments[kept].length;
+    runs[kept].length = std::min(runs[kept].length, bytes);
+    bytes -= runs[kept].length;
   }
-  segments.resize(kept);
+  runs.resize(kept);
 }
 
 }  // namespace
 
 bool described_whole(Layout const& layout, FragmentLimits const& limits) noexcept {
-  return layout.segments.size() <= std::min<std::size_t>(limits.segments, 64);
+  return layout.runs.size() <= std::min<std::size_t>(limits.runs, 64);
 }
 
 std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentLimits const& limits) {
@@ -72,9 +72,8 @@ Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset
   fragment.whole = false;
   LayoutCursor cursor(layout);
   cursor.seek(offset);
-  fragment.bytes =
-      slice(cursor, limits, offset, [&](LayoutRun const& run) { fragment.segments.push_back(run); });
-  truncate(fragment.segments, fragment.bytes);
+  fragment.bytes = slice(cursor, limits, offset, [&](LayoutRun const& run) { fragment.runs.push_back(run); });
+  truncate(fragment.runs, fragment.bytes);
   return fragment;
 }
 

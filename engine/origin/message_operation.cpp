@@ -70,14 +70,14 @@ std::uint16_t element_flags(wire::RequestKind kind, Guarantee guarantees) noexce
 }
 
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept {
-  return fragment.whole ? operation.target : Layout{fragment.bytes, {}, fragment.segments};
+  return fragment.whole ? operation.target : Layout{fragment.bytes, {}, fragment.runs};
 }
 
 wire::RequestHeader header_of(MessageOperation const& operation, Fragment const& fragment,
                               Layout const& described) noexcept {
   wire::RequestHeader header = operation.header;
   header.dimensions = static_cast<std::uint8_t>(described.dims.size());
-  header.segments = static_cast<std::uint32_t>(described.segments.size());
+  header.runs = static_cast<std::uint32_t>(described.runs.size());
   header.block = described.block;
   header.layout_offset = fragment.layout_offset;
   header.bytes = fragment.bytes;
@@ -87,7 +87,7 @@ wire::RequestHeader header_of(MessageOperation const& operation, Fragment const&
 
 std::size_t payload_bytes_of(MessageOperation const& operation, Fragment const& fragment,
                              Layout const& described) noexcept {
-  return described.dims.size_bytes() + described.segments.size_bytes() + operation.sources() * fragment.bytes;
+  return described.dims.size_bytes() + described.runs.size_bytes() + operation.sources() * fragment.bytes;
 }
 
 void write_payload(std::byte* out, MessageOperation const& operation, Fragment const& fragment,
@@ -98,7 +98,7 @@ void write_payload(std::byte* out, MessageOperation const& operation, Fragment c
     out += description.size_bytes();
   };
   copy(described.dims);
-  copy(described.segments);
+  copy(described.runs);
   for (std::byte const* const source : {operation.source, operation.source2}) {
     if (source == nullptr) continue;
     pack(out, source, operation.source_layout, fragment.offset, fragment.bytes);

@@ -181,7 +181,7 @@ bool cross_memory_permitted(pid_t pid) noexcept {
 bool is_scattered(Layout const& layout) noexcept {
   constexpr std::size_t many_pieces = 64;
   constexpr std::size_t small_piece = 512;  // in bytes
-  std::size_t pieces = std::max<std::size_t>(layout.segments.size(), 1);
+  std::size_t pieces = std::max<std::size_t>(layout.runs.size(), 1);
   for (Dimension const& dimension : layout.dims) pieces *= dimension.count;
   return pieces >= many_pieces && layout.size() / pieces <= small_piece;
 }

@@ -43,7 +43,7 @@ bool NetworkProtocol::can_transfer(RmaOp const& transfer) noexcept {
   if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
   auto const long_runs = [&](Layout const& layout) {
     if (layout.is_contiguous()) return true;
-    std::size_t const runs = layout.segments.empty() ? 1 : layout.segments.size();
+    std::size_t const runs = layout.runs.empty() ? 1 : layout.runs.size();
     return layout.block / runs >= shortest_run;
   };
   return long_runs(transfer.target_layout) && long_runs(transfer.origin_layout);

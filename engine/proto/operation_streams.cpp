@@ -12,7 +12,7 @@ namespace {
 
 // From this size on the origin buffer is passed to UCX instead of being copied into a message.
 constexpr std::size_t borrow_bytes = 8 * 1024;
-constexpr std::size_t max_described_segments = 1024;
+constexpr std::size_t max_described_runs = 1024;
 
 }  // namespace
 
@@ -111,7 +111,7 @@ bool OperationStreams::may_be_untracked(Peer& peer, MessageOperation const& oper
 FragmentLimits OperationStreams::limits_for(MessageOperation const& operation) const noexcept {
   std::size_t const bytes =
       operation.source2 != nullptr ? settings_.fragment_bytes / 2 : settings_.fragment_bytes;
-  return {bytes, max_described_segments, operation.element_bytes()};
+  return {bytes, max_described_runs, operation.element_bytes()};
 }
 
 bool OperationStreams::is_full(Peer& peer) const noexcept {

@@ -84,7 +84,7 @@ class OperationStreams {
   bool is_full(Peer& peer) const noexcept;
   /// Whether the operation is too large for one message, which may have two operands.
   bool needs_messages(Layout const& target) const noexcept {
-    return target.size() > settings_.fragment_bytes / 2 || !target.segments.empty();
+    return target.size() > settings_.fragment_bytes / 2 || !target.runs.empty();
   }
   /// Returns the position of the newest message that was sent ahead of unsent ones; 0: none.
   std::uint64_t newest_ahead(Peer const& peer) const noexcept;

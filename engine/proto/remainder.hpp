@@ -23,16 +23,16 @@ class LayoutParts {
     LayoutCursor cursor(whole);
     for (DataRange const& range : ranges) {
       cursor.seek(range.offset);
-      for (std::size_t rest = range.bytes; rest != 0; rest -= segments_.back().length)
-        segments_.push_back(cursor.next(rest));
+      for (std::size_t rest = range.bytes; rest != 0; rest -= runs_.back().length)
+        runs_.push_back(cursor.next(rest));
       bytes_ += range.bytes;
     }
   }
-  Layout view() const noexcept { return {bytes_, {}, segments_}; }
+  Layout view() const noexcept { return {bytes_, {}, runs_}; }
 
  private:
   std::size_t bytes_ = 0;
-  std::vector<LayoutRun> segments_;
+  std::vector<LayoutRun> runs_;
 };
 
 /// The operation on the `ranges` of another one, without its notification and completion: these follow the

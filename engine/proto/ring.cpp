@@ -183,7 +183,7 @@ class StagedDelivery {
 
   FragmentLimits limits() const noexcept {
     std::size_t const part = message_.total / depth / 64 * 64;
-    return {std::clamp(part, min_bytes, StagedRequest::max_data), StagedRequest::max_segments,
+    return {std::clamp(part, min_bytes, StagedRequest::max_data), StagedRequest::max_runs,
             message_.element_bytes()};
   }
 

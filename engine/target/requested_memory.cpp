@@ -36,7 +36,7 @@ bool is_dense(wire::CheckedRequest const& request, std::uint64_t bytes) noexcept
   constexpr std::uint64_t few_pages = 8;
   Layout const& layout = request.layout;
   std::uint64_t const blocks = layout.block == 0 ? 0 : request.header.bytes / layout.block;
-  return bytes / page <= blocks * std::max<std::size_t>(layout.segments.size(), 1) + few_pages;
+  return bytes / page <= blocks * std::max<std::size_t>(layout.runs.size(), 1) + few_pages;
 }
 
 bool is_in_one_page(RemoteAddress begin, std::uint64_t bytes) noexcept {

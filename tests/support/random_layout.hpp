@@ -13,12 +13,11 @@ namespace mpixrma::test {
 /// Offset of every byte, in order.
 inline std::vector<std::ptrdiff_t> offsets_of(engine::Layout const& layout) {
   std::vector<std::ptrdiff_t> unit;
-  if (layout.segments.empty()) {
+  if (layout.runs.empty()) {
     for (std::size_t i = 0; i < layout.block; ++i) unit.push_back(static_cast<std::ptrdiff_t>(i));
   }
-  for (auto const& segment : layout.segments) {
-    for (std::size_t i = 0; i < segment.length; ++i)
-      unit.push_back(segment.offset + static_cast<std::ptrdiff_t>(i));
+  for (auto const& run : layout.runs) {
+    for (std::size_t i = 0; i < run.length; ++i) unit.push_back(run.offset + static_cast<std::ptrdiff_t>(i));
   }
   for (auto const& dimension : layout.dims) {
     std::vector<std::ptrdiff_t> repeated;
@@ -46,7 +45,7 @@ class RandomLayout {
       for (std::size_t i = 0; i < count; ++i) {
         std::size_t const length = (random() % 6) * element;  // including empty ones
         extent += static_cast<std::ptrdiff_t>((random() % 4) * element);
-        segments_.push_back({extent, length});
+        runs_.push_back({extent, length});
         extent += static_cast<std::ptrdiff_t>(length);
         block_ += length;
       }
@@ -67,7 +66,7 @@ class RandomLayout {
     return made;
   }
 
-  engine::Layout view() const { return {block_, dims_, segments_}; }
+  engine::Layout view() const { return {block_, dims_, runs_}; }
   /// Returns the offset of the base address in a buffer of span_bytes().
   std::size_t base() const {
     return static_cast<std::size_t>(-view().extent().begin * (view().extent().begin < 0));
@@ -86,8 +85,8 @@ class RandomLayout {
     }
     block_ = bytes;
     dims_.clear();
-    segments_ = std::move(runs);
-    if (segments_.empty()) block_ = 0;
+    runs_ = std::move(runs);
+    if (runs_.empty()) block_ = 0;
   }
 
  private:
@@ -95,7 +94,7 @@ class RandomLayout {
 
   std::size_t block_ = 0;
   std::vector<engine::Dimension> dims_;
-  std::vector<engine::LayoutRun> segments_;
+  std::vector<engine::LayoutRun> runs_;
 };
 
 /// Truncates the longer of two layouts, so that they describe one transfer.

@@ -47,7 +47,7 @@ template <std::size_t sides>
 bool make_grid(std::array<Side, sides> const& all, Grid<sides>* grid) noexcept {
   Layout const* shape = &all[0].layout;
   for (Side const& side : all) {
-    if (!side.layout.segments.empty()) return false;
+    if (!side.layout.runs.empty()) return false;
     if (shape->dims.empty()) shape = &side.layout;
   }
   for (Side const& side : all) {

@@ -21,9 +21,9 @@ void for_boxes_within(Layout const& layout, std::size_t levels, std::ptrdiff_t o
     *done += size;
   };
   if (levels == 0) {
-    if (layout.segments.empty())
+    if (layout.runs.empty())
       return emit(Layout::contiguous(bytes), offset + static_cast<std::ptrdiff_t>(position), bytes);
-    LayoutCursor cursor(Layout{layout.block, {}, layout.segments});
+    LayoutCursor cursor(Layout{layout.block, {}, layout.runs});
     cursor.seek(position);
     for (std::size_t rest = bytes; rest != 0;) {
       LayoutRun const run = cursor.next(rest);
@@ -50,7 +50,7 @@ void for_boxes_within(Layout const& layout, std::size_t levels, std::ptrdiff_t o
     std::array<Dimension, max_dimensions> dims;
     std::copy_n(layout.dims.begin(), levels - 1, dims.begin());
     dims[levels - 1] = {whole, outer.stride};
-    emit({layout.block, std::span(dims).first(levels), layout.segments}, offset, whole * inner);
+    emit({layout.block, std::span(dims).first(levels), layout.runs}, offset, whole * inner);
     offset += static_cast<std::ptrdiff_t>(whole) * outer.stride;
   }
   if (std::size_t const tail = bytes % inner; tail != 0)
@@ -61,7 +61,7 @@ void for_boxes_within(Layout const& layout, std::size_t levels, std::ptrdiff_t o
 
 /// Calls visit(box, offset, done) for the layouts that bytes [position, position + bytes) of `layout`'s data
 /// consist of, in order: `offset` is the base of each box relative to that of `layout`, `done` the number of
-/// bytes before it. There are at most two boxes per dimension, and one per segment of two blocks. A box is
+/// bytes before it. There are at most two boxes per dimension, and one per run of two blocks. A box is
 /// valid during the call only.
 template <typename Visit>
 void for_boxes(Layout const& layout, std::size_t position, std::size_t bytes, Visit visit) {

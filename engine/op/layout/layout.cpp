@@ -7,9 +7,9 @@ namespace mpixrma::engine {
 namespace {
 
 bool divides_runs(Layout const& layout, std::size_t unit) noexcept {
-  if (layout.segments.empty()) return layout.block % unit == 0;
-  return std::all_of(layout.segments.begin(), layout.segments.end(),
-                     [unit](LayoutRun const& segment) { return segment.length % unit == 0; });
+  if (layout.runs.empty()) return layout.block % unit == 0;
+  return std::all_of(layout.runs.begin(), layout.runs.end(),
+                     [unit](LayoutRun const& run) { return run.length % unit == 0; });
 }
 
 }  // namespace
@@ -26,19 +26,19 @@ bool Layout::has_whole(std::size_t unit) const noexcept {
   if ((unit & rest) != 0) [[unlikely]]
     return divides_runs(*this, unit);
   // A division would dominate the time.
-  if (segments.empty()) return (block & rest) == 0;
-  return std::all_of(segments.begin(), segments.end(),
-                     [rest](LayoutRun const& segment) { return (segment.length & rest) == 0; });
+  if (runs.empty()) return (block & rest) == 0;
+  return std::all_of(runs.begin(), runs.end(),
+                     [rest](LayoutRun const& run) { return (run.length & rest) == 0; });
 }
 
 Extent Layout::extent() const noexcept {
   Extent extent{0, static_cast<std::ptrdiff_t>(block)};
-  if (!segments.empty()) {
+  if (!runs.empty()) {
     extent = {PTRDIFF_MAX, PTRDIFF_MIN};
-    for (LayoutRun const& segment : segments) {
-      if (segment.length == 0) continue;
-      extent.begin = std::min(extent.begin, segment.offset);
-      extent.end = std::max(extent.end, segment.offset + static_cast<std::ptrdiff_t>(segment.length));
+    for (LayoutRun const& run : runs) {
+      if (run.length == 0) continue;
+      extent.begin = std::min(extent.begin, run.offset);
+      extent.end = std::max(extent.end, run.offset + static_cast<std::ptrdiff_t>(run.length));
     }
   }
   if (block == 0) return {0, 0};
@@ -55,7 +55,7 @@ LayoutCursor::LayoutCursor(Layout const& layout) noexcept : layout_(layout), rem
 void LayoutCursor::seek(std::size_t position) noexcept {
   std::size_t const total = layout_.size();
   remaining_ = total - position;
-  segment_ = 0;
+  run_ = 0;
   within_ = 0;
   origin_ = 0;
   if (remaining_ == 0) return;
@@ -68,8 +68,8 @@ void LayoutCursor::seek(std::size_t position) noexcept {
     repetition /= dimension.count;
     origin_ += static_cast<std::ptrdiff_t>(index_[i]) * dimension.stride;
   }
-  for (; !layout_.segments.empty() && rest >= layout_.segments[segment_].length; ++segment_) {
-    rest -= layout_.segments[segment_].length;
+  for (; !layout_.runs.empty() && rest >= layout_.runs[run_].length; ++run_) {
+    rest -= layout_.runs[run_].length;
   }
   within_ = rest;
 }
@@ -77,20 +77,20 @@ void LayoutCursor::seek(std::size_t position) noexcept {
 LayoutRun LayoutCursor::next(std::size_t limit) noexcept {
   if (remaining_ == 0 || limit == 0) return {0, 0};
   LayoutRun const whole{0, layout_.block};
-  std::span<LayoutRun const> const segments =
-      layout_.segments.empty() ? std::span<LayoutRun const>(&whole, 1) : layout_.segments;
+  std::span<LayoutRun const> const runs =
+      layout_.runs.empty() ? std::span<LayoutRun const>(&whole, 1) : layout_.runs;
   for (;;) {
-    LayoutRun const& segment = segments[segment_];
-    if (within_ < segment.length) {
-      std::size_t const length = std::min(limit, segment.length - within_);
-      LayoutRun const run{origin_ + segment.offset + static_cast<std::ptrdiff_t>(within_), length};
+    LayoutRun const& run = runs[run_];
+    if (within_ < run.length) {
+      std::size_t const length = std::min(limit, run.length - within_);
+      LayoutRun const part{origin_ + run.offset + static_cast<std::ptrdiff_t>(within_), length};
       within_ += length;
       remaining_ -= length;
-      return run;
+      return part;
     }
     within_ = 0;
-    if (++segment_ < segments.size()) continue;
-    segment_ = 0;
+    if (++run_ < runs.size()) continue;
+    run_ = 0;
     for (std::size_t i = 0; i < layout_.dims.size(); ++i) {
       Dimension const& dimension = layout_.dims[i];
       origin_ += dimension.stride;

@@ -1,7 +1,7 @@
 /// The layout of the bytes of one side of a transfer, relative to a base address.
 ///
-/// One form covers contiguous blocks, n-dimensional strided blocks, segment lists, and a segment list
-/// repeated along dimensions (a derived datatype with a count). The order of the bytes is: the segments in
+/// One form covers contiguous blocks, n-dimensional strided blocks, run lists, and a run list
+/// repeated along dimensions (a derived datatype with a count). The order of the bytes is: the runs in
 /// list order for the first repetition, then the next step along the innermost dimension, and so on outwards.
 /// Two layouts of the same size() describe a transfer: byte k of one corresponds to byte k of the other.
 #pragma once
@@ -27,13 +27,13 @@ struct Extent {
 
 /// A view: owns nothing, copied freely. The arrays must outlive it.
 struct Layout {
-  std::size_t block = 0;              ///< bytes of one repetition (sum of `segments`, if any)
-  std::span<Dimension const> dims;    ///< innermost first; empty: one repetition
-  std::span<LayoutRun const> segments;  ///< empty: the one segment {0, block}
+  std::size_t block = 0;            ///< bytes of one repetition (sum of `runs`, if any)
+  std::span<Dimension const> dims;  ///< innermost first; empty: one repetition
+  std::span<LayoutRun const> runs;  ///< empty: the one run {0, block}
 
   static constexpr Layout contiguous(std::size_t bytes) noexcept { return {bytes, {}, {}}; }
 
-  constexpr bool is_contiguous() const noexcept { return dims.empty() && segments.empty(); }
+  constexpr bool is_contiguous() const noexcept { return dims.empty() && runs.empty(); }
 
   /// Total number of data bytes.
   std::size_t size() const noexcept;
@@ -53,21 +53,21 @@ class OwnedLayout {
  public:
   OwnedLayout() = default;
   /// Copies `layout` and normalises it to its shortest form: dimensions of count 1 dropped, adjacent blocks
-  /// and segments merged, a list of equally long and equally spaced segments converted to a dimension. The
+  /// and runs merged, a list of equally long and equally spaced runs converted to a dimension. The
   /// byte order is unchanged.
   explicit OwnedLayout(Layout const& layout);
 
-  Layout view() const noexcept { return {block_, dims_, segments_}; }
+  Layout view() const noexcept { return {block_, dims_, runs_}; }
 
   /// Memory used by the description beyond the object itself.
   std::size_t bytes() const noexcept {
-    return dims_.capacity() * sizeof(Dimension) + segments_.capacity() * sizeof(LayoutRun);
+    return dims_.capacity() * sizeof(Dimension) + runs_.capacity() * sizeof(LayoutRun);
   }
 
  private:
   std::size_t block_ = 0;
   std::vector<Dimension> dims_;
-  std::vector<LayoutRun> segments_;
+  std::vector<LayoutRun> runs_;
 };
 
 /// Walks the contiguous runs of a layout in byte order. Adjacent runs are not merged.
@@ -87,7 +87,7 @@ class LayoutCursor {
  private:
   Layout layout_;
   std::size_t remaining_ = 0;
-  std::size_t segment_ = 0;    ///< index of the current segment
+  std::size_t run_ = 0;        ///< index of the current run
   std::size_t within_ = 0;     ///< consumed bytes of it
   std::ptrdiff_t origin_ = 0;  ///< offset of the current repetition
   std::size_t index_[max_dimensions] = {};

@@ -41,20 +41,20 @@ struct RandomWords {
         std::ptrdiff_t offset = 0;
         for (std::size_t i = 0; i < count; ++i) {
           std::size_t const length = up_to(8) * word;
-          segments.push_back({offset, length});
+          runs.push_back({offset, length});
           offset += static_cast<std::ptrdiff_t>(length + random() % 3 * word);
           layout.block += length;
         }
       }
     }
     layout.dims = dimensions;
-    layout.segments = segments;
+    layout.runs = runs;
   }
   RandomWords(RandomWords const&) = delete;
   RandomWords& operator=(RandomWords const&) = delete;
 
   std::vector<Dimension> dimensions;
-  std::vector<LayoutRun> segments;
+  std::vector<LayoutRun> runs;
   Layout layout{0, {}, {}};
 };
 
@@ -276,8 +276,8 @@ TEST(StagedRequest, RejectsMalformedData) {
       [](StagedRequest& staged) {
         staged.header.bytes = staged.header.total = staged.header.block = 1u << 30;
       },
-      [](StagedRequest& staged) { staged.header.segments = UINT32_MAX; },
-      [](StagedRequest& staged) { staged.header.segments = StagedRequest::max_segments + 1; },
+      [](StagedRequest& staged) { staged.header.runs = UINT32_MAX; },
+      [](StagedRequest& staged) { staged.header.runs = StagedRequest::max_runs + 1; },
       [](StagedRequest& staged) { staged.header.dimensions = 255; },
       [](StagedRequest& staged) { staged.header.layout_offset = 1; },
       [](StagedRequest& staged) { staged.header.kind = wire::RequestKind::stripe_lock; },

@@ -94,7 +94,7 @@ TEST(WireRequest, EachWrongFieldIsRefused) {
       {"sequence", [](RequestHeader& h) { h.sequence = 0; }},
       {"after itself", [](RequestHeader& h) { h.after = h.sequence; }},
       {"dimensions", [](RequestHeader& h) { h.dimensions = 17; }},
-      {"many segments", [](RequestHeader& h) { h.segments = 0xffffffff; }},
+      {"many runs", [](RequestHeader& h) { h.runs = 0xffffffff; }},
       {"exposure of a question about nothing",
        [](RequestHeader& h) {
          h.kind = RequestKind::key_dropped;

@@ -74,7 +74,7 @@ TEST(Layout, NormalisationFindsTheSimpleForm) {
   EXPECT_TRUE(OwnedLayout(Layout{8, touching, {}}).view().is_contiguous());
   LayoutRun const regular[] = {{0, 16}, {64, 16}, {128, 16}};
   OwnedLayout const rows(Layout{48, {}, regular});
-  EXPECT_TRUE(rows.view().segments.empty());
+  EXPECT_TRUE(rows.view().runs.empty());
   ASSERT_EQ(rows.view().dims.size(), 1u);
   EXPECT_EQ(rows.view().dims[0].stride, 64);
   LayoutRun const adjacent[] = {{0, 16}, {16, 8}};
@@ -95,8 +95,8 @@ void expect_boxes_of_each_part(Layout const& layout, std::mt19937_64& random) {
   });
   auto const first = offsets.begin() + static_cast<std::ptrdiff_t>(begin);
   EXPECT_EQ(found, std::vector(first, first + static_cast<std::ptrdiff_t>(bytes)));
-  auto const segments = static_cast<int>(std::max<std::size_t>(layout.segments.size(), 1));
-  bool const few = boxes <= 2 * (static_cast<int>(layout.dims.size()) + segments);
+  auto const runs = static_cast<int>(std::max<std::size_t>(layout.runs.size(), 1));
+  bool const few = boxes <= 2 * (static_cast<int>(layout.dims.size()) + runs);
   EXPECT_TRUE(few || layout.dims.size() > max_dimensions) << boxes;
 }
 

@@ -151,7 +151,7 @@ TEST(Flatten, DarrayAboveTwoGibibytes) {
   constexpr std::size_t row = 131072;
   EXPECT_EQ(flat.size, 32768 * row);
   EXPECT_EQ(flat.extent, static_cast<std::ptrdiff_t>(65536 * row));
-  EXPECT_LE(flat.layout.view().segments.size(), 4u);
+  EXPECT_LE(flat.layout.view().runs.size(), 4u);
   LayoutCursor cursor(flat.layout.view());
   // The last byte but one of this rank's last row, which is the last row of all.
   cursor.seek(flat.size - 2);
