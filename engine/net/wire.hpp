@@ -97,19 +97,19 @@ struct RequestHeader {
   std::uint8_t operation;
   std::uint16_t flags;
   std::uint32_t runs;
-  std::uint32_t context;       ///< context at the origin; returned with errors
-  std::uint32_t owner;         ///< lock_request, lock_release: distinguishes the origin's lock owners
-  std::uint64_t session;       ///< SessionTokens::request of the origin's session; handshake: 0
-  std::uint64_t sequence;      ///< position in the origin's stream to this target, from 1; handshake: 0
-  std::uint64_t after;         ///< execute after this position and all before it are executed; 0: any time
-  std::uint64_t operation_id;  ///< identifies the operation at the origin
-  std::uint64_t address;       ///< base of the layout
-  std::uint64_t block;         ///< Layout::block
-  std::uint64_t position;      ///< first byte of the layout's data that this message covers
-  std::uint64_t bytes;         ///< number of data bytes of the target that this message covers
-  std::uint64_t offset;        ///< the same first byte, relative to the whole operation
-  std::uint64_t total;         ///< bytes of the whole operation
-  std::uint64_t notify;        ///< counter to increment when all `total` bytes are executed; 0: none
+  std::uint32_t context;        ///< context at the origin; returned with errors
+  std::uint32_t owner;          ///< lock_request, lock_release: distinguishes the origin's lock owners
+  std::uint64_t session;        ///< SessionTokens::request of the origin's session; handshake: 0
+  std::uint64_t sequence;       ///< position in the origin's stream to this target, from 1; handshake: 0
+  std::uint64_t after;          ///< execute after this position and all before it are executed; 0: any time
+  std::uint64_t operation_id;   ///< identifies the operation at the origin
+  std::uint64_t address;        ///< base of the layout
+  std::uint64_t block;          ///< Layout::block
+  std::uint64_t layout_offset;  ///< first byte of the layout's data that this message covers
+  std::uint64_t bytes;          ///< number of data bytes of the target that this message covers
+  std::uint64_t operation_offset;  ///< the same first byte, relative to the whole operation
+  std::uint64_t total;             ///< bytes of the whole operation
+  std::uint64_t notify;            ///< counter to increment when all `total` bytes are executed; 0: none
   union {
     std::uint64_t stripes;    ///< stripe_lock: the set of requested stripes
     std::uint64_t lock_time;  ///< lock_request: LockRequest::time
