@@ -26,7 +26,7 @@ class BasicMessageMark {
 
   /// Called by a thread that has waited for the messages up to `sequence`. A later mark is kept.
   void clear(std::uint64_t sequence) noexcept { replace(sequence, 0); }
-  /// The same for one who still has to wait for those up to `next`.
+  /// As clear(), for a thread that must still wait for the messages up to `next`.
   void replace(std::uint64_t sequence, std::uint64_t next) noexcept {
     // Release: pairs with the acquire in get().
     sequence_.compare_exchange_strong(sequence, next, std::memory_order_release, std::memory_order_relaxed);

@@ -32,13 +32,13 @@ std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerStat
   StripeTable& stripes = state->segments->stripes();
   auto made = std::make_unique<LocalPeer>(process, std::move(state));
   made->stripes_ = &stripes;
-  made->deferred_stores_.clear(remote_);
+  made->deferred_access_.clear(remote_);
   return made;
 }
 
 Peer::Peer(std::uint64_t process, std::unique_ptr<PeerState> state)
     : process_(process), state_(std::move(state)) {
-  deferred_stores_.raise(remote_);
+  deferred_access_.raise(remote_);
 }
 Peer::~Peer() = default;
 

@@ -84,13 +84,13 @@ class Peer : public mpix_engine_peer {
   /// mapped segment, the segment is no longer valid, or earlier messages must be waited for. nullptr does not
   /// imply an invalid address; Engine::issue determines the reason.
   std::byte* translate(RemoteAddress address, std::size_t bytes) const noexcept {
-    return stores_are_deferred() ? nullptr : mapped().translate(address, bytes);
+    return direct_access_is_deferred() ? nullptr : mapped().translate(address, bytes);
   }
 
   /// As translate(), in all but small segments. It calls no function, so that a caller with nothing else to
   /// do saves no registers.
   std::byte* translate_inline(RemoteAddress address, std::size_t bytes) const noexcept {
-    return stores_are_deferred() ? nullptr : mapped().translate_inline(address, bytes);
+    return direct_access_is_deferred() ? nullptr : mapped().translate_inline(address, bytes);
   }
 
   /// As translate(), for callers that record the operation in the trace that is written; nullptr while none
@@ -101,8 +101,9 @@ class Peer : public mpix_engine_peer {
   SegmentView view(RemoteAddress address) const noexcept { return mapped().view(address); }
   inline SegmentView view_traced(RemoteAddress address) const noexcept;
 
-  /// Whether stores must wait for messages: no segment may be accessed by load and store now.
-  bool stores_are_deferred() const noexcept { return deferred_stores_.get() != 0; }
+  /// Whether loads and stores must wait for messages, or the peer is lost: no segment may be accessed
+  /// directly now.
+  bool direct_access_is_deferred() const noexcept { return deferred_access_.get() != 0; }
 
   std::uint64_t process() const noexcept { return process_; }
 
@@ -125,24 +126,25 @@ class Peer : public mpix_engine_peer {
   inline MappedSegments* traced_segments() const noexcept;
   void keep_traced_segments();
 
-  /// Stores must not overtake the messages up to `sequence`: translate() fails until allow_stores.
-  void defer_stores(std::uint64_t sequence) noexcept { deferred_stores_.raise(sequence); }
-  /// For defer_stores(): stores must not overtake messages to other peers either.
+  /// Loads and stores must not overtake the messages up to `sequence`: translate() fails until
+  /// allow_direct_access.
+  void defer_direct_access(std::uint64_t sequence) noexcept { deferred_access_.raise(sequence); }
+  /// For defer_direct_access(): loads and stores must not overtake messages to other peers either.
   static constexpr std::uint64_t deferred_by_multi_peer_fence = UINT64_MAX - 2;
   /// Replaces `deferred_by_multi_peer_fence` by a position, or 0.
-  void defer_until(std::uint64_t sequence) noexcept {
-    deferred_stores_.replace(deferred_by_multi_peer_fence, sequence);
+  void defer_access_until(std::uint64_t sequence) noexcept {
+    deferred_access_.replace(deferred_by_multi_peer_fence, sequence);
   }
-  std::uint64_t stores_deferred_until() const noexcept { return deferred_stores_.get(); }
-  /// Undoes defer_stores(sequence) unless a later call has replaced it.
-  void allow_stores(std::uint64_t sequence) noexcept {
-    if (sequence < deferred_by_multi_peer_fence) deferred_stores_.clear(sequence);
+  std::uint64_t access_deferred_until() const noexcept { return deferred_access_.get(); }
+  /// Undoes defer_direct_access(sequence) unless a later call has replaced it.
+  void allow_direct_access(std::uint64_t sequence) noexcept {
+    if (sequence < deferred_by_multi_peer_fence) deferred_access_.clear(sequence);
   }
 
   /// Marks the process as permanently unreachable. Its memory may still be mapped, but translate() fails from
   /// here on.
-  void lose() noexcept { deferred_stores_.raise(lost_); }
-  bool is_lost() const noexcept { return deferred_stores_.get() == lost_; }
+  void lose() noexcept { deferred_access_.raise(lost_); }
+  bool is_lost() const noexcept { return deferred_access_.get() == lost_; }
 
   /// Reserves the next `count` positions of the message stream; returns the last one. Under the channel's
   /// lock.
@@ -161,7 +163,7 @@ class Peer : public mpix_engine_peer {
 
   std::uint64_t process_ = 0;
   /// Nonzero after a fence with earlier messages, which a store must not overtake.
-  MessageMark deferred_stores_;
+  MessageMark deferred_access_;
   std::atomic<std::uint64_t> issued_{0};
   StripeTable* stripes_ = nullptr;
   std::unique_ptr<PeerState> state_;
@@ -190,7 +192,7 @@ inline SegmentView Peer::view_traced(RemoteAddress address) const noexcept {
 }
 
 inline std::byte* Peer::translate_traced(RemoteAddress address, std::size_t bytes) const noexcept {
-  if (stores_are_deferred()) return nullptr;
+  if (direct_access_is_deferred()) return nullptr;
   MappedSegments const* const segments = traced_segments();
   if (segments == nullptr) return nullptr;
   std::byte* const found = segments->translate_inline(address, bytes);

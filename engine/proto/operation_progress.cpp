@@ -21,8 +21,8 @@ void OperationStreams::progress(Peer& peer) {
   }
   tracked_.finish_detached();
   stream.untracked.drop(executed);
-  if (std::uint64_t const position = peer.stores_deferred_until(); position != 0 && stream.finished(position))
-    peer.allow_stores(position);
+  if (std::uint64_t const position = peer.access_deferred_until(); position != 0 && stream.finished(position))
+    peer.allow_direct_access(position);
 }
 
 void OperationStreams::progress_due() {

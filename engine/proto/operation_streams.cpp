@@ -94,7 +94,7 @@ std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& ope
     for (std::uint64_t position = last - messages + 1; position <= last; ++position)
       stream.delayed.note(position);
   }
-  if (ordered && peer.state().shares_memory) peer.defer_stores(last);
+  if (ordered && peer.state().shares_memory) peer.defer_direct_access(last);
   return last;
 }
 

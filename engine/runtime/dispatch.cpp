@@ -95,7 +95,7 @@ bool Dispatch::must_use_message() {
 }
 
 std::optional<Issued> Dispatch::issue_on_known_memory() {
-  bool const waits = peer_.stores_are_deferred() ||
+  bool const waits = peer_.direct_access_is_deferred() ||
                      (has(given_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages());
   if (waits || has(given_.guarantees, Guarantee::atomic) || notifies(given_)) return std::nullopt;
   RmaOp resolved;
@@ -125,7 +125,7 @@ std::optional<Issued> Dispatch::issue_at_once() {
 }
 
 std::optional<Issued> Dispatch::issue_resolved_at_once() {
-  engine_.order.wait_for_deferred_stores(peer_);
+  engine_.order.wait_for_deferred_access(peer_);
   auto const [begin, bytes] = target();
   if (begin + bytes < begin) return Issued::ended(Status::bad_address);
   if (has(given_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages()) {

@@ -25,7 +25,7 @@ void EngineOrder::fence(std::span<IssuedTo const> before) noexcept try {
   for (IssuedTo const& issued : unfinished) {
     if (state_.multi_peer_fence.add(issued)) ++issued.peer->state().users;
   }
-  state_.peers.for_each([](Peer& peer) { peer.defer_stores(Peer::deferred_by_multi_peer_fence); });
+  state_.peers.for_each([](Peer& peer) { peer.defer_direct_access(Peer::deferred_by_multi_peer_fence); });
 } catch (std::bad_alloc const&) {
   for (IssuedTo const& issued : before) complete(*issued.peer, issued.sequence);
 }
@@ -35,7 +35,7 @@ void EngineOrder::end_multi_peer_fence() {
   state_.peers.for_each([](Peer& peer) {
     std::lock_guard const held(channel_of(peer).lock);
     std::uint64_t const newest = peer.newest();
-    peer.defer_until(peer.state().messages.finished(newest) ? 0 : newest);
+    peer.defer_access_until(peer.state().messages.finished(newest) ? 0 : newest);
   });
 }
 

@@ -29,13 +29,13 @@ bool EngineOrder::finished(Peer& peer, std::uint64_t sequence) {
 
 /// The mark is read once in each round: another thread may begin a multi-peer fence at any time, whose mark
 /// is no position in the stream.
-void EngineOrder::wait_for_deferred_stores(Peer& peer) {
-  std::uint64_t position = peer.stores_deferred_until();
-  for (; position == Peer::deferred_by_multi_peer_fence; position = peer.stores_deferred_until())
+void EngineOrder::wait_for_deferred_access(Peer& peer) {
+  std::uint64_t position = peer.access_deferred_until();
+  for (; position == Peer::deferred_by_multi_peer_fence; position = peer.access_deferred_until())
     wait_for_multi_peer_fence(nullptr);
   if (position == 0 || peer.is_lost()) return;
   waits_.until(peer, [&] { return finished(peer, position); });
-  peer.allow_stores(position);
+  peer.allow_direct_access(position);
 }
 
 /// Without messages to itself there is nothing to wait for.
@@ -123,7 +123,7 @@ void EngineOrder::fence(Peer& peer, std::uint64_t sequence) noexcept {
   if (peer.state().messages.finished(last)) return;
   MessageStream& stream = peer.state().messages;
   stream.fence = std::max(stream.fence, last);
-  if (peer.state().shares_memory) peer.defer_stores(last);
+  if (peer.state().shares_memory) peer.defer_direct_access(last);
   Channel& channel = channel_of(peer);
   channel.message_protocol.sender.send_batch(peer);
   channel.answer_itself();

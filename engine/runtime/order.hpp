@@ -53,7 +53,7 @@ class MPIX_ENGINE_API EngineOrder {
   /// Whether every message up to `sequence` is executed; asks for the acknowledgement if it is delayed.
   bool finished(Peer& peer, std::uint64_t sequence);
   /// Waits for messages to the peer that later loads and stores must not overtake.
-  void wait_for_deferred_stores(Peer& peer);
+  void wait_for_deferred_access(Peer& peer);
   /// An ordered get may write to memory of this process that an earlier ordered put of this process to itself
   /// must write first.
   void wait_for_puts_to_self();

@@ -75,14 +75,14 @@ std::byte* EnginePeerMemory::map_range(Peer& peer, RemoteAddress begin, std::siz
 
 std::byte* EnginePeerMemory::map(Peer& peer, RemoteAddress address, std::size_t bytes) {
   if (!peer.state().shares_memory || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return nullptr;
-  order_.wait_for_deferred_stores(peer);
+  order_.wait_for_deferred_access(peer);
   Status refused = Status::ok;
   return peer.is_lost() ? nullptr : map_range(peer, address, bytes, &refused);
 }
 
 Status EnginePeerMemory::view(Peer& peer, ExposureId id, ExposedView* view) {
   if (!peer.state().shares_memory || !state_.may_use(MPIX_ENGINE_PATH_DIRECT)) return Status::unsupported;
-  order_.wait_for_deferred_stores(peer);
+  order_.wait_for_deferred_access(peer);
   return peer.is_lost() ? Status::unreachable : peer.state().segments->view(id, view);
 }
 

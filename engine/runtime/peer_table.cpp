@@ -93,7 +93,7 @@ Peer* PeerTable::make(std::uint64_t process, std::span<std::byte const> publishe
   }
   Peer* const entry = peers_.emplace(process, std::move(made)).first->second.get();
   if (own) self_.store(entry, std::memory_order_release);
-  if (state_.multi_peer_fence.is_pending()) entry->defer_stores(Peer::deferred_by_multi_peer_fence);
+  if (state_.multi_peer_fence.is_pending()) entry->defer_direct_access(Peer::deferred_by_multi_peer_fence);
   return entry;
 }
 

@@ -31,7 +31,8 @@ bool are_buffers(RmwCall const& call, std::size_t bytes) noexcept {
 
 template <typename Word>
 bool try_traced_word(CachedTarget const& recent, RmwCall const& call, RemoteAddress address) noexcept {
-  if (address % sizeof(Word) != 0 || recent.peer->stores_are_deferred() || !are_buffers(call, sizeof(Word)))
+  if (address % sizeof(Word) != 0 || recent.peer->direct_access_is_deferred() ||
+      !are_buffers(call, sizeof(Word)))
     return false;
   auto* const word = reinterpret_cast<Word*>(recent.translate_word(address, sizeof(Word)));
   if (word == nullptr) return false;

@@ -97,7 +97,7 @@ constexpr bool has_fast_path(ReduceOp operation) noexcept {
 /// Updates a mapped word by one CPU instruction. Returns false without side effects if that is impossible.
 template <typename Word, typename Op>
 inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, RemoteAddress address) {
-  if (address % sizeof(Word) != 0 || recent.peer->stores_are_deferred()) return false;
+  if (address % sizeof(Word) != 0 || recent.peer->direct_access_is_deferred()) return false;
   auto* const word = reinterpret_cast<Word*>(recent.translate_word(address, sizeof(Word)));
   if (word == nullptr) return false;
   if (overlap(call.result, call.operand, sizeof(Word)) || overlap(call.result, call.operand2, sizeof(Word)))

@@ -109,7 +109,7 @@ inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* t
   std::size_t bytes = 0;
   if (!multiply(plan.element_bytes, count, &bytes)) return false;
   std::byte* const remote = recent.segment.translate(reinterpret_cast<RemoteAddress>(target), bytes);
-  if (remote == nullptr || plan.target->peer->stores_are_deferred()) return false;
+  if (remote == nullptr || plan.target->peer->direct_access_is_deferred()) return false;
   auto* const local = static_cast<std::byte*>(origin);
   bool const put = plan.call.operation == MPIX_RMA_PUT;
   std::byte* const to = put ? remote : local;

@@ -91,7 +91,7 @@ inline CachedTarget const* resolve_cached_transfer(CachedTarget const* recent, M
   if (count <= 0 || origin == nullptr) return nullptr;
   if (!multiply(recent->element_bytes, count, &sides->bytes)) return nullptr;
   sides->remote = recent->segment.translate(reinterpret_cast<RemoteAddress>(target_addr), sides->bytes);
-  if (sides->remote == nullptr || recent->peer->stores_are_deferred()) return nullptr;
+  if (sides->remote == nullptr || recent->peer->direct_access_is_deferred()) return nullptr;
   sides->local = static_cast<std::byte*>(origin);
   return recent;
 }
