@@ -29,8 +29,8 @@ struct ExposedMemory {
 /// put and get move bytes; an update computes with elements.
 enum class OpKind : std::uint8_t { put, get, update };
 
-/// Guarantees that the caller asks for beyond a plain transfer, and facts that it vouches for. A set of bits;
-/// none costs anything unless set.
+/// Guarantees, facts and hints: beyond a plain transfer, what the caller requires, vouches for and
+/// recommends. A set of bits; none costs anything unless set.
 enum class Guarantee : std::uint32_t {
   none = 0,
   /// The whole operation, its origin and target memory, does not interleave with another such operation.

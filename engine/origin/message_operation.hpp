@@ -28,7 +28,7 @@ struct MessageOperation {
   bool until_executed = false;  ///< complete when executed at the target, not when sent
   bool travels_alone = false;   ///< holds stripes of this process until it is answered
   bool may_batch = false;       ///< for a lock: may wait to be sent in a batch
-  bool is_urgent = false;       ///< sent at once, with the batch that waits, if there is one
+  bool flushes_batch = false;   ///< sent at once, with the batch that waits, if there is one
   RemoteAddress notify = 0;
   StripeSets target_stripes;  ///< for an atomic operation
   Completion* completion = nullptr;

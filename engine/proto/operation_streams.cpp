@@ -43,8 +43,8 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   }
   if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
   // An operation of a process on itself is not sent before its predecessors are acknowledged.
-  operation.is_urgent = has(guarantees, Guarantee::delayed_ack) && !self;
-  if (operation.is_urgent) header.flags |= wire::flag_delayed_ack;
+  operation.flushes_batch = has(guarantees, Guarantee::delayed_ack) && !self;
+  if (operation.flushes_batch) header.flags |= wire::flag_delayed_ack;
   header.notify = operation.notify;
 
   if (!atomic && may_be_untracked(peer, operation)) {
@@ -90,7 +90,7 @@ std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& ope
   operation.header.after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
   std::uint64_t const last = peer.reserve(messages);
   if (in_order) stream.ordered = last;
-  if (operation.is_urgent) {
+  if (operation.flushes_batch) {
     for (std::uint64_t position = last - messages + 1; position <= last; ++position)
       stream.delayed.note(position);
   }
@@ -179,7 +179,7 @@ Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& opera
   std::size_t const payload_bytes = payload_bytes_of(operation, fragment, described);
   if (sender_.goes_in_batch(peer, operation, payload_bytes)) {
     write_payload(sender_.append(peer, header, payload_bytes), operation, fragment, described);
-    if (operation.is_urgent) sender_.send_batch(peer);
+    if (operation.flushes_batch) sender_.send_batch(peer);
     return Status::ok;
   }
   Message& message = sender_.message();

@@ -41,7 +41,7 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
   if (operation.travels_alone || !small || operation.total > batch_bytes_ / 2) return false;
   MessageStream const& stream = peer.state().messages;
   if (!wire::moves_data(operation.header)) return operation.may_batch;
-  return stream.has_open_batch() || (stream.is_busy() && !operation.is_urgent);
+  return stream.has_open_batch() || (stream.is_busy() && !operation.flushes_batch);
 }
 
 std::byte* RequestSender::append(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {
