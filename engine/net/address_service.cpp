@@ -165,18 +165,18 @@ void AddressQueries::forget(std::uint64_t process) noexcept {
   std::erase_if(queries_, [=](Query const& query) { return query.process == process; });
 }
 
-std::vector<AddressQueries::Answer> AddressQueries::drive() {
+std::vector<AddressQueries::Answer> AddressQueries::progress() {
   std::vector<Answer> answers;
   std::erase_if(queries_, [&](Query& query) {
     Answer answer{query.process, {}, nullptr};
-    if (!drive(query, &answer)) return false;
+    if (!progress(query, &answer)) return false;
     answers.push_back(std::move(answer));
     return true;
   });
   return answers;
 }
 
-bool AddressQueries::drive(Query& query, Answer* answer) {
+bool AddressQueries::progress(Query& query, Answer* answer) {
   if (query.socket && receive(query, answer)) return true;
   auto const now = std::chrono::steady_clock::now();
   if (query.socket && now < query.next_send) return false;

@@ -69,13 +69,13 @@ class AddressQueries {
   void ask(std::uint64_t process, Secret const& secret, std::span<std::byte const> where);
   bool are_pending() const noexcept { return !queries_.empty(); }
   /// Sends and repeats queries. Returns those that have ended. Never waits.
-  std::vector<Answer> drive();
+  std::vector<Answer> progress();
   void forget(std::uint64_t process) noexcept;
 
  private:
   struct Query;
   /// Returns whether the query has ended, with `*answer`.
-  static bool drive(Query& query, Answer* answer);
+  static bool progress(Query& query, Answer* answer);
   static bool receive(Query const& query, Answer* answer);
 
   Credentials const& credentials_;

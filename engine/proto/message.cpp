@@ -21,7 +21,7 @@ void MessageProtocol::network_failed() {
 }
 
 void MessageProtocol::take_addresses() {
-  for (AddressQueries::Answer const& answer : sessions.queries().drive()) {
+  for (AddressQueries::Answer const& answer : sessions.queries().progress()) {
     Peer* const peer = sessions.peer_of(answer.process);
     if (peer == nullptr || peer->state().messages.broken) continue;
     // The peer may have connected in the meantime, and its address is not needed any more.

@@ -98,7 +98,7 @@ bool Agent::handle_arrived() {
   std::lock_guard const held(channel_.lock);
   channel_.look_at_processes();
   bool handled = false;
-  while (channel_.drive() != 0) handled = true;
+  while (channel_.progress() != 0) handled = true;
   if (handled) note_handled();
   return handled;
 }
@@ -123,7 +123,7 @@ bool Agent::linger() {
   for (auto now = std::chrono::steady_clock::now(); now < end && channel_.polls() == polls;) {
     {
       std::unique_lock const held(channel_.lock, std::try_to_lock);
-      if (held.owns_lock() && channel_.drive() != 0) {
+      if (held.owns_lock() && channel_.progress() != 0) {
         note_handled();
         if (on_trial) gap_ = longest_linger_ / 2;
         return true;

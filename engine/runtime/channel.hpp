@@ -67,18 +67,18 @@ class Channel final : public MessageHandler {
   LostMemory lost_memory;
 
   /// Handles all arrivals. With the lock held. Returns the number of events.
-  int drive() {
+  int progress() {
     FaultScope const faults;  // for requests on memory that may be unmapped
     int const events = transport.progress();
     // No event announces these requests, so this does not keep any thread awake.
     if (executor.ring.has_news(ring())) executor.ring.take(ring());
     if (message_protocol.waits_for_addresses()) message_protocol.take_addresses();
     if (connections.has_losses()) handle_losses();
-    eviction.drive();
+    eviction.progress();
     try {
-      // A message that drive() sends to this process itself has arrived when drive() returns.
+      // A message that progress() sends to this process itself has arrived when progress() returns.
       do {
-        executor.drive();
+        executor.progress_due();
         message_protocol.progress_due();
       } while (executor.replies.are_due());
     } catch (std::bad_alloc const&) {
@@ -97,18 +97,18 @@ class Channel final : public MessageHandler {
   }
 
   /// Called by waiting threads: also sends the batches.
-  int drive_waiting() {
+  int progress_while_waiting() {
     message_protocol.sender.send_batch();
-    return drive();
+    return progress();
   }
 
-  /// Drives the channel until `done()` returns true. With the lock held, which other threads acquire in
+  /// Makes progress until `done()` returns true. With the lock held, which other threads acquire in
   /// between.
   template <typename Predicate>
-  void drive_until(std::unique_lock<std::mutex>& held, Predicate done) {
+  void progress_until(std::unique_lock<std::mutex>& held, Predicate done) {
     if (done()) return;
     do {
-      drive_waiting();
+      progress_while_waiting();
       held.unlock();
       held.lock();
     } while (!done());
@@ -116,29 +116,29 @@ class Channel final : public MessageHandler {
   }
 
   /// Called by issuing threads, whose polls make the agent leave the messages to them.
-  void drive_issuing() {
+  void progress_after_issue() {
     count_poll();
-    drive_at(std::chrono::steady_clock::now());
+    progress_at(std::chrono::steady_clock::now());
   }
 
   /// The same for an operation that was added to a batch, which does not cause a poll each time.
-  void drive_batching() {
+  void progress_after_batching() {
     count_poll();
     auto const now = std::chrono::steady_clock::now();
-    if (now - looked_ >= look_interval) drive_at(now);
+    if (now - looked_ >= look_interval) progress_at(now);
   }
 
   /// The same for an operation that has continued a run of a batch, without the clock for most of them.
-  void drive_appending() {
+  void progress_after_append() {
     constexpr unsigned operations = 8;  // computation between them does not delay messages for long
     count_poll();
-    if (++appended_ % operations == 0) drive_batching();
+    if (++appended_ % operations == 0) progress_after_batching();
   }
 
   /// Called by a thread that has issued a UCX put or get.
-  void drive_network() {
+  void progress_network() {
     if (unannounced_transfers.count == 0) return;
-    (void)drive();
+    (void)progress();
     wake_agent_if_needed();
   }
 
@@ -146,7 +146,7 @@ class Channel final : public MessageHandler {
   /// arrived before the send returned, and no event announces that it must be answered. With the lock held.
   void answer_itself() noexcept {
     try {
-      if (executor.replies.are_due()) drive();
+      if (executor.replies.are_due()) progress();
       wake_agent_if_needed();
     } catch (std::bad_alloc const&) {
       wake_();  // the agent retries
@@ -171,7 +171,7 @@ class Channel final : public MessageHandler {
   /// Whether there is work that no event will announce.
   bool needs_polling() const noexcept { return needs_polling_.load(std::memory_order_relaxed); }
 
-  /// Called by a thread that has driven the channel and does not wait for its remaining work.
+  /// Called by a thread that has called progress() and does not wait for its remaining work.
   void wake_agent_if_needed() const {
     if (needs_polling() && quiet()) wake_();
   }
@@ -191,7 +191,8 @@ class Channel final : public MessageHandler {
     if (!held.owns_lock()) return entries;
     message_protocol.sender.send_batch();
     int events = 0;
-    for (int turns = entries != 0 ? 1 : turns_per_poll; turns != 0 && events == 0; --turns) events = drive();
+    for (int turns = entries != 0 ? 1 : turns_per_poll; turns != 0 && events == 0; --turns)
+      events = progress();
     wake_agent_if_needed();
     return entries + events;
   }
@@ -207,7 +208,7 @@ class Channel final : public MessageHandler {
   int poll_now() {
     count_poll();
     std::unique_lock const held(lock, std::try_to_lock);
-    return held.owns_lock() ? drive_waiting() : 0;
+    return held.owns_lock() ? progress_while_waiting() : 0;
   }
 
   /// Number of connections lost so far.
@@ -220,9 +221,9 @@ class Channel final : public MessageHandler {
   bool quiet() const noexcept { return quiet_.load(std::memory_order_relaxed); }
 
  private:
-  void drive_at(std::chrono::steady_clock::time_point now) {
+  void progress_at(std::chrono::steady_clock::time_point now) {
     looked_ = now;
-    (void)drive();
+    (void)progress();
     wake_agent_if_needed();
   }
 
@@ -288,7 +289,7 @@ class Channel final : public MessageHandler {
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};
   std::chrono::steady_clock::time_point looked_;    ///< by issuing threads
-  unsigned appended_ = 0;                           ///< number of calls of drive_appending()
+  unsigned appended_ = 0;                           ///< number of calls of progress_after_append()
   std::chrono::steady_clock::time_point streamed_;  ///< end of the last take_stream_from_ring()
   std::atomic<bool> quiet_{false};
   std::atomic<bool> needs_polling_{false};

@@ -58,7 +58,7 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   state.traffic.add_operation(Path::message, operation.bytes);
   if (recorder != nullptr) [[unlikely]]
     recorder->add_appended(began, peer.process(), operation, sequence);
-  channel.drive_appending();
+  channel.progress_after_append();
   return sequence;
 }
 

@@ -15,7 +15,7 @@ std::optional<Issued> message::issue(Dispatch& dispatch) {
   MessageStream const& stream = dispatch.peer_state().messages;
   bool const is_batch = channel.message_protocol.sender.messages() == messages && stream.has_open_batch() &&
                         stream.unsent == nullptr;
-  is_batch ? channel.drive_batching() : channel.drive_issuing();
+  is_batch ? channel.progress_after_batching() : channel.progress_after_issue();
   return issued;
 }
 

@@ -16,7 +16,7 @@ std::optional<Issued> issue_at_address(Dispatch& dispatch, RmaOp const& transfer
   // UCX does not order this operation behind messages, so wait for those that must be executed before it.
   MessageStream const& stream = dispatch.peer_state().messages;
   Channel& channel = dispatch.channel();
-  channel.drive_until(dispatch.stream().held, [&] {
+  channel.progress_until(dispatch.stream().held, [&] {
     return !stream.suspended &&
            channel.message_protocol.streams.test_executed(peer, dispatch.stream().before.message);
   });
@@ -58,7 +58,7 @@ std::optional<Issued> network::issue(Dispatch& dispatch) {
   auto const issued = is_exposed ? issue_at_exposure(dispatch) : issue_at_address(dispatch, dispatch.given());
   if (!issued) return std::nullopt;
   dispatch.note_access(Path::network, *issued);
-  dispatch.channel().drive_network();
+  dispatch.channel().progress_network();
   return issued;
 }
 

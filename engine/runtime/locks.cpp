@@ -91,7 +91,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   Issued const issued = channel.message_protocol.locks.acquire(peer, request);
-  channel.drive();
+  channel.progress();
   channel.wake_agent_if_needed();
   return issued;
 }
@@ -110,7 +110,7 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
   if (!issued || failed(issued->status)) return issued;
   pending_.sequence = issued->sequence;
   pending_.peer.store(&peer, std::memory_order_relaxed);
-  channel.drive();
+  channel.progress();
   channel.wake_agent_if_needed();
   return issued;
 }
@@ -187,7 +187,7 @@ Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, w
   // UCX puts and gets have no position in the stream of messages.
   wait_for_network(peer, peer.state().network().issued, held);
   Issued const issued = channel.message_protocol.locks.release(peer, lock, owner, kind, context);
-  channel.drive();
+  channel.progress();
   channel.wake_agent_if_needed();
   return issued;
 }

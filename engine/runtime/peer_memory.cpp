@@ -14,7 +14,7 @@ Status EnginePeerMemory::ask_for_segment(Peer& peer, RemoteAddress address, wire
   OperationStreams& streams = channel_of(peer).message_protocol.streams;
   Outstanding* const question = streams.find_segment(peer, address);
   if (question == nullptr) return Status::unreachable;
-  channel_of(peer).drive_until(held, [&] { return !question->live; });
+  channel_of(peer).progress_until(held, [&] { return !question->live; });
   std::optional<wire::SegmentReply> const found = question->segment;
   streams.release(*question);
   if (!found) return Status::transport;

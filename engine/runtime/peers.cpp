@@ -23,9 +23,9 @@ void EnginePeers::lose(std::uint64_t process) noexcept {
   try {
     channel.lose(process);
     // No event announces it to other threads.
-    (void)channel.drive();
+    (void)channel.progress();
     channel.wake_agent_if_needed();
-  } catch (std::bad_alloc const&) {  // drive() has woken the agent, which retries
+  } catch (std::bad_alloc const&) {  // progress() has woken the agent, which retries
   }
 }
 

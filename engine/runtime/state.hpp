@@ -121,7 +121,7 @@ inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; 
 /// Waits until every operation by UCX put and get up to `number` has ended, with the lock of the peer's
 /// channel held, which other threads acquire in between.
 inline void wait_for_network(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
-  channel_of(peer).drive_until(held, [&] { return NetworkProtocol::has_completed(peer, number); });
+  channel_of(peer).progress_until(held, [&] { return NetworkProtocol::has_completed(peer, number); });
 }
 
 }  // namespace mpixrma::engine

@@ -43,7 +43,7 @@ class ConnectionEviction {
   void on_disconnect(std::span<std::byte const> header) noexcept;
 
   /// Called after each progress of the transport, before handshakes are processed.
-  void drive() {
+  void progress() {
     if (connections_.has_disconnects()) handle_disconnects();
     if (is_over_limit()) evict_periodically();
   }

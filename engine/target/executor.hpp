@@ -82,7 +82,7 @@ class Executor {
 
   /// Executes requests that may be executed now and sends the answers: replies, and one acknowledgement per
   /// origin. Called after each progress of the transport, outside of UCX's callbacks.
-  void drive() {
+  void progress_due() {
     if (handshakes.have_arrived()) connect_arrived();
     if (unsent.has_waiting()) streams.retry_unanswered();
     if (streams.has_blocked()) streams.retry_blocked();

@@ -237,9 +237,9 @@ struct Pair {
     queries.ask(asked, target.secret, std::as_bytes(std::span(&where, 1)));
   }
   /// Drives the query until it ends, or `turns` times, and the service beside it.
-  std::vector<AddressQueries::Answer> drive(int turns) {
+  std::vector<AddressQueries::Answer> progress(int turns) {
     for (int turn = 0; turn < turns; ++turn) {
-      std::vector<AddressQueries::Answer> answers = queries.drive();
+      std::vector<AddressQueries::Answer> answers = queries.progress();
       if (!answers.empty()) return answers;
       service.answer(target, [this] {
         ++starts;
@@ -255,7 +255,7 @@ constexpr int many_turns = 1000;
 TEST(AddressQueries, GetTheAddressOfAnUnawareProcess) {
   Pair pair;
   pair.ask(pair.service.address());
-  std::vector<AddressQueries::Answer> const answers = pair.drive(many_turns);
+  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].process, asked);
   EXPECT_EQ(answers[0].failure, nullptr);
@@ -269,7 +269,7 @@ TEST(AddressQueries, UseUdpIfTheUnixSocketIsMissing) {
   if (where.host == 0) GTEST_SKIP() << "no network interface";
   where.name ^= 1;
   pair.ask(where);
-  std::vector<AddressQueries::Answer> const answers = pair.drive(many_turns);
+  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].address, pair.address);
 }
@@ -277,18 +277,18 @@ TEST(AddressQueries, UseUdpIfTheUnixSocketIsMissing) {
 TEST(AddressQueries, FailWithoutReply) {
   Pair pair;
   pair.ask(ServiceAddress{1, 0, 0});
-  std::vector<AddressQueries::Answer> const answers = pair.drive(many_turns);
+  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_NE(answers[0].failure, nullptr);
   pair.queries.ask(asked, pair.target.secret, std::vector<std::byte>(5));
-  EXPECT_EQ(pair.drive(many_turns).size(), 1u) << "an address of another length";
+  EXPECT_EQ(pair.progress(many_turns).size(), 1u) << "an address of another length";
 }
 
 TEST(AddressQueries, FailIfTheNetworkDoesNotStart) {
   Pair pair;
   pair.address.clear();
   pair.ask(pair.service.address());
-  std::vector<AddressQueries::Answer> const answers = pair.drive(many_turns);
+  std::vector<AddressQueries::Answer> const answers = pair.progress(many_turns);
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_NE(answers[0].failure, nullptr);
 }
@@ -298,7 +298,7 @@ TEST(AddressQueries, DoNotStartTheNetworkWithoutTheSecret) {
   pair.target.secret[0] ^= std::byte{1};
   pair.ask(pair.service.address());
   pair.target.secret[0] ^= std::byte{1};
-  EXPECT_TRUE(pair.drive(many_turns).empty());
+  EXPECT_TRUE(pair.progress(many_turns).empty());
   EXPECT_EQ(pair.starts, 0);
   EXPECT_TRUE(pair.queries.are_pending());
 }
@@ -306,10 +306,10 @@ TEST(AddressQueries, DoNotStartTheNetworkWithoutTheSecret) {
 TEST(AddressQueries, MayBeCancelled) {
   Pair pair;
   pair.ask(pair.service.address());
-  (void)pair.queries.drive();
+  (void)pair.queries.progress();
   pair.queries.forget(asked);
   EXPECT_FALSE(pair.queries.are_pending());
-  EXPECT_TRUE(pair.drive(many_turns).empty());
+  EXPECT_TRUE(pair.progress(many_turns).empty());
 }
 
 }  // namespace
