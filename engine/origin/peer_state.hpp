@@ -57,8 +57,8 @@ struct MessageStream {
   bool newest_has_delayed_ack = false;                    ///< the acknowledgement of `newest_sent` is delayed
   bool broken = false;                                    ///< the connection was lost; nothing more is sent
   bool suspended = false;  ///< nothing is sent until the peer answers a disconnect request
-  /// The stream may wait for a lock until `fence` is executed. Any thread.
-  std::atomic<bool> locks{false};
+  /// The stream may wait for a lock until `fence` is executed: may_wait_for_lock() tells. Any thread.
+  std::atomic<bool> stream_lock_hint{false};
   /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. While it
   /// is not empty, an acknowledgement is due that will send it, except for a lock request and its successors,
   /// which are sent by the next progress.

@@ -54,7 +54,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
   std::uint64_t const sequence = peer.reserve(1);
   if (has_delayed_ack(operation)) stream.delayed.note(sequence);
   stream.fence = sequence;
-  stream.locks.store(true, std::memory_order_relaxed);
+  stream.stream_lock_hint.store(true, std::memory_order_relaxed);
   return Issued{streams_.send_empty(peer, operation, sequence), false, sequence};
 }
 

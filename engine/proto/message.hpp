@@ -35,7 +35,7 @@ class MessageProtocol {
       : sender(transport, connections, settings.batch_bytes),
         sessions(transport, connections, credentials, sender),
         streams(sender, sessions, tracked, credentials, settings.streams),
-        locks(sender, sessions, streams, credentials),
+        lock_requests(sender, sessions, streams, credentials),
         revocations(sessions, streams),
         replies({connections, sessions, tracked, streams, revocations, lock_table}, settings.credit_bytes,
                 log),
@@ -46,7 +46,7 @@ class MessageProtocol {
   OriginSessions sessions;
   TrackedOperations tracked;
   OperationStreams streams;
-  LockRequests locks;
+  LockRequests lock_requests;
   Revocations revocations;
   ReplyHandler replies;
 

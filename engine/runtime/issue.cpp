@@ -46,7 +46,7 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   // Other protocols, locks and fences may require more: that is decided for each operation by itself.
   bool const by_itself = state.shares_memory || state_->network_usable ||
                          state_->multi_peer_fence.is_pending() ||
-                         state.messages.locks.load(std::memory_order_relaxed) ||
+                         state.messages.stream_lock_hint.load(std::memory_order_relaxed) ||
                          state_->device_memory.is_possible() || has(operation.guarantees, Guarantee::atomic);
   if (by_itself || !channel.message_protocol.sender.has_open_batch()) return 0;
   Recorder* const recorder = state_->recorder.get();

@@ -90,7 +90,7 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
   order_.wait_for_room(peer);
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
-  Issued const issued = channel.message_protocol.locks.acquire(peer, request);
+  Issued const issued = channel.message_protocol.lock_requests.acquire(peer, request);
   channel.progress();
   channel.wake_agent_if_needed();
   return issued;
@@ -106,7 +106,7 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
   Channel& channel = channel_of(peer);
   std::lock_guard const held(channel.lock);
   std::optional<Issued> const issued =
-      channel.message_protocol.locks.acquire_in_stream(peer, request, context, send);
+      channel.message_protocol.lock_requests.acquire_in_stream(peer, request, context, send);
   if (!issued || failed(issued->status)) return issued;
   pending_.sequence = issued->sequence;
   pending_.peer.store(&peer, std::memory_order_relaxed);
@@ -127,12 +127,12 @@ void EngineLocks::wait_for_pending() {
 
 bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, Guarantee guarantees) {
   MessageStream& stream = peer.state().messages;
-  if (!stream.locks.load(std::memory_order_relaxed)) return true;
+  if (!stream.stream_lock_hint.load(std::memory_order_relaxed)) return true;
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
   std::uint64_t const lock = stream.fence;
   if (stream.may_wait_for_lock()) {
-    if (!channel.message_protocol.locks.must_not_follow_lock(peer, target, guarantees)) return true;
+    if (!channel.message_protocol.lock_requests.must_not_follow_lock(peer, target, guarantees)) return true;
     if (has(guarantees, Guarantee::no_lock_wait)) {
       channel.message_protocol.sender.send_batch(peer);
       return false;
@@ -140,13 +140,13 @@ bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, Guarant
     held.unlock();
     waits_.until(peer, [&] { return order_.finished(peer, lock); });
   }
-  stream.locks.store(false, std::memory_order_relaxed);
+  stream.stream_lock_hint.store(false, std::memory_order_relaxed);
   return true;
 }
 
 bool EngineLocks::stream_waits_for_lock(Peer& peer) {
   MessageStream& stream = peer.state().messages;
-  return stream.locks.load(std::memory_order_relaxed) && !order_.finished(peer, stream.fence);
+  return stream.stream_lock_hint.load(std::memory_order_relaxed) && !order_.finished(peer, stream.fence);
 }
 
 Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {
@@ -186,7 +186,7 @@ Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, w
   std::unique_lock held(channel.lock);
   // UCX puts and gets have no position in the stream of messages.
   wait_for_network(peer, peer.state().network().issued, held);
-  Issued const issued = channel.message_protocol.locks.release(peer, lock, owner, kind, context);
+  Issued const issued = channel.message_protocol.lock_requests.release(peer, lock, owner, kind, context);
   channel.progress();
   channel.wake_agent_if_needed();
   return issued;
