@@ -157,7 +157,7 @@ bool Agent::sleep_until_event() {
       end = checks ? SleepUntil::periodic_check : SleepUntil::event;
       armed = (!busy || halvings != 0) && channel_.transport.arm();
       if (!busy && armed) {
-        channel_.begin_quiet();
+        channel_.begin_agent_sleep();
         break;
       }
     }
@@ -170,7 +170,7 @@ bool Agent::sleep_until_event() {
   }
   polls_seen_ = channel_.polls();
   sleep(end);
-  channel_.end_quiet();
+  channel_.end_agent_sleep();
   return !stopping_.load(std::memory_order_relaxed);
 }
 

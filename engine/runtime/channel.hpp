@@ -173,7 +173,7 @@ class Channel final : public MessageHandler {
 
   /// Called by a thread that has called progress() and does not wait for its remaining work.
   void wake_agent_if_needed() const {
-    if (needs_polling() && quiet()) wake_();
+    if (needs_polling() && agent_sleeps()) wake_();
   }
 
   void wake_agent() const { wake_(); }
@@ -186,7 +186,8 @@ class Channel final : public MessageHandler {
   int poll() {
     count_poll();
     int const entries = take_from_ring();
-    if (quiet_.load(std::memory_order_relaxed) && !message_protocol.sender.has_open_batch()) return entries;
+    if (agent_sleeps_.load(std::memory_order_relaxed) && !message_protocol.sender.has_open_batch())
+      return entries;
     std::unique_lock const held(lock, std::try_to_lock);
     if (!held.owns_lock()) return entries;
     message_protocol.sender.send_batch();
@@ -216,9 +217,9 @@ class Channel final : public MessageHandler {
 
   std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
   std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
-  void begin_quiet() noexcept { quiet_.store(true, std::memory_order_relaxed); }
-  void end_quiet() noexcept { quiet_.store(false, std::memory_order_relaxed); }
-  bool quiet() const noexcept { return quiet_.load(std::memory_order_relaxed); }
+  void begin_agent_sleep() noexcept { agent_sleeps_.store(true, std::memory_order_relaxed); }
+  void end_agent_sleep() noexcept { agent_sleeps_.store(false, std::memory_order_relaxed); }
+  bool agent_sleeps() const noexcept { return agent_sleeps_.load(std::memory_order_relaxed); }
 
  private:
   void progress_at(std::chrono::steady_clock::time_point now) {
@@ -291,7 +292,7 @@ class Channel final : public MessageHandler {
   std::chrono::steady_clock::time_point looked_;    ///< by issuing threads
   unsigned appended_ = 0;                           ///< number of calls of progress_after_append()
   std::chrono::steady_clock::time_point streamed_;  ///< end of the last take_stream_from_ring()
-  std::atomic<bool> quiet_{false};
+  std::atomic<bool> agent_sleeps_{false};
   std::atomic<bool> needs_polling_{false};
 };
 
