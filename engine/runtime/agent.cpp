@@ -96,7 +96,7 @@ bool Agent::work_until_stopped() {
 
 bool Agent::handle_arrived() {
   std::lock_guard const held(channel_.lock);
-  channel_.look_at_processes();
+  channel_.poll_processes();
   bool handled = false;
   while (channel_.progress() != 0) handled = true;
   if (handled) note_handled();

@@ -125,7 +125,7 @@ class Channel final : public MessageHandler {
   void progress_after_batching() {
     count_poll();
     auto const now = std::chrono::steady_clock::now();
-    if (now - looked_ >= look_interval) progress_at(now);
+    if (now - last_progress_ >= progress_interval) progress_at(now);
   }
 
   /// The same for an operation that has continued a run of a batch, without the clock for most of them.
@@ -154,7 +154,7 @@ class Channel final : public MessageHandler {
   }
 
   /// Records which processes of this host have ended. With the lock held.
-  void look_at_processes() {
+  void poll_processes() {
     for (std::uint64_t const process : watch.take_ended()) connections.lose(process, "the process has ended");
     executor.locks.poll_holders();
   }
@@ -202,7 +202,7 @@ class Channel final : public MessageHandler {
   int take_from_ring() {
     if (!executor.ring.has_news(ring())) return 0;
     std::unique_lock const held(lock, std::try_to_lock);
-    return held.owns_lock() ? take_stream_from_ring() : 0;
+    return held.owns_lock() ? poll_ring_burst() : 0;
   }
 
   /// For a waiting thread: always polls.
@@ -223,37 +223,37 @@ class Channel final : public MessageHandler {
 
  private:
   void progress_at(std::chrono::steady_clock::time_point now) {
-    looked_ = now;
+    last_progress_ = now;
     (void)progress();
     wake_agent_if_needed();
   }
 
   static constexpr int turns_per_poll = 4;
   // The time of some message exchanges between hosts: messages that arrive meanwhile are handled together.
-  static constexpr std::chrono::microseconds look_interval{100};
+  static constexpr std::chrono::microseconds progress_interval{100};
 
   static std::size_t batch_bytes(mpix_engine_config const& config) noexcept {
     return config.batch_bytes == MPIX_ENGINE_NO_BATCHES ? 0 : config.batch_bytes;
   }
 
   /// Polls the ring again: an answered origin often sends its next request within a turn of the MPI library's
-  /// progress. For a stream of slower requests, polling for longer pays off too, because a new FaultScope may
+  /// progress. For a burst of slower requests, polling for longer pays off too, because a new FaultScope may
   /// need a system call.
-  int take_stream_from_ring() noexcept {
-    constexpr int longest_stream = 64;  // the library must make progress too
+  int poll_ring_burst() noexcept {
+    constexpr int max_burst = 64;  // the library must make progress too
     constexpr int few_polls = 16;
     constexpr int many_polls = 64;
     constexpr std::chrono::microseconds soon{3};
     FaultScope const faults;
     int taken = executor.ring.take(ring());
-    int const polls = std::chrono::steady_clock::now() - streamed_ < soon ? many_polls : few_polls;
-    for (int poll = 0; poll < polls && taken < longest_stream; ++poll) {
+    int const polls = std::chrono::steady_clock::now() - last_burst_ < soon ? many_polls : few_polls;
+    for (int poll = 0; poll < polls && taken < max_burst; ++poll) {
       cpu_relax();
       if (!executor.ring.has_news(ring())) continue;
       taken += executor.ring.take(ring());
       poll = 0;
     }
-    streamed_ = std::chrono::steady_clock::now();
+    last_burst_ = std::chrono::steady_clock::now();
     return taken;
   }
 
@@ -289,9 +289,9 @@ class Channel final : public MessageHandler {
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};
-  std::chrono::steady_clock::time_point looked_;    ///< by issuing threads
-  unsigned appended_ = 0;                           ///< number of calls of progress_after_append()
-  std::chrono::steady_clock::time_point streamed_;  ///< end of the last take_stream_from_ring()
+  std::chrono::steady_clock::time_point last_progress_;  ///< by issuing threads
+  unsigned appended_ = 0;                                ///< number of calls of progress_after_append()
+  std::chrono::steady_clock::time_point last_burst_;     ///< end of the last poll_ring_burst()
   std::atomic<bool> agent_sleeps_{false};
   std::atomic<bool> needs_polling_{false};
 };
