@@ -70,7 +70,8 @@ struct MessageStream {
   LateErrors errors;
 
   bool may_wait_for_lock() const noexcept {
-    return locks.load(std::memory_order_relaxed) && fence > executed.load(std::memory_order_relaxed);
+    return stream_lock_hint.load(std::memory_order_relaxed) &&
+           fence > executed.load(std::memory_order_relaxed);
   }
   bool has_open_batch() const noexcept { return batch != nullptr && batch->message != nullptr; }
   /// Whether everything up to `sequence` is executed and answered.
