@@ -7,7 +7,7 @@ namespace mpixrma::engine {
 
 void MessageProtocol::progress_due() {
   if (revocations.are_waiting()) revocations.answer();
-  if (streams.has_refused()) streams.retry();
+  if (streams.has_rejected()) streams.retry();
   streams.progress_due();
 }
 

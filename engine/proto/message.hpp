@@ -55,7 +55,7 @@ class MessageProtocol {
   void progress_due();
   /// Whether there is work that no event announces: rejected operations wait for stripes of this process, or
   /// answers to revocations wait for users of the keys.
-  bool has_waiting() const noexcept { return streams.has_refused() || revocations.are_waiting(); }
+  bool has_waiting() const noexcept { return streams.has_rejected() || revocations.are_waiting(); }
 
   /// Sends what has waited for the network of this process, which has started.
   void network_started();

@@ -6,7 +6,7 @@
 
 namespace mpixrma::engine {
 
-Issued OperationStreams::issue_ahead(Peer& peer, RmaOp const& operation) {
+Issued OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
@@ -46,14 +46,14 @@ void OperationStreams::send_all(Outstanding& entry) {
     if (failed(send_fragment(peer, operation, fragment, sequence, nullptr))) break;
   }
   if (!overtakes) return;
-  std::erase_if(ahead_, [&](auto const& known) { return known.first == &peer; });
-  ahead_.emplace_back(&peer, last);
+  std::erase_if(out_of_band_, [&](auto const& known) { return known.first == &peer; });
+  out_of_band_.emplace_back(&peer, last);
   stream.newest_sent = newest;
   stream.newest_has_delayed_ack = delayed_ack;
 }
 
-std::uint64_t OperationStreams::newest_ahead(Peer const& peer) const noexcept {
-  for (auto const& [known, newest] : ahead_) {
+std::uint64_t OperationStreams::newest_out_of_band(Peer const& peer) const noexcept {
+  for (auto const& [known, newest] : out_of_band_) {
     if (known == &peer) return newest;
   }
   return 0;

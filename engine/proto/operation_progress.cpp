@@ -37,22 +37,22 @@ void OperationStreams::progress_due() {
 void OperationStreams::note_busy(Outstanding& entry) {
   constexpr unsigned longest_pause = 6;
   entry.stripe_lock.release();
-  refused_.push_back({entry.operation_id, 1u << std::min(entry.refusals++, longest_pause)});
+  rejected_.push_back({entry.operation_id, 1u << std::min(entry.refusals++, longest_pause)});
 }
 
 void OperationStreams::retry() {
   std::vector<Peer*> stalled;
   stalled.swap(stalled_);
   for (Peer* const peer : stalled) progress(*peer);
-  std::vector<Refused> waiting;
-  waiting.swap(refused_);
+  std::vector<Rejected> waiting;
+  waiting.swap(rejected_);
   for (auto const& [operation_id, pause] : waiting) {
     Outstanding* const entry = tracked_.find(operation_id);
     if (entry == nullptr || entry->peer->state().messages.broken) continue;  // lost meanwhile
     if (pause == 0 && entry->stripe_lock.acquire()) {
       send_again(*entry);
     } else {
-      refused_.push_back({operation_id, pause == 0 ? 0 : pause - 1});
+      rejected_.push_back({operation_id, pause == 0 ? 0 : pause - 1});
     }
   }
 }
@@ -80,7 +80,7 @@ bool OperationStreams::test_executed(Peer& peer, std::uint64_t sequence) {
 
 void OperationStreams::remove_peer(Peer const& peer) noexcept {
   std::erase(stalled_, &peer);
-  std::erase_if(ahead_, [&](auto const& known) { return known.first == &peer; });
+  std::erase_if(out_of_band_, [&](auto const& known) { return known.first == &peer; });
 }
 
 }  // namespace mpixrma::engine

@@ -43,7 +43,7 @@ class OperationStreams {
   /// not sent yet and whatever the credit is: earlier messages may wait for these stripes. It has no
   /// predecessors and at most a fragment's data; its completion is called at its end. Must not be
   /// called while the stream is suspended. Returns unsupported if too many messages are not executed yet.
-  Issued issue_ahead(Peer& peer, RmaOp const& operation);
+  Issued issue_out_of_band(Peer& peer, RmaOp const& operation);
 
   /// As issue(), if the operation continues the last run of the batch that is being filled. Returns its
   /// position; 0: it does not, and nothing is done.
@@ -76,7 +76,7 @@ class OperationStreams {
   /// Sends operations again that wait for a busy target, or for stripes of this process.
   void retry();
   /// Whether there are such operations; no event announces that they can be sent.
-  bool has_refused() const noexcept { return !refused_.empty() || !stalled_.empty(); }
+  bool has_rejected() const noexcept { return !rejected_.empty() || !stalled_.empty(); }
 
   /// As MessageStream::finished(), for waiting callers: requests the acknowledgement if it is delayed.
   bool test_executed(Peer& peer, std::uint64_t sequence);
@@ -87,12 +87,12 @@ class OperationStreams {
     return target.size() > settings_.fragment_bytes / 2 || !target.runs.empty();
   }
   /// Returns the position of the newest message that was sent ahead of unsent ones; 0: none.
-  std::uint64_t newest_ahead(Peer const& peer) const noexcept;
+  std::uint64_t newest_out_of_band(Peer const& peer) const noexcept;
   void remove_peer(Peer const& peer) noexcept;
 
  private:
   /// An operation whose target was busy.
-  struct Refused {
+  struct Rejected {
     std::uint64_t operation_id;
     unsigned pause;  ///< turns until the next attempt
   };
@@ -117,9 +117,9 @@ class OperationStreams {
   Credentials const& credentials_;
   Settings settings_;
   std::vector<Peer*> due_;
-  std::vector<Refused> refused_;
+  std::vector<Rejected> rejected_;
   /// The newest message sent ahead of unsent ones, for the few peers with such messages.
-  std::vector<std::pair<Peer const*, std::uint64_t>> ahead_;
+  std::vector<std::pair<Peer const*, std::uint64_t>> out_of_band_;
   std::vector<Peer*> stalled_;  ///< the next operation waits for stripes of this process
 };
 

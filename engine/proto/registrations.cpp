@@ -43,19 +43,19 @@ std::vector<std::byte> Registrations::key_of(OwnSegment const& segment) {
   std::lock_guard const held(lock_);
   auto const [entry, is_new] = registered_.try_emplace(segment.generation, Registration{segment});
   if (is_new) wake_.notify_one();
-  return entry->second.stage == Stage::registered ? entry->second.key : std::vector<std::byte>{};
+  return entry->second.state == RegistrationState::registered ? entry->second.key : std::vector<std::byte>{};
 }
 
 bool Registrations::remove(OwnSegment const& segment) noexcept {
   std::lock_guard const held(lock_);
   auto const found = registered_.find(segment.generation);
   if (found == registered_.end()) return true;
-  if (found->second.stage == Stage::wanted) {
+  if (found->second.state == RegistrationState::wanted) {
     registered_.erase(found);
     return true;
   }
-  if (found->second.stage == Stage::registered) wake_.notify_one();
-  found->second.stage = Stage::unwanted;
+  if (found->second.state == RegistrationState::registered) wake_.notify_one();
+  found->second.state = RegistrationState::unwanted;
   return false;
 }
 
@@ -66,23 +66,23 @@ void Registrations::run() {
     auto task = registered_.end();
     wake_.wait(held, [&] { return stopping_ || (task = next_task()) != registered_.end(); });
     if (stopping_) return;
-    task->second.stage == Stage::wanted ? make(task, held) : end(task, held);
+    task->second.state == RegistrationState::wanted ? make(task, held) : end(task, held);
   }
 }
 
 /// Deregistrations precede registrations, because a call waits for them.
 Registrations::Registered::iterator Registrations::next_task() noexcept {
-  auto const first = [this](Stage stage) {
+  auto const first = [this](RegistrationState state) {
     return std::find_if(registered_.begin(), registered_.end(),
-                        [=](auto const& entry) { return entry.second.stage == stage; });
+                        [=](auto const& entry) { return entry.second.state == state; });
   };
-  auto const unwanted = first(Stage::unwanted);
-  return unwanted != registered_.end() ? unwanted : first(Stage::wanted);
+  auto const unwanted = first(RegistrationState::unwanted);
+  return unwanted != registered_.end() ? unwanted : first(RegistrationState::wanted);
 }
 
 void Registrations::make(Registered::iterator task, std::unique_lock<std::mutex>& held) {
   Registration& entry = task->second;
-  entry.stage = Stage::in_progress;
+  entry.state = RegistrationState::in_progress;
   held.unlock();
   Registration made = make(entry.segment);
   held.lock();
@@ -92,8 +92,8 @@ void Registrations::make(Registered::iterator task, std::unique_lock<std::mutex>
   }
   entry.memory = made.memory;
   entry.key = std::move(made.key);
-  if (entry.stage == Stage::unwanted) return;
-  entry.stage = Stage::registered;
+  if (entry.state == RegistrationState::unwanted) return;
+  entry.state = RegistrationState::registered;
   held.unlock();
   announce_();
   held.lock();

@@ -46,10 +46,10 @@ class Registrations {
   bool remove(OwnSegment const& segment) noexcept;
 
  private:
-  enum class Stage : std::uint8_t { wanted, in_progress, registered, unwanted };
+  enum class RegistrationState : std::uint8_t { wanted, in_progress, registered, unwanted };
   struct Registration {
     OwnSegment segment;
-    Stage stage = Stage::wanted;
+    RegistrationState state = RegistrationState::wanted;
     ucp_mem_h memory = nullptr;
     std::vector<std::byte> key{};
   };

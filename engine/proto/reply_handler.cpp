@@ -59,7 +59,7 @@ char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header
                                      std::span<std::byte const> payload) {
   MessageStream& stream = peer.state().messages;
   bool const are_sent =
-      header.executed <= stream.newest_sent || header.executed <= parts_.streams.newest_ahead(peer);
+      header.executed <= stream.newest_sent || header.executed <= parts_.streams.newest_out_of_band(peer);
   auto const limit = std::min<std::uint64_t>(header.credit, credit_bytes_);
   if (!are_sent || !stream.credit.update(header.done, limit))
     return "acknowledges messages that were not sent";

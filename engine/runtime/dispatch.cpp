@@ -149,7 +149,7 @@ std::optional<Issued> Dispatch::execute_remainder() {
   Dispatch remaining(engine_, peer_, given_rest.operation());
   remaining.operation_ = &rest.operation();
   remaining.holds_target_ = holds_target_;
-  if (cross_memory::kernel_can_transfer(remaining)) {
+  if (cross_memory::process_vm_can_transfer(remaining)) {
     if (auto const issued = cross_memory::transfer(remaining)) {
       remaining.count(Path::cross_memory, *issued);
       return issued;
@@ -157,7 +157,7 @@ std::optional<Issued> Dispatch::execute_remainder() {
     if (!remaining.unexecuted_.empty()) return remaining.execute_remainder();
   }
   if (holds_target_) {
-    Issued const issued = Issued::ended(message::execute_ahead(remaining));
+    Issued const issued = Issued::ended(message::execute_out_of_band(remaining));
     remaining.count(Path::message, issued);
     return issued;
   }

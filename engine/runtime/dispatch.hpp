@@ -52,7 +52,7 @@ namespace cross_memory {
 bool can_execute(Dispatch& dispatch);
 std::optional<Issued> issue(Dispatch& dispatch);
 /// Whether the kernel can transfer the data, even if another protocol is faster.
-bool kernel_can_transfer(Dispatch& dispatch) noexcept;
+bool process_vm_can_transfer(Dispatch& dispatch) noexcept;
 /// issue() without can_execute().
 std::optional<Issued> transfer(Dispatch& dispatch);
 }  // namespace cross_memory
@@ -63,7 +63,7 @@ namespace message {
 std::optional<Issued> issue(Dispatch& dispatch);
 /// Executes the operation part by part, in messages that overtake all others: for an operation for which this
 /// process holds the target's stripes.
-Status execute_ahead(Dispatch& dispatch);
+Status execute_out_of_band(Dispatch& dispatch);
 }  // namespace message
 
 /// Chooses the protocol of an operation, and issues the operation by it.

@@ -28,7 +28,7 @@ bool is_freed(Dispatch const& dispatch) {
 
 }  // namespace
 
-bool cross_memory::kernel_can_transfer(Dispatch& dispatch) noexcept {
+bool cross_memory::process_vm_can_transfer(Dispatch& dispatch) noexcept {
   return dispatch.peer_state().cross_memory.load(std::memory_order_relaxed) &&
          !needs_cpu_atomics(dispatch.operation(), dispatch.peer().stripes()->modes);
 }
@@ -36,7 +36,7 @@ bool cross_memory::kernel_can_transfer(Dispatch& dispatch) noexcept {
 bool cross_memory::can_execute(Dispatch& dispatch) {
   bool const by_message =
       is_scattered(dispatch.operation().target_layout) && dispatch.may_use(MPIX_ENGINE_PATH_MESSAGE);
-  return !by_message && kernel_can_transfer(dispatch);
+  return !by_message && process_vm_can_transfer(dispatch);
 }
 
 std::optional<Issued> cross_memory::issue(Dispatch& dispatch) {

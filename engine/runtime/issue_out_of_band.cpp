@@ -19,7 +19,7 @@ std::size_t whole_part(RmaOp const& operation, std::size_t bytes) noexcept {
 
 /// Waits for each part. The messages overtake all others, so that messages that wait for the stripes, here or
 /// at the peer, do not block them.
-Status message::execute_ahead(Dispatch& dispatch) {
+Status message::execute_out_of_band(Dispatch& dispatch) {
   RmaOp const& operation = dispatch.given();
   Engine& engine = dispatch.engine();
   Channel& channel = dispatch.channel();
@@ -36,7 +36,7 @@ Status message::execute_ahead(Dispatch& dispatch) {
     engine.waits.until(dispatch.peer(), [&] {
       std::lock_guard const held(channel.lock);
       if (dispatch.peer_state().messages.suspended) return false;
-      issued = channel.message_protocol.streams.issue_ahead(dispatch.peer(), awaited);
+      issued = channel.message_protocol.streams.issue_out_of_band(dispatch.peer(), awaited);
       channel.answer_itself();
       return true;
     });

@@ -20,7 +20,7 @@ std::optional<Issued> ring::issue(Dispatch& dispatch) {
   RingRoute const route{dispatch.engine().process(),
                         dispatch.peer(),
                         dispatch.holds_target(),
-                        cross_memory::kernel_can_transfer(dispatch),
+                        cross_memory::process_vm_can_transfer(dispatch),
                         patience,
                         serve};
   auto const status = deliver(dispatch.given(), route, &dispatch.unexecuted());

@@ -88,19 +88,19 @@ class WaitingRequests {
 
 /// The state of an origin whose requests are not simply executed in the order of arrival.
 struct OutOfOrder {
-  /// An entry of `ahead`, `held_stripes` or `counted` takes no more of this process's memory.
+  /// An entry of `executed_early`, `held_stripes` or `counted` takes no more of this process's memory.
   static constexpr std::size_t bytes_of_entry = 256;
-  std::set<std::uint64_t> ahead;  ///< executed beyond Origin::executed
+  std::set<std::uint64_t> executed_early;  ///< executed beyond Origin::executed
   WaitingRequests waiting;
   std::set<std::uint64_t> blocked;  ///< sequences of requests that wait for stripes
   std::uint64_t lock = 0;           ///< position that a granted lock completes; 0: none
   std::unordered_map<std::uint64_t, HeldStripes> held_stripes;  ///< by operation id
   std::unordered_map<std::uint64_t, Counted> counted;           ///< by operation id
 
-  std::size_t size() const noexcept { return ahead.size() + waiting.size() + blocked.size(); }
+  std::size_t size() const noexcept { return executed_early.size() + waiting.size() + blocked.size(); }
   bool empty() const noexcept {
-    return lock == 0 && ahead.empty() && waiting.empty() && blocked.empty() && held_stripes.empty() &&
-           counted.empty();
+    return lock == 0 && executed_early.empty() && waiting.empty() && blocked.empty() &&
+           held_stripes.empty() && counted.empty();
   }
 };
 
@@ -127,7 +127,7 @@ struct Origin {
 
   bool has_seen(std::uint64_t sequence) const {
     if (sequence <= executed) return true;
-    return rest_ != nullptr && (rest_->lock == sequence || rest_->ahead.contains(sequence) ||
+    return rest_ != nullptr && (rest_->lock == sequence || rest_->executed_early.contains(sequence) ||
                                 rest_->waiting.contains(sequence) || rest_->blocked.contains(sequence));
   }
 

@@ -36,15 +36,16 @@ void StreamProgress::take_position(Origin& origin, std::uint64_t sequence) {
   if (sequence == origin.executed + 1) {
     ++origin.executed;
     OutOfOrder* const rest = origin.out_of_order();
-    while (rest != nullptr && !rest->ahead.empty() && *rest->ahead.begin() == origin.executed + 1) {
-      rest->ahead.erase(rest->ahead.begin());
+    while (rest != nullptr && !rest->executed_early.empty() &&
+           *rest->executed_early.begin() == origin.executed + 1) {
+      rest->executed_early.erase(rest->executed_early.begin());
       buffers_.remove_entry(origin);
       ++origin.executed;
     }
   } else {
     if (!buffers_.add_entry(origin))
       return connections_.lose(origin.process, "no room for the positions of its stream");
-    origin.make_out_of_order().ahead.insert(sequence);
+    origin.make_out_of_order().executed_early.insert(sequence);
   }
 }
 
