@@ -37,7 +37,7 @@ void OperationStreams::progress_due() {
 void OperationStreams::note_busy(Outstanding& entry) {
   constexpr unsigned longest_pause = 6;
   entry.stripe_lock.release();
-  rejected_.push_back({entry.operation_id, 1u << std::min(entry.refusals++, longest_pause)});
+  rejected_.push_back({entry.operation_id, 1u << std::min(entry.rejections++, longest_pause)});
 }
 
 void OperationStreams::retry() {
