@@ -21,7 +21,7 @@
 #include "engine/origin/page_filler.hpp"
 #include "engine/origin/peer.hpp"
 #include "engine/origin/ring_use.hpp"
-#include "engine/origin/staging_pace.hpp"
+#include "engine/origin/staging_method.hpp"
 
 namespace mpixrma::engine {
 

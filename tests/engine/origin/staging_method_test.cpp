@@ -1,5 +1,5 @@
 /// The staging method of large requests: the faster one is chosen.
-#include "engine/origin/staging_pace.hpp"
+#include "engine/origin/staging_method.hpp"
 
 #include <gtest/gtest.h>
 
