@@ -89,7 +89,7 @@ class RemoteSegments {
   LockClock& lock_clock() const noexcept { return control_->lock_clock; }
   Ring& ring() const noexcept { return control_->ring; }
   RingUse& ring_use() noexcept { return ring_use_; }
-  StagingPace& staging_pace() noexcept { return staging_pace_; }
+  StagingMethodChooser& staging_method() noexcept { return staging_method_; }
 
  private:
   bool scan(RemoteAddress address, Found* out, MappedRegion* replaced);
@@ -109,7 +109,7 @@ class RemoteSegments {
   Mapping control_mapping_;
   ProcessControl* control_ = nullptr;
   RingUse ring_use_;
-  StagingPace staging_pace_;
+  StagingMethodChooser staging_method_;
   std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
   std::map<RemoteAddress, Found> known_;  ///< found before; validated by generation
 };

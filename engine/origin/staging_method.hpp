@@ -17,37 +17,40 @@
 
 namespace mpixrma::engine {
 
+/// The data that a staged request is answered with.
+enum class StagedReply : std::uint8_t { status_only, fetched_data };
+
 /// Relaxed throughout, for concurrent threads: a lost measurement is repeated.
-class StagingPace {
+class StagingMethodChooser {
  public:
   /// Smaller requests always go through the caches, because reading the clock takes time too.
   static constexpr std::size_t min_bytes = 8 * 1024;
 
   /// Returns the method for the next request of `bytes` bytes each way, and counts the request.
-  Staging choose(std::size_t bytes, bool fetches) noexcept {
-    Kind& kind = of(bytes, fetches);
+  Staging choose(std::size_t bytes, StagedReply reply) noexcept {
+    Kind& kind = of(bytes, reply);
     std::uint32_t const number = kind.requests.fetch_add(1, std::memory_order_relaxed);
     if (number < 2 * trial) return number < trial ? Staging::cached : Staging::past_caches;
     bool const past_caches = kind.cost(Staging::past_caches) < kind.cost(Staging::cached);
-    std::uint32_t const place = number % trial_period;
-    if (place == 0) kind.tries_past_caches.store(!past_caches, std::memory_order_relaxed);
-    bool const chosen = place < trial ? kind.tries_past_caches.load(std::memory_order_relaxed) : past_caches;
+    std::uint32_t const phase = number % trial_period;
+    if (phase == 0) kind.trial_past_caches.store(!past_caches, std::memory_order_relaxed);
+    bool const chosen = phase < trial ? kind.trial_past_caches.load(std::memory_order_relaxed) : past_caches;
     return chosen ? Staging::past_caches : Staging::cached;
   }
 
   /// Records the time of the request for which `staging` was chosen.
-  void note(std::size_t bytes, bool fetches, Staging staging, std::chrono::nanoseconds took) noexcept {
-    Kind& kind = of(bytes, fetches);
+  void note(std::size_t bytes, StagedReply reply, Staging staging, std::chrono::nanoseconds took) noexcept {
+    Kind& kind = of(bytes, reply);
     auto const cost = static_cast<std::uint64_t>(took.count()) * cost_unit / bytes;
     auto const noted = static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, UINT32_MAX / 4));
-    auto& mean = kind.costs[place_of(staging)];
+    auto& mean = kind.costs[index_of(staging)];
     std::uint32_t const known = mean.load(std::memory_order_relaxed);
     std::uint32_t const number = kind.requests.load(std::memory_order_relaxed) - 1;
-    std::uint32_t const place = number < 2 * trial ? number % trial : number % trial_period;
-    // A method that was not used for a while is slow at first. A single late poll by the target is not
-    // significant.
-    bool const begins = place <= trial / 2 || known == 0;
-    mean.store(begins ? noted : (known + std::min(noted, 2 * known)) / 2, std::memory_order_relaxed);
+    std::uint32_t const phase = number < 2 * trial ? number % trial : number % trial_period;
+    // A method that was not used for a while is slow at first. Caps an outlier at twice the mean: one late
+    // poll by the target must not decide.
+    bool const replaces_mean = phase <= trial / 2 || known == 0;
+    mean.store(replaces_mean ? noted : (known + std::min(noted, 2 * known)) / 2, std::memory_order_relaxed);
   }
 
  private:
@@ -56,21 +59,21 @@ class StagingPace {
   static constexpr std::uint64_t cost_unit = 64 * 1024;
   static constexpr std::size_t sizes = 7;  ///< by powers of two; all sizes beyond half a megabyte share one
 
-  static std::size_t place_of(Staging staging) noexcept { return staging == Staging::past_caches ? 1 : 0; }
+  static std::size_t index_of(Staging staging) noexcept { return staging == Staging::past_caches ? 1 : 0; }
 
   struct Kind {
     std::atomic<std::uint32_t> requests{0};
     std::array<std::atomic<std::uint32_t>, 2> costs{};  ///< nanoseconds for `cost_unit` bytes
-    std::atomic<bool> tries_past_caches{false};
+    std::atomic<bool> trial_past_caches{false};
 
     std::uint32_t cost(Staging staging) const noexcept {
-      return costs[place_of(staging)].load(std::memory_order_relaxed);
+      return costs[index_of(staging)].load(std::memory_order_relaxed);
     }
   };
 
-  Kind& of(std::size_t bytes, bool fetches) noexcept {
+  Kind& of(std::size_t bytes, StagedReply reply) noexcept {
     auto const size = static_cast<std::size_t>(std::bit_width(bytes / min_bytes));
-    return kinds_[fetches ? 1 : 0][std::min(size, sizes) - 1];
+    return kinds_[reply == StagedReply::fetched_data ? 1 : 0][std::min(size, sizes) - 1];
   }
 
   std::array<std::array<Kind, sizes>, 2> kinds_{};

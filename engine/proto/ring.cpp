@@ -140,7 +140,7 @@ class StagedDelivery {
   }
 
   std::optional<Status> run(std::vector<DataRange>* left) {
-    if (message_.total >= StagingPace::min_bytes)
+    if (message_.total >= StagingMethodChooser::min_bytes)
       run_measured(left);
     else
       run_all(left);
@@ -169,16 +169,16 @@ class StagedDelivery {
   }
 
   void run_measured(std::vector<DataRange>* left) {
-    StagingPace& pace = target_.staging_pace();
+    StagingMethodChooser& method = target_.staging_method();
     std::size_t const bytes = message_.total;
-    bool const fetches = message_.expects_data();
-    staging_ = pace.choose(bytes, fetches);
+    StagedReply const reply = message_.expects_data() ? StagedReply::fetched_data : StagedReply::status_only;
+    staging_ = method.choose(bytes, reply);
     if (staging_ == Staging::past_caches && message_.has_data())
       packed_ = std::make_unique_for_overwrite<std::byte[]>(StagedRequest::max_payload);
     auto const begin = std::chrono::steady_clock::now();
     run_all(left);
     bool const whole = !stopped_ && sent_ == bytes;
-    if (whole) pace.note(bytes, fetches, staging_, std::chrono::steady_clock::now() - begin);
+    if (whole) method.note(bytes, reply, staging_, std::chrono::steady_clock::now() - begin);
   }
 
   FragmentLimits limits() const noexcept {

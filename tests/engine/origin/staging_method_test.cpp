@@ -24,60 +24,61 @@ constexpr int many = 5120;
 constexpr int few = many / 50;  // requests that measure the other method
 
 /// Returns how many of `requests` requests went past the caches.
-int past_caches(StagingPace& pace, int requests, Costs const& costs, std::size_t bytes = quarter,
-                bool fetches = false) {
+int past_caches(StagingMethodChooser& method, int requests, Costs const& costs, std::size_t bytes = quarter,
+                StagedReply reply = StagedReply::status_only) {
   int count = 0;
   for (int i = 0; i < requests; ++i) {
-    Staging const chosen = pace.choose(bytes, fetches);
+    Staging const chosen = method.choose(bytes, reply);
     bool const past = chosen == Staging::past_caches;
-    pace.note(bytes, fetches, chosen, past ? costs.past_caches : costs.cached);
+    method.note(bytes, reply, chosen, past ? costs.past_caches : costs.cached);
     count += past ? 1 : 0;
   }
   return count;
 }
 
-TEST(StagingPace, SelectsFasterMethod) {
-  StagingPace pace;
-  EXPECT_LE(past_caches(pace, many, near), few);
-  StagingPace other;
+TEST(StagingMethodChooser, SelectsFasterMethod) {
+  StagingMethodChooser method;
+  EXPECT_LE(past_caches(method, many, near), few);
+  StagingMethodChooser other;
   EXPECT_GE(past_caches(other, many, far), many - few);
 }
 
-TEST(StagingPace, DetectsMigrationOfProcesses) {
-  StagingPace pace;
+TEST(StagingMethodChooser, DetectsMigrationOfProcesses) {
+  StagingMethodChooser method;
   for (int round = 0; round < 3; ++round) {
-    (void)past_caches(pace, 512, near);
-    EXPECT_LE(past_caches(pace, many, near), few) << round;
-    (void)past_caches(pace, 512, far);
-    EXPECT_GE(past_caches(pace, many, far), many - few) << round;
+    (void)past_caches(method, 512, near);
+    EXPECT_LE(past_caches(method, many, near), few) << round;
+    (void)past_caches(method, 512, far);
+    EXPECT_GE(past_caches(method, many, far), many - few) << round;
   }
 }
 
-TEST(StagingPace, IgnoresFirstMeasurements) {
-  StagingPace pace;
-  (void)past_caches(pace, 2, {20 * slow, 20 * slow});
-  EXPECT_LE(past_caches(pace, many, near), few);
+TEST(StagingMethodChooser, IgnoresFirstMeasurements) {
+  StagingMethodChooser method;
+  (void)past_caches(method, 2, {20 * slow, 20 * slow});
+  EXPECT_LE(past_caches(method, many, near), few);
 }
 
-TEST(StagingPace, IgnoresSingleLateMeasurement) {
-  StagingPace pace;
-  (void)past_caches(pace, 100, near);
-  (void)past_caches(pace, 1, {100 * slow, 100 * slow});
-  EXPECT_LE(past_caches(pace, many, near), few);
+TEST(StagingMethodChooser, IgnoresSingleLateMeasurement) {
+  StagingMethodChooser method;
+  (void)past_caches(method, 100, near);
+  (void)past_caches(method, 1, {100 * slow, 100 * slow});
+  EXPECT_LE(past_caches(method, many, near), few);
 }
 
-TEST(StagingPace, MeasuresAgainIfFirstTrialsDidNotComplete) {
-  StagingPace pace;
-  for (int i = 0; i < 8; ++i) (void)pace.choose(quarter, false);  // none of which completed
-  EXPECT_GE(past_caches(pace, many, far), many - few);
+TEST(StagingMethodChooser, MeasuresAgainIfFirstTrialsDidNotComplete) {
+  StagingMethodChooser method;
+  for (int i = 0; i < 8; ++i)
+    (void)method.choose(quarter, StagedReply::status_only);  // none of which completed
+  EXPECT_GE(past_caches(method, many, far), many - few);
 }
 
-TEST(StagingPace, MeasuresSizesAndFetchesSeparately) {
-  StagingPace pace;
-  for (bool const fetches : {false, true}) {
-    for (std::size_t bytes = StagingPace::min_bytes; bytes <= std::size_t{1} << 30; bytes *= 16) {
-      bool const is_near = fetches == (bytes > quarter);
-      int const count = past_caches(pace, many, is_near ? near : far, bytes, fetches);
+TEST(StagingMethodChooser, MeasuresSizesAndFetchesSeparately) {
+  StagingMethodChooser method;
+  for (StagedReply const reply : {StagedReply::status_only, StagedReply::fetched_data}) {
+    for (std::size_t bytes = StagingMethodChooser::min_bytes; bytes <= std::size_t{1} << 30; bytes *= 16) {
+      bool const is_near = (reply == StagedReply::fetched_data) == (bytes > quarter);
+      int const count = past_caches(method, many, is_near ? near : far, bytes, reply);
       EXPECT_TRUE(is_near ? count <= many / 2 : count >= many / 2) << bytes;
     }
   }
