@@ -23,7 +23,7 @@ namespace {
 struct Records {
   std::vector<RecordFile> files;  ///< keep the records mapped
   std::vector<ProcessRecords> processes;
-  ProcessPlaces places;
+  ProcessIndices indices;
 };
 
 Records read_records(std::string const& directory) {
@@ -35,14 +35,15 @@ Records read_records(std::string const& directory) {
   }
   if (found.processes.empty()) throw std::runtime_error("there are no records");
   complete_processes(found.processes);
+  // All processes of a host use the conversion with the longest interval.
   std::map<std::string, TickConversion> conversions;
   for (ProcessRecords const& process : found.processes) {
-    TickConversion& best = conversions[process.host];
-    if (process.time.ticks() >= best.ticks()) best = process.time;
+    TickConversion& longest = conversions[process.host];
+    if (process.time.ticks() >= longest.ticks()) longest = process.time;
   }
   for (std::size_t i = 0; i < found.processes.size(); ++i) {
     ProcessRecords& process = found.processes[i];
-    found.places[process.process] = static_cast<std::uint32_t>(i);
+    found.indices[process.process] = static_cast<std::uint32_t>(i);
     process.time = conversions[process.host];
   }
   return found;
@@ -90,7 +91,7 @@ class Archive {
         OTF2_LocationRef const location = location_of(i, thread);
         OTF2_EvtWriter* const writer = OTF2_Archive_GetEvtWriter(archive_, location);
         if (writer == nullptr) throw std::runtime_error("OTF2 cannot create a file of events");
-        ThreadEvents(writer, records.places, process.time).write(process.threads[thread]);
+        ThreadEvents(writer, records.indices, process.time).write(process.threads[thread]);
         check_otf2(OTF2_EvtWriter_GetNumberOfEvents(writer, &counts[location]));
         check_otf2(OTF2_Archive_CloseEvtWriter(archive_, writer));
       }

@@ -35,8 +35,8 @@ constexpr OTF2_AttributeRef number_of(TraceAttribute attribute) noexcept {
 
 }  // namespace
 
-ThreadEvents::ThreadEvents(OTF2_EvtWriter* writer, ProcessPlaces const& places, TickConversion time)
-    : writer_(writer), places_(places), time_(time), attributes_(OTF2_AttributeList_New()) {
+ThreadEvents::ThreadEvents(OTF2_EvtWriter* writer, ProcessIndices const& indices, TickConversion time)
+    : writer_(writer), indices_(indices), time_(time), attributes_(OTF2_AttributeList_New()) {
   if (attributes_ == nullptr) throw std::bad_alloc();
 }
 
@@ -70,7 +70,7 @@ OTF2_AttributeList* ThreadEvents::attributes_of(TraceRecord const& record) {
   if (record.tail.kind == RecordKind::operation) return nullptr;
   if (record.peer != unknown_peer)
     check_otf2(
-        OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::rank), places_.at(record.peer)));
+        OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::rank), indices_.at(record.peer)));
   if (record.tail.kind == RecordKind::wait) return attributes_;
   check_otf2(
       OTF2_AttributeList_AddUint32(attributes_, number_of(TraceAttribute::requests), record.tail.count));
@@ -90,7 +90,7 @@ void ThreadEvents::enter(TraceRecord const& record) {
 
 void ThreadEvents::write_operation(TraceRecord const& record, std::uint64_t operation) {
   std::uint64_t const begin = time_(record.begin);
-  std::uint32_t const target = places_.at(record.peer);
+  std::uint32_t const target = indices_.at(record.peer);
   OTF2_AttributeList* const attributes = protocol_of(record);
   if (record.tail.op == TracedOp::put) {
     check_otf2(
@@ -131,7 +131,7 @@ void ThreadEvents::write_wait_end(Call const& call) {
                                                   operations.front().operation));
     operations.pop_front();
   }
-  check_otf2(OTF2_EvtWriter_RmaSync(writer_, nullptr, time_(call.end), trace_window, places_.at(wait.peer),
+  check_otf2(OTF2_EvtWriter_RmaSync(writer_, nullptr, time_(call.end), trace_window, indices_.at(wait.peer),
                                     OTF2_RMA_SYNC_TYPE_MEMORY));
 }
 

@@ -14,12 +14,12 @@
 namespace mpixrma::engine {
 
 /// Places of processes in the trace, by identity.
-using ProcessPlaces = std::unordered_map<std::uint64_t, std::uint32_t>;
+using ProcessIndices = std::unordered_map<std::uint64_t, std::uint32_t>;
 
 class ThreadEvents {
  public:
   /// `time`: of the ticks of the records.
-  ThreadEvents(OTF2_EvtWriter* writer, ProcessPlaces const& places, TickConversion time);
+  ThreadEvents(OTF2_EvtWriter* writer, ProcessIndices const& indices, TickConversion time);
   ~ThreadEvents();
   ThreadEvents(ThreadEvents const&) = delete;
   ThreadEvents& operator=(ThreadEvents const&) = delete;
@@ -50,7 +50,7 @@ class ThreadEvents {
   OTF2_AttributeList* attributes_of(TraceRecord const& record);
 
   OTF2_EvtWriter* writer_;
-  ProcessPlaces const& places_;
+  ProcessIndices const& indices_;
   TickConversion time_;
   OTF2_AttributeList* attributes_;
   std::vector<Call> calls_;
