@@ -19,7 +19,7 @@ class AbsoluteBuffer {
 
   /// Returns the address that `*layout` is relative to. `*layout` may refer to this object afterwards. Throws
   /// std::bad_alloc.
-  std::byte* name(void* address, engine::Layout* layout) {
+  std::byte* rebase(void* address, engine::Layout* layout) {
     if (address == nullptr && !layout->runs.empty()) [[unlikely]]
       return move(layout);
     return static_cast<std::byte*>(address);

@@ -36,7 +36,7 @@ class Side {
   Side& operator=(Side const&) = delete;
 
   /// Returns the address to which layout() is relative from here on.
-  std::byte* place(void* address) { return absolute_.name(address, &layout_); }
+  std::byte* rebase(void* address) { return absolute_.rebase(address, &layout_); }
 
   Datatype const& type() const noexcept { return *type_; }
   engine::Layout const& layout() const noexcept { return layout_; }

@@ -32,7 +32,7 @@ int transfer_checked(Window& window, OpKind direction, Buffer const& origin, Pla
   engine::RmaOp transfer;
   transfer.kind = direction;
   transfer.guarantees = window.hints.transfer_guarantees();
-  transfer.origin = local.place(origin.address);
+  transfer.origin = local.rebase(origin.address);
   transfer.origin_layout = local.layout();
   transfer.target_layout = remote.layout();
   if (int const error = locate(window, *target, place.disp, &transfer); error != MPI_SUCCESS) return error;

@@ -80,7 +80,7 @@ struct TransferSides {
   TransferSides(Datatype const& origin_type, Datatype const& target_type, XferCall const& call)
       : origin(origin_type.layout(static_cast<std::size_t>(call.origin_count), origin_dimensions)),
         target(target_type.layout(static_cast<std::size_t>(call.target_count), target_dimensions)),
-        origin_address(absolute.name(call.origin, &origin)) {}
+        origin_address(absolute.rebase(call.origin, &origin)) {}
   TransferSides(TransferSides const&) = delete;
   TransferSides& operator=(TransferSides const&) = delete;
 
