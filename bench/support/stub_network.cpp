@@ -91,7 +91,7 @@ void acknowledge(std::uint32_t number) {
   auto reply = wire::begin_header<wire::ReplyHeader>(wire::ReplyKind::executed);
   reply.session = target.session;
   reply.executed = target.executed;
-  reply.done = target.done;
+  reply.processed_cost = target.done;
   reply.credit = wire::initial_credit;
   deliver(wire::MessageClass::reply, &reply, sizeof reply, nullptr, 0);
 }

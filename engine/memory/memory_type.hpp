@@ -29,7 +29,7 @@ class DeviceMemory {
   /// Whether some of the `bytes` bytes at `begin` are a device's and cannot be read (`write`: written) here.
   bool holds(void const* begin, std::size_t bytes, Access access) const noexcept;
 
-  /// The same for what an operation reads and writes in this process.
+  /// Whether some of the memory of this process that the operation reads or writes is of that kind.
   bool holds_origin_of(RmaOp const& operation) const noexcept;
 
  private:

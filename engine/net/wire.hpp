@@ -156,9 +156,9 @@ struct ReplyHeader {
   std::uint64_t operation_id;      ///< of the request; `revoke`: number of the segment
   std::uint64_t offset;
   std::uint64_t bytes;
-  std::uint64_t done;        ///< cost of all requests that are executed or rejected
-  std::uint64_t credit;      ///< cost that the origin may have in flight
-  std::uint64_t lock_clock;  ///< logical time of the sender's locks
+  std::uint64_t processed_cost;  ///< cost of all requests that are executed or rejected
+  std::uint64_t credit;          ///< cost that the origin may have in flight
+  std::uint64_t lock_clock;      ///< logical time of the sender's locks
 };
 static_assert(sizeof(ReplyHeader) == 80);
 

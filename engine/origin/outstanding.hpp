@@ -19,7 +19,7 @@ class OutstandingList;
 class Peer;
 
 /// An atomic operation of several messages first requests the target's stripes.
-enum class LockState : std::uint8_t { not_needed, wanted, asked, granted };
+enum class LockState : std::uint8_t { not_needed, needed, requested, granted };
 
 struct Outstanding {
   MessageOperation operation;

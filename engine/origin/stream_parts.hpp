@@ -15,20 +15,20 @@ namespace mpixrma::engine {
 class Credit {
  public:
   void charge(std::uint64_t cost) noexcept { sent_ += cost; }
-  /// The peer has processed messages of the cost `done`, and permits `limit` to be in flight. Returns false
-  /// if so much was never sent.
-  bool update(std::uint64_t done, std::uint64_t limit) noexcept {
-    if (done > sent_) return false;
-    done_ = std::max(done_, done);
+  /// The peer has processed messages of the cost `processed`, and permits `limit` to be in flight. Returns
+  /// false if so much was never sent.
+  bool update(std::uint64_t processed, std::uint64_t limit) noexcept {
+    if (processed > sent_) return false;
+    processed_ = std::max(processed_, processed);
     limit_ = limit;
     return true;
   }
   /// Permits one message beyond the limit, so that a large message always gets through.
-  bool permits_another() const noexcept { return sent_ == done_ || sent_ - done_ < limit_; }
+  bool permits_another() const noexcept { return sent_ == processed_ || sent_ - processed_ < limit_; }
 
  private:
   std::uint64_t sent_ = 0;
-  std::uint64_t done_ = 0;
+  std::uint64_t processed_ = 0;
   std::uint64_t limit_ = wire::initial_credit;
 };
 

@@ -39,7 +39,7 @@ void describe_entry(Outstanding const& entry, BoundedText& text) {
     text.add(", %llu bytes sent", static_cast<Long>(entry.sent));
   else if (entry.operation.expects_data() && entry.answered != 0)
     text.add(", %llu bytes returned", static_cast<Long>(entry.answered));
-  if (entry.lock == LockState::asked) text.add(", waits for stripe locks of the target");
+  if (entry.lock == LockState::requested) text.add(", waits for stripe locks of the target");
   if (entry.rejections != 0) text.add(", refused %u times: the target is busy", entry.rejections);
   text.add("\n");
 }

@@ -12,7 +12,8 @@ bool has_delayed_ack(MessageOperation const& operation) noexcept {
 
 }  // namespace
 
-/// Its execution is not waited for: a grant is reported separately, and the next holder follows the release.
+/// The returned request is not awaited: a grant is reported separately, and the next holder follows the
+/// release.
 MessageOperation LockRequests::lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
                                             std::uint32_t owner) const noexcept {
   MessageOperation operation;
@@ -50,7 +51,7 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
   operation.header.lock_time = request.time;
   operation.header.flags |= wire::flag_in_stream;
   operation.header.context = context;
-  operation.may_batch = send == LockSend::with_next && sender_.makes_batches();
+  operation.may_batch = send == LockSend::batched && sender_.makes_batches();
   std::uint64_t const sequence = peer.reserve(1);
   if (has_delayed_ack(operation)) stream.delayed.note(sequence);
   stream.fence = sequence;

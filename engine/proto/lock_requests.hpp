@@ -26,7 +26,7 @@ class LockRequests {
   /// Makes later messages wait at the peer for the lock. Returns nullopt if it could not be sent at once.
   std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
                                           LockSend send);
-  /// Never queue behind a pending in-stream lock: returns whether the stream waits for a lock and the
+  /// Whether the operation would be queued behind a pending stream lock: the stream waits for a lock and the
   /// operation could not be sent at once. An operation queued here behind the lock would also delay answers
   /// to the peer.
   bool must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const;

@@ -59,7 +59,7 @@ void OperationStreams::retry() {
 
 /// Resends the rejected message at its old position of the stream.
 void OperationStreams::send_again(Outstanding& entry) {
-  if (entry.lock == LockState::asked) return send_lock(entry);
+  if (entry.lock == LockState::requested) return send_lock(entry);
   MessageOperation const& operation = entry.operation;
   Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
   (void)send_fragment(*entry.peer, operation, fragment, entry.last_sequence, &entry);

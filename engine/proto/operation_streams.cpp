@@ -64,7 +64,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   } else if (has(guarantees, Guarantee::element_atomic)) {
     entry.operation.header.flags |= element_flags(header.kind, guarantees);
   }
-  if (locks_first) entry.lock = LockState::wanted;
+  if (locks_first) entry.lock = LockState::needed;
   entry.stripe_lock = std::move(stripe_lock);
   std::uint64_t const messages = fragments + (locks_first ? 1 : 0);
   entry.last_sequence = take_positions(peer, entry.operation, guarantees, messages);
@@ -125,15 +125,15 @@ void OperationStreams::advance(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   while (stream.unsent != nullptr && !stream.broken) {
     Outstanding& entry = *stream.unsent;
-    if (entry.lock == LockState::asked) return;
+    if (entry.lock == LockState::requested) return;
     while (!entry.sent_completely()) {
       if (!stream.has_credit() || !may_start(entry)) return;
       if (!entry.started() && !entry.stripe_lock.acquire()) {
         stalled_.push_back(&peer);
         return;
       }
-      if (entry.lock == LockState::wanted) {
-        entry.lock = LockState::asked;
+      if (entry.lock == LockState::needed) {
+        entry.lock = LockState::requested;
         ++entry.next_sequence;
         send_lock(entry);
         return;

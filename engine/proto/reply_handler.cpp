@@ -61,7 +61,7 @@ char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header
   bool const are_sent =
       header.executed <= stream.newest_sent || header.executed <= parts_.streams.newest_out_of_band(peer);
   auto const limit = std::min<std::uint64_t>(header.credit, credit_bytes_);
-  if (!are_sent || !stream.credit.update(header.done, limit))
+  if (!are_sent || !stream.credit.update(header.processed_cost, limit))
     return "acknowledges messages that were not sent";
   parts_.locks.clock().raise(header.lock_clock);
   if (header.executed > stream.executed.load(std::memory_order_relaxed)) {
@@ -118,7 +118,7 @@ void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   Outstanding* const entry = parts_.tracked.find(peer, header.operation_id);
   bool const awaited = entry != nullptr && entry->operation.until_executed;
   bool const granted = header.kind == wire::ReplyKind::granted;
-  if (!awaited || (granted && entry->lock != LockState::asked)) {
+  if (!awaited || (granted && entry->lock != LockState::requested)) {
     drops_.record_drop("an unsolicited answer about stripes");
   } else if (granted) {
     entry->lock = LockState::granted;

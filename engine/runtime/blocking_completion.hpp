@@ -15,12 +15,12 @@ struct BlockingCompletion : Completion {
       auto& completion = static_cast<BlockingCompletion&>(self);
       completion.status = result;
       // Release: the waiting thread reads the status and destroys the object.
-      completion.has_come.store(true, std::memory_order_release);
+      completion.is_done.store(true, std::memory_order_release);
     };
   }
 
   Status status = Status::ok;
-  std::atomic<bool> has_come{false};
+  std::atomic<bool> is_done{false};
 };
 
 }  // namespace mpixrma::engine

@@ -162,14 +162,14 @@ std::optional<Issued> Dispatch::execute_remainder() {
     return issued;
   }
   RmaOp awaited = given_rest.operation();
-  BlockingCompletion end;
-  awaited.completion = &end;
+  BlockingCompletion completion;
+  awaited.completion = &completion;
   // A part is done: what is left must not be refused, because the caller would repeat the whole.
   awaited.guarantees = without(awaited.guarantees, Guarantee::no_lock_wait) | Guarantee::remote_completion;
   Issued const issued = Dispatch(engine_, peer_, awaited).issue_in_stream();
   if (failed(issued.status) || issued.complete) return Issued::ended(issued.status);
-  engine_.waits.until(peer_, [&] { return end.has_come.load(std::memory_order_acquire); });
-  return Issued::ended(end.status);
+  engine_.waits.until(peer_, [&] { return completion.is_done.load(std::memory_order_acquire); });
+  return Issued::ended(completion.status);
 }
 
 Issued Dispatch::issue_in_stream() {

@@ -29,9 +29,9 @@ Status message::execute_out_of_band(Dispatch& dispatch) {
   for (std::size_t done = 0; done < total; done += most) {
     DataRange const range{done, std::min(most, total - done)};
     Remainder const part(operation, std::span(&range, 1));
-    BlockingCompletion end;
+    BlockingCompletion completion;
     RmaOp awaited = part.operation();
-    awaited.completion = &end;
+    awaited.completion = &completion;
     Issued issued;
     engine.waits.until(dispatch.peer(), [&] {
       std::lock_guard const held(channel.lock);
@@ -41,8 +41,8 @@ Status message::execute_out_of_band(Dispatch& dispatch) {
       return true;
     });
     if (failed(issued.status)) return issued.status;
-    engine.waits.until(dispatch.peer(), [&] { return end.has_come.load(std::memory_order_acquire); });
-    if (failed(end.status)) return end.status;
+    engine.waits.until(dispatch.peer(), [&] { return completion.is_done.load(std::memory_order_acquire); });
+    if (failed(completion.status)) return completion.status;
   }
   return Status::ok;
 }

@@ -28,7 +28,7 @@ inline constexpr std::uint32_t max_lock_owners = std::uint32_t{1} << 24;
 /// The time at which a request in a stream is sent.
 enum class LockSend : std::uint8_t {
   at_once,
-  with_next  ///< with small operations behind it: with the release, or when a thread waits or drives progress
+  batched  ///< with small operations behind it: with the release, or when a thread waits or drives progress
 };
 
 struct LockRequest {
@@ -37,9 +37,9 @@ struct LockRequest {
   std::uint32_t owner = 0;           ///< below max_lock_owners
   bool attempt = false;              ///< return Status::busy instead of waiting in the queue
   Completion* completion = nullptr;  ///< not null
-  bool overtakes = false;  ///< shared, not an attempt: passes exclusive requests that are not earlier
+  bool overtakes = false;      ///< shared, not an attempt: passes exclusive requests that are not earlier
   bool beside_stream = false;  ///< does not wait for an earlier request that is in a stream
-  LockTime time = 0;       ///< no request that waits for the process's locks may be earlier
+  LockTime time = 0;           ///< no request that waits for the process's locks may be earlier
 };
 
 }  // namespace mpixrma::engine

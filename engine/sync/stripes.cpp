@@ -126,7 +126,7 @@ void switch_to_elements(StripeTable& table, RemoteAddress begin, RemoteAddress e
   end = std::min(end, begin + stripe_period);  // includes all modes
   while (begin < end) {
     RemoteAddress const next = std::min(end, ((begin >> granule_shift) + 1) << granule_shift);
-    if (!table.modes.by_element(begin)) {
+    if (!table.modes.is_by_element(begin)) {
       StripeGuard const guard(table, stripes_of(begin, next));
       table.modes.switch_to_elements(begin);
     }

@@ -49,8 +49,8 @@ struct HeldStripes {
   std::uint64_t rest = 0;  ///< bytes that are still to be executed
 };
 
-/// An operation of several messages whose end is to be counted.
-struct Counted {
+/// An operation of several messages that increments a counter when all are executed.
+struct PartialOperation {
   std::uint64_t bytes = 0;  ///< bytes executed so far
   bool failed = false;
 };
@@ -68,7 +68,7 @@ class WaitingRequests {
     sequences_.insert(sequence);
     return by_after_.emplace(std::pair(after, sequence), std::move(request)).first->second;
   }
-  /// One that comes after a position up to `executed`; nullptr if there is none.
+  /// Returns the first request whose predecessor is executed, or nullptr.
   BufferedRequest const* next(std::uint64_t executed) const noexcept {
     auto const first = by_after_.begin();
     return first != by_after_.end() && first->first.first <= executed ? &first->second : nullptr;
@@ -88,19 +88,20 @@ class WaitingRequests {
 
 /// The state of an origin whose requests are not simply executed in the order of arrival.
 struct OutOfOrder {
-  /// An entry of `executed_early`, `held_stripes` or `counted` takes no more of this process's memory.
+  /// An entry of `executed_early`, `held_stripes` or `partial_operations` takes no more of this process's
+  /// memory.
   static constexpr std::size_t bytes_of_entry = 256;
   std::set<std::uint64_t> executed_early;  ///< executed beyond Origin::executed
   WaitingRequests waiting;
   std::set<std::uint64_t> blocked;  ///< sequences of requests that wait for stripes
   std::uint64_t lock = 0;           ///< position that a granted lock completes; 0: none
-  std::unordered_map<std::uint64_t, HeldStripes> held_stripes;  ///< by operation id
-  std::unordered_map<std::uint64_t, Counted> counted;           ///< by operation id
+  std::unordered_map<std::uint64_t, HeldStripes> held_stripes;             ///< by operation id
+  std::unordered_map<std::uint64_t, PartialOperation> partial_operations;  ///< by operation id
 
   std::size_t size() const noexcept { return executed_early.size() + waiting.size() + blocked.size(); }
   bool empty() const noexcept {
     return lock == 0 && executed_early.empty() && waiting.empty() && blocked.empty() &&
-           held_stripes.empty() && counted.empty();
+           held_stripes.empty() && partial_operations.empty();
   }
 };
 
@@ -114,15 +115,15 @@ struct Origin {
   ucp_ep_h endpoint = nullptr;               ///< null until it is opened, and after a disconnect
   std::uint64_t executed = 0;                ///< every request up to here
   std::size_t buffered_bytes = 0;            ///< of requests that are buffered, and of entries of OutOfOrder
-  std::uint64_t messages = 0;                ///< executed, whatever became of them
-  std::uint64_t done = 0;                    ///< cost of what is executed or refused
+  std::uint64_t messages = 0;                ///< requests executed, successful or not
+  std::uint64_t processed_cost = 0;          ///< credit bytes of requests executed or rejected
   std::uint64_t acknowledged = 0;            ///< the part of `executed` that was reported to the origin
-  std::uint64_t reported_done = 0;           ///< the part of `done`
+  std::uint64_t reported_cost = 0;           ///< the part of `processed_cost` that was reported to the origin
   std::size_t replies_waiting = 0;           ///< replies to it that are not sent
   std::size_t waiting_bytes = 0;             ///< payloads of those that have no message of their own
   std::shared_ptr<MessageAccount> unsent{};  ///< of its answers, where they are bounded
-  bool waits_for_answers = false;            ///< to leave, before it is answered again
-  std::uint64_t last_use = 0;                ///< as Connections::note_use, when something was sent to it
+  bool has_unsent_replies = false;  ///< earlier replies must be sent before another request is executed
+  std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
   bool acknowledgement_due = false;
 
   bool has_seen(std::uint64_t sequence) const {

@@ -203,7 +203,7 @@ void Replies::fill_acknowledgement(Origin& origin, wire::ReplyHeader& header) co
   header.session = origin.session.reply;
   header.executed = origin.acknowledged;
   header.segments_version = segments_.version();
-  header.done = origin.reported_done = origin.done;
+  header.processed_cost = origin.reported_cost = origin.processed_cost;
   header.credit = credit_;
   header.lock_clock = locks_.clock().now();
 }

@@ -91,17 +91,17 @@ Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& req
 /// Increments the operation's counter if this was its last message and none has failed.
 Status RequestExecution::count(Origin& origin, wire::RequestHeader const& header, Status outcome) {
   if ((header.notify | header.notify_exposure) == 0) return Status::ok;
-  Counted state{0, failed(outcome)};
+  PartialOperation state{0, failed(outcome)};
   if (header.bytes < header.total) {
-    auto& counted = origin.make_out_of_order().counted;
-    if (!counted.contains(header.operation_id) && !parts_.buffers.add_entry(origin))
+    auto& partial = origin.make_out_of_order().partial_operations;
+    if (!partial.contains(header.operation_id) && !parts_.buffers.add_entry(origin))
       return Status::out_of_memory;
-    Counted& kept = counted[header.operation_id];
+    PartialOperation& kept = partial[header.operation_id];
     kept.bytes += header.bytes;
     kept.failed = kept.failed || state.failed;
     if (kept.bytes < header.total) return Status::ok;
     state = kept;
-    counted.erase(header.operation_id);
+    partial.erase(header.operation_id);
     parts_.buffers.remove_entry(origin);
   }
   if (state.failed) return Status::ok;

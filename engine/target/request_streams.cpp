@@ -114,7 +114,7 @@ void RequestStreams::execute_waiting(Origin& origin) {
 
 void RequestStreams::retry_unanswered() {
   for (Origin* const origin : parts_.unsent.take_waiting()) {
-    origin->waits_for_answers = false;
+    origin->has_unsent_replies = false;
     execute_waiting(*origin);
   }
 }

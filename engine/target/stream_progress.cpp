@@ -5,10 +5,10 @@ namespace mpixrma::engine {
 void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& header, std::uint64_t cost) {
   ++executed_;
   ++origin.messages;
-  origin.done += cost;
+  origin.processed_cost += cost;
   take_position(origin, header.sequence);
   bool const delayed_ack = (header.flags & wire::flag_delayed_ack) != 0;
-  if (!delayed_ack || origin.done - origin.reported_done >= wire::max_unacked_bytes)
+  if (!delayed_ack || origin.processed_cost - origin.reported_cost >= wire::max_unacked_bytes)
     replies_.request_acknowledgement(origin);
 }
 
@@ -16,7 +16,7 @@ void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& fi
   executed_ += run.requests;
   origin.messages += run.requests;
   origin.executed += run.requests;
-  origin.done += run.requests * wire::cost_of(first, run.data_bytes);
+  origin.processed_cost += run.requests * wire::cost_of(first, run.data_bytes);
   replies_.request_acknowledgement(origin);
 }
 
@@ -28,7 +28,7 @@ void StreamProgress::reject(Origin& origin, wire::RequestHeader const& header, s
 
 void StreamProgress::answer_busy(Origin& origin, wire::RequestHeader const& header,
                                  std::size_t payload_bytes) {
-  origin.done += wire::cost_of(header, payload_bytes);
+  origin.processed_cost += wire::cost_of(header, payload_bytes);
   replies_.add(origin, wire::ReplyKind::busy, header);
 }
 

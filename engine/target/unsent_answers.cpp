@@ -37,7 +37,7 @@ bool UnsentAnswers::has_room(Origin const& origin, wire::RequestHeader const& re
 }
 
 void UnsentAnswers::wait(Origin& origin) {
-  if (std::exchange(origin.waits_for_answers, true)) return;
+  if (std::exchange(origin.has_unsent_replies, true)) return;
   waiting_.push_back(&origin);
 }
 

@@ -35,7 +35,7 @@ inline int begin_lock(Window& window, int type, int rank, int assertion) {
   }
   if ((assertion & MPI_MODE_NOCHECK) == 0) {
     auto const mode = type == MPI_LOCK_EXCLUSIVE ? engine::LockMode::exclusive : engine::LockMode::shared;
-    if (int const error = take_lock(window, *made, mode, engine::LockSend::with_next); error != MPI_SUCCESS) {
+    if (int const error = take_lock(window, *made, mode, engine::LockSend::batched); error != MPI_SUCCESS) {
       end_lock_epoch(window, *made);
       return error;
     }

@@ -13,7 +13,7 @@ engine::RmaOp counter_update(Window const& window, Target const& target, std::si
   update.guarantees = engine::Guarantee::element_atomic | engine::Guarantee::delayed_ack;
   update.context = window.context;
   update.target = offset;
-  update.exposed.target = target.control_name;
+  update.exposed.target = target.control_exposure;
   update.target_layout = engine::Layout::contiguous(engine::element_size(type));
   update.is_notification = true;  // not an operation of the program, so it is not counted
   return update;

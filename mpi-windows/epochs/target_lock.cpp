@@ -96,7 +96,7 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
       return MPI_SUCCESS;
     }
   }
-  queue.grant.has_come.store(false, std::memory_order_relaxed);
+  queue.grant.is_done.store(false, std::memory_order_relaxed);
   queue.request.completion = &queue.grant;
   engine::Issued const issued = window.engine.locks.acquire(*target.process, queue.request);
   queue.asked_at = issued.sequence;
@@ -111,7 +111,7 @@ bool wait_for_answer(Window& window, Target& target, Awaited awaited) {
   TargetQueue& queue = *target.queue;
   unsigned polls = 0;
   window.engine.waits.until(*target.process, [&] {
-    if (queue.grant.has_come.load(std::memory_order_acquire)) return true;
+    if (queue.grant.is_done.load(std::memory_order_acquire)) return true;
     // A message asks how far the target is.
     return ++polls > polls_before_question && window.engine.order.test(*target.process, queue.asked_at);
   });
@@ -120,7 +120,7 @@ bool wait_for_answer(Window& window, Target& target, Awaited awaited) {
 
 bool lock_is_decided(Window& window, Target& target) {
   TargetQueue& queue = *target.queue;
-  if (!queue.grant.has_come.load(std::memory_order_acquire)) return false;
+  if (!queue.grant.is_done.load(std::memory_order_acquire)) return false;
   queue.refused = queue.grant.status;
   queue.refusal = class_of(window, queue.refused);
   if (engine::failed(queue.refused)) {

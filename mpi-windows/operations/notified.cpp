@@ -53,7 +53,7 @@ int fetch_counters(Window& window, Target& target) {
     read.origin = reinterpret_cast<std::byte*>(received);
     read.origin_layout = engine::Layout::contiguous(sizeof received);
     read.target = window.control.layout.notifications();
-    read.exposed.target = target.control_name;
+    read.exposed.target = target.control_exposure;
     read.target_layout = read.origin_layout;
     engine::Issued const issued = window.engine.issue(*target.process, read);
     if (engine::failed(issued.status)) return class_of(window, issued.status);

@@ -81,7 +81,7 @@ inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_
 template <typename Word>
 inline bool try_word(Elements const& element, ReduceOp operation, void const* operand, void const* operand2,
                      void* result) noexcept {
-  if (element.address % sizeof(Word) != 0 || !element.stripes->modes.by_element(element.address))
+  if (element.address % sizeof(Word) != 0 || !element.stripes->modes.is_by_element(element.address))
     return false;
   auto* const word = reinterpret_cast<Word*>(element.mapped);
   Word unwanted;
@@ -199,13 +199,13 @@ int update_checked(Window& window, UpdateCall const& call, MPI_Request* request)
   update.target_layout = remote.layout();
   if (engine::operand_count(call.operation) != 0) {
     if (int const error = describe_like(remote, *call.origin, &origin); error != MPI_SUCCESS) return error;
-    update.origin = origin.place(call.origin->address);
+    update.origin = origin.rebase(call.origin->address);
     update.operand2 = static_cast<std::byte const*>(call.operand2);
     update.origin_layout = origin.layout();
   }
   if (call.result != nullptr) {
     if (int const error = describe_like(remote, *call.result, &result); error != MPI_SUCCESS) return error;
-    update.result = result.place(call.result->address);
+    update.result = result.rebase(call.result->address);
     update.result_layout = result.layout();
   }
   bool const notified = call.notification != no_notification;

@@ -54,11 +54,11 @@ struct LockGrant : engine::Completion {
       auto& grant = static_cast<LockGrant&>(self);
       grant.status = result;
       // Release: pairs with the acquires of the waiting threads, for `status`.
-      grant.has_come.store(true, std::memory_order_release);
+      grant.is_done.store(true, std::memory_order_release);
     };
   }
   engine::Status status = engine::Status::ok;
-  std::atomic<bool> has_come{false};
+  std::atomic<bool> is_done{false};
 };
 
 /// Calls, and the state of the lock request or post that they wait for. One lock of the process protects

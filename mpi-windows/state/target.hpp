@@ -55,7 +55,7 @@ struct Target {
   std::uint64_t size = 0;           ///< size in bytes
   engine::Peer* process = nullptr;  ///< process of the rank, with its locks and counters
   std::byte* control = nullptr;     ///< its control memory if mapped, else null
-  engine::ExposureId control_name{};
+  engine::ExposureId control_exposure{};
   std::uint32_t lock_id = 0;
   std::uint64_t lock_asked_after = 0;  ///< as in HeldLocks::describe
   Lock lock = Lock::none;              ///< mode; the window's lock protects it and the members below

@@ -111,7 +111,7 @@ Target* make_target(Window& window, int rank) {
     return nullptr;
   }
   target->disp_unit = window.is_dynamic() ? 1 : entry.disp_unit;
-  target->control_name = entry.control;
+  target->control_exposure = entry.control;
   target->lock_id = entry.lock;
   if (rank == window.processes.rank) {
     target->control = window.control.base;

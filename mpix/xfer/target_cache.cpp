@@ -60,14 +60,14 @@ void find_words(CachedTarget& recent, RemoteAddress address) noexcept {
   engine::UpdateModes const& modes = recent.peer->stripes()->modes;
   engine::SegmentView const& segment = recent.segment;
   recent.words_length = 0;
-  if (recent.atomic_word == 0 || segment.length < recent.atomic_word || !modes.by_element(address)) return;
+  if (recent.atomic_word == 0 || segment.length < recent.atomic_word || !modes.is_by_element(address)) return;
   RemoteAddress const lowest = address - std::min(address - segment.begin, max_distance);
   // The part must not include an address at which a word would extend past the segment.
   RemoteAddress const limit = segment.begin + segment.length - (recent.atomic_word - 1);
   RemoteAddress begin = address & -granule;
-  while (begin > lowest && modes.by_element(begin - 1)) begin -= granule;
+  while (begin > lowest && modes.is_by_element(begin - 1)) begin -= granule;
   RemoteAddress end = (address & -granule) + granule;
-  while (end < std::min(limit, address + max_distance) && modes.by_element(end)) end += granule;
+  while (end < std::min(limit, address + max_distance) && modes.is_by_element(end)) end += granule;
   begin = std::max(begin, segment.begin);
   end = std::min(end, limit);
   if (begin >= end) return;

@@ -39,7 +39,7 @@ struct alignas(128) CachedTarget {
     engine::RemoteAddress const offset = address - words_begin;
     if (offset < words_length) [[likely]]
       return segment.is_gone() ? nullptr : words_local + offset;
-    return peer->stripes()->modes.by_element(address) ? segment.translate(address, bytes) : nullptr;
+    return peer->stripes()->modes.is_by_element(address) ? segment.translate(address, bytes) : nullptr;
   }
 };
 static_assert(sizeof(CachedTarget) == 128);

@@ -14,7 +14,7 @@ namespace {
 engine::Status wait(engine::Peer& peer, engine::Issued const& issued,
                     engine::BlockingCompletion const& completion) {
   if (engine::failed(issued.status) || issued.complete) return issued.status;
-  engine_of_process().waits.until(peer, [&] { return completion.has_come.load(std::memory_order_acquire); });
+  engine_of_process().waits.until(peer, [&] { return completion.is_done.load(std::memory_order_acquire); });
   return completion.status;
 }
 

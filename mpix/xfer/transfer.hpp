@@ -109,7 +109,7 @@ inline bool try_direct_rmw(Target& target, engine::ReduceOp operation, RemoteAdd
                            Word const& operand, Word operand2, Word* result) noexcept {
   if (address % sizeof(Word) != 0) return false;
   auto* const word = reinterpret_cast<Word*>(find_mapped<lookup>(*target.peer, address, sizeof(Word)));
-  if (word == nullptr || !target.peer->stripes()->modes.by_element(address)) return false;
+  if (word == nullptr || !target.peer->stripes()->modes.is_by_element(address)) return false;
   return engine::update_word(word, operation, operand, operand2, result);
 }
 

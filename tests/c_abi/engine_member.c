@@ -265,10 +265,10 @@ static void work(const struct job* job, struct memory* memory) {
   REQUIRE(arrival.status == MPIX_ENGINE_OK);
   check_memory(memory, before);
   check_errors(job, peer);
-  struct mpix_engine_traffic all = {{0}, {0}, 0, 0}, with_next;
+  struct mpix_engine_traffic all = {{0}, {0}, 0, 0}, batched;
   mpix_engine_read_traffic(job->engine, &all);
-  mpix_engine_read_traffic_with(job->engine, next, &with_next);
-  REQUIRE(memcmp(all.operations, with_next.operations, sizeof(all.operations)) == 0);
+  mpix_engine_read_traffic_with(job->engine, next, &batched);
+  REQUIRE(memcmp(all.operations, batched.operations, sizeof(all.operations)) == 0);
   count_with_lock(job, mpix_engine_find_peer(job->engine, 1),
                   place_of(job, "memory", 1) + offsetof(struct memory, guarded));
   update(job, mpix_engine_find_peer(job->engine, 1), place_of(job, "memory", 1));

@@ -75,7 +75,7 @@ class RowUpdate {
     for (std::size_t rest = rows.bytes; rest != 0; rest -= piece.bytes) {
       RemoteAddress const begin = address_of(piece.target);
       piece.bytes = places_.modes->end_of_mode(begin, begin + rest) - begin;
-      places_.modes->by_element(begin) ? update_atomically(piece) : run(piece);
+      places_.modes->is_by_element(begin) ? update_atomically(piece) : run(piece);
       auto const bytes = static_cast<std::ptrdiff_t>(piece.bytes);
       piece = moved(piece, bytes, bytes, bytes);
     }

@@ -29,7 +29,9 @@ template <template <typename> class Atomic, std::size_t count = granule_count>
 class BasicUpdateModes {
  public:
   /// Whether the element at `address` is updated by the CPU's atomics.
-  bool by_element(RemoteAddress address) const noexcept { return mode_of(granule_of(address)) == elements; }
+  bool is_by_element(RemoteAddress address) const noexcept {
+    return mode_of(granule_of(address)) == elements;
+  }
 
   /// Whether all, or any, of [begin, end) is in this mode. Other parts may switch to it, unless the caller
   /// holds the stripes of the range exclusively.
@@ -49,10 +51,11 @@ class BasicUpdateModes {
     return granule == last ? end : (granule + 1) << granule_shift;
   }
 
-  /// Called by a holder of the exclusive stripe of `address`, unless by_element() is already true.
+  /// Called by a holder of the exclusive stripe of `address`, unless is_by_element() is already true.
   void switch_to_elements(RemoteAddress address) noexcept {
     // Release: pairs with the acquire in mode_of().
-    if (!by_element(address)) modes_[granule_of(address) % count].store(elements, std::memory_order_release);
+    if (!is_by_element(address))
+      modes_[granule_of(address) % count].store(elements, std::memory_order_release);
   }
 
  private:

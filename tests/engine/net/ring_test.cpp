@@ -146,10 +146,10 @@ TEST(Ring, SingleElementsSwitchTheirOwnMemoryOnly) {
       update.exposed.target = static_cast<ExposureId>(rank.shown(1, 0));
       ASSERT_EQ(run(rank.engine(), rank.peer(1), update), Status::ok);
       UpdateModes const& modes = rank.peer(1).stripes()->modes;
-      EXPECT_TRUE(modes.by_element(rank.shown(1, 1)));
+      EXPECT_TRUE(modes.is_by_element(rank.shown(1, 1)));
       int switched = 0;
       for (RemoteAddress granule = 0; granule < granule_count; ++granule)
-        switched += modes.by_element(granule << granule_shift) ? 1 : 0;
+        switched += modes.is_by_element(granule << granule_shift) ? 1 : 0;
       EXPECT_EQ(switched, 1);
       rank.tell(2, 1);
     }

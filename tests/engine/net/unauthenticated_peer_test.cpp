@@ -200,7 +200,7 @@ TEST(UnauthenticatedPeer, RepliesWithoutTheSessionAreIgnored) {
       auto header = wire::begin_header<wire::ReplyHeader>(kind);
       header.session = i % 3 == 0 ? 0 : i % 3 == 1 ? Rank::process_of(victim) : random();
       header.status = static_cast<std::uint8_t>(Status::transport);
-      header.executed = header.done = i / 7;
+      header.executed = header.processed_cost = i / 7;
       header.operation_id =
           (random() % 64 << 32) | random() % 4;  // of operations, as OutstandingPool creates them
       std::vector<std::byte> const data(kind == wire::ReplyKind::data ? 1600 : 0, std::byte{0xee});

@@ -36,7 +36,7 @@ struct StreamTarget {
   /// Alternates requests that are sent at once and requests that wait for a batch. Returns false if it had to
   /// wait for the lock.
   bool lock(LockMode mode = LockMode::exclusive) const {
-    send = send == LockSend::at_once ? LockSend::with_next : LockSend::at_once;
+    send = send == LockSend::at_once ? LockSend::batched : LockSend::at_once;
     auto const issued =
         rank.engine().locks.acquire_in_stream(peer(), {id, mode, 0, false, nullptr, false}, context, send);
     if (issued) {

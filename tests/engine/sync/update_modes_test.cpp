@@ -31,10 +31,10 @@ TEST(UpdateModes, SwitchCoversItsGranule) {
   auto const modes = std::make_unique<UpdateModes>();
   RemoteAddress const base = 0x7f1234560000;
   modes->switch_to_elements(base + granule + 8);
-  EXPECT_TRUE(modes->by_element(base + granule));
-  EXPECT_TRUE(modes->by_element(base + 2 * granule - 1));
-  EXPECT_FALSE(modes->by_element(base + granule - 1));
-  EXPECT_FALSE(modes->by_element(base + 2 * granule));
+  EXPECT_TRUE(modes->is_by_element(base + granule));
+  EXPECT_TRUE(modes->is_by_element(base + 2 * granule - 1));
+  EXPECT_FALSE(modes->is_by_element(base + granule - 1));
+  EXPECT_FALSE(modes->is_by_element(base + 2 * granule));
   EXPECT_TRUE(modes->any_by_element(base, base + granule + 1));
   EXPECT_FALSE(modes->any_by_element(base, base + granule));
   EXPECT_FALSE(modes->any_by_element(base + 2 * granule, base + 5 * granule));
@@ -50,8 +50,8 @@ TEST(UpdateModes, SwitchesTheGranulesOfARange) {
   RemoteAddress const base = 0x7f1234560000;
   switch_to_elements(*table, base + granule + 8, base + 3 * granule + 1);
   EXPECT_TRUE(table->modes.all_by_element(base + granule, base + 4 * granule));
-  EXPECT_FALSE(table->modes.by_element(base));
-  EXPECT_FALSE(table->modes.by_element(base + 4 * granule));
+  EXPECT_FALSE(table->modes.is_by_element(base));
+  EXPECT_FALSE(table->modes.is_by_element(base + 4 * granule));
   EXPECT_TRUE(table->locks[0].try_lock_untouched(own_process_id())) << "a stripe was left locked";
 }
 
@@ -157,7 +157,7 @@ TEST_P(UpdateModePaths, OnlySingleElementUpdatesSwitchTheMode) {
       rank.barrier();
       ASSERT_EQ(run(rank.engine(), peer, add_of(ones.data(), 1, theirs)), Status::ok);
       rank.barrier();
-      EXPECT_TRUE(table == nullptr || table->modes.by_element(mine)) << "kind " << kind;
+      EXPECT_TRUE(table == nullptr || table->modes.is_by_element(mine)) << "kind " << kind;
       EXPECT_FALSE(table != nullptr && table->modes.any_by_element(mine + granule, mine + Buffers::bytes))
           << "kind " << kind;
       auto const* const sums = reinterpret_cast<std::int64_t const*>(buffers.kind(kind));

@@ -52,14 +52,14 @@ TEST(WaitingUpdate, SwitchesGranuleOnlyWithItsStripe) {
       sum.guarantees = sum.guarantees | Guarantee::overlap_ordered | Guarantee::remote_completion;
       sum.completion = &waiter;
       ASSERT_EQ(engine.issue(peer, sum).status, Status::ok);
-      EXPECT_FALSE(peer.stripes()->modes.by_element(element));
+      EXPECT_FALSE(peer.stripes()->modes.is_by_element(element));
       rank.tell(1, 1);
-      EXPECT_FALSE(peer.stripes()->modes.by_element(element));
+      EXPECT_FALSE(peer.stripes()->modes.is_by_element(element));
       array_update.reset();
       engine.waits.until(peer, [&] { return waiter.complete.load(); });
       EXPECT_EQ(waiter.status, Status::ok);
       EXPECT_EQ(before, 5);
-      EXPECT_TRUE(peer.stripes()->modes.by_element(element));
+      EXPECT_TRUE(peer.stripes()->modes.is_by_element(element));
     }
     rank.barrier();
     if (rank.rank() == 1) {
