@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/engine/net/batching.hpp"
-#include "tests/engine/net/batching_stage.hpp"
+#include "tests/engine/net/blocked_target.hpp"
 #include "tests/support/random_layout.hpp"
 
 namespace mpixrma::engine {
