@@ -35,6 +35,6 @@ inline std::string name_of_case(::testing::TestParamInfo<BatchCase> const& insta
 }
 
 /// Slots of the values that ranks publish with Rank::show.
-enum : int { memory_slot, stage_slot };
+enum : int { memory_slot, phase_slot };
 
 }  // namespace mpixrma::engine

@@ -16,28 +16,29 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Batching, batch_cases, name_of_case);
 
 TEST_P(Batching, SendsFirstOperationAtOnceAndBatchesLaterOnes) {
   run_job(2, configure, [](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     constexpr std::int64_t puts = 12;
     if (rank.rank() == 0) {
-      stage.put(stage.free, 7);
-      stage.engine().order.complete(stage.target(), UINT64_MAX);
-      EXPECT_EQ(stage.in_batches(), 0u);
-      stage.block();
+      blocked.put(blocked.free, 7);
+      blocked.engine().order.complete(blocked.target(), UINT64_MAX);
+      EXPECT_EQ(blocked.in_batches(), 0u);
+      blocked.block();
       for (std::int64_t i = 0; i < puts; ++i)
-        stage.put(stage.free + 1 + static_cast<std::size_t>(i), 100 + i);
-      EXPECT_EQ(stage.in_batches(), batches() ? static_cast<std::uint64_t>(puts) : 0u);
-      rank.tell(stage_slot, issued);
+        blocked.put(blocked.free + 1 + static_cast<std::size_t>(i), 100 + i);
+      EXPECT_EQ(blocked.in_batches(), batches() ? static_cast<std::uint64_t>(puts) : 0u);
+      rank.tell(phase_slot, issued);
     } else {
       constexpr int a_while = 200;  // milliseconds
-      stage.hold([&] { EXPECT_EQ(stage.becomes(stage.free + puts, 100 + puts - 1, a_while), !batches()); },
-                 issued);
+      blocked.hold(
+          [&] { EXPECT_EQ(blocked.becomes(blocked.free + puts, 100 + puts - 1, a_while), !batches()); },
+          issued);
       // The origin does not call the engine: its agent sends when nothing is in flight any more.
       for (std::int64_t i = 0; i < puts; ++i)
-        EXPECT_TRUE(stage.becomes(stage.free + 1 + static_cast<std::size_t>(i), 100 + i));
-      rank.tell(stage_slot, seen);
+        EXPECT_TRUE(blocked.becomes(blocked.free + 1 + static_cast<std::size_t>(i), 100 + i));
+      rank.tell(phase_slot, seen);
     }
     if (rank.rank() == 0) {
-      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
+      EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
     }
     rank.barrier();
   });
@@ -45,23 +46,23 @@ TEST_P(Batching, SendsFirstOperationAtOnceAndBatchesLaterOnes) {
 
 TEST_P(Batching, SendsBatchWithLateAcknowledgementAtOnce) {
   run_job(2, configure, [](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     constexpr std::size_t last = 40;
     if (rank.rank() == 0) {
-      stage.block();
-      (void)stage.signal(stage.free);
-      EXPECT_EQ(stage.in_batches(), 0u);
-      stage.put(stage.free + last, 9);
-      (void)stage.signal(stage.free + 1);
-      rank.tell(stage_slot, issued);
-      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
+      blocked.block();
+      (void)blocked.signal(blocked.free);
+      EXPECT_EQ(blocked.in_batches(), 0u);
+      blocked.put(blocked.free + last, 9);
+      (void)blocked.signal(blocked.free + 1);
+      rank.tell(phase_slot, issued);
+      EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
     } else {
-      stage.hold(
+      blocked.hold(
           [&] {
-            EXPECT_TRUE(stage.becomes(stage.free, 1));
-            EXPECT_TRUE(stage.becomes(stage.free + 1, 1));
-            EXPECT_TRUE(stage.becomes(stage.free + last, 9));
-            rank.tell(stage_slot, seen);
+            EXPECT_TRUE(blocked.becomes(blocked.free, 1));
+            EXPECT_TRUE(blocked.becomes(blocked.free + 1, 1));
+            EXPECT_TRUE(blocked.becomes(blocked.free + last, 9));
+            rank.tell(phase_slot, seen);
           },
           issued);
     }
@@ -71,18 +72,18 @@ TEST_P(Batching, SendsBatchWithLateAcknowledgementAtOnce) {
 
 TEST_P(Batching, LateAcknowledgementCanBeWaitedFor) {
   run_job(2, configure, [](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     constexpr int signals = 300;  // more than one delayed acknowledgement covers
     if (rank.rank() == 0) {
       std::uint64_t sequence = 0;
       for (int i = 1; i <= signals; ++i) {
-        sequence = stage.signal(stage.free);
+        sequence = blocked.signal(blocked.free);
         if (i % 100 != 0) continue;
-        stage.engine().order.complete(stage.target(), sequence);
+        blocked.engine().order.complete(blocked.target(), sequence);
         std::int64_t value = 0;
-        EXPECT_EQ(
-            run(stage.engine(), stage.target(), contiguous(OpKind::get, &value, stage.there(stage.free), 8)),
-            Status::ok);
+        EXPECT_EQ(run(blocked.engine(), blocked.target(),
+                      contiguous(OpKind::get, &value, blocked.there(blocked.free), 8)),
+                  Status::ok);
         EXPECT_EQ(value, i);
       }
     }
@@ -92,19 +93,19 @@ TEST_P(Batching, LateAcknowledgementCanBeWaitedFor) {
 
 TEST_P(Batching, SendsFullBatchWhileMessagesAreInFlight) {
   run_job(2, configure, [](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     // More than fit into a message, within the credit.
     std::size_t const puts = GetParam().bytes == 1024 ? 100 : 4000;
     if (rank.rank() == 0) {
-      stage.put(stage.free, 0);
-      stage.engine().order.complete(stage.target(), UINT64_MAX);  // the answer contains the credit
-      stage.block();
-      for (std::size_t i = 0; i < puts; ++i) stage.put(stage.free + i, static_cast<std::int64_t>(i) + 1);
-      rank.tell(stage_slot, issued);
-      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
+      blocked.put(blocked.free, 0);
+      blocked.engine().order.complete(blocked.target(), UINT64_MAX);  // the answer contains the credit
+      blocked.block();
+      for (std::size_t i = 0; i < puts; ++i) blocked.put(blocked.free + i, static_cast<std::int64_t>(i) + 1);
+      rank.tell(phase_slot, issued);
+      EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
     } else {
-      stage.hold_until_seen();
-      EXPECT_TRUE(stage.becomes(stage.free + puts - 1, static_cast<std::int64_t>(puts)));
+      blocked.hold_until_seen();
+      EXPECT_TRUE(blocked.becomes(blocked.free + puts - 1, static_cast<std::int64_t>(puts)));
     }
     rank.barrier();
   });
@@ -112,15 +113,15 @@ TEST_P(Batching, SendsFullBatchWhileMessagesAreInFlight) {
 
 TEST_P(Batching, FenceSendsOpenBatch) {
   run_job(2, configure, [](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     if (rank.rank() == 0) {
-      stage.block();
-      stage.put(stage.free, 1);
-      stage.engine().order.fence(stage.target(), UINT64_MAX);
-      rank.tell(stage_slot, issued);
-      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
+      blocked.block();
+      blocked.put(blocked.free, 1);
+      blocked.engine().order.fence(blocked.target(), UINT64_MAX);
+      rank.tell(phase_slot, issued);
+      EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
     } else {
-      stage.hold_until_seen();
+      blocked.hold_until_seen();
     }
     rank.barrier();
   });
@@ -128,29 +129,29 @@ TEST_P(Batching, FenceSendsOpenBatch) {
 
 TEST_P(Batching, WaitForReplyEndsWhileAnotherIsInFlight) {
   run_job(2, configure, [](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     if (rank.rank() == 0) {
-      stage.block();
-      stage.put(stage.free, 5);
+      blocked.block();
+      blocked.put(blocked.free, 5);
       constexpr std::size_t gets = 20;
       std::int64_t got[gets] = {};
       std::deque<Waiter> waiters;
       for (std::int64_t& value : got) {
-        RmaOp get = contiguous(OpKind::get, &value, stage.there(stage.free), 8);
+        RmaOp get = contiguous(OpKind::get, &value, blocked.there(blocked.free), 8);
         get.completion = &waiters.emplace_back();
-        EXPECT_FALSE(stage.engine().issue(stage.target(), get).complete);
+        EXPECT_FALSE(blocked.engine().issue(blocked.target(), get).complete);
       }
-      EXPECT_EQ(stage.in_batches(), batches() ? gets + 1 : 0u);
+      EXPECT_EQ(blocked.in_batches(), batches() ? gets + 1 : 0u);
       for (Waiter const& waiter : waiters) {
-        stage.engine().waits.until(stage.target(), [&] { return waiter.complete.load(); });
+        blocked.engine().waits.until(blocked.target(), [&] { return waiter.complete.load(); });
         EXPECT_EQ(waiter.status, Status::ok);
       }
-      rank.tell(stage_slot, issued);
-      stage.engine().order.complete(stage.target(), UINT64_MAX);
-      rank.tell(stage_slot, seen);
+      rank.tell(phase_slot, issued);
+      blocked.engine().order.complete(blocked.target(), UINT64_MAX);
+      rank.tell(phase_slot, seen);
     } else {
-      stage.hold([] {}, issued);
-      EXPECT_TRUE(rank.wait_for_value(0, stage_slot, seen));
+      blocked.hold([] {}, issued);
+      EXPECT_TRUE(rank.wait_for_value(0, phase_slot, seen));
     }
     rank.barrier();
   });
@@ -158,26 +159,26 @@ TEST_P(Batching, WaitForReplyEndsWhileAnotherIsInFlight) {
 
 TEST_P(Batching, AtomicOperationIsNotDelayedByBatch) {
   run_job(2, configure, [](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     if (rank.rank() == 0) {
-      stage.block();
-      stage.put(stage.free, 1);
+      blocked.block();
+      blocked.put(blocked.free, 1);
       std::int64_t value = 2;
-      RmaOp atomic = contiguous(OpKind::put, &value, stage.there(stage.free + 1), 8);
+      RmaOp atomic = contiguous(OpKind::put, &value, blocked.there(blocked.free + 1), 8);
       atomic.guarantees = Guarantee::atomic;
       Waiter waiter;
       atomic.completion = &waiter;
-      EXPECT_EQ(stage.engine().issue(stage.target(), atomic).status, Status::ok);
-      rank.tell(stage_slot, issued);
-      EXPECT_TRUE(rank.wait_for_value(1, stage_slot, seen));
-      stage.engine().order.complete(stage.target(), UINT64_MAX);
+      EXPECT_EQ(blocked.engine().issue(blocked.target(), atomic).status, Status::ok);
+      rank.tell(phase_slot, issued);
+      EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
+      blocked.engine().order.complete(blocked.target(), UINT64_MAX);
       EXPECT_TRUE(waiter.complete.load());
     } else {
-      stage.hold(
+      blocked.hold(
           [&] {
-            EXPECT_TRUE(stage.becomes(stage.free + 1, 2));
-            EXPECT_TRUE(stage.becomes(stage.free, 1)) << "it was issued before";
-            rank.tell(stage_slot, seen);
+            EXPECT_TRUE(blocked.becomes(blocked.free + 1, 2));
+            EXPECT_TRUE(blocked.becomes(blocked.free, 1)) << "it was issued before";
+            rank.tell(phase_slot, seen);
           },
           issued);
     }
@@ -187,29 +188,29 @@ TEST_P(Batching, AtomicOperationIsNotDelayedByBatch) {
 
 TEST_P(Batching, OperationAfterReleasedLockArrives) {
   run_job(2, configure, [](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     constexpr LockId lock = 0;
     LockId first = 0;
     if (rank.rank() == 1) {
-      ASSERT_EQ(stage.engine().locks.create(1, &first), Status::ok);
+      ASSERT_EQ(blocked.engine().locks.create(1, &first), Status::ok);
       ASSERT_EQ(first, lock);
     }
     rank.barrier();
     for (std::int64_t round = 1; round <= 20; ++round) {
       if (rank.rank() == 0) {
         Waiter waiter;
-        ASSERT_EQ(stage.engine()
-                      .locks.acquire(stage.target(), {lock, LockMode::exclusive, 0, false, &waiter})
+        ASSERT_EQ(blocked.engine()
+                      .locks.acquire(blocked.target(), {lock, LockMode::exclusive, 0, false, &waiter})
                       .status,
                   Status::ok);
-        stage.engine().waits.until(stage.target(), [&] { return waiter.complete.load(); });
+        blocked.engine().waits.until(blocked.target(), [&] { return waiter.complete.load(); });
         // The target acknowledges the release on request only.
-        ASSERT_EQ(stage.engine().locks.release(stage.target(), lock, 0).status, Status::ok);
-        stage.put(stage.free, round);
-        EXPECT_TRUE(rank.wait_for_value(1, stage_slot, static_cast<std::uint64_t>(round)));
+        ASSERT_EQ(blocked.engine().locks.release(blocked.target(), lock, 0).status, Status::ok);
+        blocked.put(blocked.free, round);
+        EXPECT_TRUE(rank.wait_for_value(1, phase_slot, static_cast<std::uint64_t>(round)));
       } else {
-        EXPECT_TRUE(stage.becomes(stage.free, round));
-        rank.tell(stage_slot, static_cast<std::uint64_t>(round));
+        EXPECT_TRUE(blocked.becomes(blocked.free, round));
+        rank.tell(phase_slot, static_cast<std::uint64_t>(round));
       }
     }
     rank.barrier();
@@ -218,7 +219,7 @@ TEST_P(Batching, OperationAfterReleasedLockArrives) {
 
 TEST_P(Batching, EachOperationHasItsOwnError) {
   run_job(2, configure, [](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     if (rank.rank() == 0) {
       constexpr std::size_t count = 30;
       std::int64_t values[count];
@@ -230,22 +231,23 @@ TEST_P(Batching, EachOperationHasItsOwnError) {
         for (std::size_t i = 0; i < count; ++i) {
           values[i] = static_cast<std::int64_t>(random());
           bool const get = i % 2 == 0;
-          RemoteAddress const at = is_bad(i) ? 4096 : stage.there(stage.free + i);
+          RemoteAddress const at = is_bad(i) ? 4096 : blocked.there(blocked.free + i);
           RmaOp transfer = contiguous(get ? OpKind::get : OpKind::put, &values[i], at, 8);
           transfer.guarantees = Guarantee::remote_completion;
           transfer.completion = &waiters.emplace_back();
-          EXPECT_FALSE(stage.engine().issue(stage.target(), transfer).complete);
+          EXPECT_FALSE(blocked.engine().issue(blocked.target(), transfer).complete);
           transfer.kind = OpKind::put;
           transfer.context = static_cast<std::uint32_t>(i + 1);
           transfer.guarantees = Guarantee::none;
           transfer.completion = nullptr;
-          EXPECT_TRUE(stage.engine().issue(stage.target(), transfer).complete);
+          EXPECT_TRUE(blocked.engine().issue(blocked.target(), transfer).complete);
         }
-        stage.engine().order.complete(stage.target(), UINT64_MAX);
+        blocked.engine().order.complete(blocked.target(), UINT64_MAX);
         for (std::size_t i = 0; i < count; ++i) {
           EXPECT_TRUE(waiters[i].complete.load());
           EXPECT_EQ(waiters[i].status, is_bad(i) ? Status::bad_address : Status::ok) << i;
-          Status const late = stage.engine().failures.take(stage.target(), static_cast<std::uint32_t>(i + 1));
+          Status const late =
+              blocked.engine().failures.take(blocked.target(), static_cast<std::uint32_t>(i + 1));
           EXPECT_EQ(late, is_bad(i) ? Status::bad_address : Status::ok) << i;
         }
       }
@@ -263,13 +265,13 @@ struct StreamCase {
 
 /// Issues puts or sums to random elements, each under a context of its own; some have an invalid address.
 /// Compares the target's memory with a model.
-void run_stream(Rank& rank, Stage const& stage, StreamCase const& what, std::mt19937_64& random) {
+void run_stream(Rank& rank, BlockedTarget const& blocked, StreamCase const& what, std::mt19937_64& random) {
   constexpr std::size_t cells = 512;
   constexpr int operations = 3000;
   std::vector<std::int64_t> model(cells);
   std::size_t const bytes = what.elements * 8;
-  RmaOp get = contiguous(OpKind::get, model.data(), stage.there(stage.free), cells * 8);
-  EXPECT_EQ(run(stage.engine(), stage.target(), get), Status::ok);
+  RmaOp get = contiguous(OpKind::get, model.data(), blocked.there(blocked.free), cells * 8);
+  EXPECT_EQ(run(blocked.engine(), blocked.target(), get), Status::ok);
   constexpr std::uint32_t bad_context = 77;
   bool any_bad = false;
   for (int i = 0; i < operations; ++i) {
@@ -278,39 +280,39 @@ void run_stream(Rank& rank, Stage const& stage, StreamCase const& what, std::mt1
     std::size_t const cell = random() % (cells - what.elements);
     bool const bad = random() % 100 == 0;
     any_bad = any_bad || bad;
-    RemoteAddress const at = bad ? 4096 : stage.there(stage.free + cell);
+    RemoteAddress const at = bad ? 4096 : blocked.there(blocked.free + cell);
     RmaOp operation = what.kind == OpKind::put
                           ? contiguous(OpKind::put, values, at, bytes)
                           : contiguous(ReduceOp::sum, ElementType::int64, values, at, bytes);
     operation.guarantees = what.guarantees | Guarantee::ordered;
     operation.context = random() % 50 == 0 ? bad_context + 1 : bad_context;
-    EXPECT_TRUE(stage.engine().issue(stage.target(), operation).complete);
+    EXPECT_TRUE(blocked.engine().issue(blocked.target(), operation).complete);
     for (std::size_t e = 0; e < what.elements && !bad; ++e) {
       std::int64_t& expected = model[cell + e];
       expected = what.kind == OpKind::put ? values[e] : expected + values[e];
     }
   }
-  stage.engine().order.complete(stage.target(), UINT64_MAX);
+  blocked.engine().order.complete(blocked.target(), UINT64_MAX);
   std::vector<std::int64_t> found(cells);
-  get = contiguous(OpKind::get, found.data(), stage.there(stage.free), cells * 8);
-  EXPECT_EQ(run(stage.engine(), stage.target(), get), Status::ok);
+  get = contiguous(OpKind::get, found.data(), blocked.there(blocked.free), cells * 8);
+  EXPECT_EQ(run(blocked.engine(), blocked.target(), get), Status::ok);
   EXPECT_EQ(found, model) << rank.rank();
-  Status const first = stage.engine().failures.take(stage.target(), bad_context);
-  Status const second = stage.engine().failures.take(stage.target(), bad_context + 1);
+  Status const first = blocked.engine().failures.take(blocked.target(), bad_context);
+  Status const second = blocked.engine().failures.take(blocked.target(), bad_context + 1);
   EXPECT_EQ(failed(first) || failed(second), any_bad);
 }
 
 TEST_P(Batching, StreamsOfOneKindMatchModel) {
   std::uint64_t const seed = test::seed();
   run_job(2, configure, [seed](Rank& rank) {
-    Stage const stage(rank);
+    BlockedTarget const blocked(rank);
     std::mt19937_64 random(seed);
     if (rank.rank() == 0) {
       for (OpKind const kind : {OpKind::put, OpKind::update}) {
         for (std::size_t const elements : {1, 8}) {
-          run_stream(rank, stage, {kind, Guarantee::none, elements}, random);
-          run_stream(rank, stage, {kind, Guarantee::element_atomic, elements}, random);
-          run_stream(rank, stage, {kind, Guarantee::element_atomic | Guarantee::keeps_arrays, elements},
+          run_stream(rank, blocked, {kind, Guarantee::none, elements}, random);
+          run_stream(rank, blocked, {kind, Guarantee::element_atomic, elements}, random);
+          run_stream(rank, blocked, {kind, Guarantee::element_atomic | Guarantee::keeps_arrays, elements},
                      random);
         }
       }

@@ -12,15 +12,15 @@
 
 namespace mpixrma::engine {
 
-// The values that rank 0 publishes to rank 1 in a stage's slot, and vice versa.
+// The values that rank 0 publishes to rank 1 in the phase slot, and vice versa.
 enum : std::uint64_t { held = 1, issued, seen };
 constexpr std::size_t stripe = std::size_t{1} << stripe_shift;
 
 /// Memory of rank 1 whose first element cannot be updated by a sum as long as the stripe is held: operations
 /// on it stay in flight and unacknowledged.
-class Stage {
+class BlockedTarget {
  public:
-  explicit Stage(Rank& rank) : rank_(rank) {
+  explicit BlockedTarget(Rank& rank) : rank_(rank) {
     EXPECT_EQ(rank.engine().memory.allocate(4 * stripe, &memory_), Status::ok);
     std::memset(memory_, 0, 4 * stripe);
     rank.show(memory_slot, memory_);
@@ -48,11 +48,11 @@ class Stage {
     StripeLockPair locks = engine().stripes.make_locks(rank_.peer(1), footprint);
     while (!locks.acquire()) {
     }
-    rank_.tell(stage_slot, held);
-    EXPECT_TRUE(rank_.wait_for_value(0, stage_slot, issued));
+    rank_.tell(phase_slot, held);
+    EXPECT_TRUE(rank_.wait_for_value(0, phase_slot, issued));
     meanwhile();
     if (until != issued) {
-      EXPECT_TRUE(rank_.wait_for_value(0, stage_slot, until));
+      EXPECT_TRUE(rank_.wait_for_value(0, phase_slot, until));
     }
   }
 
@@ -62,14 +62,14 @@ class Stage {
     hold(
         [this] {
           EXPECT_TRUE(becomes(free, 1));
-          rank_.tell(stage_slot, seen);
+          rank_.tell(phase_slot, seen);
         },
         issued);
   }
 
   /// At rank 0: issues an operation that stays in flight until rank 1 releases the stripe.
   void block() const {
-    EXPECT_TRUE(rank_.wait_for_value(1, stage_slot, held));
+    EXPECT_TRUE(rank_.wait_for_value(1, phase_slot, held));
     static double const factors[2] = {2.0, 3.0};
     RmaOp const product = contiguous(ReduceOp::prod, ElementType::float64, factors, there(0), 16);
     EXPECT_EQ(engine().issue(target(), product).status, Status::ok);
