@@ -52,8 +52,9 @@ bool known_operation(RequestHeader const& header) noexcept {
     case RequestKind::update:
       return header.element_type < static_cast<unsigned>(ElementType::count_) &&
              header.operation < static_cast<unsigned>(ReduceOp::count_) &&
-             is_valid({static_cast<ElementType>(header.element_type), static_cast<ReduceOp>(header.operation),
-                       false, (header.flags & flag_scale) != 0 ? header.scale : nullptr});
+             is_valid({.type = static_cast<ElementType>(header.element_type),
+                       .operation = static_cast<ReduceOp>(header.operation),
+                       .scale = (header.flags & flag_scale) != 0 ? header.scale : nullptr});
     case RequestKind::lock_request: return header.operation < static_cast<unsigned>(LockRequestKind::count_);
     case RequestKind::lock_release: return header.operation < static_cast<unsigned>(LockReleaseKind::count_);
     default: return true;

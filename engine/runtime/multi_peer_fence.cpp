@@ -14,20 +14,20 @@ bool EngineOrder::is_complete(Peer& peer, std::uint64_t sequence) {
          NetworkProtocol::has_completed(peer, peer.state().network().issued);
 }
 
-void EngineOrder::fence(std::span<IssuedTo const> before) noexcept try {
-  std::vector<IssuedTo> unfinished;
-  for (IssuedTo const& issued : before) {
+void EngineOrder::fence(std::span<PeerSequence const> before) noexcept try {
+  std::vector<PeerSequence> unfinished;
+  for (PeerSequence const& issued : before) {
     fence(*issued.peer, issued.sequence);
     if (!is_complete(*issued.peer, issued.sequence)) unfinished.push_back(issued);
   }
   if (unfinished.empty()) return;
   std::lock_guard const held(state_.peers.lock);
-  for (IssuedTo const& issued : unfinished) {
+  for (PeerSequence const& issued : unfinished) {
     if (state_.multi_peer_fence.add(issued)) ++issued.peer->state().users;
   }
   state_.peers.for_each([](Peer& peer) { peer.defer_direct_access(Peer::deferred_by_multi_peer_fence); });
 } catch (std::bad_alloc const&) {
-  for (IssuedTo const& issued : before) complete(*issued.peer, issued.sequence);
+  for (PeerSequence const& issued : before) complete(*issued.peer, issued.sequence);
 }
 
 /// Ends the multi-peer fence for stores. Those to a peer may still have to wait for messages to it.
@@ -40,19 +40,19 @@ void EngineOrder::end_multi_peer_fence() {
 }
 
 void EngineOrder::wait_for_multi_peer_fence(Peer const* next) {
-  std::vector<IssuedTo> before;
+  std::vector<PeerSequence> before;
   {
     std::lock_guard const held(state_.peers.lock);
     before = state_.multi_peer_fence.unfinished();
   }
-  std::erase_if(before, [&](IssuedTo const& issued) {
+  std::erase_if(before, [&](PeerSequence const& issued) {
     return issued.peer == next && !is_complete(*issued.peer, issued.sequence);
   });
-  for (IssuedTo const& issued : before) complete(*issued.peer, issued.sequence);
+  for (PeerSequence const& issued : before) complete(*issued.peer, issued.sequence);
   std::vector<Peer*> ended;
   {
     std::lock_guard const held(state_.peers.lock);
-    for (IssuedTo const& issued : before) {
+    for (PeerSequence const& issued : before) {
       if (state_.multi_peer_fence.remove(issued)) ended.push_back(issued.peer);
     }
     if (!ended.empty() && !state_.multi_peer_fence.is_pending()) end_multi_peer_fence();

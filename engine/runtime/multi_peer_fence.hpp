@@ -11,10 +11,10 @@ namespace mpixrma::engine {
 class Peer;
 
 /// Operations to a peer, up to a position of its stream.
-struct IssuedTo {
+struct PeerSequence {
   Peer* peer;
   std::uint64_t sequence;
-  bool operator==(IssuedTo const&) const = default;
+  bool operator==(PeerSequence const&) const = default;
 };
 
 /// The messages that later operations to other peers wait for. Changed under the lock of the engine's peers.
@@ -24,8 +24,8 @@ class MultiPeerFence {
   bool is_pending() const noexcept { return pending_.load(std::memory_order_acquire); }
 
   /// Has one entry for each peer: a later fence raises its position. Returns false if the peer had one.
-  bool add(IssuedTo const& unfinished) {
-    auto const known = std::ranges::find(unfinished_, unfinished.peer, &IssuedTo::peer);
+  bool add(PeerSequence const& unfinished) {
+    auto const known = std::ranges::find(unfinished_, unfinished.peer, &PeerSequence::peer);
     if (known != unfinished_.end()) {
       known->sequence = std::max(known->sequence, unfinished.sequence);
       return false;
@@ -34,10 +34,10 @@ class MultiPeerFence {
     pending_.store(true, std::memory_order_relaxed);
     return true;
   }
-  std::vector<IssuedTo> const& unfinished() const noexcept { return unfinished_; }
+  std::vector<PeerSequence> const& unfinished() const noexcept { return unfinished_; }
 
   /// Returns false if another thread has removed it, or a later fence has raised its position.
-  bool remove(IssuedTo const& finished) noexcept {
+  bool remove(PeerSequence const& finished) noexcept {
     auto const found = std::ranges::find(unfinished_, finished);
     if (found == unfinished_.end()) return false;
     unfinished_.erase(found);
@@ -48,7 +48,7 @@ class MultiPeerFence {
 
  private:
   std::atomic<bool> pending_{false};
-  std::vector<IssuedTo> unfinished_;
+  std::vector<PeerSequence> unfinished_;
 };
 
 }  // namespace mpixrma::engine

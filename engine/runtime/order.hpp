@@ -12,7 +12,7 @@
 
 namespace mpixrma::engine {
 
-struct IssuedTo;
+struct PeerSequence;
 
 class MPIX_ENGINE_API EngineOrder {
  public:
@@ -39,7 +39,7 @@ class MPIX_ENGINE_API EngineOrder {
   void fence(Peer& peer, std::uint64_t sequence) noexcept;
   /// The same for several peers, and for operations to every peer: those issued later become visible after
   /// what was issued `before` to all of these. An operation to another peer may have to wait.
-  void fence(std::span<IssuedTo const> before) noexcept;
+  void fence(std::span<PeerSequence const> before) noexcept;
 
   /// Calls `completion`, during progress or before this call returns, once complete(peer, sequence) would
   /// return, with the status that EngineFailures::take(peer, context) would return then. `peer` must stay in

@@ -247,7 +247,7 @@ void RequestedMemory::execute_unguarded(wire::CheckedRequest const& request) con
     bool const plain = guarantees_of(header) == Guarantee::none && (header.flags & wire::flag_scale) == 0;
     if (!plain || static_cast<ReduceOp>(header.operation) != ReduceOp::sum)
       return update(request, {0, header.bytes}, nullptr);
-    Reduction const sum{static_cast<ElementType>(header.element_type), ReduceOp::sum, false, nullptr};
+    Reduction const sum{.type = static_cast<ElementType>(header.element_type), .operation = ReduceOp::sum};
     return accumulate_contiguous(sum, base, request.data.data(), header.bytes);
   }
   if (header.bytes == sizeof(std::uint64_t)) {

@@ -158,7 +158,8 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
   ElementType const element = type->flat().element;
   bool const swap = call.operation == ReduceOp::compare_swap_eq;
   if (swap && !is_swapped(element, bytes)) return false;
-  engine::Reduction const reduction{element, call.operation, true, nullptr};
+  engine::Reduction const reduction{
+      .type = element, .operation = call.operation, .element_atomic = true, .scale = nullptr};
   if (call.result == nullptr && engine::operand_count(call.operation) == 1) {
     if (engine::has_cpu_atomics(reduction.type)) {
       engine::accumulate_elements(

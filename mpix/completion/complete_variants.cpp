@@ -37,11 +37,11 @@ int with_request(Site const& site, std::vector<Target*> const& targets, Level le
   // The failure of a request for several ranks is any of theirs.
   Subject subject{};
   if (targets.size() == 1) subject.rank = targets.front()->rank;
-  NativeCompletion* const completion = open_native(site, subject);
+  NativeCompletion* const completion = start_native(site, subject);
   if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   engine::AggregateCompletion* const aggregate = engine::AggregateCompletion::open(*completion);
   if (aggregate == nullptr) {
-    drop_native(completion);
+    cancel_native(completion);
     return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   }
   *request = completion->handle;

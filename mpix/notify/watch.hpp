@@ -18,7 +18,7 @@ inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI
     return failure(MPI_ERR_ARG, "threshold %lld is negative", static_cast<long long>(threshold));
   Subject subject{};
   subject.missing = "the counter was freed before it reached the threshold";
-  NativeCompletion* const completion = open_native(site, subject);
+  NativeCompletion* const completion = start_native(site, subject);
   if (completion == nullptr) return failure(MPI_ERR_NO_MEM, "cannot allocate a request");
   *request = completion->handle;
   engine_of_process().counters.watch(&counter, static_cast<std::uint64_t>(threshold), *completion);

@@ -50,26 +50,26 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
 
 }  // namespace
 
-NativeCompletion* open_native(Site const& site, Subject const& subject) {
+NativeCompletion* start_native(Site const& site, Subject const& subject) {
   mpix_handle_t handle = 0;
   mpix_host_request_t* const request = host().request_create(word_of(site.comm), &handle);
   return request == nullptr ? nullptr
                             : completion_of(request, handle_from<MPI_Request>(handle), site, subject);
 }
 
-NativeCompletion* open_native(Site const& site, Subject const& subject, NativeObject const& object,
-                              MPI_Request handle) {
+NativeCompletion* start_native(Site const& site, Subject const& subject, NativeObject const& object,
+                               MPI_Request handle) {
   host().request_start(object.request, word_of(site.comm));
   return completion_of(object.request, handle, site, subject);
 }
 
-void drop_native(NativeCompletion* completion) {
+void cancel_native(NativeCompletion* completion) {
   MPI_Request handle = completion->handle;
-  finish_native(completion);
+  complete_native(completion);
   MPI_Request_free(&handle);
 }
 
-void finish_native(NativeCompletion* completion) {
+void complete_native(NativeCompletion* completion) {
   host().request_finish(completion->request);
   native_pool.give_back(completion);
 }

@@ -28,15 +28,15 @@ struct NativeCompletion : engine::Completion {
 
 /// Creates an active native request for an operation of `site`, and returns its completion; nullptr if out
 /// of memory.
-NativeCompletion* open_native(Site const& site, Subject const& subject);
+NativeCompletion* start_native(Site const& site, Subject const& subject);
 /// As above, for an inactive object with the handle `handle`, which becomes active.
-NativeCompletion* open_native(Site const& site, Subject const& subject, NativeObject const& object,
-                              MPI_Request handle);
+NativeCompletion* start_native(Site const& site, Subject const& subject, NativeObject const& object,
+                               MPI_Request handle);
 
-/// Cancels a request of open_native whose operation was rejected.
-void drop_native(NativeCompletion* completion);
-/// Completes a request of open_native whose operation is complete when its call returns.
-void finish_native(NativeCompletion* completion);
+/// Cancels a request of start_native whose operation was rejected.
+void cancel_native(NativeCompletion* completion);
+/// Completes a request of start_native whose operation is complete when its call returns.
+void complete_native(NativeCompletion* completion);
 
 /// Returns a handle that is complete from the start.
 MPI_Request completed_request();

@@ -33,8 +33,8 @@ engine::Completion* RequestSlot::start(Site const& site, Subject const& subject,
     object_->start(communicator, site.call, subject);
     return object_;
   }
-  completion_ = native_object_ != nullptr ? open_native(site, subject, *native_object_, *native_)
-                                          : open_native(site, subject);
+  completion_ = native_object_ != nullptr ? start_native(site, subject, *native_object_, *native_)
+                                          : start_native(site, subject);
   // Read before the operation can complete, because its completion object then returns to the pool.
   if (completion_ != nullptr) {
     handle_ = completion_->handle;
@@ -55,7 +55,7 @@ void RequestSlot::store_completed() {
   if (rma_request_ != nullptr) {
     object_->finish(engine::Status::ok);
   } else {
-    finish_native(completion_);
+    complete_native(completion_);
   }
   store_handle();
 }
@@ -63,10 +63,10 @@ void RequestSlot::store_completed() {
 void RequestSlot::cancel() {
   if (rma_request_ == nullptr) {
     if (native_object_ != nullptr) {
-      finish_native(completion_);
+      complete_native(completion_);
       MPI_Wait(native_, MPI_STATUS_IGNORE);  // makes it inactive again
     } else {
-      drop_native(completion_);
+      cancel_native(completion_);
     }
     return;
   }

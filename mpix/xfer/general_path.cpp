@@ -63,7 +63,8 @@ int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes
   update->reduce_op = *operation;
   update->scale = scaled ? attributes.accumulate_scale : nullptr;
   bool const defined =
-      type.defines(*operation) && engine::is_valid({update->type, update->reduce_op, false, update->scale});
+      type.defines(*operation) &&
+      engine::is_valid({.type = update->type, .operation = update->reduce_op, .scale = update->scale});
   if (defined) return MPI_SUCCESS;
   return raise(site, MPI_ERR_OP, "%s is not defined for origin_datatype (%s)%s", name_of(update->reduce_op),
                TypeName(call.origin_type).text, scaled ? " with a scale" : "");

@@ -105,7 +105,7 @@ void fence(Target& target) noexcept {
 }
 
 void fence_all(Communicator& communicator) {
-  std::vector<engine::IssuedTo> before;
+  std::vector<engine::PeerSequence> before;
   communicator.for_each_target([&](Target& target) {
     if (target.outstanding.is_set()) before.push_back({target.peer, target.outstanding.get()});
   });

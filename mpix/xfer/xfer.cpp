@@ -37,7 +37,7 @@ __attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* f
 /// Last step of an accumulate, as copy_and_succeed().
 __attribute__((noinline)) int add_and_succeed(engine::ElementType element, std::byte* to,
                                               std::byte const* from, std::size_t bytes) noexcept {
-  engine::accumulate_contiguous({element, engine::ReduceOp::sum, false, nullptr}, to, from, bytes);
+  engine::accumulate_contiguous({.type = element, .operation = engine::ReduceOp::sum}, to, from, bytes);
   return MPI_SUCCESS;
 }
 
@@ -153,7 +153,7 @@ inline bool add_fast_path(FastPath const& fast, void* origin, RemoteAddress addr
   if (!fast.type->defines(engine::ReduceOp::sum)) return false;
   engine::ElementType const element = fast.type->flat().element;
   if ((fast.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
-    return try_direct_accumulate(*fast.target, {element, engine::ReduceOp::sum, false, nullptr}, origin,
+    return try_direct_accumulate(*fast.target, {.type = element, .operation = engine::ReduceOp::sum}, origin,
                                  address, fast.bytes);
   RmaOp update = engine::update_with(engine::ReduceOp::sum, element);
   return atomic_fast_path(fast, origin, address, update);

@@ -19,7 +19,7 @@ TEST(MultiPeerFence, HasOneEntryForEachPeer) {
     EXPECT_FALSE(fence.add({peer_number(1), sequence}));
   EXPECT_FALSE(fence.add({peer_number(1), 20}));
   ASSERT_EQ(fence.unfinished().size(), 1u);
-  EXPECT_EQ(fence.unfinished().front(), (IssuedTo{peer_number(1), 1000}));
+  EXPECT_EQ(fence.unfinished().front(), (PeerSequence{peer_number(1), 1000}));
   EXPECT_TRUE(fence.add({peer_number(2), 5}));
   EXPECT_EQ(fence.unfinished().size(), 2u);
 }
