@@ -53,8 +53,7 @@ void Requests::set_all(Request* request, MPIX_RMA_Attributes const& attributes, 
   on(MPIX_RMA_ATTR_BLOCKING, MPIX_RMA_KEY_BLOCKING, MPIX_RMA_ON);
   on(MPIX_RMA_ATTR_REMOTE_COMPLETION, MPIX_RMA_KEY_REMOTE_COMPLETION, MPIX_RMA_ON);
   on(MPIX_RMA_ATTR_ACCUMULATE_OP, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_OP_VALUE(attributes.accumulate_op));
-  on(MPIX_RMA_ATTR_ACCUMULATE_SCALE, MPIX_RMA_KEY_ACCUMULATE_SCALE,
-     const_cast<void*>(attributes.accumulate_scale));
+  on(MPIX_RMA_ATTR_ACCUMULATE_SCALE, MPIX_RMA_KEY_ACCUMULATE_SCALE, const_cast<void*>(attributes.accumulate_scale));
   on(MPIX_RMA_ATTR_NOTIFY, MPIX_RMA_KEY_NOTIFY, MPIX_RMA_INDEX_VALUE(attributes.notify_index));
   bool const origin = (attributes.set & MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE) != 0;
   bool const target = (attributes.set & MPIX_RMA_ATTR_TARGET_COMMUNICATABLE) != 0;
@@ -80,7 +79,7 @@ MPIX_Rma_request* Requests::own_with(MPIX_RMA_Attributes const& attributes) {
   return request;
 }
 
-void Requests::complete_native() {
+void Requests::finish_native() {
   int const count = static_cast<int>(native_.size());
   int flag = 0;
   int index = 0;
@@ -108,8 +107,7 @@ bool Requests::finish_own() {
   switch (random_() % 5) {
     case 0: require_(MPIX_Rma_request_waitall(count, own_.data()), "MPIX_Rma_request_waitall"); break;
     case 1:
-      while (flag == 0)
-        require_(MPIX_Rma_request_testall(count, own_.data(), &flag), "MPIX_Rma_request_testall");
+      while (flag == 0) require_(MPIX_Rma_request_testall(count, own_.data(), &flag), "MPIX_Rma_request_testall");
       break;
     case 2:
       while (index != MPI_UNDEFINED)
@@ -126,7 +124,7 @@ bool Requests::finish_own() {
 }
 
 void Requests::finish() {
-  complete_native();
+  finish_native();
   bool const waited = finish_own();
   constexpr std::size_t max_spare = 8;
   for (std::size_t i = 0; i < native_.size(); ++i) {

@@ -33,7 +33,7 @@ class Requests {
   /// Sets `attributes` with the call of the request's type.
   template <typename Request, typename Set>
   void set_all(Request* request, MPIX_RMA_Attributes const& attributes, Set set);
-  void complete_native();
+  void finish_native();
   bool finish_own();  ///< false: left as they are
 
   Random& random_;
