@@ -99,7 +99,7 @@ void acknowledge(std::uint32_t number) {
 void accept_disconnect(std::uint32_t number, wire::DisconnectHeader const& asked) {
   auto answer = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::accept);
   answer.session = targets[number].session;
-  answer.operation_id = asked.operation_id;
+  answer.disconnect_id = asked.disconnect_id;
   if (asked.kind != wire::Disconnect::request) return;
   targets[number].is_disconnected = true;
   inbound.push_back({wire::MessageClass::disconnect, bytes_of(answer), {}});
