@@ -34,7 +34,7 @@
  * handle in its place, is MPI_ERR_COMM, a freed MPIX_Rma_request MPI_ERR_REQUEST; other invalid handles,
  * but for null, are undefined. A code keeps its string until the library has reported sixteen other errors
  * of the class. If the handler that a call of this library invokes aborts the job, the string is also
- * written to stderr, after the rank in MPI_COMM_WORLD; MPI_Wait and similar calls print the class only.
+ * written to stderr, after the rank in MPI_COMM_WORLD; MPI_Wait and similar calls leave that to MPI.
  *
  * Before MPI_Init, after MPI_Finalize and in a child of fork() every function but MPIX_RMA_Get_version and
  * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If Open MPI has

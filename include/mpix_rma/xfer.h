@@ -34,7 +34,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * @param target_datatype  committed datatype; all its elements together have as many data bytes as the
  *                         origin's. The padding of pair types does not count and is not accessed on either
  *                         side (MPI_DOUBLE_INT: 12 bytes). For ACCUMULATE both consist of the same predefined
- *                         datatype, or of two with the same representation, as MPI_LONG and MPI_INT64_T
+ *                         datatype, or of two with the same representation, as MPI_LONG and MPI_INT64_T;
+ *                         the result is undefined if elements of the target overlap each other
  * @param request          NULL: MPIX_RMA_Complete completes the operation. Otherwise receives a request for
  *                         MPI_Wait and similar calls, whatever the variable held before. In the status only
  *                         MPI_ERROR is significant, where the call sets it; MPI_Test_cancelled gives false,
@@ -59,7 +60,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * target, and an error for a datatype whose data begin at a displacement below 4096.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
- *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or more elements than memory can hold);
+ *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or beyond the address space);
  *         MPI_ERR_TYPE (not committed, or the two sides do not match); MPI_ERR_RANK; MPI_ERR_BUFFER
  *         (null origin; also unmapped memory at origin_addr, which is detected only for a PUT or GET whose
  *         target memory is on the same host and not allocated by the library, and by some protocols for

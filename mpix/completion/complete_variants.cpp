@@ -34,20 +34,20 @@ int with_request(Site const& site, std::vector<Target*> const& targets, Level le
     *request = completed_request();
     return MPI_SUCCESS;
   }
-  // The failure of a request for several ranks is any of theirs.
-  Subject subject{};
-  if (targets.size() == 1) subject.rank = targets.front()->rank;
-  NativeCompletion* const completion = start_native(site, subject);
+  NativeCompletion* const completion = start_native(site, Subject{});
   if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
-  engine::AggregateCompletion* const aggregate = engine::AggregateCompletion::open(*completion);
+  completion->context = targets.front()->context;
+  engine::AggregateCompletion* const aggregate =
+      engine::AggregateCompletion::open(*completion, nullptr, &completion->subject.rank);
   if (aggregate == nullptr) {
     cancel_native(completion);
     return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   }
   *request = completion->handle;
   for (Target* const target : targets) {
-    engine::Completion* const part = aggregate->add();
-    part != nullptr ? watch(*target, level, *part) : aggregate->record(engine::Status::out_of_memory);
+    engine::Completion* const part = aggregate->add(target->rank);
+    part != nullptr ? watch(*target, level, *part)
+                    : aggregate->record(engine::Status::out_of_memory, target->rank);
   }
   aggregate->close();
   return MPI_SUCCESS;

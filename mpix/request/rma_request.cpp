@@ -85,8 +85,12 @@ void RmaRequest::finish(engine::Status status) noexcept {
   // After completion another thread may reuse the object, so it must not be accessed behind this point.
   State now = State::active;
   if (state_.compare_exchange_strong(now, State::complete, std::memory_order_acq_rel)) return;
-  // The request was freed, so no call will report the failure.
-  if (engine::failed(status)) engine_of_process().failures.keep(context_, late_error_of(status, subject_));
+  end_unreported();
+}
+
+/// Ends a request that was freed, so that no call of it reports a failure: the next completion call does.
+void RmaRequest::end_unreported() noexcept {
+  if (engine::failed(status_)) engine_of_process().failures.keep(context_, late_error_of(status_, subject_));
   rma_pool.give_back(*this);
 }
 
@@ -110,8 +114,8 @@ int RmaRequest::end(MPIX_Rma_request* handle) {
 
 void RmaRequest::free() {
   State now = State::active;
-  if (!state_.compare_exchange_strong(now, State::abandoned, std::memory_order_acq_rel))
-    rma_pool.give_back(*this);
+  if (state_.compare_exchange_strong(now, State::abandoned, std::memory_order_acq_rel)) return;
+  now == State::complete ? end_unreported() : rma_pool.give_back(*this);
 }
 
 }  // namespace mpixrma

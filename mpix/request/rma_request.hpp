@@ -46,6 +46,8 @@ class RmaRequest : public engine::Completion {
  private:
   friend class RmaRequestPool;
 
+  void end_unreported() noexcept;
+
   MPIX_Rma_request handle_ = MPIX_RMA_REQUEST_NULL;
   std::atomic<State> state_{State::unused};
   bool stays_ = false;

@@ -47,7 +47,7 @@ int ARMCI_Acc(int datatype, void *scale, void *src, void *dst, int bytes, int pr
  * @param stride_levels  number of strides, 0 to 8
  * @param proc           process, a rank in the communicator of initialisation
  * @return 0; nonzero as the contiguous calls, for stride_levels out of range, a negative count, a null
- *  array, and an innermost stride shorter than count[0], except 0 at the source. */
+ *  array, and an innermost stride of a magnitude below count[0], except 0 at the source. */
 int ARMCI_PutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
                int stride_levels, int proc);
 int ARMCI_GetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],

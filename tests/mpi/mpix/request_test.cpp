@@ -1,6 +1,9 @@
 /// Native requests: their memory, and the error handler that is called.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "tests/support/host.hpp"
@@ -129,6 +132,45 @@ TEST_F(Requests, EachFailureOfAnArrayReachesTheHandler) {
   EXPECT_EQ(class_of(MPIX_Rma_request_free(&requests[0])), MPI_ERR_REQUEST);
   MPI_Errhandler_free(&handler);
   MPI_Comm_free(&comm);
+}
+
+/// Until operations that fail have done so, and the MPI library knows.
+void let_operations_fail() {
+  for (int i = 0; i < 100; ++i) {
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &found, MPI_STATUS_IGNORE);
+    ::usleep(200);
+  }
+}
+
+TEST_F(Requests, FreedAfterFailureLeaveItToComplete) {
+  ErrorsReturn const returned(world);
+  auto* const nowhere = reinterpret_cast<void*>(0x40);
+  std::string const rank = "rank " + std::to_string(next());
+  MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
+  // A protocol that finds out at once reports the failure by the call.
+  if (MPIX_RMA_xfer_rma(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next(), nowhere, 1, MPI_DOUBLE, &own, &world) ==
+      MPI_SUCCESS) {
+    let_operations_fail();
+    ASSERT_EQ(MPIX_Rma_request_free(&own), MPI_SUCCESS);
+    int const code = MPIX_RMA_Complete(&world, next());
+    EXPECT_NE(code, MPI_SUCCESS);
+    EXPECT_TRUE(says(code, rank)) << text_of(code);
+  }
+  for (int const target : {next(), MPIX_ALL_RANKS}) {
+    for (bool const freed : {true, false}) {
+      if (transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), nowhere) != MPI_SUCCESS) continue;
+      MPI_Request all = MPI_REQUEST_NULL;
+      ASSERT_EQ(MPIX_RMA_Icomplete(&world, target, &all), MPI_SUCCESS);
+      let_operations_fail();
+      if (freed) ASSERT_EQ(MPI_Request_free(&all), MPI_SUCCESS);
+      int const code = freed ? MPIX_RMA_Complete(&world, MPIX_ALL_RANKS) : MPI_Wait(&all, MPI_STATUS_IGNORE);
+      EXPECT_NE(code, MPI_SUCCESS) << "freed " << freed;
+      EXPECT_TRUE(says(code, rank)) << text_of(code) << ", freed " << freed;
+      EXPECT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+    }
+  }
+  MPI_Barrier(world);
 }
 
 /// Completes an array whose operations have ended, and returns the number of failures that the calls report.
