@@ -199,16 +199,23 @@ TEST(PageFiller, FillsWindowsOfNeighbours) {
         if (rank.rank() == 0) {
           std::byte* const mapped = rank.engine().peer_memory.map(rank.peer(1), rank.shown(1, 0), bytes);
           ASSERT_NE(mapped, nullptr);
-          std::size_t accessed = 0;
-          auto const give_up = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-          while (accessed < bytes / page && std::chrono::steady_clock::now() < give_up) {
-            // Few enough in a row for the filler to be in time on a machine that is busy.
-            for (int i = 0; i < 64 && accessed < bytes / page; ++i, ++accessed)
-              mapped[accessed * 5 % (bytes / page) * page] = std::byte{1};
-            if (entered(mapped, bytes) > 2 * accessed) break;
-            std::this_thread::sleep_for(std::chrono::microseconds(200));
+          bool filled = false;
+          // On a busy machine the filler may be late, or the faults too few.
+          for (int attempts = 0; attempts < 50 && !filled; ++attempts) {
+            ASSERT_EQ(::madvise(mapped, bytes, MADV_DONTNEED), 0);
+            std::size_t accessed = 0;
+            auto const has_filled = [&] { return entered(mapped, bytes) > accessed + 256; };
+            while (accessed < bytes / page / 2 && !has_filled()) {
+              for (int i = 0; i < 64; ++i, ++accessed)
+                mapped[accessed * 5 % (bytes / page) * page] = std::byte{1};
+              std::this_thread::sleep_for(std::chrono::microseconds(200));
+            }
+            for (int looks = 0; looks < 100 && !filled; ++looks) {
+              std::this_thread::sleep_for(std::chrono::microseconds(200));
+              filled = has_filled();
+            }
           }
-          EXPECT_LT(accessed, bytes / page / 2) << "no pages but the accessed ones were entered";
+          EXPECT_TRUE(filled) << "no pages but the accessed ones were entered";
         }
         rank.barrier();
         if (rank.rank() == 1) {
