@@ -61,7 +61,7 @@ int Watches::check_all() {
                           return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold;
                         }) +
          complete_ended(operations_, [](OperationsWatch& watch) {
-           // Another holder of the lock drives the awaited progress.
+           // Another holder of the lock makes the awaited progress.
            std::unique_lock const held(channel_of(*watch.operations.peer).lock, std::try_to_lock);
            return held.owns_lock() && are_complete(watch.operations, &watch.status);
          });

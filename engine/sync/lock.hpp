@@ -28,7 +28,7 @@ inline constexpr std::uint32_t max_lock_owners = std::uint32_t{1} << 24;
 /// The time at which a request in a stream is sent.
 enum class LockSend : std::uint8_t {
   at_once,
-  batched  ///< with small operations behind it: with the release, or when a thread waits or drives progress
+  batched  ///< with small operations behind it: with the release, or when a thread waits or makes progress
 };
 
 struct LockRequest {
