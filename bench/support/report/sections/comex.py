@@ -15,6 +15,7 @@ ORDER = 32
 LIMIT = 40  # seconds; a runtime may not end, and the others of its group are to be measured within a minute
 BUILD = "scripts/peers"
 RUNTIMES = {label: runtime for label, runtime, _ in applications.COMEX}
+ONE_HOST_ONLY = ("ComEx MPI-TS",)  # between hosts its programs do not end
 ARMCI_MPI = {1: "ARMCI-MPI osc/sm", 2: "ARMCI-MPI osc/ucx"}
 ROUNDS = {1: None, 2: 6}
 # Lines of bench_armci, as BENCH_ONLY names them.
@@ -27,7 +28,8 @@ LIMITS = {
                              "cores with the ranks: these are not bound to cores. On one host both copy in shared "
                              "memory. MPI-TS serves an operation only while the target is in a call of ComEx, as it "
                              "always is here.",
-    2: document4.LIMITS[2] + " MPI-PR keeps another process on each host for progress, and MPI-PT a thread."}
+    2: document4.LIMITS[2] + " MPI-PR keeps another process on each host for progress, and MPI-PT a thread. MPI-TS is "
+                             "not measured between hosts, where its programs do not end."}
 SEGMENTS = (16, 1024)
 TABLES = (("Global Arrays on each runtime, {}", "ga", GLOBAL_ARRAYS,
            "Application: tasks from a shared counter, each with two gets, a product and an accumulate; time of a task. "
@@ -37,15 +39,20 @@ TABLES = (("Global Arrays on each runtime, {}", "ga", GLOBAL_ARRAYS,
            "when they return; what the target still has to do then shows in put_fence only."))
 
 
+def runtimes(hosts):
+    return [label for label in RUNTIMES if hosts == 1 or label not in ONE_HOST_ONLY]
+
+
 def labels(hosts):
-    return ("ours", ARMCI_MPI[hosts], *RUNTIMES)
+    return ("ours", ARMCI_MPI[hosts], *runtimes(hosts))
 
 
 def comex_runs(hosts, part, program, arguments=(), environment=()):
     return [Run(name(label, hosts), applications.comex_program(runtime, program), arguments, environment, hosts,
                 ranks=applications.RANKS + hosts * spare, rounds=ROUNDS[hosts], part=part, in_peers=True, limit=LIMIT,
                 bound=runtime not in applications.UNBOUND,
-                packages=f"{BUILD} --runtimes {runtime}") for label, runtime, spare in applications.COMEX]
+                packages=f"{BUILD} --runtimes {runtime}")
+            for label, runtime, spare in applications.COMEX if label in runtimes(hosts)]
 
 
 def other_runs(hosts, part, programs, arguments=(), environment=()):
