@@ -55,7 +55,7 @@ class Claims(unittest.TestCase):
     def test_interval_and_verdict_behind_a_figure(self):
         self.assertEqual(self.faults(self.link("0.50") + " of theirs (0.7 to 0.8)"), [])  # not of the figure
         link = self.link("0.50").removesuffix(" of theirs")
-        self.assertEqual(self.faults(link + " (0.25 to 1.00, undecided)"), [])
+        self.assertEqual(self.faults(link + " (0.25 to 1.00, too few pairs)"), [])
         self.assertIn("0.26 is 0.25", self.faults(link + " (0.26 to 1.00)")[0])
         self.assertIn("1.01 is 1 in", self.faults(link + " (0.25 to 1.01)")[0])
         self.assertIn("not the report's verdict", self.faults(link + " (0.25 to 1.00, no difference)")[0])
@@ -89,7 +89,7 @@ class Claims(unittest.TestCase):
         claims.write(self.root)
         self.assertEqual(claims.check(self.root), ([], 2))
         self.assertEqual((self.root / "README.md").read_text(),
-                         f"{self.link('0.50').removesuffix(' of theirs')} (0.2 to 1.00, undecided) for "
+                         f"{self.link('0.50').removesuffix(' of theirs')} (0.2 to 1.00, too few pairs) for "
                          f"{self.link('5.0', 'theirs: put heap 16x8')}")
 
 

@@ -45,7 +45,7 @@ def summary(values):
 
 def verdict(least, most, pairs):
     if pairs < FEWEST:
-        return "undecided"
+        return "too few pairs"
     if most < 1 or least > 1:
         return "faster" if most < 1 else "slower"
     return "no difference" if most <= WIDEST * least else "unclear"

@@ -5,7 +5,8 @@ from .model import Cell
 TIME_COLUMNS = ("median, us", "interval, us", "outliers")
 BOTH_TIMES = ("ours, us", "interval of ours", "peer, us", "interval of the peer")
 RATIO_COLUMNS = ("ratio", "interval of the ratio", "verdict", "pairs")
-STYLES = {"faster": "won", "slower": "lost", "no difference": "same", "unclear": "undecided", "undecided": "undecided"}
+STYLES = {"faster": "won", "slower": "lost", "no difference": "same", "unclear": "undecided",
+          "too few pairs": "undecided"}
 
 
 def hosts_text(hosts):

@@ -134,7 +134,7 @@ def counted(rows):
         verdicts = [row[6].text for row in rows if row[3].text == label]
         won, lost = verdicts.count("faster"), verdicts.count("slower")
         texts.append(f"{label}: {len(verdicts)} lines, {won} faster, {lost} slower, {len(verdicts) - won - lost} "
-                     "without a difference, unclear or undecided.")
+                     "without a difference, unclear or of too few pairs.")
     return " ".join(texts)
 
 

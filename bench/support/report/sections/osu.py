@@ -127,7 +127,7 @@ def blocks_of(results, hosts):
         won = sum(1 for row in rows if row[VERDICT].text == "faster")
         yield Block(f"Ours beside the best of the others, {where}", command,
                     LIMITS[hosts] + " The best peer is chosen by its median on the line, which favours the peer.",
-                    f"{len(rows)} lines: {won} faster, {lost} slower, {len(rows) - won - lost} without a difference, unclear or undecided.",
+                    f"{len(rows)} lines: {won} faster, {lost} slower, {len(rows) - won - lost} without a difference, unclear or of too few pairs.",
                     columns=("benchmark", "bytes", "ours", "best of the others", *tables.RATIO_COLUMNS, *tables.BOTH_TIMES),
                     rows=rows)
     for operation in OPERATIONS:
