@@ -12,7 +12,7 @@ enum mpix_engine_path {
   MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
   MPIX_ENGINE_PATH_NETWORK = 4,      /**< UCX put and get with a remote key */
   MPIX_ENGINE_PATH_RING = 8,         /**< requests in shared memory to a process that polls */
-  MPIX_ENGINE_PATH_MESSAGE = 16,     /**< active message executed by the target's agent */
+  MPIX_ENGINE_PATH_MESSAGE = 16,     /**< active message executed by the target's CPU */
   MPIX_ENGINE_PATH_ALL = 31
 };
 
@@ -33,8 +33,8 @@ struct mpix_engine_config {
   size_t origins_memory_bytes; /**< maximum bytes that all origins together occupy here; 0: default */
   size_t max_endpoints;        /**< connections to other processes before idle ones are closed; 0: default */
   size_t heap_bytes;           /**< granularity of memory taken from the system for segments; 0: default */
-  int agent_poll_us;           /**< how long the agent trusts a polling application before it
-                                    serves messages itself, microseconds; 0: default */
+  int agent_poll_us;           /**< microseconds after the application's last poll before the
+                                    agent executes messages itself; 0: default */
   /** Cores of the agent's thread: a list such as "0,2-3", "bound" for the cores that the process is bound
    * to, or "auto" (or NULL) for cores that no process of the job is bound to, if the host has any. */
   const char* agent_cores;
@@ -49,7 +49,7 @@ struct mpix_engine_config {
                        '^' those where it does not, behind a '+' also on that to the host itself; NULL:
                        as UCX has it. UCX_NET_DEVICES takes precedence */
 
-  /** Drives all other progress of the process once. Waiting application threads call it with `context`; it
+  /** Makes all other progress of the process once. Waiting application threads call it with `context`; it
    * may call mpix_engine_progress. May be NULL. */
   void (*progress)(void* context);
   /** Nonzero if processes share cores, so that a waiting process should yield at once. May be NULL for

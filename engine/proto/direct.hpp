@@ -1,6 +1,6 @@
 /// Operations on mapped memory: loads, stores and CPU atomics. Complete on both sides when they return,
-/// except for the store fence in EngineOrder::complete. Stores that bypass the caches are fenced before the
-/// operation returns, because another thread may make that store fence.
+/// except for the full fence in EngineOrder::complete. Stores that bypass the caches are fenced before the
+/// operation returns, because another thread may make that full fence.
 #pragma once
 
 #include "engine/op/kernel/kernels.hpp"

@@ -38,7 +38,7 @@ NetworkState const& NetworkState::none() noexcept {
 }
 
 bool NetworkProtocol::can_transfer(RmaOp const& transfer) noexcept {
-  // Locking and counting are done by the target's agent.
+  // Locking and counting need the target's CPU.
   if (notifies(transfer)) return false;
   if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
   auto const long_runs = [&](Layout const& layout) {

@@ -1,5 +1,5 @@
 /// UCX put and get with remote keys, for registered memory of other hosts: the origin's side. Updates never
-/// use this path, because only the target's agent executes them. Under the channel's lock throughout.
+/// use this path, because only the target's CPU executes them. Under the channel's lock throughout.
 #pragma once
 
 #include <ucp/api/ucp.h>

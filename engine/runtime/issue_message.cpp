@@ -1,4 +1,4 @@
-/// Message protocol: operations that the target's agent executes.
+/// Message protocol: operations that the target executes, by a thread in the library or else by its agent.
 #include <utility>
 
 #include "engine/runtime/dispatch.hpp"

@@ -199,7 +199,7 @@ struct mpix_engine_transfer {
 struct mpix_engine_issued {
   int complete; /**< nonzero: complete at the level asked for; the completion will not be called */
   /** Position in the stream of messages to the peer, for mpix_engine_complete; 0: already complete at the
-   *  target, up to the store fence that mpix_engine_complete makes. */
+   *  target, up to the full fence that mpix_engine_complete makes. */
   uint64_t sequence;
 };
 

@@ -15,7 +15,7 @@ enum class protocol : int {
     cross_memory = MPIX_RMA_PROTOCOL_CROSS_MEMORY, ///< process_vm_readv and process_vm_writev
     network = MPIX_RMA_PROTOCOL_NETWORK,           ///< UCX put and get
     ring = MPIX_RMA_PROTOCOL_RING,                 ///< requests in shared memory to a process that polls
-    message = MPIX_RMA_PROTOCOL_MESSAGE,           ///< messages that the target's agent executes
+    message = MPIX_RMA_PROTOCOL_MESSAGE,           ///< messages that the target's CPU executes
     all = MPIX_RMA_PROTOCOL_ALL                    ///< the sum over all of them
 };
 

@@ -12,7 +12,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Protocol) {
     MPIX_RMA_PROTOCOL_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev on the same host */
     MPIX_RMA_PROTOCOL_NETWORK = 3,      /**< UCX put and get */
     MPIX_RMA_PROTOCOL_RING = 4,         /**< requests in shared memory to a process of the host that polls */
-    MPIX_RMA_PROTOCOL_MESSAGE = 5,      /**< messages that the target's agent executes */
+    MPIX_RMA_PROTOCOL_MESSAGE = 5,      /**< messages that the target's CPU executes */
     MPIX_RMA_PROTOCOL_ALL = 0           /**< the sum over all of them */
 } MPIX_RMA_Protocol;
 

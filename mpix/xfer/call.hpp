@@ -25,7 +25,7 @@ struct XferCall {
   MPIX_RMA_Attributes const* attributes;
 };
 
-/// Attributes that a transfer by load and store does not satisfy by itself, up to the final store fence, and
+/// Attributes that a transfer by load and store does not satisfy by itself, up to the final full fence, and
 /// those that are to be verified. Set when the library is set up. Kept as the complement, and hidden, so that
 /// the fast path tests it in memory with one instruction.
 __attribute__((visibility("hidden"))) extern std::uint64_t beyond_direct_path;

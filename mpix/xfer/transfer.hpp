@@ -39,7 +39,7 @@ inline bool move_bytes(void* origin, std::byte* remote, std::size_t bytes) noexc
 
 /// Contiguous put or get by load and store. Returns false, with nothing done, if the memory cannot be reached
 /// that way now; then issue() does it. If it returns true, the transfer is complete at both sides, up to the
-/// store fence that complete() makes.
+/// full fence that complete() makes.
 template <OpKind direction, Lookup lookup = Lookup::usual>
 inline bool try_direct(Target& target, void* origin, RemoteAddress address, std::size_t bytes) noexcept {
   std::byte* const remote = find_mapped<lookup>(*target.peer, address, bytes);
