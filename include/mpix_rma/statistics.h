@@ -2,6 +2,10 @@
 #ifndef MPIX_RMA_STATISTICS_H
 #define MPIX_RMA_STATISTICS_H
 
+#ifndef MPIX_RMA_H
+#error "include mpix_rma.h, of which this header is a part"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,7 +24,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Protocol) {
 typedef MPIX_RMA_ENUM_(MPIX_RMA_Statistic) {
     MPIX_RMA_STATISTIC_OPERATIONS = 1,        /**< operations, of one protocol or all */
     MPIX_RMA_STATISTIC_BYTES = 2,             /**< bytes of their target data, of one protocol or all */
-    MPIX_RMA_STATISTIC_MESSAGES_SENT = 3,     /**< requests to its agent, of operations and the library */
+    MPIX_RMA_STATISTIC_MESSAGES_SENT = 3,     /**< requests to the rank, of operations and the library */
     MPIX_RMA_STATISTIC_MESSAGES_EXECUTED = 4, /**< requests from there that this process has executed */
     MPIX_RMA_STATISTIC_COUNTED = 5            /**< 1 if operations of the protocol (of all) are counted, or
                                                    0 */

@@ -2,6 +2,10 @@
 #ifndef MPIX_RMA_VERSION_H
 #define MPIX_RMA_VERSION_H
 
+#ifndef MPIX_RMA_H
+#error "include mpix_rma.h, of which this header is a part"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
