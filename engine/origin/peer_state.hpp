@@ -26,12 +26,16 @@ namespace mpixrma::engine {
 class Channel;
 class Message;
 
-/// The batch: small requests that wait to be sent in one message, behind the messages in flight.
+/// The batch: small requests that wait to be sent in one message, behind the messages in flight or, if it is
+/// deferred, for the rest of their series.
 struct RequestBatch {
   Message* message = nullptr;  ///< nullptr: empty
   wire::BatchWriter<wire::RequestHeader> records;
+  std::uint64_t first_sequence = 0;
   std::uint64_t last_sequence = 0;
+  bool deferred = false;          ///< no acknowledgement is due that will send it
   bool ends_delayed_ack = false;  ///< the acknowledgement of the last request is delayed
+  SeriesPrediction series;        ///< of batches to this peer
 };
 
 /// The state of the messages to a peer. Under the channel's lock, except for `executed`.
@@ -61,7 +65,7 @@ struct MessageStream {
   std::atomic<bool> stream_lock_hint{false};
   /// The batch being filled, created on demand. Its requests are charged to the credit but not sent. While it
   /// is not empty, an acknowledgement is due that will send it, except for a lock request and its successors,
-  /// which are sent by the next progress.
+  /// which are sent by the next progress, and for a deferred batch, which the agent sends if no thread does.
   std::unique_ptr<RequestBatch> batch;
   /// Bytes of this process's memory held by operations that are not sent completely.
   std::size_t queued_bytes = 0;

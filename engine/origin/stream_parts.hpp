@@ -50,6 +50,21 @@ class DelayedAcknowledgements {
   std::uint32_t run_ = 0;  ///< number of messages that end with `last_`
 };
 
+/// Whether small operations to the peer come in series, each of which a thread then waits for. The first
+/// operation of such a series is not sent alone: it waits for the others.
+class SeriesPrediction {
+ public:
+  bool expects_series() const noexcept { return series_ == enough; }
+  /// A thread waited for several operations.
+  void note_series() noexcept { series_ = std::min<std::uint8_t>(series_ + 1, enough); }
+  /// An operation waited, and none followed.
+  void note_single() noexcept { series_ = 0; }
+
+ private:
+  static constexpr std::uint8_t enough = 2;
+  std::uint8_t series_ = 0;  ///< in succession
+};
+
 /// Operations without an object of their own: by context, the newest message of them.
 class UntrackedOperations {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "engine/origin/peer_state.hpp"
 
@@ -41,17 +42,25 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
   if (operation.travels_alone || !small || operation.total > batch_bytes_ / 2) return false;
   MessageStream const& stream = peer.state().messages;
   if (!wire::moves_data(operation.header)) return operation.may_batch;
-  return stream.has_open_batch() || (stream.is_busy() && !operation.flushes_batch);
+  if (stream.has_open_batch()) return true;
+  return !operation.flushes_batch && (stream.is_busy() || may_defer(peer, operation));
+}
+
+/// A process that waits for a notification may not be waited for by the next call of this process.
+bool RequestSender::may_defer(Peer& peer, MessageOperation const& operation) const noexcept {
+  RequestBatch const* const last = peer.state().messages.batch.get();
+  return last != nullptr && last->series.expects_series() && operation.notify == 0 &&
+         deferral_permitted_.load(std::memory_order_relaxed);
 }
 
 std::byte* RequestSender::append(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes) {
   MessageStream& stream = peer.state().messages;
   header.session = stream.session;
-  if (!stream.has_open_batch()) begin_batch(peer);
+  if (!stream.has_open_batch()) begin_batch(peer, header);
   std::byte* out = stream.batch->records.append(header, payload_bytes);
   if (out == nullptr) {
     send_batch(peer);
-    begin_batch(peer);
+    begin_batch(peer, header);
     out = stream.batch->records.append(header, payload_bytes);
   }
   note_appended(peer, header, payload_bytes);
@@ -67,7 +76,7 @@ void RequestSender::note_appended(Peer& peer, wire::RequestHeader const& header,
   ++in_batches_;
 }
 
-void RequestSender::begin_batch(Peer& peer) {
+void RequestSender::begin_batch(Peer& peer, wire::RequestHeader const& header) {
   MessageStream& stream = peer.state().messages;
   if (stream.batch == nullptr) stream.batch = std::make_unique<RequestBatch>();
   open_batches_.reserve(open_batches_.size() + 1);
@@ -75,13 +84,20 @@ void RequestSender::begin_batch(Peer& peer) {
   std::size_t const bytes = batch_bytes_;
   stream.batch->records = {stream.session, {message.payload(bytes), bytes}};
   stream.batch->message = &message;
+  stream.batch->first_sequence = header.sequence;
+  stream.batch->deferred = wire::moves_data(header) && !stream.is_busy();
+  if (stream.batch->deferred) {
+    if (deferred_++ == 0) newly_deferred_ = true;
+  }
   open_batches_.push_back(&peer);
   has_open_batch_.store(true, std::memory_order_relaxed);
 }
 
 /// Starts over without a batch.
 void RequestSender::forget_batch(Peer& peer) noexcept {
-  peer.state().messages.batch->message = nullptr;
+  RequestBatch& batch = *peer.state().messages.batch;
+  batch.message = nullptr;
+  if (std::exchange(batch.deferred, false)) --deferred_;
   std::erase(open_batches_, &peer);
   has_open_batch_.store(!open_batches_.empty(), std::memory_order_relaxed);
 }
@@ -101,6 +117,37 @@ void RequestSender::send_batch(Peer& peer) {
   stream.last_use = connections_.note_use();
   // Unsent operations fail when the lost connection is reported.
   (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);
+}
+
+/// A batch behind the first operation of its series, and a deferred one with several, are series: the next
+/// one should be sent as a whole.
+void RequestSender::send_awaited_batches() {
+  while (!open_batches_.empty()) {
+    Peer& peer = *open_batches_.back();
+    MessageStream& stream = peer.state().messages;
+    RequestBatch& batch = *stream.batch;
+    bool const several = batch.first_sequence != batch.last_sequence;
+    if (batch.deferred && !several) {
+      batch.series.note_single();
+    } else if (batch.deferred || stream.is_busy()) {
+      batch.series.note_series();
+    }
+    send_batch(peer);
+  }
+}
+
+void RequestSender::send_deferred_batches() {
+  for (std::size_t i = open_batches_.size(); deferred_ != 0 && i-- != 0;) {
+    if (open_batches_[i]->state().messages.batch->deferred) send_batch(*open_batches_[i]);
+  }
+}
+
+void RequestSender::send_abandoned_batches() {
+  for (Peer* const peer : open_batches_) {
+    RequestBatch& batch = *peer->state().messages.batch;
+    if (batch.deferred) batch.series.note_single();
+  }
+  send_deferred_batches();
 }
 
 void RequestSender::discard_batch(Peer& peer) noexcept {

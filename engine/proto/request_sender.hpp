@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "engine/net/connections.hpp"
@@ -25,7 +26,7 @@ class RequestSender {
   Status send(Peer& peer, wire::RequestHeader& header, Message& message, std::size_t payload_bytes);
 
   /// Whether the request goes in a batch: behind messages in flight whose acknowledgement is certain to
-  /// arrive, or behind a lock request that has not been sent.
+  /// arrive, behind a lock request that has not been sent, or as the first one of a series.
   bool goes_in_batch(Peer& peer, MessageOperation const& operation, std::size_t payload_bytes) const noexcept;
   /// Adds the request to the current batch; returns the location for its payload.
   std::byte* append(Peer& peer, wire::RequestHeader& header, std::size_t payload_bytes);
@@ -39,6 +40,20 @@ class RequestSender {
   /// Sends the batches to all peers.
   void send_batch() {
     while (!open_batches_.empty()) send_batch(*open_batches_.back());
+  }
+  /// Sends the batches to all peers for a thread that waits for operations in them.
+  void send_awaited_batches();
+  /// Sends the deferred batches, which have waited for the rest of a series long enough.
+  void send_deferred_batches();
+  /// As above, for the agent: no thread has called the library meanwhile.
+  void send_abandoned_batches();
+  /// Whether there are deferred batches.
+  bool has_deferred_batch() const noexcept { return deferred_ != 0; }
+  /// Returns true once after a batch has been deferred while there was no other deferred one.
+  bool take_newly_deferred() noexcept { return std::exchange(newly_deferred_, false); }
+  /// Batches may be deferred while the agent is awake: it looks for them before it sleeps. Any thread.
+  void permit_deferral(bool permitted) noexcept {
+    deferral_permitted_.store(permitted, std::memory_order_relaxed);
   }
   /// Drops the batch to a lost peer.
   void discard_batch(Peer& peer) noexcept;
@@ -55,7 +70,8 @@ class RequestSender {
   std::uint64_t in_batches() const noexcept { return in_batches_; }
 
  private:
-  void begin_batch(Peer& peer);
+  void begin_batch(Peer& peer, wire::RequestHeader const& header);
+  bool may_defer(Peer& peer, MessageOperation const& operation) const noexcept;
   void forget_batch(Peer& peer) noexcept;
 
   Transport& transport_;
@@ -63,6 +79,9 @@ class RequestSender {
   std::size_t batch_bytes_;
   std::vector<Peer*> open_batches_;  ///< peers with a batch
   std::atomic<bool> has_open_batch_{false};
+  std::atomic<bool> deferral_permitted_{false};
+  bool newly_deferred_ = false;
+  std::size_t deferred_ = 0;  ///< number of deferred batches
   std::uint64_t messages_ = 0;
   std::uint64_t in_batches_ = 0;
 };

@@ -97,6 +97,7 @@ bool Agent::work_until_stopped() {
 bool Agent::handle_arrived() {
   std::lock_guard const held(channel_.lock);
   channel_.poll_processes();
+  channel_.send_abandoned_batches();
   bool handled = false;
   while (channel_.progress() != 0) handled = true;
   if (handled) note_handled();
@@ -152,7 +153,7 @@ bool Agent::sleep_until_event() {
     bool armed = false;
     {
       std::lock_guard const held(channel_.lock);
-      busy = channel_.needs_polling();
+      busy = channel_.needs_polling() || channel_.message_protocol.sender.has_deferred_batch();
       bool const checks = channel_.must_poll() || channel_.eviction.is_over_limit();
       end = checks ? SleepUntil::periodic_check : SleepUntil::event;
       armed = (!busy || halvings != 0) && channel_.transport.arm();

@@ -98,7 +98,7 @@ class Channel final : public MessageHandler {
 
   /// Called by waiting threads: also sends the batches.
   int progress_while_waiting() {
-    message_protocol.sender.send_batch();
+    message_protocol.sender.send_awaited_batches();
     return progress();
   }
 
@@ -118,13 +118,16 @@ class Channel final : public MessageHandler {
   /// Called by issuing threads, whose polls make the agent leave the messages to them.
   void progress_after_issue() {
     count_poll();
-    progress_at(std::chrono::steady_clock::now());
+    auto const now = std::chrono::steady_clock::now();
+    send_overdue_batches(now);
+    progress_at(now);
   }
 
   /// The same for an operation that was added to a batch, which does not cause a poll each time.
   void progress_after_batching() {
     count_poll();
     auto const now = std::chrono::steady_clock::now();
+    send_overdue_batches(now);
     if (now - last_progress_ >= progress_interval) progress_at(now);
   }
 
@@ -151,6 +154,14 @@ class Channel final : public MessageHandler {
     } catch (std::bad_alloc const&) {
       wake_();  // the agent retries
     }
+  }
+
+  /// Called by the agent: sends the batches that wait for more operations if no thread has called the library
+  /// since the last time. With the lock held.
+  void send_abandoned_batches() {
+    if (message_protocol.sender.has_deferred_batch() && polls() == polls_at_last_look_)
+      message_protocol.sender.send_abandoned_batches();
+    polls_at_last_look_ = polls();
   }
 
   /// Records which processes of this host have ended. With the lock held.
@@ -217,11 +228,31 @@ class Channel final : public MessageHandler {
 
   std::uint64_t polls() const noexcept { return polls_.load(std::memory_order_relaxed); }
   std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
-  void begin_agent_sleep() noexcept { agent_sleeps_.store(true, std::memory_order_relaxed); }
-  void end_agent_sleep() noexcept { agent_sleeps_.store(false, std::memory_order_relaxed); }
+  /// With the lock held, when there is no deferred batch.
+  void begin_agent_sleep() noexcept {
+    message_protocol.sender.permit_deferral(false);
+    agent_sleeps_.store(true, std::memory_order_relaxed);
+  }
+  /// Afterwards the agent looks for deferred batches.
+  void end_agent_sleep() noexcept {
+    agent_sleeps_.store(false, std::memory_order_relaxed);
+    message_protocol.sender.permit_deferral(true);
+  }
   bool agent_sleeps() const noexcept { return agent_sleeps_.load(std::memory_order_relaxed); }
 
  private:
+  /// Sends deferred batches when an issuing thread has not waited for the oldest one for long. The first
+  /// operation of a series does not poll.
+  void send_overdue_batches(std::chrono::steady_clock::time_point now) {
+    RequestSender& sender = message_protocol.sender;
+    if (!sender.has_deferred_batch()) return;
+    if (sender.take_newly_deferred()) {
+      deferred_since_ = last_progress_ = now;
+    } else if (now - deferred_since_ >= progress_interval) {
+      sender.send_deferred_batches();
+    }
+  }
+
   void progress_at(std::chrono::steady_clock::time_point now) {
     last_progress_ = now;
     (void)progress();
@@ -289,9 +320,11 @@ class Channel final : public MessageHandler {
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> losses_{0};
-  std::chrono::steady_clock::time_point last_progress_;  ///< by issuing threads
-  unsigned appended_ = 0;                                ///< number of calls of progress_after_append()
-  std::chrono::steady_clock::time_point last_burst_;     ///< end of the last poll_ring_burst()
+  std::chrono::steady_clock::time_point last_progress_;   ///< by issuing threads
+  unsigned appended_ = 0;                                 ///< number of calls of progress_after_append()
+  std::chrono::steady_clock::time_point deferred_since_;  ///< of the oldest deferred batch
+  std::uint64_t polls_at_last_look_ = 0;                  ///< of the agent for deferred batches
+  std::chrono::steady_clock::time_point last_burst_;      ///< end of the last poll_ring_burst()
   std::atomic<bool> agent_sleeps_{false};
   std::atomic<bool> needs_polling_{false};
 };
