@@ -44,6 +44,73 @@ TEST_P(Batching, SendsFirstOperationAtOnceAndBatchesLaterOnes) {
   });
 }
 
+/// At rank 0: issues and completes short series until whole ones have become batches, which they do where the
+/// agent is awake. Returns whether they have.
+bool sends_series_as_batches(BlockedTarget const& blocked, bool expected) {
+  constexpr std::size_t puts = 4;
+  int const rounds = expected ? 20000 : 50;
+  int whole = 0;
+  for (int round = 0; round < rounds && whole < 3; ++round) {
+    std::uint64_t const before = blocked.in_batches();
+    for (std::size_t i = 0; i < puts; ++i) blocked.put(blocked.free + i, round);
+    blocked.engine().order.complete(blocked.target(), UINT64_MAX);
+    if (blocked.in_batches() == before + puts) ++whole;
+  }
+  return whole == 3;
+}
+
+TEST_P(Batching, SendsSeriesThatIsWaitedForAsOneMessage) {
+  run_job(2, configure, [](Rank& rank) {
+    BlockedTarget const blocked(rank);
+    if (rank.rank() == 0) {
+      EXPECT_EQ(sends_series_as_batches(blocked, batches()), batches());
+      for (std::size_t i = 0; i < 4; ++i) blocked.put(blocked.free + i, 1000 + static_cast<std::int64_t>(i));
+      blocked.engine().order.complete(blocked.target(), UINT64_MAX);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      for (std::size_t i = 0; i < 4; ++i)
+        EXPECT_EQ(blocked.element(blocked.free + i), 1000 + static_cast<std::int64_t>(i));
+    }
+    rank.barrier();
+  });
+}
+
+TEST_P(Batching, FirstOfSeriesArrivesWithoutOthers) {
+  run_job(2, configure, [](Rank& rank) {
+    BlockedTarget const blocked(rank);
+    constexpr std::size_t alone = 10;
+    constexpr std::size_t notifying = 11;
+    constexpr std::size_t counter = 12;
+    if (rank.rank() == 0) {
+      EXPECT_EQ(sends_series_as_batches(blocked, batches()), batches());
+      blocked.put(blocked.free + alone, 77);
+      rank.tell(phase_slot, issued);
+      // The origin does not call the engine: its agent sends the put.
+      EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
+      EXPECT_EQ(sends_series_as_batches(blocked, batches()), batches());
+      std::uint64_t const before = blocked.in_batches();
+      std::int64_t const value = 78;
+      RmaOp put = contiguous(OpKind::put, const_cast<std::int64_t*>(&value),
+                             blocked.there(blocked.free + notifying), 8);
+      put.notify = blocked.there(blocked.free + counter);
+      EXPECT_EQ(blocked.engine().issue(blocked.target(), put).status, Status::ok);
+      EXPECT_EQ(blocked.in_batches(), before) << "an operation with a notification waits for others";
+      blocked.engine().order.complete(blocked.target(), UINT64_MAX);
+    } else {
+      EXPECT_TRUE(rank.wait_for_value(0, phase_slot, issued));
+      EXPECT_TRUE(blocked.becomes(blocked.free + alone, 77));
+      rank.tell(phase_slot, seen);
+    }
+    rank.barrier();
+    if (rank.rank() == 1) {
+      EXPECT_EQ(blocked.element(blocked.free + notifying), 78);
+      EXPECT_EQ(blocked.element(blocked.free + counter), 1);
+    }
+    rank.barrier();
+  });
+}
+
 TEST_P(Batching, SendsBatchWithLateAcknowledgementAtOnce) {
   run_job(2, configure, [](Rank& rank) {
     BlockedTarget const blocked(rank);
