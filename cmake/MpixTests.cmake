@@ -1,14 +1,18 @@
-# mpix_mpi_test(NAME [SOURCES ...] [LIBRARIES ...] [RANKS 1 2 3 4, or none] [TIMEOUT seconds, above 1200] [LABELS ...] [TWO_HOSTS]
-#               [VARIANT name] [MCA key=value ...] [ENVIRONMENT NAME=VALUE ...] [ARGUMENTS ...] [RESULTS directory])
+# mpix_mpi_test(NAME [SOURCES ...] [LIBRARIES ...] [RANKS 1 2 3 4, or none] [TIMEOUT seconds, above 1200] [LABELS ...]
+#               [TWO_HOSTS [1x2] [2x2]] [VARIANT name] [MCA key=value ...]
+#               [ENVIRONMENT NAME=VALUE ...] [ARGUMENTS ...] [RESULTS directory])
 #   A program run under mpirun at each rank count; with TWO_HOSTS also through scripts/two-hosts, whose exit code 77
-#   means that the machine does not permit it. Without SOURCES the target exists already; VARIANT then names the
-#   tests of this set of MCA parameters. RESULTS: where rank 0 leaves <test name>.json. Under sanitizers a test has a
-#   tenth of the operations of its ARGUMENTS (--ops) and five times its TIMEOUT.
+#   means that the machine does not permit it: with one rank on each of two hosts (1x2) and with two (2x2), or with
+#   those that are named. Without SOURCES the
+#   target exists already; VARIANT then names the tests of this set of MCA parameters. RESULTS: where rank 0 leaves
+#   <test name>.json. Under sanitizers a test has a tenth of the operations of its ARGUMENTS (--ops) and five times its
+#   TIMEOUT.
 # mpix_mpi_tests(TABLE [WITHOUT PROGRAM...])
 #   The tests of a table of this folder, a row each: program | variant | ranks | hosts | labels | settings | arguments.
-#   ranks: rank counts on one host, or "-"; hosts: "two" for two of them, too; settings: MCA parameters (lower case), variables of
-#   the environment (upper case), and "component" where the program is not linked with the library; "-" where there is
-#   nothing. Rows of a program WITHOUT are left out.
+#   ranks: rank counts on one host, or "-"; hosts: "1x2" for one rank on each of two hosts, too, "2x2" for two, "two" for
+#   both; settings: MCA parameters (lower case), variables of the environment (upper case), and "component" where the
+#   program is not linked with the library; "-" where there is nothing. Several rows may have one program and variant, and
+#   differ in ranks, hosts and labels. Rows of a program WITHOUT are left out.
 # mpix_mpi_program(NAME SOURCES a.cpp... [LIBRARIES ...])
 #   A program that tests of a table run.
 # mpix_armci_program(NAME SOURCES a.cpp... [LIBRARIES ...])
@@ -124,7 +128,11 @@ function(mpix_mpi_tests table)
     foreach(column variant hosts labels arguments)
       string(REGEX REPLACE "^-$" "" ${column} "${${column}}")
     endforeach()
-    string(REPLACE "two" "TWO_HOSTS" hosts "${hosts}")
+    string(REPLACE "two" "1x2;2x2" hosts "${hosts}")
+    string(REPLACE "," ";" hosts "${hosts}")
+    if(hosts)
+      list(PREPEND hosts TWO_HOSTS)
+    endif()
     string(REPLACE "," ";" ranks "${ranks}")
     string(REGEX REPLACE "^-$" "none" ranks "${ranks}")
     string(REPLACE "," ";" labels "${labels}")
@@ -140,7 +148,11 @@ function(mpix_mpi_tests table)
 endfunction()
 
 function(mpix_mpi_test name)
-  cmake_parse_arguments(arg "TWO_HOSTS" "TIMEOUT;VARIANT;RESULTS" "SOURCES;LIBRARIES;LABELS;RANKS;MCA;ENVIRONMENT;ARGUMENTS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;VARIANT;RESULTS"
+    "SOURCES;LIBRARIES;LABELS;RANKS;TWO_HOSTS;MCA;ENVIRONMENT;ARGUMENTS" ${ARGN})
+  if("TWO_HOSTS" IN_LIST arg_KEYWORDS_MISSING_VALUES)
+    set(arg_TWO_HOSTS 1x2 2x2)
+  endif()
   # A bound against hanging: what usually takes a second may take a hundred times as long on a slow machine.
   if(NOT arg_TIMEOUT OR arg_TIMEOUT LESS 1200)
     set(arg_TIMEOUT 1200)
@@ -184,18 +196,21 @@ function(mpix_mpi_test name)
     mpix_order_test(mpi.${test_name}.np${ranks} ${processors})
     mpix_sanitized_tests(mpi.${test_name}.np${ranks})
   endforeach()
-  if(arg_TWO_HOSTS)
-    foreach(ranks 1 2) # on each host
-      if(arg_RESULTS)
-        set(result "GTEST_OUTPUT=json:${arg_RESULTS}/${test_name}.${ranks}x2.json")
-      endif()
-      mpix_two_hosts_sharing(${ranks} processors shared ${arg_LABELS})
-      add_test(NAME two_hosts.${test_name}.${ranks}x2
-               COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host ${ranks} -- ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
-      set_tests_properties(two_hosts.${test_name}.${ranks}x2 PROPERTIES TIMEOUT ${arg_TIMEOUT}
-        LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77
-        ENVIRONMENT "${mpix_mpi_environment};${shared};${arg_ENVIRONMENT};${result}")
-      mpix_order_test(two_hosts.${test_name}.${ranks}x2 ${processors})
-    endforeach()
-  endif()
+  foreach(hosts IN LISTS arg_TWO_HOSTS)
+    if(NOT hosts MATCHES "^([12])x2$")
+      message(FATAL_ERROR "${test_name}: \"${hosts}\" is not 1x2 or 2x2")
+    endif()
+    set(ranks ${CMAKE_MATCH_1}) # on each host
+    set(result "")
+    if(arg_RESULTS)
+      set(result "GTEST_OUTPUT=json:${arg_RESULTS}/${test_name}.${hosts}.json")
+    endif()
+    mpix_two_hosts_sharing(${ranks} processors shared ${arg_LABELS})
+    add_test(NAME two_hosts.${test_name}.${hosts}
+             COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host ${ranks} -- ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
+    set_tests_properties(two_hosts.${test_name}.${hosts} PROPERTIES TIMEOUT ${arg_TIMEOUT}
+      LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77
+      ENVIRONMENT "${mpix_mpi_environment};${shared};${arg_ENVIRONMENT};${result}")
+    mpix_order_test(two_hosts.${test_name}.${hosts} ${processors})
+  endforeach()
 endfunction()
