@@ -1,18 +1,18 @@
 # mpix_mpi_test(NAME [SOURCES ...] [LIBRARIES ...] [RANKS 1 2 3 4, or none] [TIMEOUT seconds, above 1200] [LABELS ...]
-#               [TWO_HOSTS [1x2] [2x2]] [VARIANT name] [MCA key=value ...]
+#               [TWO_HOSTS [1x2] [2x2]] [MORE ranks or hosts...] [VARIANT name] [MCA key=value ...]
 #               [ENVIRONMENT NAME=VALUE ...] [ARGUMENTS ...] [RESULTS directory])
 #   A program run under mpirun at each rank count; with TWO_HOSTS also through scripts/two-hosts, whose exit code 77
 #   means that the machine does not permit it: with one rank on each of two hosts (1x2) and with two (2x2), or with
-#   those that are named. Without SOURCES the
+#   those that are named. MORE: which of these bear label `more` (CONTRIBUTING.md), as 2 or 1x2. Without SOURCES the
 #   target exists already; VARIANT then names the tests of this set of MCA parameters. RESULTS: where rank 0 leaves
 #   <test name>.json. Under sanitizers a test has a tenth of the operations of its ARGUMENTS (--ops) and five times its
 #   TIMEOUT.
 # mpix_mpi_tests(TABLE [WITHOUT PROGRAM...])
 #   The tests of a table of this folder, a row each: program | variant | ranks | hosts | labels | settings | arguments.
-#   ranks: rank counts on one host, or "-"; hosts: "1x2" for one rank on each of two hosts, too, "2x2" for two, "two" for
-#   both; settings: MCA parameters (lower case), variables of the environment (upper case), and "component" where the
-#   program is not linked with the library; "-" where there is nothing. Several rows may have one program and variant, and
-#   differ in ranks, hosts and labels. Rows of a program WITHOUT are left out.
+#   ranks: rank counts on one host, or "-"; hosts: "1x2" for one rank on each of two hosts, too, "2x2" for two, "two"
+#   for both; settings: MCA parameters (lower case), variables of the environment (upper case), and "component" where
+#   the program is not linked with the library; "-" where there is nothing. Several rows may have one program and
+#   variant, and differ in ranks, hosts and labels. Rows of a program WITHOUT are left out.
 # mpix_mpi_program(NAME SOURCES a.cpp... [LIBRARIES ...])
 #   A program that tests of a table run.
 # mpix_armci_program(NAME SOURCES a.cpp... [LIBRARIES ...])
@@ -149,7 +149,7 @@ endfunction()
 
 function(mpix_mpi_test name)
   cmake_parse_arguments(arg "" "TIMEOUT;VARIANT;RESULTS"
-    "SOURCES;LIBRARIES;LABELS;RANKS;TWO_HOSTS;MCA;ENVIRONMENT;ARGUMENTS" ${ARGN})
+    "SOURCES;LIBRARIES;LABELS;RANKS;TWO_HOSTS;MORE;MCA;ENVIRONMENT;ARGUMENTS" ${ARGN})
   if("TWO_HOSTS" IN_LIST arg_KEYWORDS_MISSING_VALUES)
     set(arg_TWO_HOSTS 1x2 2x2)
   endif()
@@ -183,6 +183,10 @@ function(mpix_mpi_test name)
     if(ranks IN_LIST mpix_sanitized_ranks AND NOT "fault" IN_LIST arg_LABELS)
       set(sanitized sanitized)
     endif()
+    set(more "")
+    if(ranks IN_LIST arg_MORE)
+      set(more more)
+    endif()
     set(result "")
     if(arg_RESULTS)
       set(result "GTEST_OUTPUT=json:${arg_RESULTS}/${test_name}.np${ranks}.json")
@@ -191,7 +195,7 @@ function(mpix_mpi_test name)
     add_test(NAME mpi.${test_name}.np${ranks}
              COMMAND ${MPIX_MPIRUN} --oversubscribe --bind-to none -np ${ranks} ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
     set_tests_properties(mpi.${test_name}.np${ranks} PROPERTIES TIMEOUT ${arg_TIMEOUT}
-      LABELS "mpi;${arg_LABELS};${sanitized}"
+      LABELS "mpi;${arg_LABELS};${sanitized};${more}"
       ENVIRONMENT "${mpix_mpi_environment};${mpix_shared_cores};${arg_ENVIRONMENT};${result}")
     mpix_order_test(mpi.${test_name}.np${ranks} ${processors})
     mpix_sanitized_tests(mpi.${test_name}.np${ranks})
@@ -201,6 +205,10 @@ function(mpix_mpi_test name)
       message(FATAL_ERROR "${test_name}: \"${hosts}\" is not 1x2 or 2x2")
     endif()
     set(ranks ${CMAKE_MATCH_1}) # on each host
+    set(more "")
+    if(hosts IN_LIST arg_MORE)
+      set(more more)
+    endif()
     set(result "")
     if(arg_RESULTS)
       set(result "GTEST_OUTPUT=json:${arg_RESULTS}/${test_name}.${hosts}.json")
@@ -209,7 +217,7 @@ function(mpix_mpi_test name)
     add_test(NAME two_hosts.${test_name}.${hosts}
              COMMAND ${PROJECT_SOURCE_DIR}/scripts/two-hosts --ranks-per-host ${ranks} -- ${mca_flags} $<TARGET_FILE:${name}> ${arg_ARGUMENTS})
     set_tests_properties(two_hosts.${test_name}.${hosts} PROPERTIES TIMEOUT ${arg_TIMEOUT}
-      LABELS "two_hosts;${arg_LABELS}" SKIP_RETURN_CODE 77
+      LABELS "two_hosts;${arg_LABELS};${more}" SKIP_RETURN_CODE 77
       ENVIRONMENT "${mpix_mpi_environment};${shared};${arg_ENVIRONMENT};${result}")
     mpix_order_test(two_hosts.${test_name}.${hosts} ${processors})
   endforeach()

@@ -69,7 +69,7 @@ mpix_nam_test(mpi.nam_colluders SETTINGS component LABELS fault PROCESSORS 3
   COMMAND ${scripts}/colluders.sh ${MPIX_MPIRUN} ${servers} $<TARGET_FILE:nam_guest> $<TARGET_FILE:nam_colluder>)
 
 mpix_mpi_program(nam_counter SOURCES nam_counter.cpp LIBRARIES MPI::MPI_C mpix_warnings)
-mpix_nam_test(two_hosts.nam SETTINGS component
+mpix_nam_test(two_hosts.nam SETTINGS component LABELS more
   COMMAND ${scripts}/two_hosts.sh ${servers} $<TARGET_FILE:nam_counter> 100 1)
 mpix_nam_test(two_hosts.nam_servers SETTINGS component
   COMMAND ${scripts}/two_hosts.sh ${servers} $<TARGET_FILE:nam_counter> 100 2)
