@@ -55,15 +55,15 @@ set(mpix_component_environment PMIX_MCA_mca_base_component_path=${PROJECT_BINARY
     OMPI_MCA_mca_base_component_path=${PROJECT_BINARY_DIR}/lib/mpix-rma/openmpi:SYSTEM_DEFAULT)
 
 # mpix_processors(RANKS RESULT [LABEL...])
-#   PROCESSORS of a test with so many ranks on one host, in halves of a core, of which scripts/test gives out six: while a
-#   job starts and ends, the cores are idle half of the time. Litmus tests, and ranks that wait for each other in turn on
-#   fewer cores, take several times as long beside another test; they have the cores for themselves.
+#   PROCESSORS of a test with so many ranks on one host, in halves of a core, of which scripts/test gives out eight:
+#   while a job starts and ends, the cores are idle half of the time. Litmus tests, and ranks that wait for each other in
+#   turn on fewer cores, take several times as long beside another test; they leave two halves to one that is small.
 function(mpix_processors ranks result)
   set(processors 2)
   if(ranks EQUAL 1)
     set(processors 1)
   elseif(ranks GREATER 3 OR "litmus" IN_LIST ARGN)
-    set(processors 5)
+    set(processors 6)
   endif()
   set(${result} ${processors} PARENT_SCOPE)
 endfunction()
