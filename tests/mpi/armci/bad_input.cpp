@@ -1,5 +1,6 @@
-/// Makes one wrong call, named by the argument. For bad_input.sh.
+/// Makes one wrong call, named by the argument, or with --returning all that return. For bad_input.sh.
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -251,6 +252,63 @@ Case const* find(char const* name) {
   return nullptr;
 }
 
+/// Writes a value to the other process and reads it there.
+void use_library() {
+  int const other = 1 - armci_msg_me();
+  double back = 0;
+  value = 2.5;
+  if (ARMCI_Put(&value, bases[other], 8, other) != 0) MPI_Abort(MPI_COMM_WORLD, 4);
+  ARMCI_Barrier();
+  if (ARMCI_Get(bases[other], &back, 8, other) != 0 || back != 2.5) MPI_Abort(MPI_COMM_WORLD, 5);
+  ARMCI_Barrier();
+}
+
+void call_and_continue(Case const& one) {
+  if (one.call() == 0) {
+    std::printf("%s: the call returned 0\n", one.name);
+    std::fflush(stdout);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+  use_library();
+}
+
+/// Makes the call, and says whether this process wrote the message of the case to stderr.
+bool writes_its_message(Case const& one) {
+  std::FILE* const file = std::tmpfile();
+  int const usual = ::dup(STDERR_FILENO);
+  ::dup2(::fileno(file), STDERR_FILENO);
+  call_and_continue(one);
+  std::fflush(stderr);
+  ::dup2(usual, STDERR_FILENO);
+  ::close(usual);
+  static char text[65536];
+  std::rewind(file);
+  text[std::fread(text, 1, sizeof text - 1, file)] = '\0';
+  std::fclose(file);
+  std::fputs(text, stderr);
+  return std::strstr(text, one.message) != nullptr;
+}
+
+/// Makes all calls that return, one after the other. Each process writes the message of each.
+int make_returning_calls() {
+  int wrong = 0;
+  int checked = 0;
+  for (Case const& one : cases) {
+    if (one.ends) continue;
+    ARMCI_Malloc(bases, 64);
+    int found = writes_its_message(one) ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (found == 0) {
+      std::fprintf(stderr, "bad input \"%s\": no message with \"%s\"\n", one.name, one.message);
+      ++wrong;
+    }
+    ++checked;
+    ARMCI_Free(bases[armci_msg_me()]);
+  }
+  if (armci_msg_me() == 0) std::printf("%d calls returned\n", checked);
+  return wrong == 0 && checked > 0 ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -263,25 +321,20 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc == 3 && std::strcmp(argv[1], "--ends") == 0) return find(argv[2])->ends ? 0 : 1;
+  bool const all = argc == 2 && std::strcmp(argv[1], "--returning") == 0;
   Case const* const chosen = argc == 2 ? find(argv[1]) : nullptr;
-  if (chosen == nullptr) return 2;
-  if (chosen->path != nullptr) ::setenv("OMPI_MCA_osc_mpix_path", chosen->path, 1);
+  if (chosen == nullptr && !all) return 2;
+  if (chosen != nullptr && chosen->path != nullptr) ::setenv("OMPI_MCA_osc_mpix_path", chosen->path, 1);
   MPI_Init(&argc, &argv);
   ARMCI_Init();
-  ARMCI_Malloc(bases, 64);
-  if (chosen->call() == 0) {
-    std::fprintf(stderr, "the call returned 0\n");
-    MPI_Abort(MPI_COMM_WORLD, 3);
+  int status = 0;
+  if (all) {
+    status = make_returning_calls();
+  } else {
+    ARMCI_Malloc(bases, 64);
+    call_and_continue(*chosen);
   }
-  // The library continues to work.
-  double back = 0;
-  value = 2.5;
-  if (ARMCI_Put(&value, bases[1 - armci_msg_me()], 8, 1 - armci_msg_me()) != 0) MPI_Abort(MPI_COMM_WORLD, 4);
-  ARMCI_Barrier();
-  if (ARMCI_Get(bases[1 - armci_msg_me()], &back, 8, 1 - armci_msg_me()) != 0 || back != 2.5)
-    MPI_Abort(MPI_COMM_WORLD, 5);
-  ARMCI_Barrier();
   ARMCI_Finalize();
   MPI_Finalize();
-  return 0;
+  return status;
 }

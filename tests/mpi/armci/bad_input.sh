@@ -4,15 +4,26 @@
 mpirun=$1
 program=$2
 status=0
+
+# The calls that return are all made by one job, which looks for their messages itself.
+returning=$("$program" --list | while read -r name; do "$program" --ends "$name" || echo "$name"; done)
+if [ -n "$returning" ]; then
+  count=$(printf '%s\n' "$returning" | wc -l)
+  output=$(timeout 300 "$mpirun" --oversubscribe --bind-to none -np 2 "$program" --returning 2>&1 < /dev/null)
+  code=$?
+  if [ "$code" -ne 0 ] || ! printf '%s' "$output" | grep -qF "$count calls returned" ||
+    printf '%s' "$output" | grep -qF 'Sanitizer:'; then
+    printf 'calls that return: exit status %s, expected %s calls with their messages:\n%s\n' "$code" "$count" "$output"
+    exit 1
+  fi
+fi
+
 "$program" --list | while read -r name; do
+  "$program" --ends "$name" || continue
   output=$(timeout 100 "$mpirun" --oversubscribe --bind-to none -np 2 "$program" "$name" 2>&1 < /dev/null)
   code=$?
   expected=$("$program" --expect "$name")
-  if "$program" --ends "$name"; then
-    [ "$code" -ne 0 ] && [ "$code" -ne 124 ] && right=yes || right=no
-  else
-    [ "$code" -eq 0 ] && right=yes || right=no
-  fi
+  [ "$code" -ne 0 ] && [ "$code" -ne 124 ] && right=yes || right=no
   if printf '%s' "$output" | grep -qF 'Sanitizer:'; then right=no; fi
   if [ "$right" = no ] || ! printf '%s' "$output" | grep -qF "$expected"; then
     printf 'bad input "%s": exit status %s, expected a message with "%s":\n%s\n' "$name" "$code" "$expected" "$output"
