@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, Updates, every_path(), path_name);
 std::uint64_t updates_per_rank() {
   char const* const given = std::getenv("MPIX_TEST_UPDATES");
   std::uint64_t const all = given != nullptr ? std::strtoull(given, nullptr, 10)
-                                             : 1000000U / static_cast<unsigned>(test::shortened(4));
+                                             : 1000000U / static_cast<unsigned>(test::shortened(16));
   return all / (path_cases * ranks) / static_cast<std::uint64_t>(test::slowness);
 }
 

@@ -55,7 +55,7 @@ LockId make_locks(Rank& rank, std::uint32_t count = 1) {
 
 TEST_P(Lock, ProtectedMemoryIsSeenByTheNextHolder) {
   run_job(4, configure, [](Rank& rank) {
-    int const rounds = 300 / test::slowness / test::shortened(3);
+    int const rounds = 300 / test::slowness / test::shortened(6);
     constexpr std::size_t words = 600;  // several messages
     Buffers buffers(rank);
     LockId const id = rank.rank() == 0 ? make_locks(rank) : 0;
@@ -312,7 +312,7 @@ TEST_P(Lock, ExcludesThreadsAndProcesses) {
   run_job(3, configure, [](Rank& rank) {
     make_locks(rank, 2);
     rank.barrier();
-    int const rounds = 200 / test::slowness / test::shortened(2);
+    int const rounds = 200 / test::slowness / test::shortened(4);
     // Updated by a load and a separate store at the target, and by every kind of access to plain memory.
     std::int64_t counters[2] = {0, 0};
     rank.show(0, &counters[0]);
