@@ -60,8 +60,7 @@ inline void describe_accumulate(char const* call, int process, void const* remot
   operation.reduce_op = reduction.operation;
   operation.type = reduction.type;
   operation.scale = reduction.scale;
-  if (reduction.element_atomic)
-    operation.guarantees = operation.guarantees | mpixrma::Guarantee::element_atomic;
+  if (reduction.element_atomic) operation.flags = operation.flags | mpixrma::OpFlags::element_atomic;
   std::size_t const element = mpixrma::engine::element_size(reduction.type);
   if (!operation.origin_layout.has_whole(element) || !operation.target_layout.has_whole(element)) [[unlikely]]
     fail_at(call, process, remote, "a segment is not a multiple of the element's %zu bytes", element);
@@ -75,7 +74,7 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   mpixrma::Target& target = target_of(call, process);
   RmaOp operation;
   // Operations to one process take effect in issue order.
-  operation.guarantees = Guarantee::ordered;
+  operation.flags = OpFlags::ordered;
   operation.origin = static_cast<std::byte*>(local);
   operation.origin_layout = local_layout;
   operation.target = reinterpret_cast<RemoteAddress>(remote);

@@ -51,7 +51,7 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
     fail_at(call, process, remote, "the remote address is not a multiple of %zu", sizeof(T));
   T previous{};
   RmaOp described = update_with(operation, sizeof(T) == 4 ? ElementType::int32 : ElementType::int64);
-  described.guarantees = Guarantee::ordered | Guarantee::element_atomic;
+  described.flags = OpFlags::ordered | OpFlags::element_atomic;
   described.origin = read_only(&operand);
   described.result = reinterpret_cast<std::byte*>(is_swap ? &previous : local);  // must not alias the operand
   described.target = address;

@@ -84,7 +84,7 @@ enum RequestFlag : std::uint16_t {
   flag_delayed_ack = 512,     ///< lock_request, lock_release, put, update: delayed acknowledgement
   flag_in_stream =
       1024,           ///< lock_request: completes its position when `owner` has the lock, without an answer
-  flag_arrays = 2048  ///< update: as Guarantee::keeps_arrays
+  flag_arrays = 2048  ///< update: as OpFlags::keeps_arrays
 };
 
 /// As received, `kind` may be any number: check() compares it.

@@ -29,19 +29,19 @@ struct ExposedMemory {
 /// put and get move bytes; an update computes with elements.
 enum class OpKind : std::uint8_t { put, get, update };
 
-/// Guarantees, facts and hints: beyond a plain transfer, what the caller requires, vouches for and
-/// recommends. A set of bits; none costs anything unless set.
-enum class Guarantee : std::uint32_t {
+/// Requirements, promises and hints of the caller, beyond a plain transfer. A set of bits; none costs
+/// anything unless set.
+enum class OpFlags : std::uint32_t {
   none = 0,
   /// The whole operation, its origin and target memory, does not interleave with another such operation.
   /// It is complete when it is executed at the target.
   atomic = 1u << 0,
   ordered = 1u << 1,            ///< after every earlier ordered operation of this process to the target
   remote_completion = 1u << 2,  ///< `completion` waits for the target's memory, not only the origin buffer
-  /// No element of the target is updated by two operations with this or the atomic guarantee at once.
+  /// No element of the target is updated by two operations with this flag or `atomic` at once.
   element_atomic = 1u << 3,
   target_registered = 1u << 4,  ///< the caller vouches that the target memory lies in a segment
-  /// After every earlier operation with this guarantee of the thread to overlapping memory of the target,
+  /// After every earlier operation with this flag of the thread to overlapping memory of the target,
   /// whatever paths the two take and however many messages they are. Costs a wait where an operation that
   /// does not travel as a message overlaps one that does, and between two UCX puts or gets that overlap.
   overlap_ordered = 1u << 5,
@@ -55,17 +55,17 @@ enum class Guarantee : std::uint32_t {
   delayed_ack = 1u << 8
 };
 
-constexpr Guarantee operator|(Guarantee a, Guarantee b) noexcept {
-  return static_cast<Guarantee>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+constexpr OpFlags operator|(OpFlags a, OpFlags b) noexcept {
+  return static_cast<OpFlags>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
 }
-constexpr Guarantee operator&(Guarantee a, Guarantee b) noexcept {
-  return static_cast<Guarantee>(static_cast<std::uint32_t>(a) & static_cast<std::uint32_t>(b));
+constexpr OpFlags operator&(OpFlags a, OpFlags b) noexcept {
+  return static_cast<OpFlags>(static_cast<std::uint32_t>(a) & static_cast<std::uint32_t>(b));
 }
-constexpr Guarantee without(Guarantee set, Guarantee bits) noexcept {
-  return static_cast<Guarantee>(static_cast<std::uint32_t>(set) & ~static_cast<std::uint32_t>(bits));
+constexpr OpFlags without(OpFlags set, OpFlags bits) noexcept {
+  return static_cast<OpFlags>(static_cast<std::uint32_t>(set) & ~static_cast<std::uint32_t>(bits));
 }
 /// Whether `set` has one of the bits of `bit`.
-constexpr bool has(Guarantee set, Guarantee bit) noexcept {
+constexpr bool has(OpFlags set, OpFlags bit) noexcept {
   return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(bit)) != 0;
 }
 
@@ -82,14 +82,14 @@ struct Completion {
 ///
 /// put and get copy. An update is an accumulate, a fetching accumulate or a read-modify-write, element by
 /// element: target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i]. Its layouts
-/// have has_whole_elements() of `type`, and its sides do not overlap in memory. Without a guarantee of
+/// have has_whole_elements() of `type`, and its sides do not overlap in memory. Without a flag of
 /// atomicity, concurrent updates of an element can be lost.
 struct RmaOp {
   OpKind kind = OpKind::put;
   ReduceOp reduce_op = ReduceOp::sum;     ///< of an update; is_defined(reduce_op, type)
   ElementType type = ElementType::int64;  ///< of an update
   bool is_notification = false;           ///< of another operation, which is counted in its stead
-  Guarantee guarantees = Guarantee::none;
+  OpFlags flags = OpFlags::none;
   /// Caller's context for operations without `completion`: a failure that arrives after issue() has returned
   /// is kept at the peer under this context until EngineFailures::take.
   std::uint32_t context = 0;

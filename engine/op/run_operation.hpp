@@ -15,7 +15,7 @@ struct RunOperation {
   ReduceOp reduce_op = ReduceOp::sum;  ///< of an update
   ElementType type = ElementType::none;
   std::uint32_t context = 0;
-  Guarantee guarantees = Guarantee::none;
+  OpFlags flags = OpFlags::none;
   ExposureId exposure = ExposureId::none;
   std::byte const* origin = nullptr;
   RemoteAddress target = 0;
@@ -31,9 +31,9 @@ inline bool is_run_operation(RmaOp const& operation) noexcept {
 }
 
 inline RunOperation run_operation_of(RmaOp const& operation) noexcept {
-  return {operation.kind,    operation.reduce_op,  operation.type,
-          operation.context, operation.guarantees, operation.exposed.target,
-          operation.origin,  operation.target,     operation.target_layout.block};
+  return {operation.kind,    operation.reduce_op, operation.type,
+          operation.context, operation.flags,     operation.exposed.target,
+          operation.origin,  operation.target,    operation.target_layout.block};
 }
 
 }  // namespace mpixrma::engine

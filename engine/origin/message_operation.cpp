@@ -52,20 +52,20 @@ MessageOperation message_of(RmaOp const& operation) noexcept {
 
 std::uint16_t flags_for_execution(RmaOp const& operation, bool held) noexcept {
   bool const update = operation.is_update();
-  bool const atomic_elements = has(operation.guarantees, Guarantee::element_atomic);
+  bool const atomic_elements = has(operation.flags, OpFlags::element_atomic);
   unsigned flags = held ? wire::flag_held : wire::RequestFlag{};
-  if (has(operation.guarantees, Guarantee::target_registered)) flags |= wire::flag_registered;
+  if (has(operation.flags, OpFlags::target_registered)) flags |= wire::flag_registered;
   if (!held && atomic_elements) flags |= update ? wire::flag_elements : wire::flag_atomic;
   // The first update of a single element switches its memory, for which the stripe is held.
-  if (held && update && !has(operation.guarantees, Guarantee::atomic)) flags |= wire::flag_elements;
-  if (update && has(operation.guarantees, Guarantee::keeps_arrays)) flags |= wire::flag_arrays;
+  if (held && update && !has(operation.flags, OpFlags::atomic)) flags |= wire::flag_elements;
+  if (update && has(operation.flags, OpFlags::keeps_arrays)) flags |= wire::flag_arrays;
   if (update && operation.fetches()) flags |= wire::flag_fetch;
   return static_cast<std::uint16_t>(flags);
 }
 
-std::uint16_t element_flags(wire::RequestKind kind, Guarantee guarantees) noexcept {
+std::uint16_t element_flags(wire::RequestKind kind, OpFlags op_flags) noexcept {
   if (kind != wire::RequestKind::update) return wire::flag_atomic;
-  unsigned const arrays = has(guarantees, Guarantee::keeps_arrays) ? wire::flag_arrays : 0;
+  unsigned const arrays = has(op_flags, OpFlags::keeps_arrays) ? wire::flag_arrays : 0;
   return static_cast<std::uint16_t>(wire::flag_elements | arrays);
 }
 

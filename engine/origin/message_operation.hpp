@@ -48,15 +48,15 @@ struct MessageOperation {
 
 wire::RequestKind request_kind_of(RmaOp const& operation) noexcept;
 
-/// Without guarantees and the fields that depend on them.
+/// Without operation flags and the fields that depend on them.
 MessageOperation message_of(RmaOp const& operation) noexcept;
 
-/// Returns the flags for the guarantees of an operation that is executed on arrival. `held`: its origin holds
+/// Returns the wire flags for the flags of an operation that is executed on arrival. `held`: its origin holds
 /// the stripes of the target.
 std::uint16_t flags_for_execution(RmaOp const& operation, bool held) noexcept;
 
 /// Returns the flags for element-wise atomicity.
-std::uint16_t element_flags(wire::RequestKind kind, Guarantee guarantees) noexcept;
+std::uint16_t element_flags(wire::RequestKind kind, OpFlags op_flags) noexcept;
 
 /// Returns the layout that the fragment's request describes.
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept;

@@ -85,8 +85,8 @@ struct NetworkState {
   std::optional<KeyQuestion> asked;  ///< the newest question; not repeated until the version changes
   std::uint64_t issued = 0;          ///< the newest operation
   std::uint64_t newest_put = 0;      ///< the newest put
-  std::uint64_t newest_ordered = 0;  ///< the newest operation with the ordering guarantee
-  RecentAccesses accesses;           ///< operations with Guarantee::overlap_ordered
+  std::uint64_t newest_ordered = 0;  ///< the newest operation with OpFlags::ordered
+  RecentAccesses accesses;           ///< operations with OpFlags::overlap_ordered
   std::uint64_t flushed = 0;         ///< puts up to here are in the target's memory
   std::uint64_t fence = 0;           ///< a fence: these operations must end before any operation issued later
   bool flushing = false;             ///< a flush of the endpoint is in progress

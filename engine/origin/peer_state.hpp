@@ -47,9 +47,9 @@ struct MessageStream {
   std::atomic<std::uint64_t> executed{0};
   /// Messages of later operations carry it: they must not be executed before this position.
   std::uint64_t fence = 0;
-  /// Newest message with an ordering guarantee.
+  /// Newest message with OpFlags::ordered or overlap_ordered.
   std::uint64_t ordered = 0;
-  /// Messages with Guarantee::overlap_ordered, if other protocols reach the peer as well; else null.
+  /// Messages with OpFlags::overlap_ordered, if other protocols reach the peer as well; else null.
   std::unique_ptr<RecentAccesses> accesses;
   /// Operations that wait for replies or acknowledgements, in issue order.
   OutstandingList unfinished;

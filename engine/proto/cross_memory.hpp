@@ -23,7 +23,7 @@ inline constexpr std::size_t cross_memory_call_bytes = std::size_t{1} << 30;
 /// bad_address when the target's memory is not mapped, not_writable when it can only be read, bad_origin when
 /// a put's or a get's origin is not there (what was transferred before stays); unsupported when the system
 /// refuses. Must not be called for an update
-/// that needs CPU atomics. The caller holds the stripes that the guarantees ask for. `done`,
+/// that needs CPU atomics. The caller holds the stripes that the operation's flags require. `done`,
 /// if not null: bytes of the data that are transferred or updated, also where the rest fails.
 Status execute_across(RmaOp const& operation, pid_t pid, std::size_t bytes_per_call = cross_memory_call_bytes,
                       std::size_t* done = nullptr);

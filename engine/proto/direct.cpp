@@ -12,7 +12,7 @@ namespace {
 
 void update_directly(RmaOp const& operation, std::byte* target, UpdateModes& modes) noexcept {
   Reduction const reduction = reduction_for(operation, modes);
-  bool const ordered = has(operation.guarantees, Guarantee::ordered);
+  bool const ordered = has(operation.flags, OpFlags::ordered);
   order_before_store(ordered);
   update(reduction,
          {target, operation.target_layout, operation.origin, operation.operand2, operation.origin_layout,
@@ -24,7 +24,7 @@ void update_directly(RmaOp const& operation, std::byte* target, UpdateModes& mod
 }  // namespace
 
 void execute_directly(RmaOp const& operation, std::byte* target, UpdateModes& modes) noexcept {
-  bool const ordered = has(operation.guarantees, Guarantee::ordered);
+  bool const ordered = has(operation.flags, OpFlags::ordered);
   switch (operation.kind) {
     case OpKind::put:
       order_before_store(ordered);
@@ -44,12 +44,12 @@ namespace {
 class ElementsUpdate {
  public:
   ElementsUpdate(Reduction const& reduction, std::byte* target, PackedSides const& sides, UpdateModes& modes,
-                 RemoteAddress address, Guarantee guarantees) noexcept
+                 RemoteAddress address, OpFlags flags) noexcept
       : reduction_(reduction),
         sides_(sides),
         modes_(modes),
         elements_{reduction.type, address, address + sides.bytes,
-                  is_single(guarantees, reduction.operation, reduction.type, sides.bytes)},
+                  is_single(flags, reduction.operation, reduction.type, sides.bytes)},
         rows_{target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale},
         by_rows_(kernel_for(reduction, sides)) {}
 
@@ -83,8 +83,8 @@ class ElementsUpdate {
 }  // namespace
 
 bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
-                         RemoteAddress address, Guarantee guarantees) noexcept {
-  ElementsUpdate update(reduction, target, sides, table.modes, address, guarantees);
+                         RemoteAddress address, OpFlags flags) noexcept {
+  ElementsUpdate update(reduction, target, sides, table.modes, address, flags);
   StripeSet const stripes = update.stripes();
   bool const only_reads = reduction.operation == ReduceOp::no_op;
   if (stripes != 0 && !only_reads) {

@@ -14,7 +14,7 @@ namespace mpixrma::engine {
 /// caller holds the stripes that footprint_of() has asked for.
 void execute_directly(RmaOp const& operation, std::byte* target, UpdateModes& modes) noexcept;
 
-/// As execute_directly(), with the stripes that the operation, without the atomic guarantee, requires in
+/// As execute_directly(), with the stripes that the operation, without OpFlags::atomic, requires in
 /// `table`. Its target is a virtual address in the process of that table, not an offset in an exposure; it
 /// accesses [begin, end).
 inline void execute_with_stripes(RmaOp const& operation, std::byte* target, StripeTable& table,
@@ -41,10 +41,10 @@ inline void accumulate_elements(Reduction reduction, void const* origin, std::by
 }
 
 /// Contiguous update with element-wise atomicity, of elements from `address` on in the process of the table.
-/// `reduction` is valid; `guarantees` as of the operation. Returns false without side effects if a stripe of
+/// `reduction` is valid; `flags` as of the operation. Returns false without side effects if a stripe of
 /// the elements is held.
 bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
-                         RemoteAddress address, Guarantee guarantees = Guarantee::element_atomic) noexcept;
+                         RemoteAddress address, OpFlags flags = OpFlags::element_atomic) noexcept;
 
 /// Executes a sum, increment, swap or compare-and-swap for equality on one aligned 4- or 8-byte integer by
 /// one instruction; Word is the unsigned type of that size. For other operations returns false without side

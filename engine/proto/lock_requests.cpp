@@ -59,10 +59,10 @@ std::optional<Issued> LockRequests::acquire_in_stream(Peer& peer, LockRequest co
   return Issued{streams_.send_empty(peer, operation, sequence), false, sequence};
 }
 
-bool LockRequests::must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const {
+bool LockRequests::must_not_follow_lock(Peer& peer, Layout const& target, OpFlags op_flags) const {
   MessageStream const& stream = peer.state().messages;
   if (!stream.may_wait_for_lock() || stream.broken) return false;
-  return streams_.needs_messages(target) || has(guarantees, Guarantee::atomic) || stream.unsent != nullptr ||
+  return streams_.needs_messages(target) || has(op_flags, OpFlags::atomic) || stream.unsent != nullptr ||
          !stream.has_credit();
 }
 

@@ -29,7 +29,7 @@ class LockRequests {
   /// Whether the operation would be queued behind a pending stream lock: the stream waits for a lock and the
   /// operation could not be sent at once. An operation queued here behind the lock would also delay answers
   /// to the peer.
-  bool must_not_follow_lock(Peer& peer, Layout const& target, Guarantee guarantees) const;
+  bool must_not_follow_lock(Peer& peer, Layout const& target, OpFlags op_flags) const;
   /// Releases the lock, after all earlier operations; a failure is kept under `context`.
   Issued release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,
                  std::uint32_t context);

@@ -40,7 +40,7 @@ NetworkState const& NetworkState::none() noexcept {
 bool NetworkProtocol::can_transfer(RmaOp const& transfer) noexcept {
   // Locking and counting need the target's CPU.
   if (notifies(transfer)) return false;
-  if (has(transfer.guarantees, Guarantee::atomic | Guarantee::element_atomic)) return false;
+  if (has(transfer.flags, OpFlags::atomic | OpFlags::element_atomic)) return false;
   auto const long_runs = [&](Layout const& layout) {
     if (layout.is_contiguous()) return true;
     std::size_t const runs = layout.runs.empty() ? 1 : layout.runs.size();
@@ -294,8 +294,8 @@ Issued NetworkProtocol::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key)
   key.newest_use = number;
   bool const put = transfer.kind == OpKind::put;
   bool const remote =
-      put && transfer.completion != nullptr && has(transfer.guarantees, Guarantee::remote_completion);
-  if (has(transfer.guarantees, Guarantee::ordered)) state.newest_ordered = number;
+      put && transfer.completion != nullptr && has(transfer.flags, OpFlags::remote_completion);
+  if (has(transfer.flags, OpFlags::ordered)) state.newest_ordered = number;
   std::size_t const bytes = transfer.target_layout.size();
   auto owned = std::make_unique<NetworkOperation>(
       NetworkOperation{&peer,

@@ -11,10 +11,10 @@ namespace mpixrma::engine {
 namespace {
 
 /// Returns the flags of the operation's request of this kind.
-unsigned flags_of(wire::RequestKind kind, Guarantee guarantees) noexcept {
+unsigned flags_of(wire::RequestKind kind, OpFlags op_flags) noexcept {
   unsigned flags = 0;
-  if (has(guarantees, Guarantee::target_registered)) flags |= wire::flag_registered;
-  if (has(guarantees, Guarantee::element_atomic)) flags |= element_flags(kind, guarantees);
+  if (has(op_flags, OpFlags::target_registered)) flags |= wire::flag_registered;
+  if (has(op_flags, OpFlags::element_atomic)) flags |= element_flags(kind, op_flags);
   return flags;
 }
 
@@ -24,7 +24,7 @@ bool is_alike(wire::RequestHeader const& header, RunOperation const& operation) 
   if (header.exposure != static_cast<std::uint64_t>(operation.exposure)) return false;
   bool const put = operation.kind == OpKind::put;
   wire::RequestKind const kind = put ? wire::RequestKind::put : wire::RequestKind::update;
-  if (header.kind != kind || header.flags != flags_of(kind, operation.guarantees)) return false;
+  if (header.kind != kind || header.flags != flags_of(kind, operation.flags)) return false;
   return put || (header.element_type == static_cast<std::uint8_t>(operation.type) &&
                  header.operation == static_cast<std::uint8_t>(operation.reduce_op));
 }
@@ -38,7 +38,7 @@ std::uint64_t OperationStreams::continue_run(Peer& peer, RunOperation const& ope
   wire::RequestHeader const& last = records.last();
   if (last.sequence != peer.newest() || !is_alike(last, operation)) return 0;
   if (!stream.has_credit() || is_full(peer)) return 0;
-  bool const in_order = has(operation.guarantees, Guarantee::ordered | Guarantee::overlap_ordered);
+  bool const in_order = has(operation.flags, OpFlags::ordered | OpFlags::overlap_ordered);
   std::uint64_t const after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
   bool const chained = after == last.sequence;
   if (!chained && after != last.after) return 0;

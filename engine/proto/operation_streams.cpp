@@ -20,18 +20,18 @@ Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, UniqueStripeL
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.notify_exposure = static_cast<std::uint64_t>(operation.exposed.notify);
-  message.until_executed = has(operation.guarantees, Guarantee::remote_completion);
+  message.until_executed = has(operation.flags, OpFlags::remote_completion);
   message.completion = operation.completion;
   message.notify = operation.notify;
   message.target_stripes = footprint_of(operation).target;
-  return start_message(peer, message, operation.guarantees, std::move(stripe_lock));
+  return start_message(peer, message, operation.flags, std::move(stripe_lock));
 }
 
-Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                                        UniqueStripeLock stripe_lock) {
   MessageStream& stream = peer.state().messages;
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
-  bool const atomic = has(guarantees, Guarantee::atomic);
+  bool const atomic = has(op_flags, OpFlags::atomic);
   bool const self = peer.process() == credentials_.process;
   wire::RequestHeader& header = operation.header;
   if (atomic) {
@@ -41,15 +41,15 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
     // identity.
     if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
   }
-  if (has(guarantees, Guarantee::target_registered)) header.flags |= wire::flag_registered;
+  if (has(op_flags, OpFlags::target_registered)) header.flags |= wire::flag_registered;
   // An operation of a process on itself is not sent before its predecessors are acknowledged.
-  operation.flushes_batch = has(guarantees, Guarantee::delayed_ack) && !self;
+  operation.flushes_batch = has(op_flags, OpFlags::delayed_ack) && !self;
   if (operation.flushes_batch) header.flags |= wire::flag_delayed_ack;
   header.notify = operation.notify;
 
   if (!atomic && may_be_untracked(peer, operation)) {
-    if (has(guarantees, Guarantee::element_atomic)) header.flags |= element_flags(header.kind, guarantees);
-    std::uint64_t const sequence = take_positions(peer, operation, guarantees, 1);
+    if (has(op_flags, OpFlags::element_atomic)) header.flags |= element_flags(header.kind, op_flags);
+    std::uint64_t const sequence = take_positions(peer, operation, op_flags, 1);
     Fragment const fragment = fragment_at(operation.target, operation.total, 0, limits_for(operation));
     stream.untracked.note(header.context, sequence);
     return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
@@ -61,13 +61,13 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   bool const locks_first = atomic && !self && fragments > 1;
   if (atomic) {
     entry.operation.header.flags |= self || locks_first ? wire::flag_held : wire::flag_atomic;
-  } else if (has(guarantees, Guarantee::element_atomic)) {
-    entry.operation.header.flags |= element_flags(header.kind, guarantees);
+  } else if (has(op_flags, OpFlags::element_atomic)) {
+    entry.operation.header.flags |= element_flags(header.kind, op_flags);
   }
   if (locks_first) entry.lock = LockState::needed;
   entry.stripe_lock = std::move(stripe_lock);
   std::uint64_t const messages = fragments + (locks_first ? 1 : 0);
-  entry.last_sequence = take_positions(peer, entry.operation, guarantees, messages);
+  entry.last_sequence = take_positions(peer, entry.operation, op_flags, messages);
   entry.first_sequence = entry.next_sequence = entry.last_sequence - messages + 1;
   stream.unfinished.push_back(entry);
   if (stream.unsent == nullptr) stream.unsent = &entry;
@@ -81,12 +81,12 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
 
 /// Reserves the next `messages` positions of the stream, ordered after the operation's predecessors; returns
 /// the last one.
-std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                                                std::uint64_t messages) {
   MessageStream& stream = peer.state().messages;
-  bool const ordered = has(guarantees, Guarantee::ordered);
+  bool const ordered = has(op_flags, OpFlags::ordered);
   // Ordering among messages costs nothing, so operations with overlap_ordered follow all ordered operations.
-  bool const in_order = ordered || has(guarantees, Guarantee::overlap_ordered);
+  bool const in_order = ordered || has(op_flags, OpFlags::overlap_ordered);
   operation.header.after = in_order ? std::max(stream.fence, stream.ordered) : stream.fence;
   std::uint64_t const last = peer.reserve(messages);
   if (in_order) stream.ordered = last;

@@ -97,10 +97,10 @@ class OperationStreams {
     unsigned pause;  ///< turns until the next attempt
   };
 
-  Issued start_message(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+  Issued start_message(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                        UniqueStripeLock stripe_lock);
   void send_all(Outstanding& entry);
-  static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, Guarantee guarantees,
+  static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                                       std::uint64_t messages);
   Outstanding& queue_question(Peer& peer, KeyQuestion const& question);
   void send_lock(Outstanding& entry);

@@ -18,7 +18,7 @@ namespace mpixrma::engine {
 struct RingRoute {
   std::uint64_t origin;  ///< process
   Peer& peer;
-  bool held;                          ///< the caller holds the stripes that the guarantees require
+  bool held;                          ///< the caller holds the stripes that the operation's flags require
   bool across;                        ///< the kernel could transfer the data
   std::chrono::nanoseconds patience;  ///< time to wait for a process that does not poll
   /// Called while this process waits, because others may wait for it in the same way.

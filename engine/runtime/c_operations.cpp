@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 namespace {
 
 static_assert(static_cast<int>(Status::stale_exposure) == MPIX_ENGINE_STALE_EXPOSURE);
-static_assert(static_cast<unsigned>(Guarantee::overlap_ordered) == MPIX_ENGINE_OVERLAP_ORDERED);
+static_assert(static_cast<unsigned>(OpFlags::overlap_ordered) == MPIX_ENGINE_OVERLAP_ORDERED);
 static_assert(static_cast<unsigned>(Rights::update) == MPIX_ENGINE_UPDATE);
 static_assert(static_cast<int>(ElementType::count_) == MPIX_ENGINE_TYPE_DOUBLE_DOUBLE + 1);
 static_assert(static_cast<int>(ReduceOp::count_) == MPIX_ENGINE_OP_COMPARE_SWAP_NE + 1);
@@ -70,7 +70,7 @@ template <typename Given>
 RmaOp common_of(OpKind kind, Given const& given) noexcept {
   RmaOp operation;
   operation.kind = kind;
-  operation.guarantees = static_cast<Guarantee>(given.guarantees);
+  operation.flags = static_cast<OpFlags>(given.flags);
   operation.context = given.context;
   operation.origin = read_only(given.origin);
   operation.origin_layout = layout_of(given.origin_layout);

@@ -96,8 +96,8 @@ bool Dispatch::must_use_message() {
 
 std::optional<Issued> Dispatch::issue_on_known_memory() {
   bool const waits = peer_.direct_access_is_deferred() ||
-                     (has(given_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages());
-  if (waits || has(given_.guarantees, Guarantee::atomic) || notifies(given_)) return std::nullopt;
+                     (has(given_.flags, OpFlags::overlap_ordered) && !follows_all_messages());
+  if (waits || has(given_.flags, OpFlags::atomic) || notifies(given_)) return std::nullopt;
   RmaOp resolved;
   if (given_.exposed.is_named()) {
     resolved = given_;
@@ -128,7 +128,7 @@ std::optional<Issued> Dispatch::issue_resolved_at_once() {
   engine_.order.wait_for_deferred_access(peer_);
   auto const [begin, bytes] = target();
   if (begin + bytes < begin) return Issued::ended(Status::bad_address);
-  if (has(given_.guarantees, Guarantee::overlap_ordered) && !follows_all_messages()) {
+  if (has(given_.flags, OpFlags::overlap_ordered) && !follows_all_messages()) {
     // A message keeps its place behind the earlier ones; every other protocol would overtake them.
     if (must_use_message()) return std::nullopt;
     wait_for_overlapping();
@@ -165,7 +165,7 @@ std::optional<Issued> Dispatch::execute_remainder() {
   BlockingCompletion completion;
   awaited.completion = &completion;
   // A part is done: what is left must not be refused, because the caller would repeat the whole.
-  awaited.guarantees = without(awaited.guarantees, Guarantee::no_lock_wait) | Guarantee::remote_completion;
+  awaited.flags = without(awaited.flags, OpFlags::no_lock_wait) | OpFlags::remote_completion;
   Issued const issued = Dispatch(engine_, peer_, awaited).issue_in_stream();
   if (failed(issued.status) || issued.complete) return Issued::ended(issued.status);
   engine_.waits.until(peer_, [&] { return completion.is_done.load(std::memory_order_acquire); });
@@ -174,7 +174,7 @@ std::optional<Issued> Dispatch::execute_remainder() {
 
 Issued Dispatch::issue_in_stream() {
   engine_.order.wait_for_room(peer_);
-  if (!engine_.locks.wait_for_stream_lock(peer_, given_.target_layout, given_.guarantees))
+  if (!engine_.locks.wait_for_stream_lock(peer_, given_.target_layout, given_.flags))
     return Issued::ended(Status::busy);
   // Before the lock, because a thread that waits for stripes must let messages through.
   UniqueStripeLock origin = engine_.stripes.acquire_origin(peer_, footprint_of(given_));

@@ -108,7 +108,7 @@ class Dispatch {
     std::size_t bytes;
   };
   Range target() const noexcept;
-  /// Whether this process holds the stripes of the target that the guarantees require.
+  /// Whether this process holds the stripes of the target that the flags require.
   bool holds_target() const noexcept { return holds_target_; }
   /// Whether every message to the target has been executed.
   bool follows_all_messages() const noexcept {

@@ -9,8 +9,7 @@ namespace mpixrma::engine {
 
 /// Only if an operation can overtake messages.
 bool Dispatch::keeps_accesses() const noexcept {
-  return has(given_.guarantees, Guarantee::overlap_ordered) &&
-         (peer_state().shares_memory || state_.network_usable);
+  return has(given_.flags, OpFlags::overlap_ordered) && (peer_state().shares_memory || state_.network_usable);
 }
 
 /// Waits for the messages that an operation by a protocol of Stage::at_once would overtake.
@@ -29,7 +28,7 @@ Predecessors Dispatch::predecessors() const {
   MessageStream& stream = peer_state().messages;
   NetworkState const& network = peer_state().network();
   Predecessors before{stream.fence, network.fence};
-  if (has(given_.guarantees, Guarantee::ordered)) {
+  if (has(given_.flags, OpFlags::ordered)) {
     before.message = std::max(before.message, stream.ordered);
     before.network = std::max(before.network, network.newest_ordered);
   }

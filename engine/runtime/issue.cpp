@@ -13,8 +13,7 @@ namespace mpixrma::engine {
 Issued Engine::notify(Peer& peer, RmaOp const& done) {
   if (!notifies(done)) return {};
   RmaOp increment = update_with(ReduceOp::increment, ElementType::uint64);
-  increment.guarantees =
-      Guarantee::element_atomic | (done.guarantees & (Guarantee::remote_completion | Guarantee::ordered));
+  increment.flags = OpFlags::element_atomic | (done.flags & (OpFlags::remote_completion | OpFlags::ordered));
   increment.context = done.context;
   increment.target = done.notify;
   increment.target_layout = Layout::contiguous(sizeof(std::uint64_t));
@@ -47,11 +46,11 @@ std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   bool const by_itself = state.shares_memory || state_->network_usable ||
                          state_->multi_peer_fence.is_pending() ||
                          state.messages.stream_lock_hint.load(std::memory_order_relaxed) ||
-                         state_->device_memory.is_possible() || has(operation.guarantees, Guarantee::atomic);
+                         state_->device_memory.is_possible() || has(operation.flags, OpFlags::atomic);
   if (by_itself || !channel.message_protocol.sender.has_open_batch()) return 0;
   Recorder* const recorder = state_->recorder.get();
   std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
-  order_before_store(has(operation.guarantees, Guarantee::ordered));
+  order_before_store(has(operation.flags, OpFlags::ordered));
   std::lock_guard const held(channel.lock);
   std::uint64_t const sequence = channel.message_protocol.streams.continue_run(peer, operation);
   if (sequence == 0) return 0;
@@ -74,7 +73,7 @@ Issued Engine::issue(Peer& peer, RmaOp const& operation) {
     return notify(peer, operation);  // regardless of the operation on elements
   if (!is_sound(operation)) return Issued::ended(Status::bad_argument);
   if (state_->device_memory.holds_origin_of(operation)) return Issued::ended(Status::device_memory);
-  bool const ordered = has(operation.guarantees, Guarantee::ordered);
+  bool const ordered = has(operation.flags, OpFlags::ordered);
   order_before_store(ordered);
   if (operation.is_get() && ordered) {
     // An earlier ordered store that overlaps the memory of this get must be visible to all before any part of

@@ -125,15 +125,15 @@ void EngineLocks::wait_for_pending() {
   waits_.until(peer, [&] { return order_.finished(peer, pending_.sequence); });
 }
 
-bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, Guarantee guarantees) {
+bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags flags) {
   MessageStream& stream = peer.state().messages;
   if (!stream.stream_lock_hint.load(std::memory_order_relaxed)) return true;
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
   std::uint64_t const lock = stream.fence;
   if (stream.may_wait_for_lock()) {
-    if (!channel.message_protocol.lock_requests.must_not_follow_lock(peer, target, guarantees)) return true;
-    if (has(guarantees, Guarantee::no_lock_wait)) {
+    if (!channel.message_protocol.lock_requests.must_not_follow_lock(peer, target, flags)) return true;
+    if (has(flags, OpFlags::no_lock_wait)) {
       channel.message_protocol.sender.send_batch(peer);
       return false;
     }
@@ -181,7 +181,7 @@ Issued EngineLocks::report_release(Peer& peer, LockId lock, std::uint32_t owner,
 Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, wire::LockReleaseKind kind,
                                  std::uint32_t context) {
   order_.wait_for_room(peer);
-  (void)wait_for_stream_lock(peer, {}, Guarantee::none);
+  (void)wait_for_stream_lock(peer, {}, OpFlags::none);
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
   // UCX puts and gets have no position in the stream of messages.

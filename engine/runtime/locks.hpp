@@ -89,7 +89,7 @@ class MPIX_ENGINE_API EngineLocks {
   /// Waits for a pending in-stream lock, called before an operation on `target` is issued that could not be
   /// sent at once and so must not queue behind the lock. If the operation must not wait either, sends the
   /// request for the lock and returns false.
-  bool wait_for_stream_lock(Peer& peer, Layout const& target, Guarantee guarantees);
+  bool wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags flags);
 
  private:
   void wait_for_pending();

@@ -152,19 +152,19 @@ MPIX_ENGINE_API void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t*
 
 /* ---- Operations ---- */
 
-/** Guarantees that the caller requires of an operation, and promises that it makes: a set. */
-enum mpix_engine_guarantee {
+/** Requirements of the caller and its promises, for one operation: a set of bits. */
+enum mpix_engine_op_flag {
   /** The whole operation is indivisible at origin and target with respect to other such operations. It is
    * complete when it is executed at the target. */
   MPIX_ENGINE_ATOMIC = 1,
   MPIX_ENGINE_ORDERED = 2, /**< after every earlier ordered operation of this process to the target */
   MPIX_ENGINE_REMOTE_COMPLETION = 4, /**< the completion waits for the target's memory */
-  /** Two operations with this guarantee or MPIX_ENGINE_ATOMIC never update an element of the target at the
+  /** Two operations with this flag or MPIX_ENGINE_ATOMIC never update an element of the target at the
    * same time. */
   MPIX_ENGINE_ELEMENT_ATOMIC = 8,
   MPIX_ENGINE_TARGET_REGISTERED = 16, /**< the target memory is allocated or registered */
-  /** After every earlier operation with this guarantee of this process to overlapping memory of the target.
-   */
+  /** After every earlier operation with this flag, issued by the same thread, to overlapping memory of the
+   * target. */
   MPIX_ENGINE_OVERLAP_ORDERED = 32
 };
 
@@ -179,7 +179,7 @@ struct mpix_engine_completion {
 
 /** A put or get. Zero is the default of every field. */
 struct mpix_engine_transfer {
-  unsigned guarantees; /**< set of mpix_engine_guarantee */
+  unsigned flags; /**< set of mpix_engine_op_flag */
   /** The caller's context for operations without `completion`: a later failure is kept at the peer under this
    *  context until mpix_engine_take_error. */
   uint32_t context;
@@ -275,12 +275,12 @@ enum mpix_engine_operation {
  *  target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i].
  *
  *  All layouts have the same number of bytes, and runs of whole elements; the memory of the sides does not
- * overlap. Without a guarantee of atomicity, concurrent updates of an element can be lost. Zero is the
+ * overlap. Without a flag of atomicity, concurrent updates of an element can be lost. Zero is the
  * default of every field. */
 struct mpix_engine_update {
   int operation;        /**< an mpix_engine_operation that is defined for the type, as MPI has it */
   int type;             /**< an mpix_engine_type */
-  unsigned guarantees;  /**< set of mpix_engine_guarantee */
+  unsigned flags;  /**< set of mpix_engine_op_flag */
   uint32_t context;     /**< as for a transfer */
   const void* origin;   /**< not used where the operation has no operand */
   const void* operand2; /**< laid out as `origin`; not used where there is no second operand */

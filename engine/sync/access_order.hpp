@@ -1,4 +1,4 @@
-/// Order of the loads and stores of operations with Guarantee::ordered on mapped memory.
+/// Order of the loads and stores of operations with OpFlags::ordered on mapped memory.
 ///
 /// Ordered operations become visible in issue order, except that a get may be performed before an earlier
 /// store that it does not overlap. So an ordered store is preceded by a release fence, and an ordered load is

@@ -44,8 +44,7 @@ StripeSets origin_stripes(RmaOp const& operation) noexcept {
 }
 
 bool may_use_cpu_atomics(RmaOp const& update) noexcept {
-  return has_cpu_atomics(update.type) &&
-         has(update.guarantees, Guarantee::atomic | Guarantee::element_atomic);
+  return has_cpu_atomics(update.type) && has(update.flags, OpFlags::atomic | OpFlags::element_atomic);
 }
 
 }  // namespace
@@ -58,10 +57,10 @@ Rights rights_for(RmaOp const& operation) noexcept {
 
 Footprint footprint_of(RmaOp const& operation) noexcept {
   Footprint result;
-  if (has(operation.guarantees, Guarantee::atomic)) {
+  if (has(operation.flags, OpFlags::atomic)) {
     result.target = target_stripes(operation);
     result.origin = origin_stripes(operation);
-  } else if (!operation.is_update() && has(operation.guarantees, Guarantee::element_atomic)) {
+  } else if (!operation.is_update() && has(operation.flags, OpFlags::element_atomic)) {
     result.target = target_stripes(operation);
   }
   return result;
@@ -77,7 +76,7 @@ Footprint footprint_of(RmaOp const& operation, UpdateModes const& modes) noexcep
 ElementUpdate elements_of(RmaOp const& update) noexcept {
   Range const target = range_of(update.target, update.target_layout);
   return {update.type, target.begin, target.end,
-          is_single(update.guarantees, update.reduce_op, update.type, update.target_layout.size())};
+          is_single(update.flags, update.reduce_op, update.type, update.target_layout.size())};
 }
 
 bool has_atomic_elements(RmaOp const& update, UpdateModes const& modes) noexcept {

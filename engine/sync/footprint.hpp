@@ -1,4 +1,4 @@
-/// The memory that an operation accesses, and the stripes that its guarantees require on both sides.
+/// The memory that an operation accesses, and the stripes that its flags require on both sides.
 #pragma once
 
 #include <algorithm>
@@ -22,30 +22,28 @@ Footprint footprint_of(RmaOp const& operation) noexcept;
 Footprint footprint_of(RmaOp const& operation, UpdateModes const& modes) noexcept;
 
 /// Whether an update of `bytes` bytes switches its memory to updates of single elements.
-inline bool is_single(Guarantee guarantees, ReduceOp operation, ElementType type,
-                      std::size_t bytes) noexcept {
+inline bool is_single(OpFlags flags, ReduceOp operation, ElementType type, std::size_t bytes) noexcept {
   return bytes == std::max<std::size_t>(element_size(type), 1) && operation != ReduceOp::no_op &&
-         !has(guarantees, Guarantee::atomic | Guarantee::keeps_arrays);
+         !has(flags, OpFlags::atomic | OpFlags::keeps_arrays);
 }
 
 /// Returns the elements of an update.
 ElementUpdate elements_of(RmaOp const& update) noexcept;
 
-/// Whether an update with these guarantees and this layout must hold the stripes of its target. elements() is
+/// Whether an update with these flags and this layout must hold the stripes of its target. elements() is
 /// called only if the elements decide.
 template <typename Elements>
-inline bool locks_target(Guarantee guarantees, Layout const& layout, Elements elements,
+inline bool locks_target(OpFlags flags, Layout const& layout, Elements elements,
                          UpdateModes const& modes) noexcept {
-  if (has(guarantees, Guarantee::atomic)) return true;
-  return has(guarantees, Guarantee::element_atomic) &&
-         (!layout.is_contiguous() || needs_stripes(modes, elements()));
+  if (has(flags, OpFlags::atomic)) return true;
+  return has(flags, OpFlags::element_atomic) && (!layout.is_contiguous() || needs_stripes(modes, elements()));
 }
 
-/// Whether the target has to be locked for the operation, which has not the atomic guarantee.
+/// Whether the target has to be locked for the operation, which does not have OpFlags::atomic.
 inline bool locks_target(RmaOp const& operation, UpdateModes const& modes) noexcept {
-  if (!operation.is_update()) return has(operation.guarantees, Guarantee::element_atomic);
+  if (!operation.is_update()) return has(operation.flags, OpFlags::element_atomic);
   return locks_target(
-      operation.guarantees, operation.target_layout, [&] { return elements_of(operation); }, modes);
+      operation.flags, operation.target_layout, [&] { return elements_of(operation); }, modes);
 }
 
 /// Whether the CPU's atomics will update elements in memory of a process with these modes. Needs no stripes.

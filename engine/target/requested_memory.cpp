@@ -46,14 +46,14 @@ bool is_in_one_page(RemoteAddress begin, std::uint64_t bytes) noexcept {
 
 std::byte* pointer(RemoteAddress address) noexcept { return reinterpret_cast<std::byte*>(address); }
 
-/// Returns the guarantee of an update.
-Guarantee guarantees_of(wire::RequestHeader const& header) noexcept {
+/// Returns the operation flags of an update.
+OpFlags op_flags_of(wire::RequestHeader const& header) noexcept {
   if ((header.flags & wire::flag_elements) != 0) {
     bool const arrays = (header.flags & wire::flag_arrays) != 0;
-    return arrays ? Guarantee::element_atomic | Guarantee::keeps_arrays : Guarantee::element_atomic;
+    return arrays ? OpFlags::element_atomic | OpFlags::keeps_arrays : OpFlags::element_atomic;
   }
   bool const whole = (header.flags & (wire::flag_atomic | wire::flag_held)) != 0;
-  return whole ? Guarantee::atomic : Guarantee::none;
+  return whole ? OpFlags::atomic : OpFlags::none;
 }
 
 /// Returns the elements of an update for which touched_range() has succeeded.
@@ -62,7 +62,7 @@ ElementUpdate elements_of(wire::CheckedRequest const& request) noexcept {
   ElementUpdate update{static_cast<ElementType>(header.element_type), 0, 0};
   (void)touched_range(request, &update.begin, &update.end);
   update.single =
-      is_single(guarantees_of(header), static_cast<ReduceOp>(header.operation), update.type, header.total);
+      is_single(op_flags_of(header), static_cast<ReduceOp>(header.operation), update.type, header.total);
   return update;
 }
 
@@ -105,7 +105,7 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
   } else {
     auto const elements = [&] { return elements_of(request); };
     bool const wanted = kind == wire::RequestKind::update
-                            ? locks_target(guarantees_of(header), request.layout, elements, modes)
+                            ? locks_target(op_flags_of(header), request.layout, elements, modes)
                             : (header.flags & wire::flag_atomic) != 0;
     RemoteAddress begin = 0;
     RemoteAddress end = 0;
@@ -244,7 +244,7 @@ void RequestedMemory::execute_unguarded(wire::CheckedRequest const& request) con
   std::byte* const base = pointer(header.address);
   if (header.kind == wire::RequestKind::update) {
     // The most frequent update needs no atomics, and has a kernel for each type.
-    bool const plain = guarantees_of(header) == Guarantee::none && (header.flags & wire::flag_scale) == 0;
+    bool const plain = op_flags_of(header) == OpFlags::none && (header.flags & wire::flag_scale) == 0;
     if (!plain || static_cast<ReduceOp>(header.operation) != ReduceOp::sum)
       return update(request, {0, header.bytes}, nullptr);
     Reduction const sum{.type = static_cast<ElementType>(header.element_type), .operation = ReduceOp::sum};
@@ -264,7 +264,7 @@ void RequestedMemory::update(wire::CheckedRequest const& request, DataRange part
   std::memcpy(scale, header.scale, sizeof scale);
   UpdateModes& modes = segments_.stripes().modes;
   ElementUpdate const elements = elements_of(request);
-  bool const atomic = guarantees_of(header) != Guarantee::none && uses_cpu_atomics(modes, elements);
+  bool const atomic = op_flags_of(header) != OpFlags::none && uses_cpu_atomics(modes, elements);
   Reduction const reduction{static_cast<ElementType>(header.element_type),
                             static_cast<ReduceOp>(header.operation), atomic,
                             (header.flags & wire::flag_scale) != 0 ? scale : nullptr};

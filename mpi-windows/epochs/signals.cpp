@@ -10,7 +10,7 @@ namespace {
 engine::RmaOp counter_update(Window const& window, Target const& target, std::size_t offset,
                              engine::ReduceOp reduce_op, engine::ElementType type) {
   engine::RmaOp update = engine::update_with(reduce_op, type);
-  update.guarantees = engine::Guarantee::element_atomic | engine::Guarantee::delayed_ack;
+  update.flags = engine::OpFlags::element_atomic | engine::OpFlags::delayed_ack;
   update.context = window.context;
   update.target = offset;
   update.exposed.target = target.control_exposure;

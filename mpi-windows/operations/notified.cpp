@@ -132,7 +132,7 @@ int issue_trailing_notification(Window& window, Target& target, engine::RemoteAd
                                 MPI_Request* request) {
   if (int const error = complete_target(window, target); error != MPI_SUCCESS) return error;
   engine::RmaOp raise = engine::update_with(engine::ReduceOp::increment, engine::ElementType::uint64);
-  raise.guarantees = engine::Guarantee::element_atomic;
+  raise.flags = engine::OpFlags::element_atomic;
   raise.context = window.context;
   raise.target = counter;
   raise.target_layout = engine::Layout::contiguous(sizeof(std::uint64_t));

@@ -102,7 +102,7 @@ inline int locate(Window const& window, Target const& target, MPI_Aint disp, eng
   return MPI_SUCCESS;
 }
 
-/// Executes an operation by load and store if its memory is mapped and it has no guarantee beyond atomic
+/// Executes an operation by load and store if its memory is mapped and its flags require no more than atomic
 /// elements; the operation then names its target by the address. Returns false if nothing was done.
 inline bool try_direct(Window const& window, Target const& target, engine::RmaOp& operation) {
   if (operation.notify != 0) return false;

@@ -17,7 +17,7 @@ class QueuedOperation final : public QueuedCall {
   QueuedOperation(engine::RmaOp const& operation, int notification)
       : operation_(operation), notification_(notification), target_(operation.target_layout) {
     operation_.completion = nullptr;
-    operation_.guarantees = without(operation.guarantees, engine::Guarantee::no_lock_wait);
+    operation_.flags = without(operation.flags, engine::OpFlags::no_lock_wait);
     operation_.target_layout = target_.view();
     if (operation.operands() != 0 || operation.is_get()) {
       origin_ = OwnedLayout(operation.origin_layout);

@@ -200,7 +200,7 @@ engine::Issued issue_part(Window& window, Target& target, engine::RmaOp const& o
   part.target_layout = layouts.target.view();
   part.exposed.target = target.exposure;
   part.completion = completion;
-  part.guarantees = without(part.guarantees, engine::Guarantee::no_lock_wait);  // one call for all parts
+  part.flags = without(part.flags, engine::OpFlags::no_lock_wait);  // one call for all parts
   set_buffers(part, runs, layouts);
   if (try_direct(window, target, part)) return {};
   if (target.by_request != nullptr) return engine::Issued::ended(execute_part_by_request(target, part));

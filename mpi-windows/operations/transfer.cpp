@@ -31,7 +31,7 @@ int transfer_checked(Window& window, OpKind direction, Buffer const& origin, Pla
   if (local.bytes() == 0 && notification == no_notification) return finish_empty(request);
   engine::RmaOp transfer;
   transfer.kind = direction;
-  transfer.guarantees = window.hints.transfer_guarantees();
+  transfer.flags = window.hints.transfer_flags();
   transfer.origin = local.rebase(origin.address);
   transfer.origin_layout = local.layout();
   transfer.target_layout = remote.layout();

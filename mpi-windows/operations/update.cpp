@@ -177,7 +177,7 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
       static_cast<std::byte const*>(call.operand2),
       call.result != nullptr ? static_cast<std::byte*>(call.result->address) : nullptr, bytes};
   return engine::try_update_elements(reduction, mapped, sides, *stripes, address,
-                                     window.hints.accumulate_guarantees());
+                                     window.hints.accumulate_flags());
 }
 
 /// Describes `buffer`, which must have as many data as the target. Returns an error class.
@@ -196,7 +196,7 @@ int update_checked(Window& window, UpdateCall const& call, MPI_Request* request)
   if (int const error = remote.describe(call.target->type, call.target->count); error != MPI_SUCCESS)
     return error;
   engine::RmaOp update = engine::update_with(call.operation, ElementType::none);
-  update.guarantees = window.hints.accumulate_guarantees();
+  update.flags = window.hints.accumulate_flags();
   update.target_layout = remote.layout();
   if (engine::operand_count(call.operation) != 0) {
     if (int const error = describe_like(remote, *call.origin, &origin); error != MPI_SUCCESS) return error;

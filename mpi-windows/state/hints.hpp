@@ -52,18 +52,18 @@ class Hints {
   std::size_t alignment() const noexcept { return alignment_; }
   /// Whether overlapping operations of one origin take effect in the order of the calls.
   bool keeps_order() const noexcept { return order_ != Order::none; }
-  /// Guarantees that put and get require of the engine.
-  engine::Guarantee transfer_guarantees() const noexcept {
-    using engine::Guarantee;
-    return keeps_order() ? Guarantee::no_lock_wait | Guarantee::overlap_ordered : Guarantee::no_lock_wait;
+  /// Flags of put and get for the engine.
+  engine::OpFlags transfer_flags() const noexcept {
+    using engine::OpFlags;
+    return keeps_order() ? OpFlags::no_lock_wait | OpFlags::overlap_ordered : OpFlags::no_lock_wait;
   }
-  /// Guarantees that operations of the accumulate family require of the engine.
-  engine::Guarantee accumulate_guarantees() const noexcept {
-    using engine::Guarantee;
+  /// Flags of operations of the accumulate family for the engine.
+  engine::OpFlags accumulate_flags() const noexcept {
+    using engine::OpFlags;
     bool const ordered = keeps_order() || accumulates_ordered_;
-    Guarantee const always = Guarantee::no_lock_wait | Guarantee::element_atomic;
-    Guarantee const arrays = keeps_arrays() ? Guarantee::keeps_arrays : Guarantee::none;
-    return ordered ? always | arrays | Guarantee::overlap_ordered : always | arrays;
+    OpFlags const always = OpFlags::no_lock_wait | OpFlags::element_atomic;
+    OpFlags const arrays = keeps_arrays() ? OpFlags::keeps_arrays : OpFlags::none;
+    return ordered ? always | arrays | OpFlags::overlap_ordered : always | arrays;
   }
   /// Whether updates of single elements hold a stripe, so that updates of arrays beside them stay fast.
   bool keeps_arrays() const noexcept { return granularity_ >= array_bytes; }

@@ -50,32 +50,32 @@ bool assign_index(MPIX_RMA_Attributes& attributes, void* value) {
 
 void inherit_nothing(MPIX_RMA_Attributes&, MPIX_RMA_Attributes const&) {}
 
-constexpr AttributeEntry switched(char const* name, std::uint64_t bit, engine::Guarantee guarantee,
+constexpr AttributeEntry switched(char const* name, std::uint64_t bit, engine::OpFlags flags,
                                   bool (*assign)(MPIX_RMA_Attributes&, void*)) {
-  return {name, bit, bit, guarantee, assign, &inherit_nothing};
+  return {name, bit, bit, flags, assign, &inherit_nothing};
 }
 
 }  // namespace
 
 std::array<AttributeEntry, attribute_count> const attribute_table = {{
-    switched("MPIX_RMA_KEY_ATOMICITY", MPIX_RMA_ATTR_ATOMICITY, engine::Guarantee::atomic,
+    switched("MPIX_RMA_KEY_ATOMICITY", MPIX_RMA_ATTR_ATOMICITY, engine::OpFlags::atomic,
              &assign_switch<MPIX_RMA_ATTR_ATOMICITY>),
-    switched("MPIX_RMA_KEY_ORDERING", MPIX_RMA_ATTR_ORDERING, engine::Guarantee::ordered,
+    switched("MPIX_RMA_KEY_ORDERING", MPIX_RMA_ATTR_ORDERING, engine::OpFlags::ordered,
              &assign_switch<MPIX_RMA_ATTR_ORDERING>),
-    switched("MPIX_RMA_KEY_BLOCKING", MPIX_RMA_ATTR_BLOCKING, engine::Guarantee::none,
+    switched("MPIX_RMA_KEY_BLOCKING", MPIX_RMA_ATTR_BLOCKING, engine::OpFlags::none,
              &assign_switch<MPIX_RMA_ATTR_BLOCKING>),
     switched("MPIX_RMA_KEY_REMOTE_COMPLETION", MPIX_RMA_ATTR_REMOTE_COMPLETION,
-             engine::Guarantee::remote_completion, &assign_switch<MPIX_RMA_ATTR_REMOTE_COMPLETION>),
+             engine::OpFlags::remote_completion, &assign_switch<MPIX_RMA_ATTR_REMOTE_COMPLETION>),
     {"MPIX_RMA_KEY_COMMUNICATABLE", MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE | MPIX_RMA_ATTR_TARGET_COMMUNICATABLE,
-     MPIX_RMA_ATTR_TARGET_COMMUNICATABLE, engine::Guarantee::target_registered, &assign_communicatable,
+     MPIX_RMA_ATTR_TARGET_COMMUNICATABLE, engine::OpFlags::target_registered, &assign_communicatable,
      &inherit_nothing},
-    {"MPIX_RMA_KEY_ACCUMULATE_OP", MPIX_RMA_ATTR_ACCUMULATE_OP, 0, engine::Guarantee::none, &assign_operation,
+    {"MPIX_RMA_KEY_ACCUMULATE_OP", MPIX_RMA_ATTR_ACCUMULATE_OP, 0, engine::OpFlags::none, &assign_operation,
      [](MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& from) { to.accumulate_op = from.accumulate_op; }},
-    {"MPIX_RMA_KEY_ACCUMULATE_SCALE", MPIX_RMA_ATTR_ACCUMULATE_SCALE, 0, engine::Guarantee::none, &assign_scale,
+    {"MPIX_RMA_KEY_ACCUMULATE_SCALE", MPIX_RMA_ATTR_ACCUMULATE_SCALE, 0, engine::OpFlags::none, &assign_scale,
      [](MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& from) {
        to.accumulate_scale = from.accumulate_scale;
      }},
-    {"MPIX_RMA_KEY_NOTIFY", MPIX_RMA_ATTR_NOTIFY, 0, engine::Guarantee::none, &assign_index,
+    {"MPIX_RMA_KEY_NOTIFY", MPIX_RMA_ATTR_NOTIFY, 0, engine::OpFlags::none, &assign_index,
      [](MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& from) { to.notify_index = from.notify_index; }},
 }};
 
@@ -92,12 +92,12 @@ void join(MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& weaker) noexcept {
   }
 }
 
-engine::Guarantee guarantees_of(std::uint64_t set) noexcept {
-  auto guarantees = engine::Guarantee::none;
+engine::OpFlags op_flags_of(std::uint64_t set) noexcept {
+  auto flags = engine::OpFlags::none;
   for (auto const& entry : attribute_table) {
-    if ((set & entry.guarantee_bits) != 0) guarantees = guarantees | entry.guarantee;
+    if ((set & entry.flag_bits) != 0) flags = flags | entry.flags;
   }
-  return guarantees;
+  return flags;
 }
 
 }  // namespace mpixrma

@@ -1,5 +1,5 @@
 /// Attributes of an operation: their definition, the merge of those of the call, the request and the
-/// communicator, and the guarantees that they require of the engine.
+/// communicator, and the engine's operation flags that stand for them.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ namespace mpixrma {
 struct AttributeEntry {
   char const* name;              ///< name of the key macro
   std::uint64_t bits;            ///< bits in MPIX_RMA_Attributes::set
-  std::uint64_t guarantee_bits;  ///< the subset of `bits` that requires `guarantee`
-  engine::Guarantee guarantee;
+  std::uint64_t flag_bits;       ///< the subset of `bits` that sets `flags`
+  engine::OpFlags flags;
   /// Sets the attribute in `attributes` from a value as passed to MPI_Comm_set_attr. Returns false for an
   /// invalid value.
   bool (*assign)(MPIX_RMA_Attributes& attributes, void* value);
@@ -52,6 +52,6 @@ inline bool are_known(MPIX_RMA_Attributes const* attributes) noexcept {
 /// Adds the attributes that are set in `weaker` but not in `to`.
 void join(MPIX_RMA_Attributes& to, MPIX_RMA_Attributes const& weaker) noexcept;
 
-engine::Guarantee guarantees_of(std::uint64_t set) noexcept;
+engine::OpFlags op_flags_of(std::uint64_t set) noexcept;
 
 }  // namespace mpixrma

@@ -131,7 +131,7 @@ int check_communicatable(Checked const& checked) {
 
 /// Adds the members that operations of all kinds have in common, and issues the operation.
 int fill_and_issue(Checked const& checked, engine::RmaOp& operation, RequestSlot& request) {
-  operation.guarantees = guarantees_of(checked.attributes.set);
+  operation.flags = op_flags_of(checked.attributes.set);
   operation.origin = checked.sides.origin_address;
   operation.origin_layout = checked.sides.origin;
   operation.target = reinterpret_cast<RemoteAddress>(checked.call.target);

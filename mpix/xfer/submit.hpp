@@ -12,9 +12,9 @@ namespace mpixrma {
 /// Carries the operation out by load and store, without the engine. Returns false if nothing was done.
 inline bool submit_direct(Target& target, engine::RmaOp const& operation) {
   // An ordered get may have to wait for an earlier put of this process to itself.
-  if (operation.is_get() && has(operation.guarantees, Guarantee::ordered)) return false;
+  if (operation.is_get() && has(operation.flags, OpFlags::ordered)) return false;
   // An update may have to wait for stripes that are held across messages: the engine serves these.
-  if (operation.is_update() && has(operation.guarantees, Guarantee::element_atomic)) return false;
+  if (operation.is_update() && has(operation.flags, OpFlags::element_atomic)) return false;
   return try_direct(target, operation);
 }
 

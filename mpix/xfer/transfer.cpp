@@ -58,8 +58,7 @@ engine::Status issue_and_wait(Target& target, RmaOp& operation) {
   operation.completion = &completion;
   engine::Issued const issued = issue(target, operation);
   if (!issued.complete) return wait(*target.peer, issued, completion);
-  if (has(operation.guarantees, Guarantee::remote_completion))
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (has(operation.flags, OpFlags::remote_completion)) std::atomic_thread_fence(std::memory_order_seq_cst);
   return issued.status;
 }
 

@@ -14,9 +14,9 @@
 
 namespace mpixrma {
 
-using engine::Guarantee;
 using engine::Layout;
 using engine::Lookup;
+using engine::OpFlags;
 using engine::OpKind;
 using engine::RemoteAddress;
 using engine::RmaOp;
@@ -62,7 +62,7 @@ MPIX_INTERNAL_API void accumulate_elements(engine::StripeTable& table, engine::R
                                            std::size_t bytes) noexcept;
 
 /// Contiguous accumulate by load and store. `reduction` is valid, `bytes` a multiple of its element. If its
-/// element_atomic is set, at most one operation with Guarantee::element_atomic or atomic updates an element
+/// element_atomic is set, at most one operation with OpFlags::element_atomic or atomic updates an element
 /// at once.
 template <Lookup lookup = Lookup::usual>
 inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduction, void const* origin,
@@ -80,12 +80,12 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
   return true;
 }
 
-/// Carries out any operation by load and store, with all of its guarantees. May leave to the engine an
+/// Carries out any operation by load and store, with all of its flags. May leave to the engine an
 /// operation that would have to wait.
 MPIX_INTERNAL_API bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept;
 
 inline bool try_direct(Target& target, engine::RmaOp const& operation) noexcept {
-  if (has(operation.guarantees, Guarantee::atomic) || operation.notify != 0)
+  if (has(operation.flags, OpFlags::atomic) || operation.notify != 0)
     return try_direct_atomic(target, operation);
   engine::Extent const extent =
       operation.target_layout.is_contiguous()
@@ -116,7 +116,7 @@ inline bool try_direct_rmw(Target& target, engine::ReduceOp operation, RemoteAdd
 /// Fills in the context of the operation and starts it on whichever path serves it.
 MPIX_INTERNAL_API engine::Issued issue(Target& target, engine::RmaOp& operation);
 
-/// Like issue(), but returns when the operation is complete at the level that its guarantees ask for.
+/// Like issue(), but returns when the operation is complete at the level that its flags ask for.
 MPIX_INTERNAL_API engine::Status issue_and_wait(Target& target, engine::RmaOp& operation);
 
 /// Takes a lock of the target, as EngineLocks::acquire, and waits until it is held; an attempt waits only for

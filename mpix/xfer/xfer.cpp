@@ -132,7 +132,7 @@ inline bool check_fast_path(XferCall const& call, MPI_Request const* request,
 
 /// Executes `operation`, whose buffers are still to be set, with ATOMICITY.
 bool atomic_fast_path(FastPath const& fast, void* origin, RemoteAddress address, RmaOp& operation) {
-  operation.guarantees = Guarantee::atomic;
+  operation.flags = OpFlags::atomic;
   operation.origin = static_cast<std::byte*>(origin);
   operation.target = address;
   operation.origin_layout = Layout::contiguous(fast.bytes);
@@ -169,7 +169,7 @@ bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress 
   engine::RunOperation const operation{.kind = put ? OpKind::put : OpKind::update,
                                        .type = fast.type->flat().element,
                                        .context = fast.target->context,
-                                       .guarantees = fast.set != 0 ? Guarantee::ordered : Guarantee::none,
+                                       .flags = fast.set != 0 ? OpFlags::ordered : OpFlags::none,
                                        .origin = static_cast<std::byte const*>(call.origin),
                                        .target = address,
                                        .bytes = fast.bytes};

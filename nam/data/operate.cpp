@@ -30,7 +30,7 @@ engine::RmaOp copy_of(OperationRequest const& request, std::span<std::byte> fetc
 
 engine::RmaOp update_of(OperationRequest const& request, std::span<std::byte> fetched) noexcept {
   engine::RmaOp update = engine::update_with(request.operation, request.type);
-  update.guarantees = engine::Guarantee::element_atomic;
+  update.flags = engine::OpFlags::element_atomic;
   update.origin = engine::read_only(request.operand.data());
   update.operand2 = request.operand2.data();
   if (!fetched.empty()) update.result = fetched.data();

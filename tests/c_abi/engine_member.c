@@ -92,7 +92,7 @@ static void run(const struct job* job, mpix_engine_peer_t* peer, int get,
                 struct mpix_engine_transfer transfer) {
   struct waiting waiting = {.completion.done = tell};
   struct mpix_engine_issued issued;
-  transfer.guarantees = MPIX_ENGINE_REMOTE_COMPLETION;
+  transfer.flags = MPIX_ENGINE_REMOTE_COMPLETION;
   transfer.completion = &waiting.completion;
   REQUIRE((get ? mpix_engine_get : mpix_engine_put)(job->engine, peer, &transfer, &issued) == MPIX_ENGINE_OK);
   if (!issued.complete) {
@@ -195,7 +195,7 @@ static void update(const struct job* job, mpix_engine_peer_t* peer, uint64_t bas
   sum.origin = halves;
   sum.target = base + offsetof(struct memory, sums);
   sum.origin_layout.block = sum.target_layout.block = sizeof(halves);
-  sum.guarantees = count.guarantees = MPIX_ENGINE_ELEMENT_ATOMIC | MPIX_ENGINE_REMOTE_COMPLETION;
+  sum.flags = count.flags = MPIX_ENGINE_ELEMENT_ATOMIC | MPIX_ENGINE_REMOTE_COMPLETION;
   for (int i = 0; i < words; ++i) {
     halves[i] = 0.5 * i;
   }

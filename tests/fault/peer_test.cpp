@@ -74,7 +74,7 @@ TEST_P(Fault, KilledTargetFailsItsOperationsOnly) {
       std::vector<std::int64_t> many(100000, 1);
       RmaOp stream =
           contiguous(ReduceOp::sum, ElementType::int64, many.data(), rank.shown(1, 0), many.size() * 8);
-      stream.guarantees = Guarantee::atomic;
+      stream.flags = OpFlags::atomic;
       for (int i = 0; i < 50; ++i) (void)rank.engine().issue(rank.peer(1), stream);
       rank.engine().order.complete(rank.peer(1), UINT64_MAX);
       (void)rank.engine().failures.take(rank.peer(1), 0);
@@ -130,7 +130,7 @@ TEST_P(Fault, KilledTargetFailsLargeTransfersInFlight) {
     std::size_t under_way = 0;
     for (Waiter& waiter : waiters) {
       RmaOp put = contiguous(OpKind::put, memory.data(), rank.shown(1, 0), bytes);
-      put.guarantees = Guarantee::remote_completion;
+      put.flags = OpFlags::remote_completion;
       put.completion = &waiter;
       Issued const issued = rank.engine().issue(rank.peer(1), put);
       ASSERT_EQ(issued.status, Status::ok);
@@ -187,7 +187,7 @@ TEST_P(Fault, LocksOfAKilledOriginAreFree) {
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     std::vector<std::int64_t> ones(words, 1);
     RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(0, 0), words * 8);
-    sum.guarantees = Guarantee::atomic;
+    sum.flags = OpFlags::atomic;
     if (rank.rank() == 1) {
       // UCX 1.13 aborts at the other side if a process ends while its first connection is being established.
       EXPECT_EQ(run(rank.engine(), rank.peer(0), sum), Status::ok);

@@ -79,7 +79,7 @@ class JobEngine {
                                 std::span<std::byte const> from) {
     auto transfer = describe(exposure, at, const_cast<std::byte*>(from.data()), from.size());
     late_.completion.done = tell;
-    transfer.guarantees = MPIX_ENGINE_REMOTE_COMPLETION;
+    transfer.flags = MPIX_ENGINE_REMOTE_COMPLETION;
     transfer.completion = &late_.completion;
     mpix_engine_issued issued{};
     int const status = mpix_engine_put(engine_, peer_, &transfer, &issued);
@@ -107,7 +107,7 @@ class JobEngine {
     mpix_engine_update update{};
     update.operation = MPIX_ENGINE_OP_SUM;
     update.type = type;
-    update.guarantees = MPIX_ENGINE_ELEMENT_ATOMIC;
+    update.flags = MPIX_ENGINE_ELEMENT_ATOMIC;
     update.origin = &value;
     update.origin_layout.block = update.target_layout.block = sizeof value;
     update.target = at;
@@ -142,7 +142,7 @@ class JobEngine {
   int complete(Given& operation, Issue issue) {
     Waiting waiting;
     waiting.completion.done = tell;
-    operation.guarantees |= MPIX_ENGINE_REMOTE_COMPLETION;
+    operation.flags |= MPIX_ENGINE_REMOTE_COMPLETION;
     operation.completion = &waiting.completion;
     mpix_engine_issued issued{};
     int const status = issue(engine_, peer_, &operation, &issued);

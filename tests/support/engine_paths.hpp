@@ -60,7 +60,7 @@ inline RmaOp contiguous(OpKind direction, void* origin, RemoteAddress target, st
 inline RmaOp contiguous(ReduceOp operation, ElementType type, void const* origin, RemoteAddress target,
                         std::size_t bytes, void* result = nullptr) {
   RmaOp update = update_with(operation, type);
-  update.guarantees = Guarantee::element_atomic;
+  update.flags = OpFlags::element_atomic;
   update.origin = read_only(origin);
   update.result = static_cast<std::byte*>(result);
   update.target = target;
@@ -86,7 +86,7 @@ struct Waiter : Completion {
 inline Status run(Engine& engine, Peer& peer, RmaOp operation) {
   Waiter waiter;
   operation.completion = &waiter;
-  operation.guarantees = operation.guarantees | Guarantee::remote_completion;
+  operation.flags = operation.flags | OpFlags::remote_completion;
   Issued const issued = engine.issue(peer, operation);
   if (failed(issued.status) || issued.complete) return issued.status;
   engine.waits.until(peer, [&] { return waiter.complete.load(std::memory_order_acquire); });

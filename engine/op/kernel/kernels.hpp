@@ -1,7 +1,7 @@
 /// Copies and updates of memory that is accessible by pointer.
 ///
 /// No kernel takes a lock, allocates, or assumes alignment. Callers hold the locks that the operation's
-/// guarantees require (see engine/sync/).
+/// flags require (see engine/sync/).
 #pragma once
 
 #include <cstddef>

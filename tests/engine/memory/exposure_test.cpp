@@ -30,7 +30,7 @@ TEST_P(ExposurePaths, OperationsOnExposedMemoryMoveTheValues) {
         ASSERT_EQ(run(engine, peer, addition(&values[99], id, length - 8, 8, &before)), Status::ok);
         EXPECT_EQ(before, static_cast<std::int64_t>(length / 8));
         RmaOp atomic = addition(values.data() + 1000, id, 16000, 16000);
-        atomic.guarantees = Guarantee::atomic;
+        atomic.flags = OpFlags::atomic;
         ASSERT_EQ(run(engine, peer, atomic), Status::ok);
         std::vector<std::int64_t> got(values.size());
         ASSERT_EQ(run(engine, peer, transfer(OpKind::get, got.data(), id, 0, length)), Status::ok);

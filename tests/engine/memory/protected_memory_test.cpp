@@ -78,7 +78,7 @@ Outcomes outcomes_of(Rank& rank, ExposureId id, RemoteAddress target, std::size_
   std::vector<std::int64_t> fetched(bytes / 8, -1);
   auto const outcome = [&](auto operation) {
     operation.exposed.target = id;
-    if (vouched) operation.guarantees = operation.guarantees | Guarantee::target_registered;
+    if (vouched) operation.flags = operation.flags | OpFlags::target_registered;
     return run(rank.engine(), rank.peer(1), operation);
   };
   return {

@@ -49,7 +49,7 @@ void operate(Rank& rank, std::int64_t round) {
   std::array<Waiter, 3 * operations> waiters;
   auto const issue = [&](auto operation, std::size_t index) {
     operation.completion = &waiters[index];
-    operation.guarantees = operation.guarantees | Guarantee::remote_completion | Guarantee::ordered;
+    operation.flags = operation.flags | OpFlags::remote_completion | OpFlags::ordered;
     ASSERT_FALSE(failed(engine.issue(peer, operation).status));
   };
   for (std::size_t i = 0; i < operations; ++i) {

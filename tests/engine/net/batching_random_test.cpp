@@ -102,14 +102,14 @@ class Mixture {
     Dimension const there[] = {{rows, 16}};
     RmaOp put = contiguous(OpKind::put, data, own(to, cell), 8 * rows);
     put.target_layout = {8, there, {}};
-    put.guarantees = Guarantee::ordered;
+    put.flags = OpFlags::ordered;
     issue(to, put);
     for (std::size_t row = 0; row < rows; ++row) std::memcpy(model(to) + cell + 16 * row, data + 8 * row, 8);
   }
   void large(int to) {
     std::vector<unsigned char> data(1 + below(large_bytes), static_cast<unsigned char>(random_()));
     RmaOp put = contiguous(OpKind::put, data.data(), own(to, cells * cell_bytes), data.size());
-    put.guarantees = Guarantee::ordered;
+    put.flags = OpFlags::ordered;
     issue(to, put);
     rank_.engine().order.complete_local(rank_.peer(to), UINT64_MAX);
     std::copy(data.begin(), data.end(), model(to) + cells * cell_bytes);
@@ -119,7 +119,7 @@ class Mixture {
     unsigned char const* const now = model(to) + cell;
     Got& got = gets_.emplace_back(Got{std::vector<unsigned char>(cell_bytes), {now, now + cell_bytes}});
     RmaOp get = contiguous(OpKind::get, got.bytes.data(), own(to, cell), cell_bytes);
-    get.guarantees = Guarantee::ordered;
+    get.flags = OpFlags::ordered;
     issue(to, get);
     if (gets_.size() < 100) return;
     for (int rank = 0; rank < rank_.size(); ++rank)
@@ -141,7 +141,7 @@ class Mixture {
     std::size_t const which = below(counters);
     std::int64_t const addend = 1;
     RmaOp add = contiguous(ReduceOp::sum, ElementType::int64, &addend, counter(to, which), 8);
-    add.guarantees = Guarantee::atomic;
+    add.flags = OpFlags::atomic;
     Waiter waiter;
     add.completion = &waiter;
     Issued const issued = rank_.engine().issue(rank_.peer(to), add);

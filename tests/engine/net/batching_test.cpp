@@ -232,7 +232,7 @@ TEST_P(Batching, AtomicOperationIsNotDelayedByBatch) {
       blocked.put(blocked.free, 1);
       std::int64_t value = 2;
       RmaOp atomic = contiguous(OpKind::put, &value, blocked.there(blocked.free + 1), 8);
-      atomic.guarantees = Guarantee::atomic;
+      atomic.flags = OpFlags::atomic;
       Waiter waiter;
       atomic.completion = &waiter;
       EXPECT_EQ(blocked.engine().issue(blocked.target(), atomic).status, Status::ok);
@@ -300,12 +300,12 @@ TEST_P(Batching, EachOperationHasItsOwnError) {
           bool const get = i % 2 == 0;
           RemoteAddress const at = is_bad(i) ? 4096 : blocked.there(blocked.free + i);
           RmaOp transfer = contiguous(get ? OpKind::get : OpKind::put, &values[i], at, 8);
-          transfer.guarantees = Guarantee::remote_completion;
+          transfer.flags = OpFlags::remote_completion;
           transfer.completion = &waiters.emplace_back();
           EXPECT_FALSE(blocked.engine().issue(blocked.target(), transfer).complete);
           transfer.kind = OpKind::put;
           transfer.context = static_cast<std::uint32_t>(i + 1);
-          transfer.guarantees = Guarantee::none;
+          transfer.flags = OpFlags::none;
           transfer.completion = nullptr;
           EXPECT_TRUE(blocked.engine().issue(blocked.target(), transfer).complete);
         }
@@ -326,7 +326,7 @@ TEST_P(Batching, EachOperationHasItsOwnError) {
 /// The streams of one kind of operation that run_stream() issues.
 struct StreamCase {
   OpKind kind;
-  Guarantee guarantees;
+  OpFlags flags;
   std::size_t elements;  ///< of each operation
 };
 
@@ -351,7 +351,7 @@ void run_stream(Rank& rank, BlockedTarget const& blocked, StreamCase const& what
     RmaOp operation = what.kind == OpKind::put
                           ? contiguous(OpKind::put, values, at, bytes)
                           : contiguous(ReduceOp::sum, ElementType::int64, values, at, bytes);
-    operation.guarantees = what.guarantees | Guarantee::ordered;
+    operation.flags = what.flags | OpFlags::ordered;
     operation.context = random() % 50 == 0 ? bad_context + 1 : bad_context;
     EXPECT_TRUE(blocked.engine().issue(blocked.target(), operation).complete);
     for (std::size_t e = 0; e < what.elements && !bad; ++e) {
@@ -377,9 +377,9 @@ TEST_P(Batching, StreamsOfOneKindMatchModel) {
     if (rank.rank() == 0) {
       for (OpKind const kind : {OpKind::put, OpKind::update}) {
         for (std::size_t const elements : {1, 8}) {
-          run_stream(rank, blocked, {kind, Guarantee::none, elements}, random);
-          run_stream(rank, blocked, {kind, Guarantee::element_atomic, elements}, random);
-          run_stream(rank, blocked, {kind, Guarantee::element_atomic | Guarantee::keeps_arrays, elements},
+          run_stream(rank, blocked, {kind, OpFlags::none, elements}, random);
+          run_stream(rank, blocked, {kind, OpFlags::element_atomic, elements}, random);
+          run_stream(rank, blocked, {kind, OpFlags::element_atomic | OpFlags::keeps_arrays, elements},
                      random);
         }
       }

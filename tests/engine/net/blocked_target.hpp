@@ -82,7 +82,7 @@ class BlockedTarget {
   /// An increment that nobody waits for soon.
   std::uint64_t signal(std::size_t index) const {
     RmaOp raise = contiguous(ReduceOp::increment, ElementType::uint64, nullptr, there(index), 8);
-    raise.guarantees = Guarantee::element_atomic | Guarantee::delayed_ack;
+    raise.flags = OpFlags::element_atomic | OpFlags::delayed_ack;
     Issued const issued = engine().issue(target(), raise);
     EXPECT_EQ(issued.status, Status::ok);
     return issued.sequence;

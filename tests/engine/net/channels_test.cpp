@@ -147,7 +147,7 @@ TEST_P(ChannelJob, ThreadPerTargetReadsItsValuesBack) {
         ones.fill(1);
         RmaOp accumulate =
             contiguous(ReduceOp::sum, ElementType::float64, ones.data(), there + 8, sizeof ones);
-        accumulate.guarantees = Guarantee::atomic;
+        accumulate.flags = OpFlags::atomic;
         ASSERT_EQ(run(engine, peer, accumulate), Status::ok);
       }
     });

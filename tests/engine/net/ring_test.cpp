@@ -61,7 +61,7 @@ TEST(Ring, OperationsOfEveryKindMoveTheValues) {
         ASSERT_EQ(run(engine, peer, swap), Status::ok);
         EXPECT_EQ(before, 6);
         RmaOp whole = contiguous(ReduceOp::sum, ElementType::int64, values.data(), at(there, 30), 64);
-        whole.guarantees = Guarantee::atomic;
+        whole.flags = OpFlags::atomic;
         ASSERT_EQ(run(engine, peer, whole), Status::ok);
       },
       [](std::int64_t const* memory) {
@@ -95,7 +95,7 @@ TEST(Ring, UpdatesOfSeveralOriginsAreExact) {
           EXPECT_GT(before, newest) << "goes up";
           newest = before;
           RmaOp array = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), at(there, 8), sizeof ones);
-          if (i % 2 == 0) array.guarantees = Guarantee::atomic;
+          if (i % 2 == 0) array.flags = OpFlags::atomic;
           ASSERT_EQ(run(rank.engine(), peer, array), Status::ok);
         }
       },
@@ -222,15 +222,15 @@ void put_and_get(Rank& rank, Peer& peer, std::int64_t* there, std::mt19937& rand
     bool const small = random() % 2 == 0;
     large.fill(i);
     RmaOp put = contiguous(OpKind::put, large.data(), at(there, 0), small ? 8 : sizeof large);
-    put.guarantees = Guarantee::ordered;
-    if (!small) put.guarantees = put.guarantees | Guarantee::atomic;
+    put.flags = OpFlags::ordered;
+    if (!small) put.flags = put.flags | OpFlags::atomic;
     Issued const issued = rank.engine().issue(peer, put);
     ASSERT_EQ(issued.status, Status::ok);
     last = std::max(last, issued.sequence);
     if (random() % 4 != 0) continue;
     std::int64_t found = 0;
     RmaOp get = contiguous(OpKind::get, &found, at(there, 0), 8);
-    get.guarantees = Guarantee::ordered;
+    get.flags = OpFlags::ordered;
     ASSERT_EQ(run(rank.engine(), peer, get), Status::ok);
     ASSERT_EQ(found, i);
   }
@@ -268,7 +268,7 @@ class RingOfDead : public ::testing::TestWithParam<int> {
     auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
     RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), at(there, 0), 8 * ones.size());
     // An operation that holds stripes is only staged if the kernel would move it too.
-    update.guarantees = Guarantee::none;
+    update.flags = OpFlags::none;
     return run(rank.engine(), rank.peer(target), update);
   }
   /// Returns the ring after its first use.

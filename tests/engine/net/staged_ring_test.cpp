@@ -98,7 +98,7 @@ class Model {
       transfer.origin_layout = local;
       transfer.target = at(there_, begin);
       transfer.target_layout = target.layout;
-      if (random_() % 4 == 0) transfer.guarantees = Guarantee::atomic;
+      if (random_() % 4 == 0) transfer.flags = OpFlags::atomic;
       ASSERT_EQ(run(rank_.engine(), peer_, transfer), Status::ok);
     } else {
       static constexpr std::int64_t factor = 3;
@@ -110,9 +110,9 @@ class Model {
       update.origin_layout = update.result_layout = local;
       update.target_layout = target.layout;
       switch (random_() % 4) {
-        case 0: update.guarantees = Guarantee::atomic; break;
+        case 0: update.flags = OpFlags::atomic; break;
         // Updates of a single word leave their KiB to atomic instructions.
-        case 1: update.guarantees = Guarantee::element_atomic; break;
+        case 1: update.flags = OpFlags::element_atomic; break;
         default: break;
       }
       ASSERT_EQ(run(rank_.engine(), peer_, update), Status::ok);
@@ -208,7 +208,7 @@ TEST_P(StagedRing, UpdatesOfSeveralOriginsAreExact) {
         for (int i = 0; i < updates; ++i) {
           RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), at(there, 7), 0);
           update.origin_layout = update.target_layout = Layout::contiguous(elements * word);
-          if (i % 3 == 0) update.guarantees = Guarantee::atomic;
+          if (i % 3 == 0) update.flags = OpFlags::atomic;
           ASSERT_EQ(run(rank.engine(), peer, update), Status::ok);
         }
       },

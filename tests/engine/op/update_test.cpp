@@ -145,8 +145,8 @@ class Origin {
     Flight& flight = flights_.back();
     T const scale = test::random_element<T>(random_);
     RmaOp update = update_with(operation, type);
-    static constexpr Guarantee choices[] = {Guarantee::none, Guarantee::element_atomic, Guarantee::atomic};
-    update.guarantees = choices[random_() % 3] | Guarantee::overlap_ordered;
+    static constexpr OpFlags choices[] = {OpFlags::none, OpFlags::element_atomic, OpFlags::atomic};
+    update.flags = choices[random_() % 3] | OpFlags::overlap_ordered;
     bool const fetch = random_() % 2 == 0;
     bool const scaled = operation == ReduceOp::sum && random_() % 3 == 0;
     update.origin = flight.origin.base();
@@ -233,7 +233,7 @@ void fetch_and_add_everywhere(Rank& rank, ElementType type, std::size_t at, Fetc
       std::vector<T> before(count);
       RmaOp add = contiguous(ReduceOp::sum, type, ones.data(), rank.shown(0, kind) + at, count * sizeof(T),
                              before.data());
-      add.guarantees = round % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic;
+      add.flags = round % 2 == 0 ? OpFlags::atomic : OpFlags::element_atomic;
       add.origin_layout = {sizeof(T), every_second, {}};
       ASSERT_EQ(run(rank.engine(), rank.peer(0), add), Status::ok);
       for (std::size_t i = 0; i < count; ++i)

@@ -52,7 +52,7 @@ TEST_P(LocalCompletion, PutsToStoppedTargetCompleteLocally) {
       std::uint64_t newest = 0;
       for (std::size_t const bytes : sizes) {
         RmaOp put = contiguous(OpKind::put, origin.data() + offset, there + offset, bytes);
-        put.guarantees = Guarantee::remote_completion;
+        put.flags = OpFlags::remote_completion;
         put.completion = &waiters.emplace_back();
         Issued const issued = rank.engine().issue(peer, put);
         ASSERT_EQ(issued.status, Status::ok);

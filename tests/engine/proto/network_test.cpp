@@ -21,15 +21,15 @@ void only_network(mpix_engine_config& config) {
 }
 
 /// Issues an operation that is not waited for individually.
-void start(Rank& rank, RmaOp transfer, Guarantee guarantees) {
-  transfer.guarantees = guarantees;
+void start(Rank& rank, RmaOp transfer, OpFlags flags) {
+  transfer.flags = flags;
   ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
 }
 
 void complete_all(Rank& rank) { rank.engine().order.complete(rank.peer(1), UINT64_MAX); }
 
 /// Repeats a get and a put of the same memory, with `between` in between; the get must come first.
-void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
+void get_then_put(OpFlags flags, void (*between)(Rank&)) {
   run_job(2, only_network, [=](Rank& rank) {
     constexpr std::size_t words = 8192;
     std::vector<std::int64_t> memory(words, 0);
@@ -42,9 +42,9 @@ void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
       std::vector<std::int64_t> next(words);
       for (std::int64_t round = 1; round <= 60; ++round) {
         std::fill(next.begin(), next.end(), round);
-        start(rank, contiguous(OpKind::get, got.data(), rank.shown(1, 0), words * 8), guarantees);
+        start(rank, contiguous(OpKind::get, got.data(), rank.shown(1, 0), words * 8), flags);
         between(rank);
-        start(rank, contiguous(OpKind::put, next.data(), rank.shown(1, 0), words * 8), guarantees);
+        start(rank, contiguous(OpKind::put, next.data(), rank.shown(1, 0), words * 8), flags);
         complete_all(rank);
         ASSERT_EQ(std::count(got.begin(), got.end(), round - 1), static_cast<std::ptrdiff_t>(words));
       }
@@ -55,11 +55,11 @@ void get_then_put(Guarantee guarantees, void (*between)(Rank&)) {
 }
 
 TEST(Network, OrderedPutDoesNotOvertakeOrderedGet) {
-  get_then_put(Guarantee::ordered, [](Rank&) {});
+  get_then_put(OpFlags::ordered, [](Rank&) {});
 }
 
 TEST(Network, FenceOrdersGets) {
-  get_then_put(Guarantee::none, [](Rank& rank) { rank.engine().order.fence(rank.peer(1), UINT64_MAX); });
+  get_then_put(OpFlags::none, [](Rank& rank) { rank.engine().order.fence(rank.peer(1), UINT64_MAX); });
 }
 
 TEST(Network, CompleteCoversOwnPutsWhileAnotherThreadCompletes) {
@@ -77,7 +77,7 @@ TEST(Network, CompleteCoversOwnPutsWhileAnotherThreadCompletes) {
         RemoteAddress const target = rank.shown(1, 0) + half * words * 8;
         for (std::int64_t round = 1; round <= 200; ++round) {
           std::fill(out.begin(), out.end(), round);
-          start(rank, contiguous(OpKind::put, out.data(), target, words * 8), Guarantee::none);
+          start(rank, contiguous(OpKind::put, out.data(), target, words * 8), OpFlags::none);
           complete_all(rank);
           ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::get, in.data(), target, words * 8)),
                     Status::ok);
@@ -105,7 +105,7 @@ TEST(Network, ManyRequestsForRemoteCompletionShareFlushes) {
       std::size_t at_once = 0;
       for (std::size_t i = 0; i < values.size(); ++i) {
         RmaOp put = contiguous(OpKind::put, &values[i], rank.shown(1, 0) + i * 8, 8);
-        put.guarantees = Guarantee::remote_completion;
+        put.flags = OpFlags::remote_completion;
         put.completion = &waiters[i];
         Issued const issued = rank.engine().issue(rank.peer(1), put);
         ASSERT_EQ(issued.status, Status::ok);
@@ -197,7 +197,7 @@ void put_to_stopped_target(Named named) {
       for (std::size_t i = 0; i < puts; ++i) {
         values[i] = static_cast<std::int64_t>(i) + 1;
         RmaOp put = put_of(i);
-        put.guarantees = Guarantee::remote_completion;
+        put.flags = OpFlags::remote_completion;
         put.completion = &waiters[i];
         ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
       }
@@ -236,13 +236,13 @@ TEST(Network, PutsToAnExposureWithoutAKeyDoNotWaitForStoppedTarget) {
 }
 
 /// Puts change from messages to UCX while the key arrives; the memory is registered anew in each round.
-void put_while_key_arrives(Guarantee guarantees) {
+void put_while_key_arrives(OpFlags flags) {
   auto const many_messages = [](mpix_engine_config& config) {
     only_network(config);
     config.fragment_bytes = 4096;  // messages still wait for credit when the key has arrived
     config.credit_bytes = 16384;
   };
-  run_job(2, many_messages, [guarantees](Rank& rank) {
+  run_job(2, many_messages, [flags](Rank& rank) {
     constexpr std::size_t words = 8192;
     constexpr int rounds = 20;
     std::vector<std::int64_t> memory(words, 0);
@@ -265,10 +265,10 @@ void put_while_key_arrives(Guarantee guarantees) {
             sent.clear();
           }
           sent.emplace_back(words, ++value);
-          start(rank, contiguous(OpKind::put, sent.back().data(), rank.shown(1, 0), words * 8), guarantees);
+          start(rank, contiguous(OpKind::put, sent.back().data(), rank.shown(1, 0), words * 8), flags);
         }
         std::vector<std::int64_t> found(words);
-        start(rank, contiguous(OpKind::get, found.data(), rank.shown(1, 0), words * 8), guarantees);
+        start(rank, contiguous(OpKind::get, found.data(), rank.shown(1, 0), words * 8), flags);
         complete_all(rank);
         ASSERT_EQ(std::count(found.begin(), found.end(), value), static_cast<std::ptrdiff_t>(words))
             << "round " << round;
@@ -290,10 +290,10 @@ void put_while_key_arrives(Guarantee guarantees) {
   });
 }
 
-TEST(Network, OrderedPutsKeepTheirOrderWhileTheKeyArrives) { put_while_key_arrives(Guarantee::ordered); }
+TEST(Network, OrderedPutsKeepTheirOrderWhileTheKeyArrives) { put_while_key_arrives(OpFlags::ordered); }
 
 TEST(Network, OverlappingPutsKeepTheirOrderWhileTheKeyArrives) {
-  put_while_key_arrives(Guarantee::overlap_ordered);
+  put_while_key_arrives(OpFlags::overlap_ordered);
 }
 
 /// Captures the engine's output from before the body of a test.
@@ -343,8 +343,8 @@ TEST(Network, MemoryIsRevokedDuringTransfers) {
     if (rank.rank() == 0) {
       std::vector<char> out(bytes, 1);
       for (int i = 0; i < 60; ++i) {
-        start(rank, contiguous(OpKind::put, out.data(), rank.shown(1, 0), bytes), Guarantee::none);
-        start(rank, contiguous(OpKind::get, out.data(), rank.shown(1, 0), bytes), Guarantee::none);
+        start(rank, contiguous(OpKind::put, out.data(), rank.shown(1, 0), bytes), OpFlags::none);
+        start(rank, contiguous(OpKind::get, out.data(), rank.shown(1, 0), bytes), OpFlags::none);
       }
       complete_all(rank);
       EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 0), Status::ok);

@@ -134,7 +134,7 @@ TEST_P(EnginePath, ConcurrentAtomicAccumulatesAreExact) {
         RmaOp update =
             contiguous(ReduceOp::sum, ElementType::float64, ones.data(), rank.shown(0, kind), elements * 8);
         update.scale = &scale;
-        update.guarantees = Guarantee::atomic;
+        update.flags = OpFlags::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(0), update).status, Status::ok);
         update.origin = reinterpret_cast<std::byte*>(counts.data());
         update.target += 40000;
@@ -207,7 +207,7 @@ TEST_P(EnginePath, ReportsBadAddressesWithoutSideEffects) {
                   Status::bad_address);
         RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, &value, address, 8);
         EXPECT_EQ(run(engine, rank.peer(1), sum), Status::bad_address);
-        sum.guarantees = Guarantee::atomic;
+        sum.flags = OpFlags::atomic;
         EXPECT_EQ(run(engine, rank.peer(1), sum), Status::bad_address);
         std::int64_t before = 0;
         sum.result = reinterpret_cast<std::byte*>(&before);
@@ -323,7 +323,7 @@ TEST_P(EnginePath, FenceOrdersOperationsOnDifferentPaths) {
       for (int round = 1; round <= rounds; ++round) {
         RmaOp accumulate =
             contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(1, 2), ones.size() * 8);
-        accumulate.guarantees = Guarantee::atomic;
+        accumulate.flags = OpFlags::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(1), accumulate).status, Status::ok);
         rank.engine().order.fence(rank.peer(1), EngineOrder::newest(rank.peer(1)));
         std::int64_t flag = round;

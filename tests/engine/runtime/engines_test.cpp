@@ -103,7 +103,7 @@ class Worker {
     std::vector<double> ones(std::size(grounds_[0]->sums), 1.0);
     RmaOp sum = contiguous(ReduceOp::sum, ElementType::float64, ones.data(),
                            address_of(grounds_[target]->sums), ones.size() * sizeof(double));
-    sum.guarantees = random_() % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic;
+    sum.flags = random_() % 2 == 0 ? OpFlags::atomic : OpFlags::element_atomic;
     ASSERT_EQ(run(engine_, peer(target), sum), Status::ok);
     ++accumulated;
   }

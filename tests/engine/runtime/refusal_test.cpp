@@ -45,9 +45,9 @@ constexpr std::size_t words = 50000;  // several chunks of the kernel's path
 void without_ring(mpix_engine_config& config) { config.ring_us = -1; }
 
 /// Adds one to each word, or to every second one.
-RmaOp sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t step, Guarantee guarantees) {
+RmaOp sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t step, OpFlags flags) {
   RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(1, 0), 8 * ones.size());
-  sum.guarantees = guarantees;
+  sum.flags = flags;
   if (step == 1) return sum;
   static Dimension apart[1];
   apart[0] = {ones.size(), static_cast<std::ptrdiff_t>(8 * step)};
@@ -57,7 +57,7 @@ RmaOp sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t step
 
 /// Adds 1 `updates` times to each element at rank 1, or to every second one. The kernel permits a limited
 /// number of calls of the first update; its result must be the previous values.
-void expect_updates_once(Guarantee guarantees, int updates) {
+void expect_updates_once(OpFlags flags, int updates) {
   for (std::size_t const step : {1, 2}) {
     for (int const calls : {0, 1, 3, 50}) {
       SCOPED_TRACE(testing::Message() << "step " << step << ", calls " << calls);
@@ -69,14 +69,14 @@ void expect_updates_once(Guarantee guarantees, int updates) {
         if (rank.rank() == 0) {
           std::vector<std::int64_t> const ones(words, 1);
           std::vector<std::int64_t> before(words);
-          RmaOp sum = sum_at(rank, ones, step, guarantees);
+          RmaOp sum = sum_at(rank, ones, step, flags);
           sum.result = reinterpret_cast<std::byte*>(before.data());
           permitted = calls;
           EXPECT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
           for (std::size_t i = 0; i < words; ++i)
             ASSERT_EQ(before[i], static_cast<std::int64_t>(step * i) + 1) << i;
           for (int i = 1; i < updates; ++i)
-            EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, step, guarantees)), Status::ok);
+            EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, step, flags)), Status::ok);
         }
         rank.barrier();
         if (rank.rank() == 1) {
@@ -91,15 +91,15 @@ void expect_updates_once(Guarantee guarantees, int updates) {
   }
 }
 
-TEST(Refusal, UpdatesEachElementOnce) { expect_updates_once(Guarantee::none, 1); }
+TEST(Refusal, UpdatesEachElementOnce) { expect_updates_once(OpFlags::none, 1); }
 
 /// The stripes are held when the kernel denies access, and are free for the second update.
-TEST(Refusal, FinishesAtomicUpdateByMessages) { expect_updates_once(Guarantee::atomic, 2); }
+TEST(Refusal, FinishesAtomicUpdateByMessages) { expect_updates_once(OpFlags::atomic, 2); }
 
 /// The last call that the kernel permits moves less than it was asked for: what it has moved is not added
 /// again.
 TEST(Refusal, CountsDataMovedByShortCall) {
-  for (Guarantee const guarantees : {Guarantee::none, Guarantee::atomic}) {
+  for (OpFlags const flags : {OpFlags::none, OpFlags::atomic}) {
     for (std::size_t const bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{40000}}) {
       test::run_job(2, without_ring, [=](Rank& rank) {
         std::vector<std::int64_t> memory(words, 5);
@@ -109,7 +109,7 @@ TEST(Refusal, CountsDataMovedByShortCall) {
           std::vector<std::int64_t> const ones(words, 1);
           permitted = 2;
           shortened = bytes;
-          EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, guarantees)), Status::ok);
+          EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, flags)), Status::ok);
         }
         rank.barrier();
         if (rank.rank() == 1) {
@@ -131,9 +131,8 @@ TEST(Refusal, ReportsPartlyWrittenElement) {
       std::vector<std::int64_t> const ones(words, 1);
       permitted = 1;
       shortened = 4092;
-      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)),
-                Status::transport);
-      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)), Status::ok);
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, OpFlags::atomic)), Status::transport);
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, OpFlags::atomic)), Status::ok);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -164,11 +163,11 @@ TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
       std::vector<std::int64_t> const many(far_words, 1);
       permitted = 1;
       before_refusal = [&] {
-        RmaOp far = sum_at(rank, many, 2, Guarantee::none);
+        RmaOp far = sum_at(rank, many, 2, OpFlags::none);
         far.target += 8 * words;
         EXPECT_FALSE(rank.engine().issue(rank.peer(1), far).complete);
       };
-      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)), Status::ok);
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, OpFlags::atomic)), Status::ok);
       EXPECT_FALSE(before_refusal) << "the kernel was not asked often enough";
       rank.engine().order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
       EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 0), Status::ok);
@@ -210,28 +209,28 @@ TEST(Refusal, FinishesAtomicUpdateBeforeWaitingMessages) {
             // Behind messages in flight they do not request the target's stripes here, and without operands
             // they need no stripes of this process.
             RmaOp sum = sum_at(rank, from, 2,
-                               Guarantee::atomic | Guarantee::remote_completion | Guarantee::overlap_ordered);
+                               OpFlags::atomic | OpFlags::remote_completion | OpFlags::overlap_ordered);
             sum.reduce_op = ReduceOp::increment;
             sum.origin = nullptr;
             sum.origin_layout = {};
             sum.completion = &waiter;
             EXPECT_EQ(rank.engine().issue(rank.peer(1), sum).status, Status::ok);
           };
-          RmaOp far = sum_at(rank, longest, 2, Guarantee::none);
+          RmaOp far = sum_at(rank, longest, 2, OpFlags::none);
           far.target += 8 * 2 * words;
           EXPECT_FALSE(rank.engine().issue(rank.peer(1), far).complete);
           if (first_is_large) issue(many, waiters[issued]);
           for (int i = 0; i < issued; ++i) issue(few, waiters[static_cast<std::size_t>(i)]);
           if (!first_is_large) issue(many, waiters[issued]);
         };
-        EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, Guarantee::atomic)), Status::ok);
+        EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 1, OpFlags::atomic)), Status::ok);
         EXPECT_FALSE(before_refusal) << "the kernel was not asked often enough";
         for (Waiter& waiter : waiters) {
           rank.engine().waits.until(rank.peer(1), [&] { return waiter.complete.load(); });
           ASSERT_EQ(waiter.status, Status::ok);
         }
         // The positions of the stream continue.
-        EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 2, Guarantee::none)), Status::ok);
+        EXPECT_EQ(run(rank.engine(), rank.peer(1), sum_at(rank, ones, 2, OpFlags::none)), Status::ok);
         rank.engine().order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
       }
       rank.barrier();
@@ -266,7 +265,7 @@ TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
       Dimension const apart[] = {{count / 128, 2048}};
       put.target_layout = Layout{1024, apart, {}};
       put.origin_layout = Layout::contiguous(put.target_layout.size());
-      put.guarantees = Guarantee::atomic;
+      put.flags = OpFlags::atomic;
       permitted = 1;
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
       std::uint64_t const sent =

@@ -30,7 +30,7 @@ TEST_P(AtomicityPaths, CrossingAtomicPutsAreSerializable) {
         rank.barrier();
         for (int repeat = 0; repeat < 5; ++repeat) {
           RmaOp put = contiguous(OpKind::put, mine, rank.shown(other, kind), bytes);
-          put.guarantees = Guarantee::atomic;
+          put.flags = OpFlags::atomic;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
         }
         rank.engine().order.complete(rank.peer(other), EngineOrder::newest(rank.peer(other)));
@@ -59,16 +59,16 @@ TEST_P(AtomicityPaths, AtomicOperationsAreIndivisible) {
         Peer& peer = rank.peer(target);
         // The origin is the process's own array, which the others write.
         RmaOp put = contiguous(OpKind::put, buffers.kind(kind), rank.shown(target, kind), bytes);
-        put.guarantees = Guarantee::atomic;
+        put.flags = OpFlags::atomic;
         if (target != rank.rank()) {
           ASSERT_EQ(run(rank.engine(), peer, put), Status::ok);
         }
         std::vector<char> got(bytes, static_cast<char>(round));
         RmaOp fresh = contiguous(OpKind::put, got.data(), rank.shown(target, kind), bytes);
-        fresh.guarantees = Guarantee::atomic;
+        fresh.flags = OpFlags::atomic;
         ASSERT_EQ(run(rank.engine(), peer, fresh), Status::ok);
         RmaOp get = contiguous(OpKind::get, got.data(), rank.shown(target, kind), bytes);
-        get.guarantees = Guarantee::atomic;
+        get.flags = OpFlags::atomic;
         ASSERT_EQ(run(rank.engine(), peer, get), Status::ok);
         ASSERT_TRUE(uniform(got.data(), bytes)) << "kind " << kind << " round " << round;
       }
@@ -89,10 +89,10 @@ TEST_P(AtomicityPaths, ManyOutstandingAtomicOperationsOfAnySizeEnd) {
           bool const atomic = round % 2 == 0;
           char* const into = atomic ? shared.data() : own.emplace_back(bytes).data();
           RmaOp put = contiguous(OpKind::put, buffers.kind(kind), rank.shown(other, kind), bytes);
-          put.guarantees = Guarantee::atomic | Guarantee::ordered;
+          put.flags = OpFlags::atomic | OpFlags::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
           RmaOp get = contiguous(OpKind::get, into, rank.shown(other, kind), bytes);
-          get.guarantees = atomic ? Guarantee::atomic : Guarantee::ordered;
+          get.flags = atomic ? OpFlags::atomic : OpFlags::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), get).status, Status::ok);
         }
       }
@@ -146,7 +146,7 @@ TEST_P(AtomicityPaths, CounterIsIncrementedAfterTheData) {
   });
 }
 
-/// Put, put and get of the same memory with the ordering guarantee, without completion in between.
+/// Put, put and get of the same memory with OpFlags::ordered, without completion in between.
 TEST_P(AtomicityPaths, OrderedOperationsTakeEffectInTheOrderOfIssue) {
   constexpr int rounds = 200;
   run_job(2, configure, [](Rank& rank) {
@@ -159,16 +159,16 @@ TEST_P(AtomicityPaths, OrderedOperationsTakeEffectInTheOrderOfIssue) {
             std::vector<char> first(bytes, static_cast<char>(round));
             std::vector<char> second(bytes / 2, static_cast<char>(round + 1));
             std::vector<char> got(bytes);
-            auto const issue = [&](RmaOp transfer, Guarantee more) {
-              transfer.guarantees = Guarantee::ordered | more;
+            auto const issue = [&](RmaOp transfer, OpFlags more) {
+              transfer.flags = OpFlags::ordered | more;
               ASSERT_EQ(rank.engine().issue(rank.peer(target), transfer).status, Status::ok);
             };
             RemoteAddress const at = rank.shown(target, kind) + 50000;
-            issue(contiguous(OpKind::put, first.data(), at, bytes), Guarantee::none);
+            issue(contiguous(OpKind::put, first.data(), at, bytes), OpFlags::none);
             issue(contiguous(OpKind::put, second.data(), at, bytes / 2),
-                  round % 2 == 0 ? Guarantee::atomic : Guarantee::none);
+                  round % 2 == 0 ? OpFlags::atomic : OpFlags::none);
             issue(contiguous(OpKind::get, got.data(), at, bytes),
-                  round % 3 == 0 ? Guarantee::atomic : Guarantee::none);
+                  round % 3 == 0 ? OpFlags::atomic : OpFlags::none);
             rank.engine().order.complete(rank.peer(target), EngineOrder::newest(rank.peer(target)));
             std::memcpy(first.data(), second.data(), bytes / 2);
             ASSERT_EQ(got, first) << "kind " << kind << " target " << target << " round " << round;
@@ -199,12 +199,12 @@ TEST_P(AtomicityPaths, OrderedOperationsKeepOrderAcrossPaths) {
           std::int64_t got[2] = {-1, -1};
           auto const issue = [&](OpKind direction, void const* origin) {
             RmaOp transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
-            transfer.guarantees = Guarantee::ordered;
+            transfer.flags = OpFlags::ordered;
             ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
           };
           issue(OpKind::put, &base);
           RmaOp add = contiguous(ReduceOp::sum, ElementType::int64, &one, rank.shown(1, kind), 8);
-          add.guarantees = add.guarantees | Guarantee::ordered;
+          add.flags = add.flags | OpFlags::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(1), add).status, Status::ok);
           issue(OpKind::get, &got[0]);
           issue(OpKind::put, &base);
@@ -235,7 +235,7 @@ TEST_P(AtomicityPaths, OrderedOperationsDoNotOvertakeOneWaitingForStripes) {
       while (__atomic_load_n(static_cast<std::uint64_t*>(memory), __ATOMIC_ACQUIRE) != done) {
         for (int kind = 0; kind < 3; ++kind) {
           RmaOp put = contiguous(OpKind::put, block.data(), rank.shown(1, kind) + 64, block.size());
-          put.guarantees = Guarantee::atomic;
+          put.flags = OpFlags::atomic;
           ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
         }
       }
@@ -245,14 +245,14 @@ TEST_P(AtomicityPaths, OrderedOperationsDoNotOvertakeOneWaitingForStripes) {
           std::int64_t const first = round;
           std::int64_t const second = -round;
           std::int64_t got = 0;
-          auto const issue = [&](OpKind direction, void const* origin, Guarantee more) {
+          auto const issue = [&](OpKind direction, void const* origin, OpFlags more) {
             RmaOp transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
-            transfer.guarantees = Guarantee::ordered | more;
+            transfer.flags = OpFlags::ordered | more;
             ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
           };
-          issue(OpKind::put, &first, Guarantee::atomic);
-          issue(OpKind::put, &second, Guarantee::none);
-          issue(OpKind::get, &got, Guarantee::none);
+          issue(OpKind::put, &first, OpFlags::atomic);
+          issue(OpKind::put, &second, OpFlags::none);
+          issue(OpKind::get, &got, OpFlags::none);
           rank.engine().order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
           ASSERT_EQ(got, second) << "kind " << kind << " round " << round;
         }

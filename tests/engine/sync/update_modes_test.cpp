@@ -113,9 +113,9 @@ RmaOp add_of(Word const* summands, std::size_t count, RemoteAddress target) {
 }
 
 template <typename Word>
-RmaOp sum_of(std::vector<Word>& summands, RemoteAddress target, Guarantee guarantee) {
+RmaOp sum_of(std::vector<Word>& summands, RemoteAddress target, OpFlags flags) {
   RmaOp sum = add_of(summands.data(), summands.size(), target);
-  sum.guarantees = guarantee;
+  sum.flags = flags;
   return sum;
 }
 
@@ -143,13 +143,13 @@ TEST_P(UpdateModePaths, OnlySingleElementUpdatesSwitchTheMode) {
       StripeTable const* const table = rank.peer(rank.rank()).stripes();
       Peer& peer = rank.peer(1 - rank.rank());
       RmaOp whole = add_of(ones.data(), 1, theirs);
-      whole.guarantees = Guarantee::atomic;
+      whole.flags = OpFlags::atomic;
       ASSERT_EQ(run(rank.engine(), peer, whole), Status::ok);
-      ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, Guarantee::atomic)), Status::ok);
-      ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, Guarantee::element_atomic)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, OpFlags::atomic)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), peer, sum_of(ones, theirs, OpFlags::element_atomic)), Status::ok);
       ASSERT_EQ(run(rank.engine(), peer, add_of(ones.data(), count, theirs)), Status::ok);
       RmaOp kept = add_of(ones.data(), 1, theirs);
-      kept.guarantees = kept.guarantees | Guarantee::keeps_arrays;
+      kept.flags = kept.flags | OpFlags::keeps_arrays;
       ASSERT_EQ(run(rank.engine(), peer, kept), Status::ok);
       rank.barrier();
       EXPECT_FALSE(table != nullptr && table->modes.any_by_element(mine, mine + Buffers::bytes))
@@ -170,7 +170,7 @@ TEST_P(UpdateModePaths, OnlySingleElementUpdatesSwitchTheMode) {
 /// An update of an array around a counter: all elements, every second one, or with a fetch.
 RmaOp add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& before, RemoteAddress target,
                  int choice) {
-  RmaOp add = sum_of(ones, target, Guarantee::element_atomic);
+  RmaOp add = sum_of(ones, target, OpFlags::element_atomic);
   static Dimension const every_second[] = {{512, 16}};
   if (choice == 1) {
     add.target_layout = Layout{8, every_second, {}};
@@ -251,7 +251,7 @@ class Contestant {
       Word before{};
       RmaOp add = add_of(&summand, 1, address(kind, element));
       if (i % 2 == 0) add.result = reinterpret_cast<std::byte*>(&before);
-      if (random_() % 2 == 0) add.guarantees = add.guarantees | Guarantee::keeps_arrays;
+      if (random_() % 2 == 0) add.flags = add.flags | OpFlags::keeps_arrays;
       ASSERT_EQ(run(rank_.engine(), rank_.peer(0), add), Status::ok);
       expected_.sums[kind][element] += summand;
     }
@@ -265,8 +265,8 @@ class Contestant {
       ASSERT_EQ(run(rank_.engine(), rank_.peer(0), add_of(summands.data(), count, address(kind, first))),
                 Status::ok);
     } else {
-      RmaOp sum = sum_of(summands, address(kind, first),
-                         choice % 2 == 0 ? Guarantee::atomic : Guarantee::element_atomic);
+      RmaOp sum =
+          sum_of(summands, address(kind, first), choice % 2 == 0 ? OpFlags::atomic : OpFlags::element_atomic);
       Dimension const every_second[] = {{count / 2, 2 * sizeof(Word)}};
       if (choice == 3) {
         stride = 2;
@@ -331,7 +331,7 @@ TEST(UpdateModesOfPaths, CrossMemoryServesIntegersUntilSingleElementsAreUpdated)
     Buffers buffers(rank);
     if (rank.rank() == 0) {
       std::vector<std::int64_t> ones(100, 1);
-      auto const sum = sum_of(ones, rank.shown(1, 2), Guarantee::element_atomic);
+      auto const sum = sum_of(ones, rank.shown(1, 2), OpFlags::element_atomic);
       auto const through = [&](Path path) {
         return rank.engine().traffic.statistics().traffic.operations[static_cast<std::size_t>(path)];
       };

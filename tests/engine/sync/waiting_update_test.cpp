@@ -49,7 +49,7 @@ TEST(WaitingUpdate, SwitchesGranuleOnlyWithItsStripe) {
       std::int64_t before = 0;
       Waiter waiter;
       RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, &one, element, 8, &before);
-      sum.guarantees = sum.guarantees | Guarantee::overlap_ordered | Guarantee::remote_completion;
+      sum.flags = sum.flags | OpFlags::overlap_ordered | OpFlags::remote_completion;
       sum.completion = &waiter;
       ASSERT_EQ(engine.issue(peer, sum).status, Status::ok);
       EXPECT_FALSE(peer.stripes()->modes.is_by_element(element));
