@@ -96,7 +96,7 @@ inline bool accumulate_directly(char const* call, void const* local, void const*
   mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
   // The element size is a power of two, so no division is needed.
   if ((bytes & (mpixrma::engine::element_size(reduction.type) - 1)) != 0) return false;
-  mpixrma::engine::order_before_store(true);
+  mpixrma::engine::order_before_store();
   return mpixrma::try_direct_accumulate<lookup>(target, reduction, local,
                                                 reinterpret_cast<mpixrma::RemoteAddress>(remote), bytes);
 }
@@ -109,12 +109,12 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
   if constexpr (direction == Direction::accumulate) {
     return accumulate_directly(call, local, remote, bytes, process, scaled);
   } else {
-    if constexpr (direction == Direction::put) mpixrma::engine::order_before_store(true);
+    if constexpr (direction == Direction::put) mpixrma::engine::order_before_store();
     mpixrma::Target* const target = known_target(process);
     auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
     bool const done =
         target != nullptr && mpixrma::try_direct_inline<moved<direction>>(*target, local, address, bytes);
-    if constexpr (direction == Direction::get) mpixrma::engine::order_after_load(true);
+    if constexpr (direction == Direction::get) mpixrma::engine::order_after_load();
     return done;
   }
 }

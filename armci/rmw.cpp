@@ -20,8 +20,8 @@ template <typename Word>
   if (!mpixrma::try_direct_rmw<mpixrma::Lookup::traced>(target, operation, address, operand, Word{},
                                                         previous))
     return false;
-  recorder.add_direct(began, target.peer->process(), mpixrma::engine::traced_update(operation, true),
-                      sizeof(Word));
+  recorder.add_direct(began, target.peer->process(),
+                      mpixrma::engine::traced_update(operation, mpixrma::engine::Fetch::yes), sizeof(Word));
   return true;
 }
 

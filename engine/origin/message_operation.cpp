@@ -50,7 +50,8 @@ MessageOperation message_of(RmaOp const& operation) noexcept {
   return message;
 }
 
-std::uint16_t flags_for_execution(RmaOp const& operation, bool held) noexcept {
+std::uint16_t flags_for_execution(RmaOp const& operation, StripeHolder holder) noexcept {
+  bool const held = holder == StripeHolder::origin;
   bool const update = operation.is_update();
   bool const atomic_elements = has(operation.flags, OpFlags::element_atomic);
   unsigned flags = held ? wire::flag_held : wire::RequestFlag{};

@@ -51,9 +51,11 @@ wire::RequestKind request_kind_of(RmaOp const& operation) noexcept;
 /// Without operation flags and the fields that depend on them.
 MessageOperation message_of(RmaOp const& operation) noexcept;
 
-/// Returns the wire flags for the flags of an operation that is executed on arrival. `held`: its origin holds
-/// the stripes of the target.
-std::uint16_t flags_for_execution(RmaOp const& operation, bool held) noexcept;
+/// The side that acquires the stripes of the target.
+enum class StripeHolder : bool { target, origin };
+
+/// Returns the wire flags for the flags of an operation that is executed on arrival.
+std::uint16_t flags_for_execution(RmaOp const& operation, StripeHolder holder) noexcept;
 
 /// Returns the flags for element-wise atomicity.
 std::uint16_t element_flags(wire::RequestKind kind, OpFlags op_flags) noexcept;

@@ -79,9 +79,9 @@ struct MessageStream {
   }
   bool has_open_batch() const noexcept { return batch != nullptr && batch->message != nullptr; }
   /// Whether everything up to `sequence` is executed and answered.
-  bool finished(std::uint64_t sequence) const noexcept;
+  bool is_executed(std::uint64_t sequence) const noexcept;
   /// Whether no operation up to `sequence` uses origin or result buffers any more.
-  bool finished_locally(std::uint64_t sequence) const noexcept;
+  bool is_complete_locally(std::uint64_t sequence) const noexcept;
   /// Whether the credit permits one more message. Further operations are queued here instead of in UCX.
   bool has_credit() const noexcept;
   /// Whether an acknowledgement is certain to arrive.

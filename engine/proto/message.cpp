@@ -55,7 +55,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return &peer;
   // At the end of a job peers disconnect one after the other: only lost operations are worth a log line.
-  bool const idle = stream.finished(stream.delayed.newest_undelayed(peer.newest()));
+  bool const idle = stream.is_executed(stream.delayed.newest_undelayed(peer.newest()));
   log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
              static_cast<unsigned long long>(loss.process), loss.reason.c_str());
   stream.broken = true;

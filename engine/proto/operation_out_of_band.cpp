@@ -10,7 +10,7 @@ Issued OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
   if (Status const status = sessions_.ensure_session(peer); failed(status)) return Issued::ended(status);
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
-  message.header.flags |= flags_for_execution(operation, true);
+  message.header.flags |= flags_for_execution(operation, StripeHolder::origin);
   // The acknowledgement of the stream may wait for an earlier message, which may wait for the stripes.
   if (!message.expects_data()) message.header.flags |= wire::flag_separate_reply;
   message.until_executed = message.travels_alone = true;

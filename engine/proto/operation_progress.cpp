@@ -21,7 +21,8 @@ void OperationStreams::progress(Peer& peer) {
   }
   tracked_.finish_detached();
   stream.untracked.drop(executed);
-  if (std::uint64_t const position = peer.access_deferred_until(); position != 0 && stream.finished(position))
+  if (std::uint64_t const position = peer.access_deferred_until();
+      position != 0 && stream.is_executed(position))
     peer.allow_direct_access(position);
 }
 
@@ -65,9 +66,9 @@ void OperationStreams::send_again(Outstanding& entry) {
   (void)send_fragment(*entry.peer, operation, fragment, entry.last_sequence, &entry);
 }
 
-bool OperationStreams::test_executed(Peer& peer, std::uint64_t sequence) {
+bool OperationStreams::executed_or_request_ack(Peer& peer, std::uint64_t sequence) {
   MessageStream const& stream = peer.state().messages;
-  if (stream.finished(sequence)) return true;
+  if (stream.is_executed(sequence)) return true;
   bool const acknowledged = sequence <= stream.delayed.newest_undelayed(peer.newest());
   if (acknowledged || failed(sessions_.ensure_session(peer))) return false;
   // An empty put, whose acknowledgement covers everything before it.

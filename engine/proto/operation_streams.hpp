@@ -78,8 +78,9 @@ class OperationStreams {
   /// Whether there are such operations; no event announces that they can be sent.
   bool has_rejected() const noexcept { return !rejected_.empty() || !stalled_.empty(); }
 
-  /// As MessageStream::finished(), for waiting callers: requests the acknowledgement if it is delayed.
-  bool test_executed(Peer& peer, std::uint64_t sequence);
+  /// As MessageStream::is_executed(), for waiting callers: if the acknowledgement is delayed, queues and
+  /// sends an empty put that requests it.
+  bool executed_or_request_ack(Peer& peer, std::uint64_t sequence);
   /// Whether an issuing thread must wait until queued operations to the peer are sent.
   bool is_full(Peer& peer) const noexcept;
   /// Whether the operation is too large for one message, which may have two operands.

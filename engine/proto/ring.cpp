@@ -114,7 +114,7 @@ std::optional<Status> deliver_small(RmaOp const& operation, RingRoute const& rou
   entry.address = operation.target;
   entry.exposure = static_cast<std::uint64_t>(operation.exposed.target);
   entry.bytes = static_cast<std::uint16_t>(bytes);
-  entry.flags = flags_for_execution(operation, route.held);
+  entry.flags = flags_for_execution(operation, StripeHolder{route.held});
   write(entry, operation);
   ring.post(*slot);
   Outcome const outcome = wait(*slot, route);
@@ -135,7 +135,7 @@ class StagedDelivery {
         message_(message_of(operation)),
         route_(route),
         target_(*route.peer.state().segments) {
-    message_.header.flags |= flags_for_execution(operation, route.held);
+    message_.header.flags |= flags_for_execution(operation, StripeHolder{route.held});
     message_.header.sequence = 1;
   }
 

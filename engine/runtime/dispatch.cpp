@@ -94,7 +94,7 @@ bool Dispatch::must_use_message() {
   });
 }
 
-std::optional<Issued> Dispatch::issue_on_known_memory() {
+std::optional<Issued> Dispatch::issue_traced_direct() {
   bool const waits = peer_.direct_access_is_deferred() ||
                      (has(given_.flags, OpFlags::overlap_ordered) && !follows_all_messages());
   if (waits || has(given_.flags, OpFlags::atomic) || notifies(given_)) return std::nullopt;

@@ -84,7 +84,7 @@ class Dispatch {
   std::optional<Issued> issue_at_once();
   /// While a trace is written: executes the operation by load and store if that needs neither a wait nor a
   /// search for the memory, else nullopt. Then nothing is done.
-  std::optional<Issued> issue_on_known_memory();
+  std::optional<Issued> issue_traced_direct();
   /// Issues the operation by the first protocol of Stage::in_stream that can: as a message, or by UCX put or
   /// get.
   Issued issue_in_stream();
@@ -93,7 +93,7 @@ class Dispatch {
 
   /// The operation as it was issued.
   RmaOp const& given() const noexcept { return given_; }
-  /// The operation with an address for its target, on a process of this host.
+  /// The operation after resolve(): its target is named by an address. As given() except on this host.
   RmaOp const& operation() const noexcept { return *operation_; }
   Peer& peer() const noexcept { return peer_; }
   PeerState& peer_state() const noexcept { return peer_.state(); }

@@ -20,7 +20,8 @@ void Dispatch::wait_for_overlapping() {
     auto const& accesses = peer_state().messages.accesses;
     if (accesses != nullptr) last = accesses->newest_conflict(access_of(given_));
   }
-  if (last != 0) engine_.waits.until(peer_, [&] { return engine_.order.finished(peer_, last); });
+  if (last != 0)
+    engine_.waits.until(peer_, [&] { return engine_.order.executed_or_request_ack(peer_, last); });
 }
 
 /// Returns the predecessors of the operation in the stream. Under the channel's lock.

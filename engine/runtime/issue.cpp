@@ -83,7 +83,7 @@ Issued Engine::issue(Peer& peer, RmaOp const& operation) {
   }
   Dispatch dispatch(*this, peer, operation);
   if (peer.state().shares_memory) {
-    auto issued = state_->recorder != nullptr ? dispatch.issue_on_known_memory() : std::nullopt;
+    auto issued = state_->recorder != nullptr ? dispatch.issue_traced_direct() : std::nullopt;
     if (!issued) issued = dispatch.issue_at_once();
     if (issued) {
       order_after_load(ordered);

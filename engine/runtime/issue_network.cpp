@@ -18,7 +18,7 @@ std::optional<Issued> issue_at_address(Dispatch& dispatch, RmaOp const& transfer
   Channel& channel = dispatch.channel();
   channel.progress_until(dispatch.stream().held, [&] {
     return !stream.suspended &&
-           channel.message_protocol.streams.test_executed(peer, dispatch.stream().before.message);
+           channel.message_protocol.streams.executed_or_request_ack(peer, dispatch.stream().before.message);
   });
   // While the lock was released, the key may have been revoked or the connection lost.
   RemoteKey* const key = NetworkProtocol::find_key(peer, transfer);

@@ -117,12 +117,12 @@ std::optional<Issued> EngineLocks::acquire_in_stream(Peer& peer, LockRequest con
 
 bool EngineLocks::has_none_pending() {
   Peer* const peer = pending_.peer.load(std::memory_order_relaxed);
-  return peer == nullptr || order_.finished(*peer, pending_.sequence);
+  return peer == nullptr || order_.executed_or_request_ack(*peer, pending_.sequence);
 }
 
 void EngineLocks::wait_for_pending() {
   Peer& peer = *pending_.peer.exchange(nullptr, std::memory_order_relaxed);
-  waits_.until(peer, [&] { return order_.finished(peer, pending_.sequence); });
+  waits_.until(peer, [&] { return order_.executed_or_request_ack(peer, pending_.sequence); });
 }
 
 bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags flags) {
@@ -138,7 +138,7 @@ bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags
       return false;
     }
     held.unlock();
-    waits_.until(peer, [&] { return order_.finished(peer, lock); });
+    waits_.until(peer, [&] { return order_.executed_or_request_ack(peer, lock); });
   }
   stream.stream_lock_hint.store(false, std::memory_order_relaxed);
   return true;
@@ -146,7 +146,8 @@ bool EngineLocks::wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags
 
 bool EngineLocks::stream_waits_for_lock(Peer& peer) {
   MessageStream& stream = peer.state().messages;
-  return stream.stream_lock_hint.load(std::memory_order_relaxed) && !order_.finished(peer, stream.fence);
+  return stream.stream_lock_hint.load(std::memory_order_relaxed) &&
+         !order_.executed_or_request_ack(peer, stream.fence);
 }
 
 Issued EngineLocks::release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context) {

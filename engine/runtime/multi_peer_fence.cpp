@@ -10,13 +10,13 @@ namespace mpixrma::engine {
 
 bool EngineOrder::is_complete(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
-  return peer.state().messages.finished(std::min(sequence, peer.newest())) &&
+  return peer.state().messages.is_executed(std::min(sequence, peer.newest())) &&
          NetworkProtocol::has_completed(peer, peer.state().network().issued);
 }
 
-void EngineOrder::fence(std::span<PeerSequence const> before) noexcept try {
+void EngineOrder::fence(std::span<PeerSequence const> earlier) noexcept try {
   std::vector<PeerSequence> unfinished;
-  for (PeerSequence const& issued : before) {
+  for (PeerSequence const& issued : earlier) {
     fence(*issued.peer, issued.sequence);
     if (!is_complete(*issued.peer, issued.sequence)) unfinished.push_back(issued);
   }
@@ -27,7 +27,7 @@ void EngineOrder::fence(std::span<PeerSequence const> before) noexcept try {
   }
   state_.peers.for_each([](Peer& peer) { peer.defer_direct_access(Peer::deferred_by_multi_peer_fence); });
 } catch (std::bad_alloc const&) {
-  for (PeerSequence const& issued : before) complete(*issued.peer, issued.sequence);
+  for (PeerSequence const& issued : earlier) complete(*issued.peer, issued.sequence);
 }
 
 /// Ends the multi-peer fence for stores. Those to a peer may still have to wait for messages to it.
@@ -35,7 +35,7 @@ void EngineOrder::end_multi_peer_fence() {
   state_.peers.for_each([](Peer& peer) {
     std::lock_guard const held(channel_of(peer).lock);
     std::uint64_t const newest = peer.newest();
-    peer.defer_access_until(peer.state().messages.finished(newest) ? 0 : newest);
+    peer.defer_access_until(peer.state().messages.is_executed(newest) ? 0 : newest);
   });
 }
 

@@ -22,9 +22,9 @@ Watches::Operations send_up_to(Peer& peer, std::uint64_t sequence) {
 
 std::uint64_t EngineOrder::newest(Peer const& peer) noexcept { return peer.newest(); }
 
-bool EngineOrder::finished(Peer& peer, std::uint64_t sequence) {
+bool EngineOrder::executed_or_request_ack(Peer& peer, std::uint64_t sequence) {
   std::lock_guard const held(channel_of(peer).lock);
-  return channel_of(peer).message_protocol.streams.test_executed(peer, sequence);
+  return channel_of(peer).message_protocol.streams.executed_or_request_ack(peer, sequence);
 }
 
 /// The mark is read once in each round: another thread may begin a multi-peer fence at any time, whose mark
@@ -34,7 +34,7 @@ void EngineOrder::wait_for_deferred_access(Peer& peer) {
   for (; position == Peer::deferred_by_multi_peer_fence; position = peer.access_deferred_until())
     wait_for_multi_peer_fence(nullptr);
   if (position == 0 || peer.is_lost()) return;
-  waits_.until(peer, [&] { return finished(peer, position); });
+  waits_.until(peer, [&] { return executed_or_request_ack(peer, position); });
   peer.allow_direct_access(position);
 }
 
@@ -44,7 +44,7 @@ void EngineOrder::wait_for_puts_to_self() {
   if (self == nullptr || self->newest() == 0) return;
   waits_.until(*self, [&] {
     std::lock_guard const held(channel_of(*self).lock);
-    return self->state().messages.finished(self->state().messages.ordered);
+    return self->state().messages.is_executed(self->state().messages.ordered);
   });
 }
 
@@ -60,7 +60,7 @@ void EngineOrder::complete(Peer& peer, std::uint64_t sequence) {
   std::uint64_t const last = std::min(sequence, peer.newest());
   if (last != 0 || sequence != 0) {
     std::uint64_t const began = waits_.begin_trace();
-    waits_.until(peer, [&] { return finished(peer, last); });
+    waits_.until(peer, [&] { return executed_or_request_ack(peer, last); });
     {
       std::unique_lock held(channel_of(peer).lock);
       wait_for_network(peer, peer.state().network().issued, held);
@@ -70,9 +70,9 @@ void EngineOrder::complete(Peer& peer, std::uint64_t sequence) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-bool EngineOrder::finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network) {
+bool EngineOrder::is_complete_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network) {
   std::lock_guard const held(channel_of(peer).lock);
-  return peer.state().messages.finished_locally(sequence) && peer.state().network().released(network);
+  return peer.state().messages.is_complete_locally(sequence) && peer.state().network().released(network);
 }
 
 void EngineOrder::complete_local(Peer& peer, std::uint64_t sequence) {
@@ -85,7 +85,7 @@ void EngineOrder::complete_local(Peer& peer, std::uint64_t sequence) {
     channel_of(peer).message_protocol.sender.send_batch(peer);
     network = peer.state().network().issued;
   }
-  waits_.until(peer, [&] { return finished_locally(peer, last, network); });
+  waits_.until(peer, [&] { return is_complete_locally(peer, last, network); });
 }
 
 void EngineOrder::watch(Peer& peer, std::uint64_t sequence, std::uint32_t context,
@@ -107,7 +107,7 @@ bool EngineOrder::test(Peer& peer, std::uint64_t sequence) {
   channel.poll_now();
   std::lock_guard const held(channel.lock);
   bool const finished =
-      channel.message_protocol.streams.test_executed(peer, std::min(sequence, peer.newest()));
+      channel.message_protocol.streams.executed_or_request_ack(peer, std::min(sequence, peer.newest()));
   channel.answer_itself();
   return finished && NetworkProtocol::has_completed(peer, peer.state().network().issued);
 }
@@ -120,7 +120,7 @@ void EngineOrder::fence(Peer& peer, std::uint64_t sequence) noexcept {
   std::lock_guard const held(channel_of(peer).lock);
   if (NetworkState* const network = peer.state().network_if_any()) network->fence = network->issued;
   std::uint64_t const last = std::min(sequence, peer.newest());
-  if (peer.state().messages.finished(last)) return;
+  if (peer.state().messages.is_executed(last)) return;
   MessageStream& stream = peer.state().messages;
   stream.fence = std::max(stream.fence, last);
   if (peer.state().shares_memory) peer.defer_direct_access(last);

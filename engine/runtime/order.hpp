@@ -14,6 +14,8 @@ namespace mpixrma::engine {
 
 struct PeerSequence;
 
+/// `sequence` is a position in the stream to a peer; 0: only loads and stores were issued. A position above
+/// newest() stands for newest().
 class MPIX_ENGINE_API EngineOrder {
  public:
   EngineOrder(EngineState& state, EngineWaits& waits, EnginePeers& peers) noexcept
@@ -37,9 +39,9 @@ class MPIX_ENGINE_API EngineOrder {
   /// Makes every message up to `sequence`, and every store made so far, visible at the target before any
   /// operation issued later. Does not wait; a later store may have to.
   void fence(Peer& peer, std::uint64_t sequence) noexcept;
-  /// The same for several peers, and for operations to every peer: those issued later become visible after
-  /// what was issued `before` to all of these. An operation to another peer may have to wait.
-  void fence(std::span<PeerSequence const> before) noexcept;
+  /// The same for several peers, and for operations to every peer: operations issued later become visible
+  /// after the `earlier` ones, to all of these peers. An operation to another peer may have to wait.
+  void fence(std::span<PeerSequence const> earlier) noexcept;
 
   /// Calls `completion`, during progress or before this call returns, once complete(peer, sequence) would
   /// return, with the status that EngineFailures::take(peer, context) would return then. `peer` must stay in
@@ -50,12 +52,12 @@ class MPIX_ENGINE_API EngineOrder {
 
   // For operations that are issued.
 
-  /// Whether every message up to `sequence` is executed; asks for the acknowledgement if it is delayed.
-  bool finished(Peer& peer, std::uint64_t sequence);
+  /// Whether every message up to `sequence` is executed. If not, and the acknowledgement is delayed, queues
+  /// and sends an empty put that requests it. Acquires the channel's lock.
+  bool executed_or_request_ack(Peer& peer, std::uint64_t sequence);
   /// Waits for messages to the peer that later loads and stores must not overtake.
   void wait_for_deferred_access(Peer& peer);
-  /// An ordered get may write to memory of this process that an earlier ordered put of this process to itself
-  /// must write first.
+  /// Waits for ordered puts of this process to itself, which may write the buffer of an ordered get.
   void wait_for_puts_to_self();
   /// Waits until another operation may be queued for the peer.
   void wait_for_room(Peer& peer);
@@ -64,7 +66,7 @@ class MPIX_ENGINE_API EngineOrder {
   void wait_for_multi_peer_fence(Peer const* next);
 
  private:
-  bool finished_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network);
+  bool is_complete_locally(Peer& peer, std::uint64_t sequence, std::uint64_t network);
   bool is_complete(Peer& peer, std::uint64_t sequence);
   void end_multi_peer_fence();
 

@@ -16,10 +16,10 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
   Peer& peer = *operations.peer;
   Channel& channel = channel_of(peer);
   if (operations.local)
-    return peer.state().messages.finished_locally(operations.sequence) &&
+    return peer.state().messages.is_complete_locally(operations.sequence) &&
            peer.state().network().released(operations.network);
   try {
-    bool const finished = channel.message_protocol.streams.test_executed(peer, operations.sequence);
+    bool const finished = channel.message_protocol.streams.executed_or_request_ack(peer, operations.sequence);
     channel.answer_itself();
     if (!finished || !NetworkProtocol::has_completed(peer, operations.network)) return false;
     *failure = peer.state().messages.errors.take(operations.context).first.status;

@@ -17,7 +17,7 @@ inline constexpr bool processor_orders_accesses = false;
 #endif
 
 /// Called before a store or update of an operation that may be ordered.
-inline void order_before_store(bool ordered) noexcept {
+inline void order_before_store(bool ordered = true) noexcept {
   if constexpr (processor_orders_accesses) {
     std::atomic_signal_fence(std::memory_order_release);
   } else if (ordered) {
@@ -26,7 +26,7 @@ inline void order_before_store(bool ordered) noexcept {
 }
 
 /// Called after a load or update of an operation that may be ordered.
-inline void order_after_load(bool ordered) noexcept {
+inline void order_after_load(bool ordered = true) noexcept {
   if constexpr (processor_orders_accesses) {
     std::atomic_signal_fence(std::memory_order_acquire);
   } else if (ordered) {

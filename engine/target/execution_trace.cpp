@@ -9,7 +9,7 @@ TracedOp traced(wire::RequestHeader const& header) noexcept {
     case wire::RequestKind::put: return TracedOp::put;
     case wire::RequestKind::get: return TracedOp::get;
     case wire::RequestKind::update:
-      return traced_update(static_cast<ReduceOp>(header.operation), wire::is_fetching(header));
+      return traced_update(static_cast<ReduceOp>(header.operation), Fetch{wire::is_fetching(header)});
     default: return TracedOp::other;
   }
 }

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t chunk_bytes = TraceRecord::per_chunk * sizeof(TraceRecord);
 
 TracedOp traced(RmaOp const& operation) noexcept {
-  if (operation.is_update()) return traced_update(operation.reduce_op, operation.fetches());
+  if (operation.is_update()) return traced_update(operation.reduce_op, Fetch{operation.fetches()});
   return operation.is_put() ? TracedOp::put : TracedOp::get;
 }
 
@@ -59,7 +59,8 @@ std::string file_of(std::string const& records, std::uint64_t process) {
 
 }  // namespace
 
-TracedOp traced_update(ReduceOp op, bool fetches) noexcept {
+TracedOp traced_update(ReduceOp op, Fetch fetch) noexcept {
+  bool const fetches = fetch == Fetch::yes;
   if (operand_count(op) == 2) return TracedOp::compare_and_swap;
   switch (op) {
     case ReduceOp::replace: return fetches ? TracedOp::swap : TracedOp::accumulate;
@@ -148,7 +149,7 @@ void Recorder::add_appended(std::uint64_t begin, std::uint64_t peer, RunOperatio
     record.bytes = operation.bytes;
     record.sequence = sequence;
     TracedOp const op =
-        operation.kind == OpKind::put ? TracedOp::put : traced_update(operation.reduce_op, false);
+        operation.kind == OpKind::put ? TracedOp::put : traced_update(operation.reduce_op, Fetch::no);
     return TraceRecord::Tail{1, op, static_cast<std::uint8_t>(Path::message), 1, RecordKind::operation};
   });
 }

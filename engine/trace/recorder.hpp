@@ -19,8 +19,7 @@
 
 namespace mpixrma::engine {
 
-/// `fetches`: the previous value returns to the origin.
-MPIX_ENGINE_API TracedOp traced_update(ReduceOp op, bool fetches) noexcept;
+MPIX_ENGINE_API TracedOp traced_update(ReduceOp op, Fetch fetch) noexcept;
 
 /// A number of the calling thread.
 inline std::uint64_t this_thread() noexcept {

@@ -10,6 +10,7 @@ namespace mpixrma::windows {
 namespace {
 
 using engine::ElementType;
+using engine::Fetch;
 using engine::ReduceOp;
 
 /// The arguments of an update.
@@ -38,7 +39,7 @@ inline ReduceOp operation_of(MPI_Op op) noexcept {
 }
 
 /// Whether compare-and-swap is possible: one element of a type that the CPU's atomics update.
-inline bool is_swapped(ElementType element, std::size_t bytes) noexcept {
+inline bool can_compare_swap(ElementType element, std::size_t bytes) noexcept {
   return element != ElementType::none && engine::has_cpu_atomics(element) &&
          bytes == engine::element_size(element);
 }
@@ -51,7 +52,7 @@ int element_for(ReduceOp operation, Datatype const& type, ElementType* element) 
   bool const swap = operation == ReduceOp::compare_swap_eq;
   bool const bits = operation == ReduceOp::band || operation == ReduceOp::bor || operation == ReduceOp::bxor;
   if (flat.base == MPI_BYTE && (bits || swap)) *element = ElementType::uint8;
-  if (swap) return is_swapped(*element, flat.size) ? MPI_SUCCESS : MPI_ERR_TYPE;
+  if (swap) return can_compare_swap(*element, flat.size) ? MPI_SUCCESS : MPI_ERR_TYPE;
   return type.defines(operation) ? MPI_SUCCESS : MPI_ERR_OP;
 }
 
@@ -157,7 +158,7 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
   if (mapped == nullptr) return false;
   ElementType const element = type->flat().element;
   bool const swap = call.operation == ReduceOp::compare_swap_eq;
-  if (swap && !is_swapped(element, bytes)) return false;
+  if (swap && !can_compare_swap(element, bytes)) return false;
   engine::Reduction const reduction{
       .type = element, .operation = call.operation, .element_atomic = true, .scale = nullptr};
   if (call.result == nullptr && engine::operand_count(call.operation) == 1) {
@@ -242,7 +243,7 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
 /// Calls `attempt`, which executes an update of `bytes` bytes by load and store, while a trace is written,
 /// and records it. Returns false if nothing was done.
 template <typename Attempt>
-inline bool try_traced(Window& window, int rank, ReduceOp operation, bool fetches, std::size_t bytes,
+inline bool try_traced(Window& window, int rank, ReduceOp operation, Fetch fetch, std::size_t bytes,
                        Attempt attempt) noexcept {
   engine::Recorder* const recorder = window.engine.direct_recorder();
   if (recorder == nullptr) [[likely]]
@@ -250,7 +251,7 @@ inline bool try_traced(Window& window, int rank, ReduceOp operation, bool fetche
   std::uint64_t const began = recorder->now();
   if (!attempt()) return false;
   recorder->add_direct(began, window.targets.recent(rank).memory->process(),
-                       engine::traced_update(operation, fetches), bytes);
+                       engine::traced_update(operation, fetch), bytes);
   return true;
 }
 
@@ -267,7 +268,7 @@ __attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count
   ReduceOp const operation = operation_of(op);
   bool const alike = origin_type == type && origin_count == count;
   auto& state = *static_cast<Window*>(window);
-  if (alike && try_traced(state, rank, operation, false, bytes_of_recent(state, type, count), [&] {
+  if (alike && try_traced(state, rank, operation, Fetch::no, bytes_of_recent(state, type, count), [&] {
         return try_accumulate<Lookup::traced>(state, operation, origin, rank, disp, count, type);
       })) [[unlikely]]
     return MPI_SUCCESS;
@@ -280,7 +281,7 @@ __attribute__((noinline)) int fetch_slow_path(void const* operand, void const* o
                                               MPI_Datatype type, int rank, MPI_Aint disp, ReduceOp operation,
                                               mpix_window_t* window) noexcept {
   auto& state = *static_cast<Window*>(window);
-  if (try_traced(state, rank, operation, true, bytes_of_recent(state, type, 1), [&] {
+  if (try_traced(state, rank, operation, Fetch::yes, bytes_of_recent(state, type, 1), [&] {
         return try_fetch<Lookup::traced>(state, operation, operand, operand2, result, rank, disp, type);
       })) [[unlikely]]
     return MPI_SUCCESS;

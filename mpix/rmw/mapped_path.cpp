@@ -64,7 +64,7 @@ bool try_traced_rmw(engine::Recorder& recorder, RmwCall const& call) noexcept {
                                                     : false;
   if (!done) return false;
   recorder.add_direct(began, recent->peer->process(),
-                      engine::traced_update(call.operation, call.result != nullptr), word);
+                      engine::traced_update(call.operation, engine::Fetch{call.result != nullptr}), word);
   return true;
 }
 

@@ -92,7 +92,7 @@ inline bool try_direct_accumulate_list(Target& target, engine::Reduction const& 
                                        SegmentList const& list) noexcept {
   bool const locked = reduction.element_atomic;
   if (locked && engine::has_cpu_atomics(reduction.type)) return false;
-  engine::order_before_store(true);
+  engine::order_before_store();
   auto const mapped = find_mapped(target, list);
   if (!mapped) return false;
   engine::StripeGuard const guard(*target.peer->stripes(),

@@ -65,6 +65,9 @@ enum class ReduceOp : std::uint8_t {
   count_
 };
 
+/// Whether an update returns the previous value to its origin.
+enum class Fetch : bool { no, yes };
+
 /// Returns the number of operands that the operation takes from the origin: 0, 1 or 2.
 constexpr unsigned operand_count(ReduceOp operation) noexcept {
   if (operation == ReduceOp::no_op || operation == ReduceOp::increment) return 0;

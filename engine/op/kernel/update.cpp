@@ -20,10 +20,10 @@ std::size_t elements_in(ElementType type, std::size_t bytes) noexcept {
 /// The kernels of one update, applied to rows.
 class RowUpdate {
  public:
-  RowUpdate(Reduction const& reduction, bool fetch, AtomicPlaces const& places) noexcept
+  RowUpdate(Reduction const& reduction, Fetch fetch, AtomicPlaces const& places) noexcept
       : type_(reduction.type), scale_(reduction.scale), places_(places) {
     bool const scaled = scale_ != nullptr;
-    if (!fetch) combine_ = active_kernels->combine.get(type_, reduction.operation, scaled);
+    if (fetch == Fetch::no) combine_ = active_kernels->combine.get(type_, reduction.operation, scaled);
     if (combine_ == nullptr) update_ = active_kernels->update.get(type_, reduction.operation, scaled);
     if (reduction.element_atomic && has_cpu_atomics(type_))
       atomic_ = atomic_kernels.get(type_, reduction.operation, scaled);
@@ -118,7 +118,7 @@ class RowUpdate {
 template <typename Two, typename Three>
 void visit(Reduction const& reduction, PackedSides const& sides, AtomicPlaces const& places, Two two,
            Three three) noexcept {
-  RowUpdate const kernel(reduction, sides.result != nullptr, places);
+  RowUpdate const kernel(reduction, Fetch{sides.result != nullptr}, places);
   void const* const scale = reduction.scale;
   if (CombineRows const combine = kernel.combine_only()) {
     two([combine, scale](Pointers<2> const& at, Strides<2> const& stride, std::size_t rows,
@@ -184,7 +184,7 @@ class SplitElement {
 /// against all of the other sides' data.
 void update_split(Reduction const& reduction, UpdateSides const& sides, std::size_t position,
                   std::size_t bytes) noexcept {
-  RowUpdate const kernel(reduction, true, {});
+  RowUpdate const kernel(reduction, Fetch::yes, {});
   std::size_t const element = element_size(reduction.type);
   LayoutCursor targets(sides.target_layout);
   LayoutCursor operands(sides.origin_layout);
@@ -212,7 +212,7 @@ bool is_idle(Reduction const& reduction, void const* result) noexcept {
 
 void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides,
                        AtomicPlaces const& places) noexcept {
-  RowUpdate const kernel(reduction, sides.result != nullptr, places);
+  RowUpdate const kernel(reduction, Fetch{sides.result != nullptr}, places);
   kernel({target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale});
 }
 

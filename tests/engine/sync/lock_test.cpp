@@ -112,16 +112,16 @@ TEST_P(Lock, IsReleasedWithoutReply) {
     }
     rank.barrier();
     if (rank.rank() == 1) {
-      EXPECT_FALSE(rank.peer(0).state().messages.finished(given.sequence));
+      EXPECT_FALSE(rank.peer(0).state().messages.is_executed(given.sequence));
       rank.engine().order.complete(rank.peer(0), given.sequence);
-      EXPECT_TRUE(rank.peer(0).state().messages.finished(given.sequence));
+      EXPECT_TRUE(rank.peer(0).state().messages.is_executed(given.sequence));
       // The credit is not exhausted.
       for (int round = 0; round < 1000 / test::slowness; ++round) {
         ASSERT_EQ(lock.lock(), Status::ok);
         given = rank.engine().locks.release(rank.peer(0), id, 0);
       }
       rank.engine().order.complete(rank.peer(0), given.sequence);
-      EXPECT_TRUE(rank.peer(0).state().messages.finished(given.sequence));
+      EXPECT_TRUE(rank.peer(0).state().messages.is_executed(given.sequence));
       // The lock is not held.
       EXPECT_EQ(lock.unlock(), Status::bad_argument);
     }
