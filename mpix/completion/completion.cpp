@@ -19,12 +19,6 @@ int raise_if_failed(Site const& site, LateFailure const& failed) {
   return engine::failed(failed.error.status) ? raise(site, late_failure(failed)) : MPI_SUCCESS;
 }
 
-}  // namespace
-}  // namespace mpixrma
-
-namespace mpixrma {
-namespace {
-
 __attribute__((noinline)) int complete_slow_path(MPI_Comm* communicator, int rank) try {
   LateFailure failed;
   auto const one = [&](Site const& site, Target& target) {

@@ -25,9 +25,10 @@ struct XferCall {
   MPIX_RMA_Attributes const* attributes;
 };
 
-/// Attributes that a transfer by load and store does not satisfy by itself, up to the final full fence, and
-/// those that are to be verified. Set when the library is set up. Kept as the complement, and hidden, so that
-/// the fast path tests it in memory with one instruction.
+/// Attributes that the direct path (loads and stores within the call) does not satisfy by itself, up to the
+/// final full fence, and those that are to be verified. Set when the library is set up. Kept as the
+/// complement, and hidden, so that a fast path, which checks no more than the direct path needs, tests it in
+/// memory with one instruction.
 __attribute__((visibility("hidden"))) extern std::uint64_t beyond_direct_path;
 
 /// Joins the attributes of the call, the request object and the communicator. MPI error code, through the

@@ -97,7 +97,7 @@ void cache_target(Communicator const& communicator, Datatype const& type, Target
   recent.generation = handles_generation.load(std::memory_order_acquire);
   recent.rank = target.rank;
   recent.element_bytes = type.size();
-  recent.summed = type.defines(engine::ReduceOp::sum) ? type.flat().element : engine::ElementType::none;
+  recent.sum_element = type.defines(engine::ReduceOp::sum) ? type.flat().element : engine::ElementType::none;
   recent.atomic_word = type.atomic_word();
   recent.communicator = &communicator;
   recent.peer = target.peer;

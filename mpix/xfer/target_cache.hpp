@@ -21,7 +21,7 @@ struct alignas(128) CachedTarget {
   MPI_Datatype type{};
   std::uint64_t generation = 0;  ///< the value of `handles_generation` when the entry was made
   int rank = MPI_PROC_NULL;
-  engine::ElementType summed{};  ///< elements of `type` if they can be summed; otherwise `none`
+  engine::ElementType sum_element{};  ///< elements of `type` if they can be sum_element; otherwise `none`
   std::size_t element_bytes = 0;
   unsigned atomic_word = 0;  ///< as Datatype::atomic_word
   Communicator const* communicator = nullptr;

@@ -27,14 +27,14 @@ namespace mpixrma {
 
 namespace {
 
-/// Last step of a transfer: a jump, not a call.
+/// Tail-called, so that the fast path needs no stack frame.
 __attribute__((noinline)) int copy_and_succeed(std::byte* to, std::byte const* from,
                                                std::size_t bytes) noexcept {
   engine::copy_bytes(to, from, bytes);
   return MPI_SUCCESS;
 }
 
-/// Last step of an accumulate, as copy_and_succeed().
+/// Tail-called, as copy_and_succeed().
 __attribute__((noinline)) int add_and_succeed(engine::ElementType element, std::byte* to,
                                               std::byte const* from, std::size_t bytes) noexcept {
   engine::accumulate_contiguous({.type = element, .operation = engine::ReduceOp::sum}, to, from, bytes);
@@ -69,9 +69,9 @@ struct MappedTransfer {
 
 /// Whether loads and stores alone, with order_before_store() before them, satisfy the attributes: no fence
 /// after them and no wait before them is needed.
-inline bool access_satisfies(MPIX_RMA_Op op, std::uint64_t set) noexcept {
+inline bool access_satisfies(MPIX_RMA_Op op, std::uint64_t attribute_bits) noexcept {
   std::uint64_t const more = op == MPIX_RMA_PUT ? 0 : MPIX_RMA_ATTR_ORDERING;
-  return (set & (beyond_direct_path | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
+  return (attribute_bits & (beyond_direct_path | MPIX_RMA_ATTR_REMOTE_COMPLETION | more)) == 0;
 }
 
 /// Resolves a transfer without request by the cached target `recent`, which may be null, and orders an
@@ -83,10 +83,10 @@ inline CachedTarget const* resolve_cached_transfer(CachedTarget const* recent, M
                                                    MPIX_RMA_Attributes const* attributes,
                                                    MappedTransfer* sides) {
   if (recent == nullptr) return nullptr;
-  std::uint64_t const set = recent->communicator->attribute_word() | bits_of(attributes);
-  if (set != 0) {
-    if (!access_satisfies(op, set)) return nullptr;
-    engine::order_before_store((set & MPIX_RMA_ATTR_ORDERING) != 0);
+  std::uint64_t const attribute_bits = recent->communicator->attribute_word() | bits_of(attributes);
+  if (attribute_bits != 0) {
+    if (!access_satisfies(op, attribute_bits)) return nullptr;
+    engine::order_before_store((attribute_bits & MPIX_RMA_ATTR_ORDERING) != 0);
   }
   if (count <= 0 || origin == nullptr) return nullptr;
   if (!multiply(recent->element_bytes, count, &sides->bytes)) return nullptr;
@@ -96,8 +96,8 @@ inline CachedTarget const* resolve_cached_transfer(CachedTarget const* recent, M
   return recent;
 }
 
-void finish_with_request(std::uint64_t set, MPI_Request* request) {
-  finish_direct(set);
+void finish_with_request(std::uint64_t attribute_bits, MPI_Request* request) {
+  finish_direct(attribute_bits);
   if (request != nullptr) *request = completed_request();
 }
 
@@ -107,26 +107,26 @@ void finish_with_request(std::uint64_t set, MPI_Request* request) {
 struct FastPath {
   Datatype const* type;
   Target* target;
-  std::uint64_t set;  ///< attributes
+  std::uint64_t attribute_bits;
   std::size_t bytes;
 };
 
 /// Checks the preconditions, and orders an ordered transfer behind earlier stores. Returns false if they do
-/// not hold; then nothing counts as checked.
+/// not hold; then the caller must check all arguments again.
 inline bool check_fast_path(XferCall const& call, MPI_Request const* request,
                             Communicator const& communicator, FastPath* fast) {
   Datatype const* const type = Datatype::find_known(call.origin_type);
   Target* const target = communicator.known_target(call.rank);
-  std::uint64_t const set = communicator.attribute_word() | bits_of(call.attributes);
-  if (set != 0) {
-    if ((set & beyond_direct_path & ~MPIX_RMA_ATTR_ATOMICITY) != 0) return false;
-    engine::order_before_store((set & MPIX_RMA_ATTR_ORDERING) != 0);
+  std::uint64_t const attribute_bits = communicator.attribute_word() | bits_of(call.attributes);
+  if (attribute_bits != 0) {
+    if ((attribute_bits & beyond_direct_path & ~MPIX_RMA_ATTR_ATOMICITY) != 0) return false;
+    engine::order_before_store((attribute_bits & MPIX_RMA_ATTR_ORDERING) != 0);
   }
   if (type == nullptr || target == nullptr || !type->is_contiguous()) return false;
   if (call.origin_type != call.target_type || call.origin_count != call.target_count) return false;
   if (call.origin_count <= 0 || call.origin_count > type->max_count() || call.origin == nullptr) return false;
   if (request != nullptr && native_objects.load(std::memory_order_relaxed) != 0) return false;
-  *fast = {type, target, set, type->size() * static_cast<std::size_t>(call.origin_count)};
+  *fast = {type, target, attribute_bits, type->size() * static_cast<std::size_t>(call.origin_count)};
   return true;
 }
 
@@ -142,7 +142,7 @@ bool atomic_fast_path(FastPath const& fast, void* origin, RemoteAddress address,
 
 template <OpKind kind>
 inline bool copy_fast_path(FastPath const& fast, void* origin, RemoteAddress address) {
-  if ((fast.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
+  if ((fast.attribute_bits & MPIX_RMA_ATTR_ATOMICITY) == 0)
     return try_direct<kind>(*fast.target, origin, address, fast.bytes);
   RmaOp copy;
   copy.kind = kind;
@@ -152,7 +152,7 @@ inline bool copy_fast_path(FastPath const& fast, void* origin, RemoteAddress add
 inline bool add_fast_path(FastPath const& fast, void* origin, RemoteAddress address) {
   if (!fast.type->defines(engine::ReduceOp::sum)) return false;
   engine::ElementType const element = fast.type->flat().element;
-  if ((fast.set & MPIX_RMA_ATTR_ATOMICITY) == 0)
+  if ((fast.attribute_bits & MPIX_RMA_ATTR_ATOMICITY) == 0)
     return try_direct_accumulate(*fast.target, {.type = element, .operation = engine::ReduceOp::sum}, origin,
                                  address, fast.bytes);
   RmaOp update = engine::update_with(engine::ReduceOp::sum, element);
@@ -164,12 +164,12 @@ inline bool add_fast_path(FastPath const& fast, void* origin, RemoteAddress addr
 bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress address) {
   bool const put = call.operation == MPIX_RMA_PUT;
   if (!put && call.operation != MPIX_RMA_ACCUMULATE) return false;
-  if ((fast.set & ~std::uint64_t{MPIX_RMA_ATTR_ORDERING}) != 0 || address == 0) return false;
+  if ((fast.attribute_bits & ~std::uint64_t{MPIX_RMA_ATTR_ORDERING}) != 0 || address == 0) return false;
   if (!put && !fast.type->defines(engine::ReduceOp::sum)) return false;
   engine::RunOperation const operation{.kind = put ? OpKind::put : OpKind::update,
                                        .type = fast.type->flat().element,
                                        .context = fast.target->context,
-                                       .flags = fast.set != 0 ? OpFlags::ordered : OpFlags::none,
+                                       .flags = fast.attribute_bits != 0 ? OpFlags::ordered : OpFlags::none,
                                        .origin = static_cast<std::byte const*>(call.origin),
                                        .target = address,
                                        .bytes = fast.bytes};
@@ -197,8 +197,8 @@ template <typename Count>
   } else if (op == MPIX_RMA_GET) {
     copy_last(sides.local, sides.remote, sides.bytes);
     traced = engine::TracedOp::get;
-  } else if (op == MPIX_RMA_ACCUMULATE && recent->summed != engine::ElementType::none) {
-    add_last(recent->summed, sides.remote, sides.local, sides.bytes);
+  } else if (op == MPIX_RMA_ACCUMULATE && recent->sum_element != engine::ElementType::none) {
+    add_last(recent->sum_element, sides.remote, sides.local, sides.bytes);
     traced = engine::TracedOp::accumulate;
   } else {
     return false;
@@ -219,7 +219,7 @@ void cache_traced_target(XferCall const& call, Communicator const& communicator)
 }
 
 /// Transfers by load and store, or as a part of a batch. Returns false if that is not possible; then nothing
-/// is done, and nothing counts as checked.
+/// is done, and the caller must check all arguments again.
 bool try_fast_path(XferCall const& call, MPI_Request* request, Communicator const& communicator) {
   FastPath fast;
   if (!check_fast_path(call, request, communicator, &fast)) return false;
@@ -229,22 +229,22 @@ bool try_fast_path(XferCall const& call, MPI_Request* request, Communicator cons
     case MPIX_RMA_PUT: done = copy_fast_path<OpKind::put>(fast, call.origin, address); break;
     case MPIX_RMA_GET:
       // An ordered get may have to wait for earlier puts.
-      done =
-          (fast.set & MPIX_RMA_ATTR_ORDERING) == 0 && copy_fast_path<OpKind::get>(fast, call.origin, address);
+      done = (fast.attribute_bits & MPIX_RMA_ATTR_ORDERING) == 0 &&
+             copy_fast_path<OpKind::get>(fast, call.origin, address);
       break;
     case MPIX_RMA_ACCUMULATE: done = add_fast_path(fast, call.origin, address); break;
     default: break;
   }
   if (!done) return request == nullptr && append_fast_path(call, fast, address);
-  if (fast.set != 0 || request != nullptr) finish_with_request(fast.set, request);
-  if (request == nullptr && access_satisfies(call.operation, fast.set))
+  if (fast.attribute_bits != 0 || request != nullptr) finish_with_request(fast.attribute_bits, request);
+  if (request == nullptr && access_satisfies(call.operation, fast.attribute_bits))
     cache_target(communicator, *fast.type, *fast.target, address);
   return true;
 }
 
-/// The calls of the C interface: the first two with a native request, the last one without. Each exists for
-/// counts of two types.
-enum class Form { attributes, native, own };
+/// The calls of the C interface: with an MPI_Request, whose call has an attributes argument or whose request
+/// object carries the attributes, or with an MPIX_Rma_request. Each exists for counts of two types.
+enum class Form { with_attributes, with_request, with_rma_request };
 
 template <typename Count>
 constexpr char const* name_of(Form form) noexcept {
@@ -269,7 +269,7 @@ __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, 
                       target_addr,          target_count,
                       target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
   if (try_fast_path(call, request, *state)) return MPI_SUCCESS;
-  constexpr auto use = form == Form::native ? NativeUse::object : NativeUse::out;
+  constexpr auto use = form == Form::with_request ? NativeUse::object : NativeUse::out;
   int const code = xfer_general_path(call, RequestSlot(request, use), *state);
   if (code == MPI_SUCCESS && direct_recorder() != nullptr) [[unlikely]]
     cache_traced_target(call, *state);
@@ -308,8 +308,8 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datat
     if (recent != nullptr) [[likely]] {
       if (op == MPIX_RMA_PUT) return copy_last(sides.remote, sides.local, sides.bytes);
       if (op == MPIX_RMA_GET) return copy_last(sides.local, sides.remote, sides.bytes);
-      if (op == MPIX_RMA_ACCUMULATE && recent->summed != engine::ElementType::none)
-        return add_last(recent->summed, sides.remote, sides.local, sides.bytes);
+      if (op == MPIX_RMA_ACCUMULATE && recent->sum_element != engine::ElementType::none)
+        return add_last(recent->sum_element, sides.remote, sides.local, sides.bytes);
     }
   }
   if (direct_recorder() != nullptr) [[unlikely]]
@@ -325,17 +325,18 @@ inline int xfer_own(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_D
                     int target_rank, void* target_addr, Count target_count, MPI_Datatype target_datatype,
                     MPIX_Rma_request* request, MPI_Comm* communicator) try {
   if (request == nullptr) {
-    return xfer<Form::own>(op, origin_addr, origin_count, origin_datatype, target_rank, target_addr,
-                           target_count, target_datatype, nullptr, communicator, nullptr);
+    return xfer<Form::with_rma_request>(op, origin_addr, origin_count, origin_datatype, target_rank,
+                                        target_addr, target_count, target_datatype, nullptr, communicator,
+                                        nullptr);
   }
-  char const* const name = name_of<Count>(Form::own);
+  char const* const name = name_of<Count>(Form::with_rma_request);
   Communicator* const state = communicator != nullptr ? Communicator::find(*communicator) : nullptr;
   if (state == nullptr) return raise_unusable(name, communicator);
   XferCall const call{name,        op,          origin_addr,  origin_count,    origin_datatype,
                       target_rank, target_addr, target_count, target_datatype, nullptr};
   return xfer_general_path(call, RequestSlot(request), *state);
 } catch (...) {
-  return raise_exception(communicator, name_of<Count>(Form::own));
+  return raise_exception(communicator, name_of<Count>(Form::with_rma_request));
 }
 
 }  // namespace
@@ -344,17 +345,17 @@ inline int xfer_own(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_D
 int MPIX_RMA_xfer(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                   int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                   MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rma_attr_val) {
-  return mpixrma::xfer<mpixrma::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
-                                                  target_addr, target_count, target_datatype, request,
-                                                  communicator, rma_attr_val);
+  return mpixrma::xfer<mpixrma::Form::with_attributes>(op, origin_addr, origin_count, origin_datatype,
+                                                       target_rank, target_addr, target_count,
+                                                       target_datatype, request, communicator, rma_attr_val);
 }
 
 int MPIX_RMA_xfer_req(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
                       int target_rank, void* target_addr, int target_count, MPI_Datatype target_datatype,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return mpixrma::xfer<mpixrma::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
-                                              target_addr, target_count, target_datatype, request,
-                                              communicator, nullptr);
+  return mpixrma::xfer<mpixrma::Form::with_request>(op, origin_addr, origin_count, origin_datatype,
+                                                    target_rank, target_addr, target_count, target_datatype,
+                                                    request, communicator, nullptr);
 }
 
 int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -367,18 +368,18 @@ int MPIX_RMA_xfer_rma(MPIX_RMA_Op op, void* origin_addr, int origin_count, MPI_D
 int MPIX_RMA_xfer_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                     int target_rank, void* target_addr, MPI_Count target_count, MPI_Datatype target_datatype,
                     MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rma_attr_val) {
-  return mpixrma::xfer<mpixrma::Form::attributes>(op, origin_addr, origin_count, origin_datatype, target_rank,
-                                                  target_addr, target_count, target_datatype, request,
-                                                  communicator, rma_attr_val);
+  return mpixrma::xfer<mpixrma::Form::with_attributes>(op, origin_addr, origin_count, origin_datatype,
+                                                       target_rank, target_addr, target_count,
+                                                       target_datatype, request, communicator, rma_attr_val);
 }
 
 int MPIX_RMA_xfer_req_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count,
                         MPI_Datatype origin_datatype, int target_rank, void* target_addr,
                         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Request* request,
                         MPI_Comm* communicator) {
-  return mpixrma::xfer<mpixrma::Form::native>(op, origin_addr, origin_count, origin_datatype, target_rank,
-                                              target_addr, target_count, target_datatype, request,
-                                              communicator, nullptr);
+  return mpixrma::xfer<mpixrma::Form::with_request>(op, origin_addr, origin_count, origin_datatype,
+                                                    target_rank, target_addr, target_count, target_datatype,
+                                                    request, communicator, nullptr);
 }
 
 int MPIX_RMA_xfer_rma_c(MPIX_RMA_Op op, void* origin_addr, MPI_Count origin_count,
