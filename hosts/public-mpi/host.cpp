@@ -146,7 +146,7 @@ void exchange_addresses_with_parents() {
   exchange_addresses(parents);
 }
 
-bool has_threads() {
+bool is_thread_multiple() {
   int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
   return level == MPI_THREAD_MULTIPLE;
@@ -187,7 +187,7 @@ void start() noexcept try {
   PMPI_Comm_set_errhandler(host->communicators.self, MPI_ERRORS_RETURN);
   query_placement(world);
   mpix_engine_t* engine = nullptr;
-  if (has_threads()) {
+  if (is_thread_multiple()) {
     engine = make_engine();
   } else {
     mpix_host_refuse("MPI does not provide MPI_THREAD_MULTIPLE, which this host requires");

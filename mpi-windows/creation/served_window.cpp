@@ -13,7 +13,7 @@ namespace {
 /// The result of one process's attempt to create or join the window.
 struct Outcome {
   int error_class = MPI_SUCCESS;
-  std::uint32_t mapped_in = 0;  ///< as in NamWindow
+  std::uint32_t mapping_id = 0;  ///< as in NamWindow
   std::string text;             ///< description of the window, or error text
 };
 
@@ -21,18 +21,18 @@ struct Outcome {
 void broadcast(Outcome* outcome, int root, MPI_Comm comm) {
   struct {
     int error_class;
-    std::uint32_t mapped_in;
+    std::uint32_t mapping_id;
     int length;
     char begin[2036];
   } message{outcome->error_class,
-            outcome->mapped_in,
+            outcome->mapping_id,
             static_cast<int>(std::min<std::size_t>(outcome->text.size(), INT32_MAX)),
             {}};
   constexpr int max_begin = sizeof message.begin;
   std::copy_n(outcome->text.data(), std::min(message.length, max_begin), message.begin);
   PMPI_Bcast(&message, sizeof message, MPI_BYTE, root, comm);
   outcome->error_class = message.error_class;
-  outcome->mapped_in = message.mapped_in;
+  outcome->mapping_id = message.mapping_id;
   outcome->text.resize(static_cast<std::size_t>(message.length));
   if (message.length > max_begin) {
     PMPI_Bcast(outcome->text.data(), message.length, MPI_CHAR, root, comm);
@@ -68,13 +68,13 @@ int share_nam(Window& window, MPI_Comm comm, Make make) {
   auto const describe = [&] {
     window.nam = make();
     made.text = window.nam->description();
-    made.mapped_in = window.nam->mapped_in();
+    made.mapping_id = window.nam->mapping_id();
   };
   NamWindow::note_mapped(0);
   if (rank == 0) made.error_class = error_class_of_call(describe, &made.text);
   broadcast(&made, 0, comm);
   if (made.error_class != MPI_SUCCESS) return refuse(made.error_class, made.text);
-  bool const is_mapped = all_map(window.table, made.mapped_in);
+  bool const is_mapped = all_map(window.table, made.mapping_id);
   Outcome joined;
   auto const join = [&] {
     window.nam = NamWindow::join(made.text, {.is_mapped = is_mapped, .encrypt = window.hints.encrypt()});
@@ -82,7 +82,7 @@ int share_nam(Window& window, MPI_Comm comm, Make make) {
   if (rank != 0) joined.error_class = error_class_of_call(join, &joined.text);
   if (!is_mapped) agree(&joined, rank, comm);
   if (joined.error_class != MPI_SUCCESS) return refuse(joined.error_class, joined.text);
-  NamWindow::note_mapped(window.nam->mapped_in());
+  NamWindow::note_mapped(window.nam->mapping_id());
   window.hints.set_port(window.nam->port());
   std::uint64_t const chunk = window.nam->chunk_bytes();
   window.hints.set_chunk_size(chunk != 0 ? std::to_string(chunk) : "");
@@ -115,7 +115,7 @@ int allocate_at_server(Window& window, MPI_Comm comm) {
 int connect_window(Window& window, MPI_Comm comm) {
   window.memory.flavor = MPI_WIN_FLAVOR_ALLOCATE;
   window.processes.rank = MPI_PROC_NULL;
-  PMPI_Comm_dup(comm, &window.processes.origins);
+  PMPI_Comm_dup(comm, &window.processes.connected_comm);
   int const error = share_nam(window, comm, [&window] {
     return NamWindow::connect(window.hints.port_name(), {window.hints.encrypt(), window.hints.follow()});
   });

@@ -67,7 +67,7 @@ void signal(Window& window, Target& target, std::size_t offset, engine::ElementT
 
 void synchronise(Window& window) {
   if (!window.processes.is_connected()) return barrier(window);
-  PMPI_Barrier(window.processes.origins);
+  PMPI_Barrier(window.processes.connected_comm);
 }
 
 void barrier(Window& window) {

@@ -85,7 +85,7 @@ int request_lock(Window& window, Target& target, engine::LockMode mode, engine::
   }
   if (mode == engine::LockMode::shared) describe_held(window, target, &queue.request);
   Lock const held = mode == engine::LockMode::exclusive ? Lock::exclusive : Lock::shared;
-  if (!window.stores.has_threads() && target.memory == target.process &&
+  if (!window.stores.is_thread_multiple() && target.memory == target.process &&
       window.engine.locks.has_none_pending()) {
     if (auto const issued =
             window.engine.locks.acquire_in_stream(*target.process, queue.request, window.context, send)) {

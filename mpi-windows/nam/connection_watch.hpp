@@ -19,7 +19,8 @@ class ConnectionWatch {
   ConnectionWatch(ConnectionWatch const&) = delete;
   ConnectionWatch& operator=(ConnectionWatch const&) = delete;
 
-  /// For `on_end`. Returns false if the sleep was interrupted because the watch ends.
+  /// Called by `on_end` between attempts to reconnect. Returns false if the sleep was interrupted because the
+  /// watch ends.
   bool sleep(int milliseconds) const;
 
  private:
@@ -27,7 +28,7 @@ class ConnectionWatch {
 
   std::function<int()> on_end_;
   engine::FileDescriptor stop_;
-  pid_t owner_;  ///< children made by fork() do not have the thread
+  pid_t owner_;  ///< the process that has the thread: a child made by fork() has not
   std::thread thread_;
 };
 

@@ -24,7 +24,7 @@ class MappedNamWindow final : public ServedWindow {
   void describe(NamDescription* description) const override {
     add_part(description, grant_->locator(), grant_->control());
   }
-  std::uint32_t mapped_in() const noexcept override {
+  std::uint32_t mapping_id() const noexcept override {
     auto const name = grant_->locator().grant + '/' + std::to_string(grant_->control());
     return static_cast<std::uint32_t>(std::hash<std::string>{}(name)) | 1;
   }

@@ -52,7 +52,7 @@ class SessionNamWindow : public ServedWindow {
   ~SessionNamWindow() override;
 
   void describe(NamDescription* description) const override;
-  std::uint32_t mapped_in() const noexcept override { return 0; }
+  std::uint32_t mapping_id() const noexcept override { return 0; }
   void persist() override;
   bool is_mapped() const noexcept override { return false; }
   bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override;

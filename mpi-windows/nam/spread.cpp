@@ -39,13 +39,13 @@ class SpreadNamWindow final : public NamWindow {
   void describe(NamDescription* description) const override {
     for (auto const& part : parts_) part->describe(description);
   }
-  std::uint32_t mapped_in() const noexcept override {
-    std::uint32_t grants = 0;
+  std::uint32_t mapping_id() const noexcept override {
+    std::uint32_t id = 0;
     for (auto const& part : parts_) {
-      if (part->mapped_in() == 0) return 0;
-      grants = grants * 31 + part->mapped_in();
+      if (part->mapping_id() == 0) return 0;
+      id = id * 31 + part->mapping_id();
     }
-    return grants;
+    return id;
   }
   void release() override {
     for_all(parts_, [](NamWindow& part) { part.release(); });
@@ -58,15 +58,15 @@ class SpreadNamWindow final : public NamWindow {
   int ranks() const noexcept override { return ranks_; }
   std::uint64_t chunk_bytes() const noexcept override { return spread_.chunk_bytes(); }
   std::uint64_t size(int rank) const noexcept override {
-    if (chunk_bytes() == 0) return part(rank).size(place(rank));
+    if (chunk_bytes() == 0) return part(rank).size(rank_in_part(rank));
     std::uint64_t bytes = 0;
     for (auto const& part : parts_) bytes += part->size(rank);
     return bytes;
   }
-  int disp_unit(int rank) const noexcept override { return part(rank).disp_unit(place(rank)); }
+  int disp_unit(int rank) const noexcept override { return part(rank).disp_unit(rank_in_part(rank)); }
 
   std::vector<NamPiece> pieces(int rank) const override {
-    std::vector<NamPiece> found = part(rank).pieces(place(rank));
+    std::vector<NamPiece> found = part(rank).pieces(rank_in_part(rank));
     std::size_t const first = spread_.part_of(static_cast<std::uint64_t>(rank));
     for (std::size_t i = 1; chunk_bytes() != 0 && i < parts_.size(); ++i) {
       NamPiece const piece = parts_[(first + i) % parts_.size()]->pieces(rank).front();
@@ -76,15 +76,15 @@ class SpreadNamWindow final : public NamWindow {
   }
 
   bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override {
-    return part(rank).try_lock(place(rank), mode, has_turn);
+    return part(rank).try_lock(rank_in_part(rank), mode, has_turn);
   }
-  void unlock(int rank) const noexcept override { part(rank).unlock(place(rank)); }
+  void unlock(int rank) const noexcept override { part(rank).unlock(rank_in_part(rank)); }
 
  private:
   NamWindow const& part(int rank) const noexcept {
     return *parts_[spread_.part_of(static_cast<std::uint64_t>(rank))];
   }
-  int place(int rank) const noexcept {
+  int rank_in_part(int rank) const noexcept {
     return static_cast<int>(spread_.place_of(static_cast<std::uint64_t>(rank)));
   }
 
@@ -93,7 +93,7 @@ class SpreadNamWindow final : public NamWindow {
   int ranks_ = 0;
 };
 
-/// The parts that windows create for the processes of a job.
+/// Creates the parts of a new window, and has them for the processes of the job.
 struct ServedParts {
   std::vector<nam::Locator> const& grants;
   Parts all;

@@ -48,7 +48,7 @@ struct NamConnectOptions {
 
 /// How a process joins a window that another process of the job has described.
 struct NamJoinOptions {
-  bool is_mapped;        ///< mapped_before() of this process equals mapped_in() of the other process's window
+  bool is_mapped;  ///< mapped_before() of this process equals mapping_id() of the other process's window
   bool encrypt = false;  ///< as in NamHints
 };
 
@@ -105,7 +105,7 @@ class NamWindow {
   /// Joins the window that another process of the job has serialised by description().
   static std::unique_ptr<NamWindow> join(std::string const& description, NamJoinOptions how);
 
-  /// mapped_in() of the most recent window that all of its processes have joined.
+  /// mapping_id() of the most recent window that all of its processes have joined.
   static std::uint32_t mapped_before() noexcept;
   static void note_mapped(std::uint32_t grants) noexcept;
 
@@ -117,7 +117,7 @@ class NamWindow {
   /// Appends its parts to the description.
   virtual void describe(NamDescription* description) const = 0;
   /// Identifies the grants that have its memory; 0 if this process does not map all of it.
-  virtual std::uint32_t mapped_in() const noexcept = 0;
+  virtual std::uint32_t mapping_id() const noexcept = 0;
   /// Frees the window and returns its memory to the grant. Called by the process that has allocated it.
   virtual void release() = 0;
   /// Returns when all operations completed before have the window's durability.

@@ -104,7 +104,7 @@ inline int locate(Window const& window, Target const& target, MPI_Aint disp, eng
 
 /// Executes an operation by load and store if its memory is mapped and its flags require no more than atomic
 /// elements; the operation then names its target by the address. Returns false if nothing was done.
-inline bool try_direct(Window const& window, Target const& target, engine::RmaOp& operation) {
+inline bool try_load_store(Window const& window, Target const& target, engine::RmaOp& operation) {
   if (operation.notify != 0) return false;
   engine::Extent const extent = operation.target_layout.extent();
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
@@ -139,7 +139,7 @@ inline engine::Issued issue_to_engine(Window& window, Target& target, engine::Rm
 inline int issue_operation(Window& window, Target& target, engine::RmaOp& operation, MPI_Request* request) {
   engine::Recorder* const recorder = target.is_traced ? window.engine.direct_recorder() : nullptr;
   std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
-  if (try_direct(window, target, operation)) {
+  if (try_load_store(window, target, operation)) {
     if (recorder != nullptr) [[unlikely]]
       recorder->add_operation(began, target.memory->process(), engine::Path::direct, operation, {});
     if (request != nullptr) *request = completed_request();

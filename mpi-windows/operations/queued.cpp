@@ -35,7 +35,7 @@ class QueuedOperation final : public QueuedCall {
     if (engine::failed(access)) return finish(access);
     bool const is_plain = notification_ == no_notification && target.memory != nullptr;
     if (completion_ == nullptr || !is_plain) return issue_and_wait(window, target);
-    if (try_direct(window, target, operation_)) return finish(engine::Status::ok);
+    if (try_load_store(window, target, operation_)) return finish(engine::Status::ok);
     operation_.completion = completion_;
     engine::Issued const issued = issue_to_engine(window, target, operation_);
     return issued.complete ? finish(issued.status) : MPI_SUCCESS;

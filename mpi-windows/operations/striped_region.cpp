@@ -202,7 +202,7 @@ engine::Issued issue_part(Window& window, Target& target, engine::RmaOp const& o
   part.completion = completion;
   part.flags = without(part.flags, engine::OpFlags::no_lock_wait);  // one call for all parts
   set_buffers(part, runs, layouts);
-  if (try_direct(window, target, part)) return {};
+  if (try_load_store(window, target, part)) return {};
   if (target.by_request != nullptr) return engine::Issued::ended(execute_part_by_request(target, part));
   if (target.memory == nullptr) return engine::Issued::ended(engine::Status::stale_exposure);
   return issue_to_engine(window, target, part);

@@ -8,10 +8,10 @@ namespace mpixrma::windows {
 /// Records whether there may be stores that other processes do not see yet.
 class StoreFence {
  public:
-  /// `threads`: several threads may use the window at once.
-  explicit StoreFence(bool threads) noexcept : threads_(threads) {}
+  /// `thread_multiple`: several threads may use the window at once.
+  explicit StoreFence(bool thread_multiple) noexcept : thread_multiple_(thread_multiple) {}
 
-  bool has_threads() const noexcept { return threads_; }
+  bool is_thread_multiple() const noexcept { return thread_multiple_; }
   /// Records stores that must become visible to other processes at the end of the operation.
   void note() noexcept {
     if (!stored_.load(std::memory_order_relaxed)) stored_.store(true, std::memory_order_relaxed);
@@ -25,12 +25,12 @@ class StoreFence {
       return;
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!threads_) stored_.store(false, std::memory_order_relaxed);
+    if (!thread_multiple_) stored_.store(false, std::memory_order_relaxed);
   }
 
  private:
   std::atomic<bool> stored_{true};
-  bool const threads_;
+  bool const thread_multiple_;
 };
 
 }  // namespace mpixrma::windows

@@ -15,11 +15,11 @@ namespace {
 
 /// The highest bit distinguishes context numbers of windows from those of communicators.
 std::uint32_t next_context() noexcept {
-  static std::atomic<std::uint32_t> made{0};
-  return made.fetch_add(1, std::memory_order_relaxed) | std::uint32_t{1} << 31;
+  static std::atomic<std::uint32_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed) | std::uint32_t{1} << 31;
 }
 
-bool has_threads() {
+bool is_thread_multiple() {
   int level = MPI_THREAD_MULTIPLE;
   PMPI_Query_thread(&level);
   return level == MPI_THREAD_MULTIPLE;
@@ -38,8 +38,8 @@ void release_own_memory(Window& window) {
 }  // namespace
 
 Window::Window(engine::Engine& process_engine, MPI_Comm comm, Hints const& given, void* host_window)
-    : stores(has_threads()),
-      epoch(stores.has_threads()),
+    : stores(is_thread_multiple()),
+      epoch(stores.is_thread_multiple()),
       engine(process_engine),
       handle(host_window),
       hints(given),
@@ -63,7 +63,7 @@ Window::~Window() {
   release_own_memory(*this);
   counters.release(engine);
   if (control.base != nullptr) (void)engine.memory.free(control.base);
-  if (own_lock.exists) (void)engine.locks.destroy(own_lock.id, 1);
+  if (own_lock.exists) (void)engine.locks.destroy(own_lock.id, /*count=*/1);
   targets.for_each([this](Target& target) {
     if (target.process != nullptr) engine.peers.release(*target.process);
     release_memory(engine, target);
@@ -72,7 +72,7 @@ Window::~Window() {
   int finalized = 0;  // MPI_Finalize deletes windows that the program has left, and permits no calls then
   PMPI_Finalized(&finalized);
   if (finalized == 0) PMPI_Group_free(&processes.group);
-  if (finalized == 0 && processes.is_connected()) PMPI_Comm_free(&processes.origins);
+  if (finalized == 0 && processes.is_connected()) PMPI_Comm_free(&processes.connected_comm);
 }
 
 }  // namespace mpixrma::windows
