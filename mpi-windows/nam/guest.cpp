@@ -115,7 +115,7 @@ OperationRequest request_for(engine::RmaOp const& operation, RequestFragment con
       request.kind = OperationRequest::Kind::update;
       request.operation = operation.reduce_op;
       request.type = operation.type;
-      request.fetches_before = operation.fetches();
+      request.fetches_previous = operation.fetches();
       break;
   }
   return request;

@@ -24,9 +24,9 @@ struct FrameHeader {
 };
 
 constexpr std::uint32_t frame_magic = 0x316d616e;  // "nam1"
-constexpr std::size_t largest_descriptors = 16;
-constexpr std::size_t chunk_bytes = 64 * 1024;
-constexpr std::size_t resting_bytes = 4096;  ///< not reported to the account
+constexpr std::size_t max_descriptors = 16;
+constexpr std::size_t read_bytes = 64 * 1024;
+constexpr std::size_t free_allowance = 4096;  ///< of an idle channel: not charged to the account
 constexpr int deepest_nesting = 64;
 
 /// Limits nesting, because printing a more deeply nested text could exhaust the stack, and the number of
@@ -55,6 +55,7 @@ Channel::Channel(FileDescriptor socket, ChannelLimits const& limits)
     : socket_(std::move(socket)), carries_descriptors_(may_carry_descriptors(socket_)), limits_(limits) {}
 
 Channel::~Channel() {
+  // Closing a received descriptor may block on the sender's file system.
   InterruptedWait const interrupted(carries_descriptors_);
   FileDescriptor const closed = std::move(socket_);
   // Received sockets may have descriptors in their own queues.
@@ -65,7 +66,7 @@ Channel::~Channel() {
 /// Calls recvmsg once. Returns false at the end of the stream, or if descriptors arrive that are not
 /// permitted.
 bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(largest_descriptors * sizeof(int))> control;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(max_descriptors * sizeof(int))> control;
   iovec part{into, bytes};
   msghdr header{};
   header.msg_iov = &part;
@@ -85,13 +86,13 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
   *got = received > 0 ? static_cast<std::size_t>(received) : 0;
   if (received < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
   if ((header.msg_flags & MSG_CTRUNC) != 0) descriptors_lost_ = true;
-  for (cmsghdr* part_of = CMSG_FIRSTHDR(&header); part_of != nullptr;
-       part_of = CMSG_NXTHDR(&header, part_of)) {
-    if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) continue;
-    std::size_t const count = (part_of->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (cmsghdr* control_message = CMSG_FIRSTHDR(&header); control_message != nullptr;
+       control_message = CMSG_NXTHDR(&header, control_message)) {
+    if (control_message->cmsg_level != SOL_SOCKET || control_message->cmsg_type != SCM_RIGHTS) continue;
+    std::size_t const count = (control_message->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {
       int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part_of) + i * sizeof fd, sizeof fd);
+      std::memcpy(&fd, CMSG_DATA(control_message) + i * sizeof fd, sizeof fd);
       arrived_.emplace_back(fd);
     }
   }
@@ -101,20 +102,20 @@ bool Channel::take_in(std::byte* into, std::size_t bytes, std::size_t* got) {
 
 /// Reads into the stack, so that an idle connection needs no memory and a thread no thread-local memory.
 bool Channel::fill() {
-  std::array<std::byte, chunk_bytes> room;  // uninitialised: recv() writes the bytes that are read
+  std::array<std::byte, read_bytes> buffer;  // uninitialised: recvmsg() writes the bytes that are read
   std::size_t const limit = sizeof(FrameHeader) + limits_.head_bytes + limits_.data_bytes;
-  std::size_t const chunk = stream_ ? chunk_bytes : std::min(chunk_bytes, limit);
+  std::size_t const chunk = cipher_ ? read_bytes : std::min(read_bytes, limit);
   drop_taken();
   while (input_.size() < limit && !damage_) {
     std::size_t got = 0;
-    bool const open = take_in(room.data(), chunk, &got);
-    std::span<std::byte const> const received(room.data(), got);
-    if (stream_) {
+    bool const open = take_in(buffer.data(), chunk, &got);
+    std::span<std::byte const> const received(buffer.data(), got);
+    if (cipher_) {
       open_records(received);
     } else {
       input_.insert(input_.end(), received.begin(), received.end());
     }
-    if (!account()) damage_ = Error(ErrorCode::malformed, "too many bytes of incomplete messages");
+    if (!fits_account()) damage_ = Error(ErrorCode::malformed, "too many bytes of incomplete messages");
     if (!open || got < chunk) return open && !damage_;
   }
   return !damage_;
@@ -124,34 +125,34 @@ bool Channel::fill() {
 void Channel::open_records(std::span<std::byte const> received) {
   records_.insert(records_.end(), received.begin(), received.end());
   try {
-    std::size_t const opened = stream_->open(records_, &input_);
+    std::size_t const opened = cipher_->open(records_, &input_);
     records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(opened));
   } catch (Error const& error) {
     damage_ = error;
   }
-  if (records_.empty() && records_.capacity() > resting_bytes) records_ = std::vector<std::byte>();
+  if (records_.empty() && records_.capacity() > free_allowance) records_ = std::vector<std::byte>();
 }
 
 void Channel::drop_taken() {
   input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(taken_));
   taken_ = 0;
-  if (input_.empty() && input_.capacity() > resting_bytes) input_ = std::vector<std::byte>();
+  if (input_.empty() && input_.capacity() > free_allowance) input_ = std::vector<std::byte>();
 }
 
-bool Channel::account() {
+bool Channel::fits_account() {
   std::size_t const kept = input_.capacity() + records_.capacity() + output_bytes_;
-  return kept_.set(kept > resting_bytes ? kept : 0);
+  return kept_.set(kept > free_allowance ? kept : 0);
 }
 
 void Channel::protect(SecureStream stream) {
   if (has_input()) throw Error(ErrorCode::malformed, "a message came before the connection was secured");
-  stream_ = stream;
+  cipher_ = stream;
 }
 
 std::optional<Message> Channel::next() {
-  std::size_t const there = input_.size() - taken_;
+  std::size_t const available = input_.size() - taken_;
   FrameHeader header{};
-  if (there < sizeof header) {
+  if (available < sizeof header) {
     if (damage_) throw *damage_;
     return std::nullopt;
   }
@@ -160,8 +161,8 @@ std::optional<Message> Channel::next() {
   if (header.magic != frame_magic || header.head_bytes > limits_.head_bytes ||
       header.data_bytes > limits_.data_bytes || header.descriptors > limits_.descriptors)
     throw Error(ErrorCode::malformed, "malformed message header");
-  std::size_t const whole = sizeof header + header.head_bytes + header.data_bytes;
-  if (there < whole) {
+  std::size_t const frame_bytes = sizeof header + header.head_bytes + header.data_bytes;
+  if (available < frame_bytes) {
     if (damage_) throw *damage_;
     return std::nullopt;
   }
@@ -185,10 +186,10 @@ std::optional<Message> Channel::next() {
     message.descriptors.push_back(std::move(arrived_.front()));
     arrived_.pop_front();
   }
-  taken_ += whole;
+  taken_ += frame_bytes;
   if (taken_ == input_.size()) {
     drop_taken();
-    (void)account();
+    (void)fits_account();
   }
   return message;
 }
@@ -204,15 +205,15 @@ void Channel::post(Json const& head, std::vector<std::byte> data, std::vector<Fi
   std::copy(data.begin(), data.end(),
             bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + text.size()));
   Outgoing& out = output_.emplace_back();
-  if (stream_) {
-    stream_->seal(bytes, &out.bytes);
+  if (cipher_) {
+    cipher_->seal(bytes, &out.bytes);
   } else {
     out.bytes = std::move(bytes);
   }
   out.descriptors = std::move(descriptors);
   output_bytes_ += out.bytes.size();
   // Bytes that the socket takes at once are not kept.
-  if (account() || (flush() && account())) return;
+  if (fits_account() || (flush() && fits_account())) return;
   if (output_.empty()) return;
   output_bytes_ -= out.bytes.size();
   output_.pop_back();
@@ -223,7 +224,7 @@ bool Channel::flush() {
   if (is_broken_) return false;
   while (!output_.empty()) {
     Outgoing& out = output_.front();
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(largest_descriptors * sizeof(int))> control{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(max_descriptors * sizeof(int))> control{};
     iovec part{out.bytes.data() + out.sent, out.bytes.size() - out.sent};
     msghdr header{};
     header.msg_iov = &part;
@@ -245,7 +246,7 @@ bool Channel::flush() {
     is_starved_ = sent < 0 && is_shortage(errno);
     if (sent < 0) return is_starved_ || errno == EAGAIN || errno == EWOULDBLOCK;
     if (!out.descriptors.empty()) {
-      // The receiver may have closed its copies already.
+      // The receiver may have closed its copies already; then closing the last one may block.
       InterruptedWait const interrupted(carries_descriptors_);
       out.descriptors.clear();
     }
@@ -253,7 +254,7 @@ bool Channel::flush() {
     if (out.sent < out.bytes.size()) continue;
     output_bytes_ -= out.bytes.size();
     output_.pop_front();
-    (void)account();
+    (void)fits_account();
   }
   return true;
 }
@@ -262,7 +263,7 @@ void Channel::withdraw_unsent() {
   for (; !output_.empty() && output_.back().sent == 0; output_.pop_back())
     output_bytes_ -= output_.back().bytes.size();
   is_starved_ = false;
-  (void)account();
+  (void)fits_account();
 }
 
 Json to_answer(Error const& error) { return {{"error", to_string(error.code())}, {"text", error.what()}}; }

@@ -83,9 +83,9 @@ class Channel {
   /// Sends all later messages in `stream`; messages posted before stay unencrypted. Throws Error(malformed)
   /// if the peer has sent bytes behind the end of the handshake.
   void protect(SecureStream stream);
-  bool is_protected() const noexcept { return stream_.has_value(); }
+  bool is_protected() const noexcept { return cipher_.has_value(); }
   /// The state of a protected channel, for the process that continues the connection.
-  std::string stream_state() const { return stream_->state(); }
+  std::string stream_state() const { return cipher_->state(); }
   /// Releases the socket; no message must be in progress.
   FileDescriptor release() noexcept { return std::move(socket_); }
 
@@ -99,7 +99,8 @@ class Channel {
   bool take_in(std::byte* into, std::size_t bytes, std::size_t* got);
   void open_records(std::span<std::byte const> received);
   void drop_taken();
-  bool account();
+  /// Charges the account. Returns whether it permits the bytes.
+  bool fits_account();
 
   FileDescriptor socket_;
   bool carries_descriptors_ = false;  ///< whether descriptors have been or may be carried
@@ -113,7 +114,7 @@ class Channel {
   KeptBytes kept_;
   bool is_broken_ = false;   ///< an answer exceeded the permitted memory
   bool is_starved_ = false;  ///< the last flush() lacked descriptors or memory
-  std::optional<SecureStream> stream_;
+  std::optional<SecureStream> cipher_;
   std::vector<std::byte> records_;  ///< received but incomplete records
   std::optional<Error> damage_;     ///< error in the received input
 };

@@ -61,7 +61,7 @@ std::vector<std::byte> pack(OperationRequest const& request, Json* head) {
   if (request.kind == OperationRequest::Kind::update) {
     (*head)["operation"] = static_cast<unsigned>(request.operation);
     (*head)["type"] = static_cast<unsigned>(request.type);
-    (*head)["fetch"] = request.fetches_before;
+    (*head)["fetch"] = request.fetches_previous;
   }
   auto const runs = std::as_bytes(request.runs);
   std::vector<std::byte> data(runs.begin(), runs.end());
@@ -82,7 +82,7 @@ OperationRequest unpack_operation(Json const& head, std::span<std::byte const> d
   if (request.kind == OperationRequest::Kind::update) {
     request.operation = static_cast<engine::ReduceOp>(field<std::uint8_t>(head, "operation"));
     request.type = static_cast<engine::ElementType>(field<std::uint8_t>(head, "type"));
-    request.fetches_before = field<bool>(head, "fetch");
+    request.fetches_previous = field<bool>(head, "fetch");
     check_update(request);
   }
   auto const rest = data.subspan(runs * sizeof(LayoutRun));

@@ -28,12 +28,12 @@ struct OperationRequest {
   engine::ReduceOp operation =
       engine::ReduceOp::no_op;  ///< operation of an update; each element is updated atomically
   engine::ElementType type = engine::ElementType::none;
-  bool fetches_before = false;            ///< the answer to an update has the previous values
+  bool fetches_previous = false;            ///< the answer to an update has the previous values
   std::span<engine::LayoutRun const> runs;  ///< runs of the region, in the order of the data
-  std::span<std::byte const> operand{};   ///< the data of a put
+  std::span<std::byte const> operand{};     ///< the data of a put, or the first operand of an update
   std::span<std::byte const> operand2{};
 
-  bool reads() const noexcept { return kind == Kind::get || (kind == Kind::update && fetches_before); }
+  bool reads() const noexcept { return kind == Kind::get || (kind == Kind::update && fetches_previous); }
   bool writes() const noexcept {
     return kind == Kind::put || (kind == Kind::update && operation != engine::ReduceOp::no_op);
   }

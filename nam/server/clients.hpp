@@ -29,7 +29,7 @@ struct Client {
   std::optional<Identity> identity;      ///< once it is known
   std::optional<Transcript> transcript;  ///< over TCP, until the user is known
   std::string from;                      ///< as in describe_peer()
-  bool has_version = false;              ///< its first request was this version's
+  bool passed_version_check = false;     ///< its first request was this version's
 };
 
 class Clients {

@@ -19,7 +19,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr int longest_end = 5;  ///< seconds
+constexpr int shutdown_seconds = 5;
 
 using Handler = Json (*)(ServerState&, Request&);
 
@@ -55,7 +55,7 @@ ControlServer::ControlServer(Options options, std::function<std::optional<Option
            .end_in_queue = [this](ClientId id, Error const& why) { state_.grants.end_in_queue(id, why); }}) {
   log(Severity::info, "the limit of open descriptors is " + std::to_string(state_.descriptor_limit) +
                           ", that of connections " + std::to_string(state_.clients.limit()));
-  (void)state_.reserve.take();
+  (void)state_.reserve.ensure();
   if (!enable_interrupted_waits())
     log(Severity::warning,
         "the system has no timer left: descriptors that clients send may delay the server");
@@ -100,7 +100,7 @@ void ControlServer::on_request(ClientId id, Message& message) {
   }
 }
 
-/// Whether the time of the answer could show what the answer does not.
+/// Whether the error must be delayed, so that its timing does not reveal whether a user or a name exists.
 bool ControlServer::is_delayed(std::string const& op, Error const& error, ClientId id) {
   if (op == "prove") return error.code() == ErrorCode::denied;
   return error.code() == ErrorCode::not_found && !state_.clients.identity(id).is_admin;
@@ -108,8 +108,8 @@ bool ControlServer::is_delayed(std::string const& op, Error const& error, Client
 
 Json ControlServer::answer_to(std::string const& op, Request& request) {
   Client& client = state_.clients.at(request.client);
-  if (client.is_local && !client.has_version) check_protocol(request.content);
-  client.has_version = true;
+  if (client.is_local && !client.passed_version_check) check_protocol(request.content);
+  client.passed_version_check = true;
   if (op == "hello") return hello(state_, request);
   if (op == "prove") return prove(state_, request);
   if (!client.identity) throw Error(ErrorCode::malformed, "authentication required");
@@ -157,7 +157,7 @@ void ControlServer::reread_options() {
 void ControlServer::end() {
   if (std::exchange(state_.is_ending, true)) return state_.loop.stop();
   state_.spawner.notify("STOPPING=1");
-  log(Severity::info, "ends");
+  log(Severity::info, "shutting down");
   state_.audit_of_requests.record_own("end");
   state_.grants.end_all();
   drop_ended(state_);
@@ -165,7 +165,7 @@ void ControlServer::end() {
 
 /// Called once a second.
 void ControlServer::tick() {
-  if (state_.is_ending && ++seconds_ending_ > longest_end) return state_.loop.stop();
+  if (state_.is_ending && ++seconds_ending_ > shutdown_seconds) return state_.loop.stop();
   state_.grants.for_each([](LiveGrant& live) { live.link->tick(); });
   state_.clients.end_unauthenticated();
   if (state_.is_ending) return;
@@ -179,7 +179,7 @@ void ControlServer::tick() {
   state_.lost_windows.remove();
   state_.audit.report_omitted();
   state_.grant_lines.report_omitted();
-  (void)state_.reserve.take();
+  (void)state_.reserve.ensure();
 }
 
 }  // namespace mpixrma::nam

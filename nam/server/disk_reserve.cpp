@@ -22,22 +22,22 @@ bool has_room(std::filesystem::path const& directory) {
 
 }  // namespace
 
-bool DiskReserve::take() noexcept {
-  if (taken_) return true;
+bool DiskReserve::ensure() noexcept {
+  if (reserved_) return true;
   engine::FileDescriptor const file(
       ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) return false;
   bool const is_there = status.st_size == reserved_bytes && status.st_blocks * 512 >= reserved_bytes;
-  taken_ =
+  reserved_ =
       is_there || (has_room(file_.parent_path()) && ::posix_fallocate(file.get(), 0, reserved_bytes) == 0);
-  if (!taken_) (void)::unlink(file_.c_str());
-  return taken_;
+  if (!reserved_) (void)::unlink(file_.c_str());
+  return reserved_;
 }
 
 bool DiskReserve::release() noexcept {
   bool const was_there = ::unlink(file_.c_str()) == 0;
-  taken_ = false;
+  reserved_ = false;
   return was_there;
 }
 

@@ -22,7 +22,8 @@
 
 namespace mpixrma::nam {
 
-/// The functions that serve requests are in the files of their subjects; each uses the parts that it needs.
+/// Everything that the requests of clients read and change. The functions that serve requests are in the
+/// files of their subjects; each uses the members that it needs.
 struct ServerState {
   ServerState(Options given, SpawnerLink& spawner_link, Clients::Events events);
   ServerState(ServerState const&) = delete;
@@ -31,20 +32,20 @@ struct ServerState {
   Options options;
   SpawnerLink& spawner;
   EventLoop loop;
-  FileDescriptor lock;  ///< of the directory
+  FileDescriptor lock;  ///< held on the state directory, against a second server
   ServerKeys keys;
   DiskReserve reserve;
   Catalog catalog;
-  AuditLog audit;
-  Calendar calendar;
+  AuditLog audit;     ///< the file
+  Calendar calendar;  ///< the clock of expiry dates
   UserSecrets secrets;
   std::size_t const descriptor_limit;
   Clients clients;
   Listeners listeners;
-  RequestAudit audit_of_requests;
-  Refusals refusals;
+  RequestAudit audit_of_requests;  ///< writes the entries of requests to `audit`
+  Refusals refusals;               ///< errors whose answers are delayed
   LiveGrants grants;
-  GrantLines grant_lines;
+  GrantLines grant_lines;  ///< log lines of grants, limited in rate
   LostWindows lost_windows;
   NameSearches name_searches;
   bool is_ending = false;

@@ -33,7 +33,7 @@ std::optional<ErrorCode> update(Session& session, WindowInfo const& window, engi
   OperationRequest request{.kind = Kind::update,
                            .operation = operation,
                            .type = engine::ElementType::int64,
-                           .fetches_before = before != nullptr,
+                           .fetches_previous = before != nullptr,
                            .runs = {&run, 1}};
   if (request.operands() > 0) request.operand = std::as_bytes(std::span(&operand, 1));
   auto const fetched =
@@ -266,7 +266,7 @@ TEST_F(Guests, OperationHasRunsAnywhereInTheRegion) {
     OperationRequest add{.kind = Kind::update,
                          .operation = engine::ReduceOp::sum,
                          .type = engine::ElementType::int64,
-                         .fetches_before = true,
+                         .fetches_previous = true,
                          .runs = runs,
                          .operand = std::as_bytes(std::span(addends))};
     std::vector<std::int64_t> before(4);

@@ -143,7 +143,7 @@ class Proxy : public Network {
     add.kind = OperationRequest::Kind::update;
     add.operation = engine::ReduceOp::sum;
     add.type = engine::ElementType::int64;
-    add.fetches_before = true;
+    add.fetches_previous = true;
     add.runs = {&run, 1};
     add.operand = std::as_bytes(std::span(&one, 1));
     for (std::size_t i = 0; i < operations; ++i) {
