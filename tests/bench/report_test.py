@@ -39,13 +39,13 @@ class Statistics(unittest.TestCase):
     def test_summary_has_median_interval_and_outliers(self):
         found = stats.summary([1, 2, 3, 4, 5, 6, 7, 8, 100])
         # Of nine samples the second and the eighth hold the median with 96 %.
-        self.assertEqual((found.median, found.least, found.most, found.count), (5, 2, 8, 9))
+        self.assertEqual((found.median, found.low, found.high, found.count), (5, 2, 8, 9))
         self.assertEqual(found.outliers, (100,))
 
     def test_ratio_is_the_median_of_pairs_and_not_the_ratio_of_medians(self):
         ours, peer = samples([1, 10, 100, 1, 10, 100]), samples([2, 5, 400, 2, 5, 400])
         found = stats.ratio(ours, peer)
-        self.assertEqual((found.median, found.least, found.most, found.pairs), (0.5, 0.25, 2, 6))
+        self.assertEqual((found.median, found.low, found.high, found.pairs), (0.5, 0.25, 2, 6))
         self.assertEqual(found.verdict, "unclear")
 
     def test_verdict_needs_the_whole_interval_on_one_side(self):
@@ -61,7 +61,7 @@ class Statistics(unittest.TestCase):
         late = samples([1.0] * 8)
         late[3] = model.Sample(late[3].began + 61, 50.0)
         found = stats.ratio(late, samples([1.0] * 8))
-        self.assertEqual((found.pairs, found.discarded, found.most), (7, 1, 1.0))
+        self.assertEqual((found.pairs, found.discarded, found.high), (7, 1, 1.0))
         self.assertIsNone(stats.ratio(samples([1.0], began=61), samples([1.0])))
 
     def test_bootstrap_interval_holds_the_ratio_of_medians(self):
@@ -72,7 +72,7 @@ class Statistics(unittest.TestCase):
         for _ in range(60):
             ours, peer = ([factor * source.lognormvariate(0, 0.3) for _ in range(20)] for factor in (3.0, 2.0))
             found = stats.unpaired_ratio(ours, peer)
-            held += found.least <= 1.5 <= found.most
+            held += found.low <= 1.5 <= found.high
         # 57 are expected; 40 or fewer come once in 10^8 runs, also if the interval holds the ratio with 90 % only.
         self.assertGreater(held, 40)
 

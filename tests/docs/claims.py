@@ -73,7 +73,7 @@ def faults_of(document, report, sections):
         except ValueError as error:
             yield f"{document.name}: {shown}: {error}"
             continue
-        wanted = [(shown, found.median), *([(least, found.least), (most, found.most)] if least else [])]
+        wanted = [(shown, found.median), *([(least, found.low), (most, found.high)] if least else [])]
         for text_value, value in wanted:
             if rounded(value, text_value) != text_value:
                 yield f"{document.name}: {text_value} is {value:.4g} in the report: {title}"
@@ -94,7 +94,7 @@ def figures_written(text, report):
             return written
         verdict = getattr(found, "verdict", None)
         shown_verdict = "" if verdict in (None, "faster", "slower") else f", {verdict}"
-        return f"{written} ({rounded(found.least, least)} to {rounded(found.most, most)}{shown_verdict})"
+        return f"{written} ({rounded(found.low, least)} to {rounded(found.high, most)}{shown_verdict})"
     return LINK.sub(current, text)
 
 

@@ -51,8 +51,8 @@ def lines(series, labels, reference=None):
         if not found:
             continue
         xs, middle = [x for x, _ in found], [at.median for _, at in found]
-        below = [max(0.0, at.median - at.least) for _, at in found]
-        above = [max(0.0, at.most - at.median) for _, at in found]
+        below = [max(0.0, at.median - at.low) for _, at in found]
+        above = [max(0.0, at.high - at.median) for _, at in found]
         axes.errorbar(xs, middle, yerr=(below, above), label=name, color=colour, capsize=2, linewidth=1.4,
                       marker=MARKERS[index % len(MARKERS)], markersize=4, linestyle="-" if index < len(COLOURS) else "--")
         far = [(x, value) for x, at in found for value in getattr(at, "outliers", ()) if value > 0]

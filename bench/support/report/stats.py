@@ -15,16 +15,16 @@ RESAMPLES = 2000
 
 class Summary(typing.NamedTuple):
     median: float
-    least: float  # the interval of the median
-    most: float
+    low: float  # the interval of the median
+    high: float
     count: int
     outliers: tuple
 
 
 class Ratio(typing.NamedTuple):
     median: float
-    least: float
-    most: float
+    low: float
+    high: float
     pairs: int
     discarded: int  # pairs whose sides were measured more than PAIR_SECONDS apart
     verdict: str
@@ -43,12 +43,12 @@ def summary(values):
     return Summary(statistics.median(values), *compare.interval(values), len(values), outliers(values))
 
 
-def verdict(least, most, pairs):
+def verdict(low, high, pairs):
     if pairs < FEWEST:
         return "too few pairs"
-    if most < 1 or least > 1:
-        return "faster" if most < 1 else "slower"
-    return "no difference" if most <= WIDEST * least else "unclear"
+    if high < 1 or low > 1:
+        return "faster" if high < 1 else "slower"
+    return "no difference" if high <= WIDEST * low else "unclear"
 
 
 def ratio(ours, peer):
@@ -58,9 +58,9 @@ def ratio(ours, peer):
     if not near:
         return None
     ratios = [ours[number].value / peer[number].value for number in near]
-    least, most = compare.interval(ratios)
-    return Ratio(statistics.median(ratios), least, most, len(near), len(common) - len(near),
-                 verdict(least, most, len(near)))
+    low, high = compare.interval(ratios)
+    return Ratio(statistics.median(ratios), low, high, len(near), len(common) - len(near),
+                 verdict(low, high, len(near)))
 
 
 def unpaired_ratio(ours, peer, seed=1):
@@ -71,9 +71,9 @@ def unpaired_ratio(ours, peer, seed=1):
     if not ratios or statistics.median(peer) <= 0:
         return None
     outside = int(len(ratios) * (1 - CONFIDENCE) / 2)
-    least, most = ratios[outside], ratios[-1 - outside]
+    low, high = ratios[outside], ratios[-1 - outside]
     count = min(len(ours), len(peer))
-    return Ratio(statistics.median(ours) / statistics.median(peer), least, most, count, 0, verdict(least, most, count))
+    return Ratio(statistics.median(ours) / statistics.median(peer), low, high, count, 0, verdict(low, high, count))
 
 
 def best_peer(results, line, peers):

@@ -80,7 +80,7 @@ class Store:
 def figure(run, line, samples):
     values = [sample.value for sample in samples.values()]
     found = stats.summary(values)
-    return dict(zip(["run", *LINE_COLUMNS], [run, *line]), median=found.median, least=found.least, most=found.most,
+    return dict(zip(["run", *LINE_COLUMNS], [run, *line]), median=found.median, least=found.low, most=found.high,
                 outliers=list(found.outliers), samples={number: list(sample) for number, sample in samples.items()})
 
 

@@ -19,7 +19,7 @@ def command(section, results, run):
 
 
 def significant(value):
-    """Three digits, without an exponent."""
+    """Three digits from 1 to 100, four decimals below, all digits of the integer above; without an exponent."""
     magnitude = abs(value)
     return f"{value:,.0f}" if magnitude >= 100 else f"{value:.1f}" if magnitude >= 10 else f"{value:.2f}" if magnitude >= 1 else \
         f"{value:.4f}"
@@ -33,22 +33,23 @@ def times(values):
     """The cells of TIME_COLUMNS."""
     found = stats.summary(values)
     far = ", ".join(significant(value) for value in found.outliers)
-    return [Cell(significant(found.median), found.median), Cell(f"{significant(found.least)} to {significant(found.most)}",
-                                                               found.least), Cell(far, len(found.outliers))]
+    return [Cell(significant(found.median), found.median), Cell(f"{significant(found.low)} to {significant(found.high)}",
+                                                               found.low), Cell(far, len(found.outliers))]
 
 
-def ratio_cells(at):
+def ratio_cells(ratio):
     """The cells of RATIO_COLUMNS; empty ones without a ratio."""
-    if at is None:
+    if ratio is None:
         return [Cell("")] * len(RATIO_COLUMNS)
-    pairs = f"{at.pairs}" + (f" ({at.discarded} left out)" if at.discarded else "")
-    return [Cell(f"{at.median:.2f}", at.median, STYLES[at.verdict]), Cell(f"{at.least:.2f} to {at.most:.2f}", at.least),
-            Cell(at.verdict, style=STYLES[at.verdict]), Cell(pairs, at.pairs)]
+    pairs = f"{ratio.pairs}" + (f" ({ratio.discarded} left out)" if ratio.discarded else "")
+    return [Cell(f"{ratio.median:.2f}", ratio.median, STYLES[ratio.verdict]),
+            Cell(f"{ratio.low:.2f} to {ratio.high:.2f}", ratio.low),
+            Cell(ratio.verdict, style=STYLES[ratio.verdict]), Cell(pairs, ratio.pairs)]
 
 
-def ratio_cell(at):
+def ratio_cell(ratio):
     """Ratio, interval and verdict in one cell."""
-    if at is None:
+    if ratio is None:
         return Cell("")
-    text = f"{at.median:.2f} ({at.least:.2f} to {at.most:.2f})"
-    return Cell(text + (", no difference" if at.verdict == "no difference" else ""), at.median, STYLES[at.verdict])
+    text = f"{ratio.median:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+    return Cell(text + (", no difference" if ratio.verdict == "no difference" else ""), ratio.median, STYLES[ratio.verdict])

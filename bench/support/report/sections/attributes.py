@@ -118,7 +118,7 @@ def summary(results):
             at = ratio(results, hosts, line(name, memory, 8))
             if at:
                 group = {"slower": "costs", "faster": "no cost", "no difference": "no difference"}.get(at.verdict, "not resolved")
-                by[group].append(f"{name} {at.median:.2f} ({at.least:.2f} to {at.most:.2f})")
+                by[group].append(f"{name} {at.median:.2f} ({at.low:.2f} to {at.high:.2f})")
         bare = results.values(TIMES[hosts].name, line("none", memory, 8))
         if bare:
             groups_text = "; ".join(f"{group}: {', '.join(names)}" for group, names in by.items() if names)

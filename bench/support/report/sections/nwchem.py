@@ -70,7 +70,7 @@ def rows_of_times(results):
             at = stats.ratio(results.samples(found, line("wall")), results.samples(best, line("wall"))) if best and side in OURS else None
             seconds = [stats.summary(results.values(found, line(part))) for part in PARTS]
             yield [Cell(place_of(hosts, ranks)), Cell((OURS | STOCK)[side]), *(Cell(f"{each.median:.2f}", each.median) for each in seconds),
-                   Cell(f"{seconds[0].least:.2f} to {seconds[0].most:.2f}"),
+                   Cell(f"{seconds[0].low:.2f} to {seconds[0].high:.2f}"),
                    *(tables.ratio_cells(at) if at else [Cell("")] * len(tables.RATIO_COLUMNS))]
 
 

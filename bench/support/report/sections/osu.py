@@ -71,7 +71,7 @@ def sizes_of(results, names):
 
 def scaled(summary, size):
     """Megabytes each second, of microseconds; the ends of the interval change places."""
-    return stats.Summary(size / summary.median, size / summary.most, size / summary.least, summary.count,
+    return stats.Summary(size / summary.median, size / summary.high, size / summary.low, summary.count,
                          tuple(size / value for value in summary.outliers))
 
 

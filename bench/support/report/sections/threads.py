@@ -25,7 +25,7 @@ def all_blocks(results):
             # Throughput of several over that of one: the inverse of the ratio of the times per operation.
             gains = [stats.ratio(samples[1], samples[count]) for count in THREADS[1:]]
             rows.append([Cell(targets), Cell(f"{memory} ({paths})"), *tables.times([s.value for s in samples[1].values()])[:2],
-                         *(Cell(f"{at.median:.2f} ({at.least:.2f} to {at.most:.2f})", at.median) if at else Cell("") for at in gains)])
+                         *(Cell(f"{at.median:.2f} ({at.low:.2f} to {at.high:.2f})", at.median) if at else Cell("") for at in gains)])
     if rows:
         yield Block("Puts of 8 bytes with completion by threads of one process, to four processes that sleep",
                     tables.command(NAME, results, RUN.name),
