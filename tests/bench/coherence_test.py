@@ -28,14 +28,14 @@ class Coherence(unittest.TestCase):
         self.close(transfers, 1)
         self.close(time, 50)
 
-    def test_additions_within_the_hold_need_no_transfer(self):
+    def test_additions_while_a_core_holds_the_line_need_no_transfer(self):
         time, transfers = coherence.contended(Operation((Access("atomic", 0, 1),), 10), 2, Costs(100, 400))
         self.assertLess(transfers, 0.05)
         self.close(time, 10 * 450 / 400, 0.15)
 
     def test_the_costs_are_found_that_give_the_measured_times(self):
         bare = (Access("atomic", 0, 1),)
-        for costs in (Costs(120, 0, 0), Costs(120, 50, 12), Costs(120, 300, 30)):
+        for costs in (Costs(120, hold, ahead) for hold, ahead in ((0, 0), (50, 12), (300, 30))):
             hot, spread = (coherence.contended(Operation(bare, 6, places), 2, costs)[0] for places in (1, 64))
             again = coherence.calibrated(120, 6, hot, spread, 64)
             self.close(coherence.contended(Operation(bare, 6), 2, again)[0], hot)
@@ -53,7 +53,7 @@ class Coherence(unittest.TestCase):
         self.assertGreater(few, 2 * costs.transfer)  # of the lock, and of what it protects
 
     def test_many_places_let_the_cores_work_at_once(self):
-        hot, apart = (coherence.contended(Operation(LOCKED, 20, places, True), 16, Costs(100, 0))[0] for places in (1, 4096))
+        hot, apart = (coherence.contended(Operation(LOCKED, 20, places, locks=True), 16, Costs(100, 0))[0] for places in (1, 4096))
         self.assertGreater(hot, 8 * apart)
 
     def test_a_fence_grows_with_the_logarithm_of_the_ranks(self):

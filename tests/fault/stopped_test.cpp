@@ -12,7 +12,8 @@ namespace {
 
 TEST(Stopped, FloodToStoppedRankArrivesAfterResume) {
   constexpr int puts = 20000;
-  Memory memory(sizeof(int) * puts * 8);
+  constexpr int max_origins = 8;
+  Memory memory(sizeof(int) * puts * max_origins);
   int const others = memory.size() - 1;
   pid_t target = ::getpid();
   MPI_Bcast(&target, sizeof target, MPI_BYTE, 0, world);

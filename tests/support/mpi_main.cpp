@@ -33,7 +33,8 @@ int main(int argc, char** argv) {
   bool const one = threads != nullptr && std::strcmp(threads, "single") == 0;
   MPI_Init_thread(&argc, &argv, one ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
 #ifdef MPICH_VERSION
-  // Errors of requests that belong to no communicator, such as those of the public host, go to MPI_COMM_SELF.
+  // Errors of requests that belong to no communicator, such as those of the MPI host on public MPI, go to
+  // MPI_COMM_SELF.
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 #endif
   int rank = 0;

@@ -48,7 +48,8 @@ MPI_Datatype packed_pair_type() {
   return packed;
 }
 
-/// `count` records at `base`: element i has value first + i, and `tag` in each byte of its padding.
+/// Fills `count` records at `base`: record i has value (first + i) % 30000, which a short can hold, and `tag`
+/// in each byte of its padding.
 template <typename V>
 void fill_records(void* base, int count, int first, int index, unsigned char tag) {
   std::memset(base, tag, static_cast<std::size_t>(count) * sizeof(PaddedPair<V>));
@@ -68,7 +69,7 @@ std::vector<PaddedPair<V>> make_records(int count, int first, int index, unsigne
   return made;
 }
 
-/// Fails at the first element that differs from the result of fill_records() with these arguments.
+/// Fails at the first record that differs from the result of fill_records() with these arguments.
 template <typename V>
 void expect_records(void const* base, int count, int first, int index, unsigned char tag, char const* what) {
   constexpr std::size_t index_at = offsetof(PaddedPair<V>, index);
@@ -79,11 +80,11 @@ void expect_records(void const* base, int count, int first, int index, unsigned 
     int found = 0;
     std::memcpy(&value, record, sizeof value);
     std::memcpy(&found, record + index_at, sizeof found);
-    ASSERT_EQ(value, static_cast<V>((first + i) % 30000)) << what << ", element " << i << " of " << count;
-    ASSERT_EQ(found, index) << what << ", element " << i << " of " << count;
+    ASSERT_EQ(value, static_cast<V>((first + i) % 30000)) << what << ", record " << i << " of " << count;
+    ASSERT_EQ(found, index) << what << ", record " << i << " of " << count;
     for (std::size_t at = sizeof(V); at < sizeof(PaddedPair<V>); ++at) {
       if (at >= index_at && at < index_at + sizeof(int)) continue;
-      ASSERT_EQ(record[at], tag) << what << ", padding of element " << i << " of " << count;
+      ASSERT_EQ(record[at], tag) << what << ", padding of record " << i << " of " << count;
     }
   }
 }

@@ -19,7 +19,7 @@ class NamTest : public WindowTest {
     return allocate(bytes, unit, info.get(), window);
   }
   int allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Win* window) {
-    void* base = this;
+    void* base = this;  // not null, so that the call must set it
     int const code = MPI_Win_allocate(bytes, unit, info, world, &base, window);
     if (code == MPI_SUCCESS) {
       EXPECT_EQ(base, nullptr);
@@ -76,7 +76,7 @@ TEST_F(NamTest, N_01_put_and_get_between_fences_with_sizes_and_units_of_each_ran
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 }
 
-TEST_F(NamTest, N_02_window_of_one_rank_is_flat) {
+TEST_F(NamTest, N_02_window_of_one_rank_lies_at_that_rank) {
   MPI_Win window = make(rank_ == 0 ? 8 * size_ : 0, 8);
   long const value = 10 + rank_;
   MPI_Win_fence(0, window);
@@ -264,7 +264,7 @@ TEST_F(NamTest, N_04_memory_of_freed_window_is_empty_in_the_next_one) {
     MPI_Win_lock_all(0, window);
     EXPECT_EQ(value_at<long>(window, rank_, 7, MPI_LONG), told);
     MPI_Win_unlock_all(window);
-    if (round % 3 == 2) std::swap(kept, window);  // it goes in between others
+    if (round % 3 == 2) std::swap(kept, window);  // freed memory lies between used memory
     EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
   }
   EXPECT_EQ(MPI_Win_free(&kept), MPI_SUCCESS);
@@ -277,7 +277,7 @@ TEST_F(NamTest, N_04_excess_over_the_grant_is_refused_to_all_and_reported) {
   }
   MPI_Win window = MPI_WIN_NULL;
   int const code = allocate(rank_ == 0 ? 2 * grant_bytes : 0, 1, "deep_nam", &window);
-  EXPECT_EQ(class_of(code), MPI_ERR_WIN);  // Open MPI keeps the class to itself
+  EXPECT_EQ(class_of(code), MPI_ERR_WIN);  // Open MPI replaces the class
   MPI_Win again = make(1000);
   EXPECT_EQ(MPI_Win_free(&again), MPI_SUCCESS);
 }

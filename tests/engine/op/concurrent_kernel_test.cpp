@@ -18,7 +18,8 @@ struct Words {
   alignas(64) Word values[4];
 };
 
-/// A process puts words whose bytes are all equal to every second place; this process reads them.
+/// A child process writes words of one repeated byte, strided (places 0 and 2) and contiguous (place 1); this
+/// process checks that no word that it reads is a mixture.
 template <typename Word>
 void expect_whole_words() {
   test::Shared<Words<Word>> shared;
@@ -72,25 +73,36 @@ TEST(ConcurrentKernel, AtomicSumsAreExactForMisalignedBase) {
   Layout const strided{8, rows, first};
   std::uint64_t const ones[] = {1, 1};
   auto const* const origin = reinterpret_cast<std::byte const*>(ones);
-  Reduction const sum{ElementType::uint64, ReduceOp::sum, true, nullptr};
+  Reduction const sum{
+      .type = ElementType::uint64, .operation = ReduceOp::sum, .element_atomic = true, .scale = nullptr};
+  Reduction const increment{.type = ElementType::uint64,
+                            .operation = ReduceOp::increment,
+                            .element_atomic = true,
+                            .scale = nullptr};
   std::thread other([&] {
     for (int round = 0; round < rounds; ++round) {
       for (int const place : {1, 3})
-        update({ElementType::uint64, ReduceOp::increment, true, nullptr},
-               {reinterpret_cast<std::byte*>(&values[place]),
-                Layout::contiguous(8),
-                nullptr,
-                nullptr,
-                {},
-                nullptr,
-                {}});
+        update(increment, {.target = reinterpret_cast<std::byte*>(&values[place]),
+                           .target_layout = Layout::contiguous(8),
+                           .origin = nullptr,
+                           .operand2 = nullptr,
+                           .origin_layout = {},
+                           .result = nullptr,
+                           .result_layout = {}});
     }
   });
   for (int round = 0; round < rounds; ++round) {
     if (round % 2 == 0)
-      update(sum, {base, indexed, origin, nullptr, Layout::contiguous(16), nullptr, {}});
+      update(sum, {.target = base,
+                   .target_layout = indexed,
+                   .origin = origin,
+                   .operand2 = nullptr,
+                   .origin_layout = Layout::contiguous(16),
+                   .result = nullptr,
+                   .result_layout = {}});
     else
-      update_part(sum, base, strided, 0, {origin, nullptr, nullptr, 16});
+      update_part(sum, base, strided, 0,
+                  {.origin = origin, .operand2 = nullptr, .result = nullptr, .bytes = 16});
   }
   other.join();
   EXPECT_EQ(values[0], 0u);

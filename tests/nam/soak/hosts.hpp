@@ -1,11 +1,13 @@
 /// Two hosts for the soak test: this process's network namespace and another one, with a link between them.
 #pragma once
 
+#include <memory>
+
 #include "tests/nam/network_host.hpp"
 
 namespace mpixrma::nam::soak {
 
-inline constexpr char const* server_host = "10.99.0.1";
+inline constexpr char const* server_address = "10.99.0.1";
 
 class TwoHosts {
  public:

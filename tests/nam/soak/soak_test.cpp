@@ -64,7 +64,7 @@ class Soak : public ::testing::Test {
   }
 
   void start_server() {
-    server_->start({"--size", "64M", "--storage", "file", "--listen", std::string(server_host) + ":7726",
+    server_->start({"--size", "64M", "--storage", "file", "--listen", std::string(server_address) + ":7726",
                     "--log-level", "error", "--max-sessions", "64"});
   }
 

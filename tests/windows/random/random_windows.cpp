@@ -25,7 +25,7 @@ struct Options {
   std::uint64_t operations = 20000;  ///< of all ranks together
   std::uint64_t seed = 0;
   std::uint64_t first = 0;    ///< round to begin with
-  std::uint64_t round = 400;  ///< operations of one round
+  std::uint64_t round_length = 400;  ///< operations of one round
   int threads = 1;
   bool plan = false;
   std::string without;
@@ -37,13 +37,15 @@ constexpr char const* usage =
     "\n"
     "Random calls on windows of all kinds against a model. A failure is shrunk to few calls and printed.\n"
     "\n"
-    "  --ops N        operations of all ranks together (default 20000; MPIX_TEST_OPERATIONS goes before)\n"
-    "  --seed N       repeats a run's choices (default: a new one; printed; MPIX_TEST_SEED goes before)\n"
+    "  --ops N        operations of all ranks together (default 20000; MPIX_TEST_OPERATIONS takes "
+    "precedence)\n"
+    "  --seed N       repeats a run's choices (default: a new one; printed; MPIX_TEST_SEED takes "
+    "precedence)\n"
     "  --first ROUND  begins with this round of the run with that seed\n"
     "  --round N      operations between checks of all memory; windows are new in each round (default 400)\n"
     "  --threads N    runs of each process side by side, with windows of their own (default 1)\n"
     "  --without ...  leaves features out; see tests/windows/random/plan.hpp\n"
-    "  --plan         prints the calls of the first round, and does nothing\n";
+    "  --plan         prints the calls of the first round, and exits\n";
 
 std::atomic<unsigned long long> current_round = 0;
 unsigned long long current_seed = 0;
@@ -79,7 +81,7 @@ int parse(int argc, char** argv, Options* options) {
       case 'o': options->operations = std::strtoull(optarg, nullptr, 10); break;
       case 's': options->seed = std::strtoull(optarg, nullptr, 10); break;
       case 'f': options->first = std::strtoull(optarg, nullptr, 10); break;
-      case 'r': options->round = std::max(1ull, std::strtoull(optarg, nullptr, 10)); break;
+      case 'r': options->round_length = std::max(1ull, std::strtoull(optarg, nullptr, 10)); break;
       case 't': options->threads = std::max(1, std::atoi(optarg)); break;
       case 'w': options->without += std::string(",") + optarg; break;
       case 'p': options->plan = true; break;
@@ -107,7 +109,7 @@ class Runner {
       if (thread_ == 0) current_round = round;
       Plan plan = make(round);
       operations_ += std::max<std::uint64_t>(plan.operations, 1);
-      if (play(plan, true) == 0) continue;
+      if (play(plan, Print::failures) == 0) continue;
       report(plan, round);
       return false;
     }
@@ -115,17 +117,18 @@ class Runner {
   }
   Plan make(std::uint64_t round) const {
     std::uint64_t const seed = options_.seed * 1000003 + round * 64 + static_cast<std::uint64_t>(thread_);
-    return make_plan(shapes_, features_, size_, options_.round, seed);
+    return make_plan(shapes_, features_, size_, options_.round_length, seed);
   }
 
  private:
   static constexpr int repetitions = 3;  // of a plan that may fail by chance
   static constexpr int trials = 400;
 
-  std::uint64_t play(Plan const& plan, bool aloud) {
+  enum class Print : bool { no, failures };
+  std::uint64_t play(Plan const& plan, Print print) {
     Player player(plan, shapes_, comm_);
     std::uint64_t const failures = player.run();
-    if (failures != 0 && aloud) std::fputs(player.report().c_str(), stderr);
+    if (failures != 0 && print == Print::failures) std::fputs(player.report().c_str(), stderr);
     return failures;
   }
   void report(Plan& plan, std::uint64_t round) {
@@ -138,11 +141,11 @@ class Runner {
         [&] {
           ::alarm(300);
           std::uint64_t failures = 0;
-          for (int i = 0; i < repetitions && failures == 0; ++i) failures = play(plan, false);
+          for (int i = 0; i < repetitions && failures == 0; ++i) failures = play(plan, Print::no);
           return failures != 0;
         },
         trials);
-    play(plan, true);
+    play(plan, Print::failures);
     if (rank_ == 0) std::fprintf(stderr, "%s", describe(plan).c_str());
   }
 
