@@ -67,7 +67,11 @@ void Executor::connect_arrived() {
   for (ProcessAddress const& address : handshakes.take_arrived()) {
     Origin* const origin = origins.find(address.process);
     if (origin == nullptr || origin->endpoint != nullptr) continue;
-    if (handshakes.connect(*origin, address)) {
+    // The other side's answer to a disconnect request may close the last connection, which is still open.
+    Connections::Connection const* const last = connections_.find(address.process);
+    if (last != nullptr && last->disconnect_id != 0) {
+      handshakes.put_back(address);
+    } else if (handshakes.connect(*origin, address)) {
       streams.execute_waiting(*origin);
     } else {
       forget(address.process);

@@ -95,6 +95,8 @@ char const* Handshakes::admit_again(Origin& origin, SessionOpening const& openin
                                          .kind = wire::Disconnect::accept,
                                          .disconnect_id = connection->disconnect_id,
                                          .idle = true});
+    // Requests that have arrived with the handshake wait for the new connection.
+    origin.endpoint = nullptr;
   }
   origin.connection = opening.connection;
   return nullptr;

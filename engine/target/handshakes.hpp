@@ -50,6 +50,7 @@ class Handshakes {
 
   /// Whether there are origins whose connections must be opened.
   bool have_arrived() const noexcept { return !arrived_.empty(); }
+  void put_back(ProcessAddress const& address) { arrived_.push_back(address); }
   std::vector<ProcessAddress> take_arrived() noexcept { return std::exchange(arrived_, {}); }
   /// Opens the connection to the origin. Returns false if it is unreachable.
   bool connect(Origin& origin, ProcessAddress const& address);

@@ -1,6 +1,7 @@
 /// Replies to origins: collected while requests are executed, and sent together. Under the channel's lock.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,6 +44,11 @@ class Replies {
 
   /// Sets the credit that replies grant to each origin, in bytes.
   void set_credit(std::uint64_t bytes) noexcept { credit_ = bytes; }
+  /// Maximum cost of executed requests whose acknowledgement is delayed: it must leave an origin credit for
+  /// more.
+  std::uint64_t max_unacked_bytes() const noexcept {
+    return std::min<std::uint64_t>(wire::max_unacked_bytes, credit_ / 4);
+  }
   /// Sets the function that is called with an origin whose unsent answers are bounded, after each answer.
   void set_check(std::function<void(Origin&)> check) { check_unsent_ = std::move(check); }
 

@@ -8,7 +8,7 @@ void StreamProgress::note_executed(Origin& origin, wire::RequestHeader const& he
   origin.processed_cost += cost;
   take_position(origin, header.sequence);
   bool const delayed_ack = (header.flags & wire::flag_delayed_ack) != 0;
-  if (!delayed_ack || origin.processed_cost - origin.reported_cost >= wire::max_unacked_bytes)
+  if (!delayed_ack || origin.processed_cost - origin.reported_cost >= replies_.max_unacked_bytes())
     replies_.request_acknowledgement(origin);
 }
 
