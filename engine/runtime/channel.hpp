@@ -87,11 +87,14 @@ class Channel final : public MessageHandler {
       wake_();
       throw;
     }
+    // Requests to disconnect that have arrived with the handshake of their connection.
+    if (connections.has_disconnects()) eviction.progress();
     if (events != 0) events_.fetch_add(1, std::memory_order_relaxed);
     bool const unannounced = transport.unsent() != 0 || transport.has_turns_left() ||
-                             connections.has_losses() || executor.streams.has_blocked() ||
-                             executor.unsent.has_waiting() || message_protocol.has_waiting() ||
-                             message_protocol.waits_for_addresses() || unannounced_transfers.count != 0;
+                             connections.has_losses() || connections.has_disconnects() ||
+                             executor.streams.has_blocked() || executor.unsent.has_waiting() ||
+                             message_protocol.has_waiting() || message_protocol.waits_for_addresses() ||
+                             unannounced_transfers.count != 0;
     if (unannounced != needs_polling()) needs_polling_.store(unannounced, std::memory_order_relaxed);
     return events;
   }

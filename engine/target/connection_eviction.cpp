@@ -33,8 +33,11 @@ void ConnectionEviction::on_disconnect(std::span<std::byte const> header) noexce
 
 void ConnectionEviction::handle_disconnects() {
   for (Connections::DisconnectNotice const& disconnect : connections_.take_disconnects()) {
-    if (Connections::Connection* const connection = connections_.find(disconnect.process))
+    if (Connections::Connection* const connection = connections_.find(disconnect.process)) {
       handle_disconnect(disconnect, *connection);
+    } else if (executor_.handshakes.has_arrived(disconnect.process)) {
+      connections_.queue_disconnect(disconnect);  // it has arrived with the handshake of its connection
+    }
   }
 }
 

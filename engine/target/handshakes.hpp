@@ -1,6 +1,7 @@
 /// The sessions of origins, from their handshake to their end. Under the channel's lock.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -50,6 +51,10 @@ class Handshakes {
 
   /// Whether there are origins whose connections must be opened.
   bool have_arrived() const noexcept { return !arrived_.empty(); }
+  /// Whether the handshake of the process has arrived and the connection back is not open.
+  bool has_arrived(std::uint64_t process) const noexcept {
+    return std::ranges::find(arrived_, process, &ProcessAddress::process) != arrived_.end();
+  }
   void put_back(ProcessAddress const& address) { arrived_.push_back(address); }
   std::vector<ProcessAddress> take_arrived() noexcept { return std::exchange(arrived_, {}); }
   /// Opens the connection to the origin. Returns false if it is unreachable.
