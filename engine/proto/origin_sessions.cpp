@@ -18,6 +18,7 @@ void OriginSessions::add_peer(Peer& peer) {
 void OriginSessions::remove_peer(Peer& peer) {
   std::erase_if(sessions_, [&](auto const& session) { return session.second == &peer; });
   peers_.erase(peer.process());
+  newest_handshake_.erase(peer.process());
   queries_.forget(peer.process());
 }
 
@@ -75,6 +76,7 @@ bool OriginSessions::send_handshake(Peer& peer) {
   SessionTokens const session = tokens_of(state.secret, opening);
   state.messages.session = session.request;
   sessions_[session.reply] = &peer;
+  newest_handshake_[peer.process()] = opening.connection;
   if (state.encrypt) {
     SealKeys const keys = seal_keys_of(state.secret, opening);
     transport_.seals().forget(state.messages.endpoint);
@@ -102,6 +104,11 @@ Peer* OriginSessions::peer_with(std::uint64_t session) const noexcept {
 std::optional<std::uint64_t> OriginSessions::process_of(std::uint64_t session) const noexcept {
   Peer const* const peer = peer_with(session);
   return peer != nullptr ? std::optional(peer->process()) : std::nullopt;
+}
+
+std::uint64_t OriginSessions::handshake_with(std::uint64_t process) const noexcept {
+  auto const found = newest_handshake_.find(process);
+  return found != newest_handshake_.end() ? found->second : 0;
 }
 
 std::uint64_t OriginSessions::session_with(std::uint64_t process) const noexcept {

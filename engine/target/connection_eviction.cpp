@@ -46,6 +46,7 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
   bool const answered = connection.disconnect_id != 0 && connection.disconnect_id == disconnect.disconnect_id;
   switch (disconnect.kind) {
     case wire::Disconnect::request:
+      if (is_of_earlier_connection(disconnect)) break;
       // Both sides have sent a request: the one with the lower identity is answered.
       if (connection.disconnect_id != 0 && process_ < disconnect.process) break;
       connections_.set_disconnect_id(connection, 0);
@@ -107,11 +108,26 @@ std::size_t ConnectionEviction::request_idle_disconnects() {
 
 void ConnectionEviction::request_disconnect(std::uint64_t process) {
   Connections::Connection& connection = *connections_.find(process);
-  std::uint64_t const disconnect_id = ++newest_disconnect_id_;
+  std::uint64_t const disconnect_id = next_disconnect_id(process);
   // A failed send is handled as a lost connection.
   if (!send(process, connection, wire::Disconnect::request, disconnect_id)) return;
   connections_.set_disconnect_id(connection, disconnect_id);
   message_protocol_.suspend(process);
+}
+
+/// The upper half is the newest handshake that was sent to the process.
+std::uint64_t ConnectionEviction::next_disconnect_id(std::uint64_t process) noexcept {
+  newest_disconnect_id_ = std::max(newest_disconnect_id_ + 1, 1u);  // 0 means none
+  return message_protocol_.sessions.handshake_with(process) << 32 | newest_disconnect_id_;
+}
+
+/// Both sides may request at once, one of them in vain. Its request may arrive after the first messages of
+/// the next connection, because only the messages of one connection arrive in order.
+bool ConnectionEviction::is_of_earlier_connection(
+    Connections::DisconnectNotice const& disconnect) const noexcept {
+  auto const named = static_cast<std::uint32_t>(disconnect.disconnect_id >> 32);
+  auto const newest = static_cast<std::uint32_t>(executor_.origins.handshake_of(disconnect.process));
+  return named != 0 && static_cast<std::int32_t>(named - newest) < 0;
 }
 
 bool ConnectionEviction::is_idle(std::uint64_t process, Connections::Connection const& connection) const {

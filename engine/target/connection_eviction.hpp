@@ -65,6 +65,8 @@ class ConnectionEviction {
                          Connections::Connection& connection);
   void evict_periodically();
   void request_disconnect(std::uint64_t process);
+  std::uint64_t next_disconnect_id(std::uint64_t process) noexcept;
+  bool is_of_earlier_connection(Connections::DisconnectNotice const& disconnect) const noexcept;
   bool is_idle(std::uint64_t process, Connections::Connection const& connection) const;
   void close_connection(std::uint64_t process);
   bool send(std::uint64_t process, Connections::Connection const& connection, wire::Disconnect kind,
@@ -77,7 +79,7 @@ class ConnectionEviction {
   std::uint64_t process_;
   std::size_t limit_;
   Log const& log_;
-  std::uint64_t newest_disconnect_id_ = 0;
+  std::uint32_t newest_disconnect_id_ = 0;
   unsigned turns_ = 0;  ///< turns until the next search for idle connections
   unsigned pause_ = 1;
   Drops drops_{"disconnect", log_};
