@@ -71,6 +71,7 @@ void Executor::connect_arrived() {
     Connections::Connection const* const last = connections_.find(address.process);
     if (last != nullptr && last->disconnect_id != 0) {
       handshakes.put_back(address);
+      origin->waited_for_answer = true;
     } else if (handshakes.connect(*origin, address)) {
       streams.execute_waiting(*origin);
     } else {

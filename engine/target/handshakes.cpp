@@ -89,16 +89,20 @@ char const* Handshakes::admit_again(Origin& origin, SessionOpening const& openin
   if (opening.connection <= origin.connection) return "a replayed handshake";
   if (origin.endpoint != nullptr) {
     Connections::Connection const* const connection = parts_.connections.find(origin.process);
-    if (connection == nullptr || connection->disconnect_id == 0) return "its origin is connected already";
+    bool const closes = connection != nullptr && connection->disconnect_id != 0;
+    if (!closes && !origin.waited_for_answer) return "its origin is connected already";
     // It has agreed to close the last connection; its answer may come later.
-    parts_.connections.queue_disconnect({.process = origin.process,
-                                         .kind = wire::Disconnect::accept,
-                                         .disconnect_id = connection->disconnect_id,
-                                         .idle = true});
+    if (closes) {
+      parts_.connections.queue_disconnect({.process = origin.process,
+                                           .kind = wire::Disconnect::accept,
+                                           .disconnect_id = connection->disconnect_id,
+                                           .idle = true});
+    }
     // Requests that have arrived with the handshake wait for the new connection.
     origin.endpoint = nullptr;
   }
   origin.connection = opening.connection;
+  origin.waited_for_answer = false;
   return nullptr;
 }
 
