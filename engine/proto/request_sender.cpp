@@ -46,7 +46,7 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
   return !operation.flushes_batch && (stream.is_busy() || may_defer(peer, operation));
 }
 
-/// A process that waits for a notification may not be waited for by the next call of this process.
+/// Not an operation with a notification: its target may be waiting for it.
 bool RequestSender::may_defer(Peer& peer, MessageOperation const& operation) const noexcept {
   RequestBatch const* const last = peer.state().messages.batch.get();
   return last != nullptr && last->series.expects_series() && operation.notify == 0 &&

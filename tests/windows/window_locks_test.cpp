@@ -97,6 +97,44 @@ TEST_F(WindowLocks, ExclusiveLockIsNotStarvedByLockAll) {
   EXPECT_LE(passes, long{passes_expected} * locks / 2);
 }
 
+/// All ranks lock the same rank of a window that is new, in exclusive and shared epochs. With few connections
+/// (osc_mpix_max_endpoints) these are closed and reopened meanwhile.
+TEST_F(WindowLocks, ProtectCountersOfNewWindows) {
+  std::mt19937 random(seed());  // the same numbers at all ranks
+  for (int round = 0; round < rounds(20); ++round) {
+    Window const window(Flavour::create, 64);
+    for (int i = 0; i < 3; ++i) {
+      int const target = static_cast<int>(random() % static_cast<unsigned>(size_));
+      long counters[2] = {};
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window);
+      MPI_Get(counters, 2, MPI_LONG, target, window.at(target, 0), 2, MPI_LONG, window);
+      MPI_Win_flush(target, window);
+      long const next[2] = {counters[0] + 1, counters[1] + 1};
+      MPI_Put(&next[0], 1, MPI_LONG, target, window.at(target, 0), 1, MPI_LONG, window);
+      MPI_Put(&next[1], 1, MPI_LONG, target, window.at(target, 8), 1, MPI_LONG, window);
+      MPI_Win_unlock(target, window);
+      MPI_Barrier(world);
+      MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window);
+      MPI_Get(counters, 2, MPI_LONG, target, window.at(target, 0), 2, MPI_LONG, window);
+      MPI_Win_unlock(target, window);
+      EXPECT_EQ(counters[0], counters[1]) << "round " << round;
+      EXPECT_EQ(counters[0] % size_, 0) << "round " << round;
+      MPI_Barrier(world);
+    }
+    MPI_Win_lock_all(0, window);
+    for (int target = 0; target < size_; ++target) add(target, 2, 1, window);
+    MPI_Win_unlock_all(window);
+    MPI_Barrier(world);
+    MPI_Win_lock_all(0, window);
+    for (int target = 0; target < size_; ++target) {
+      long sum = 0;
+      add(target, 2, 0, window, &sum);
+      EXPECT_EQ(sum, size_) << "round " << round;
+    }
+    MPI_Win_unlock_all(window);
+  }
+}
+
 /// Shares of one window are held by who asks for a share of another one, and exclusive requests wait for
 /// both.
 TEST_F(WindowLocks, SharesOfSeveralWindowsDoNotWaitForEachOther) {
