@@ -212,7 +212,8 @@ ReportedOperation reported_operation(RequestHeader const& header) noexcept {
     case RequestKind::put: return ReportedOperation::put;
     case RequestKind::get: return ReportedOperation::get;
     case RequestKind::update:
-      return is_fetching(header) ? ReportedOperation::read_modify_write : ReportedOperation::accumulate;
+      return is_fetching(header) || (header.flags & flag_rmw) != 0 ? ReportedOperation::read_modify_write
+                                                                   : ReportedOperation::accumulate;
     case RequestKind::lock_request: return ReportedOperation::lock;
     case RequestKind::lock_release: return ReportedOperation::unlock;
     default: return ReportedOperation::unknown;

@@ -83,8 +83,9 @@ enum RequestFlag : std::uint16_t {
   flag_elements = 256,        ///< update: each element is atomic by itself, not all together
   flag_delayed_ack = 512,     ///< lock_request, lock_release, put, update: delayed acknowledgement
   flag_in_stream =
-      1024,           ///< lock_request: completes its position when `owner` has the lock, without an answer
-  flag_arrays = 2048  ///< update: as OpFlags::keeps_arrays
+      1024,            ///< lock_request: completes its position when `owner` has the lock, without an answer
+  flag_arrays = 2048,  ///< update: as OpFlags::keeps_arrays
+  flag_rmw = 4096      ///< update: as OpFlags::read_modify_write
 };
 
 /// As received, `kind` may be any number: check() compares it.

@@ -17,7 +17,7 @@ enum class ReportedOperation : std::uint8_t {
   put,
   get,
   accumulate,
-  read_modify_write,  ///< an update that returns previous values
+  read_modify_write,  ///< an update that returns previous values, or has OpFlags::read_modify_write
   lock,
   unlock,
   count_

@@ -52,7 +52,9 @@ enum class OpFlags : std::uint32_t {
   keeps_arrays = 1u << 7,
   /// Nobody waits for its completion soon: a message is sent at once, and acknowledged together with later
   /// ones.
-  delayed_ack = 1u << 8
+  delayed_ack = 1u << 8,
+  /// Error texts call an update without a result a read-modify-write, as one with a result.
+  read_modify_write = 1u << 9
 };
 
 constexpr OpFlags operator|(OpFlags a, OpFlags b) noexcept {

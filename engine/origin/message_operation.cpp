@@ -17,6 +17,7 @@ void describe_update(RmaOp const& update, wire::RequestHeader& header) noexcept 
     std::memcpy(header.scale, update.scale, element_size(update.type));
   }
   if (update.fetches()) header.flags |= wire::flag_fetch;
+  if (has(update.flags, OpFlags::read_modify_write)) header.flags |= wire::flag_rmw;
 }
 
 }  // namespace

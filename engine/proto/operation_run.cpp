@@ -14,6 +14,7 @@ namespace {
 unsigned flags_of(wire::RequestKind kind, OpFlags op_flags) noexcept {
   unsigned flags = 0;
   if (has(op_flags, OpFlags::target_registered)) flags |= wire::flag_registered;
+  if (has(op_flags, OpFlags::read_modify_write)) flags |= wire::flag_rmw;
   if (has(op_flags, OpFlags::element_atomic)) flags |= element_flags(kind, op_flags);
   return flags;
 }

@@ -19,7 +19,7 @@ std::span<std::byte const> bytes_of(Header const& header) noexcept {
 /// Whether the requests of a run need nothing but their memory and stripes of single elements.
 bool is_simple(wire::RequestHeader const& header) noexcept {
   constexpr unsigned simple =
-      wire::flag_scale | wire::flag_registered | wire::flag_elements | wire::flag_arrays;
+      wire::flag_scale | wire::flag_registered | wire::flag_elements | wire::flag_arrays | wire::flag_rmw;
   return !wire::is_fetching(header) && (header.flags & ~simple) == 0;
 }
 

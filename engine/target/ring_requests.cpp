@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned permitted_flags = wire::flag_atomic | wire::flag_fetch | wire::flag_held |
                                      wire::flag_registered | wire::flag_elements | wire::flag_scale |
-                                     wire::flag_arrays;
+                                     wire::flag_arrays | wire::flag_rmw;
 
 /// Returns the header of a message with the same request.
 wire::RequestHeader header_of(RingEntry const& entry) noexcept {

@@ -221,7 +221,7 @@ int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& com
   auto const bytes = static_cast<std::size_t>(layout.extent().end);
   unsigned const operands = engine::operand_count(call.operation);
   RmaOp update = engine::update_with(call.operation, type.flat().element);
-  update.flags = op_flags_of(attributes.set) | OpFlags::element_atomic;
+  update.flags = op_flags_of(attributes.set) | OpFlags::element_atomic | OpFlags::read_modify_write;
   if (operands > 0) update.origin = engine::read_only(call.operand);
   if (operands > 1) update.operand2 = static_cast<std::byte const*>(call.operand2);
   update.result = static_cast<std::byte*>(call.result);

@@ -273,6 +273,8 @@ TEST_F(Errors, TextOfLateErrorNamesTheOperation) {
                                 nullptr, &world, nullptr);
   std::string const text = late_text(code, last);
   EXPECT_NE(text.find("of rank " + std::to_string(last)), std::string::npos) << text;
+  if (code == MPI_SUCCESS)
+    EXPECT_NE(text.find("a read-modify-write of 8 bytes at address 0xdead0000"), std::string::npos) << text;
 }
 
 TEST_F(Errors, TextNamesTheUndefinedOperation) {
