@@ -47,7 +47,7 @@ bool Engine::is_of_this_process() const noexcept { return state_->pid == own_pro
 bool Engine::is_checking() const noexcept { return state_->config.check != 0; }
 std::span<std::byte const> Engine::address() const noexcept { return state_->publication; }
 
-LateErrors::Failures Engine::complete_everything() {
+Engine::UnreportedFailures Engine::complete_everything() {
   std::vector<Peer*> all;
   {
     std::lock_guard const listed(state_->peers.lock);
@@ -56,14 +56,15 @@ LateErrors::Failures Engine::complete_everything() {
       all.push_back(&peer);
     });
   }
-  LateErrors::Failures found;
+  UnreportedFailures found;
   for (Peer* const peer : all) {
     order.complete(*peer, std::max<std::uint64_t>(peer->newest(), 1));
     std::lock_guard const held(channel_of(*peer).lock);
-    found.add(peer->state().messages.errors.take_all());
+    if (found.all.count == 0) found.process = peer->process();
+    found.all.add(peer->state().messages.errors.take_all());
   }
   for (Peer* const peer : all) peers.release(*peer);
-  found.add(failures.take_kept());
+  found.all.add(failures.take_kept());
   return found;
 }
 

@@ -81,8 +81,12 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Returns Issued::sequence; 0: the operation is none of this kind, and nothing is done.
   std::uint64_t continue_run(Peer& peer, RunOperation const& operation);
 
+  struct UnreportedFailures {
+    LateErrors::Failures all;
+    std::uint64_t process = 0;  ///< target of the first one, if its rank is LateError::of_peer
+  };
   /// Waits until all issued operations are complete, and returns all unreported failures.
-  LateErrors::Failures complete_everything();
+  UnreportedFailures complete_everything();
 
   /// Calls `body` while no thread of this process is in the middle of a message. A process that is killed in
   /// the middle of one may block all messages of its host to the receiver in UCX's shared memory; so tests

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "datatype/handle.hpp"
 #include "mpix/comm/communicator.hpp"
 #include "mpix/error/error.hpp"
 #include "mpix/runtime/process_engine.hpp"
@@ -30,6 +31,17 @@ UnreportedFailures unreported_of(Communicator& communicator) {
   return all;
 }
 
+/// Returns the rank of a process, or MPI_PROC_NULL if it belongs to another job.
+int rank_in_world(std::uint64_t process) {
+  int size = 0;
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int rank = 0; rank < size; ++rank) {
+    std::uint64_t other = 0;
+    if (host().process_of_rank(word_of(MPI_COMM_WORLD), rank, &other) == 0 && other == process) return rank;
+  }
+  return MPI_PROC_NULL;
+}
+
 void raise_unreported(UnreportedFailures const& unreported) {
   if (unreported.count == 0) return;
   Failure const first = late_failure(unreported.first);
@@ -51,9 +63,12 @@ void raise_unreported_failures() {
   (void)host().deliver_completions();     // records the failures of freed requests
   std::vector<UnreportedFailures> found;  // handlers must not be called with a lock held
   for_each_communicator([&](Communicator& communicator) { found.push_back(unreported_of(communicator)); });
-  // Failures of freed communicators, whose error handlers no longer exist.
+  // Failures of freed communicators, whose error handlers and ranks no longer exist.
   auto const others = engine_of_process().complete_everything();
-  found.push_back({MPI_COMM_NULL, {MPI_PROC_NULL, 0, others.first}, others.count});
+  if (others.all.count != 0)
+    found.push_back({MPI_COMM_NULL,
+                     {rank_in_world(others.process), others.process, others.all.first, " of MPI_COMM_WORLD"},
+                     others.all.count});
   for (UnreportedFailures const& unreported : found) raise_unreported(unreported);
 }
 

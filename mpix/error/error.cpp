@@ -113,11 +113,11 @@ Failure late_failure(LateFailure const& late) {
   char const* const kind = engine::name_of(error.kind);
   bool const of_peer = error.rank == engine::LateError::of_peer;
   int const rank = of_peer ? late.rank : error.rank;
-  std::string const target = rank < 0 ? "" : " of rank " + std::to_string(rank);
+  std::string const named = rank < 0 ? "" : "rank " + std::to_string(rank) + (of_peer ? late.ranks : "");
+  std::string const target = rank < 0 ? "" : " of " + named;
   bool const is_lock = error.kind == Kind::lock || error.kind == Kind::unlock;
   if (is_lock || (error.kind == Kind::unknown && error.memory.address == 0))
-    return failure(error_class, "%s%s failed: %s", kind,
-                   rank < 0 ? "" : (" on rank " + std::to_string(rank)).c_str(),
+    return failure(error_class, "%s%s failed: %s", kind, rank < 0 ? "" : (" on " + named).c_str(),
                    engine::to_string(error.status));
   // The process is that of the peer.
   std::string const reason =

@@ -43,6 +43,7 @@ struct LateFailure {
   int rank = MPI_PROC_NULL;   ///< MPI_PROC_NULL: unknown; `error` may name another rank
   std::uint64_t process = 0;  ///< engine's identity of the rank
   engine::LateError error;
+  char const* ranks = "";  ///< text behind `rank`: what counts it, if not the communicator of the call
 };
 __attribute__((cold)) Failure late_failure(LateFailure const& late);
 /// Returns the failure of an operation whose request was freed, for EngineFailures::keep().

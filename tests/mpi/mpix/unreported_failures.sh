@@ -30,7 +30,7 @@ run fatal
 grep -q "$told $operation of rank 1 failed: " "$log" || fail "no line about accumulates where errors are fatal"
 [ "$status" -ne 0 ] || fail "exit status 0 though errors are fatal"
 run communicator
-grep -q "$told $operation failed: " "$log" || fail "no line about operations of a communicator that is freed"
+grep -q "$told $operation of rank 1 of MPI_COMM_WORLD failed: " "$log" || fail "no line about operations of a communicator that is freed"
 run request
 [ "$status" -eq 0 ] || fail "the failure of a freed request is lost"
 if grep -q "without being reported" "$log"; then fail "a failure is told twice"; fi
