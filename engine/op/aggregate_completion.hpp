@@ -8,34 +8,53 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <type_traits>
 
+#include "engine/op/late_error.hpp"
 #include "engine/op/operation.hpp"
 
 namespace mpixrma::engine {
 
+/// The target of one of several operations.
+struct AggregatedTarget {
+  int rank = LateError::unknown;
+  std::uint64_t process = 0;     ///< engine's identity, if the caller needs it
+  void const* object = nullptr;  ///< the caller's own
+};
+
 class AggregateCompletion {
  public:
-  /// `pending` counts the objects that have not called their completion. `failed_rank` receives the rank of
-  /// the first operation that failed, before the completion is called. Returns nullptr without memory.
+  /// The completion of one operation, which is called once.
+  struct Part : Completion {
+    AggregateCompletion* aggregate = nullptr;
+    AggregatedTarget target;
+    LateError error;  ///< for EngineOrder::watch(): the operation that failed, if the part stands for several
+  };
+
+  /// The first operation that failed.
+  struct FirstFailure {
+    AggregatedTarget target;
+    LateError error;  ///< ok: only the status of the whole is known
+  };
+
+  /// `pending` counts the objects that have not called their completion. `first` receives the first failure,
+  /// before the completion is called. Returns nullptr without memory.
   static AggregateCompletion* open(Completion& whole, std::atomic<std::size_t>* pending = nullptr,
-                                   int* failed_rank = nullptr) noexcept try {
-    return new AggregateCompletion(whole, pending, failed_rank);
+                                   FirstFailure* first = nullptr) noexcept try {
+    return new AggregateCompletion(whole, pending, first);
   } catch (std::bad_alloc const&) {
     return nullptr;
   }
 
-  /// Adds one more operation to wait for, to `rank`, and returns its completion, which is called once.
-  /// Returns nullptr if there is no memory. Not to be called when all operations, and close(), may have
-  /// ended.
-  Completion* add(int rank = 0) noexcept try {
+  /// Adds one more operation to wait for. Returns nullptr if there is no memory. Not to be called when all
+  /// operations, and close(), may have ended.
+  Part* add(AggregatedTarget const& target = {}) noexcept try {
     std::lock_guard const held(adding_);
     Part& part = parts_.emplace_back();
     part.aggregate = this;
-    part.rank = rank;
+    part.target = target;
     part.done = [](Completion& self, Status status, std::size_t) noexcept {
       Part const& ended = static_cast<Part&>(self);
-      ended.aggregate->end(status, ended.rank);
+      ended.aggregate->end(status, ended);
     };
     missing_.fetch_add(1, std::memory_order_relaxed);
     return &part;
@@ -43,50 +62,44 @@ class AggregateCompletion {
     return nullptr;
   }
   /// Adds the status of an operation that has ended already. The first failure is that of the whole.
-  void record(Status status, int rank = 0) noexcept {
-    First none;
-    if (failed(status)) first_.compare_exchange_strong(none, {status, {}, rank}, std::memory_order_relaxed);
-  }
+  void record(Status status, AggregatedTarget const& target = {}) noexcept { record(status, target, {}); }
   /// Ends the addition of operations. Afterwards the object may be destroyed.
-  void close() noexcept { end(Status::ok, 0); }
+  void close() noexcept { end(); }
 
  private:
-  struct Part : Completion {
-    AggregateCompletion* aggregate = nullptr;
-    int rank = 0;
-  };
-  /// The first failure. Without padding, because it is compared as a whole.
-  struct First {
-    Status status = Status::ok;
-    std::uint8_t unused[3] = {};
-    int rank = 0;
-  };
-  static_assert(std::has_unique_object_representations_v<First>);
-
-  AggregateCompletion(Completion& whole, std::atomic<std::size_t>* pending, int* failed_rank)
-      : whole_(whole), pending_(pending), failed_rank_(failed_rank) {
+  AggregateCompletion(Completion& whole, std::atomic<std::size_t>* pending, FirstFailure* first)
+      : whole_(whole), pending_(pending), first_(first) {
     if (pending_ != nullptr) pending_->fetch_add(1, std::memory_order_relaxed);
   }
 
-  void end(Status status, int rank) noexcept {
-    record(status, rank);
+  void record(Status status, AggregatedTarget const& target, LateError const& error) noexcept {
+    Status none = Status::ok;
+    if (!failed(status) || !status_.compare_exchange_strong(none, status, std::memory_order_relaxed)) return;
+    // Only one thread comes here. The one that ends the last part reads it.
+    if (first_ != nullptr) *first_ = {target, error};
+  }
+
+  void end(Status status, Part const& part) noexcept {
+    record(status, part.target, part.error);
+    end();
+  }
+
+  void end() noexcept {
     // Acquire-release: the thread that ends the last part sees the results of all others.
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     std::unique_ptr<AggregateCompletion> const owned(this);
-    First const first = first_.load(std::memory_order_relaxed);
-    if (failed(first.status) && failed_rank_ != nullptr) *failed_rank_ = first.rank;
-    whole_.done(whole_, first.status, 0);
+    whole_.done(whole_, status_.load(std::memory_order_relaxed), 0);
     // Release: pairs with the acquire of a thread that waits until none is pending.
     if (pending_ != nullptr) pending_->fetch_sub(1, std::memory_order_release);
   }
 
   Completion& whole_;
   std::atomic<std::size_t>* pending_;
-  int* failed_rank_;
+  FirstFailure* first_;
   std::mutex adding_;  ///< protects `parts_`
   std::deque<Part> parts_;
   std::atomic<std::size_t> missing_{1};  ///< parts, and close()
-  std::atomic<First> first_{First{}};
+  std::atomic<Status> status_{Status::ok};
 };
 
 }  // namespace mpixrma::engine

@@ -11,7 +11,7 @@ namespace {
 
 /// Sends the batch to the peer, as a waiting thread would.
 Watches::Operations send_up_to(Peer& peer, std::uint64_t sequence) {
-  Watches::Operations issued{&peer, std::min(sequence, peer.newest()), 0, false, 0};
+  Watches::Operations issued{&peer, std::min(sequence, peer.newest()), 0, false, 0, nullptr};
   std::lock_guard const held(channel_of(peer).lock);
   channel_of(peer).message_protocol.sender.send_batch(peer);
   issued.network = peer.state().network().issued;
@@ -88,11 +88,12 @@ void EngineOrder::complete_local(Peer& peer, std::uint64_t sequence) {
   waits_.until(peer, [&] { return is_complete_locally(peer, last, network); });
 }
 
-void EngineOrder::watch(Peer& peer, std::uint64_t sequence, std::uint32_t context,
-                        Completion& completion) noexcept {
+void EngineOrder::watch(Peer& peer, std::uint64_t sequence, std::uint32_t context, Completion& completion,
+                        LateError* error) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   Watches::Operations issued = send_up_to(peer, sequence);
   issued.context = context;
+  issued.error = error;
   state_.watches.add(issued, completion);
 }
 

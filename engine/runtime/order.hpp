@@ -5,6 +5,7 @@
 #include <span>
 
 #include "engine/base/visibility.h"
+#include "engine/op/late_error.hpp"
 #include "engine/op/operation.hpp"
 #include "engine/origin/peer.hpp"
 #include "engine/runtime/peers.hpp"
@@ -44,9 +45,10 @@ class MPIX_ENGINE_API EngineOrder {
   void fence(std::span<PeerSequence const> earlier) noexcept;
 
   /// Calls `completion`, during progress or before this call returns, once complete(peer, sequence) would
-  /// return, with the status that EngineFailures::take(peer, context) would return then. `peer` must stay in
-  /// use until then.
-  void watch(Peer& peer, std::uint64_t sequence, std::uint32_t context, Completion& completion) noexcept;
+  /// return, with the status that EngineFailures::take(peer, context) would return then, and before with its
+  /// operation in `error`. `peer` must stay in use until then.
+  void watch(Peer& peer, std::uint64_t sequence, std::uint32_t context, Completion& completion,
+             LateError* error = nullptr) noexcept;
   /// As above for complete_local(peer, sequence), without failures.
   void watch_local(Peer& peer, std::uint64_t sequence, Completion& completion) noexcept;
 

@@ -22,7 +22,9 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
     bool const finished = channel.message_protocol.streams.executed_or_request_ack(peer, operations.sequence);
     channel.answer_itself();
     if (!finished || !NetworkProtocol::has_completed(peer, operations.network)) return false;
-    *failure = peer.state().messages.errors.take(operations.context).first.status;
+    LateError const first = peer.state().messages.errors.take(operations.context).first;
+    if (operations.error != nullptr) *operations.error = first;
+    *failure = first.status;
     return true;
   } catch (std::bad_alloc const&) {
     return false;  // not yet

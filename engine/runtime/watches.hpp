@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/text.hpp"
+#include "engine/op/late_error.hpp"
 #include "engine/op/operation.hpp"
 
 namespace mpixrma::engine {
@@ -24,6 +25,7 @@ class Watches {
     std::uint64_t network;   ///< number of the newest operation by UCX put and get
     bool local;              ///< only the buffers must be reusable
     std::uint32_t context;   ///< context whose failure is reported
+    LateError* error;        ///< if not null, receives that failure before the completion is called
   };
 
   void add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);

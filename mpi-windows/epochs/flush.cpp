@@ -54,10 +54,11 @@ void watch(Window& window, Target& target, Level level, engine::AggregateComplet
     for_each_part(opened, [&](Target& part) {
       std::uint64_t const sequence = part.outstanding.get();
       if (engine::failed(access) || sequence == 0) return;
-      engine::Completion* const end = aggregate.add();
+      engine::AggregateCompletion::Part* const end = aggregate.add({.object = &part});
       if (end == nullptr) return aggregate.record(engine::Status::out_of_memory);
-      level == Level::local ? issuer.engine.order.watch_local(*part.memory, sequence, *end)
-                            : issuer.engine.order.watch(*part.memory, sequence, issuer.context, *end);
+      level == Level::local
+          ? issuer.engine.order.watch_local(*part.memory, sequence, *end)
+          : issuer.engine.order.watch(*part.memory, sequence, issuer.context, *end, &end->error);
     });
     completion.done(completion, access, 0);
     return MPI_SUCCESS;
@@ -74,8 +75,7 @@ int iflush_targets(Window& window, std::span<Target* const> targets, Level level
     *request = completed_request();
     return MPI_SUCCESS;
   }
-  engine::AggregateCompletion* const aggregate =
-      open_aggregate_request(window.handle, window.context, window.aggregate_requests, request);
+  engine::AggregateCompletion* const aggregate = open_aggregate_request(window, request);
   if (aggregate == nullptr) return MPI_ERR_NO_MEM;
   for (Target* const target : targets) {
     engine::Completion* const completion = aggregate->add();

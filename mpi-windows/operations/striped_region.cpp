@@ -212,9 +212,7 @@ engine::Issued issue_part(Window& window, Target& target, engine::RmaOp const& o
 class AggregateOutcome {
  public:
   AggregateOutcome(Window& window, MPI_Request* request)
-      : aggregate_(request != nullptr ? open_aggregate_request(window.handle, window.context,
-                                                               window.aggregate_requests, request)
-                                      : nullptr) {}
+      : aggregate_(request != nullptr ? open_aggregate_request(window, request) : nullptr) {}
   ~AggregateOutcome() {
     if (aggregate_ != nullptr) aggregate_->close();
   }

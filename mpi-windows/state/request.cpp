@@ -4,7 +4,9 @@
 #include "hosts/common/completion_pool.hpp"
 #include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/error.hpp"
+#include "mpi-windows/state/failure.hpp"
 #include "mpi-windows/state/unreported_failures.hpp"
+#include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
 
@@ -48,6 +50,15 @@ void complete_request(engine::Completion& self, engine::Status status, std::size
   if (!failed) pool.give_back(&completion);
 }
 
+/// Names the operation now: the window may have ended when the application asks for the failure.
+void complete_aggregate_request(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
+  auto& completion = static_cast<RequestCompletion&>(self);
+  auto const& [recipient, error] = completion.first;
+  if (engine::failed(error.status) && recipient.object != nullptr)
+    completion.subject = subject_of(*completion.window, *static_cast<Target const*>(recipient.object), error);
+  complete_request(self, status, bytes);
+}
+
 }  // namespace
 
 RequestCompletion* open_request(void* window, std::uint32_t context) {
@@ -80,11 +91,14 @@ void drop_request(RequestCompletion* completion) {
   PMPI_Request_free(&request);
 }
 
-engine::AggregateCompletion* open_aggregate_request(void* window, std::uint32_t context,
-                                                    std::atomic<std::size_t>& pending, MPI_Request* request) {
-  RequestCompletion* const completion = open_request(window, context);
+engine::AggregateCompletion* open_aggregate_request(Window& window, MPI_Request* request) {
+  RequestCompletion* const completion = open_request(window.handle, window.context);
   if (completion == nullptr) return nullptr;
-  engine::AggregateCompletion* const aggregate = engine::AggregateCompletion::open(*completion, &pending);
+  completion->done = &complete_aggregate_request;
+  completion->window = &window;
+  completion->first = {};
+  engine::AggregateCompletion* const aggregate =
+      engine::AggregateCompletion::open(*completion, &window.aggregate_requests, &completion->first);
   aggregate != nullptr ? void(*request = completion->handle) : drop_request(completion);
   return aggregate;
 }

@@ -14,13 +14,17 @@
 
 namespace mpixrma::windows {
 
+class Window;
+
 struct RequestCompletion : engine::Completion {
   mpix_host_request_t* request = nullptr;
   MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
   std::uint32_t context = 0;              ///< of the window, which reports a failure that no caller waits for
   engine::Status status = engine::Status::ok;
-  int error = MPI_SUCCESS;  ///< error code of the failure if it is not that of `status`
-  Subject subject;          ///< names the operation when it fails
+  int error = MPI_SUCCESS;         ///< error code of the failure if it is not that of `status`
+  Subject subject;                 ///< names the operation when it fails
+  Window const* window = nullptr;  ///< of a request for several operations, with
+  engine::AggregateCompletion::FirstFailure first;  ///< the operation at a Target that has failed
   RequestCompletion* next = nullptr;
 };
 
@@ -28,10 +32,10 @@ struct RequestCompletion : engine::Completion {
 /// Returns nullptr if there is no memory.
 RequestCompletion* open_request(void* window, std::uint32_t context);
 /// Opens a request that is complete when the last of several operations is, and returns its completion, to
-/// which operations are added. `pending` counts the requests that are not complete. Returns nullptr if there
-/// is no memory.
-engine::AggregateCompletion* open_aggregate_request(void* window, std::uint32_t context,
-                                                    std::atomic<std::size_t>& pending, MPI_Request* request);
+/// which operations are added. Window::aggregate_requests counts those that are not complete. An operation
+/// that the engine reports with its LateError needs its Target as AggregatedTarget::object. Returns nullptr
+/// if there is no memory.
+engine::AggregateCompletion* open_aggregate_request(Window& window, MPI_Request* request);
 
 /// Returns a request of an operation that was complete when its call returned.
 MPI_Request completed_request();

@@ -21,11 +21,12 @@ namespace {
 
 enum class Level { at_origin, at_target };
 
-void watch(Target& target, Level level, engine::Completion& completion) {
+void watch(Target& target, Level level, engine::AggregateCompletion::Part& completion) {
   std::uint64_t const sequence = target.outstanding.get();
   engine::Engine& engine = engine_of_process();
-  level == Level::at_origin ? engine.order.watch_local(*target.peer, sequence, completion)
-                            : engine.order.watch(*target.peer, sequence, target.context, completion);
+  level == Level::at_origin
+      ? engine.order.watch_local(*target.peer, sequence, completion)
+      : engine.order.watch(*target.peer, sequence, target.context, completion, &completion.error);
 }
 
 int with_request(Site const& site, std::vector<Target*> const& targets, Level level, MPI_Request* request) {
@@ -38,16 +39,16 @@ int with_request(Site const& site, std::vector<Target*> const& targets, Level le
   if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   completion->context = targets.front()->context;
   engine::AggregateCompletion* const aggregate =
-      engine::AggregateCompletion::open(*completion, nullptr, &completion->subject.rank);
+      engine::AggregateCompletion::open(*completion, nullptr, &completion->first);
   if (aggregate == nullptr) {
     cancel_native(completion);
     return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
   }
   *request = completion->handle;
   for (Target* const target : targets) {
-    engine::Completion* const part = aggregate->add(target->rank);
-    part != nullptr ? watch(*target, level, *part)
-                    : aggregate->record(engine::Status::out_of_memory, target->rank);
+    engine::AggregatedTarget const named{target->rank, target->peer->process()};
+    engine::AggregateCompletion::Part* const part = aggregate->add(named);
+    part != nullptr ? watch(*target, level, *part) : aggregate->record(engine::Status::out_of_memory, named);
   }
   aggregate->close();
   return MPI_SUCCESS;

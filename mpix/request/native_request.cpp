@@ -10,12 +10,28 @@ namespace {
 
 CompletionPool<NativeCompletion> native_pool;
 
+Subject subject_of(NativeCompletion const& failed) noexcept {
+  Subject subject = failed.subject;
+  if (failed.first.target.rank >= 0) subject.rank = failed.first.target.rank;
+  return subject;
+}
+
 int code_of(NativeCompletion const& failed) noexcept {
+  auto const& [target, error] = failed.first;
   try {
-    return make_code(failed.call, failure(failed.status, failed.subject));
+    return make_code(failed.call, engine::failed(error.status)
+                                      ? late_failure({target.rank, target.process, error})
+                                      : failure(failed.status, subject_of(failed)));
   } catch (...) {  // no memory for the text
     return class_of(failed.status);
   }
+}
+
+engine::LateError late_error_of(NativeCompletion const& failed) noexcept {
+  engine::LateError error = failed.first.error;
+  if (!engine::failed(error.status)) return late_error_of(failed.status, subject_of(failed));
+  if (error.rank == engine::LateError::of_peer) error.rank = failed.first.target.rank;
+  return error;
 }
 
 /// Keeps a failure that no call has reported, for the next completion call on the communicator, if there is
@@ -23,7 +39,7 @@ int code_of(NativeCompletion const& failed) noexcept {
 void end_failed(void* context, int asked) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);
   if (asked == 0 && native->context != NativeCompletion::no_communicator)
-    engine_of_process().failures.keep(native->context, late_error_of(native->status, native->subject));
+    engine_of_process().failures.keep(native->context, late_error_of(*native));
   native_pool.give_back(native);
 }
 
@@ -38,6 +54,9 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
   completion->context = NativeCompletion::no_communicator;
   completion->call = site.call;
   completion->subject = subject;
+  // The rest is not read then.
+  completion->first.target.rank = engine::LateError::unknown;
+  completion->first.error.status = engine::Status::ok;
   completion->done = [](engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
     auto& native = static_cast<NativeCompletion&>(self);
     native.status = status;

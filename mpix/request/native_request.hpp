@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include "engine/op/aggregate_completion.hpp"
 #include "engine/op/operation.hpp"
 #include "hosts/common/hosted.h"
 #include "mpix/comm/communicator.hpp"
@@ -22,6 +23,7 @@ struct NativeCompletion : engine::Completion {
   std::uint32_t context = no_communicator;  ///< communicator that keeps a failure if the request is freed
   char const* call = nullptr;               ///< beginning of the error text, followed by `subject`
   Subject subject;
+  engine::AggregateCompletion::FirstFailure first;  ///< of a request for the operations of several targets
   engine::Status status = engine::Status::ok;
   NativeCompletion* next = nullptr;
 };

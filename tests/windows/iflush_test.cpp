@@ -175,7 +175,10 @@ TEST_F(WindowTest, E_17_iflush_reports_failed_operations) {
   int const put_code = MPI_Put(&value, 1, MPI_LONG, next_, 0x10, 1, MPI_LONG, window);
   ASSERT_EQ(MPIX_Win_iflush(next_, window, &request), MPI_SUCCESS);
   int const wait_code = MPI_Wait(&request, MPI_STATUS_IGNORE);
-  EXPECT_EQ(class_of(put_code != MPI_SUCCESS ? put_code : wait_code), MPI_ERR_RMA_RANGE);
+  int const code = put_code != MPI_SUCCESS ? put_code : wait_code;
+  EXPECT_EQ(class_of(code), MPI_ERR_RMA_RANGE);
+  std::string const place = "a put of 8 bytes at displacement 16 of rank " + std::to_string(next_);
+  EXPECT_NE(text_of(code).find(place), std::string::npos) << text_of(code);
   EXPECT_EQ(put(&value, 1, next_, window.at(next_, 0), window), MPI_SUCCESS);
   ASSERT_EQ(MPIX_Win_iflush(next_, window, &request), MPI_SUCCESS);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
