@@ -72,6 +72,8 @@ mpix_host_request_t *ompi_osc_mpix_request_create(mpix_handle_t communicator, mp
 mpix_host_request_t *ompi_osc_mpix_window_request_create(void *window, mpix_handle_t *handle);
 void ompi_osc_mpix_request_complete(mpix_host_request_t *request, size_t bytes,
                                     const struct mpix_host_failure *failure, void *context);
+void ompi_osc_mpix_request_when_freed(mpix_host_request_t *request, void (*freed)(uint64_t argument),
+                                      uint64_t argument);
 void ompi_osc_mpix_request_finish(mpix_host_request_t *request);
 mpix_handle_t ompi_osc_mpix_request_completed(void);
 mpix_host_request_t *ompi_osc_mpix_request_create_persistent(void (*freed)(mpix_handle_t handle),

@@ -35,6 +35,7 @@ static const struct mpix_host_ops host_ops = {
     .request_create = ompi_osc_mpix_request_create,
     .request_complete = ompi_osc_mpix_request_complete,
     .request_finish = ompi_osc_mpix_request_finish,
+    .request_when_freed = ompi_osc_mpix_request_when_freed,
     .request_completed = ompi_osc_mpix_request_completed,
     .request_create_persistent = ompi_osc_mpix_request_create_persistent,
     .request_start = ompi_osc_mpix_request_start,

@@ -33,6 +33,8 @@ typedef struct osc_mpix_request_t {
     size_t bytes;
     atomic_int references;        /* one of the engine until completion, one of the user until free */
     void (*freed)(mpix_handle_t); /* persistent requests: the front end's hook */
+    void (*when_freed)(uint64_t); /* others: likewise, or NULL */
+    uint64_t freed_argument;
     ompi_communicator_t *held;    /* whose error handler an error goes to, also when the user has freed it */
 } osc_mpix_request_t;
 
@@ -138,6 +140,9 @@ static int request_free(ompi_request_t **handle)
     if (NULL != request->freed) {
         request->freed((mpix_handle_t) request);
     }
+    if (NULL != request->when_freed && !REQUEST_COMPLETE(&request->super)) {
+        request->when_freed(request->freed_argument);
+    }
     *handle = MPI_REQUEST_NULL;
     release(request);
     return OMPI_SUCCESS;
@@ -201,6 +206,7 @@ static osc_mpix_request_t *take(bool persistent, void (*freed)(mpix_handle_t), m
         OMPI_REQUEST_INIT(&request->super, persistent);
         hold(request, NULL);
         request->freed = freed;
+        request->when_freed = NULL;
         atomic_store_explicit(&request->references, 1, memory_order_relaxed);
         request->mpi_error = MPI_SUCCESS;
         request->failure = NULL;
@@ -263,6 +269,14 @@ mpix_host_request_t *ompi_osc_mpix_request_create_persistent(void (*freed)(mpix_
         request->super.req_mpi_object.comm = MPI_COMM_WORLD;
     }
     return (mpix_host_request_t *) request;
+}
+
+void ompi_osc_mpix_request_when_freed(mpix_host_request_t *handle, void (*freed)(uint64_t argument),
+                                      uint64_t argument)
+{
+    osc_mpix_request_t *request = (osc_mpix_request_t *) handle;
+    request->when_freed = freed;
+    request->freed_argument = argument;
 }
 
 int ompi_osc_mpix_request_is_active(mpix_host_request_t *request)

@@ -14,8 +14,12 @@ class MPIX_ENGINE_API EngineCounters {
  public:
   explicit EngineCounters(EngineState& state) noexcept : state_(state) {}
 
-  /// Calls `completion`, during progress, once the counter has reached `threshold`.
-  void watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
+  /// Calls `completion`, during progress, once the counter has reached `threshold`. Returns the number of the
+  /// wait, which no other has.
+  std::uint64_t watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
+  /// Ends the wait with this number, and returns its completion, which is not called any more; nullptr if it
+  /// is called, or was.
+  Completion* cancel(std::uint64_t number);
   /// Removes the counters in [begin, end): requests that wait for one fail with Status::bad_address.
   void forget(void const* begin, void const* end);
 

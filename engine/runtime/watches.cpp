@@ -33,10 +33,22 @@ bool are_complete(Watches::Operations const& operations, Status* failure) noexce
 
 }  // namespace
 
-void Watches::add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
+std::uint64_t Watches::add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion) {
   std::lock_guard const held(lock_);
-  counters_.push_back({{&completion, sizeof *counter}, counter, threshold});
+  counters_.push_back({{&completion, sizeof *counter}, counter, threshold, ++newest_number_});
   waiting_.fetch_add(1, std::memory_order_relaxed);
+  return newest_number_;
+}
+
+/// The numbers are in order. A wait that is due is still in the list if there was no memory to end it.
+Completion* Watches::cancel(std::uint64_t number) {
+  std::lock_guard const held(lock_);
+  auto const found = std::ranges::lower_bound(counters_, number, {}, &CounterWatch::number);
+  if (found == counters_.end() || found->number != number || found->due) return nullptr;
+  Completion* const completion = found->completion;
+  counters_.erase(found);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  return completion;
 }
 
 void Watches::add(Operations const& operations, Completion& completion) noexcept {

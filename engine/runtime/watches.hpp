@@ -28,7 +28,8 @@ class Watches {
     LateError* error;        ///< if not null, receives that failure before the completion is called
   };
 
-  void add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
+  /// Returns the number of the wait.
+  std::uint64_t add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
   /// Calls `completion` at once if they are complete, or if memory is exhausted.
   void add(Operations const& operations, Completion& completion) noexcept;
 
@@ -36,6 +37,8 @@ class Watches {
   int check() { return waiting_.load(std::memory_order_relaxed) == 0 ? 0 : check_all(); }
 
   void forget(void const* begin, void const* end);
+  /// Removes the wait for a counter with this number. Returns its completion, or nullptr if it has ended.
+  Completion* cancel(std::uint64_t number);
 
   /// Describes the counters and their values as text.
   void describe(BoundedText& text);
@@ -50,6 +53,7 @@ class Watches {
   struct CounterWatch : Watch {
     std::uint64_t const* counter;
     std::uint64_t threshold;
+    std::uint64_t number;
   };
   struct OperationsWatch : Watch {
     Operations operations;
@@ -61,6 +65,7 @@ class Watches {
 
   std::atomic<std::size_t> waiting_{0};
   std::mutex lock_;
+  std::uint64_t newest_number_ = 0;
   std::vector<CounterWatch> counters_;
   std::vector<OperationsWatch> operations_;
 };

@@ -174,6 +174,12 @@ struct mpix_host_ops {
   /** Makes communicator_is_live return 0 for a communicator that the application frees and that MPI keeps as
    * long as requests need its error handler; with 0 undoes that. NULL if MPI keeps no such communicators. */
   void (*communicator_set_freed)(mpix_handle_t communicator, int freed);
+
+  /** From here on, `freed` is called with `argument` by the thread in which the application frees an
+   * incomplete request from request_create; in some hosts also if it has just completed. `freed` may call
+   * request_finish. The application must not have the handle yet. */
+  void (*request_when_freed)(mpix_host_request_t* request, void (*freed)(uint64_t argument),
+                             uint64_t argument);
 };
 
 /** Sets `engine` and `ops` as the host of this process until the next call; NULL for both withdraws them.

@@ -48,6 +48,7 @@ mpix_host_ops const& host_operations() noexcept {
     ops.request_complete = &complete_request;
     ops.deliver_completions = &retire_completed;
     ops.request_finish = &finish_request;
+    ops.request_when_freed = &call_when_freed;
     ops.request_completed = &completed_request;
     ops.request_create_persistent = &create_persistent_request;
     ops.request_start = &start_request;

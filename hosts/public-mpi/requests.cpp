@@ -26,6 +26,9 @@ struct mpix_host_request {
   /// completes: MPI libraries differ in whether they free an incomplete request.
   std::atomic<int> references{0};
 
+  void (*when_freed)(std::uint64_t) = nullptr;
+  std::uint64_t freed_argument = 0;
+
   // Persistent requests only. The self-receive with this unique tag gets its message when the operation
   // completes.
   int tag = -1;
@@ -74,9 +77,11 @@ std::atomic<Request*> completed{nullptr};
 std::atomic<int> completing{
     0};  ///< threads that have taken completed requests and still complete them in MPI
 
-std::mutex persistent_lock;
-std::unordered_map<mpix_handle_t, Request*> persistent;
-std::atomic<int> persistent_count{0};  ///< number of objects ever created
+/// Requests whose end by MPI_Request_free the front end wants to know.
+std::mutex observed_lock;
+std::unordered_map<mpix_handle_t, Request*> observed;
+std::atomic<bool> has_observed{false};  ///< there may be some
+std::atomic<int> persistent_count{0};   ///< number of objects ever created
 
 int query(void* object, MPI_Status* status) {
   auto& request = *static_cast<Request*>(object);
@@ -96,8 +101,20 @@ void release(Request& request) {
   (request.tag < 0 ? pool : persistent_pool).give_back(request);
 }
 
+/// Returns the request with this handle, which is not observed any more; nullptr if there is none.
+Request* take_observed(mpix_handle_t handle) {
+  std::lock_guard const held(observed_lock);
+  auto const found = observed.find(handle);
+  if (found == observed.end()) return nullptr;
+  Request* const request = found->second;
+  observed.erase(found);
+  return request;
+}
+
 int set_free(void* object) {
-  release(*static_cast<Request*>(object));
+  auto& request = *static_cast<Request*>(object);
+  if (request.when_freed != nullptr) (void)take_observed(word_of(request.handle));
+  release(request);
   return MPI_SUCCESS;
 }
 
@@ -180,6 +197,7 @@ mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
   if (request == nullptr) request = new (std::nothrow) Request;
   if (request == nullptr) return nullptr;
   request->code_delivered = false;
+  request->when_freed = nullptr;
   request->references.store(2, std::memory_order_relaxed);
   if (start_generalized(*request) != MPI_SUCCESS) {
     pool.give_back(*request);
@@ -207,6 +225,17 @@ void finish_request(mpix_host_request_t* request) {
   complete_in_mpi(*request);
 }
 
+/// Without memory the front end is not told.
+void call_when_freed(mpix_host_request_t* request, void (*freed)(std::uint64_t argument),
+                     std::uint64_t argument) try {
+  std::lock_guard const held(observed_lock);
+  observed[word_of(request->handle)] = request;
+  request->freed_argument = argument;
+  request->when_freed = freed;
+  has_observed.store(true, std::memory_order_relaxed);
+} catch (std::bad_alloc const&) {
+}
+
 /// MPI libraries keep a completed request for messages to MPI_PROC_NULL.
 mpix_handle_t completed_request() {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -230,8 +259,9 @@ mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t), mpi
   request->references.store(1, std::memory_order_relaxed);
   *handle = word_of(request->handle);
   try {
-    std::lock_guard const held(persistent_lock);
-    persistent[*handle] = request;
+    std::lock_guard const held(observed_lock);
+    observed[*handle] = request;
+    has_observed.store(true, std::memory_order_relaxed);
   } catch (std::bad_alloc const&) {
     PMPI_Request_free(&request->handle);
     persistent_pool.give_back(*request);
@@ -259,15 +289,10 @@ int request_is_active(mpix_host_request_t* request) {
 }
 
 void request_freed(MPI_Request handle) {
-  if (persistent_count.load(std::memory_order_relaxed) == 0) return;
-  Request* freed = nullptr;
-  {
-    std::lock_guard const held(persistent_lock);
-    auto const found = persistent.find(word_of(handle));
-    if (found == persistent.end()) return;
-    freed = found->second;
-    persistent.erase(found);
-  }
+  if (!has_observed.load(std::memory_order_relaxed)) return;
+  Request* const freed = take_observed(word_of(handle));
+  if (freed == nullptr) return;
+  if (freed->tag < 0) return std::exchange(freed->when_freed, nullptr)(freed->freed_argument);
   freed->freed(word_of(handle));
   // An MPI call that completes the request makes it inactive.
   freed->freed_incomplete = request_is_active(freed) != 0;

@@ -4,6 +4,8 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+
 #include "hosts/common/hosted.h"
 #include "hosts/public-mpi/host.hpp"
 
@@ -20,6 +22,8 @@ mpix_host_request_t* create_request(mpix_handle_t communicator, mpix_handle_t* h
 void complete_request(mpix_host_request_t* request, size_t bytes, mpix_host_failure const* failure,
                       void* context);
 void finish_request(mpix_host_request_t* request);
+void call_when_freed(mpix_host_request_t* request, void (*freed)(std::uint64_t argument),
+                     std::uint64_t argument);
 mpix_handle_t completed_request();
 mpix_host_request_t* create_persistent_request(void (*freed)(mpix_handle_t handle), mpix_handle_t* handle);
 void start_request(mpix_host_request_t* request, mpix_handle_t communicator);

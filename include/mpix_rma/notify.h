@@ -88,8 +88,7 @@ MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm communicator, int notifica
  * The call is local; other processes have to increment the counter before the request is complete. Several
  * requests may wait for one counter. MPI_Request_free is permitted, MPI_Cancel is erroneous. The request
  * fails with the address class if the counters are freed first, by MPIX_RMA_Set_num_notify or
- * MPI_Comm_free. A request that is freed occupies memory, and time in each call that makes progress, until
- * the counter reaches the threshold or is freed: a program that polls uses MPIX_RMA_Get_notify_value.
+ * MPI_Comm_free. A request that is freed does not wait any more.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter, negative threshold); MPI_ERR_REQUEST (null
  *         pointer); MPI_ERR_NO_MEM.

@@ -9,6 +9,13 @@
 
 namespace mpixrma {
 
+/// Ends the wait of a request that the application has freed: nothing may ever increment its counter again.
+inline void end_freed_watch(std::uint64_t number) {
+  engine::Engine* const engine = hosted_engine();
+  engine::Completion* const completion = engine != nullptr ? engine->counters.cancel(number) : nullptr;
+  if (completion != nullptr) complete_native(static_cast<NativeCompletion*>(completion));
+}
+
 /// Creates such a request in `*request`. On failure `*request` is unchanged, and the caller raises the error.
 /// If the counter is freed first, the request fails through the site's communicator.
 inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI_Count threshold,
@@ -21,7 +28,10 @@ inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI
   NativeCompletion* const completion = start_native(site, subject);
   if (completion == nullptr) return failure(MPI_ERR_NO_MEM, "cannot allocate a request");
   *request = completion->handle;
-  engine_of_process().counters.watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
+  mpix_host_request_t* const made = completion->request;  // `completion` may be reused once it is watched
+  std::uint64_t const number =
+      engine_of_process().counters.watch(&counter, static_cast<std::uint64_t>(threshold), *completion);
+  host().request_when_freed(made, &end_freed_watch, number);
   return {};
 }
 

@@ -1,5 +1,6 @@
 /// Objects that outlive a freed communicator or a reset counter: bound handles, requests, late errors; and
 /// memory that is not freed.
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -90,6 +91,41 @@ TEST_F(Freed, RequestsReportTheirError) {
   EXPECT_EQ(class_of(native_code == MPI_SUCCESS ? MPI_Wait(&native, MPI_STATUS_IGNORE) : native_code),
             address_class_);
   EXPECT_EQ(class_of(own_code == MPI_SUCCESS ? MPIX_Rma_request_wait(&own) : own_code), address_class_);
+}
+
+/// Neither the request nor its wait remains: the heap does not grow.
+TEST_F(Freed, RequestOfACounterDoesNotWaitAnyMore) {
+  MPI_Comm comm = duplicate();
+  ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
+  constexpr int rounds = 20000;
+  std::size_t before = 0;
+  for (int i = 0; i < 2 * rounds; ++i) {
+    MPI_Request arrived = MPI_REQUEST_NULL;
+    ASSERT_EQ(rma_wait_notify_value(comm, 0, 1, &arrived), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Request_free(&arrived), MPI_SUCCESS);
+    if (i == rounds) before = ::mallinfo2().uordblks;
+  }
+  EXPECT_LT(::mallinfo2().uordblks, before + rounds * std::size_t{32});
+  // Others still wait, and complete.
+  MPI_Request first = MPI_REQUEST_NULL;
+  MPI_Request freed = MPI_REQUEST_NULL;
+  MPI_Request last = MPI_REQUEST_NULL;
+  for (MPI_Request* const request : {&first, &freed, &last})
+    ASSERT_EQ(rma_wait_notify_value(comm, 0, 1, request), MPI_SUCCESS);
+  ASSERT_EQ(MPI_Request_free(&freed), MPI_SUCCESS);
+  MPI_Barrier(world);
+  MPIX_RMA_Attributes notified{};
+  notified.set = MPIX_RMA_ATTR_NOTIFY;
+  EXPECT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), there(), 1, MPI_DOUBLE, nullptr,
+                          &comm, &notified),
+            MPI_SUCCESS);
+  EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Wait(&first, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Wait(&last, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  // A request that is complete, but not for MPI, may be freed as well.
+  ASSERT_EQ(rma_wait_notify_value(comm, 0, 1, &freed), MPI_SUCCESS);
+  EXPECT_EQ(MPI_Request_free(&freed), MPI_SUCCESS);
+  MPI_Comm_free(&comm);
 }
 
 /// MPI keeps the communicator for its error handler, as long as a request exists and after a failed one.
