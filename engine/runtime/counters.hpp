@@ -12,6 +12,10 @@ struct EngineState;
 
 class MPIX_ENGINE_API EngineCounters {
  public:
+  /// Most counters of a process on a communicator or window: 1 GiB. The system would need minutes for the
+  /// pages of as many as an int can name.
+  static constexpr int most = 1 << 27;
+
   explicit EngineCounters(EngineState& state) noexcept : state_(state) {}
 
   /// Calls `completion`, during progress, once the counter has reached `threshold`. Returns the number of the

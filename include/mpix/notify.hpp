@@ -11,7 +11,7 @@ namespace mpix
 /// Allocates this process's counters on a communicator, all zero, and frees its previous ones. Collective;
 /// the communicator's operations must be complete. MPIX_RMA_Set_num_notify.
 ///
-/// @param count  counters of this process; may differ between processes
+/// @param count  counters of this process, at most 2^27; may differ between processes
 template <error_policy Errors = exceptions>
 outcome<Errors> set_num_notify(MPI_Comm comm, int count)
 {

@@ -18,7 +18,7 @@ extern "C" {
  * Allocates the counters of each process of a communicator, all zero, and frees its previous ones.
  *
  * @param communicator  the communicator; of an intercommunicator, both groups take part
- * @param num           number of counters of this process, not negative; may differ between processes. A
+ * @param num           number of counters of this process, from 0 to 2^27; may differ between processes. A
  *                      counter takes 8 bytes, whose pages the call allocates
  *
  * Collective. Before it calls, each process has to complete its operations with MPIX_RMA_ATTR_NOTIFY on
@@ -31,8 +31,8 @@ extern "C" {
  * MPI_Comm_disconnect of a communicator with counters complete this process's operations on it, synchronise
  * its processes, and free the counters.
  *
- * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative); MPI_ERR_NO_MEM. A failure of one process is
- *         returned by all, and all keep their counters.
+ * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (negative, or more than 2^27); MPI_ERR_NO_MEM. A failure of
+ *         one process is returned by all, and all keep their counters.
  */
 MPIX_RMA_API int MPIX_RMA_Set_num_notify(MPI_Comm communicator, int num);
 

@@ -130,7 +130,7 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
  * MPI_Finalize. All windows of this library have them. Like predefined attributes they are addresses: of an
  * int, the suggested number of notification counters; of an int, the maximum number of counters of a process;
  * of an MPI_Count, the maximum value of a counter. A window from MPIX_Win_connect has zeros; any other has
- * 512 and INT_MAX for the first two, unless the info key mpi_assert_max_num_notify at window creation sets
+ * 512 and 2^27 for the first two, unless the info key mpi_assert_max_num_notify at window creation sets
  * both. */
 #define MPIX_WIN_NOTIFICATION_NUM_SB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_SB")
 #define MPIX_WIN_NOTIFICATION_NUM_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_UB")
@@ -141,14 +141,14 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
  *
  * @param win   a window of this library that is not from MPIX_Win_connect
  * @param info  hints, or MPI_INFO_NULL; mpi_assert_same_num_notifications has no effect
- * @param num   number of counters of this process, not negative; may differ between processes
+ * @param num   number of counters of this process, from 0 to 2^27; may differ between processes
  *
  * Collective over the window; notified operations on it must be complete. On return every process has its
  * new counters, which can be incremented. MPI_Win_free frees them. A process at which the call fails takes
  * part in it and keeps its counters; lack of memory at one process fails the call at all.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, fewer than before, or more
- *         than the window's mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (a passive-target epoch, or an epoch
+ *         than 2^27 or the window's mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (a passive-target epoch, or an epoch
  *         of MPI_Win_start, is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int num);

@@ -1,7 +1,7 @@
 #include "mpi-windows/operations/notified.hpp"
 
+#include <algorithm>
 #include <atomic>
-#include <climits>
 #include <cstring>
 
 #include "mpi-windows/epochs/completion.hpp"
@@ -73,8 +73,9 @@ int fetch_counters(Window& window, Target& target) {
 /// The suggested number of counters fills a page.
 CounterBounds counter_bounds(Window const& window) noexcept {
   if (window.processes.is_connected()) return {0, 0};
-  int const asserted = window.hints.counters();
-  return asserted != 0 ? CounterBounds{asserted, asserted} : CounterBounds{512, INT_MAX};
+  int const most = engine::EngineCounters::most;
+  int const asserted = std::min(window.hints.counters(), most);
+  return asserted != 0 ? CounterBounds{asserted, asserted} : CounterBounds{512, most};
 }
 
 /// Collective also for a process whose arguments are invalid: it keeps its counters, takes part in the

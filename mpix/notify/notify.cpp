@@ -39,6 +39,9 @@ int with_counter(char const* call, MPI_Comm comm, int index, Use use) {
 /// Allocates this process's counters, all zero.
 Failure allocate_counters(int num, Counters::Place* place) {
   if (num < 0) return failure(MPI_ERR_ARG, "num %d is negative", num);
+  if (num > engine::EngineCounters::most)
+    return failure(MPI_ERR_ARG, "num %d is more than the %d counters that a process can have", num,
+                   engine::EngineCounters::most);
   if (num == 0) return {};
   std::size_t const bytes = static_cast<std::size_t>(num) * sizeof(std::uint64_t);
   void* base = nullptr;

@@ -78,6 +78,9 @@ Failure wrong_number(mpix_host_ops const& ops, MPI_Win win, int num) {
   (void)ops.window_num_counters(word_of(win), rank, &present);
   if (num < present)
     return failure(MPI_ERR_ARG, "num %d is fewer than the present %d counters", num, present);
+  if (num > engine::EngineCounters::most)
+    return failure(MPI_ERR_ARG, "num %d is more than the %d counters that a process can have", num,
+                   engine::EngineCounters::most);
   return failure(MPI_ERR_ARG, "num %d is more than the window's mpi_assert_max_num_notify permits", num);
 }
 

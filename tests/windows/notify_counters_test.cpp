@@ -343,7 +343,7 @@ TEST_P(Counters, W126_22_limits_are_window_attributes_and_info_key_lowers_maximu
   Window const unlimited(GetParam(), 64, 1, nothing.get());
   int const most = MPIX_WIN_NOTIFICATION_NUM_UB;
   for (MPI_Win const window : {static_cast<MPI_Win>(before), static_cast<MPI_Win>(unlimited)}) {
-    EXPECT_EQ(attribute<int>(window, most), INT_MAX);
+    EXPECT_EQ(attribute<int>(window, most), 1 << 27);
     EXPECT_GT(attribute<int>(window, MPIX_WIN_NOTIFICATION_NUM_SB), 0);
     EXPECT_EQ(attribute<MPI_Count>(window, MPIX_WIN_NOTIFICATION_VALUE_UB), INT64_MAX);
   }
@@ -355,6 +355,10 @@ TEST_P(Counters, W126_22_limits_are_window_attributes_and_info_key_lowers_maximu
   int const too_many = MPIX_Win_set_num_notify(limited, MPI_INFO_NULL, 9);
   EXPECT_EQ(class_of(too_many), MPI_ERR_ARG);
   EXPECT_NE(text_of(too_many).find("more than the window's mpi_assert_max_num_notify"), std::string::npos);
+  int const beyond = MPIX_Win_set_num_notify(before, MPI_INFO_NULL, INT_MAX);
+  EXPECT_EQ(class_of(beyond), MPI_ERR_ARG);
+  EXPECT_NE(text_of(beyond).find("more than the 134217728 counters that a process can have"),
+            std::string::npos);
   int const fewer = MPIX_Win_set_num_notify(limited, MPI_INFO_NULL, 7);
   EXPECT_EQ(class_of(fewer), MPI_ERR_ARG);
   EXPECT_NE(text_of(fewer).find("fewer than the present 8 counters"), std::string::npos);

@@ -1,4 +1,5 @@
 /// Error codes: their class, and a text that names the call, the argument and the reason.
+#include <climits>
 #include <cstdio>
 #include <set>
 
@@ -102,6 +103,10 @@ TEST_F(ErrorTexts, CollectiveCallsNameTheRankThatFailed) {
          {"MPIX_RMA_Allocate: ", failed_here ? "4611686018427387904 bytes cannot be allocated" : other});
   expect(rma_set_num_notify(world, failed_here ? -2 : 0), MPI_ERR_ARG,
          {"MPIX_RMA_Set_num_notify: ", failed_here ? "num -2 is negative" : other});
+  expect(
+      rma_set_num_notify(world, failed_here ? INT_MAX : 0), MPI_ERR_ARG,
+      {"MPIX_RMA_Set_num_notify: ",
+       failed_here ? "num 2147483647 is more than the 134217728 counters that a process can have" : other});
   int local = 0;
   expect(rma_free(failed_here ? &local : nullptr, world), MPI_ERR_ARG,
          {"MPIX_RMA_Free: ", failed_here ? "was not allocated" : other});
