@@ -87,6 +87,27 @@ int issue_queued(Window& window, Target& target) {
   return issued;
 }
 
+/// With the lock held.
+bool has_issued_all(Target const& target) {
+  TargetQueue const& queue = *target.queue;
+  bool const is_empty = !queue.is_served && queue.awaited == Awaited::nothing && queue.calls.empty();
+  return is_empty || target.access.load(std::memory_order_relaxed) != EpochAccess::queued;
+}
+
+/// Takes the failure and opens the target if all calls are issued, without releasing the lock in between:
+/// another thread would add a call that nobody issues. Returns false if some are not issued.
+bool end_queue(Target& target, int* error) {
+  TargetQueue& queue = *target.queue;
+  std::lock_guard const held(queues().lock);
+  if (!has_issued_all(target)) return false;
+  if (target.access.load(std::memory_order_relaxed) != EpochAccess::queued) return true;
+  *error = std::exchange(queue.error, MPI_SUCCESS);
+  if (engine::failed(queue.refused)) return true;  // later calls are refused too
+  queues().remove(target);
+  target.open();
+  return true;
+}
+
 }  // namespace
 
 TargetQueue& queue_of(Target& target) {
@@ -168,24 +189,17 @@ int serve_queues() {
 
 bool is_drained(Target const& target) {
   std::lock_guard const held(queues().lock);
-  TargetQueue const& queue = *target.queue;
-  bool const is_empty = !queue.is_served && queue.awaited == Awaited::nothing && queue.calls.empty();
-  return is_empty || target.access.load(std::memory_order_relaxed) != EpochAccess::queued;
+  return has_issued_all(target);
 }
 
-int wait_for_queue(Window& window, Target& target) {
+/// Out of line: MPI_Win_unlock hardly ever calls it.
+__attribute__((noinline)) int wait_for_queue(Window& window, Target& target) {
   if (!target.is_queued()) return MPI_SUCCESS;
-  TargetQueue& queue = *target.queue;
+  int error = MPI_SUCCESS;
   window.engine.waits.until([&] {
     (void)serve_queues();
-    return is_drained(target);
+    return end_queue(target, &error);
   });
-  std::lock_guard const held(queues().lock);
-  if (target.access.load(std::memory_order_relaxed) != EpochAccess::queued) return MPI_SUCCESS;
-  int const error = std::exchange(queue.error, MPI_SUCCESS);
-  if (engine::failed(queue.refused)) return error;  // later calls are refused too
-  queues().remove(target);
-  target.open();
   return error;
 }
 
