@@ -98,9 +98,9 @@ struct PeerState {
   // Placed beside `unused`, where they fill padding.
   bool shares_memory = false;  ///< its tables and locks are mapped, so stripes and segments are accessible
   std::atomic<bool> cross_memory{false};
-  bool encrypt = false;  ///< messages to and from it are encrypted
-  Location location;
-  Channel* channel = nullptr;                             ///< channel that communicates with it
+  bool encrypt = false;        ///< messages to and from it are encrypted
+  Location location;           ///< `worker` and `is_deferred` change under the channel's lock, the rest never
+  Channel* channel = nullptr;  ///< channel that communicates with it
   UnannouncedTransfers* unannounced_transfers = nullptr;  ///< counter of this channel
   Secret secret{};                                        ///< secret for sessions with it
   std::unique_ptr<RemoteSegments> segments;               ///< for a peer with shares_memory

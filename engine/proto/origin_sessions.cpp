@@ -58,7 +58,10 @@ bool OriginSessions::must_wait(Peer& peer) {
 bool OriginSessions::learn_address(Peer& peer, std::span<std::byte const> address) {
   ProcessAddress its;
   if (!decode(address, &its) || its.process != peer.process() || its.is_deferred) return false;
-  peer.state().location = connections_.locate(std::move(its));
+  // Nothing else of the location changes: cross-memory transfers read the pid without the channel's lock.
+  Location& location = peer.state().location;
+  location.worker = connections_.locate(std::move(its)).worker;
+  location.is_deferred = false;
   return true;
 }
 

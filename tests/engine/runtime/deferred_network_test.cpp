@@ -3,15 +3,19 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "engine/net/address.hpp"
 #include "engine/net/address_service.hpp"
+#include "engine/origin/peer_state.hpp"
+#include "engine/proto/origin_sessions.hpp"
 #include "tests/support/engine_paths.hpp"
 
 namespace mpixrma::engine {
@@ -187,6 +191,35 @@ TEST(DeferredNetwork, EndedProcessIsUnreachable) {
         }
       },
       test::JobKind::mortal);
+}
+
+TEST(DeferredNetwork, LateAddressChangesNothingThatOtherThreadsRead) {
+  HostIdentity const host = HostIdentity::of_this_process();
+  Credentials const credentials = Credentials::make(3);
+  ProcessWatch watch;
+  Transport transport(common_log);
+  Connections connections(transport, watch, host, credentials.process, common_log);
+  RequestSender sender(transport, connections, 0);
+  OriginSessions sessions(transport, connections, credentials, sender);
+  ProcessAddress address;
+  address.process = 7;
+  address.host = host;
+  address.pid = ::getpid();
+  address.workers = {std::vector<std::byte>(16)};
+  address.is_deferred = true;
+  auto state = std::make_unique<PeerState>();
+  state->location = connections.locate(address);
+  auto const peer = Peer::make(address.process, std::move(state));
+  address.host = {};
+  address.pid = ::getppid();
+  address.workers = {std::vector<std::byte>(100)};
+  address.is_deferred = false;
+  ASSERT_TRUE(sessions.learn_address(*peer, encode(address)));
+  Location const& location = peer->state().location;
+  EXPECT_EQ(location.worker.size(), 100u);
+  EXPECT_FALSE(location.is_deferred);
+  EXPECT_EQ(location.pid, ::getpid());
+  EXPECT_TRUE(location.same_host);
 }
 
 /// Leaves this process no descriptors.
