@@ -42,7 +42,8 @@ bool RemoteSegments::find(RemoteAddress address, Found* out) {
     auto const before = std::prev(next);
     Found const& found = before->second;
     // Acquire, here and below: as in SegmentView::translate.
-    if (found.owner_generation->load(std::memory_order_acquire) != found.generation) {
+    bool const ended = found.owner_generation->load(std::memory_order_acquire) != found.generation;
+    if (ended || is_retry_due(found)) {
       known_.erase(before);
     } else if (address - found.base < found.length) {
       *out = found;
@@ -98,10 +99,19 @@ bool RemoteSegments::scan(RemoteAddress address, Found* out, MappedRegion* repla
   std::uint32_t const end = tables_->segment_end.load(std::memory_order_acquire);
   std::uint32_t const slot = tables_->segment_index.find(tables_->segments, end, address, &range);
   if (slot == max_segments) return false;
-  *out = Found{range.base, range.length, 0, false, &tables_->segments[slot].generation(), range.generation};
+  *out = Found{range.base,      range.length, 0, false, range.number, &tables_->segments[slot].generation(),
+               range.generation};
   out->mapped =
       range.number < max_regions && (own_ || map_region(range.number, range, &out->delta, replaced));
+  if (!out->mapped && out->region < regions_->size())
+    (*regions_)[out->region].retry_at = std::chrono::steady_clock::now() + retry_interval;
   return true;
+}
+
+/// Whether the segment is not mapped, and its region may be tried again.
+bool RemoteSegments::is_retry_due(Found const& found) const noexcept {
+  if (found.mapped || found.region >= regions_->size()) return false;
+  return std::chrono::steady_clock::now() >= (*regions_)[found.region].retry_at;
 }
 
 /// `*replaced` receives the mapping that was there before.
@@ -120,7 +130,7 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
     Mapping mapping = Mapping::of(fd, region.length);
     // Read again, because the descriptor number may refer to another file by now.
     if (!mapping || slot.generation().load(std::memory_order_acquire) != region.generation) return false;
-    *replaced = std::exchange(known, {region.generation, region.base, std::move(mapping), {}});
+    *replaced = std::exchange(known, {region.generation, region.base, std::move(mapping), {}, {}});
     log_->write(LogLevel::paths, "mapped region %u of pid %d, %zu bytes", index, static_cast<int>(pid_),
                 known.mapping.length());
   }

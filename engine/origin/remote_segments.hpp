@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -44,6 +45,7 @@ class RemoteSegments {
     std::size_t length = 0;
     std::int64_t delta = 0;
     bool mapped = false;
+    std::uint32_t region = max_regions;  ///< slot of its region; max_regions or more: it has none
     std::atomic<std::uint64_t> const* owner_generation = nullptr;
     std::uint64_t generation = 0;
   };
@@ -68,11 +70,16 @@ class RemoteSegments {
   /// Whether [begin, end) overlaps the peer's regions, allocated or not.
   bool in_region(RemoteAddress begin, RemoteAddress end) const noexcept;
 
+  /// Time after which a region that could not be mapped is tried again: descriptors or memory may have been
+  /// short.
+  static constexpr std::chrono::milliseconds retry_interval{100};
+
   struct MappedRegion {
     std::uint64_t generation = 0;
     std::uint64_t base = 0;
     Mapping mapping;
-    PageFiller::Watch watch;  ///< ends before the mapping
+    PageFiller::Watch watch;                           ///< ends before the mapping
+    std::chrono::steady_clock::time_point retry_at{};  ///< after a failure
   };
   using MappedRegions = std::vector<MappedRegion>;  ///< by the owner's slot number
 
@@ -93,6 +100,7 @@ class RemoteSegments {
 
  private:
   bool scan(RemoteAddress address, Found* out, MappedRegion* replaced);
+  bool is_retry_due(Found const& found) const noexcept;
   bool read(ExposureId id, PublishedRange* out) const noexcept;
   bool map_region(std::uint32_t index, PublishedRange const& segment, std::int64_t* delta,
                   MappedRegion* replaced);

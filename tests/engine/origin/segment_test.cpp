@@ -1,6 +1,7 @@
 /// Visibility of segments among processes of one host.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -44,6 +46,29 @@ TEST_F(Segments, AnotherProcessAccessesThemUntilTheyAreFreed) {
   EXPECT_FALSE(seen.find(reinterpret_cast<RemoteAddress>(memory), &found));
   EXPECT_EQ(detach(&variable), Status::ok);
   EXPECT_FALSE(seen.find(reinterpret_cast<RemoteAddress>(&variable), &found));
+}
+
+TEST_F(Segments, IsMappedLaterIfDescriptorsWereShort) {
+  auto* const memory = static_cast<int*>(allocate(4096));
+  RemoteSegments seen;
+  ASSERT_TRUE(seen.open(owner, ::getpid(), table.tables_fd(), table.control_fd()));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  int const lowest_free = ::dup(0);
+  ASSERT_GE(lowest_free, 0);
+  ::close(lowest_free);
+  rlimit const none{static_cast<rlim_t>(lowest_free), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  RemoteSegments::Found found;
+  auto const address = reinterpret_cast<RemoteAddress>(memory);
+  bool const is_found = seen.find(address, &found);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(is_found);
+  EXPECT_FALSE(found.mapped);
+  std::this_thread::sleep_for(RemoteSegments::retry_interval);
+  ASSERT_TRUE(seen.find(address, &found));
+  EXPECT_TRUE(found.mapped);
+  EXPECT_EQ(free(memory), Status::ok);
 }
 
 TEST_F(Segments, HiddenSegmentIsNotFoundAndKeepsItsMemory) {
