@@ -28,6 +28,7 @@ struct Target {
   std::uint64_t done;
   bool acknowledgement_due;
   std::uint64_t handshakes;  ///< handshakes to the engine so far
+  std::uint64_t closed;      ///< connections closed so far
   bool is_disconnected;      ///< the engine has closed the connection
 };
 
@@ -99,8 +100,9 @@ void acknowledge(std::uint32_t number) {
 void accept_disconnect(std::uint32_t number, wire::DisconnectHeader const& asked) {
   auto answer = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::accept);
   answer.session = targets[number].session;
-  answer.disconnect_id = asked.disconnect_id;
+  answer.connection = asked.connection;
   if (asked.kind != wire::Disconnect::request) return;
+  ++targets[number].closed;
   targets[number].is_disconnected = true;
   inbound.push_back({wire::MessageClass::disconnect, bytes_of(answer), {}});
 }
@@ -130,7 +132,7 @@ std::vector<std::byte> made_up_handshake(std::uint32_t number, std::span<std::by
   mpixrma::engine::Secret its_secret{};
   if (!mpixrma::engine::read_published(target, &its, &its_secret)) std::abort();
   mpixrma::engine::SessionOpening const opening{
-      first_process + number, 1, its.process, ++targets[number].handshakes, {}};
+      first_process + number, 1, its.process, ++targets[number].handshakes, targets[number].closed + 1, {}};
   *tokens = mpixrma::engine::tokens_of(its_secret, opening);
   targets[number].session = tokens->request;  // the engine's token for it, used in disconnect messages
   targets[number].is_disconnected = false;

@@ -155,7 +155,7 @@ void AddressQueries::ask(std::uint64_t process, Secret const& secret, std::span<
   Query query;
   query.process = process;
   query.secret = secret;
-  query.opening = {credentials_.process, credentials_.incarnation, process, ++number_, credentials_.nonce};
+  query.opening = {credentials_.process, credentials_.incarnation, process, ++number_, 1, credentials_.nonce};
   // An address of another length leads nowhere.
   if (where.size() == sizeof query.where) std::memcpy(&query.where, where.data(), sizeof query.where);
   queries_.push_back(std::move(query));

@@ -33,10 +33,10 @@ void Connections::lose(ucp_ep_h endpoint, char const* reason) {
   auto const found = by_endpoint_.find(endpoint);
   if (found == by_endpoint_.end()) return;
   // Nothing is in flight. If the process has ended, the next connection to it detects that.
-  if (Connection const& connection = by_process_[found->second]; connection.disconnect_id != 0)
+  if (Connection const& connection = by_process_[found->second]; connection.disconnecting)
     return queue_disconnect({.process = found->second,
                              .kind = wire::Disconnect::accept,
-                             .disconnect_id = connection.disconnect_id,
+                             .connection = number_of(found->second),
                              .idle = true});
   lose(found->second, reason);
 }
@@ -54,13 +54,14 @@ void Connections::note_loss(Loss loss) {
 void Connections::close(std::uint64_t process) {
   auto const found = by_process_.find(process);
   if (found == by_process_.end()) return;
-  set_disconnect_id(found->second, 0);
+  note_disconnect_answered(found->second);
   if (ucp_ep_h const endpoint = found->second.endpoint; endpoint != nullptr) {
     by_endpoint_.erase(endpoint);
     transport_.disconnect(endpoint);
   }
   watch_.remove(process);
   by_process_.erase(found);
+  closed_.erase(process);
 }
 
 Connections::Connection* Connections::find(std::uint64_t process) noexcept {
@@ -74,14 +75,22 @@ Connections::Connection const* Connections::find_open(std::uint64_t process) con
   return found != by_process_.end() && found->second.endpoint != nullptr ? &found->second : nullptr;
 }
 
-void Connections::set_disconnect_id(Connection& connection, std::uint64_t disconnect_id) noexcept {
-  disconnecting_ -= connection.disconnect_id != 0 ? 1 : 0;
-  disconnecting_ += disconnect_id != 0 ? 1 : 0;
-  connection.disconnect_id = disconnect_id;
+std::uint64_t Connections::number_of(std::uint64_t process) const noexcept {
+  auto const found = closed_.find(process);
+  return found != closed_.end() ? found->second + 1 : 1;
+}
+
+void Connections::note_disconnect_requested(Connection& connection) noexcept {
+  if (!std::exchange(connection.disconnecting, true)) ++disconnecting_;
+}
+
+void Connections::note_disconnect_answered(Connection& connection) noexcept {
+  if (std::exchange(connection.disconnecting, false)) --disconnecting_;
 }
 
 void Connections::flush_and_close(std::uint64_t process) {
-  set_disconnect_id(by_process_.at(process), 0);
+  ++closed_[process];
+  note_disconnect_answered(by_process_.at(process));
   ucp_ep_h const endpoint = by_process_.at(process).endpoint;
   by_endpoint_.erase(endpoint);
   by_process_.erase(process);

@@ -61,7 +61,7 @@ class Connections {
   struct Connection {
     ucp_ep_h endpoint = nullptr;
     bool lost = false;
-    std::uint64_t disconnect_id = 0;  ///< id of the disconnect request sent to the other side; 0: none
+    bool disconnecting = false;  ///< a disconnect request was sent, and is not answered
   };
   bool knows(std::uint64_t process) const { return by_process_.contains(process); }
   /// Returns the connection to `process` if it is usable, else nullptr.
@@ -76,16 +76,21 @@ class Connections {
         visit(process, connection);
     }
   }
-  /// Records that a disconnect request with `disconnect_id` was sent, or, with 0, that the other side
-  /// rejected it.
-  void set_disconnect_id(Connection& connection, std::uint64_t disconnect_id) noexcept;
+  /// Number of the present or next connection with the process, from 1: each connection that both sides have
+  /// agreed to close has the next number at both of them. Messages of connections with different numbers may
+  /// overtake each other.
+  std::uint64_t number_of(std::uint64_t process) const noexcept;
+  /// Records that a disconnect request was sent.
+  void note_disconnect_requested(Connection& connection) noexcept;
+  /// Records that the other side has answered it, or that its own request has precedence.
+  void note_disconnect_answered(Connection& connection) noexcept;
   /// Closes a connection that both sides have agreed to close. Messages sent before are still delivered.
   void flush_and_close(std::uint64_t process);
   /// A disconnect message.
   struct DisconnectNotice {
     std::uint64_t process;
     wire::Disconnect kind;
-    std::uint64_t disconnect_id;
+    std::uint64_t connection;  ///< its number
     bool idle;  ///< this process had nothing in flight to the other one when the message arrived
   };
   /// Queues it, from UCX callbacks.
@@ -105,7 +110,8 @@ class Connections {
   std::unordered_map<ucp_ep_h, std::uint64_t> by_endpoint_;
   std::vector<Loss> losses_;
   std::vector<DisconnectNotice> disconnects_;
-  std::size_t disconnecting_ = 0;  ///< number of connections with Connection::disconnect_id
+  std::unordered_map<std::uint64_t, std::uint64_t> closed_;  ///< number of agreed closes, by process
+  std::size_t disconnecting_ = 0;                            ///< number of disconnecting connections
   std::uint64_t uses_ = 0;
 };
 

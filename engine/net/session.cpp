@@ -123,7 +123,7 @@ bool read_address_reply(Secret const& target, SessionOpening const& query, std::
 }
 
 SessionTokens tokens_of(Secret const& target, SessionOpening opening) {
-  opening.connection = 0;
+  opening.number = opening.connection = 0;
   Mac const mac = mac_of(target, purpose_token, opening, {});
   SessionTokens tokens;
   std::memcpy(&tokens.request, mac.data(), sizeof tokens.request);

@@ -25,10 +25,11 @@ struct SessionOpening {
   std::uint64_t origin = 0;
   std::uint64_t origin_incarnation = 0;
   std::uint64_t target = 0;           ///< its secret identifies the incarnation
-  std::uint64_t connection = 0;       ///< increases with each handshake of the origin, which is accepted once
+  std::uint64_t number = 0;           ///< increases with each handshake of the origin, which is accepted once
+  std::uint64_t connection = 1;       ///< Connections::number_of the connection; equal at both sides
   std::array<std::byte, 16> nonce{};  ///< nonce of the origin, equal for all its sessions
 };
-static_assert(sizeof(SessionOpening) == 48 && std::has_unique_object_representations_v<SessionOpening>);
+static_assert(sizeof(SessionOpening) == 56 && std::has_unique_object_representations_v<SessionOpening>);
 
 /// The tokens that the messages of a session carry.
 struct SessionTokens {
@@ -82,7 +83,7 @@ std::uint64_t target_of(std::span<std::byte const> payload) noexcept;
 bool read_handshake(Secret const& secret, std::span<std::byte const> payload, Handshake* out);
 
 /// Returns the query for the worker addresses of a process with a deferred network (address_service.hpp).
-/// `opening.connection` identifies the query.
+/// `opening.number` identifies the query.
 std::vector<std::byte> make_address_query(Secret const& target, SessionOpening const& opening);
 /// Reads and verifies a query to the process with this secret.
 bool read_address_query(Secret const& secret, std::span<std::byte const> payload, SessionOpening* out);

@@ -42,7 +42,7 @@ class SessionSecrets {
   mutable std::mutex lock_;
   std::unordered_map<std::uint64_t, Secret> secrets_;
   std::unordered_map<std::uint64_t, SessionEnd> retired_;  ///< until they are removed
-  std::mutex end_lock_;  ///< not held where a channel is locked
+  std::mutex end_lock_;                                    ///< not held where a channel is locked
   std::function<void(std::uint64_t)> end_;
 };
 

@@ -262,8 +262,7 @@ char const* check(std::span<std::byte const> header, DisconnectHeader* out) noex
   std::memcpy(out, header.data(), sizeof *out);
   if (out->magic != magic || out->version != version) return "foreign or outdated disconnect";
   bool const known = out->kind >= Disconnect::request && out->kind <= Disconnect::message_rejected;
-  bool const has_id = (out->kind == Disconnect::message_rejected) == (out->disconnect_id == 0);
-  return known && has_id ? nullptr : "unknown kind of disconnect";
+  return known ? nullptr : "unknown kind of disconnect";
 }
 
 }  // namespace mpixrma::engine::wire

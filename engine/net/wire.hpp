@@ -26,7 +26,7 @@
 namespace mpixrma::engine::wire {
 
 inline constexpr std::uint32_t magic = 0x4d505851;  // "MPXQ"
-inline constexpr std::uint16_t version = 14;
+inline constexpr std::uint16_t version = 15;
 
 /// UCX active message identifiers.
 enum class MessageClass : unsigned {
@@ -170,7 +170,7 @@ enum class Disconnect : std::uint8_t {
   request = 1,      ///< the sender has nothing in flight, and sends nothing until the answer arrives
   accept,           ///< the receiver has nothing in flight either, and does not use the connection any more
   reject,           ///< the connection stays open
-  message_rejected  ///< the connection ends: a message on it was not authentic. No handshake, and no id
+  message_rejected  ///< the connection ends: a message on it was not authentic. No handshake
 };
 
 struct DisconnectHeader {
@@ -178,8 +178,8 @@ struct DisconnectHeader {
   std::uint16_t version;
   Disconnect kind;
   std::uint8_t reserved;
-  std::uint64_t session;        ///< the token that the sender uses for any of its sessions with the receiver
-  std::uint64_t disconnect_id;  ///< identifies the disconnect request; returned with the answer
+  std::uint64_t session;     ///< the token that the sender uses for any of its sessions with the receiver
+  std::uint64_t connection;  ///< number of the connection, as SessionOpening::connection
 };
 static_assert(sizeof(DisconnectHeader) == 24);
 

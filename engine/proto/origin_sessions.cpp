@@ -12,13 +12,12 @@ namespace mpixrma::engine {
 void OriginSessions::add_peer(Peer& peer) {
   peers_.emplace(peer.process(), &peer);
   Connections::Connection const* const connection = connections_.find(peer.process());
-  peer.state().messages.suspended = connection != nullptr && connection->disconnect_id != 0;
+  peer.state().messages.suspended = connection != nullptr && connection->disconnecting;
 }
 
 void OriginSessions::remove_peer(Peer& peer) {
   std::erase_if(sessions_, [&](auto const& session) { return session.second == &peer; });
   peers_.erase(peer.process());
-  newest_handshake_.erase(peer.process());
   queries_.forget(peer.process());
 }
 
@@ -74,12 +73,15 @@ Status OriginSessions::ensure_session(Peer& peer) {
 /// reopened connection continues the previous session.
 bool OriginSessions::send_handshake(Peer& peer) {
   PeerState& state = peer.state();
-  SessionOpening const opening{credentials_.process, credentials_.incarnation, peer.process(), ++handshakes_,
-                               credentials_.nonce};
+  SessionOpening const opening{.origin = credentials_.process,
+                               .origin_incarnation = credentials_.incarnation,
+                               .target = peer.process(),
+                               .number = ++handshakes_,
+                               .connection = connections_.number_of(peer.process()),
+                               .nonce = credentials_.nonce};
   SessionTokens const session = tokens_of(state.secret, opening);
   state.messages.session = session.request;
   sessions_[session.reply] = &peer;
-  newest_handshake_[peer.process()] = opening.connection;
   if (state.encrypt) {
     SealKeys const keys = seal_keys_of(state.secret, opening);
     transport_.seals().forget(state.messages.endpoint);
@@ -107,11 +109,6 @@ Peer* OriginSessions::peer_with(std::uint64_t session) const noexcept {
 std::optional<std::uint64_t> OriginSessions::process_of(std::uint64_t session) const noexcept {
   Peer const* const peer = peer_with(session);
   return peer != nullptr ? std::optional(peer->process()) : std::nullopt;
-}
-
-std::uint64_t OriginSessions::handshake_with(std::uint64_t process) const noexcept {
-  auto const found = newest_handshake_.find(process);
-  return found != newest_handshake_.end() ? found->second : 0;
 }
 
 std::uint64_t OriginSessions::session_with(std::uint64_t process) const noexcept {

@@ -64,8 +64,6 @@ class OriginSessions {
   std::optional<std::uint64_t> process_of(std::uint64_t session) const noexcept;
   /// Returns the token for requests of the session with the process; 0: none.
   std::uint64_t session_with(std::uint64_t process) const noexcept;
-  /// Returns the number of the newest handshake that was sent to the process; 0: none.
-  std::uint64_t handshake_with(std::uint64_t process) const noexcept;
 
  private:
   bool send_handshake(Peer& peer);
@@ -80,9 +78,8 @@ class OriginSessions {
   std::vector<std::uint64_t> waiting_;
   std::span<std::byte const> address_;
   std::uint64_t handshakes_ = 0;
-  std::unordered_map<std::uint64_t, Peer*> peers_;                     ///< by process
-  std::unordered_map<std::uint64_t, Peer*> sessions_;                  ///< by SessionTokens::reply
-  std::unordered_map<std::uint64_t, std::uint64_t> newest_handshake_;  ///< by process
+  std::unordered_map<std::uint64_t, Peer*> peers_;     ///< by process
+  std::unordered_map<std::uint64_t, Peer*> sessions_;  ///< by SessionTokens::reply
 };
 
 }  // namespace mpixrma::engine

@@ -25,7 +25,7 @@ void ConnectionEviction::on_disconnect(std::span<std::byte const> header) noexce
   try {
     // An answer that precedes the disconnect request may grant a lock of which its sender was not aware.
     connections_.queue_disconnect(
-        {*process, fields.kind, fields.disconnect_id, message_protocol_.is_idle(*process)});
+        {*process, fields.kind, fields.connection, message_protocol_.is_idle(*process)});
   } catch (std::bad_alloc const&) {
     connections_.lose(*process, "no memory for its disconnect");
   }
@@ -33,40 +33,41 @@ void ConnectionEviction::on_disconnect(std::span<std::byte const> header) noexce
 
 void ConnectionEviction::handle_disconnects() {
   for (Connections::DisconnectNotice const& disconnect : connections_.take_disconnects()) {
-    if (Connections::Connection* const connection = connections_.find(disconnect.process)) {
+    if (disconnect.connection != connections_.number_of(disconnect.process)) continue;
+    if (executor_.handshakes.has_arrived(disconnect.process, disconnect.connection)) {
+      // Requests that have arrived with the handshake are executed first: their origin waits for no answer to
+      // those whose acknowledgement is delayed, and counts as idle.
+      connections_.queue_disconnect(disconnect);
+    } else if (Connections::Connection* const connection = connections_.find(disconnect.process)) {
       handle_disconnect(disconnect, *connection);
-    } else if (executor_.handshakes.has_arrived(disconnect.process)) {
-      connections_.queue_disconnect(disconnect);  // it has arrived with the handshake of its connection
     }
   }
 }
 
 void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& disconnect,
                                            Connections::Connection& connection) {
-  bool const answered = connection.disconnect_id != 0 && connection.disconnect_id == disconnect.disconnect_id;
   switch (disconnect.kind) {
     case wire::Disconnect::request:
-      if (is_of_earlier_connection(disconnect)) break;
       // Both sides have sent a request: the one with the lower identity is answered.
-      if (connection.disconnect_id != 0 && process_ < disconnect.process) break;
-      connections_.set_disconnect_id(connection, 0);
+      if (connection.disconnecting && process_ < disconnect.process) break;
+      connections_.note_disconnect_answered(connection);
       if (!disconnect.idle || !is_idle(disconnect.process, connection)) {
-        (void)send(disconnect.process, connection, wire::Disconnect::reject, disconnect.disconnect_id);
+        (void)send(disconnect.process, connection, wire::Disconnect::reject);
         message_protocol_.resume(disconnect.process);
-      } else if (send(disconnect.process, connection, wire::Disconnect::accept, disconnect.disconnect_id)) {
+      } else if (send(disconnect.process, connection, wire::Disconnect::accept)) {
         close_connection(disconnect.process);
       }
       break;
     case wire::Disconnect::accept:
-      if (!answered) break;
+      if (!connection.disconnecting) break;
       // It requested a lock before it received the disconnect request, and has ended since.
       if (executor_.locks.concern(disconnect.process))
         return connections_.lose(disconnect.process, "it ended with a lock");
       close_connection(disconnect.process);
       break;
     case wire::Disconnect::reject:
-      if (!answered) break;
-      connections_.set_disconnect_id(connection, 0);
+      if (!connection.disconnecting) break;
+      connections_.note_disconnect_answered(connection);
       message_protocol_.resume(disconnect.process);
       break;
     case wire::Disconnect::message_rejected:
@@ -80,7 +81,7 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
 void ConnectionEviction::report_rejected_message(std::uint64_t process) {
   Connections::Connection const* const connection = connections_.find_open(process);
   if (connection != nullptr && transport_.is_sealed(connection->endpoint))
-    (void)send(process, *connection, wire::Disconnect::message_rejected, 0);
+    (void)send(process, *connection, wire::Disconnect::message_rejected);
 }
 
 void ConnectionEviction::evict_periodically() {
@@ -108,30 +109,14 @@ std::size_t ConnectionEviction::request_idle_disconnects() {
 
 void ConnectionEviction::request_disconnect(std::uint64_t process) {
   Connections::Connection& connection = *connections_.find(process);
-  std::uint64_t const disconnect_id = next_disconnect_id(process);
   // A failed send is handled as a lost connection.
-  if (!send(process, connection, wire::Disconnect::request, disconnect_id)) return;
-  connections_.set_disconnect_id(connection, disconnect_id);
+  if (!send(process, connection, wire::Disconnect::request)) return;
+  connections_.note_disconnect_requested(connection);
   message_protocol_.suspend(process);
 }
 
-/// The upper half is the newest handshake that was sent to the process.
-std::uint64_t ConnectionEviction::next_disconnect_id(std::uint64_t process) noexcept {
-  newest_disconnect_id_ = std::max(newest_disconnect_id_ + 1, 1u);  // 0 means none
-  return message_protocol_.sessions.handshake_with(process) << 32 | newest_disconnect_id_;
-}
-
-/// Both sides may request at once, one of them in vain. Its request may arrive after the first messages of
-/// the next connection, because only the messages of one connection arrive in order.
-bool ConnectionEviction::is_of_earlier_connection(
-    Connections::DisconnectNotice const& disconnect) const noexcept {
-  auto const named = static_cast<std::uint32_t>(disconnect.disconnect_id >> 32);
-  auto const newest = static_cast<std::uint32_t>(executor_.origins.handshake_of(disconnect.process));
-  return named != 0 && static_cast<std::int32_t>(named - newest) < 0;
-}
-
 bool ConnectionEviction::is_idle(std::uint64_t process, Connections::Connection const& connection) const {
-  return connection.disconnect_id == 0 && message_protocol_.is_idle(process) && executor_.is_idle(process) &&
+  return !connection.disconnecting && message_protocol_.is_idle(process) && executor_.is_idle(process) &&
          !transport_.has_unsent(connection.endpoint);
 }
 
@@ -143,11 +128,11 @@ void ConnectionEviction::close_connection(std::uint64_t process) {
 }
 
 bool ConnectionEviction::send(std::uint64_t process, Connections::Connection const& connection,
-                              wire::Disconnect kind, std::uint64_t disconnect_id) {
+                              wire::Disconnect kind) {
   auto header = wire::begin_header<wire::DisconnectHeader>(kind);
   std::uint64_t const own = message_protocol_.sessions.session_with(process);
   header.session = own != 0 ? own : executor_.origins.session_with(process);
-  header.disconnect_id = disconnect_id;
+  header.connection = connections_.number_of(process);
   Message& message = transport_.message();
   message.set_header(header);
   return !failed(transport_.send(connection.endpoint, wire::MessageClass::disconnect, message));

@@ -3,8 +3,13 @@
 ///
 /// Only idle connections are closed, by a handshake: the requesting side sends nothing before it has the
 /// answer, and the accepting side does not use the connection any more. Both sides continue with their stream
-/// positions and their credit on the next connection, which begins with a handshake. A connection end that
-/// UCX reports meanwhile is the other side's close, not its death.
+/// positions and their credit on the next connection, which begins with a handshake and has the next number.
+/// Messages of two connections may overtake each other: one of an earlier connection is ignored, and a
+/// handshake of the next connection is an acceptance. A connection end that UCX reports meanwhile is the
+/// other side's close, not its death.
+///
+/// A request is answered once: messages of one connection arrive in order, and of two requests that cross
+/// each other one is answered, by a rule that both sides know.
 #pragma once
 
 #include <cstdint>
@@ -65,12 +70,9 @@ class ConnectionEviction {
                          Connections::Connection& connection);
   void evict_periodically();
   void request_disconnect(std::uint64_t process);
-  std::uint64_t next_disconnect_id(std::uint64_t process) noexcept;
-  bool is_of_earlier_connection(Connections::DisconnectNotice const& disconnect) const noexcept;
   bool is_idle(std::uint64_t process, Connections::Connection const& connection) const;
   void close_connection(std::uint64_t process);
-  bool send(std::uint64_t process, Connections::Connection const& connection, wire::Disconnect kind,
-            std::uint64_t disconnect_id);
+  bool send(std::uint64_t process, Connections::Connection const& connection, wire::Disconnect kind);
 
   Transport& transport_;
   Connections& connections_;
@@ -79,7 +81,6 @@ class ConnectionEviction {
   std::uint64_t process_;
   std::size_t limit_;
   Log const& log_;
-  std::uint32_t newest_disconnect_id_ = 0;
   unsigned turns_ = 0;  ///< turns until the next search for idle connections
   unsigned pause_ = 1;
   Drops drops_{"disconnect", log_};

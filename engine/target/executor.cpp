@@ -64,15 +64,11 @@ void Executor::take(std::span<std::byte const> header, std::span<std::byte const
 }
 
 void Executor::connect_arrived() {
-  for (ProcessAddress const& address : handshakes.take_arrived()) {
+  for (auto const& [address, connection] : handshakes.take_arrived()) {
     Origin* const origin = origins.find(address.process);
     if (origin == nullptr || origin->endpoint != nullptr) continue;
-    // The other side's answer to a disconnect request may close the last connection, which is still open.
-    Connections::Connection const* const last = connections_.find(address.process);
-    if (last != nullptr && last->disconnect_id != 0) {
-      handshakes.put_back(address);
-      origin->waited_for_answer = true;
-    } else if (handshakes.connect(*origin, address)) {
+    if (connection != connections_.number_of(address.process)) continue;  // closed since
+    if (handshakes.connect(*origin, address)) {
       streams.execute_waiting(*origin);
     } else {
       forget(address.process);

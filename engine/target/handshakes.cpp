@@ -33,7 +33,7 @@ char const* Handshakes::take_handshake(std::span<std::byte const> data) {
   arrived_.reserve(arrived_.size() + 1);  // reserve first: recording an admitted peer must not throw
   address.process = name_of(opening);
   if (char const* const fault = admit(opening, *secret); fault != nullptr) return fault;
-  arrived_.push_back(std::move(address));
+  arrived_.push_back({std::move(address), opening.connection});
   return nullptr;
 }
 
@@ -60,10 +60,31 @@ char const* Handshakes::admit(SessionOpening const& opening, Secret const& secre
   if (parts_.origins.has_ended(name, opening.origin_incarnation)) return "a handshake of an ended process";
   SessionTokens const session = tokens_of(secret, opening);
   Origin* const known = parts_.origins.find(name);
-  char const* const fault =
-      known == nullptr ? admit_new(opening, session) : admit_again(*known, opening, session);
-  if (fault == nullptr) expect_sealed(opening, secret);
-  return fault;
+  if (known != nullptr && known->session != session)
+    return "a handshake of another process with the same identity";
+  if (known != nullptr && opening.number <= known->handshake) return "a replayed handshake";
+  if (char const* const fault = admit_connection(name, opening.connection, known)) return fault;
+  if (known != nullptr) {
+    known->handshake = opening.number;
+  } else if (char const* const fault = admit_new(opening, session)) {
+    return fault;
+  }
+  expect_sealed(opening, secret);
+  return nullptr;
+}
+
+/// `origin`: nullptr if the process is no origin yet.
+char const* Handshakes::admit_connection(std::uint64_t process, std::uint64_t number, Origin* origin) {
+  std::uint64_t const present = parts_.connections.number_of(process);
+  if (number == present)
+    return origin != nullptr && origin->endpoint != nullptr ? "its origin is connected already" : nullptr;
+  Connections::Connection const* const connection = parts_.connections.find(process);
+  if (connection == nullptr || !connection->disconnecting || number != present + 1)
+    return "a handshake of another connection";
+  // The handshake has overtaken the acceptance of the disconnect request.
+  parts_.connections.queue_disconnect({process, wire::Disconnect::accept, present, true});
+  if (origin != nullptr) origin->endpoint = nullptr;  // requests that follow wait for the next connection
+  return nullptr;
 }
 
 char const* Handshakes::admit_new(SessionOpening const& opening, SessionTokens const& session) {
@@ -75,34 +96,11 @@ char const* Handshakes::admit_new(SessionOpening const& opening, SessionTokens c
   made->process = name_of(opening);
   made->incarnation = opening.origin_incarnation;
   made->target = opening.target;
-  made->connection = opening.connection;
+  made->handshake = opening.number;
   made->session = session;
   parts_.unsent.start_account(*made);
   if (!parts_.origins.add(std::move(made))) return "a session that exists already";
   parts_.replies.set_credit(parts_.buffers.credit_share());
-  return nullptr;
-}
-
-char const* Handshakes::admit_again(Origin& origin, SessionOpening const& opening,
-                                    SessionTokens const& session) {
-  if (origin.session != session) return "a handshake of another process with the same identity";
-  if (opening.connection <= origin.connection) return "a replayed handshake";
-  if (origin.endpoint != nullptr) {
-    Connections::Connection const* const connection = parts_.connections.find(origin.process);
-    bool const closes = connection != nullptr && connection->disconnect_id != 0;
-    if (!closes && !origin.waited_for_answer) return "its origin is connected already";
-    // It has agreed to close the last connection; its answer may come later.
-    if (closes) {
-      parts_.connections.queue_disconnect({.process = origin.process,
-                                           .kind = wire::Disconnect::accept,
-                                           .disconnect_id = connection->disconnect_id,
-                                           .idle = true});
-    }
-    // Requests that have arrived with the handshake wait for the new connection.
-    origin.endpoint = nullptr;
-  }
-  origin.connection = opening.connection;
-  origin.waited_for_answer = false;
   return nullptr;
 }
 

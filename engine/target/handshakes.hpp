@@ -51,12 +51,18 @@ class Handshakes {
 
   /// Whether there are origins whose connections must be opened.
   bool have_arrived() const noexcept { return !arrived_.empty(); }
-  /// Whether the handshake of the process has arrived and the connection back is not open.
-  bool has_arrived(std::uint64_t process) const noexcept {
-    return std::ranges::find(arrived_, process, &ProcessAddress::process) != arrived_.end();
+  /// An origin whose connection back must be opened.
+  struct Arrival {
+    ProcessAddress address;
+    std::uint64_t connection;  ///< number of the connection that the handshake belongs to
+  };
+  /// Whether a handshake of this connection with the process has arrived and the connection back is not open.
+  bool has_arrived(std::uint64_t process, std::uint64_t connection) const noexcept {
+    return std::ranges::any_of(arrived_, [&](Arrival const& arrival) {
+      return arrival.address.process == process && arrival.connection == connection;
+    });
   }
-  void put_back(ProcessAddress const& address) { arrived_.push_back(address); }
-  std::vector<ProcessAddress> take_arrived() noexcept { return std::exchange(arrived_, {}); }
+  std::vector<Arrival> take_arrived() noexcept { return std::exchange(arrived_, {}); }
   /// Opens the connection to the origin. Returns false if it is unreachable.
   bool connect(Origin& origin, ProcessAddress const& address);
 
@@ -69,7 +75,7 @@ class Handshakes {
   bool is_session_full(std::uint64_t session) const noexcept;
   char const* admit(SessionOpening const& opening, Secret const& secret);
   char const* admit_new(SessionOpening const& opening, SessionTokens const& session);
-  char const* admit_again(Origin& origin, SessionOpening const& opening, SessionTokens const& session);
+  char const* admit_connection(std::uint64_t process, std::uint64_t number, Origin* origin);
   void expect_sealed(SessionOpening const& opening, Secret const& secret);
   void retire_session(std::uint64_t session);
 
@@ -77,7 +83,7 @@ class Handshakes {
   std::size_t session_processes_;
   std::size_t place_ = 0;
   std::size_t executors_ = 1;
-  std::vector<ProcessAddress> arrived_;
+  std::vector<Arrival> arrived_;
 };
 
 }  // namespace mpixrma::engine

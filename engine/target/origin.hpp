@@ -109,11 +109,8 @@ struct OutOfOrder {
 struct Origin {
   std::uint64_t process = 0;
   std::uint64_t incarnation = 0;
-  std::uint64_t target = 0;      ///< identity under which it knows this process
-  std::uint64_t connection = 0;  ///< SessionOpening::connection of its newest handshake
-  /// That handshake waited for the answer to a disconnect request. If the answer closed its connection, this
-  /// process has opened another one, of which the origin does not know.
-  bool waited_for_answer = false;
+  std::uint64_t target = 0;     ///< identity under which it knows this process
+  std::uint64_t handshake = 0;  ///< SessionOpening::number of its newest handshake
   SessionTokens session;
   ucp_ep_h endpoint = nullptr;               ///< null until it is opened, and after a disconnect
   std::uint64_t executed = 0;                ///< every request up to here

@@ -50,11 +50,6 @@ std::uint64_t OriginTable::session_with(std::uint64_t process) const noexcept {
   return origin != nullptr ? origin->session.reply : 0;
 }
 
-std::uint64_t OriginTable::handshake_of(std::uint64_t process) const noexcept {
-  Origin const* const origin = find(process);
-  return origin != nullptr ? origin->connection : 0;
-}
-
 std::uint64_t OriginTable::last_use(std::uint64_t process) const noexcept {
   Origin const* const origin = find(process);
   return origin != nullptr ? origin->last_use : 0;

@@ -110,8 +110,6 @@ class OriginTable {
   std::optional<std::uint64_t> process_of(std::uint64_t token) const noexcept;
   /// Returns the token for replies of the process's session; 0: none.
   std::uint64_t session_with(std::uint64_t process) const noexcept;
-  /// Number of the newest handshake of the process; 0: the process is no origin.
-  std::uint64_t handshake_of(std::uint64_t process) const noexcept;
   /// Value of Origin::last_use; 0: the process is no origin.
   std::uint64_t last_use(std::uint64_t process) const noexcept;
   /// Number of executed requests of one process; also for recently ended processes.

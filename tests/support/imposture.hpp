@@ -45,8 +45,8 @@ struct Identity {
   engine::ProcessAddress address;
   std::array<std::byte, 16> nonce{};
 
-  engine::SessionOpening opening_to(Target const& target, std::uint64_t connection) const {
-    return {address.process, address.incarnation, target.address.process, connection, nonce};
+  engine::SessionOpening opening_to(Target const& target, std::uint64_t number) const {
+    return {address.process, address.incarnation, target.address.process, number, 1, nonce};
   }
 };
 

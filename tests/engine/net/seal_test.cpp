@@ -27,7 +27,7 @@ struct Sealed {
 /// Both directions of a connection.
 struct Connection {
   explicit Connection(std::uint64_t number = 1) {
-    SessionOpening const opening{1, 77, 2, number, nonce};
+    SessionOpening const opening{1, 77, 2, number, 1, nonce};
     keys = seal_keys_of(secret, opening);
   }
   Sealed seal(Sealer& sealer, Bytes const& header, Bytes payload,

@@ -57,6 +57,7 @@ class Client {
   Text refusal() const {
     auto header = wire::begin_header<wire::DisconnectHeader>(wire::Disconnect::message_rejected);
     header.session = tokens_of(session_.target.secret, opening_).request;
+    header.connection = 1;
     return {test::bytes_of(header), {}};
   }
   Text sealed(Text text, wire::MessageClass kind = wire::MessageClass::request) {

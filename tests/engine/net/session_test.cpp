@@ -12,7 +12,7 @@ namespace {
 
 struct Case {
   Credentials target = Credentials::make(2);
-  SessionOpening opening{1, 77, 2, 5, Credentials::make(1).nonce};
+  SessionOpening opening{1, 77, 2, 5, 1, Credentials::make(1).nonce};
   std::vector<std::byte> address = std::vector<std::byte>(100, std::byte{3});
 
   std::vector<std::byte> payload() const { return make_handshake(target.secret, opening, address); }
@@ -26,7 +26,7 @@ TEST(Session, HolderOfTheSecretIsAccepted) {
   EXPECT_EQ(said.opening.origin, 1u);
   EXPECT_EQ(said.opening.origin_incarnation, 77u);
   EXPECT_EQ(said.opening.target, 2u);
-  EXPECT_EQ(said.opening.connection, 5u);
+  EXPECT_EQ(said.opening.number, 5u);
   EXPECT_EQ(said.opening.nonce, made.opening.nonce);
   EXPECT_TRUE(std::ranges::equal(said.address, made.address));
 }
@@ -71,7 +71,7 @@ TEST(Session, AddressQueriesAndRepliesRejectChangedBytes) {
   EXPECT_FALSE(read_address_query(secret, make_address_reply(secret, opening, {}), &opening));
   EXPECT_FALSE(read_address_reply(secret, opening, made.payload(), &address));
   SessionOpening other = opening;
-  ++other.connection;
+  ++other.number;
   EXPECT_FALSE(read_address_reply(secret, other, reply, &address)) << "the reply to an earlier query";
   for (std::size_t byte = 0; byte < query.size(); ++byte) {
     query[byte] ^= std::byte{1};
@@ -90,7 +90,7 @@ TEST(Session, TokensOutliveConnectionsAndBelongToOnePairOfProcesses) {
   SessionTokens const tokens = tokens_of(made.target.secret, made.opening);
   EXPECT_NE(tokens.request, tokens.reply);
   SessionOpening other = made.opening;
-  other.connection = 6;
+  other.number = 6;
   EXPECT_EQ(tokens_of(made.target.secret, other), tokens);
   std::set<std::uint64_t> seen = {tokens.request, tokens.reply};
   auto const differs = [&](Secret const& secret, SessionOpening const& opening) {
