@@ -39,8 +39,8 @@ char const* Handshakes::take_handshake(std::span<std::byte const> data) {
 
 /// Returns the identity by which an origin is known here. Origins of several jobs may have equal identities,
 /// but never equal nonces; an origin with several sessions counts as one process per session. The highest bit
-/// preserves the order of the two identities on which ConnectionEviction::handle_disconnect relies: jobs
-/// assign smaller identities than processes that serve several jobs.
+/// is cleared: an origin's identity stays below that of a process that serves several jobs, whose 16 highest
+/// bits are set. ConnectionEviction::handle_disconnect relies on this order.
 std::uint64_t Handshakes::name_of(SessionOpening const& opening) const noexcept {
   if (!parts_.credentials.exposed_only) return opening.origin;
   std::uint64_t name = 0;
@@ -54,7 +54,7 @@ bool Handshakes::is_session_full(std::uint64_t session) const noexcept {
   return parts_.origins.count_of(session) >= session_processes_;
 }
 
-/// Makes the origin of a proven handshake known. Each handshake is good for once.
+/// Makes the origin of a proven handshake known. Each handshake is accepted once.
 char const* Handshakes::admit(SessionOpening const& opening, Secret const& secret) {
   std::uint64_t const name = name_of(opening);
   if (parts_.origins.has_ended(name, opening.origin_incarnation)) return "a handshake of an ended process";
