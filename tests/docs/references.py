@@ -2,8 +2,8 @@
 all of them, and that the texts of messages are those of the sources.
 
 A path stands in backquotes, relative to the project's folder; `*` matches as in a shell. In `NAME` (`PATH`) the file at
-PATH contains NAME, without its scope. Messages are what stands in backquotes in the first column of a table with the heading
-"message" or "message or state". Numbers, and "..", are left out of the comparison.
+PATH contains NAME, without its scope; in `NAME` (same file) the last file named before does. Messages are what stands in
+backquotes in the first column of a table with the heading "message" or "message or state". Numbers, and "..", are left out of the comparison.
 """
 import re
 
@@ -17,7 +17,7 @@ VARIABLE = re.compile(r"\.\.+|\b(?:0x)?\d\w*")
 # Of SQLite, and names of states.
 OTHER_TEXTS = ("database or disk is full", "database is locked by another process", "expired", "not ready")
 INDEX = "docs/decisions/README.md"
-NAMED = re.compile(r"`([\w:]+)`\s+\(`([\w./-]+)`")
+NAMED = re.compile(r"`([\w:]+)`\s+\((?:`([\w./-]+)`|same\s+file\))")
 
 
 def is_path(root, text):
@@ -31,6 +31,11 @@ def text_of(root, document):
     return FENCED.sub(lambda block: "\n" * block[0].count("\n"), (root / document).read_text())
 
 
+def last_file(root, text):
+    """The last path of a file in the text: what "same file" stands for."""
+    return next((name for name in reversed(QUOTED.findall(text)) if is_path(root, name) and (root / name).is_file()), "")
+
+
 def faults(root, document):
     text = text_of(root, document)
 
@@ -41,9 +46,10 @@ def faults(root, document):
         if is_path(root, found[1]) and not list(root.glob(found[1].rstrip("/"))):
             yield f"{where(found)}: {found[1]} does not exist"
     for found in NAMED.finditer(text):
-        name, path = found[1].split("::")[-1], root / found[2]
+        name, named = found[1].split("::")[-1], found[2] or last_file(root, text[:found.start()])
+        path = root / named
         if path.is_file() and not re.search(rf"\b{name}\b", path.read_text()):
-            yield f"{where(found)}: {found[2]} does not contain {found[1]}"
+            yield f"{where(found)}: {named} does not contain {found[1]}"
 
 
 def documents(root):
