@@ -28,8 +28,8 @@ struct World {
 };
 extern World world;
 
-/// Returns the world, or throws a Failure outside of ARMCI_Init and ARMCI_Finalize.
 [[noreturn]] void fail_not_running(char const* call) __attribute__((cold));
+/// Returns the world. Throws a Failure before ARMCI_Init and after ARMCI_Finalize.
 inline World& running_world(char const* call) {
   if (world.communicator == nullptr) [[unlikely]]
     fail_not_running(call);

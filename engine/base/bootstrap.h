@@ -13,8 +13,8 @@ extern "C" {
 /** One object per engine. Every function receives `context`, returns 0, or nonzero on failure, and must
  * not call the engine. */
 struct mpix_bootstrap {
-  size_t size;   /**< sizeof(struct mpix_bootstrap) of the host's build */
-  void* context; /**< the host's */
+  size_t size;   /**< sizeof(struct mpix_bootstrap) of the MPI host's build */
+  void* context; /**< the MPI host's */
 
   /** Identity of the engine: unique in the job and never reused. Two engines in one operating-system
    * process have different identities. */
@@ -24,8 +24,8 @@ struct mpix_bootstrap {
    * accepts messages. The bytes are valid during the call. */
   int (*publish)(void* context, const void* address, size_t length);
 
-  /** Returns the blob that process `process` published. Local from the engine's point of view: the
-   * application at the other process takes no action. The outputs are valid until the next call. Returns
+  /** Returns the blob that process `process` published. Needs no action of the
+   * application at the other process. The outputs are valid until the next call. Returns
    * nonzero if there is none. Called from any application thread, by one at a time. */
   int (*peer_address)(void* context, uint64_t process, const void** address, size_t* length);
 

@@ -1,4 +1,4 @@
-/** The configuration and callbacks of an engine's host. Plain C. */
+/** The configuration and callbacks of an engine's MPI host. Plain C. */
 #ifndef MPIX_ENGINE_CONFIG_H
 #define MPIX_ENGINE_CONFIG_H
 
@@ -23,58 +23,58 @@ enum mpix_engine_path {
 #define MPIX_ENGINE_KEEP_NOTHING SIZE_MAX
 
 struct mpix_engine_config {
-  size_t size;                 /**< sizeof(struct mpix_engine_config) of the host's build */
-  unsigned paths;              /**< set of mpix_engine_path that may be used */
+  size_t size;                  /**< sizeof(struct mpix_engine_config) of the MPI host's build */
+  unsigned paths;               /**< set of mpix_engine_path that may be used */
   int network_without_hardware; /**< nonzero: use the network path also where UCX emulates it */
   size_t fragment_bytes;        /**< largest payload of one message; 0: default */
   size_t credit_bytes;          /**< maximum bytes in flight to a peer by messages; 0: default */
-  size_t target_memory_bytes;  /**< memory of operations that wait to be sent to one peer; 0: default */
-  size_t process_memory_bytes; /**< the same for all peers and for unsent messages; 0: default */
-  size_t origins_memory_bytes; /**< maximum bytes that all origins together occupy here; 0: default */
-  size_t max_endpoints;        /**< connections to other processes before idle ones are closed; 0: default */
-  size_t heap_bytes;           /**< granularity of memory taken from the system for segments; 0: default */
-  int agent_poll_us;           /**< microseconds after the application's last poll before the
-                                    agent executes messages itself; 0: default */
+  size_t target_memory_bytes;   /**< memory of operations that wait to be sent to one peer; 0: default */
+  size_t process_memory_bytes;  /**< the same for all peers and for unsent messages; 0: default */
+  size_t origins_memory_bytes;  /**< maximum bytes that all origins together occupy here; 0: default */
+  size_t max_endpoints;         /**< connections to other processes before idle ones are closed; 0: default */
+  size_t heap_bytes;            /**< granularity of memory taken from the system for segments; 0: default */
+  int agent_poll_us;            /**< microseconds after the application's last poll before the
+                                     agent executes messages itself; 0: default */
   /** Cores of the agent's thread: a list such as "0,2-3", "bound" for the cores that the process is bound
    * to, or "auto" (or NULL) for cores that no process of the job is bound to, if the host has any. */
   const char* agent_cores;
-  int verbose;         /**< 0 errors only, 1 life cycle, 2 paths and peers */
-  int check;           /**< nonzero: layers above verify what callers vouch for */
-  int count_direct;    /**< nonzero: operations by load and store are counted; slower */
-  int thread_multiple; /**< nonzero: several application threads call at once */
-  int channels;        /**< threads that talk to processes on different ones of so many channels do not
-                            wait for each other; at most 16, 0: default */
-  const char*
-      interfaces; /**< where UCX's TCP listens: names and IPv4 subnets separated by commas, behind a
-                       '^' those where it does not, behind a '+' also on that to the host itself; NULL:
-                       as UCX has it. UCX_NET_DEVICES takes precedence */
+  int verbose;            /**< 0 errors only, 1 life cycle, 2 paths and peers */
+  int check;              /**< nonzero: layers above verify what callers vouch for */
+  int count_direct;       /**< nonzero: operations by load and store are counted; slower */
+  int thread_multiple;    /**< nonzero: several application threads call at once */
+  int channels;           /**< number of channels; threads that use different channels do not wait for each
+                               other; at most 16; 0: default */
+  const char* interfaces; /**< where UCX's TCP listens: names and IPv4 subnets separated by commas. A
+                               leading '^' excludes them; a leading '+' adds the loopback interface. NULL:
+                             UCX's default. UCX_NET_DEVICES takes precedence */
 
-  /** Makes all other progress of the process once. Waiting application threads call it with `context`; it
-   * may call mpix_engine_progress. May be NULL. */
+  /** Runs one pass of everything else in the process that needs progress, such as the MPI library. Waiting
+   * application threads call it with `context`; it may call mpix_engine_progress. May be NULL. */
   void (*progress)(void* context);
   /** Nonzero if processes share cores, so that a waiting process should yield at once. May be NULL for
    * never. */
   int (*yields_when_idle)(void* context);
   void* context;
 
-  size_t batch_bytes;        /**< largest message in which small operations to one target travel together;
-                                 0: default, MPIX_ENGINE_NO_BATCHES: they do not */
-  size_t idle_memory_bytes; /**< memory of segments that were freed which is kept for others to come; 0:
-                               default, MPIX_ENGINE_KEEP_NOTHING: all is given back to the system at once */
+  size_t batch_bytes;       /**< largest message in which small operations to one target travel together;
+                                0: default, MPIX_ENGINE_NO_BATCHES: they do not */
+  size_t idle_memory_bytes; /**< freed segment memory that is kept for later segments; 0: default,
+                               MPIX_ENGINE_KEEP_NOTHING: all of it is returned to the system at once */
   int agent_linger_us; /**< longest time that the agent looks for the next message before it sleeps, where
                             they come that fast, microseconds; 0: default, negative: never */
   /** Nonzero: other processes access exposed memory only, by messages, or by UCX put and get if `paths`
-   * permits, even on this host. They may belong to several jobs with overlapping identities. The host
-   * guarantees that exposed memory is mapped. */
+   * permits, even on this host. They may belong to several jobs with overlapping identities. The MPI
+   * host guarantees that exposed memory is mapped. */
   int exposed_only;
   /** A table (engine/sync/stripes.hpp) that replaces the engine's own, if other software updates the
    * memory too and knows it by addresses that are equal modulo stripe_period; NULL: none. */
   void* stripes;
-  int ring_us; /**< how long an origin waits for a process of its host to look into its ring, where
-                       small operations on memory that is not mapped go, before it does without,
-                       microseconds; 0: default, negative: it never goes there */
-  int page_fill; /**< nonzero: page tables of other processes' memory are filled in bulk */
-  int numa_memory; /**< nonzero: memory for segments stands on the NUMA node that the process is bound to */
+  int ring_us;     /**< how long an origin waits for a process of its host to look into its ring, where
+                           small operations on memory that is not mapped go, before it does without,
+                           microseconds; 0: default, negative: it never goes there */
+  int page_fill;   /**< nonzero: page tables of other processes' memory are filled in bulk */
+  int numa_memory; /**< nonzero: memory for segments is allocated on the NUMA node that the process is
+                      bound to */
   /** Nonzero: messages of sessions, except for the handshake, are encrypted and authenticated. Requires
    * `exposed_only`, and excludes MPIX_ENGINE_PATH_NETWORK, which does not encrypt. */
   int encrypt;

@@ -63,8 +63,9 @@ Status Channels::open(Attempt attempt, bool remote_memory, char const* interface
   Status const status = (this->*attempt)(features);
   if (!failed(status) || status == Status::no_descriptors) return status;
   // A worker takes 4 MiB of /dev/shm, which containers often keep small.
-  log_.write(LogLevel::error,
-             "UCX does not start with shared memory; messages on this host take the network");
+  log_.write(
+      LogLevel::error,
+      "UCX does not start with shared memory; messages on this host use other transports, such as TCP");
   close();
   features.shared_memory = false;
   return (this->*attempt)(features);

@@ -30,7 +30,8 @@ enum class Stage : std::uint8_t {
 struct Protocol {
   Path path;
   Stage stage;
-  /// Whether the protocol can execute the operation now, while messages to the target may be in flight.
+  /// Whether the protocol can execute or reject the operation now, while messages to the target may be in
+  /// flight.
   /// Called only before a wait for such messages; issue() checks by itself. Has no effect but a mapping. Null
   /// for Stage::in_stream.
   bool (*can_execute)(Dispatch&);

@@ -41,6 +41,7 @@ bool execute_piecewise(Dispatch& dispatch, Status* refused) {
 
 }  // namespace
 
+/// Also true for a range that issue() rejects: the error needs no wait either.
 bool direct::can_execute(Dispatch& dispatch) {
   if (!dispatch.may_use(MPIX_ENGINE_PATH_DIRECT)) return false;
   auto const [begin, bytes] = dispatch.target();

@@ -1,4 +1,4 @@
-/// A file that appears under its name when it is whole.
+/// A file written under a temporary name and renamed when complete.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@ namespace mpixrma::nam {
 
 class NewFile {
  public:
-  /// Only its user reads it. Whoever sets a symbolic link on the way there does not choose where it is
-  /// written, unless it is root or the caller. Throws Error(bad_request).
+  /// Creates the file with mode 0600. Follows symbolic links to its directory only if root or the caller owns
+  /// them. Throws Error(bad_request).
   explicit NewFile(std::filesystem::path const& path);
-  /// Removes it, but after finish().
+  /// Removes the unfinished file, unless finish() has succeeded.
   ~NewFile();
   NewFile(NewFile const&) = delete;
   NewFile& operator=(NewFile const&) = delete;
 
   /// Throws Error(no_space).
   void write(std::span<std::byte const> bytes);
-  /// In place of a file that has the name. Throws Error(no_space).
+  /// Renames the file to its final name, replacing an existing file. Throws Error(no_space).
   void finish();
 
  private:
@@ -30,7 +30,7 @@ class NewFile {
 
   std::filesystem::path path_;
   std::string name_;
-  std::string unfinished_;  ///< its name until then
+  std::string unfinished_;  ///< temporary name, until finish()
   engine::FileDescriptor directory_;
   engine::FileDescriptor file_;
 };
