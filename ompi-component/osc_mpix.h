@@ -26,7 +26,7 @@ bool ompi_osc_mpix_engine_runs(void);
 int ompi_osc_mpix_engine_open(void);
 /* Collective: OMPI_SUCCESS at all processes of the communicator if the engine of each one is open, and its
  * address can be looked up; otherwise OMPI_ERR_NOT_AVAILABLE at all. */
-int ompi_osc_mpix_engine_open_at_all(struct ompi_communicator_t *comm);
+int ompi_osc_mpix_engine_open_everywhere(struct ompi_communicator_t *comm);
 void ompi_osc_mpix_engine_close(void);
 
 /* osc_mpix_parameters.c: MCA parameters, and the engine's configuration made of them. */

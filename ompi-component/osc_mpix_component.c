@@ -37,7 +37,7 @@ static int component_query(struct ompi_win_t *win, void **base, size_t size, int
 {
     ompi_osc_mpix_report_query();
     const int priority = ompi_osc_mpix_window_priority(info, flavor);
-    const bool wanted = priority >= 0 && OMPI_SUCCESS == ompi_osc_mpix_engine_open_at_all(comm);
+    const bool wanted = priority >= 0 && OMPI_SUCCESS == ompi_osc_mpix_engine_open_everywhere(comm);
     return wanted ? priority : OMPI_ERR_NOT_SUPPORTED;
 }
 

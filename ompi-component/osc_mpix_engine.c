@@ -131,7 +131,7 @@ int ompi_osc_mpix_engine_open(void)
 
 /* The key of an attribute of communicators whose processes have all found that the engines of all are open. It must
  * be the same at all of them, so it depends on nothing but earlier creations of windows on the communicator. */
-static int key_of_open_at_all(void)
+static int key_of_open_everywhere(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static int key = MPI_KEYVAL_INVALID;
@@ -145,13 +145,13 @@ static int key_of_open_at_all(void)
 }
 
 /* The reduction also shows that every process has published its address. */
-int ompi_osc_mpix_engine_open_at_all(struct ompi_communicator_t *comm)
+int ompi_osc_mpix_engine_open_everywhere(struct ompi_communicator_t *comm)
 {
     int failed = OMPI_SUCCESS == ompi_osc_mpix_engine_open() ? 0 : 1;
     if (1 == ompi_comm_size(comm)) {
         return 0 == failed ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
     }
-    const int key = key_of_open_at_all();
+    const int key = key_of_open_everywhere();
     void *value = NULL;
     int known = 0;
     if (MPI_SUCCESS == PMPI_Comm_get_attr(comm, key, &value, &known) && known) {
