@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-RemoteAddress plus(RemoteAddress address, std::ptrdiff_t offset) noexcept {
+RemoteAddress add_offset(RemoteAddress address, std::ptrdiff_t offset) noexcept {
   return address + static_cast<std::uint64_t>(offset);
 }
 
@@ -26,12 +26,12 @@ bool execute_piecewise(Dispatch& dispatch, Status* refused) {
   LayoutCursor check(operation.target_layout);
   while (check.remaining() != 0) {
     LayoutRun const run = check.next();
-    if (dispatch.map(plus(operation.target, run.offset), run.length, refused) == nullptr) return false;
+    if (dispatch.map(add_offset(operation.target, run.offset), run.length, refused) == nullptr) return false;
   }
   LayoutCursor cursor(operation.target_layout);
   for (std::size_t position = 0; position < total;) {
     LayoutRun const run = cursor.next();
-    std::byte* const target = dispatch.map(plus(operation.target, run.offset), run.length, refused);
+    std::byte* const target = dispatch.map(add_offset(operation.target, run.offset), run.length, refused);
     if (target == nullptr) return true;  // freed while in use
     direct_run(operation, run, position, target, dispatch.peer().stripes()->modes);
     position += run.length;

@@ -15,13 +15,13 @@ bool ring::can_execute(Dispatch& dispatch) {
 
 std::optional<Issued> ring::issue(Dispatch& dispatch) {
   if (!can_execute(dispatch)) return std::nullopt;
-  std::chrono::microseconds const patience(dispatch.config().ring_us);
+  std::chrono::microseconds const timeout(dispatch.config().ring_us);
   std::function<void()> const serve = [&dispatch] { dispatch.serve_ring(); };
   RingRoute const route{dispatch.engine().process(),
                         dispatch.peer(),
                         dispatch.holds_target(),
                         cross_memory::process_vm_can_transfer(dispatch),
-                        patience,
+                        timeout,
                         serve};
   auto const status = deliver(dispatch.given(), route, &dispatch.unexecuted());
   return status ? std::optional(Issued::ended(*status)) : std::nullopt;
