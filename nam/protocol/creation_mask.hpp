@@ -5,12 +5,12 @@
 
 namespace mpixrma::nam {
 
-class CreationMask {
+class ScopedUmask {
  public:
-  explicit CreationMask(mode_t mask) noexcept : before_(::umask(mask)) {}
-  ~CreationMask() { (void)::umask(before_); }
-  CreationMask(CreationMask const&) = delete;
-  CreationMask& operator=(CreationMask const&) = delete;
+  explicit ScopedUmask(mode_t mask) noexcept : before_(::umask(mask)) {}
+  ~ScopedUmask() { (void)::umask(before_); }
+  ScopedUmask(ScopedUmask const&) = delete;
+  ScopedUmask& operator=(ScopedUmask const&) = delete;
 
  private:
   mode_t before_;

@@ -72,7 +72,7 @@ FileDescriptor bind_unix(std::string const& path, mode_t mode) {
   FileDescriptor socket(::socket(AF_UNIX, stream, 0));
   // Made with its mode: to change the mode by the path would change that of another file, if the directory
   // belongs to another user who exchanges the two.
-  CreationMask const mask(~mode & (S_IRWXU | S_IRWXG | S_IRWXO));
+  ScopedUmask const mask(~mode & (S_IRWXU | S_IRWXG | S_IRWXO));
   if (!socket || ::bind(socket.get(), generic(address), sizeof address) != 0)
     fail("cannot listen at " + path);
   return socket;

@@ -69,7 +69,7 @@ void Listeners::open_unix(Options const& options, SpawnerLink& spawner) {
   std::filesystem::path const parent = std::filesystem::path(options.socket).parent_path();
   std::error_code ignored;
   // All users reach the socket, and only this one replaces it, whatever mask the server was started with.
-  CreationMask const mask(S_IWGRP | S_IWOTH);
+  ScopedUmask const mask(S_IWGRP | S_IWOTH);
   if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
   add(listen_unix(options.socket, 0666));
   spawner.keep_listener(listeners_.back(), "");
