@@ -9,7 +9,7 @@
 
 namespace mpixrma::engine {
 
-/// The rest of an operation whose memory accesses are done: its notification, if it asks for one.
+/// Issues the notification of an operation whose memory accesses are complete, if it requests one.
 Issued Engine::notify(Peer& peer, RmaOp const& done) {
   if (!notifies(done)) return {};
   RmaOp increment = update_with(ReduceOp::increment, ElementType::uint64);
