@@ -1,4 +1,4 @@
-/// Domains: sets of processes that a program takes for one node.
+/// Domains: sets of processes that a program treats as one node.
 #pragma once
 
 #include <mpi.h>
@@ -35,7 +35,7 @@ class Domains {
   /// Fills the tables from the first process of each process's domain.
   void describe(std::vector<int> const& master_of);
 
-  bool owned_ = false;        ///< whether the communicators belong to the domains
+  bool owned_ = false;        ///< whether close() frees the communicators
   std::vector<int> of_;       ///< domain of each process
   std::vector<int> first_;    ///< index of each domain's first process in `members_`, and the end
   std::vector<int> members_;  ///< processes by domain, in ascending order
