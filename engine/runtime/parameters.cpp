@@ -52,8 +52,8 @@ constexpr mpix_engine_parameter table[] = {
      "grants each of them less."},
     {"batch_size", size_kind, FIELD(batch_bytes), kib, mib, 60 * kib, 1, nullptr, "bytes", 6,
      "Largest batch: a message with several small operations to one target, which are collected while "
-     "earlier messages are in flight (docs/semantics.md, Protocols). 0: each operation is a message of its "
-     "own."},
+     "earlier messages are in flight, or while a series of operations is expected (docs/semantics.md, "
+     "Protocols). 0: each operation is a message of its own."},
     {"target_memory", size_kind, FIELD(target_memory_bytes), 64 * kib, tib, 8 * mib, 0, nullptr, "bytes", 6,
      "Memory for operations that wait to be sent to one target. A call that needs more waits, and drives "
      "communication meanwhile."},
@@ -81,8 +81,8 @@ constexpr mpix_engine_parameter table[] = {
     // A small multiple of the time to fall asleep and to wake up.
     {"agent_linger_us", number_kind, FIELD(agent_linger_us), 1, 1000000, 30, 1, nullptr, "microseconds", 6,
      "How long the agent polls for the next message before it sleeps, if messages arrive that fast. "
-     "Falling asleep and waking up takes about 10 microseconds of the core's time. A thread that "
-     "computes on the same core waits meanwhile. 0: the agent does not poll."},
+     "Falling asleep and waking up takes about 10 microseconds of the core's time. Meanwhile a thread that "
+     "computes on the same core has to wait. 0: the agent does not poll."},
     // The time of a wake-up of the agent: a polling process occasionally pauses for that long.
     {"ring_us", number_kind, FIELD(ring_us), 1, 1000, 20, 1, nullptr, "microseconds", 6,
      "How long an origin waits for a process of its host to poll its ring, which serves operations on "
