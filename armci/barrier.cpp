@@ -25,7 +25,7 @@ void Barrier::open(MPI_Comm comm) {
   Steps local;
   bool mapped = false;
   local.take([&] { mapped = map_flags(); });
-  check_together("ARMCI_Init", comm, local);
+  check_collectively("ARMCI_Init", comm, local);
   bool const together = mpixrma::agree(host_, mapped ? 0 : 1) == 0;
   if (!together) rounds_.clear();
   bool const leads = !together || rank_in(host_) == 0;

@@ -97,7 +97,7 @@ void check_mpi(char const* call, int code) {
   fail(call, "%s", text);
 }
 
-void check_together(char const* call, MPI_Comm comm, Steps const& mine) {
+void check_collectively(char const* call, MPI_Comm comm, Steps const& mine) {
   bool const failed = mpixrma::agree(comm, mine.failed() ? 1 : 0) != 0;
   mine.check();
   if (failed) fail(call, "the call failed at another process");

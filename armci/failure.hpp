@@ -122,6 +122,6 @@ class Steps {
 };
 
 /// Collective over `comm`: throws a Failure at every process if a step failed at one of them.
-void check_together(char const* call, MPI_Comm comm, Steps const& mine);
+void check_collectively(char const* call, MPI_Comm comm, Steps const& mine);
 
 }  // namespace armci

@@ -225,7 +225,7 @@ int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* new
       check_output(call, new_group);
       if (color < 0 && color != MPI_UNDEFINED) fail(call, "color %d is negative", color);
     });
-    check_together(call, all, arguments);
+    check_collectively(call, all, arguments);
     MPI_Comm comm = MPI_COMM_NULL;
     check_mpi(call, MPI_Comm_split(all, color, key, &comm));
     *new_group = nobody;
@@ -238,7 +238,7 @@ int ARMCIX_Group_dup(ARMCI_Group* parent, ARMCI_Group* new_group) {
     char const* const call = "ARMCIX_Group_dup";
     Steps arguments;
     arguments.take([&] { check_output(call, new_group); });
-    check_together(call, comm_of(call, parent), arguments);
+    check_collectively(call, comm_of(call, parent), arguments);
     duplicate(call, parent, new_group);
     return 0;
   });

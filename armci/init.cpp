@@ -37,13 +37,13 @@ void start_mpi(int thread_level) {
   MPI_Initialized(&running);
   if (running != 0) return;
   if (thread_level < MPI_THREAD_SINGLE || thread_level > MPI_THREAD_MULTIPLE)
-    fail(call, "thread level %d is not one of MPI's", thread_level);
+    fail(call, "invalid thread level %d", thread_level);
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, thread_level, &provided);
   owns_mpi = true;
 }
 
-/// A program may have initialised MPI itself, at a lower level than it needs here.
+/// A program may have initialised MPI itself, with a lower thread level than it requests now.
 void check_thread_level(int requested) {
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
@@ -71,7 +71,7 @@ void open_world(MPI_Comm comm, int thread_level) {
            mpixrma::why_no_host().c_str());
     read_settings(world.rank);
   });
-  check_together(call, world.comm, local);
+  check_collectively(call, world.comm, local);
   world.domains.open(settings.domains, world.comm);
   world.barrier.open(world.comm);
   open_world_group();

@@ -83,7 +83,7 @@ void make_locks(char const* call, MutexSet& set) {
     auto const count = static_cast<std::uint32_t>(set.my_count);
     if (count != 0) check(call, -1, nullptr, mpixrma::engine_of_process().locks.create(count, &first));
   });
-  check_together(call, set.grp.comm, steps);
+  check_collectively(call, set.grp.comm, steps);
   set.first_locks = mpixrma::exchange(set.grp.comm, static_cast<int>(first), set.grp.size);
 }
 
@@ -122,7 +122,7 @@ int destroy(char const* call, armcix_mutex_hdl_t handle) {
     steps.take([&] { complete_everywhere(call); });
     MPI_Barrier(set->grp.comm);
     steps.take([&] { end_locks(call, *set); });
-    check_together(call, set->grp.comm, steps);
+    check_collectively(call, set->grp.comm, steps);
     return 0;
   });
 }

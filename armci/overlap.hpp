@@ -1,4 +1,4 @@
-/// A test for segments of memory that share a byte.
+/// A test for runs of memory (segments in the terms of ARMCI's vectors) that share a byte.
 #pragma once
 
 #include <algorithm>
@@ -10,21 +10,21 @@
 
 namespace armci {
 
-/// Returns whether two segments overlap if they are in ascending order, where only neighbours can.
-bool neighbours_overlap(std::span<mpixrma::engine::LayoutRun const> segments);
+/// Returns whether two runs overlap if they are in ascending order, where only neighbours can.
+bool any_neighbours_overlap(std::span<mpixrma::engine::LayoutRun const> runs);
 
-/// As overlap(), with the comparison of two segments' begins, whose calls a test counts.
+/// As overlap(), with the comparison of two runs' begins, whose calls a test counts.
 template <typename Before>
-bool overlap_in_order(std::span<mpixrma::engine::LayoutRun const> segments, Before before) {
-  if (std::is_sorted(segments.begin(), segments.end(), before)) return neighbours_overlap(segments);
+bool overlap_in_order(std::span<mpixrma::engine::LayoutRun const> runs, Before before) {
+  if (std::is_sorted(runs.begin(), runs.end(), before)) return any_neighbours_overlap(runs);
   std::vector<mpixrma::engine::LayoutRun> sorted;
-  for (auto const& segment : segments)
-    if (segment.length != 0) sorted.push_back(segment);
+  for (auto const& run : runs)
+    if (run.length != 0) sorted.push_back(run);
   std::sort(sorted.begin(), sorted.end(), before);
-  return neighbours_overlap(sorted);
+  return any_neighbours_overlap(sorted);
 }
 
-/// Returns whether two of the segments overlap. O(N) for segments in ascending order, else O(N log N).
-bool overlap(std::span<mpixrma::engine::LayoutRun const> segments);
+/// Returns whether two of the runs overlap. O(N) for runs in ascending order, else O(N log N).
+bool overlap(std::span<mpixrma::engine::LayoutRun const> runs);
 
 }  // namespace armci

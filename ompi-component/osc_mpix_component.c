@@ -13,10 +13,10 @@ static int component_init(bool enable_progress_threads, bool enable_mpi_threads)
         return OMPI_ERR_BAD_PARAM;
     }
     if (!ompi_osc_mpix_headers_fit()) {
-        mpix_host_refuse("the component was built for another build of Open MPI");
+        mpix_host_set_unavailable("the component was built for another build of Open MPI");
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    if (mpix_host_opens_early() && OMPI_SUCCESS != ompi_osc_mpix_engine_open()) {
+    if (mpix_host_early_open_requested() && OMPI_SUCCESS != ompi_osc_mpix_engine_open()) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
     mpix_host_offer_opener(ompi_osc_mpix_engine_open);

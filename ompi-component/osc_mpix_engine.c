@@ -80,7 +80,7 @@ static int start_engine(void)
     if (0 != status) {
         char line[128];
         snprintf(line, sizeof(line), "its engine does not start: %s", mpix_engine_status_text(status));
-        mpix_host_refuse(line);
+        mpix_host_set_unavailable(line);
         ompi_osc_mpix_requests_stop();
         ompi_osc_mpix_modex_stop();
         return OMPI_ERR_NOT_AVAILABLE;

@@ -127,7 +127,7 @@ __attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
-    mpix_host_refuse(line);
+    mpix_host_set_unavailable(line);
     if (0 == OPAL_PROC_MY_NAME.vpid) {
         opal_output(0, "%s; osc/mpix does not start", line);
     }

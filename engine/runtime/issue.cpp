@@ -29,7 +29,11 @@ namespace {
 /// neither.
 bool is_sound(RmaOp const& operation) noexcept {
   if (!operation.is_update()) return true;
-  if (!is_valid({operation.type, operation.reduce_op, false, operation.scale})) return false;
+  if (!is_valid({.type = operation.type,
+                 .operation = operation.reduce_op,
+                 .element_atomic = false,
+                 .scale = operation.scale}))
+    return false;
   auto const whole = [&](Layout const& layout) {
     return has_whole_elements(layout, operation.type) && layout.size() == operation.target_layout.size();
   };
@@ -42,12 +46,12 @@ bool is_sound(RmaOp const& operation) noexcept {
 std::uint64_t Engine::continue_run(Peer& peer, RunOperation const& operation) {
   PeerState& state = peer.state();
   Channel& channel = *state.channel;
-  // Other protocols, locks and fences may require more: that is decided for each operation by itself.
-  bool const by_itself = state.shares_memory || state_->network_usable ||
-                         state_->multi_peer_fence.is_pending() ||
-                         state.messages.stream_lock_hint.load(std::memory_order_relaxed) ||
-                         state_->device_memory.is_possible() || has(operation.flags, OpFlags::atomic);
-  if (by_itself || !channel.message_protocol.sender.has_open_batch()) return 0;
+  // Other protocols, locks and fences may need more than an append: Dispatch decides about these operations.
+  bool const needs_dispatch = state.shares_memory || state_->network_usable ||
+                              state_->multi_peer_fence.is_pending() ||
+                              state.messages.stream_lock_hint.load(std::memory_order_relaxed) ||
+                              state_->device_memory.is_possible() || has(operation.flags, OpFlags::atomic);
+  if (needs_dispatch || !channel.message_protocol.sender.has_open_batch()) return 0;
   Recorder* const recorder = state_->recorder.get();
   std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
   order_before_store(has(operation.flags, OpFlags::ordered));

@@ -32,8 +32,8 @@ mpix_engine_t* mpix_host_engine(void) { return engine.load(std::memory_order_acq
 
 const struct mpix_host_ops* mpix_host_operations(void) { return operations; }
 
-void mpix_host_open_early(void) { opens_early.store(true, std::memory_order_relaxed); }
-int mpix_host_opens_early(void) { return opens_early.load(std::memory_order_relaxed) ? 1 : 0; }
+void mpix_host_request_early_open(void) { opens_early.store(true, std::memory_order_relaxed); }
+int mpix_host_early_open_requested(void) { return opens_early.load(std::memory_order_relaxed) ? 1 : 0; }
 
 void mpix_host_offer_opener(mpix_host_opener offered) { opener.store(offered, std::memory_order_release); }
 int mpix_host_open(void) {
@@ -52,6 +52,6 @@ int mpix_host_is_public(void) {
   return chosen != nullptr && std::strcmp(chosen, "public") == 0 ? 1 : 0;
 }
 
-void mpix_host_refuse(const char* reason) { std::snprintf(refusal, sizeof refusal, "%s", reason); }
+void mpix_host_set_unavailable(const char* reason) { std::snprintf(refusal, sizeof refusal, "%s", reason); }
 
-const char* mpix_host_refusal(void) { return refusal; }
+const char* mpix_host_unavailable_reason(void) { return refusal; }

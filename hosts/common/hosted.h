@@ -1,8 +1,8 @@
-/** The interface that the host of a process, such as Open MPI's component, offers to the libraries above it:
- * its engine, and services that only the inside of an MPI library can provide. A process has one host. Plain
- * C, because Open MPI's internal headers do not compile as C++. */
-#ifndef MPIX_HOSTING_HOSTED_H
-#define MPIX_HOSTING_HOSTED_H
+/** The interface that the MPI host of a process ("host" here), such as Open MPI's component, offers to the
+ * libraries above it: its engine, and services that need the internals of an MPI library. A process has one
+ * host. Plain C, because Open MPI's internal headers do not compile as C++. */
+#ifndef MPIX_HOSTED_H
+#define MPIX_HOSTED_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -195,8 +195,8 @@ MPIX_ENGINE_API const struct mpix_host_ops* mpix_host_operations(void);
 
 /** Asks the host to open its engine in MPI_Init. Called before MPI_Init by a library whose functions may name
  * any process at any time: a target need not call the library, so nothing else would open its engine. */
-MPIX_ENGINE_API void mpix_host_open_early(void);
-MPIX_ENGINE_API int mpix_host_opens_early(void);
+MPIX_ENGINE_API void mpix_host_request_early_open(void);
+MPIX_ENGINE_API int mpix_host_early_open_requested(void);
 
 /** Opens the engine of this process unless it is open. Returns 0, or nonzero if it cannot be opened. */
 typedef int (*mpix_host_opener)(void);
@@ -220,10 +220,10 @@ MPIX_ENGINE_API void mpix_host_read_environment(struct mpix_engine_config* confi
 MPIX_ENGINE_API int mpix_host_is_public(void);
 
 /** Records the reason (one line, without a period) why the host offers no engine. */
-MPIX_ENGINE_API void mpix_host_refuse(const char* reason);
+MPIX_ENGINE_API void mpix_host_set_unavailable(const char* reason);
 
 /** The reason why no engine is offered; "" if none is known. */
-MPIX_ENGINE_API const char* mpix_host_refusal(void);
+MPIX_ENGINE_API const char* mpix_host_unavailable_reason(void);
 
 #ifdef __cplusplus
 }

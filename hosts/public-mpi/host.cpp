@@ -118,7 +118,7 @@ mpix_engine_t* make_engine() {
   mpix_host_read_environment(&config);
   if (rank == 0) std::fputs(notes.c_str(), stderr);
   if (!wrong.empty()) {
-    mpix_host_refuse(wrong.c_str());
+    mpix_host_set_unavailable(wrong.c_str());
     if (rank == 0) std::fprintf(stderr, "MPIX_RMA: %s; the library's host does not start\n", wrong.c_str());
     return nullptr;
   }
@@ -128,7 +128,8 @@ mpix_engine_t* make_engine() {
   mpix_engine_t* engine = nullptr;
   int const status = mpix_engine_create(&config, &bootstrap, &engine);
   if (status == 0) return engine;
-  mpix_host_refuse((std::string("the engine failed to start: ") + mpix_engine_status_text(status)).c_str());
+  mpix_host_set_unavailable(
+      (std::string("the engine failed to start: ") + mpix_engine_status_text(status)).c_str());
   return nullptr;
 }
 
@@ -190,7 +191,7 @@ void start() noexcept try {
   if (is_thread_multiple()) {
     engine = make_engine();
   } else {
-    mpix_host_refuse("MPI does not provide MPI_THREAD_MULTIPLE, which this host requires");
+    mpix_host_set_unavailable("MPI does not provide MPI_THREAD_MULTIPLE, which this host requires");
   }
   host->addresses.exchange(world);
   register_finalize();

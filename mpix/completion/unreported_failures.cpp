@@ -55,7 +55,7 @@ void raise_unreported(UnreportedFailures const& unreported) {
 
 }  // namespace
 
-void raise_unreported_failures() {
+void complete_and_raise_unreported() {
   for_each_communicator([](Communicator& communicator) {
     communicator.for_each_target(
         [](Target& target) { engine_of_process().order.complete(*target.peer, target.outstanding.get()); });

@@ -6,6 +6,6 @@ namespace mpixrma {
 /// Completes all issued operations. For failures that no call has returned, prints one line on stderr per
 /// communicator and invokes its error handler unless the communicator is freed. Called at the start of
 /// MPI_Finalize.
-void raise_unreported_failures();
+void complete_and_raise_unreported();
 
 }  // namespace mpixrma

@@ -126,7 +126,7 @@ std::string why_no_component() {
   std::ranges::move(present_directories(), std::back_inserter(looked_in));
   if (std::ranges::none_of(looked_in, holds_component))
     return std::string(component_file) + " was not found in " + concatenate(looked_in, ", ");
-  if (char const* const reason = mpix_host_refusal(); *reason != '\0') return reason;
+  if (char const* const reason = mpix_host_unavailable_reason(); *reason != '\0') return reason;
   return "look at the lines above, and see that mca_base_component_path and osc do not exclude it";
 }
 
@@ -147,7 +147,7 @@ __attribute__((constructor)) void make_component_known() {
   PMPI_Initialized(&started);
   is_late = started != 0;
   if (is_late) return;
-  mpix_host_open_early();
+  mpix_host_request_early_open();
   extend_component_path();
   extend_osc_list();
 }

@@ -47,7 +47,7 @@ ChildHandler const child_handler{&become_child};
 /// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while all of MPI still works: the place to
 /// complete outstanding operations, for programs in every language.
 int at_finalize(MPI_Comm, int, void*, void*) try {
-  raise_unreported_failures();
+  complete_and_raise_unreported();
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   print_statistics(word_of(MPI_COMM_WORLD), rank, size_of(MPI_COMM_WORLD));
@@ -94,14 +94,14 @@ void set_up_once() {
 RuntimeKeys const& keys() noexcept { return runtime_keys; }
 
 std::string why_no_host() {
-  if (mpix_host_can_open() != 0 && *mpix_host_refusal() == '\0')
+  if (mpix_host_can_open() != 0 && *mpix_host_unavailable_reason() == '\0')
     return "the engine is not open yet, because the library was loaded after MPI_Init; "
            "MPIX_RMA_Allocate and the creation of a window open it";
 #ifdef OPEN_MPI
   if (mpix_host_is_public() == 0)
     return "Open MPI did not start the component osc/mpix in this process; " + why_no_component();
 #endif
-  std::string const reason = mpix_host_refusal();
+  std::string const reason = mpix_host_unavailable_reason();
   return "the library's host did not start in this process; " +
          (!reason.empty() ? reason
                           : "the library did not intercept MPI_Init: link the program with it directly, "
