@@ -40,13 +40,15 @@ inline World& running_world(char const* call) {
 
 /// Returns the target of process `process`; otherwise throws a Failure.
 inline mpixrma::Target& target_of(char const* call, int process) {
-  mpixrma::Target* const target = world.communicator != nullptr ? world.communicator->target(process) : nullptr;
+  mpixrma::Target* const target =
+      world.communicator != nullptr ? world.communicator->target(process) : nullptr;
   if (target == nullptr) [[unlikely]]
     fail_process(call, process);
   return *target;
 }
 
-/// As target_of(), but returns nullptr if the look-up needs more than a few instructions.
+/// As target_of(), but returns nullptr outside of ARMCI, or if the look-up needs more than a few
+/// instructions.
 inline mpixrma::Target* known_target(int process) noexcept {
   return world.communicator != nullptr ? world.communicator->known_target(process) : nullptr;
 }
@@ -61,6 +63,7 @@ inline void check_process(char const* call, int process) {
 /// process.
 void complete_everywhere(char const* call);
 
+/// As complete_at(), for operations that are not stores.
 void complete_messages_at(char const* call, mpixrma::Target& target);
 /// Completes the operations of this process at one target. Throws a Failure if one failed.
 inline void complete_at(char const* call, int process) {

@@ -2,8 +2,9 @@
  * The Open MPI OSC component that hosts the one-sided engine.
  *
  * Open MPI opens it in MPI_Init like its own components. It starts the engine there or with the first window,
- * publishes the engine's address, registers the engine's progress with opal_progress, and provides services that only the inside of an MPI library has: the process identities of ranks, and
- * requests that MPI_Wait and MPI_Test accept. It also implements windows by calls of mpi-windows/.
+ * publishes the engine's address, registers the engine's progress with opal_progress, and provides services
+ * that need the internals of an MPI library: the process identities of ranks, and requests that MPI_Wait and
+ * MPI_Test accept. It also implements windows by calls of mpi-windows/.
  */
 #ifndef OSC_MPIX_H
 #define OSC_MPIX_H

@@ -40,8 +40,8 @@ static ompi_osc_base_module_t gone = {.osc_free = free_again};
 static int window_free(ompi_win_t *win)
 {
     int is_gone = 0;
-    (void) ompi_osc_mpix_requests_drain(); /* keeps failures whose requests are freed */
-    /* With an open epoch this process would return at once while the others wait for it. */
+    (void) ompi_osc_mpix_requests_drain(); /* records failures of operations whose requests were freed */
+    /* With an open epoch MPI_Win_free would fail here while the other processes wait in it. */
     if (ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {
         mpix_window_end_epochs(ompi_osc_mpix_window(win));
     }
@@ -220,7 +220,7 @@ static void show_hints(ompi_win_t *win, mpix_window_t *window)
     for (const char *const *key = mpix_window_keys(); NULL != *key; ++key) {
         const char *value = mpix_window_set_hint(window, *key, NULL);
         if (NULL == value) {
-            continue; /* says nothing about this window */
+            continue; /* the hint does not apply to this window */
         }
         if (strlen(*key) <= max_subscribed_key) {
             (void) opal_infosubscribe_subscribe(&win->super, (char *) *key, (char *) value, hint_changed);

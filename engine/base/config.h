@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The paths that an operation may take, one bit each, for mpix_engine_config::paths. The message path
- * serves everything that the others cannot. */
+/** The protocols that may execute an operation, one bit each, for mpix_engine_config::paths. Messages
+ * serve everything that the others cannot. */
 enum mpix_engine_path {
   MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
   MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
@@ -25,7 +25,7 @@ enum mpix_engine_path {
 struct mpix_engine_config {
   size_t size;                  /**< sizeof(struct mpix_engine_config) of the MPI host's build */
   unsigned paths;               /**< set of mpix_engine_path that may be used */
-  int network_without_hardware; /**< nonzero: use the network path also where UCX emulates it */
+  int network_without_hardware; /**< nonzero: use the network protocol also where UCX emulates it */
   size_t fragment_bytes;        /**< largest payload of one message; 0: default */
   size_t credit_bytes;          /**< maximum bytes in flight to a peer by messages; 0: default */
   size_t target_memory_bytes;   /**< memory of operations that wait to be sent to one peer; 0: default */
@@ -38,12 +38,12 @@ struct mpix_engine_config {
   /** Cores of the agent's thread: a list such as "0,2-3", "bound" for the cores that the process is bound
    * to, or "auto" (or NULL) for cores that no process of the job is bound to, if the host has any. */
   const char* agent_cores;
-  int verbose;            /**< 0 errors only, 1 life cycle, 2 paths and peers */
-  int check;              /**< nonzero: layers above verify what callers vouch for */
-  int count_direct;       /**< nonzero: operations by load and store are counted; slower */
-  int thread_multiple;    /**< nonzero: several application threads call at once */
-  int channels;           /**< number of channels; threads that use different channels do not wait for each
-                               other; at most 16; 0: default */
+  int verbose;         /**< 0 errors only, 1 life cycle, 2 protocols and peers */
+  int check;           /**< nonzero: layers above verify that memory is communicatable where callers say so */
+  int count_direct;    /**< nonzero: operations by load and store are counted; slower */
+  int thread_multiple; /**< nonzero: several application threads call at once */
+  int channels;        /**< number of channels; threads that use different channels do not wait for each
+                            other; at most 16; 0: default */
   const char* interfaces; /**< where UCX's TCP listens: names and IPv4 subnets separated by commas. A
                                leading '^' excludes them; a leading '+' adds the loopback interface. NULL:
                              UCX's default. UCX_NET_DEVICES takes precedence */
@@ -60,8 +60,8 @@ struct mpix_engine_config {
                                 0: default, MPIX_ENGINE_NO_BATCHES: they do not */
   size_t idle_memory_bytes; /**< freed segment memory that is kept for later segments; 0: default,
                                MPIX_ENGINE_KEEP_NOTHING: all of it is returned to the system at once */
-  int agent_linger_us; /**< longest time that the agent looks for the next message before it sleeps, where
-                            they come that fast, microseconds; 0: default, negative: never */
+  int agent_linger_us;      /**< longest time that the agent polls for the next message before it sleeps, if
+                                 messages arrive that fast, microseconds; 0: default, negative: never */
   /** Nonzero: other processes access exposed memory only, by messages, or by UCX put and get if `paths`
    * permits, even on this host. They may belong to several jobs with overlapping identities. The MPI
    * host guarantees that exposed memory is mapped. */
@@ -69,9 +69,9 @@ struct mpix_engine_config {
   /** A table (engine/sync/stripes.hpp) that replaces the engine's own, if other software updates the
    * memory too and knows it by addresses that are equal modulo stripe_period; NULL: none. */
   void* stripes;
-  int ring_us;     /**< how long an origin waits for a process of its host to look into its ring, where
-                           small operations on memory that is not mapped go, before it does without,
-                           microseconds; 0: default, negative: it never goes there */
+  int ring_us;     /**< how long an origin waits for a process of its host to poll its ring, which serves
+                           small operations on memory that is not mapped, before it uses another
+                           protocol, microseconds; 0: default, negative: the ring is not used */
   int page_fill;   /**< nonzero: page tables of other processes' memory are filled in bulk */
   int numa_memory; /**< nonzero: memory for segments is allocated on the NUMA node that the process is
                       bound to */
@@ -82,10 +82,10 @@ struct mpix_engine_config {
    *  network_without_hardware is not set. */
   int network_hardware_expected;
   size_t answers_memory_bytes; /**< maximum bytes for unsent replies of this
-                                  process, those to each origin a share of it; 0: no bound. At least 16 MiB */
+                                  process; each origin gets a share; 0: no bound. At least 16 MiB */
   size_t session_processes;    /**< processes that a session (engine/runtime/sessions.h) may have at a time;
                                     0: no bound */
-  size_t same_address_base;    /**< where addresses begin that are used for memory at one address in several
+  size_t same_address_base;    /**< lowest address of segments that have the same address in several
                                     processes; 0: default */
   /** Methods of copies, a list as parameter `copy` has it; "auto" or NULL: as measured on the host. */
   const char* copy_methods;

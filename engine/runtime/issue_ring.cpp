@@ -8,9 +8,8 @@
 namespace mpixrma::engine {
 
 bool ring::can_execute(Dispatch& dispatch) {
-  // The ring would overtake messages in flight.
-  return dispatch.follows_all_messages() && dispatch.config().ring_us >= 0 &&
-         dispatch.may_use(MPIX_ENGINE_PATH_RING);
+  return dispatch.follows_all_messages() &&  // it would overtake messages in flight
+         dispatch.config().ring_us >= 0 && dispatch.may_use(MPIX_ENGINE_PATH_RING);
 }
 
 std::optional<Issued> ring::issue(Dispatch& dispatch) {

@@ -1,4 +1,4 @@
-/// The mask of modes of files, directories and sockets that this process makes. Not for several threads.
+/// Sets the umask of the process for a scope. All threads share it: not for use while others create files.
 #pragma once
 
 #include <sys/stat.h>
