@@ -95,7 +95,7 @@ class QueueInterleaving : public NotificationTest {
 };
 MPIX_ON_EACH_FLAVOUR(QueueInterleaving);
 
-TEST_P(QueueInterleaving, W126_11_failure_leaves_no_call_in_the_queue) {
+TEST_P(QueueInterleaving, FailureLeavesNoCallInTheQueue) {
   // MPI_Win_lock_all takes the locks of memory that is loaded and stored to.
   if (size_ == 1 || GetParam() == Flavour::shared) return;
   Window const window(GetParam(), 64);
