@@ -24,9 +24,9 @@ struct mpix_bootstrap {
    * accepts messages. The bytes are valid during the call. */
   int (*publish)(void* context, const void* address, size_t length);
 
-  /** Returns the blob that process `process` published. Needs no action of the
-   * application at the other process. The outputs are valid until the next call. Returns
-   * nonzero if there is none. Called from any application thread, by one at a time. */
+  /** Returns the blob that process `process` published. Needs no action of the application at the other
+   * process. The outputs are valid until the next call. Returns nonzero if there is none. Called from any
+   * application thread, by one at a time. */
   int (*peer_address)(void* context, uint64_t process, const void** address, size_t* length);
 
   /** A file descriptor that becomes readable when processes have ended. This function and next_gone may be

@@ -3,7 +3,8 @@ all of them, and that the texts of messages are those of the sources.
 
 A path stands in backquotes, relative to the project's folder; `*` matches as in a shell. In `NAME` (`PATH`) the file at
 PATH contains NAME, without its scope; in `NAME` (same file) the last file named before does. Messages are what stands in
-backquotes in the first column of a table with the heading "message" or "message or state". Numbers, and "..", are left out of the comparison.
+backquotes in the first column of a table with the heading "message" or "message or state". Numbers, and "..", are left
+out of the comparison.
 """
 import re
 
@@ -33,7 +34,8 @@ def text_of(root, document):
 
 def last_file(root, text):
     """The last path of a file in the text: what "same file" stands for."""
-    return next((name for name in reversed(QUOTED.findall(text)) if is_path(root, name) and (root / name).is_file()), "")
+    names = reversed(QUOTED.findall(text))
+    return next((name for name in names if is_path(root, name) and (root / name).is_file()), "")
 
 
 def faults(root, document):

@@ -32,8 +32,8 @@ class References(unittest.TestCase):
 
     def test_same_file_is_the_last_one_named(self):
         (self.root / "engine" / "order.cpp").write_text("void fence();\n")
-        self.assertEqual(self.faults_of("`engine/peer.cpp`, `fence` (`engine/order.cpp`), `fence` (same file), `issue` (same\nfile)"),
-                         ["a.md:1: engine/order.cpp does not contain issue"])
+        text = "`engine/peer.cpp`, `fence` (`engine/order.cpp`), `fence` (same file), `issue` (same\nfile)"
+        self.assertEqual(self.faults_of(text), ["a.md:1: engine/order.cpp does not contain issue"])
 
     def test_fenced_blocks_are_left_out(self):
         self.assertEqual(self.faults_of("```sh\n`engine/gone.cpp`\n```\n"), [])
