@@ -88,17 +88,42 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   run(call, target, operation, mode);
 }
 
+/// The record of a transfer by load and store, which is carried out in between.
+template <Direction direction, typename Attempt>
+[[gnu::always_inline]] inline bool record_if(mpixrma::engine::Recorder& recorder, mpixrma::Target& target,
+                                             std::size_t bytes, Attempt&& attempt) {
+  using mpixrma::engine::TracedOp;
+  constexpr TracedOp op = direction == Direction::put   ? TracedOp::put
+                          : direction == Direction::get ? TracedOp::get
+                                                        : TracedOp::accumulate;
+  std::uint64_t const began = recorder.now();
+  if (!attempt()) return false;
+  recorder.add_direct(began, target.peer->process(), op, bytes);
+  return true;
+}
+
+/// An accumulate by load and store while a trace is written, and its record. Not inlined, for the sake of the
+/// common case.
+[[gnu::noinline]] inline bool accumulate_traced(mpixrma::Target& target, mpixrma::engine::Reduction reduction,
+                                                void const* local, mpixrma::RemoteAddress address,
+                                                std::size_t bytes) {
+  return record_if<Direction::accumulate>(*mpixrma::direct_recorder(), target, bytes, [&] {
+    return mpixrma::try_direct_accumulate<mpixrma::Lookup::traced>(target, reduction, local, address, bytes);
+  });
+}
+
 /// As mpixrma::try_direct_accumulate; also returns false if the size is not a multiple of the element.
-template <mpixrma::Lookup lookup = mpixrma::Lookup::usual>
 inline bool accumulate_directly(char const* call, void const* local, void const* remote, std::size_t bytes,
                                 int process, Scaled const& scaled) {
   mpixrma::Target& target = target_of(call, process);
   mpixrma::engine::Reduction const reduction = reduction_of(call, process, remote, scaled);
   // The element size is a power of two, so no division is needed.
   if ((bytes & (mpixrma::engine::element_size(reduction.type) - 1)) != 0) return false;
+  auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
   mpixrma::engine::order_before_store();
-  return mpixrma::try_direct_accumulate<lookup>(target, reduction, local,
-                                                reinterpret_cast<mpixrma::RemoteAddress>(remote), bytes);
+  if (mpixrma::try_direct_accumulate(target, reduction, local, address, bytes)) [[likely]]
+    return true;
+  return mpixrma::direct_recorder() != nullptr && accumulate_traced(target, reduction, local, address, bytes);
 }
 
 /// Transfers by load and store within the call. Returns false without side effects if that is impossible. A
@@ -119,31 +144,6 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
   }
 }
 
-/// A transfer by load and store while a trace is written, and its record. Returns false without side effects
-/// if that is impossible.
-template <Direction direction>
-[[gnu::always_inline]] inline bool move_traced(mpixrma::engine::Recorder& recorder, char const* call,
-                                               mpixrma::Target& target, void* local, void* remote,
-                                               std::size_t bytes, Scaled const& scaled) {
-  using mpixrma::engine::TracedOp;
-  constexpr auto traced = mpixrma::Lookup::traced;
-  std::uint64_t const began = recorder.now();
-  bool done = false;
-  if constexpr (direction == Direction::accumulate) {
-    done = accumulate_directly<traced>(call, local, remote, bytes, target.rank, scaled);
-  } else {
-    mpixrma::engine::order_before_store(direction == Direction::put);
-    done = mpixrma::try_direct<moved<direction>, traced>(
-        target, local, reinterpret_cast<mpixrma::RemoteAddress>(remote), bytes);
-    mpixrma::engine::order_after_load(direction == Direction::get);
-  }
-  constexpr TracedOp op = direction == Direction::put   ? TracedOp::put
-                          : direction == Direction::get ? TracedOp::get
-                                                        : TracedOp::accumulate;
-  if (done) recorder.add_direct(began, target.peer->process(), op, bytes);
-  return done;
-}
-
 /// The uncommon cases of contiguous(). Not inlined, because it saves registers that the common case does not
 /// use.
 template <Direction direction, typename Mode>
@@ -155,9 +155,6 @@ template <Direction direction, typename Mode>
   if (local == nullptr || remote == nullptr)
     fail_at(call, process, remote, "the %s address is null", local == nullptr ? "local" : "remote");
   auto const size = static_cast<std::size_t>(bytes);
-  if (auto* const recorder = mpixrma::direct_recorder(); recorder != nullptr) [[unlikely]] {
-    if (move_traced<direction>(*recorder, call, target, local, remote, size, scaled)) return 0;
-  }
   if constexpr (direction != Direction::accumulate) {
     auto const address = reinterpret_cast<mpixrma::RemoteAddress>(remote);
     mpixrma::engine::order_before_store(direction == Direction::put);
@@ -171,6 +168,24 @@ template <Direction direction, typename Mode>
   return 0;
 }
 
+/// A put or get while a trace is written: by load and store, with its record, if that is possible.
+template <Direction direction, typename Mode>
+[[gnu::noinline]] int contiguous_traced(char const* call, void* local, void* remote, int bytes, int process,
+                                        Scaled const& scaled, Mode mode) {
+  mpixrma::Target* const target = known_target(process);
+  bool const is_possible = target != nullptr && bytes > 0 && local != nullptr && remote != nullptr;
+  auto const size = static_cast<std::size_t>(bytes);
+  if (is_possible && record_if<direction>(*mpixrma::direct_recorder(), *target, size, [&] {
+        mpixrma::engine::order_before_store(direction == Direction::put);
+        bool const done = mpixrma::try_direct<moved<direction>, mpixrma::Lookup::traced>(
+            *target, local, reinterpret_cast<mpixrma::RemoteAddress>(remote), size);
+        mpixrma::engine::order_after_load(direction == Direction::get);
+        return done;
+      })) [[likely]]
+    return 0;
+  return contiguous_otherwise<direction>(call, local, remote, bytes, process, scaled, mode);
+}
+
 template <Direction direction, typename Mode>
 int contiguous(char const* call, void* local, void* remote, int bytes, int process, Scaled const& scaled,
                Mode mode) {
@@ -178,6 +193,10 @@ int contiguous(char const* call, void* local, void* remote, int bytes, int proce
   if (is_possible && move_directly<direction>(call, local, remote, static_cast<std::size_t>(bytes), process,
                                               scaled)) [[likely]]
     return 0;
+  if constexpr (direction != Direction::accumulate) {
+    if (mpixrma::direct_recorder() != nullptr) [[unlikely]]
+      return contiguous_traced<direction>(call, local, remote, bytes, process, scaled, mode);
+  }
   return contiguous_otherwise<direction>(call, local, remote, bytes, process, scaled, mode);
 }
 

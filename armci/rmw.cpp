@@ -12,16 +12,16 @@ using mpixrma::engine::ReduceOp;
 
 /// Updates the word by one instruction while a trace is written, and records that. Returns false if nothing
 /// was done.
-template <typename Word>
-[[gnu::noinline]] bool update_traced(mpixrma::Target& target, ReduceOp operation,
-                                     mpixrma::RemoteAddress address, Word const& operand, Word* previous) {
+template <ReduceOp operation, typename Word>
+[[gnu::noinline]] bool update_traced(mpixrma::Target& target, mpixrma::RemoteAddress address, Word operand,
+                                     Word* previous) {
   mpixrma::engine::Recorder& recorder = *mpixrma::direct_recorder();
   std::uint64_t const began = recorder.now();
   if (!mpixrma::try_direct_rmw<mpixrma::Lookup::traced>(target, operation, address, operand, Word{},
                                                         previous))
     return false;
-  recorder.add_direct(began, target.peer->process(),
-                      mpixrma::engine::traced_update(operation, mpixrma::engine::Fetch::yes), sizeof(Word));
+  constexpr auto op = mpixrma::engine::traced_update(operation, mpixrma::engine::Fetch::yes);
+  recorder.add_direct(began, target.peer->process(), op, sizeof(Word));
   return true;
 }
 
@@ -43,7 +43,7 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
     return;
   }
   if (mpixrma::direct_recorder() != nullptr &&
-      update_traced(target, operation, address, reinterpret_cast<Word const&>(operand), &word)) [[unlikely]] {
+      update_traced<operation>(target, address, reinterpret_cast<Word const&>(operand), &word)) [[unlikely]] {
     *local = static_cast<T>(word);
     return;
   }

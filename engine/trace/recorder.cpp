@@ -59,17 +59,6 @@ std::string file_of(std::string const& records, std::uint64_t process) {
 
 }  // namespace
 
-TracedOp traced_update(ReduceOp op, Fetch fetch) noexcept {
-  bool const fetches = fetch == Fetch::yes;
-  if (operand_count(op) == 2) return TracedOp::compare_and_swap;
-  switch (op) {
-    case ReduceOp::replace: return fetches ? TracedOp::swap : TracedOp::accumulate;
-    case ReduceOp::sum: return fetches ? TracedOp::fetch_and_add : TracedOp::accumulate;
-    case ReduceOp::increment: return fetches ? TracedOp::fetch_and_increment : TracedOp::increment;
-    default: return fetches ? TracedOp::fetch_and_accumulate : TracedOp::accumulate;
-  }
-}
-
 std::unique_ptr<Recorder> Recorder::open(char const* directory, std::uint64_t process, Log const& log) {
   bool const is_first = static_cast<std::uint32_t>(process) == 0;  // which writes the job's one line
   auto const refuse = [&](std::string const& reason) {
@@ -121,13 +110,14 @@ bool Recorder::extend(Chunk const* full) noexcept try {
 TraceRecord* Recorder::reserve_in_new_chunk() noexcept {
   for (;;) {
     Chunk* const chunk = current_.load(std::memory_order_acquire);  // pairs with the release in extend()
-    if (chunk != nullptr && chunk->used.load(std::memory_order_relaxed) < TraceRecord::per_chunk) {
+    if (chunk->used.load(std::memory_order_relaxed) < TraceRecord::per_chunk) {
       std::uint32_t const place = chunk->used.fetch_add(1, std::memory_order_relaxed);
       if (place < TraceRecord::per_chunk) return &chunk->records[place];
     }
     // Once the file system is full, no call tries again, nor counts in the chunk.
     if (lost_.load(std::memory_order_relaxed) == 0 && extend(chunk)) continue;
-    current_.store(nullptr, std::memory_order_relaxed);
+    current_.store(&full_, std::memory_order_relaxed);
+    full_.used.store(TraceRecord::per_chunk, std::memory_order_relaxed);  // or the number of calls may wrap
     lost_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }

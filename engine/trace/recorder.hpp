@@ -19,7 +19,16 @@
 
 namespace mpixrma::engine {
 
-MPIX_ENGINE_API TracedOp traced_update(ReduceOp op, Fetch fetch) noexcept;
+constexpr TracedOp traced_update(ReduceOp op, Fetch fetch) noexcept {
+  bool const fetches = fetch == Fetch::yes;
+  if (operand_count(op) == 2) return TracedOp::compare_and_swap;
+  switch (op) {
+    case ReduceOp::replace: return fetches ? TracedOp::swap : TracedOp::accumulate;
+    case ReduceOp::sum: return fetches ? TracedOp::fetch_and_add : TracedOp::accumulate;
+    case ReduceOp::increment: return fetches ? TracedOp::fetch_and_increment : TracedOp::increment;
+    default: return fetches ? TracedOp::fetch_and_accumulate : TracedOp::accumulate;
+  }
+}
 
 /// A number of the calling thread.
 inline std::uint64_t this_thread() noexcept {
@@ -70,7 +79,6 @@ class Recorder {
 
   template <typename Fill>
   void add(std::uint64_t begin, std::uint64_t peer, Fill&& fill) noexcept;
-  TraceRecord* reserve() noexcept;
   MPIX_ENGINE_API TraceRecord* reserve_in_new_chunk() noexcept;
   bool extend(Chunk const* full) noexcept;
   void close_file() noexcept;
@@ -80,21 +88,12 @@ class Recorder {
   TraceHeader* header_;
   TraceClock clock_;
   Log const& log_;
-  std::mutex lock_;                             ///< of the following
-  std::vector<std::unique_ptr<Chunk>> chunks_;  ///< stay mapped, because a thread may still write to any
-  std::atomic<Chunk*> current_{nullptr};
+  std::mutex lock_;                              ///< of the following
+  std::vector<std::unique_ptr<Chunk>> chunks_;   ///< stay mapped, because a thread may still write to any
+  Chunk full_{nullptr, TraceRecord::per_chunk};  ///< the current one if there is none with room
+  std::atomic<Chunk*> current_{&full_};
   std::atomic<std::uint64_t> lost_{0};
 };
-
-inline TraceRecord* Recorder::reserve() noexcept {
-  Chunk* const chunk = current_.load(std::memory_order_acquire);  // pairs with the release in extend()
-  if (chunk != nullptr) [[likely]] {
-    std::uint32_t const place = chunk->used.fetch_add(1, std::memory_order_relaxed);
-    if (place < TraceRecord::per_chunk) [[likely]]
-      return &chunk->records[place];
-  }
-  return reserve_in_new_chunk();
-}
 
 /// `fill` stores the members that only this kind of record has, and returns the last ones. It is part of the
 /// call, as this function is: a record is stored straight to its place.
@@ -102,9 +101,15 @@ template <typename Fill>
 [[gnu::always_inline]] inline void Recorder::add(std::uint64_t begin, std::uint64_t peer,
                                                  Fill&& fill) noexcept {
   std::uint64_t const end = now();
-  TraceRecord* const place = reserve();
-  if (place == nullptr) [[unlikely]]
-    return;
+  Chunk* const chunk = current_.load(std::memory_order_acquire);  // pairs with the release in extend()
+  std::uint32_t const number = chunk->used.fetch_add(1, std::memory_order_relaxed);
+  TraceRecord* place = nullptr;
+  if (number < TraceRecord::per_chunk) [[likely]] {
+    place = &chunk->records[number];
+  } else {
+    place = reserve_in_new_chunk();
+    if (place == nullptr) return;
+  }
   place->begin = begin;
   place->end = end;
   place->peer = peer;
@@ -117,9 +122,9 @@ template <typename Fill>
 
 [[gnu::always_inline]] inline void Recorder::add_direct(std::uint64_t begin, std::uint64_t peer, TracedOp op,
                                                         std::size_t bytes) noexcept {
+  // The sequence stays 0, as the file's memory is.
   add(begin, peer, [&](TraceRecord& record) {
     record.bytes = bytes;
-    record.sequence = 0;
     return TraceRecord::Tail{1, op, static_cast<std::uint8_t>(Path::direct), 1, RecordKind::operation};
   });
 }

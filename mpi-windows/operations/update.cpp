@@ -103,12 +103,13 @@ inline bool try_one_word(Elements const& element, ReduceOp operation, void const
          try_word<std::uint32_t>(element, operation, operand, operand2, result);
 }
 
-/// Updates one element and fetches its previous value. Returns false if nothing was done.
+/// Updates one element and fetches its previous value. Returns its bytes; 0 if nothing was done.
 template <Lookup lookup = Lookup::usual>
-inline bool try_fetch(Window& window, ReduceOp operation, void const* operand, void const* operand2,
-                      void* result, int rank, MPI_Aint disp, MPI_Datatype type) noexcept {
+inline std::size_t try_fetch(Window& window, ReduceOp operation, void const* operand, void const* operand2,
+                             void* result, int rank, MPI_Aint disp, MPI_Datatype type) noexcept {
   Elements const element = find_elements<lookup>(window, operation, rank, disp, 1, type);
-  return element.mapped != nullptr && try_one_word(element, operation, operand, operand2, result);
+  bool const done = element.mapped != nullptr && try_one_word(element, operation, operand, operand2, result);
+  return done ? element.bytes : 0;
 }
 
 /// Accumulates elements that the CPU's atomics do not update, within a stripe that is free at once.
@@ -134,14 +135,16 @@ inline bool try_in_stripe(Window& window, Elements const& elements, ReduceOp ope
   return true;
 }
 
+/// Returns the number of bytes that were updated; 0 if nothing was done.
 template <Lookup lookup = Lookup::usual>
-inline bool try_accumulate(Window& window, ReduceOp operation, void const* origin, int rank, MPI_Aint disp,
-                           MPI_Count count, MPI_Datatype type) noexcept {
+inline std::size_t try_accumulate(Window& window, ReduceOp operation, void const* origin, int rank,
+                                  MPI_Aint disp, MPI_Count count, MPI_Datatype type) noexcept {
   Elements const elements = find_elements<lookup>(window, operation, rank, disp, count, type);
-  if (elements.mapped == nullptr || operation == ReduceOp::no_op) return false;
-  if (count == 1 && elements.type->atomic_word() != 0)
-    return try_one_word(elements, operation, origin, nullptr, nullptr);
-  return try_in_stripe(window, elements, operation, origin);
+  if (elements.mapped == nullptr || operation == ReduceOp::no_op) return 0;
+  bool const done = count == 1 && elements.type->atomic_word() != 0
+                        ? try_one_word(elements, operation, origin, nullptr, nullptr)
+                        : try_in_stripe(window, elements, operation, origin);
+  return done ? elements.bytes : 0;
 }
 
 /// Updates contiguous memory of one type on all sides by load and store. Returns false if nothing was done.
@@ -240,25 +243,19 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   return class_of_exception();
 }
 
-/// Calls `attempt`, which executes an update of `bytes` bytes by load and store, while a trace is written,
-/// and records it. Returns false if nothing was done.
+/// Calls `attempt`, which executes an update by load and store and returns its bytes, while a trace is
+/// written, and records it. Returns false if nothing was done.
 template <typename Attempt>
-inline bool try_traced(Window& window, int rank, ReduceOp operation, Fetch fetch, std::size_t bytes,
-                       Attempt attempt) noexcept {
+inline bool try_traced(Window& window, int rank, ReduceOp operation, Fetch fetch, Attempt attempt) noexcept {
   engine::Recorder* const recorder = window.engine.direct_recorder();
   if (recorder == nullptr) [[likely]]
     return false;
   std::uint64_t const began = recorder->now();
-  if (!attempt()) return false;
+  std::size_t const bytes = attempt();
+  if (bytes == 0) return false;
   recorder->add_direct(began, window.targets.recent(rank).memory->process(),
                        engine::traced_update(operation, fetch), bytes);
   return true;
-}
-
-/// Returns the number of bytes of contiguous elements of a known type.
-inline std::size_t bytes_of_recent(Window& window, MPI_Datatype type, MPI_Count count) noexcept {
-  Datatype const* const known = window.recent_type.find(type);
-  return known != nullptr ? known->contiguous_bytes(count) : 0;
 }
 
 __attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count origin_count,
@@ -268,7 +265,7 @@ __attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count
   ReduceOp const operation = operation_of(op);
   bool const alike = origin_type == type && origin_count == count;
   auto& state = *static_cast<Window*>(window);
-  if (alike && try_traced(state, rank, operation, Fetch::no, bytes_of_recent(state, type, count), [&] {
+  if (alike && try_traced(state, rank, operation, Fetch::no, [&] {
         return try_accumulate<Lookup::traced>(state, operation, origin, rank, disp, count, type);
       })) [[unlikely]]
     return MPI_SUCCESS;
@@ -281,7 +278,7 @@ __attribute__((noinline)) int fetch_slow_path(void const* operand, void const* o
                                               MPI_Datatype type, int rank, MPI_Aint disp, ReduceOp operation,
                                               mpix_window_t* window) noexcept {
   auto& state = *static_cast<Window*>(window);
-  if (try_traced(state, rank, operation, Fetch::yes, bytes_of_recent(state, type, 1), [&] {
+  if (try_traced(state, rank, operation, Fetch::yes, [&] {
         return try_fetch<Lookup::traced>(state, operation, operand, operand2, result, rank, disp, type);
       })) [[unlikely]]
     return MPI_SUCCESS;
@@ -302,7 +299,7 @@ int mpix_window_accumulate(const void* origin, MPI_Count origin_count, MPI_Datat
                            MPI_Aint disp, MPI_Count count, MPI_Datatype type, MPI_Op op,
                            mpix_window_t* window) {
   if (origin_type == type && origin_count == count &&
-      try_accumulate(*static_cast<Window*>(window), operation_of(op), origin, rank, disp, count, type))
+      try_accumulate(*static_cast<Window*>(window), operation_of(op), origin, rank, disp, count, type) != 0)
       [[likely]]
     return MPI_SUCCESS;
   return accumulate_slow_path(origin, origin_count, origin_type, rank, disp, count, type, op, window);
@@ -325,7 +322,7 @@ int mpix_window_accumulate_notify(mpix_window_t* window, const struct mpix_windo
 int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp,
                              MPI_Op op, mpix_window_t* window) {
   ReduceOp const operation = operation_of(op);
-  if (try_fetch(*static_cast<Window*>(window), operation, origin, nullptr, result, rank, disp, type))
+  if (try_fetch(*static_cast<Window*>(window), operation, origin, nullptr, result, rank, disp, type) != 0)
       [[likely]]
     return MPI_SUCCESS;
   return fetch_slow_path(origin, nullptr, result, type, rank, disp, operation, window);
@@ -334,7 +331,8 @@ int mpix_window_fetch_and_op(const void* origin, void* result, MPI_Datatype type
 int mpix_window_compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
                                  int rank, MPI_Aint disp, mpix_window_t* window) {
   constexpr ReduceOp swap = ReduceOp::compare_swap_eq;
-  if (try_fetch(*static_cast<Window*>(window), swap, compare, origin, result, rank, disp, type)) [[likely]]
+  if (try_fetch(*static_cast<Window*>(window), swap, compare, origin, result, rank, disp, type) != 0)
+      [[likely]]
     return MPI_SUCCESS;
   return fetch_slow_path(compare, origin, result, type, rank, disp, swap, window);
 }

@@ -48,8 +48,8 @@ inline std::size_t alignment_of(engine::ElementType type) noexcept {
 /// all arguments.
 bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept;
 
-/// Updates a single word without a request, at a cached target, while a trace is written,
-/// and records the update. Returns false, without side effects, in every other case.
-bool try_traced_rmw(engine::Recorder& recorder, RmwCall const& call) noexcept;
+/// Executes any call, and caches its target for the next one. Returns an error code after the communicator's
+/// error handler was called.
+int rmw_general_path(RmwCall const& call, RequestSlot request, Communicator& communicator);
 
 }  // namespace mpixrma

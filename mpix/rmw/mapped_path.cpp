@@ -1,6 +1,4 @@
-/// Read-modify-write in mapped memory, without the engine: arrays, and single words while a trace is written.
-#include <cstring>
-
+/// Read-modify-write of arrays in mapped memory, without the engine.
 #include "datatype/datatype.hpp"
 #include "engine/proto/direct.hpp"
 #include "engine/sync/access_order.hpp"
@@ -9,7 +7,6 @@
 #include "mpix/request/native_request.hpp"
 #include "mpix/rmw/call.hpp"
 #include "mpix/xfer/call.hpp"
-#include "mpix/xfer/target_cache.hpp"
 
 namespace mpixrma {
 
@@ -29,44 +26,7 @@ bool are_buffers(RmwCall const& call, std::size_t bytes) noexcept {
   return operands < 2 || (call.operand2 != nullptr && !overlap(call.result, call.operand2, bytes));
 }
 
-template <typename Word>
-bool try_traced_word(CachedTarget const& recent, RmwCall const& call, RemoteAddress address) noexcept {
-  if (address % sizeof(Word) != 0 || recent.peer->direct_access_is_deferred() ||
-      !are_buffers(call, sizeof(Word)))
-    return false;
-  auto* const word = reinterpret_cast<Word*>(recent.translate_word(address, sizeof(Word)));
-  if (word == nullptr) return false;
-  Word operand{};
-  Word operand2{};
-  Word previous{};
-  if (call.operand != nullptr) std::memcpy(&operand, call.operand, sizeof operand);
-  if (call.operand2 != nullptr) std::memcpy(&operand2, call.operand2, sizeof operand2);
-  if (!engine::update_word(word, call.operation, operand, operand2, &previous)) return false;
-  if (call.result != nullptr) std::memcpy(call.result, &previous, sizeof previous);
-  return true;
-}
-
 }  // namespace
-
-bool try_traced_rmw(engine::Recorder& recorder, RmwCall const& call) noexcept {
-  std::uint64_t const began = recorder.now();
-  if (call.communicator == nullptr || call.count != 1) return false;
-  CachedTarget const* const recent =
-      find_cached_target(*traced_target_cache, *call.communicator, call.datatype, call.rank);
-  if (recent == nullptr) return false;
-  std::uint64_t const set = recent->communicator->attribute_word() |
-                            bits_of(static_cast<MPIX_RMA_Attributes const*>(call.attributes));
-  if ((set & beyond_direct_path) != 0) return false;
-  RemoteAddress const address = static_cast<RemoteAddress>(call.displacement);
-  unsigned const word = recent->atomic_word;
-  bool const done = word == sizeof(std::uint64_t)   ? try_traced_word<std::uint64_t>(*recent, call, address)
-                    : word == sizeof(std::uint32_t) ? try_traced_word<std::uint32_t>(*recent, call, address)
-                                                    : false;
-  if (!done) return false;
-  recorder.add_direct(began, recent->peer->process(),
-                      engine::traced_update(call.operation, engine::Fetch{call.result != nullptr}), word);
-  return true;
-}
 
 bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator const& communicator) noexcept {
   std::uint64_t const set =

@@ -7,6 +7,7 @@
 #include "include/mpix_rma.h"
 #include "mpix/error/error.hpp"
 #include "mpix/error/exception.hpp"
+#include "mpix/runtime/process_engine.hpp"
 #include "mpix/runtime/profiling.hpp"
 #include "mpix/runtime/runtime.hpp"
 #include "mpix/xfer/call.hpp"
@@ -93,8 +94,8 @@ namespace mpixrma {
 
 namespace {
 
-inline RecentPlan const& recent_of(MPIX_RMA_Plan_s const& plan) noexcept {
-  RecentPlan const* entry = &recent_plan[plan.number % recent_plan_count];
+inline RecentPlan const& recent_of(MPIX_RMA_Plan_s const& plan, RecentPlan const* plans) noexcept {
+  RecentPlan const* entry = &plans[plan.number % recent_plan_count];
   asm("" : "+r"(entry));  // or the compiler computes it again for every use
   return *entry;
 }
@@ -102,8 +103,8 @@ inline RecentPlan const& recent_of(MPIX_RMA_Plan_s const& plan) noexcept {
 /// Transfers by load and store, with what the previous transfer of this plan has found out. Returns false
 /// if nothing was done.
 template <typename Count>
-inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* target, Count count) {
-  RecentPlan const& recent = recent_of(plan);
+inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, RecentPlan const& recent, void* origin,
+                              void* target, Count count) {
   if (recent.number != plan.number || count <= 0 || origin == nullptr) return false;
   if (plan.communicator->attribute_word() != 0 || plan.communicator->context() != plan.context) return false;
   std::size_t bytes = 0;
@@ -122,13 +123,30 @@ inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, void* origin, void* t
   return true;
 }
 
+/// transfer_directly() while a trace is written, and the record of the transfer.
+template <typename Count>
+[[gnu::always_inline]] inline bool transfer_traced(MPIX_RMA_Plan_s const& plan, void* origin, void* target,
+                                                   Count count) {
+  engine::Recorder& recorder = *direct_recorder();
+  std::uint64_t const began = recorder.now();
+  if (!transfer_directly(plan, recent_of(plan, traced_cache->plans), origin, target, count)) return false;
+  recorder.add_direct(began, plan.target->peer->process(),
+                      plan.call.operation == MPIX_RMA_PUT ? engine::TracedOp::put : engine::TracedOp::get,
+                      plan.element_bytes * static_cast<std::size_t>(count));
+  return true;
+}
+
 /// Keeps the segment of this address for the next transfer if the segment can be reached.
 void cache_segment(MPIX_RMA_Plan_s const& plan, void const* target) {
   auto const address = reinterpret_cast<RemoteAddress>(target);
-  if (plan.element_bytes == 0 || plan.target->peer->translate(address, 1) == nullptr) return;
+  if (plan.element_bytes == 0) return;
+  engine::Peer const& peer = *plan.target->peer;
+  bool const traced = direct_recorder() != nullptr;
+  if ((traced ? peer.translate_traced(address, 1) : peer.translate(address, 1)) == nullptr) return;
   ThreadCache* const cache = writable_thread_cache();
   if (cache == nullptr) return;
-  cache->plans[plan.number % recent_plan_count] = {plan.number, plan.target->peer->view(address)};
+  cache->plans[plan.number % recent_plan_count] = {plan.number,
+                                                   traced ? peer.view_traced(address) : peer.view(address)};
 }
 
 template <typename Count>
@@ -140,6 +158,9 @@ template <typename Count>
 __attribute__((noinline)) int transfer_by_plan(MPIX_RMA_Plan plan, void* origin_addr, Count origin_count,
                                                void* target_addr, Count target_count,
                                                MPI_Request* request) try {
+  bool const plain = plan != MPIX_RMA_PLAN_NULL && origin_count == target_count && request == nullptr;
+  if (plain && direct_recorder() != nullptr && transfer_traced(*plan, origin_addr, target_addr, origin_count))
+    return MPI_SUCCESS;
   Site const site{name_of_call<Count>()};
   if (prepare() != Readiness::ready) return raise_unusable(site.call, nullptr);
   if (plan == MPIX_RMA_PLAN_NULL) return raise(site, MPI_ERR_ARG, "plan is MPIX_RMA_PLAN_NULL");
@@ -162,9 +183,8 @@ template <typename Count>
 inline int issue_plan(MPIX_RMA_Plan plan, void* origin_addr, Count origin_count, void* target_addr,
                       Count target_count, MPI_Request* request) {
   if (plan != MPIX_RMA_PLAN_NULL && origin_count == target_count && request == nullptr &&
-      transfer_directly(*plan, origin_addr, target_addr, origin_count)) {
+      transfer_directly(*plan, recent_of(*plan, recent_plan), origin_addr, target_addr, origin_count))
     return MPI_SUCCESS;
-  }
   return transfer_by_plan(plan, origin_addr, origin_count, target_addr, target_count, request);
 }
 

@@ -15,7 +15,7 @@ constinit ThreadCache const empty_cache{};
 
 thread_local constinit TargetCache const* target_cache = &empty_cache.transfers;
 thread_local constinit RecentPlan const* recent_plan = empty_cache.plans;
-thread_local constinit TargetCache const* traced_target_cache = &empty_cache.transfers;
+thread_local constinit ThreadCache const* traced_cache = &empty_cache;
 
 namespace {
 
@@ -24,7 +24,8 @@ class CacheOwner {
  public:
   CacheOwner() noexcept = default;
   ~CacheOwner() {
-    traced_target_cache = target_cache = &empty_cache.transfers;
+    traced_cache = &empty_cache;
+    target_cache = &empty_cache.transfers;
     recent_plan = empty_cache.plans;
     delete cache_;
     cache_ = nullptr;
@@ -43,9 +44,12 @@ class CacheOwner {
 
  private:
   static void publish(ThreadCache const& cache) noexcept {
-    bool const traced = direct_recorder() != nullptr;
-    (traced ? traced_target_cache : target_cache) = &cache.transfers;
-    if (!traced) recent_plan = cache.plans;
+    if (direct_recorder() != nullptr) {
+      traced_cache = &cache;
+    } else {
+      target_cache = &cache.transfers;
+      recent_plan = cache.plans;
+    }
   }
 
   ThreadCache* cache_ = nullptr;
@@ -81,8 +85,8 @@ void find_words(CachedTarget& recent, RemoteAddress address) noexcept {
 ThreadCache* writable_thread_cache() noexcept { return cache_owner.get(); }
 
 void clear_thread_cache() noexcept {
-  bool const traced = traced_target_cache != &empty_cache.transfers;
-  if (recent_plan == empty_cache.plans && !traced) return;  // the thread has no cache, or has ended
+  if (recent_plan == empty_cache.plans && traced_cache == &empty_cache)
+    return;  // the thread has no cache, or has ended
   *cache_owner.get() = ThreadCache();
 }
 

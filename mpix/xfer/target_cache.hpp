@@ -90,8 +90,8 @@ struct ThreadCache {
 // threads, until the thread caches a target, and while a trace is written.
 extern thread_local constinit TargetCache const* target_cache;
 extern thread_local constinit RecentPlan const* recent_plan;
-/// While a trace is written, of this thread, in place of `target_cache`.
-extern thread_local constinit TargetCache const* traced_target_cache;
+/// While a trace is written, of this thread, in place of both.
+extern thread_local constinit ThreadCache const* traced_cache;
 
 /// Returns the thread's own cache, for writing; nullptr if there is no memory for one, or the thread is about
 /// to end.
@@ -113,7 +113,7 @@ inline CachedTarget const* find_cached_target(MPI_Comm comm, MPI_Datatype type, 
 }
 
 /// Caches the target of an operation by load and store. While a trace is written, only
-/// find_cached_target(*traced_target_cache, ...) finds it: the caller records the operation.
+/// find_cached_target(traced_cache->transfers, ...) finds it: the caller records the operation.
 void cache_target(Communicator const& communicator, Datatype const& type, Target& target,
                   RemoteAddress address);
 

@@ -188,7 +188,7 @@ template <typename Count>
   std::uint64_t const began = recorder.now();
   MappedTransfer sides;
   CachedTarget const* const recent =
-      resolve_cached_transfer(find_cached_target(*traced_target_cache, comm, datatype, rank), op, origin,
+      resolve_cached_transfer(find_cached_target(traced_cache->transfers, comm, datatype, rank), op, origin,
                               count, target_addr, attributes, &sides);
   if (recent == nullptr) return false;
   auto traced = engine::TracedOp::put;
