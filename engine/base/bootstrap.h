@@ -29,14 +29,14 @@ struct mpix_bootstrap {
    * application thread, by one at a time. */
   int (*peer_address)(void* context, uint64_t process, const void** address, size_t* length);
 
-  /** A file descriptor that becomes readable when processes have ended. This function and next_gone may be
+  /** A file descriptor that becomes readable when processes have ended. This function and next_exited may be
    * NULL if the bootstrap does not receive such notifications. */
-  int (*gone_fd)(void* context);
+  int (*exit_fd)(void* context);
 
   /** Returns the next process that has ended permanently; each is returned once. Operations to it fail,
    * and it is not contacted again. Returns nonzero if there is none at present. Does not block. Called by
    * the engine's agent only. */
-  int (*next_gone)(void* context, uint64_t* process);
+  int (*next_exited)(void* context, uint64_t* process);
 };
 
 #ifdef __cplusplus

@@ -35,7 +35,7 @@ Cores cores_of_thread() noexcept {
   return cores;
 }
 
-bool move_to(Cores const& cores) noexcept {
+bool set_thread_affinity(Cores const& cores) noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (std::size_t core = 0; core < cores.size() && core < CPU_SETSIZE; ++core) {

@@ -15,6 +15,6 @@ bool parse_cores(std::string_view list, Cores* cores) noexcept;
 Cores cores_of_thread() noexcept;
 
 /// Lets the calling thread run on these cores only. Returns false if the system refuses.
-bool move_to(Cores const& cores) noexcept;
+bool set_thread_affinity(Cores const& cores) noexcept;
 
 }  // namespace mpixrma::engine

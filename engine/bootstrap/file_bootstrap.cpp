@@ -84,9 +84,9 @@ struct mpix_file_bootstrap {
     ops_.peer_address = [](void* self, std::uint64_t peer, void const** address, std::size_t* length) {
       return static_cast<mpix_file_bootstrap*>(self)->find(peer, address, length);
     };
-    ops_.gone_fd = [](void* self) { return static_cast<mpix_file_bootstrap*>(self)->notices_.fd(); };
-    ops_.next_gone = [](void* self, std::uint64_t* gone) {
-      return static_cast<mpix_file_bootstrap*>(self)->notices_.next(*gone) ? 0 : -1;
+    ops_.exit_fd = [](void* self) { return static_cast<mpix_file_bootstrap*>(self)->notices_.fd(); };
+    ops_.next_exited = [](void* self, std::uint64_t* exited) {
+      return static_cast<mpix_file_bootstrap*>(self)->notices_.next(*exited) ? 0 : -1;
     };
   }
   ~mpix_file_bootstrap() {

@@ -17,9 +17,9 @@ Cores cores_permitted() noexcept {
   Cores const own = cores_of_thread();
   Cores all;
   all.set();
-  if (!move_to(all)) return own;
+  if (!set_thread_affinity(all)) return own;
   Cores const permitted = cores_of_thread();
-  (void)move_to(own);
+  (void)set_thread_affinity(own);
   return permitted;
 }
 
@@ -59,7 +59,7 @@ void place_automatically(Log const& log) {
   Cores taken;
   if (!cores_taken(permitted, &taken)) return;
   Cores const cores = cores_for_agent(own, permitted, taken, read_numa_nodes());
-  if (cores.none() || !move_to(cores)) return;
+  if (cores.none() || !set_thread_affinity(cores)) return;
   log.write(LogLevel::life, "the agent has %zu cores that no process is bound to", cores.count());
 }
 
@@ -77,7 +77,7 @@ void place_agent(std::string_view wish, Log const& log) noexcept {
     Cores listed;
     if (wish == "bound") return;
     if (wish.empty() || wish == "auto") return place_automatically(log);
-    if (!parse_cores(wish, &listed) || !move_to(listed))
+    if (!parse_cores(wish, &listed) || !set_thread_affinity(listed))
       log.write(LogLevel::error, "the agent cannot run on the cores \"%.*s\"", static_cast<int>(wish.size()),
                 wish.data());
   } catch (std::exception const& error) {

@@ -12,8 +12,8 @@ Status EngineState::start() {
   if (Status const status = open_memory(); failed(status)) return status;
   if (Status const status = prepare_network(); failed(status)) return status;
   open_device_memory();
-  if (bootstrap.gone_fd != nullptr && bootstrap.next_gone != nullptr)
-    channels.front().agent.attend(bootstrap.gone_fd(bootstrap.context), [this] { take_gone(); });
+  if (bootstrap.exit_fd != nullptr && bootstrap.next_exited != nullptr)
+    channels.front().agent.attend(bootstrap.exit_fd(bootstrap.context), [this] { handle_exits(); });
   inspection.open();
   channels.front().agent.serve(inspection.fd(), [this] { inspection.answer([this] { return inspect(); }); });
   if (Status const status = channels.start(); failed(status)) return status;
@@ -46,9 +46,9 @@ void EngineState::open_device_memory() {
   if (device_memory.is_possible()) issues_all.store(true, std::memory_order_relaxed);
 }
 
-void EngineState::take_gone() {
+void EngineState::handle_exits() {
   std::uint64_t process = 0;
-  while (bootstrap.next_gone(bootstrap.context, &process) == 0) {
+  while (bootstrap.next_exited(bootstrap.context, &process) == 0) {
     channels.for_each([&](Channel& channel) {
       std::lock_guard const held(channel.lock);
       channel.lose(process);

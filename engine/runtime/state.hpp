@@ -97,7 +97,7 @@ struct EngineState {
  private:
   Status open_memory();
   void open_device_memory();
-  void take_gone();
+  void handle_exits();
 
   // The start of the network (engine/runtime/network_start.cpp).
 

@@ -71,12 +71,12 @@ TEST(FileBootstrap, PublishesAddressesUntilTheirProcessesEnd) {
   EXPECT_TRUE(first.waits_for(2));
   EXPECT_EQ(second.find(7), "the first");
   EXPECT_EQ(first.find(0xfedcba9876543210), std::string(5000, 'x'));
-  std::uint64_t gone = 0;
-  EXPECT_NE((*first).next_gone((*first).context, &gone), 0);
+  std::uint64_t exited = 0;
+  EXPECT_NE((*first).next_exited((*first).context, &exited), 0);
   second.close();
-  EXPECT_EQ((*first).next_gone((*first).context, &gone), 0);
-  EXPECT_EQ(gone, 0xfedcba9876543210);
-  EXPECT_NE((*first).next_gone((*first).context, &gone), 0);
+  EXPECT_EQ((*first).next_exited((*first).context, &exited), 0);
+  EXPECT_EQ(exited, 0xfedcba9876543210);
+  EXPECT_NE((*first).next_exited((*first).context, &exited), 0);
   EXPECT_EQ(first.processes(), List{7});
 }
 
@@ -99,9 +99,9 @@ TEST(FileBootstrap, KilledProcessBlocksNoOther) {
   ASSERT_EQ(second.publish("second"), 0);
   second.close();
   EXPECT_EQ(entries(), 1);
-  std::uint64_t gone = 0;
-  EXPECT_EQ((*first).next_gone((*first).context, &gone), 0);
-  EXPECT_EQ(gone, 2u);
+  std::uint64_t exited = 0;
+  EXPECT_EQ((*first).next_exited((*first).context, &exited), 0);
+  EXPECT_EQ(exited, 2u);
 }
 
 TEST(FileBootstrap, WaitsForLateProcess) {
