@@ -21,21 +21,21 @@ class AbsoluteBuffer {
   /// std::bad_alloc.
   std::byte* rebase(void* address, engine::Layout* layout) {
     if (address == nullptr && !layout->runs.empty()) [[unlikely]]
-      return move(layout);
+      return rebase_layout(layout);
     return static_cast<std::byte*>(address);
   }
 
  private:
-  __attribute__((noinline)) std::byte* move(engine::Layout* layout) {
+  __attribute__((noinline)) std::byte* rebase_layout(engine::Layout* layout) {
     std::vector<engine::LayoutRun> runs(layout->runs.begin(), layout->runs.end());
     std::ptrdiff_t const first = runs.front().offset;
     for (engine::LayoutRun& run : runs) run.offset -= first;
-    moved_.emplace(engine::Layout{layout->block, layout->dims, runs});
-    *layout = moved_->view();
+    rebased_layout_.emplace(engine::Layout{layout->block, layout->dims, runs});
+    *layout = rebased_layout_->view();
     return reinterpret_cast<std::byte*>(first);
   }
 
-  std::optional<engine::OwnedLayout> moved_;
+  std::optional<engine::OwnedLayout> rebased_layout_;
 };
 
 }  // namespace mpixrma
