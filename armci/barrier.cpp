@@ -24,7 +24,7 @@ void Barrier::open(MPI_Comm comm) {
   MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank_in(comm), MPI_INFO_NULL, &host_);
   Steps local;
   bool mapped = false;
-  local.take([&] { mapped = map_flags(); });
+  local.run([&] { mapped = map_flags(); });
   check_collectively("ARMCI_Init", comm, local);
   bool const together = mpixrma::agree(host_, mapped ? 0 : 1) == 0;
   if (!together) rounds_.clear();

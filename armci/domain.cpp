@@ -6,18 +6,18 @@
 using namespace armci;
 
 int armci_domain_nprocs(armci_domain_t, int id) {
-  return world.domains.size(id < 0 ? world.domains.of(world.rank) : id);
+  return world.domains.size(id < 0 ? world.domains.domain_of(world.rank) : id);
 }
-int armci_domain_id(armci_domain_t, int glob_proc_id) { return world.domains.of(glob_proc_id); }
+int armci_domain_id(armci_domain_t, int glob_proc_id) { return world.domains.domain_of(glob_proc_id); }
 int armci_domain_glob_proc_id(armci_domain_t, int id, int loc_proc_id) {
   return world.domains.process(id, loc_proc_id);
 }
-int armci_domain_my_id(armci_domain_t) { return world.domains.of(world.rank); }
+int armci_domain_my_id(armci_domain_t) { return world.domains.domain_of(world.rank); }
 int armci_domain_count(armci_domain_t) { return world.domains.count(); }
 int armci_domain_same_id(armci_domain_t, int proc) { return ARMCI_Same_node(proc); }
 int ARMCI_Same_node(int proc) {
-  int const domain = world.domains.of(proc);
-  return domain >= 0 && domain == world.domains.of(world.rank) ? 1 : 0;
+  int const domain = world.domains.domain_of(proc);
+  return domain >= 0 && domain == world.domains.domain_of(world.rank) ? 1 : 0;
 }
 
 int ARMCI_Uses_shm(void) { return 0; }

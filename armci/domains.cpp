@@ -25,20 +25,20 @@ void Domains::open(DomainKind kind, MPI_Comm comm) {
 }
 
 void Domains::describe(std::vector<int> const& master_of) {
-  of_.resize(master_of.size());
+  domain_of_.resize(master_of.size());
   members_.resize(master_of.size());
   std::vector<int> sizes;
   for (std::size_t process = 0; process < master_of.size(); ++process) {
     auto const first = static_cast<std::size_t>(master_of[process]);
     if (first == process) sizes.push_back(0);
-    of_[process] = first == process ? static_cast<int>(sizes.size()) - 1 : of_[first];
-    ++sizes[static_cast<std::size_t>(of_[process])];
+    domain_of_[process] = first == process ? static_cast<int>(sizes.size()) - 1 : domain_of_[first];
+    ++sizes[static_cast<std::size_t>(domain_of_[process])];
   }
   first_.assign(1, 0);
   for (int const size : sizes) first_.push_back(first_.back() + size);
   std::vector<int> next(first_);
-  for (std::size_t process = 0; process < of_.size(); ++process)
-    members_[static_cast<std::size_t>(next[static_cast<std::size_t>(of_[process])]++)] =
+  for (std::size_t process = 0; process < domain_of_.size(); ++process)
+    members_[static_cast<std::size_t>(next[static_cast<std::size_t>(domain_of_[process])]++)] =
         static_cast<int>(process);
 }
 
@@ -48,9 +48,9 @@ void Domains::close() {
   *this = Domains{};
 }
 
-int Domains::of(int process) const noexcept {
-  bool const exists = process >= 0 && process < static_cast<int>(of_.size());
-  return exists ? of_[static_cast<std::size_t>(process)] : -1;
+int Domains::domain_of(int process) const noexcept {
+  bool const exists = process >= 0 && process < static_cast<int>(domain_of_.size());
+  return exists ? domain_of_[static_cast<std::size_t>(process)] : -1;
 }
 
 int Domains::size(int domain) const noexcept {

@@ -20,7 +20,7 @@ class Domains {
 
   int count() const noexcept { return first_.empty() ? 0 : static_cast<int>(first_.size()) - 1; }
   /// Returns the domain of a process; -1 if there is no such process.
-  int of(int process) const noexcept;
+  int domain_of(int process) const noexcept;
   /// Returns the number of processes of a domain; 0 if there is no such domain.
   int size(int domain) const noexcept;
   /// Returns a process of a domain by its number there; -1 if there is none.
@@ -35,10 +35,10 @@ class Domains {
   /// Fills the tables from the first process of each process's domain.
   void describe(std::vector<int> const& master_of);
 
-  bool owned_ = false;        ///< whether close() frees the communicators
-  std::vector<int> of_;       ///< domain of each process
-  std::vector<int> first_;    ///< index of each domain's first process in `members_`, and the end
-  std::vector<int> members_;  ///< processes by domain, in ascending order
+  bool owned_ = false;          ///< whether close() frees the communicators
+  std::vector<int> domain_of_;  ///< domain of each process
+  std::vector<int> first_;      ///< index of each domain's first process in `members_`, and the end
+  std::vector<int> members_;    ///< processes by domain, in ascending order
   MPI_Comm neighbours_ = MPI_COMM_NULL;
   MPI_Comm masters_ = MPI_COMM_NULL;
 };

@@ -79,7 +79,7 @@ void report_exception() noexcept __attribute__((cold));
 /// Runs the body of a function that returns an error code: 0, or `failed` after one line on stderr. The
 /// program continues.
 template <typename Body>
-int returning(Body body, int failed = 1) noexcept {
+int return_code_of(Body body, int failed = 1) noexcept {
   try {
     return body();
   } catch (...) {
@@ -92,7 +92,7 @@ int returning(Body body, int failed = 1) noexcept {
 [[noreturn]] void end_by_exception() noexcept __attribute__((cold));
 /// Runs the body of a function that has no error code: a failure ends the program through ARMCI_Error.
 template <typename Body>
-auto ending(Body body) noexcept {
+auto abort_on_failure(Body body) noexcept {
   try {
     return body();
   } catch (...) {
@@ -104,7 +104,7 @@ auto ending(Body body) noexcept {
 class Steps {
  public:
   template <typename Step>
-  void take(Step step) {
+  void run(Step step) {
     try {
       step();
     } catch (...) {

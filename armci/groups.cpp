@@ -151,18 +151,18 @@ using namespace armci;
 
 void ARMCI_Group_create_child(int grp_size, int* pid_list, ARMCI_Group* group_out,
                               ARMCI_Group* group_parent) {
-  ending([&] {
+  abort_on_failure([&] {
     check_group("ARMCI_Group_create_child", group_parent);
     create("ARMCI_Group_create_child", grp_size, pid_list, group_out, *group_parent);
   });
 }
 
 void ARMCI_Group_create(int grp_size, int* pid_list, ARMCI_Group* group_out) {
-  ending([&] { create("ARMCI_Group_create", grp_size, pid_list, group_out, default_group); });
+  abort_on_failure([&] { create("ARMCI_Group_create", grp_size, pid_list, group_out, default_group); });
 }
 
 void ARMCI_Group_free(ARMCI_Group* group) {
-  ending([&] {
+  abort_on_failure([&] {
     check_group("ARMCI_Group_free", group);
     // ARMCI_Finalize frees the world group.
     if (group->comm == MPI_COMM_NULL || group->comm == world.comm) return;
@@ -174,7 +174,7 @@ void ARMCI_Group_free(ARMCI_Group* group) {
 }
 
 int ARMCI_Group_rank(ARMCI_Group* group, int* rank) {
-  return returning([&] {
+  return return_code_of([&] {
     check_group("ARMCI_Group_rank", group);
     check_output("ARMCI_Group_rank", rank);
     *rank = group->rank;
@@ -182,33 +182,33 @@ int ARMCI_Group_rank(ARMCI_Group* group, int* rank) {
   });
 }
 void ARMCI_Group_size(ARMCI_Group* group, int* size) {
-  ending([&] {
+  abort_on_failure([&] {
     check_group("ARMCI_Group_size", group);
     check_output("ARMCI_Group_size", size);
     *size = group->size;
   });
 }
 void ARMCI_Group_set_default(ARMCI_Group* group) {
-  ending([&] {
+  abort_on_failure([&] {
     (void)comm_of("ARMCI_Group_set_default", group);
     default_group = *group;
   });
 }
 void ARMCI_Group_get_default(ARMCI_Group* group_out) {
-  ending([&] {
+  abort_on_failure([&] {
     check_output("ARMCI_Group_get_default", group_out);
     *group_out = default_group;
   });
 }
 void ARMCI_Group_get_world(ARMCI_Group* group_out) {
-  ending([&] {
+  abort_on_failure([&] {
     check_output("ARMCI_Group_get_world", group_out);
     *group_out = world_group;
   });
 }
 
 int ARMCI_Absolute_id(ARMCI_Group* group, int group_rank) {
-  return ending([&] {
+  return abort_on_failure([&] {
     check_group("ARMCI_Absolute_id", group);
     if (group_rank < 0 || group_rank >= group->size)
       fail("ARMCI_Absolute_id", "rank %d is not in 0..%d", group_rank, group->size - 1);
@@ -217,11 +217,11 @@ int ARMCI_Absolute_id(ARMCI_Group* group, int group_rank) {
 }
 
 int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* new_group) {
-  return returning([&] {
+  return return_code_of([&] {
     char const* const call = "ARMCIX_Group_split";
     MPI_Comm const all = comm_of(call, parent);
     Steps arguments;
-    arguments.take([&] {
+    arguments.run([&] {
       check_output(call, new_group);
       if (color < 0 && color != MPI_UNDEFINED) fail(call, "color %d is negative", color);
     });
@@ -234,10 +234,10 @@ int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* new
   });
 }
 int ARMCIX_Group_dup(ARMCI_Group* parent, ARMCI_Group* new_group) {
-  return returning([&] {
+  return return_code_of([&] {
     char const* const call = "ARMCIX_Group_dup";
     Steps arguments;
-    arguments.take([&] { check_output(call, new_group); });
+    arguments.run([&] { check_output(call, new_group); });
     check_collectively(call, comm_of(call, parent), arguments);
     duplicate(call, parent, new_group);
     return 0;

@@ -213,34 +213,34 @@ void wait_for_all(char const* call) {
 using namespace armci;
 
 void ARMCI_INIT_HANDLE(void* hdl) {
-  ending([&] { checked("ARMCI_INIT_HANDLE", hdl) = no_pending; });
+  abort_on_failure([&] { checked("ARMCI_INIT_HANDLE", hdl) = no_pending; });
 }
 // Every handle can hold several operations, so an aggregate needs no flag.
 void ARMCI_SET_AGGREGATE_HANDLE(void* handle) {
-  ending([&] { (void)checked("ARMCI_SET_AGGREGATE_HANDLE", handle); });
+  abort_on_failure([&] { (void)checked("ARMCI_SET_AGGREGATE_HANDLE", handle); });
 }
 void ARMCI_UNSET_AGGREGATE_HANDLE(void* handle) {
-  ending([&] { (void)checked("ARMCI_UNSET_AGGREGATE_HANDLE", handle); });
+  abort_on_failure([&] { (void)checked("ARMCI_UNSET_AGGREGATE_HANDLE", handle); });
 }
 
 int PARMCI_Wait(void* hdl) {
-  return returning([&] {
+  return return_code_of([&] {
     wait_for("ARMCI_Wait", handle_of(hdl));
     return 0;
   });
 }
 int PARMCI_Test(void* hdl) {
   enum { complete, outstanding, failed };
-  return returning([&] { return test("ARMCI_Test", handle_of(hdl)) ? complete : outstanding; }, failed);
+  return return_code_of([&] { return test("ARMCI_Test", handle_of(hdl)) ? complete : outstanding; }, failed);
 }
 int PARMCI_WaitProc(int proc) {
-  return returning([&] {
+  return return_code_of([&] {
     wait_for_process("ARMCI_WaitProc", proc);
     return 0;
   });
 }
 int PARMCI_WaitAll(void) {
-  return returning([&] {
+  return return_code_of([&] {
     wait_for_all("ARMCI_WaitAll");
     return 0;
   });

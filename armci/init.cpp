@@ -63,8 +63,8 @@ void open_world(MPI_Comm comm, int thread_level) {
   MPI_Comm_size(world.comm, &world.size);
   mpixrma::open_engine();
   Steps local;
-  local.take([&] { check_thread_level(thread_level); });
-  local.take([&] {
+  local.run([&] { check_thread_level(thread_level); });
+  local.run([&] {
     world.communicator = mpixrma::Communicator::find(world.comm);
     if (world.communicator == nullptr)
       fail(call, "the one-sided engine is not running: %s (docs/debugging.md)",
@@ -95,14 +95,14 @@ using namespace armci;
 
 int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
   if (initialisations > 0) {
-    return returning([&] {
+    return return_code_of([&] {
       check_thread_level(armci_requested);
       ++initialisations;
       return 0;
     });
   }
-  if (mpixrma::is_forked()) return returning([]() -> int { fail_not_running("ARMCI_Init"); });
-  int const code = returning([&] {
+  if (mpixrma::is_forked()) return return_code_of([]() -> int { fail_not_running("ARMCI_Init"); });
+  int const code = return_code_of([&] {
     start_mpi(armci_requested);
     open_world(comm, armci_requested);
     return 0;
@@ -112,16 +112,16 @@ int PARMCI_Init_thread_comm(int armci_requested, MPI_Comm comm) {
 }
 
 int PARMCI_Init_mpi_comm(MPI_Comm comm) {
-  return returning([&] { return PARMCI_Init_thread_comm(MPI_THREAD_SINGLE, comm); });
+  return return_code_of([&] { return PARMCI_Init_thread_comm(MPI_THREAD_SINGLE, comm); });
 }
 int PARMCI_Init_thread(int armci_requested) {
-  return returning([&] { return PARMCI_Init_thread_comm(armci_requested, MPI_COMM_WORLD); });
+  return return_code_of([&] { return PARMCI_Init_thread_comm(armci_requested, MPI_COMM_WORLD); });
 }
 int PARMCI_Init(void) {
-  return returning([&] { return PARMCI_Init_thread(MPI_THREAD_SINGLE); });
+  return return_code_of([&] { return PARMCI_Init_thread(MPI_THREAD_SINGLE); });
 }
 int PARMCI_Init_args(int*, char***) {
-  return returning([&] { return PARMCI_Init(); });
+  return return_code_of([&] { return PARMCI_Init(); });
 }
 int PARMCI_Initialized(void) { return initialisations > 0 ? 1 : 0; }
 
@@ -129,12 +129,12 @@ int PARMCI_Finalize(void) {
   if (initialisations == 0 || --initialisations > 0) return 0;
   // The later steps run even if an earlier one fails.
   Steps steps;
-  steps.take([] { wait_for_all("ARMCI_Finalize"); });
-  steps.take([] { complete_everywhere("ARMCI_Finalize"); });
+  steps.run([] { wait_for_all("ARMCI_Finalize"); });
+  steps.run([] { complete_everywhere("ARMCI_Finalize"); });
   world.barrier.wait();
   destroy_all_mutexes();
   free_all_memory();
-  int const code = returning([&] {
+  int const code = return_code_of([&] {
     steps.check();
     return 0;
   });
@@ -156,7 +156,7 @@ void ARMCI_Cleanup(void) {
 }
 
 void ARMCI_Error(const char* msg, int code) {
-  ending([&] {
+  abort_on_failure([&] {
     int const rank = world.rank;
     char const* const text = msg != nullptr ? msg : "(no message)";
     std::printf("%d: %s %d\n", rank, text, code);

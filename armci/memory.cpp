@@ -83,42 +83,42 @@ void free_all_memory() {
 using namespace armci;
 
 int PARMCI_Malloc(void** base_ptrs, armci_size_t size) {
-  return returning([&] {
+  return return_code_of([&] {
     allocate("ARMCI_Malloc", base_ptrs, size, world.comm);
     return 0;
   });
 }
 int PARMCI_Free(void* ptr) {
-  return returning([&] {
+  return return_code_of([&] {
     release("ARMCI_Free", ptr, world.comm);
     return 0;
   });
 }
 int ARMCI_Malloc_group(void** ptr_arr, armci_size_t bytes, ARMCI_Group* group) {
-  return returning([&] {
+  return return_code_of([&] {
     allocate("ARMCI_Malloc_group", ptr_arr, bytes, comm_of("ARMCI_Malloc_group", group));
     return 0;
   });
 }
 int ARMCI_Free_group(void* ptr, ARMCI_Group* group) {
-  return returning([&] {
+  return return_code_of([&] {
     release("ARMCI_Free_group", ptr, comm_of("ARMCI_Free_group", group));
     return 0;
   });
 }
 // Memory kinds of special devices are not distinguished.
 int PARMCI_Malloc_memdev(void** ptr_arr, armci_size_t bytes, const char*) {
-  return returning([&] { return PARMCI_Malloc(ptr_arr, bytes); });
+  return return_code_of([&] { return PARMCI_Malloc(ptr_arr, bytes); });
 }
 int PARMCI_Malloc_group_memdev(void** ptr_arr, armci_size_t bytes, ARMCI_Group* group, const char*) {
-  return returning([&] { return ARMCI_Malloc_group(ptr_arr, bytes, group); });
+  return return_code_of([&] { return ARMCI_Malloc_group(ptr_arr, bytes, group); });
 }
 int PARMCI_Free_memdev(void* ptr) {
-  return returning([&] { return PARMCI_Free(ptr); });
+  return return_code_of([&] { return PARMCI_Free(ptr); });
 }
 
 void* PARMCI_Malloc_local(armci_size_t size) {
-  return ending([&] {
+  return abort_on_failure([&] {
     (void)running_world("ARMCI_Malloc_local");
     if (size < 0) fail("ARMCI_Malloc_local", "size %ld is negative", size);
     void* base = nullptr;
@@ -129,7 +129,7 @@ void* PARMCI_Malloc_local(armci_size_t size) {
   });
 }
 int PARMCI_Free_local(void* ptr) {
-  return returning([&] {
+  return return_code_of([&] {
     (void)running_world("ARMCI_Free_local");
     if (is_allocated(ptr)) fail("ARMCI_Free_local", "%p was allocated by ARMCI_Malloc", ptr);
     if (ptr != nullptr && mpixrma::engine::failed(mpixrma::engine_of_process().memory.free(ptr)))
@@ -139,7 +139,7 @@ int PARMCI_Free_local(void* ptr) {
 }
 
 int ARMCIX_Mode_set(int mode, void* ptr, ARMCI_Group* group) {
-  return returning([&] {
+  return return_code_of([&] {
     modes.set(mode, ptr, is_allocated(ptr), comm_of("ARMCIX_Mode_set", group));
     return 0;
   });

@@ -122,7 +122,7 @@ MPI_Comm comm_of_scope(char const* call, int scope) {
   if (scope < SCOPE_ALL || scope > SCOPE_MASTERS) fail(call, "unknown scope %d", scope);
   if (scope == SCOPE_MASTERS) return all.domains.masters();
   if (scope == SCOPE_ALL) return all.comm;
-  return all.domains.size(all.domains.of(all.rank)) > 1 ? all.domains.neighbours() : MPI_COMM_NULL;
+  return all.domains.size(all.domains.domain_of(all.rank)) > 1 ? all.domains.neighbours() : MPI_COMM_NULL;
 }
 
 /// The communicator of a scope within a group. A group has only SCOPE_ALL when domains hold several
@@ -139,13 +139,13 @@ int rank_in_scope(char const* call, int scope, int process) {
   check_process(call, process);
   if (scope == SCOPE_ALL) return process;
   Domains const& domains = world.domains;
-  int const domain = domains.of(process);
+  int const domain = domains.domain_of(process);
   if (scope == SCOPE_MASTERS) {
     if (domains.process(domain, 0) != process)
       fail(call, "process %d is not the first of its domain", process);
     return domain;
   }
-  for (int number = 0; domain == domains.of(world.rank) && number < domains.size(domain); ++number)
+  for (int number = 0; domain == domains.domain_of(world.rank) && number < domains.size(domain); ++number)
     if (domains.process(domain, number) == process) return number;
   fail(call, "process %d is not in the caller's domain", process);
 }
@@ -211,7 +211,8 @@ void describe_tree(int scope, Tree const& tree) {
   Domains const& domains = world.domains;
   auto const process = [&](int rank) {
     if (scope == SCOPE_ALL) return rank;
-    return scope == SCOPE_MASTERS ? domains.process(rank, 0) : domains.process(domains.of(world.rank), rank);
+    return scope == SCOPE_MASTERS ? domains.process(rank, 0)
+                                  : domains.process(domains.domain_of(world.rank), rank);
   };
   int const size = mpixrma::size_of(comm);
   int const me = rank_in_scope(call, scope, world.rank);
@@ -242,7 +243,7 @@ void armci_msg_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code != 0 ? code : 1)
 double armci_timer(void) { return MPI_Wtime(); }
 
 void armci_msg_snd(int tag, void* buffer, int len, int to) {
-  ending([&] {
+  abort_on_failure([&] {
     char const* const call = "armci_msg_snd";
     check_process(call, to);
     check_buffer(call, buffer, len);
@@ -250,30 +251,31 @@ void armci_msg_snd(int tag, void* buffer, int len, int to) {
   });
 }
 int armci_msg_rcvany(int tag, void* buffer, int buflen, int* msglen) {
-  return ending([&] { return receive("armci_msg_rcvany", tag, buffer, buflen, msglen, MPI_ANY_SOURCE); });
+  return abort_on_failure(
+      [&] { return receive("armci_msg_rcvany", tag, buffer, buflen, msglen, MPI_ANY_SOURCE); });
 }
 void armci_msg_rcv(int tag, void* buffer, int buflen, int* msglen, int from) {
-  ending([&] {
+  abort_on_failure([&] {
     check_process("armci_msg_rcv", from);
     receive("armci_msg_rcv", tag, buffer, buflen, msglen, from);
   });
 }
 
 void parmci_msg_barrier(void) {
-  ending([&] {
+  abort_on_failure([&] {
     (void)running_world("armci_msg_barrier").comm;
     world.barrier.wait();
   });
 }
 void parmci_msg_group_barrier(ARMCI_Group* group) {
-  ending([&] { wait_for_group("armci_msg_group_barrier", group); });
+  abort_on_failure([&] { wait_for_group("armci_msg_group_barrier", group); });
 }
 extern "C" decltype(armci_msg_barrier) armci_msg_barrier __attribute__((weak, alias("parmci_msg_barrier")));
 extern "C" decltype(armci_msg_group_barrier) armci_msg_group_barrier
     __attribute__((weak, alias("parmci_msg_group_barrier")));
 
 void armci_msg_bintree(int scope, int* Root, int* Up, int* Left, int* Right) {
-  ending([&] {
+  abort_on_failure([&] {
     if (Root == nullptr || Up == nullptr || Left == nullptr || Right == nullptr)
       fail("armci_msg_bintree", "the address of a result is null");
     describe_tree(scope, {Root, Up, Left, Right});
@@ -281,16 +283,16 @@ void armci_msg_bintree(int scope, int* Root, int* Up, int* Left, int* Right) {
 }
 
 void armci_msg_bcast_scope(int scope, void* buffer, int len, int root) {
-  ending([&] { broadcast("armci_msg_bcast_scope", scope, buffer, len, root); });
+  abort_on_failure([&] { broadcast("armci_msg_bcast_scope", scope, buffer, len, root); });
 }
 void armci_msg_bcast(void* buffer, int len, int root) {
-  ending([&] { broadcast("armci_msg_bcast", SCOPE_ALL, buffer, len, root); });
+  abort_on_failure([&] { broadcast("armci_msg_bcast", SCOPE_ALL, buffer, len, root); });
 }
 void armci_msg_brdcst(void* buffer, int len, int root) {
-  ending([&] { broadcast("armci_msg_brdcst", SCOPE_ALL, buffer, len, root); });
+  abort_on_failure([&] { broadcast("armci_msg_brdcst", SCOPE_ALL, buffer, len, root); });
 }
 void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_Group* group) {
-  ending([&] {
+  abort_on_failure([&] {
     char const* const call = "armci_msg_group_bcast_scope";
     MPI_Comm const comm = comm_of_scope(call, scope, group);
     if (comm == MPI_COMM_NULL) return;
@@ -302,31 +304,31 @@ void armci_msg_group_bcast_scope(int scope, void* buf, int len, int root, ARMCI_
 }
 
 void armci_msg_sel_scope(int scope, void* x, int n, char* op, int type, int contribute) {
-  ending([&] { select_extremum("armci_msg_sel_scope", scope, x, n, op, type, contribute); });
+  abort_on_failure([&] { select_extremum("armci_msg_sel_scope", scope, x, n, op, type, contribute); });
 }
 void armci_msg_sel(void* x, int n, char* op, int type, int contribute) {
-  ending([&] { select_extremum("armci_msg_sel", SCOPE_ALL, x, n, op, type, contribute); });
+  abort_on_failure([&] { select_extremum("armci_msg_sel", SCOPE_ALL, x, n, op, type, contribute); });
 }
 
 void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {
-  ending([&] { reduce("armci_msg_gop_scope", scope, x, n, op, type); });
+  abort_on_failure([&] { reduce("armci_msg_gop_scope", scope, x, n, op, type); });
 }
 void armci_msg_reduce_scope(int scope, void* x, int n, char* op, int type) {
-  ending([&] { reduce("armci_msg_reduce_scope", scope, x, n, op, type); });
+  abort_on_failure([&] { reduce("armci_msg_reduce_scope", scope, x, n, op, type); });
 }
 void armci_msg_reduce(void* x, int n, char* op, int type) {
-  ending([&] { reduce("armci_msg_reduce", SCOPE_ALL, x, n, op, type); });
+  abort_on_failure([&] { reduce("armci_msg_reduce", SCOPE_ALL, x, n, op, type); });
 }
 void armci_msg_group_gop_scope(int scope, void* x, int n, char* op, int type, ARMCI_Group* group) {
-  ending([&] { reduce("armci_msg_group_gop_scope", scope, x, n, op, type, group); });
+  abort_on_failure([&] { reduce("armci_msg_group_gop_scope", scope, x, n, op, type, group); });
 }
 
-#define ARMCI_GOP_FUNCTIONS(letter, ctype, tag)                                                 \
-  void armci_msg_##letter##gop(ctype* x, int n, char* op) {                                     \
-    ending([&] { reduce("armci_msg_" #letter "gop", SCOPE_ALL, x, n, op, tag); });              \
-  }                                                                                             \
-  void armci_msg_group_##letter##gop(ctype* x, int n, char* op, ARMCI_Group* group) {           \
-    ending([&] { reduce("armci_msg_group_" #letter "gop", SCOPE_ALL, x, n, op, tag, group); }); \
+#define ARMCI_GOP_FUNCTIONS(letter, ctype, tag)                                                           \
+  void armci_msg_##letter##gop(ctype* x, int n, char* op) {                                               \
+    abort_on_failure([&] { reduce("armci_msg_" #letter "gop", SCOPE_ALL, x, n, op, tag); });              \
+  }                                                                                                       \
+  void armci_msg_group_##letter##gop(ctype* x, int n, char* op, ARMCI_Group* group) {                     \
+    abort_on_failure([&] { reduce("armci_msg_group_" #letter "gop", SCOPE_ALL, x, n, op, tag, group); }); \
   }
 ARMCI_GOP_FUNCTIONS(i, int, ARMCI_INT)
 ARMCI_GOP_FUNCTIONS(l, long, ARMCI_LONG)

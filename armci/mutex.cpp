@@ -79,7 +79,7 @@ MutexSet& checked(char const* call, armcix_mutex_hdl_t handle) {
 void make_locks(char const* call, MutexSet& set) {
   LockId first = 0;
   Steps steps;
-  steps.take([&] {
+  steps.run([&] {
     auto const count = static_cast<std::uint32_t>(set.my_count);
     if (count != 0) check(call, -1, nullptr, mpixrma::engine_of_process().locks.create(count, &first));
   });
@@ -115,13 +115,13 @@ armcix_mutex_hdl_t create(char const* call, int count, ARMCI_Group const* group)
 }
 
 int destroy(char const* call, armcix_mutex_hdl_t handle) {
-  return returning([&] {
+  return return_code_of([&] {
     std::unique_ptr<MutexSet> const set(&checked(call, handle));
     Steps steps;
     // Unlocks that this process has issued must complete before the locks are freed.
-    steps.take([&] { complete_everywhere(call); });
+    steps.run([&] { complete_everywhere(call); });
     MPI_Barrier(set->grp.comm);
-    steps.take([&] { end_locks(call, *set); });
+    steps.run([&] { end_locks(call, *set); });
     check_collectively(call, set->grp.comm, steps);
     return 0;
   });
@@ -166,20 +166,20 @@ void destroy_all_mutexes() {
 using namespace armci;
 
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group* pgroup) {
-  return ending([&] { return create("ARMCIX_Create_mutexes_hdl", count, pgroup); });
+  return abort_on_failure([&] { return create("ARMCIX_Create_mutexes_hdl", count, pgroup); });
 }
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t hdl) { return destroy("ARMCIX_Destroy_mutexes_hdl", hdl); }
 
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  ending([&] { lock("ARMCIX_Lock_hdl", checked("ARMCIX_Lock_hdl", hdl), mutex, proc); });
+  abort_on_failure([&] { lock("ARMCIX_Lock_hdl", checked("ARMCIX_Lock_hdl", hdl), mutex, proc); });
 }
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  ending([&] { unlock("ARMCIX_Unlock_hdl", checked("ARMCIX_Unlock_hdl", hdl), mutex, proc); });
+  abort_on_failure([&] { unlock("ARMCIX_Unlock_hdl", checked("ARMCIX_Unlock_hdl", hdl), mutex, proc); });
 }
 
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
   enum { acquired, taken, failed };
-  return returning(
+  return return_code_of(
       [&]() -> int {
         char const* const call = "ARMCIX_Trylock_hdl";
         MutexSet& set = checked(call, hdl);
@@ -194,14 +194,14 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
 }
 
 void ARMCIX_Progress(void) {
-  ending([] {
+  abort_on_failure([] {
     (void)running_world("ARMCIX_Progress");
     mpixrma::engine_of_process().waits.progress();
   });
 }
 
 int PARMCI_Create_mutexes(int count) {
-  return returning([&] {
+  return return_code_of([&] {
     if (global_set != nullptr) fail("ARMCI_Create_mutexes", "the mutexes exist already");
     ARMCI_Group all;
     ARMCI_Group_get_world(&all);
@@ -210,16 +210,16 @@ int PARMCI_Create_mutexes(int count) {
   });
 }
 int PARMCI_Destroy_mutexes(void) {
-  return returning([&] {
+  return return_code_of([&] {
     if (global_set == nullptr) fail("ARMCI_Destroy_mutexes", "the mutexes are not created");
     return destroy("ARMCI_Destroy_mutexes", std::exchange(global_set, nullptr));
   });
 }
 void PARMCI_Lock(int mutex, int proc) {
-  ending([&] { lock("ARMCI_Lock", checked("ARMCI_Lock", global_set), mutex, proc); });
+  abort_on_failure([&] { lock("ARMCI_Lock", checked("ARMCI_Lock", global_set), mutex, proc); });
 }
 void PARMCI_Unlock(int mutex, int proc) {
-  ending([&] { unlock("ARMCI_Unlock", checked("ARMCI_Unlock", global_set), mutex, proc); });
+  abort_on_failure([&] { unlock("ARMCI_Unlock", checked("ARMCI_Unlock", global_set), mutex, proc); });
 }
 
 ARMCI_ALIAS(Create_mutexes);

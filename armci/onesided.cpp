@@ -65,37 +65,37 @@ int put_flag(char const* call, int* flag, int value, int process) {
 using namespace armci;
 
 int PARMCI_Put(void* src, void* dst, int size, int target) {
-  return returning(
+  return return_code_of(
       [&] { return contiguous<Direction::put>("ARMCI_Put", src, dst, size, target, {}, Blocking{}); });
 }
 int PARMCI_Get(void* src, void* dst, int size, int target) {
-  return returning(
+  return return_code_of(
       [&] { return contiguous<Direction::get>("ARMCI_Get", dst, src, size, target, {}, Blocking{}); });
 }
 int PARMCI_Acc(int datatype, void* scale, void* src, void* dst, int bytes, int proc) {
-  return returning([&] {
+  return return_code_of([&] {
     return contiguous<Direction::accumulate>("ARMCI_Acc", src, dst, bytes, proc, {datatype, scale},
                                              Blocking{});
   });
 }
 int PARMCI_NbPut(void* src, void* dst, int bytes, int proc, void* hdl) {
-  return returning([&] {
+  return return_code_of([&] {
     return contiguous<Direction::put>("ARMCI_NbPut", src, dst, bytes, proc, {}, NonBlocking{handle_of(hdl)});
   });
 }
 int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, void* hdl) {
-  return returning([&] {
+  return return_code_of([&] {
     return contiguous<Direction::get>("ARMCI_NbGet", dst, src, bytes, proc, {}, NonBlocking{handle_of(hdl)});
   });
 }
 int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int proc, void* hdl) {
-  return returning([&] {
+  return return_code_of([&] {
     return contiguous<Direction::accumulate>("ARMCI_NbAcc", src, dst, bytes, proc, {datatype, scale},
                                              NonBlocking{handle_of(hdl)});
   });
 }
 int PARMCI_Put_flag(void* src, void* dst, int size, int* flag, int value, int proc) {
-  return returning([&] {
+  return return_code_of([&] {
     check_flag("ARMCI_Put_flag", flag, proc);
     contiguous<Direction::put>("ARMCI_Put_flag", src, dst, size, proc, {}, Blocking{});
     return put_flag("ARMCI_Put_flag", flag, value, proc);
@@ -103,13 +103,13 @@ int PARMCI_Put_flag(void* src, void* dst, int size, int* flag, int value, int pr
 }
 
 void PARMCI_Fence(int proc) {
-  ending([&] { complete_at("ARMCI_Fence", proc); });
+  abort_on_failure([&] { complete_at("ARMCI_Fence", proc); });
 }
 void PARMCI_AllFence(void) {
-  ending([] { complete_everywhere("ARMCI_AllFence"); });
+  abort_on_failure([] { complete_everywhere("ARMCI_AllFence"); });
 }
 void PARMCI_Barrier(void) {
-  ending([&] {
+  abort_on_failure([&] {
     complete_everywhere("ARMCI_Barrier");
     world.barrier.wait();
   });
@@ -131,7 +131,7 @@ ARMCI_ALIAS(Access_begin);
 ARMCI_ALIAS(Access_end);
 
 void ARMCI_Copy(void* src, void* dst, int size) {
-  ending([&] {
+  abort_on_failure([&] {
     if (size < 0) fail("ARMCI_Copy", "size %d is negative", size);
     if (size == 0) return;
     if (src == nullptr || dst == nullptr) fail("ARMCI_Copy", "%s is null", src == nullptr ? "src" : "dst");

@@ -66,7 +66,7 @@ __attribute__((always_inline)) inline void update(char const* call, T summand, T
 using namespace armci;
 
 int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
-  return returning([&] {
+  return return_code_of([&] {
     if (ploc == nullptr || prem == nullptr)
       fail_at("ARMCI_Rmw", proc, prem, "the %s address is null", ploc == nullptr ? "local" : "remote");
     auto* const as_int = static_cast<int*>(ploc);

@@ -115,7 +115,7 @@ int strided(char const* call, Side const& local, Side const& remote, int* count,
 /// buffer.
 template <Access access, typename Copy>
 void copy_block(char const* call, Side const& block, int const* count, int levels, char* buffer, Copy copy) {
-  ending([&] {
+  abort_on_failure([&] {
     check_side({call}, "block's", access, block, count, levels);
     if (buffer == nullptr) fail(call, "the buffer is null");
     Strides const strides({call}, block.strides, count, levels);
@@ -130,42 +130,42 @@ using namespace armci;
 
 int PARMCI_PutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                 int stride_levels, int proc) {
-  return returning([&] {
+  return return_code_of([&] {
     return strided<Direction::put>("ARMCI_PutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
                                    stride_levels, proc, {}, Blocking{});
   });
 }
 int PARMCI_GetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                 int stride_levels, int proc) {
-  return returning([&] {
+  return return_code_of([&] {
     return strided<Direction::get>("ARMCI_GetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
                                    stride_levels, proc, {}, Blocking{});
   });
 }
 int PARMCI_AccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr,
                 int dst_stride_ar[], int count[], int stride_levels, int proc) {
-  return returning([&] {
+  return return_code_of([&] {
     return strided<Direction::accumulate>("ARMCI_AccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar},
                                           count, stride_levels, proc, {datatype, scale}, Blocking{});
   });
 }
 int PARMCI_NbPutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                   int stride_levels, int proc, void* hdl) {
-  return returning([&] {
+  return return_code_of([&] {
     return strided<Direction::put>("ARMCI_NbPutS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
                                    stride_levels, proc, {}, NonBlocking{handle_of(hdl)});
   });
 }
 int PARMCI_NbGetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                   int stride_levels, int proc, void* hdl) {
-  return returning([&] {
+  return return_code_of([&] {
     return strided<Direction::get>("ARMCI_NbGetS", {dst_ptr, dst_stride_ar}, {src_ptr, src_stride_ar}, count,
                                    stride_levels, proc, {}, NonBlocking{handle_of(hdl)});
   });
 }
 int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr,
                   int dst_stride_ar[], int count[], int stride_levels, int proc, void* hdl) {
-  return returning([&] {
+  return return_code_of([&] {
     return strided<Direction::accumulate>("ARMCI_NbAccS", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar},
                                           count, stride_levels, proc, {datatype, scale},
                                           NonBlocking{handle_of(hdl)});
@@ -173,7 +173,7 @@ int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[],
 }
 int PARMCI_PutS_flag(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
                      int stride_levels, int* flag, int value, int proc) {
-  return returning([&] {
+  return return_code_of([&] {
     check_flag("ARMCI_PutS_flag", flag, proc);
     strided<Direction::put>("ARMCI_PutS_flag", {src_ptr, src_stride_ar}, {dst_ptr, dst_stride_ar}, count,
                             stride_levels, proc, {}, Blocking{});

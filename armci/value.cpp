@@ -6,7 +6,7 @@ namespace {
 
 template <typename T>
 int put_value(char const* call, T value, void* remote, int process) {
-  return returning([&] {
+  return return_code_of([&] {
     return contiguous<Direction::put>(call, &value, remote, sizeof value, process, {}, Blocking{});
   });
 }
@@ -24,7 +24,7 @@ int put_value(char const* call, T value, void* remote, int process) {
   }                                                                                                         \
   type PARMCI_GetValue##name(void* src, int proc) {                                                         \
     type value = 0;                                                                                         \
-    armci::ending([&] {                                                                                     \
+    armci::abort_on_failure([&] {                                                                           \
       armci::contiguous<armci::Direction::get>("ARMCI_GetValue" #name, &value, src, sizeof value, proc, {}, \
                                                armci::Blocking{});                                          \
     });                                                                                                     \

@@ -220,28 +220,30 @@ int vector(char const* call, armci_giov_t* sets, int length, int process, Scaled
 using namespace armci;
 
 int PARMCI_PutV(armci_giov_t* iov, int iov_len, int proc) {
-  return returning([&] { return vector<Direction::put>("ARMCI_PutV", iov, iov_len, proc, {}, Blocking{}); });
+  return return_code_of(
+      [&] { return vector<Direction::put>("ARMCI_PutV", iov, iov_len, proc, {}, Blocking{}); });
 }
 int PARMCI_GetV(armci_giov_t* iov, int iov_len, int proc) {
-  return returning([&] { return vector<Direction::get>("ARMCI_GetV", iov, iov_len, proc, {}, Blocking{}); });
+  return return_code_of(
+      [&] { return vector<Direction::get>("ARMCI_GetV", iov, iov_len, proc, {}, Blocking{}); });
 }
 int PARMCI_AccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc) {
-  return returning([&] {
+  return return_code_of([&] {
     return vector<Direction::accumulate>("ARMCI_AccV", iov, iov_len, proc, {datatype, scale}, Blocking{});
   });
 }
 int PARMCI_NbPutV(armci_giov_t* iov, int iov_len, int proc, void* handle) {
-  return returning([&] {
+  return return_code_of([&] {
     return vector<Direction::put>("ARMCI_NbPutV", iov, iov_len, proc, {}, NonBlocking{handle_of(handle)});
   });
 }
 int PARMCI_NbGetV(armci_giov_t* iov, int iov_len, int proc, void* handle) {
-  return returning([&] {
+  return return_code_of([&] {
     return vector<Direction::get>("ARMCI_NbGetV", iov, iov_len, proc, {}, NonBlocking{handle_of(handle)});
   });
 }
 int PARMCI_NbAccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc, void* handle) {
-  return returning([&] {
+  return return_code_of([&] {
     return vector<Direction::accumulate>("ARMCI_NbAccV", iov, iov_len, proc, {datatype, scale},
                                          NonBlocking{handle_of(handle)});
   });
