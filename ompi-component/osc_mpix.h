@@ -39,7 +39,7 @@ void ompi_osc_mpix_configure_windows(void);
 int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor);
 
 /* Whether a window with this info object, which may be NULL, has its memory at a memory server. */
-bool ompi_osc_mpix_is_at_server(struct opal_info_t *info, int flavor);
+bool ompi_osc_mpix_uses_memory_server(struct opal_info_t *info, int flavor);
 
 /* osc_mpix_window.c: ompi_osc_base_component_select_fn_t. */
 int ompi_osc_mpix_make_window(struct ompi_win_t *win, void **base, size_t size, int disp_unit,

@@ -232,7 +232,7 @@ int ompi_osc_mpix_window_priority(struct opal_info_t *info, int flavor)
         (void) opal_info_get_bool(info, "mpix_window", &asked, &given);
     }
     /* No other component supports memory servers. */
-    asked = asked || ompi_osc_mpix_is_at_server(info, flavor);
+    asked = asked || ompi_osc_mpix_uses_memory_server(info, flavor);
     /* Shared windows are accessed by load and store. */
     const bool possible = MPI_WIN_FLAVOR_SHARED != flavor || maps_memory;
     return asked && possible ? priority : OMPI_ERR_NOT_SUPPORTED;

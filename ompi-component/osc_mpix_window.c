@@ -29,13 +29,13 @@ static int window_detach(ompi_win_t *win, const void *base)
     return mpix_window_detach(ompi_osc_mpix_window(win), base);
 }
 
-static int free_again(ompi_win_t *win)
+static int free_destroyed(ompi_win_t *win)
 {
     return OMPI_SUCCESS;
 }
 
 /* The module of a destroyed window whose handle is still valid, because MPI_Win_free returned an error. */
-static ompi_osc_base_module_t gone = {.osc_free = free_again};
+static ompi_osc_base_module_t destroyed_module = {.osc_free = free_destroyed};
 
 static int window_free(ompi_win_t *win)
 {
@@ -48,7 +48,7 @@ static int window_free(ompi_win_t *win)
     const int ret = mpix_window_free(ompi_osc_mpix_window(win), &is_gone);
     if (is_gone) {
         free(win->w_osc_module);
-        win->w_osc_module = MPI_SUCCESS == ret ? NULL : &gone;
+        win->w_osc_module = MPI_SUCCESS == ret ? NULL : &destroyed_module;
     }
     return ret;
 }
@@ -186,7 +186,7 @@ enum {
     max_value = 256
 };
 
-bool ompi_osc_mpix_is_at_server(opal_info_t *info, int flavor)
+bool ompi_osc_mpix_uses_memory_server(opal_info_t *info, int flavor)
 {
     char value[max_value];
     if (NULL != info && MPI_WIN_FLAVOR_ALLOCATE == flavor) {

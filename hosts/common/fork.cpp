@@ -20,11 +20,11 @@ void run_handlers() noexcept {
 
 }  // namespace
 
-void call_in_children(void (*in_child)() noexcept) {
+void call_in_children(void (*handler)() noexcept) {
   static bool const registered = ::pthread_atfork(nullptr, nullptr, &run_handlers) == 0;
   std::size_t const place = count.load(std::memory_order_relaxed);
   if (!registered || place == max_handlers) return;
-  handlers[place] = in_child;
+  handlers[place] = handler;
   count.store(place + 1, std::memory_order_release);
 }
 

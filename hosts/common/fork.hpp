@@ -6,14 +6,14 @@
 
 namespace mpixrma {
 
-/// Registers `in_child`, which runs in every child before fork() returns there, on the child's only thread.
+/// Registers `handler`, which runs in every child before fork() returns there, on the child's only thread.
 /// It must take no locks, which other threads may have held at the fork. For initialisers of static objects.
-MPIX_ENGINE_API void call_in_children(void (*in_child)() noexcept);
+MPIX_ENGINE_API void call_in_children(void (*handler)() noexcept);
 
 /// A registered handler of one module, which resets its state in a child.
 class ChildHandler {
  public:
-  explicit ChildHandler(void (*in_child)() noexcept) { call_in_children(in_child); }
+  explicit ChildHandler(void (*handler)() noexcept) { call_in_children(handler); }
 };
 
 }  // namespace mpixrma
