@@ -92,15 +92,16 @@ void measure_origins(std::size_t count) {
   std::vector<mpixrma::engine::SessionTokens> sessions(count);
   std::vector<std::byte> const data(sizeof(std::uint64_t));
   auto const introduce = [&](std::size_t origin) {
-    std::vector<std::byte> said =
+    std::vector<std::byte> handshake =
         bench::made_up_handshake(static_cast<std::uint32_t>(origin), own_publication, &sessions[origin]);
-    wire::RequestHeader const header = request_of(wire::RequestKind::handshake, said.size());
-    bench::send_to_engine(header, std::move(said));
+    wire::RequestHeader const header = request_of(wire::RequestKind::handshake, handshake.size());
+    bench::send_to_engine(header, std::move(handshake));
     wait_for_network();
   };
   auto const send_put = [&](std::size_t origin) {
     // The engine has closed connections beyond the permitted number.
-    if (sequences[origin] == 0 || bench::is_disconnected(static_cast<std::uint32_t>(origin))) introduce(origin);
+    if (sequences[origin] == 0 || bench::is_disconnected(static_cast<std::uint32_t>(origin)))
+      introduce(origin);
     wire::RequestHeader header = request_of(wire::RequestKind::put, data.size());
     header.session = sessions[origin].request;
     header.sequence = ++sequences[origin];

@@ -42,11 +42,11 @@ void ReplyHandler::take_batch(std::span<std::byte const> bytes, std::span<std::b
   if (peer == nullptr) return drops_.record_drop("it does not belong to a session");
   if (peer->state().messages.broken) return;
   wire::BatchReader<wire::ReplyHeader> reader(batch.session, records);
-  wire::ReplyHeader said{};
+  wire::ReplyHeader received{};
   std::span<std::byte const> payload;
-  while (reader.next(&said, &payload)) {
+  while (reader.next(&received, &payload)) {
     wire::ReplyHeader header{};
-    char const* fault = wire::check(std::as_bytes(std::span(&said, 1)), payload, &header);
+    char const* fault = wire::check(std::as_bytes(std::span(&received, 1)), payload, &header);
     if (fault == nullptr) fault = take_reply(*peer, header, payload);
     if (fault != nullptr) drops_.record_drop(fault);
   }

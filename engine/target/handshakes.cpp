@@ -20,18 +20,18 @@ void Handshakes::take(std::uint64_t token, std::span<std::byte const> header,
 /// Returns the error of the handshake, or nullptr. The connection back is opened later, outside of the
 /// callback that this function is called from.
 char const* Handshakes::take_handshake(std::span<std::byte const> data) {
-  Handshake said;
+  Handshake handshake;
   std::optional<Secret> const secret = parts_.credentials.secret_of(target_of(data));
   if (!secret) return "a handshake with another process";
-  if (!read_handshake(*secret, data, &said)) return "a handshake without a valid proof";
-  SessionOpening const& opening = said.opening;
+  if (!read_handshake(*secret, data, &handshake)) return "a handshake without a valid proof";
+  SessionOpening const& opening = handshake.opening;
   ProcessAddress address;
-  if (!decode(said.address, &address) || address.process != opening.origin ||
+  if (!decode(handshake.address, &address) || address.process != opening.origin ||
       address.incarnation != opening.origin_incarnation)
     return "a handshake that does not match its sender";
   if (worker_for(address.process, executors_) != place_) return "a handshake on the wrong channel";
   arrived_.reserve(arrived_.size() + 1);  // reserve first: recording an admitted peer must not throw
-  address.process = name_of(opening);
+  address.process = identity_of(opening);
   if (char const* const fault = admit(opening, *secret); fault != nullptr) return fault;
   arrived_.push_back({std::move(address), opening.connection});
   return nullptr;
@@ -41,12 +41,12 @@ char const* Handshakes::take_handshake(std::span<std::byte const> data) {
 /// but never equal nonces; an origin with several sessions counts as one process per session. The highest bit
 /// is cleared: an origin's identity stays below that of a process that serves several jobs, whose 16 highest
 /// bits are set. ConnectionEviction::handle_disconnect relies on this order.
-std::uint64_t Handshakes::name_of(SessionOpening const& opening) const noexcept {
+std::uint64_t Handshakes::identity_of(SessionOpening const& opening) const noexcept {
   if (!parts_.credentials.exposed_only) return opening.origin;
-  std::uint64_t name = 0;
-  std::memcpy(&name, opening.nonce.data(), sizeof name);
-  if (opening.target != parts_.credentials.process) name ^= opening.target * 0x9e3779b97f4a7c15u;
-  return name & ~(std::uint64_t{1} << 63);
+  std::uint64_t identity = 0;
+  std::memcpy(&identity, opening.nonce.data(), sizeof identity);
+  if (opening.target != parts_.credentials.process) identity ^= opening.target * 0x9e3779b97f4a7c15u;
+  return identity & ~(std::uint64_t{1} << 63);
 }
 
 bool Handshakes::is_session_full(std::uint64_t session) const noexcept {
@@ -56,14 +56,15 @@ bool Handshakes::is_session_full(std::uint64_t session) const noexcept {
 
 /// Makes the origin of a proven handshake known. Each handshake is accepted once.
 char const* Handshakes::admit(SessionOpening const& opening, Secret const& secret) {
-  std::uint64_t const name = name_of(opening);
-  if (parts_.origins.has_ended(name, opening.origin_incarnation)) return "a handshake of an ended process";
+  std::uint64_t const identity = identity_of(opening);
+  if (parts_.origins.has_ended(identity, opening.origin_incarnation))
+    return "a handshake of an ended process";
   SessionTokens const session = tokens_of(secret, opening);
-  Origin* const known = parts_.origins.find(name);
+  Origin* const known = parts_.origins.find(identity);
   if (known != nullptr && known->session != session)
     return "a handshake of another process with the same identity";
   if (known != nullptr && opening.number <= known->handshake) return "a replayed handshake";
-  if (char const* const fault = admit_connection(name, opening.connection, known)) return fault;
+  if (char const* const fault = admit_connection(identity, opening.connection, known)) return fault;
   if (known != nullptr) {
     known->handshake = opening.number;
   } else if (char const* const fault = admit_new(opening, session)) {
@@ -93,7 +94,7 @@ char const* Handshakes::admit_new(SessionOpening const& opening, SessionTokens c
     return "its session has as many processes as it may have";
   }
   auto made = std::make_unique<Origin>();
-  made->process = name_of(opening);
+  made->process = identity_of(opening);
   made->incarnation = opening.origin_incarnation;
   made->target = opening.target;
   made->handshake = opening.number;
@@ -108,7 +109,7 @@ char const* Handshakes::admit_new(SessionOpening const& opening, SessionTokens c
 void Handshakes::expect_sealed(SessionOpening const& opening, Secret const& secret) {
   if (!parts_.credentials.encrypt) return;
   SealKeys const keys = seal_keys_of(secret, opening);
-  parts_.transport.seals().expect(name_of(opening), keys.requests, keys.replies);
+  parts_.transport.seals().expect(identity_of(opening), keys.requests, keys.replies);
 }
 
 bool Handshakes::connect(Origin& origin, ProcessAddress const& address) {

@@ -71,7 +71,7 @@ class Handshakes {
 
  private:
   char const* take_handshake(std::span<std::byte const> data);
-  std::uint64_t name_of(SessionOpening const& opening) const noexcept;
+  std::uint64_t identity_of(SessionOpening const& opening) const noexcept;
   bool is_session_full(std::uint64_t session) const noexcept;
   char const* admit(SessionOpening const& opening, Secret const& secret);
   char const* admit_new(SessionOpening const& opening, SessionTokens const& session);

@@ -15,7 +15,7 @@ namespace {
               std::string("the grant's engine: ") + mpix_engine_status_text(status));
 }
 
-/// Returns a process number greater than those of the processes of jobs (Handshakes::name_of).
+/// Returns a process number greater than those of the processes of jobs (Handshakes::identity_of).
 std::uint64_t random_process() {
   UserSecret const random = random_secret();
   std::uint64_t process = 0;

@@ -130,12 +130,12 @@ TEST(FileBootstrap, ReportsMissingProcessAfterTimeout) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(first.find(0x2a), "nothing");
   EXPECT_FALSE(first.waits_for(2));
-  std::string const said = ::testing::internal::GetCapturedStderr();
+  std::string const output = ::testing::internal::GetCapturedStderr();
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(2 * short_ms));
-  EXPECT_NE(said.find("process 000000000000002a has no address in " + std::string(directory.path())),
+  EXPECT_NE(output.find("process 000000000000002a has no address in " + std::string(directory.path())),
             std::string::npos)
-      << said;
-  EXPECT_NE(said.find("1 of 2 processes"), std::string::npos) << said;
+      << output;
+  EXPECT_NE(output.find("1 of 2 processes"), std::string::npos) << output;
 }
 
 TEST(FileBootstrap, RejectsDuplicateIdentity) {
@@ -173,9 +173,9 @@ TEST(FileBootstrap, RejectsDirectoryAccessibleToOtherUsers) {
   ::testing::internal::CaptureStderr();
   EXPECT_FALSE(Member(inner.c_str(), 2).is_open());
   EXPECT_FALSE(Member((inner + "/none/below").c_str(), 2).is_open());
-  std::string const said = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("other users can access it"), std::string::npos) << said;
-  EXPECT_NE(said.find("No such file"), std::string::npos) << said;
+  std::string const output = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(output.find("other users can access it"), std::string::npos) << output;
+  EXPECT_NE(output.find("No such file"), std::string::npos) << output;
   ::chmod(inner.c_str(), 0700);
 }
 

@@ -21,36 +21,36 @@ struct Case {
 TEST(Session, HolderOfTheSecretIsAccepted) {
   Case const made;
   std::vector<std::byte> const payload = made.payload();
-  Handshake said;
-  ASSERT_TRUE(read_handshake(made.target.secret, payload, &said));
-  EXPECT_EQ(said.opening.origin, 1u);
-  EXPECT_EQ(said.opening.origin_incarnation, 77u);
-  EXPECT_EQ(said.opening.target, 2u);
-  EXPECT_EQ(said.opening.number, 5u);
-  EXPECT_EQ(said.opening.nonce, made.opening.nonce);
-  EXPECT_TRUE(std::ranges::equal(said.address, made.address));
+  Handshake received;
+  ASSERT_TRUE(read_handshake(made.target.secret, payload, &received));
+  EXPECT_EQ(received.opening.origin, 1u);
+  EXPECT_EQ(received.opening.origin_incarnation, 77u);
+  EXPECT_EQ(received.opening.target, 2u);
+  EXPECT_EQ(received.opening.number, 5u);
+  EXPECT_EQ(received.opening.nonce, made.opening.nonce);
+  EXPECT_TRUE(std::ranges::equal(received.address, made.address));
 }
 
 TEST(Session, RejectsHandshakeWithAnyChangedBit) {
   Case const made;
   std::vector<std::byte> payload = made.payload();
-  Handshake said;
+  Handshake received;
   for (std::size_t bit = 0; bit < payload.size() * 8; ++bit) {
     payload[bit / 8] ^= std::byte{1} << bit % 8;
-    EXPECT_FALSE(read_handshake(made.target.secret, payload, &said)) << "bit " << bit;
+    EXPECT_FALSE(read_handshake(made.target.secret, payload, &received)) << "bit " << bit;
     payload[bit / 8] ^= std::byte{1} << bit % 8;
   }
   for (std::size_t bytes = 0; bytes < payload.size(); ++bytes)
-    EXPECT_FALSE(read_handshake(made.target.secret, std::span(payload).first(bytes), &said)) << bytes;
+    EXPECT_FALSE(read_handshake(made.target.secret, std::span(payload).first(bytes), &received)) << bytes;
   payload.push_back(std::byte{0});
-  EXPECT_FALSE(read_handshake(made.target.secret, payload, &said));
+  EXPECT_FALSE(read_handshake(made.target.secret, payload, &received));
 }
 
 TEST(Session, RejectsHandshakeWithAnotherSecret) {
   Case const made;
-  Handshake said;
-  EXPECT_FALSE(read_handshake(Credentials::make(2).secret, made.payload(), &said));
-  EXPECT_FALSE(read_handshake(Secret{}, made.payload(), &said));
+  Handshake received;
+  EXPECT_FALSE(read_handshake(Credentials::make(2).secret, made.payload(), &received));
+  EXPECT_FALSE(read_handshake(Secret{}, made.payload(), &received));
 }
 
 TEST(Session, AddressQueriesAndRepliesRejectChangedBytes) {
@@ -64,9 +64,9 @@ TEST(Session, AddressQueriesAndRepliesRejectChangedBytes) {
   std::span<std::byte const> address;
   ASSERT_TRUE(read_address_reply(secret, opening, reply, &address));
   EXPECT_TRUE(std::ranges::equal(address, made.address));
-  Handshake said;
-  EXPECT_FALSE(read_handshake(secret, query, &said));
-  EXPECT_FALSE(read_handshake(secret, reply, &said));
+  Handshake received;
+  EXPECT_FALSE(read_handshake(secret, query, &received));
+  EXPECT_FALSE(read_handshake(secret, reply, &received));
   EXPECT_FALSE(read_address_query(secret, made.payload(), &opening));
   EXPECT_FALSE(read_address_query(secret, make_address_reply(secret, opening, {}), &opening));
   EXPECT_FALSE(read_address_reply(secret, opening, made.payload(), &address));
