@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Longer than a running process needs for its answer, whatever locks are held.
-constexpr timeval patience{5, 0};
+constexpr timeval io_timeout{5, 0};
 constexpr std::size_t longest_answer = 1u << 20;
 constexpr std::string_view socket_prefix = "mpix-rma/";
 
@@ -138,8 +138,8 @@ bool is_its_own(int connection, fs::path const& directory) {
 std::string ask(fs::path const& directory, std::string const& name) {
   int const connection = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connection < 0) throw Error(std::string("no socket: ") + std::strerror(errno));
-  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  ::setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &io_timeout, sizeof io_timeout);
+  ::setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &io_timeout, sizeof io_timeout);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
@@ -148,7 +148,7 @@ std::string ask(fs::path const& directory, std::string const& name) {
   bool const is_connected = ::connect(connection, reinterpret_cast<sockaddr const*>(&address), length) == 0;
   if (is_connected && is_its_own(connection, directory)) {
     std::array<char, 4096> buffer{};
-    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(patience.tv_sec);
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(io_timeout.tv_sec);
     for (ssize_t bytes = 1;
          bytes > 0 && text.size() < longest_answer && std::chrono::steady_clock::now() < end;) {
       bytes = ::read(connection, buffer.data(), buffer.size());

@@ -79,10 +79,10 @@ RingSlot* claim(RingRoute const& route) {
 
 enum class Outcome : std::uint8_t { answered, unseen, lost };
 
-/// Waits until the slot is answered, or no thread has taken it for the route's patience.
+/// Waits until the slot is answered, or no thread has taken it for the route's timeout.
 Outcome wait(RingSlot& slot, RingRoute const& route) {
   constexpr unsigned looks_per_time = 16;
-  constexpr unsigned patient_looks = 4096;
+  constexpr unsigned looks_before_yield = 4096;
   std::chrono::steady_clock::time_point end;
   bool taken = false;
   for (unsigned looks = 1; !slot.is_answered(); ++looks) {
@@ -90,12 +90,12 @@ Outcome wait(RingSlot& slot, RingRoute const& route) {
     cpu_relax();
     if (looks % looks_per_time != 0) continue;
     auto const now = std::chrono::steady_clock::now();
-    if (looks == looks_per_time) end = now + route.patience;
+    if (looks == looks_per_time) end = now + route.timeout;
     if (!taken && now >= end) {
       if (slot.try_take_back()) return Outcome::unseen;
       taken = true;
     }
-    if (looks < patient_looks) continue;
+    if (looks < looks_before_yield) continue;
     if (route.peer.is_lost()) return Outcome::lost;
     sched_yield();
   }

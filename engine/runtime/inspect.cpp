@@ -1,5 +1,5 @@
 /// Describes the state of a process for mpix-rma ps: its waits, and the waits of others for it. Called by the
-/// agent while other threads may hang: no lock is waited for longer than `patience`.
+/// agent while other threads may hang: no lock is waited for longer than `lock_timeout`.
 #include <chrono>
 #include <mutex>
 #include <string>
@@ -16,12 +16,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds patience{500};
+constexpr milliseconds lock_timeout{500};
 constexpr std::size_t max_bytes = 48 * 1024;  // less than a socket buffers
 
 template <typename Lockable>
-std::unique_lock<Lockable> lock_patiently(Lockable& lock) {
-  auto const end = std::chrono::steady_clock::now() + patience;
+std::unique_lock<Lockable> lock_with_timeout(Lockable& lock) {
+  auto const end = std::chrono::steady_clock::now() + lock_timeout;
   std::unique_lock<Lockable> held(lock, std::try_to_lock);
   while (!held.owns_lock() && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(milliseconds(1));
@@ -49,11 +49,11 @@ std::string EngineState::inspect() {
   BoundedText text(max_bytes, bootstrap.process);
   text.add("engine of process %s (pid %d), library version %s\n", text.name(bootstrap.process).c_str(),
            static_cast<int>(pid), mpix_engine_version());
-  auto const listed = lock_patiently(peers.lock);
+  auto const listed = lock_with_timeout(peers.lock);
   if (!listed.owns_lock()) text.add("the table of peers is locked by a thread that does not go on\n");
   std::size_t number = 0;
   channels.for_each([&](Channel& channel) {
-    auto const held = lock_patiently(channel.lock);
+    auto const held = lock_with_timeout(channel.lock);
     if (!held.owns_lock()) {
       text.add("channel %zu is locked by a thread that does not go on: no word of its operations\n",
                number++);

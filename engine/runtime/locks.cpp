@@ -49,7 +49,7 @@ LockClock* EngineLocks::clock(Peer& peer) noexcept {
 /// Waits briefly for a lock that is held for a short time: it becomes free before the agent could answer.
 /// Requests at the agent take precedence; longer waits go to the agent's queue.
 bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) {
-  constexpr std::chrono::microseconds patience{50};
+  constexpr std::chrono::microseconds spin_time{50};
   constexpr unsigned polls_per_turn = 64;
   std::chrono::steady_clock::time_point end;
   for (unsigned polls = 1;; ++polls) {
@@ -62,7 +62,7 @@ bool EngineLocks::try_lock_spin(SharedLock& word, Holder holder, LockMode mode) 
     cpu_relax();
     if (polls % polls_per_turn != 0) continue;
     auto const now = std::chrono::steady_clock::now();
-    if (polls == polls_per_turn) end = now + patience;
+    if (polls == polls_per_turn) end = now + spin_time;
     if (now >= end) return false;
     // The holder may need this processor, or an answer.
     waits_.progress();

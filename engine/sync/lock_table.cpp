@@ -18,8 +18,10 @@ constexpr std::size_t max_members = 65536;
 
 }  // namespace
 
-LockTable::LockTable(Log const& log, Clock::duration patience)
-    : log_(log), patience_(patience), timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+LockTable::LockTable(Log const& log, Clock::duration overtake_delay)
+    : log_(log),
+      overtake_delay_(overtake_delay),
+      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
 
 Status LockTable::create(std::uint32_t count, LockId* first) {
   Visit const visit(*this, nullptr);
@@ -178,9 +180,9 @@ std::int64_t LockTable::deadline_behind(std::deque<Waiting> const& waiting, std:
     behind = true;
     passed = std::max(passed, waiting[i].passed);
   }
-  if (!behind || patience_ == Clock::duration::max()) return no_deadline;
-  auto const end_of_patience = Clock::now() + patience_ * (1u << std::min(passed, max_doublings));
-  return end_of_patience.time_since_epoch().count();
+  if (!behind || overtake_delay_ == Clock::duration::max()) return no_deadline;
+  auto const deadline = Clock::now() + overtake_delay_ * (1u << std::min(passed, max_doublings));
+  return deadline.time_since_epoch().count();
 }
 
 /// Sets the deadline of all requests, at which the timer becomes readable.
@@ -194,7 +196,7 @@ void LockTable::set_deadline(std::int64_t deadline) noexcept {
   (void)::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
 }
 
-void LockTable::admit_impatient(Answers& own) {
+void LockTable::admit_overtaking(Answers& own) {
   Visit const visit(*this, &own);
   std::int64_t const now = Clock::now().time_since_epoch().count();
   std::int64_t next_deadline = no_deadline;
@@ -208,7 +210,7 @@ void LockTable::admit_impatient(Answers& own) {
   set_deadline(next_deadline);
 }
 
-/// Moves the requests whose patience has ended before all exclusive ones.
+/// Moves the requests whose overtake delay has ended before all exclusive ones.
 void LockTable::pass_all(Queue& queue, std::int64_t now) {
   std::deque<Waiting>& waiting = queue.waiting;
   auto const first = std::ranges::find_if(waiting, &Waiting::is_exclusive);

@@ -71,10 +71,10 @@ class LockTable {
 
   /// Time that an overtaking request waits behind an earlier exclusive one that no request has passed this
   /// way; doubled for each pass.
-  static constexpr Clock::duration first_patience = std::chrono::milliseconds(10);
+  static constexpr Clock::duration first_overtake_delay = std::chrono::milliseconds(10);
   static constexpr unsigned max_doublings = 6;
 
-  explicit LockTable(Log const& log, Clock::duration patience = first_patience);
+  explicit LockTable(Log const& log, Clock::duration overtake_delay = first_overtake_delay);
 
   static constexpr std::uint32_t max_locks = std::uint32_t{1} << 20;
 
@@ -113,14 +113,14 @@ class LockTable {
 
   std::vector<Answer> take_answers(Answers& own);
 
-  /// Whether admit_impatient() may have something to do.
-  bool is_patience_over() const noexcept {
+  /// Whether admit_overtaking() may have something to do.
+  bool is_overtake_due() const noexcept {
     std::int64_t const deadline = deadline_.load(std::memory_order_relaxed);
     return deadline != no_deadline && Clock::now().time_since_epoch().count() >= deadline;
   }
-  /// Lets requests pass whose patience has ended.
-  void admit_impatient(Answers& own);
-  /// Becomes readable when the patience of a request ends.
+  /// Lets requests pass whose overtake delay has ended.
+  void admit_overtaking(Answers& own);
+  /// Becomes readable when the overtake delay of a request ends.
   int timer_fd() const noexcept { return timer_.get(); }
 
   /// Detects the end of processes that have acquired locks without the agent and that requests wait for.
@@ -187,7 +187,7 @@ class LockTable {
   void drop_ended(LockId lock) noexcept;
 
   Log const& log_;
-  Clock::duration const patience_;
+  Clock::duration const overtake_delay_;
   FileDescriptor const timer_;
   LockClock own_clock_{};  ///< used until open()
   LockClock* clock_ = &own_clock_;

@@ -86,7 +86,7 @@ class Executor {
     if (handshakes.have_arrived()) connect_arrived();
     if (unsent.has_waiting()) streams.retry_unanswered();
     if (streams.has_blocked()) streams.retry_blocked();
-    locks.admit_impatient();
+    locks.admit_overtaking();
     while (lock_answers.are_due()) lock_answers.send_due();  // a continued request may release other locks
     replies.send_all();
   }

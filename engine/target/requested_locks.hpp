@@ -29,9 +29,9 @@ class RequestedLocks {
   std::vector<LockTable::Answer> take_answers() { return table_.take_answers(answers_); }
   /// Detects ended lock holders and grants their locks to waiting requests.
   void poll_holders() { table_.poll_holders(answers_); }
-  /// Lets requests pass whose patience has ended.
-  void admit_impatient() {
-    if (table_.is_patience_over()) table_.admit_impatient(answers_);
+  /// Lets requests pass whose overtake delay has ended.
+  void admit_overtaking() {
+    if (table_.is_overtake_due()) table_.admit_overtaking(answers_);
   }
 
   /// Whether the process has a lock by the agent's grant, or waits for one: the connection identifies it.

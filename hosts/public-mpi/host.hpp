@@ -41,7 +41,7 @@ Communicators const& communicators() noexcept;
 /// Drives MPI's own progress once.
 void progress_mpi() noexcept;
 
-/// Drives MPI's progress until `request` completes. Returns false after `patience`.
-bool completes(MPI_Request& request, std::chrono::seconds patience) noexcept;
+/// Drives MPI's progress until `request` completes. Returns false after `timeout`.
+bool completes(MPI_Request& request, std::chrono::seconds timeout) noexcept;
 
 }  // namespace mpixrma::host

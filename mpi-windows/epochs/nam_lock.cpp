@@ -16,7 +16,7 @@ std::atomic<std::size_t> nam_locks_held{0};
 }  // namespace
 
 void request_nam_lock(Window& window, Target& target) {
-  target.queue->nam_wait.emplace(window.cold->nam_lock_timeout, target.rank, target.queue->request.mode);
+  target.queue->nam_wait.emplace(window.cold->nam_overtake_delay, target.rank, target.queue->request.mode);
 }
 
 bool has_nam_lock(Window& window, Target& target) {

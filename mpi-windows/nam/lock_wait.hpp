@@ -1,7 +1,7 @@
 /// Waits for locks at a memory server (docs/decisions/0010-queued-locks.md).
 ///
 /// A lock request first acquires the turn; an exclusive request keeps the turn until it releases the lock. A
-/// process that holds other locks acquires the lock without the turn once its patience is exhausted: the
+/// process that holds other locks acquires the lock without the turn once its overtake delay is over: the
 /// holder of the turn may be waiting, directly or indirectly, for these locks.
 #pragma once
 
@@ -15,14 +15,14 @@
 namespace mpixrma::windows {
 
 /// The time that requests of a process wait for their turn at the locks of a window. Thread-safe.
-class NamLockPatience {
+class NamOvertakeDelay {
  public:
   using Clock = std::chrono::steady_clock;
 
   static constexpr Clock::duration first = std::chrono::milliseconds(10);
   static constexpr unsigned max_doublings = 6;
 
-  /// The patience doubles for each time that the process has passed others at the rank since it last had its
+  /// The delay doubles for each time that the process has passed others at the rank since it last had its
   /// turn.
   Clock::duration at(int rank) const {
     std::lock_guard const held(mutex_);
@@ -46,11 +46,11 @@ class NamLockPatience {
 /// One wait for the lock of a rank.
 class NamLockWait {
  public:
-  using Clock = NamLockPatience::Clock;
+  using Clock = NamOvertakeDelay::Clock;
 
-  NamLockWait(NamLockPatience& patience, int rank, engine::LockMode mode,
+  NamLockWait(NamOvertakeDelay& overtake_delay, int rank, engine::LockMode mode,
               Clock::time_point now = Clock::now())
-      : patience_(patience), rank_(rank), mode_(mode), end_(now + patience.at(rank)) {}
+      : overtake_delay_(overtake_delay), rank_(rank), mode_(mode), end_(now + overtake_delay.at(rank)) {}
 
   /// `try_lock(bool* has_turn)` is as NamWindow::try_lock; `holds_others()`: whether the process holds
   /// any lock. Returns true if the lock was acquired.
@@ -59,12 +59,12 @@ class NamLockWait {
     bool const shared = mode_ == engine::LockMode::shared;
     if (shared && !has_turn_ && now >= end_ && holds_others()) has_turn_ = passes_ = true;
     if (!try_lock(&has_turn_)) return false;
-    passes_ ? patience_.note_passed(rank_) : patience_.note_turn(rank_);
+    passes_ ? overtake_delay_.note_passed(rank_) : overtake_delay_.note_turn(rank_);
     return true;
   }
 
  private:
-  NamLockPatience& patience_;
+  NamOvertakeDelay& overtake_delay_;
   int const rank_;
   engine::LockMode const mode_;
   Clock::time_point const end_;

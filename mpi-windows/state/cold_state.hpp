@@ -19,7 +19,7 @@ struct ColdState {
       : held(all, holder, std::move(may_hold)) {}
 
   engine::HeldLocks::Group held;
-  NamLockPatience nam_lock_timeout;
+  NamOvertakeDelay nam_overtake_delay;
   std::map<std::uintptr_t, std::size_t> attached;  ///< by base
   std::multiset<std::uintptr_t> attached_empty;    ///< bases of size 0
 };

@@ -73,11 +73,11 @@ bool comes_soon(pollfd& entry) {
 
 }  // namespace
 
-Client::Client(FileDescriptor socket, int patience_ms)
+Client::Client(FileDescriptor socket, int timeout_ms)
     : shared_(std::make_shared<GuardedChannel>(std::move(socket), unauthenticated_limits)),
-      patience_ms_(patience_ms) {}
+      timeout_ms_(timeout_ms) {}
 
-Client::Client(Address const& address, int patience_ms) : Client(connect_to(address), patience_ms) {
+Client::Client(Address const& address, int timeout_ms) : Client(connect_to(address), timeout_ms) {
   authenticate(address);
   shared_->channel.set_limits(client_limits);
 }
@@ -88,7 +88,7 @@ void Client::authenticate(Address const& server) {
   if (server_user()) return;  // the kernel vouches for the peer's identity
   ServerTrust const trust = trust_in(server);
   auto const end =
-      std::chrono::steady_clock::now() + std::min(std::chrono::milliseconds(patience_ms_), longest_refusal);
+      std::chrono::steady_clock::now() + std::min(std::chrono::milliseconds(timeout_ms_), longest_refusal);
   bool again = false;
   for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
     try {
@@ -169,7 +169,7 @@ void Client::keep_lease() {
 }
 
 Message Client::receive() {
-  auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms_);
+  auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms_);
   bool open = true;
   for (;;) {
     pollfd entry{descriptor(), POLLIN, 0};
@@ -201,8 +201,8 @@ bool Client::is_open() const noexcept {
   return ::poll(&entry, 1, 0) == 0;
 }
 
-PublicKey offered_key(Address const& server, int patience_ms) {
-  Client client(connect_to({"", server.host, server.port}), patience_ms);
+PublicKey offered_key(Address const& server, int timeout_ms) {
+  Client client(connect_to({"", server.host, server.port}), timeout_ms);
   PublicKey offered{};
   ClientHandshake const handshake;
   (void)handshake.finish(client.request(handshake.hello(std::nullopt)),

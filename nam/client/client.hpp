@@ -19,7 +19,7 @@
 namespace mpixrma::nam {
 
 /// Time that a client waits for an answer, in milliseconds.
-inline constexpr int default_patience_ms = 30000;
+inline constexpr int default_timeout_ms = 30000;
 
 struct ServerTrust;
 
@@ -30,7 +30,7 @@ class Client {
  public:
   /// Throws Error(unavailable) if nobody listens at the address, and Error(denied) if the server is not known
   /// here, its key has changed, it does not know the user, or it does not have the user's secret.
-  explicit Client(Address const& address, int patience_ms = default_patience_ms);
+  explicit Client(Address const& address, int timeout_ms = default_timeout_ms);
 
   /// Returns the answer to a request to the control process.
   Json request(Json const& request);
@@ -57,14 +57,14 @@ class Client {
   bool is_open() const noexcept;
 
  private:
-  Client(FileDescriptor socket, int patience_ms);
+  Client(FileDescriptor socket, int timeout_ms);
   void authenticate(Address const& server);
   void begin_session(Address const& server, ServerTrust const& trust);
-  friend PublicKey offered_key(Address const& server, int patience_ms);
+  friend PublicKey offered_key(Address const& server, int timeout_ms);
   Message receive();
 
   std::shared_ptr<GuardedChannel> shared_;
-  int patience_ms_;
+  int timeout_ms_;
   bool has_version_ = false;  ///< the protocol version was sent to the server
   int unanswered_ = 0;        ///< number of send_unanswered() calls since the last answer
   std::string server_key_;
@@ -72,7 +72,7 @@ class Client {
 
 /// Returns the key that the server at HOST:PORT claims to have, which proves nothing until a session has been
 /// opened with it. Throws Error.
-PublicKey offered_key(Address const& server, int patience_ms = default_patience_ms);
+PublicKey offered_key(Address const& server, int timeout_ms = default_timeout_ms);
 
 /// Returns the server's address: MPIX_NAM_SERVER (an address, the path of a socket, or HOST:PORT), or the
 /// address of the job's first grant, or the default socket.

@@ -93,25 +93,25 @@ namespace {
 
 /// Opens a connection and sends the request that turns it into a session. The server may hand the session to
 /// a data process that has just died, which closes the connection; the retry reaches its successor.
-template <typename... Patience>
-Client open_client(Address const& server, Json const& request, Json* answer, Patience... patience_ms) {
-  Client client(server, patience_ms...);
+template <typename... Timeout>
+Client open_client(Address const& server, Json const& request, Json* answer, Timeout... timeout_ms) {
+  Client client(server, timeout_ms...);
   try {
     *answer = client.request(request);
     return client;
   } catch (Error const& error) {
     if (error.code() != ErrorCode::unavailable) throw;
   }
-  Client again(server, patience_ms...);
+  Client again(server, timeout_ms...);
   *answer = again.request(request);
   return again;
 }
 
 }  // namespace
 
-Session Session::open(Locator const& grant, int patience_ms) {
+Session Session::open(Locator const& grant, int timeout_ms) {
   Json answer;
-  Client client = open_client(grant.address, {{"op", "open"}, {"grant", grant.grant}}, &answer, patience_ms);
+  Client client = open_client(grant.address, {{"op", "open"}, {"grant", grant.grant}}, &answer, timeout_ms);
   client.keep_lease();
   return Session(std::move(client));
 }

@@ -75,7 +75,7 @@ class GrantMapping {
 class Session {
  public:
   /// Throws Error(not_found) if the grant does not exist or belongs to another user.
-  static Session open(Locator const& grant, int patience_ms = default_patience_ms);
+  static Session open(Locator const& grant, int timeout_ms = default_timeout_ms);
   /// Opens the window with this port name. Throws Error(not_found) if the window does not exist or is not
   /// visible to this user.
   static Session connect(std::string const& port, WindowInfo* window);

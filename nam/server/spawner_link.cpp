@@ -16,13 +16,13 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr int patience_ms = 60000;
+constexpr int timeout_ms = 60000;
 constexpr std::chrono::milliseconds first_pause{10};
 constexpr std::chrono::seconds longest_starvation{10};  ///< the server waits with it
 
 void wait_for_spawner(int descriptor, short events) {
   pollfd entry{descriptor, events, 0};
-  if (::poll(&entry, 1, patience_ms) == 0)
+  if (::poll(&entry, 1, timeout_ms) == 0)
     throw Error(ErrorCode::unavailable, "the main process of the server does not answer");
 }
 

@@ -24,7 +24,7 @@ namespace {
 
 using namespace mpixrma::nam;
 
-constexpr int patience_ms = 5000;
+constexpr int timeout_ms = 5000;
 
 /// Calls `take` until it has failed a few times in sequence.
 template <typename Take>
@@ -56,12 +56,12 @@ class Colluder {
 
   void take_everything() {
     ignore_errors([this] {
-      Json const made = Client(server_, patience_ms).request({{"op", "grant"}, {"bytes", 4096}});
+      Json const made = Client(server_, timeout_ms).request({{"op", "grant"}, {"bytes", 4096}});
       own_ = parse_locator(made.at("locator").get<std::string>());
       own_.address = server_;
     });
     take_all([this] { guests_.push_back(Session::connect(port_, server_, &window_)); });
-    if (!own_.grant.empty()) take_all([this] { sessions_.push_back(Session::open(own_, patience_ms)); });
+    if (!own_.grant.empty()) take_all([this] { sessions_.push_back(Session::open(own_, timeout_ms)); });
     take_connections();
     std::printf("ready: %zu sessions of the window, %zu of an own grant, %zu connections\n", guests_.size(),
                 sessions_.size(), connections_.size());
@@ -71,7 +71,7 @@ class Colluder {
   /// Once more what the server has taken back, and requests that take its time.
   void annoy() {
     for (int i = 0; i < 20; ++i) {
-      silent_.push_back(connect_tcp(server_.host, server_.port, patience_ms));
+      silent_.push_back(connect_tcp(server_.host, server_.port, timeout_ms));
       send_hello(silent_.back());
     }
     while (silent_.size() > 200) silent_.pop_front();
@@ -85,7 +85,7 @@ class Colluder {
 
  private:
   void take_connections() {
-    take_all([this] { connections_.emplace_back(server_, patience_ms); });
+    take_all([this] { connections_.emplace_back(server_, timeout_ms); });
   }
   static void send_hello(FileDescriptor const& socket) {
     if (!socket) return;

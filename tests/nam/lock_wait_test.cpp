@@ -40,7 +40,7 @@ class Process {
       return false;
     }
     std::uint32_t const rank = order_[held_];
-    if (!wait_) wait_.emplace(patience_, static_cast<int>(rank), mode_, now);
+    if (!wait_) wait_.emplace(overtake_delay_, static_cast<int>(rank), mode_, now);
     auto const try_lock = [&](bool* has_turn) { return control_.try_lock(0, rank, mode_, has_turn); };
     if (!wait_->attempt(
             try_lock, [this] { return held_ != 0; }, now))
@@ -56,7 +56,7 @@ class Process {
   LockMode const mode_;
   int epochs_;
   std::size_t held_ = 0;
-  NamLockPatience patience_;
+  NamOvertakeDelay overtake_delay_;
   std::optional<NamLockWait> wait_;
 };
 

@@ -208,9 +208,9 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
     config.agent_linger_us = chosen_for_tests("MPIX_TEST_LINGER", 0);
     config.batch_bytes = batch_bytes_of_tests();
     configure(config, rank);
-    constexpr int patience_ms = 10000 * slowness;
+    constexpr int timeout_ms = 10000 * slowness;
     mpix_file_bootstrap_t* files = nullptr;
-    if (mpix_file_bootstrap_open(directory.path(), Rank::process_of(rank), patience_ms, &files) != 0)
+    if (mpix_file_bootstrap_open(directory.path(), Rank::process_of(rank), timeout_ms, &files) != 0)
       ::_exit(2);
     mpix_bootstrap const& bootstrap = *mpix_file_bootstrap_get(files);
     mpix_engine_t* engine = nullptr;

@@ -14,7 +14,7 @@ namespace mpixrma::test {
 inline constexpr int words = 64;
 
 /// Disables the timeout for an unanswered request.
-inline void patient(mpix_engine_config& config) { config.ring_us = 60'000'000; }
+inline void long_ring_timeout(mpix_engine_config& config) { config.ring_us = 60'000'000; }
 
 /// Whether operations may take another path than the ring.
 enum class Ways : std::uint8_t { ring_only, ring_and_messages, any };

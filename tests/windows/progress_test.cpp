@@ -19,10 +19,10 @@ TEST_P(Progress, W1173_01_computing_target_does_not_delay_origins) {
   constexpr int flag = 511;  // behind what is added and got
   MPI_Barrier(world);
   if (rank_ == 0) {
-    double const patience = 50 * slowness;
+    double const timeout = 50 * slowness;
     long const* const told = window.base<long>() + flag;
     double const start = MPI_Wtime();
-    while (__atomic_load_n(told, __ATOMIC_ACQUIRE) == 0 && MPI_Wtime() - start < patience) {
+    while (__atomic_load_n(told, __ATOMIC_ACQUIRE) == 0 && MPI_Wtime() - start < timeout) {
     }
     EXPECT_EQ(__atomic_load_n(told, __ATOMIC_ACQUIRE), 1);
   } else if (rank_ == 1) {

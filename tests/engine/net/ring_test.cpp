@@ -22,13 +22,13 @@ namespace mpixrma::engine {
 namespace {
 
 using test::at;
-using test::patient;
+using test::long_ring_timeout;
 using test::with_target;
 using test::words;
 
 TEST(Ring, OperationsOfEveryKindMoveTheValues) {
   with_target(
-      1, patient,
+      1, long_ring_timeout,
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         Engine& engine = rank.engine();
         std::array<std::int64_t, 11> values{};  // as many as fit
@@ -82,7 +82,7 @@ TEST(Ring, UpdatesOfSeveralOriginsAreExact) {
   constexpr int origins = 3;
   constexpr int updates = 3000;
   with_target(
-      origins, patient,
+      origins, long_ring_timeout,
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         std::int64_t const one = 1;
         std::int64_t newest = -1;
@@ -109,7 +109,7 @@ TEST(Ring, WrongAddressesAreRefusedOnBothSides) {
   auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   void* const hole = ::mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   with_target(
-      1, patient,
+      1, long_ring_timeout,
       [=](Rank& rank, Peer& peer, std::int64_t* there) {
         Engine& engine = rank.engine();
         std::int64_t value = 1;
@@ -135,7 +135,7 @@ TEST(Ring, WrongAddressesAreRefusedOnBothSides) {
 /// The update of a single element switches the mode of its own memory, and not that of the memory at the
 /// address equal to its offset in an exposure.
 TEST(Ring, SingleElementsSwitchTheirOwnMemoryOnly) {
-  run_job(2, patient, [](Rank& rank) {
+  run_job(2, long_ring_timeout, [](Rank& rank) {
     Exposed const memory(rank, false, Rights::all);
     rank.show(1, memory.at(8));
     rank.barrier();
@@ -189,7 +189,7 @@ TEST(Ring, FallsBackIfTargetDoesNotPoll) {
 /// Two processes that send requests to each other and poll only while they wait.
 TEST(Ring, ProcessesThatWaitForEachOtherServeEachOther) {
   constexpr int updates = 3000;
-  run_job(2, patient, [](Rank& rank) {
+  run_job(2, long_ring_timeout, [](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(words);
     rank.show(0, memory.get());
     rank.barrier();
@@ -289,7 +289,7 @@ INSTANTIATE_TEST_SUITE_P(Words, RingOfDead, ::testing::Values(1, 20000));
 /// An origin whose request will never be answered detects that.
 TEST_P(RingOfDead, DoesNotBlockRequesters) {
   run_job(
-      2, patient,
+      2, long_ring_timeout,
       [](Rank& rank) {
         auto const memory = std::make_unique<std::int64_t[]>(static_cast<std::size_t>(GetParam()));
         rank.show(0, memory.get());
@@ -313,7 +313,7 @@ TEST_P(RingOfDead, ReusesSlotsOfEndedOrigins) {
   constexpr int surviving = 1;
   constexpr int target = 2;
   run_job(
-      3, patient,
+      3, long_ring_timeout,
       [](Rank& rank) {
         auto const memory = std::make_unique<std::int64_t[]>(static_cast<std::size_t>(GetParam()));
         rank.show(0, memory.get());

@@ -177,7 +177,7 @@ RingTarget target_of(Case const& test_case) {
 
 auto configuration_of(Case const& test_case) {
   return [test_case](mpix_engine_config& config) {
-    if (test_case.always_polls) test::patient(config);
+    if (test_case.always_polls) test::long_ring_timeout(config);
     if (!test_case.kernel) without_kernel(config);
   };
 }
@@ -294,7 +294,7 @@ TEST(StagedRequest, RejectsMalformedData) {
         staged.payload_bytes = 0;
       }};
   with_target(
-      1, test::patient,
+      1, test::long_ring_timeout,
       [](Rank& rank, Peer& peer, std::int64_t* there) {
         std::int64_t value = 0;
         ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::get, &value, at(there, 0), 8)), Status::ok);

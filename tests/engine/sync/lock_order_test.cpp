@@ -30,7 +30,7 @@ std::uint64_t rounds(std::uint64_t usual) {
 
 /// A process with one lock, and its agent.
 struct Target {
-  explicit Target(LockTable::Clock::duration patience) : table(common_log, patience) {
+  explicit Target(LockTable::Clock::duration overtake_delay) : table(common_log, overtake_delay) {
     table.open(*words, *clock);
     LockId first = 1;
     EXPECT_EQ(table.create(1, &first), Status::ok);
@@ -152,8 +152,8 @@ class Process {
 
 class World {
  public:
-  World(Random& random, std::size_t targets, LockTable::Clock::duration patience) : random_(random) {
-    for (std::size_t i = 0; i < targets; ++i) targets_.push_back(std::make_unique<Target>(patience));
+  World(Random& random, std::size_t targets, LockTable::Clock::duration overtake_delay) : random_(random) {
+    for (std::size_t i = 0; i < targets; ++i) targets_.push_back(std::make_unique<Target>(overtake_delay));
   }
 
   void add(Program program, std::vector<bool> near) {
@@ -178,8 +178,8 @@ class World {
     moved(next);
     return true;
   }
-  void end_patience() {
-    for (auto const& target : targets_) target->table.admit_impatient(target->answers);
+  void end_overtake_delays() {
+    for (auto const& target : targets_) target->table.admit_overtaking(target->answers);
     take_answers();
   }
   bool has_ended() const {
@@ -288,11 +288,11 @@ TEST(LockOrder, AllowsDeadlockOfHoldersOnly) {
     World world(random, 2 + below(random, 2), std::chrono::nanoseconds(1));
     for (unsigned i = 3 + below(random, 5); i != 0; --i)
       world.add(make_mixed(random, world.targets()), world.some_near(one_in(random, 2)));
-    // Each end of patience lets at least one request pass, if an overtaking one waits.
+    // Each end of an overtake delay lets at least one request pass, if an overtaking one waits.
     for (std::size_t stops = 0; stops < 100; ++stops) {
       while (world.step()) {
       }
-      world.end_patience();
+      world.end_overtake_delays();
     }
     // A cycle of holders that each wait for the next one's lock is an error of the program.
     for (auto const& process : world.processes)

@@ -13,8 +13,8 @@ namespace {
 using Answer = LockTable::Answer;
 
 struct Case {
-  explicit Case(LockTable::Clock::duration patience = LockTable::Clock::duration::max())
-      : table(common_log, patience) {
+  explicit Case(LockTable::Clock::duration overtake_delay = LockTable::Clock::duration::max())
+      : table(common_log, overtake_delay) {
     LockId first = 1;
     EXPECT_EQ(table.create(2, &first), Status::ok);
     EXPECT_EQ(first, 0u);
@@ -104,10 +104,10 @@ TEST(LockTable, SharesPassAfterTheirTimeout) {
   auto const wait = [&made] {
     pollfd timer{made.table.timer_fd(), POLLIN, 0};
     EXPECT_EQ(::poll(&timer, 1, 60'000), 1);
-    while (!made.table.is_patience_over()) {
+    while (!made.table.is_overtake_due()) {
     }
-    made.table.admit_impatient(made.answers);
-    EXPECT_FALSE(made.table.is_patience_over());
+    made.table.admit_overtaking(made.answers);
+    EXPECT_FALSE(made.table.is_overtake_due());
     EXPECT_EQ(::poll(&timer, 1, 0), 0);
   };
   for (std::uint64_t process = 3; process < 7; ++process) {

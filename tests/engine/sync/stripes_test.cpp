@@ -29,9 +29,9 @@ struct Arena {
 };
 
 /// A limit against hanging: a dead holder is detected within about 10 ms.
-constexpr milliseconds patience{20000};
+constexpr milliseconds timeout{20000};
 
-bool acquire_within(UniqueStripeLock& hold, milliseconds time = patience) {
+bool acquire_within(UniqueStripeLock& hold, milliseconds time = timeout) {
   auto const end = steady_clock::now() + time;
   while (!hold.acquire()) {
     if (steady_clock::now() > end) return false;
@@ -150,7 +150,7 @@ std::uint64_t add_and_compare(Arena& arena, unsigned seed, int rounds) {
     bool const write = round % 4 == 1;
     UniqueStripeLock hold(arena.table, write ? StripeSets{stripe, others} : StripeSets{others, stripe});
     if (!acquire_within(hold)) {
-      ADD_FAILURE() << "no lock for " << patience.count() << " ms";
+      ADD_FAILURE() << "no lock for " << timeout.count() << " ms";
       return added;
     }
     if (write) {
@@ -334,7 +334,7 @@ TEST_P(KilledHolder, IsDetectedByRestartedAttempts) {
   Child child([&] { return held(arena_->table, writing); });
   end(child);
   bool got = false;
-  for (auto const end = steady_clock::now() + patience; !got && steady_clock::now() < end;) {
+  for (auto const end = steady_clock::now() + timeout; !got && steady_clock::now() < end;) {
     UniqueStripeLock other(living->table, writing);
     EXPECT_FALSE(other.acquire());
     UniqueStripeLock hold(arena_->table, writing);
