@@ -56,7 +56,7 @@ int class_of(ErrorCode code) noexcept {
 
 int nam_ranks(std::string const& port, bool follow) {
   return at_server([&] {
-    nam::ConsentToFollow const consent(follow);
+    nam::ScopedFollowConsent const consent(follow);
     return static_cast<int>(nam::regions_of(nam::find_parts(port)).size());
   });
 }

@@ -109,7 +109,7 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
 
 std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port, NamConnectOptions const& options) {
   return at_server([&] {
-    nam::ConsentToFollow const consent(options.follow);
+    nam::ScopedFollowConsent const consent(options.follow);
     std::vector<nam::Session> sessions;
     std::vector<nam::WindowInfo> found = nam::find_parts(port, &sessions);
     nam::Spread const spread = nam::spread_of(found);

@@ -58,11 +58,11 @@ void consent_to_follow() {
   has_consent = true;
 }
 
-ConsentToFollow::ConsentToFollow(bool given) noexcept : before_(has_scoped_consent) {
+ScopedFollowConsent::ScopedFollowConsent(bool given) noexcept : before_(has_scoped_consent) {
   has_scoped_consent = before_ || given;
 }
 
-ConsentToFollow::~ConsentToFollow() { has_scoped_consent = before_; }
+ScopedFollowConsent::~ScopedFollowConsent() { has_scoped_consent = before_; }
 
 Address followed(Address const& written, Address const& source) {
   if (is_same(written, source)) return source;

@@ -14,12 +14,12 @@ void note_known_server(Address const& server);
 void consent_to_follow();
 
 /// Consents for this thread and scope if `given`.
-class ConsentToFollow {
+class ScopedFollowConsent {
  public:
-  explicit ConsentToFollow(bool given) noexcept;
-  ~ConsentToFollow();
-  ConsentToFollow(ConsentToFollow const&) = delete;
-  ConsentToFollow& operator=(ConsentToFollow const&) = delete;
+  explicit ScopedFollowConsent(bool given) noexcept;
+  ~ScopedFollowConsent();
+  ScopedFollowConsent(ScopedFollowConsent const&) = delete;
+  ScopedFollowConsent& operator=(ScopedFollowConsent const&) = delete;
 
  private:
   bool before_;

@@ -72,8 +72,8 @@ TEST(FollowedParts, RequireConsentPinOrName) {
   EXPECT_EQ(followed(written, teller), written);
   ::unsetenv("MPIX_NAM_FOLLOW");
   {
-    ConsentToFollow const given(true);
-    ConsentToFollow const not_given(false);
+    ScopedFollowConsent const given(true);
+    ScopedFollowConsent const not_given(false);
     EXPECT_EQ(followed(written, teller), written);
     std::thread([&] {
       EXPECT_EQ(refusal([&] { (void)followed(written, teller); }), ErrorCode::denied) << "another thread's";
