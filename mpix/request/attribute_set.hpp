@@ -14,13 +14,13 @@ class AttributeSet {
   void assign(std::size_t index, void* value) {
     attribute_table[index].assign(attributes_, value);
     values_[index] = value;
-    given_[index] = true;
+    is_set_[index] = true;
   }
 
   /// Returns false if the attribute is not set.
   bool value(std::size_t index, void** value) const noexcept {
-    if (given_[index]) *value = values_[index];
-    return given_[index];
+    if (is_set_[index]) *value = values_[index];
+    return is_set_[index];
   }
 
   MPIX_RMA_Attributes const& attributes() const noexcept { return attributes_; }
@@ -28,7 +28,7 @@ class AttributeSet {
  private:
   MPIX_RMA_Attributes attributes_{};
   std::array<void*, attribute_count> values_{};
-  std::array<bool, attribute_count> given_{};
+  std::array<bool, attribute_count> is_set_{};
 };
 
 /// Returns the error of setting the attribute with index `index` and key `keyval` to `value`, if any.
