@@ -56,19 +56,19 @@ Status Dispatch::resolve(RmaOp* operation) const {
 
 /// Revalidates the exposures. Addresses need no validation.
 Status Dispatch::revalidate() const {
-  if (!given_.exposed.is_named()) return Status::ok;
-  RmaOp again = given_;
+  if (!original_.exposed.is_named()) return Status::ok;
+  RmaOp again = original_;
   return resolve(&again);
 }
 
 /// Counts and traces an operation that was not rejected.
 void Dispatch::count(Path path, Issued const& issued) noexcept {
-  if (failed(issued.status) || given_.is_notification) return;
+  if (failed(issued.status) || original_.is_notification) return;
   if (state_.recorder != nullptr) [[unlikely]]
-    state_.recorder->add_operation(began_, peer_.process(), path, given_, issued);
+    state_.recorder->add_operation(began_, peer_.process(), path, original_, issued);
   if (path == Path::direct && !engine_.counts_direct()) return;
   TrafficCounters& traffic = peer_state().traffic;
-  std::size_t const bytes = given_.target_layout.size();
+  std::size_t const bytes = original_.target_layout.size();
   config().thread_multiple != 0 ? traffic.add_operation(path, bytes)
                                 : traffic.add_operation_alone(path, bytes);
 }
@@ -96,14 +96,14 @@ bool Dispatch::must_use_message() {
 
 std::optional<Issued> Dispatch::issue_traced_direct() {
   bool const waits = peer_.direct_access_is_deferred() ||
-                     (has(given_.flags, OpFlags::overlap_ordered) && !follows_all_messages());
-  if (waits || has(given_.flags, OpFlags::atomic) || notifies(given_)) return std::nullopt;
+                     (has(original_.flags, OpFlags::overlap_ordered) && !follows_all_messages());
+  if (waits || has(original_.flags, OpFlags::atomic) || notifies(original_)) return std::nullopt;
   RmaOp resolved;
-  if (given_.exposed.is_named()) {
-    resolved = given_;
+  if (original_.exposed.is_named()) {
+    resolved = original_;
     if (failed(resolve(&resolved))) return std::nullopt;
   }
-  RmaOp const& operation = given_.exposed.is_named() ? resolved : given_;
+  RmaOp const& operation = original_.exposed.is_named() ? resolved : original_;
   Extent const extent = operation.target_layout.extent();
   auto const bytes = static_cast<std::size_t>(extent.end - extent.begin);
   RemoteAddress const begin = operation.target + static_cast<std::uint64_t>(extent.begin);
@@ -115,12 +115,12 @@ std::optional<Issued> Dispatch::issue_traced_direct() {
 }
 
 std::optional<Issued> Dispatch::issue_at_once() {
-  if (!given_.exposed.is_named()) return issue_resolved_at_once();
-  RmaOp resolved = given_;
+  if (!original_.exposed.is_named()) return issue_resolved_at_once();
+  RmaOp resolved = original_;
   if (Status const status = resolve(&resolved); failed(status)) return Issued::ended(status);
   operation_ = &resolved;
   auto const issued = issue_resolved_at_once();
-  operation_ = &given_;
+  operation_ = &original_;
   return issued;
 }
 
@@ -128,7 +128,7 @@ std::optional<Issued> Dispatch::issue_resolved_at_once() {
   engine_.order.wait_for_deferred_access(peer_);
   auto const [begin, bytes] = target();
   if (begin + bytes < begin) return Issued::ended(Status::bad_address);
-  if (has(given_.flags, OpFlags::overlap_ordered) && !follows_all_messages()) {
+  if (has(original_.flags, OpFlags::overlap_ordered) && !follows_all_messages()) {
     // A message keeps its place behind the earlier ones; every other protocol would overtake them.
     if (must_use_message()) return std::nullopt;
     wait_for_overlapping();
@@ -145,8 +145,8 @@ std::optional<Issued> Dispatch::issue_resolved_at_once() {
 /// Executes the parts of the operation that a protocol has left.
 std::optional<Issued> Dispatch::execute_remainder() {
   Remainder const rest(*operation_, unexecuted_);
-  Remainder const given_rest(given_, unexecuted_);
-  Dispatch remaining(engine_, peer_, given_rest.operation());
+  Remainder const original_rest(original_, unexecuted_);
+  Dispatch remaining(engine_, peer_, original_rest.operation());
   remaining.operation_ = &rest.operation();
   remaining.holds_target_ = holds_target_;
   if (cross_memory::process_vm_can_transfer(remaining)) {
@@ -161,7 +161,7 @@ std::optional<Issued> Dispatch::execute_remainder() {
     remaining.count(Path::message, issued);
     return issued;
   }
-  RmaOp awaited = given_rest.operation();
+  RmaOp awaited = original_rest.operation();
   BlockingCompletion completion;
   awaited.completion = &completion;
   // A part is done: what is left must not be refused, because the caller would repeat the whole.
@@ -174,10 +174,10 @@ std::optional<Issued> Dispatch::execute_remainder() {
 
 Issued Dispatch::issue_in_stream() {
   engine_.order.wait_for_room(peer_);
-  if (!engine_.locks.wait_for_stream_lock(peer_, given_.target_layout, given_.flags))
+  if (!engine_.locks.wait_for_stream_lock(peer_, original_.target_layout, original_.flags))
     return Issued::ended(Status::busy);
   // Before the lock, because a thread that waits for stripes must let messages through.
-  UniqueStripeLock origin = engine_.stripes.acquire_origin(peer_, footprint_of(given_));
+  UniqueStripeLock origin = engine_.stripes.acquire_origin(peer_, footprint_of(original_));
   std::unique_lock held(channel().lock);
   // UCX puts and gets have no position in the stream of messages: they must end before their successors
   // start.

@@ -74,7 +74,7 @@ class Dispatch {
       : engine_(engine),
         state_(*engine.state_),
         peer_(peer),
-        given_(operation),
+        original_(operation),
         operation_(&operation),
         began_(state_.recorder != nullptr ? state_.recorder->now() : 0) {}
   Dispatch(Dispatch const&) = delete;
@@ -93,8 +93,8 @@ class Dispatch {
   // The following functions are for protocols.
 
   /// The operation as it was issued.
-  RmaOp const& given() const noexcept { return given_; }
-  /// The operation after resolve(): its target is named by an address. As given() except on this host.
+  RmaOp const& original() const noexcept { return original_; }
+  /// The operation after resolve(): its target is named by an address. As original() except on this host.
   RmaOp const& operation() const noexcept { return *operation_; }
   Peer& peer() const noexcept { return peer_; }
   PeerState& peer_state() const noexcept { return peer_.state(); }
@@ -159,7 +159,7 @@ class Dispatch {
   Engine& engine_;
   EngineState& state_;
   Peer& peer_;
-  RmaOp const& given_;
+  RmaOp const& original_;
   RmaOp const* operation_;
   std::uint64_t began_;  ///< if there is a trace
   bool holds_target_ = false;

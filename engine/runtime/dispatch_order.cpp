@@ -9,7 +9,8 @@ namespace mpixrma::engine {
 
 /// Only if an operation can overtake messages.
 bool Dispatch::keeps_accesses() const noexcept {
-  return has(given_.flags, OpFlags::overlap_ordered) && (peer_state().shares_memory || state_.network_usable);
+  return has(original_.flags, OpFlags::overlap_ordered) &&
+         (peer_state().shares_memory || state_.network_usable);
 }
 
 /// Waits for the messages that an operation by a protocol of Stage::at_once would overtake.
@@ -18,7 +19,7 @@ void Dispatch::wait_for_overlapping() {
   {
     std::lock_guard const held(channel().lock);
     auto const& accesses = peer_state().messages.accesses;
-    if (accesses != nullptr) last = accesses->newest_conflict(access_of(given_));
+    if (accesses != nullptr) last = accesses->newest_conflict(access_of(original_));
   }
   if (last != 0)
     engine_.waits.until(peer_, [&] { return engine_.order.executed_or_request_ack(peer_, last); });
@@ -29,12 +30,12 @@ Predecessors Dispatch::predecessors() const {
   MessageStream& stream = peer_state().messages;
   NetworkState const& network = peer_state().network();
   Predecessors before{stream.fence, network.fence};
-  if (has(given_.flags, OpFlags::ordered)) {
+  if (has(original_.flags, OpFlags::ordered)) {
     before.message = std::max(before.message, stream.ordered);
     before.network = std::max(before.network, network.newest_ordered);
   }
   if (keeps_accesses()) {
-    TargetAccess const access = access_of(given_);
+    TargetAccess const access = access_of(original_);
     if (stream.accesses == nullptr) stream.accesses = std::make_unique<RecentAccesses>();
     before.message = std::max(before.message, stream.accesses->newest_conflict(access));
     before.network = std::max(before.network, network.accesses.newest_conflict(access));
@@ -44,7 +45,7 @@ Predecessors Dispatch::predecessors() const {
 
 void Dispatch::note_access(Path path, Issued const& issued) const noexcept {
   if (failed(issued.status) || !keeps_accesses()) return;
-  TargetAccess const access = access_of(given_);
+  TargetAccess const access = access_of(original_);
   if (path == Path::network) {
     NetworkState& network = *peer_state().network_if_any();
     network.accesses.note(access, network.issued);

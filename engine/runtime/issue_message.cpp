@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 std::optional<Issued> message::issue(Dispatch& dispatch) {
   Channel& channel = dispatch.channel();
   std::uint64_t const messages = channel.message_protocol.sender.messages();
-  Issued const issued = channel.message_protocol.streams.issue(dispatch.peer(), dispatch.given(),
+  Issued const issued = channel.message_protocol.streams.issue(dispatch.peer(), dispatch.original(),
                                                                std::move(dispatch.stream().origin));
   dispatch.note_access(Path::message, issued);
   if (!failed(issued.status)) dispatch.ask_for_key();

@@ -34,7 +34,7 @@ std::optional<Issued> issue_at_address(Dispatch& dispatch, RmaOp const& transfer
 /// Returns nullopt if the exposure is the reason for which the protocol cannot be used: the agent reports the
 /// error.
 std::optional<Issued> issue_at_exposure(Dispatch& dispatch) {
-  RmaOp const& transfer = dispatch.given();
+  RmaOp const& transfer = dispatch.original();
   RemoteExposure const* const found = NetworkProtocol::find_exposure(dispatch.peer(), transfer);
   if (found == nullptr || !found->usable) return std::nullopt;
   Status const status =
@@ -46,16 +46,17 @@ std::optional<Issued> issue_at_exposure(Dispatch& dispatch) {
 }
 
 bool is_suitable(Dispatch const& dispatch) {
-  return dispatch.network_is_usable() && !dispatch.given().is_update() &&
-         NetworkProtocol::can_transfer(dispatch.given());
+  return dispatch.network_is_usable() && !dispatch.original().is_update() &&
+         NetworkProtocol::can_transfer(dispatch.original());
 }
 
 }  // namespace
 
 std::optional<Issued> network::issue(Dispatch& dispatch) {
   if (!is_suitable(dispatch)) return std::nullopt;
-  bool const is_exposed = dispatch.given().exposed.target != ExposureId::none;
-  auto const issued = is_exposed ? issue_at_exposure(dispatch) : issue_at_address(dispatch, dispatch.given());
+  bool const is_exposed = dispatch.original().exposed.target != ExposureId::none;
+  auto const issued =
+      is_exposed ? issue_at_exposure(dispatch) : issue_at_address(dispatch, dispatch.original());
   if (!issued) return std::nullopt;
   dispatch.note_access(Path::network, *issued);
   dispatch.channel().progress_network();
@@ -63,8 +64,8 @@ std::optional<Issued> network::issue(Dispatch& dispatch) {
 }
 
 void Dispatch::ask_for_key() noexcept try {
-  if (!network_is_usable() || given_.is_update()) return;
-  if (auto const question = NetworkProtocol::open_question(peer_, given_))
+  if (!network_is_usable() || original_.is_update()) return;
+  if (auto const question = NetworkProtocol::open_question(peer_, original_))
     channel().message_protocol.streams.ask_for_key(peer_, *question);
 } catch (std::bad_alloc const&) {
   state_.log.write(LogLevel::error, "no memory to ask process %llx for a key",

@@ -20,7 +20,7 @@ std::size_t whole_part(RmaOp const& operation, std::size_t bytes) noexcept {
 /// Waits for each part. The messages overtake all others, so that messages that wait for the stripes, here or
 /// at the peer, do not block them.
 Status message::execute_out_of_band(Dispatch& dispatch) {
-  RmaOp const& operation = dispatch.given();
+  RmaOp const& operation = dispatch.original();
   Engine& engine = dispatch.engine();
   Channel& channel = dispatch.channel();
   // An update may have two operands.

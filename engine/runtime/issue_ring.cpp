@@ -22,7 +22,7 @@ std::optional<Issued> ring::issue(Dispatch& dispatch) {
                         cross_memory::process_vm_can_transfer(dispatch),
                         timeout,
                         serve};
-  auto const status = deliver(dispatch.given(), route, &dispatch.unexecuted());
+  auto const status = deliver(dispatch.original(), route, &dispatch.unexecuted());
   return status ? std::optional(Issued::ended(*status)) : std::nullopt;
 }
 
