@@ -88,7 +88,8 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
   run(call, target, operation, mode);
 }
 
-/// The record of a transfer by load and store, which is carried out in between.
+/// Calls `attempt`, which transfers `bytes` bytes by load and store or returns false, and returns its result.
+/// A transfer is recorded.
 template <Direction direction, typename Attempt>
 [[gnu::always_inline]] inline bool record_if(mpixrma::engine::Recorder& recorder, mpixrma::Target& target,
                                              std::size_t bytes, Attempt&& attempt) {
