@@ -43,22 +43,27 @@ class TraceClock {
 class TickConversion {
  public:
   TickConversion() = default;
-  TickConversion(TraceTime first, TraceTime last) noexcept : first_(first), last_(last) {}
+  TickConversion(TraceTime first, TraceTime last) noexcept : first_(first), last_(last) {
+    if (last.ticks <= first.ticks || last.real <= first.real) return;
+    // Rounded up, so that the last reading gives its own time.
+    auto const scaled = static_cast<unsigned __int128>(last.real - first.real) << fraction_bits;
+    nanoseconds_per_tick_ = static_cast<std::int64_t>((scaled + ticks() - 1) / ticks());
+  }
 
   /// Number of ticks between the two readings: a conversion with more of them is more accurate.
   std::uint64_t ticks() const noexcept { return last_.ticks - first_.ticks; }
 
   std::uint64_t operator()(std::uint64_t ticks) const noexcept {
-    auto const after = static_cast<std::int64_t>(ticks - first_.ticks);
-    auto const rate_of = static_cast<std::int64_t>(this->ticks());
-    if (rate_of <= 0) return first_.real + static_cast<std::uint64_t>(after);
-    auto const nanoseconds = static_cast<std::int64_t>(last_.real - first_.real);
-    return first_.real + static_cast<std::uint64_t>(static_cast<__int128>(after) * nanoseconds / rate_of);
+    auto const after = static_cast<__int128>(static_cast<std::int64_t>(ticks - first_.ticks));
+    return first_.real + static_cast<std::uint64_t>(after * nanoseconds_per_tick_ >> fraction_bits);
   }
 
  private:
+  static constexpr int fraction_bits = 56;  ///< for ticks of up to 127 ns
+
   TraceTime first_{};
   TraceTime last_{};
+  std::int64_t nanoseconds_per_tick_ = std::int64_t{1} << fraction_bits;  ///< fixed point
 };
 
 }  // namespace mpixrma::engine

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/base/cores.hpp"
 #include "engine/trace/clock.hpp"
 
 namespace mpixrma::engine {
@@ -57,9 +58,9 @@ struct TraceRecord {
 };
 static_assert(sizeof(TraceRecord) == 64);
 
-/// The first 4 KiB of the file.
+/// The beginning of the file.
 struct TraceHeader {
-  static constexpr std::uint64_t expected_magic = 0x3243'4152'5458'504d;  // "MPXTRAC2"
+  static constexpr std::uint64_t expected_magic = 0x3343'4152'5458'504d;  // "MPXTRAC3"
   std::uint64_t magic;
   std::uint64_t process;
   TraceTime opened;      ///< of the file
@@ -67,8 +68,9 @@ struct TraceHeader {
   std::uint64_t lost;    ///< records for which the file system had no room
   std::uint64_t thread;  ///< this_thread() of the thread that opened the engine
   char host[256];
+  Cores cores;  ///< on which the thread that opened the engine may run
 };
-inline constexpr std::size_t trace_header_bytes = 4096;
+inline constexpr std::size_t trace_header_bytes = 65536;  ///< whole pages of every processor
 static_assert(sizeof(TraceHeader) <= trace_header_bytes);
 
 }  // namespace mpixrma::engine

@@ -30,6 +30,7 @@ void fill_in(TraceHeader& header, std::uint64_t process, TraceTime opened) noexc
   header.opened = header.latest = opened;
   header.thread = this_thread();
   ::gethostname(header.host, sizeof header.host - 1);
+  header.cores = cores_of_thread();
   header.magic = TraceHeader::expected_magic;
 }
 
@@ -39,9 +40,15 @@ void* map_part(int fd, std::size_t begin, std::size_t bytes) noexcept {
     errno = error;
     return nullptr;
   }
-  void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-                              static_cast<off_t>(begin));
-  return mapped == MAP_FAILED ? nullptr : mapped;
+  void* const mapped =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(begin));
+  if (mapped == MAP_FAILED) return nullptr;
+#ifdef MADV_POPULATE_WRITE
+  // Or each page costs a fault at its first record; MAP_POPULATE maps shared pages without the right to
+  // write.
+  (void)::madvise(mapped, bytes, MADV_POPULATE_WRITE);
+#endif
+  return mapped;
 }
 
 /// The module that stands beside the engine's library.

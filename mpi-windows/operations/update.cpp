@@ -147,21 +147,23 @@ inline std::size_t try_accumulate(Window& window, ReduceOp operation, void const
   return done ? elements.bytes : 0;
 }
 
-/// Updates contiguous memory of one type on all sides by load and store. Returns false if nothing was done.
-bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
+/// Updates contiguous memory of one type on all sides by load and store. Returns the number of bytes that
+/// were updated; 0 if nothing was done.
+template <Lookup lookup = Lookup::usual>
+std::size_t try_contiguous(Window& window, UpdateCall const& call) noexcept {
   mpix_window_place const& place = *call.target;
   auto const is_alike = [&](mpix_window_buffer const& side) {
     return side.type == place.type && side.count == place.count;
   };
   bool const reads_origin = engine::operand_count(call.operation) != 0;
-  if (reads_origin && !is_alike(*call.origin)) return false;
-  if (call.result != nullptr && !is_alike(*call.result)) return false;
+  if (reads_origin && !is_alike(*call.origin)) return 0;
+  if (call.result != nullptr && !is_alike(*call.result)) return 0;
   auto const [mapped, bytes, address, type, stripes] =
-      find_elements(window, call.operation, place.rank, place.disp, place.count, place.type);
-  if (mapped == nullptr) return false;
+      find_elements<lookup>(window, call.operation, place.rank, place.disp, place.count, place.type);
+  if (mapped == nullptr) return 0;
   ElementType const element = type->flat().element;
   bool const swap = call.operation == ReduceOp::compare_swap_eq;
-  if (swap && !can_compare_swap(element, bytes)) return false;
+  if (swap && !can_compare_swap(element, bytes)) return 0;
   engine::Reduction const reduction{
       .type = element, .operation = call.operation, .element_atomic = true, .scale = nullptr};
   if (call.result == nullptr && engine::operand_count(call.operation) == 1) {
@@ -174,14 +176,35 @@ bool try_contiguous(Window& window, UpdateCall const& call) noexcept {
       engine::accumulate_contiguous(reduction, mapped, static_cast<std::byte const*>(call.origin->address),
                                     bytes);
     }
-    return true;
+    return bytes;
   }
   engine::PackedSides const sides{
       reads_origin ? static_cast<std::byte const*>(call.origin->address) : nullptr,
       static_cast<std::byte const*>(call.operand2),
       call.result != nullptr ? static_cast<std::byte*>(call.result->address) : nullptr, bytes};
-  return engine::try_update_elements(reduction, mapped, sides, *stripes, address,
-                                     window.hints.accumulate_flags());
+  bool const done = engine::try_update_elements(reduction, mapped, sides, *stripes, address,
+                                                window.hints.accumulate_flags());
+  return done ? bytes : 0;
+}
+
+/// Calls `attempt`, which executes an update by load and store and returns its bytes, while a trace is
+/// written, and records it. Returns false if nothing was done.
+template <typename Attempt>
+inline bool try_traced(Window& window, int rank, ReduceOp operation, Fetch fetch, Attempt attempt) noexcept {
+  engine::Recorder* const recorder = window.engine.direct_recorder();
+  if (recorder == nullptr) [[likely]]
+    return false;
+  std::uint64_t const began = recorder->now();
+  std::size_t const bytes = attempt();
+  if (bytes == 0) return false;
+  recorder->add_direct(began, window.targets.recent(rank).memory->process(),
+                       engine::traced_update(operation, fetch), bytes);
+  return true;
+}
+
+__attribute__((noinline)) bool try_contiguous_traced(Window& window, UpdateCall const& call) noexcept {
+  return try_traced(window, call.target->rank, call.operation, Fetch{call.result != nullptr},
+                    [&] { return try_contiguous<Lookup::traced>(window, call); });
 }
 
 /// Describes `buffer`, which must have as many data as the target. Returns an error class.
@@ -230,7 +253,7 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
   if (call.operation == ReduceOp::count_) return MPI_ERR_OP;
   window.stores.note();
   bool const plain = request == nullptr && call.notification == no_notification;
-  if (plain && try_contiguous(window, call)) return MPI_SUCCESS;
+  if (plain && (try_contiguous(window, call) != 0 || try_contiguous_traced(window, call))) return MPI_SUCCESS;
   int const error = update_checked(window, call, request);
   if (error == MPI_SUCCESS) [[likely]]
     return MPI_SUCCESS;
@@ -241,21 +264,6 @@ __attribute__((noinline)) int update(mpix_window_t* handle, UpdateCall const& ca
        call.target->rank, call.target->disp, bytes_of(*call.target)});
 } catch (...) {
   return class_of_exception();
-}
-
-/// Calls `attempt`, which executes an update by load and store and returns its bytes, while a trace is
-/// written, and records it. Returns false if nothing was done.
-template <typename Attempt>
-inline bool try_traced(Window& window, int rank, ReduceOp operation, Fetch fetch, Attempt attempt) noexcept {
-  engine::Recorder* const recorder = window.engine.direct_recorder();
-  if (recorder == nullptr) [[likely]]
-    return false;
-  std::uint64_t const began = recorder->now();
-  std::size_t const bytes = attempt();
-  if (bytes == 0) return false;
-  recorder->add_direct(began, window.targets.recent(rank).memory->process(),
-                       engine::traced_update(operation, fetch), bytes);
-  return true;
 }
 
 __attribute__((noinline)) int accumulate_slow_path(void const* origin, MPI_Count origin_count,

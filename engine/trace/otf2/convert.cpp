@@ -1,6 +1,8 @@
 #include "engine/trace/otf2/convert.hpp"
 
+#include <otf2/OTF2_Pthread_Locks.h>
 #include <otf2/otf2.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,7 +13,9 @@
 #include <vector>
 
 #include "engine/trace/conversion.hpp"
+#include "engine/trace/otf2/chunk_memory.hpp"
 #include "engine/trace/otf2/definitions.hpp"
+#include "engine/trace/otf2/parallel.hpp"
 #include "engine/trace/otf2/record_files.hpp"
 #include "engine/trace/otf2/thread_events.hpp"
 
@@ -24,16 +28,28 @@ struct Records {
   std::vector<RecordFile> files;  ///< keep the records mapped
   std::vector<ProcessRecords> processes;
   ProcessIndices indices;
+  Cores cores;  ///< those of this host on which processes of the trace ran, which have ended
 };
+
+Cores cores_of_host(std::vector<RecordFile> const& files) {
+  char host[sizeof TraceHeader::host] = "";
+  ::gethostname(host, sizeof host - 1);
+  Cores cores;
+  for (RecordFile const& file : files)
+    if (file.host() == host) cores |= file.cores();
+  return cores;
+}
 
 Records read_records(std::string const& directory) {
   Records found;
   for (auto const& file : std::filesystem::directory_iterator(directory)) {
-    if (file.path().filename().string().starts_with('.')) continue;
-    found.files.emplace_back(file.path().string());
-    found.processes.push_back(found.files.back().read());
+    if (!file.path().filename().string().starts_with('.')) found.files.emplace_back(file.path().string());
   }
-  if (found.processes.empty()) throw std::runtime_error("there are no records");
+  if (found.files.empty()) throw std::runtime_error("there are no records");
+  found.cores = cores_of_host(found.files);
+  found.processes.resize(found.files.size());
+  for_each_in_parallel(found.files.size(), found.cores,
+                       [&](std::size_t i) { found.processes[i] = found.files[i].read(); });
   complete_processes(found.processes);
   // All processes of a host use the conversion with the longest interval.
   std::map<std::string, TickConversion> conversions;
@@ -52,11 +68,11 @@ Records read_records(std::string const& directory) {
 TraceTimes times_of(std::vector<ProcessRecords> const& processes) {
   TraceTimes times{UINT64_MAX, 0};
   for (ProcessRecords const& process : processes)
-    for (ThreadRecords const& thread : process.threads)
-      for (TraceRecord const* record : thread.records) {
-        times.first = std::min(times.first, process.time(record->begin));
-        times.last = std::max(times.last, process.time(record->end));
-      }
+    for (ThreadRecords const& thread : process.threads) {
+      if (thread.records.empty()) continue;
+      times.first = std::min(times.first, process.time(thread.records.front()->begin));
+      times.last = std::max(times.last, process.time(thread.last_end));
+    }
   return times.first <= times.last ? times : TraceTimes{0, 0};
 }
 
@@ -73,7 +89,9 @@ class Archive {
         [](void*, OTF2_FileType, OTF2_LocationRef, void*, bool) -> OTF2_FlushType { return OTF2_FLUSH; },
         nullptr};
     check_otf2(OTF2_Archive_SetFlushCallbacks(archive_, &callbacks, nullptr));
+    check_otf2(limit_chunk_memory(archive_));
     check_otf2(OTF2_Archive_SetSerialCollectiveCallbacks(archive_));
+    check_otf2(OTF2_Pthread_Archive_SetLockingCallbacks(archive_, nullptr));
     check_otf2(OTF2_Archive_SetCreator(archive_, "MPIX-RMA"));
   }
   ~Archive() {
@@ -84,18 +102,17 @@ class Archive {
 
   EventCounts write_events(Records const& records) {
     EventCounts counts;
+    for (std::size_t i = 0; i < records.processes.size(); ++i)
+      for (std::size_t thread = 0; thread < records.processes[i].threads.size(); ++thread)
+        counts[location_of(i, thread)] = 0;  // entries that the threads below may fill
     check_otf2(OTF2_Archive_OpenEvtFiles(archive_));
-    for (std::size_t i = 0; i < records.processes.size(); ++i) {
+    for_each_in_parallel(records.processes.size(), records.cores, [&](std::size_t i) {
       ProcessRecords const& process = records.processes[i];
       for (std::size_t thread = 0; thread < process.threads.size(); ++thread) {
         OTF2_LocationRef const location = location_of(i, thread);
-        OTF2_EvtWriter* const writer = OTF2_Archive_GetEvtWriter(archive_, location);
-        if (writer == nullptr) throw std::runtime_error("OTF2 cannot create a file of events");
-        ThreadEvents(writer, records.indices, process.time).write(process.threads[thread]);
-        check_otf2(OTF2_EvtWriter_GetNumberOfEvents(writer, &counts[location]));
-        check_otf2(OTF2_Archive_CloseEvtWriter(archive_, writer));
+        counts.at(location) = write_thread(location, process.threads[thread], records.indices, process.time);
       }
-    }
+    });
     check_otf2(OTF2_Archive_CloseEvtFiles(archive_));
     return counts;
   }
@@ -120,19 +137,33 @@ class Archive {
   }
 
  private:
+  /// Returns the number of events.
+  std::uint64_t write_thread(OTF2_LocationRef location, ThreadRecords const& thread,
+                             ProcessIndices const& indices, TickConversion time) {
+    OTF2_EvtWriter* const writer = OTF2_Archive_GetEvtWriter(archive_, location);
+    if (writer == nullptr) throw std::runtime_error("OTF2 cannot create a file of events");
+    ThreadEvents(writer, indices, time).write(thread);
+    std::uint64_t events = 0;
+    check_otf2(OTF2_EvtWriter_GetNumberOfEvents(writer, &events));
+    check_otf2(OTF2_Archive_CloseEvtWriter(archive_, writer));
+    return events;
+  }
+
   OTF2_Archive* archive_;
 };
 
 }  // namespace
 
 void convert_trace(std::string const& trace) {
-  {
-    Records const records = read_records(record_directory(trace));
-    Archive archive(trace);
-    archive.write_definitions(records, archive.write_events(records));
-    archive.close();
-  }
-  std::filesystem::remove_all(record_directory(trace));
+  std::string const directory = record_directory(trace);
+  Records records = read_records(directory);
+  Archive archive(trace);
+  archive.write_definitions(records, archive.write_events(records));
+  archive.close();
+  // Freeing the pages of a large file takes long.
+  for_each_in_parallel(records.files.size(), records.cores,
+                       [&](std::size_t i) { records.files[i].remove(); });
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace mpixrma::engine

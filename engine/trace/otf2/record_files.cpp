@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <set>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -20,13 +19,26 @@ bool ThreadRecords::is_agent() const noexcept {
       records, [](TraceRecord const* record) { return record->tail.kind == RecordKind::execution; });
 }
 
-RecordFile::RecordFile(std::string const& path) {
-  int const fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+/// Threads write their records as calls end, so nearly all stay where they are added.
+void ThreadRecords::add(TraceRecord const& record) {
+  auto const begins_before = [](TraceRecord const* a, TraceRecord const* b) {
+    return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
+  };
+  last_end = std::max(last_end, record.end);
+  if (records.empty() || !begins_before(&record, records.back())) {
+    records.push_back(&record);
+  } else {
+    records.insert(std::ranges::upper_bound(records, &record, begins_before), &record);
+  }
+}
+
+RecordFile::RecordFile(std::string path) : path_(std::move(path)) {
+  int const fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};
   if (fd >= 0 && ::fstat(fd, &status) == 0 &&
       static_cast<std::size_t>(status.st_size) >= trace_header_bytes) {
-    void* const mapped =
-        ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    void* const mapped = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ,
+                                MAP_PRIVATE | MAP_POPULATE, fd, 0);
     if (mapped != MAP_FAILED) {
       mapped_ = static_cast<std::byte const*>(mapped);
       bytes_ = static_cast<std::size_t>(status.st_size);
@@ -34,18 +46,23 @@ RecordFile::RecordFile(std::string const& path) {
   }
   int const error = errno;
   if (fd >= 0) ::close(fd);
-  if (mapped_ == nullptr && fd < 0) throw std::runtime_error(path + ": " + std::strerror(error));
+  if (mapped_ == nullptr && fd < 0) throw std::runtime_error(path_ + ": " + std::strerror(error));
   if (mapped_ == nullptr || header().magic != TraceHeader::expected_magic) {
-    if (mapped_ != nullptr) ::munmap(const_cast<std::byte*>(mapped_), bytes_);
-    throw std::runtime_error(path + " is not a file of records of this version");
+    unmap();
+    throw std::runtime_error(path_ + " is not a file of records of this version");
   }
 }
 
 RecordFile::RecordFile(RecordFile&& other) noexcept
-    : mapped_(std::exchange(other.mapped_, nullptr)), bytes_(other.bytes_) {}
+    : path_(std::move(other.path_)), mapped_(std::exchange(other.mapped_, nullptr)), bytes_(other.bytes_) {}
 
-RecordFile::~RecordFile() {
-  if (mapped_ != nullptr) ::munmap(const_cast<std::byte*>(mapped_), bytes_);
+void RecordFile::unmap() noexcept {
+  if (mapped_ != nullptr) ::munmap(const_cast<std::byte*>(std::exchange(mapped_, nullptr)), bytes_);
+}
+
+void RecordFile::remove() noexcept {
+  unmap();
+  ::unlink(path_.c_str());
 }
 
 std::span<TraceRecord const> RecordFile::records() const noexcept {
@@ -56,21 +73,20 @@ std::span<TraceRecord const> RecordFile::records() const noexcept {
 ProcessRecords RecordFile::read() const {
   ProcessRecords found;
   found.process = header().process;
-  found.host.assign(header().host, ::strnlen(header().host, sizeof header().host));
+  found.host = host();
   found.time = {header().opened, header().latest};
   found.lost = header().lost;
-  found.threads.push_back({header().thread, {}});
+  found.threads.push_back({header().thread, 0, {}});
   std::unordered_map<std::uint64_t, std::size_t> places{{header().thread, 0}};
+  std::uint64_t peer = unknown_peer;  // of the record before
   for (TraceRecord const& record : records()) {
     if (record.tail.kind == RecordKind::none) continue;
+    if (record.peer != peer && record.peer != unknown_peer) found.peers.insert(record.peer);
+    peer = record.peer;
     auto const [place, is_new] = places.try_emplace(record.thread, found.threads.size());
-    if (is_new) found.threads.push_back({record.thread, {}});
-    found.threads[place->second].records.push_back(&record);
+    if (is_new) found.threads.push_back({record.thread, 0, {}});
+    found.threads[place->second].add(record);
   }
-  for (ThreadRecords& thread : found.threads)
-    std::ranges::stable_sort(thread.records, [](TraceRecord const* a, TraceRecord const* b) {
-      return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
-    });
   return found;
 }
 
@@ -79,12 +95,10 @@ void complete_processes(std::vector<ProcessRecords>& processes) {
   std::set<std::uint64_t> named;
   for (ProcessRecords const& process : processes) {
     known.insert(process.process);
-    for (ThreadRecords const& thread : process.threads)
-      for (TraceRecord const* record : thread.records)
-        if (record->peer != unknown_peer) named.insert(record->peer);
+    named.insert(process.peers.begin(), process.peers.end());
   }
   for (std::uint64_t const process : named)
-    if (!known.contains(process)) processes.push_back({process, "", {}, 0, {ThreadRecords{}}});
+    if (!known.contains(process)) processes.push_back({process, "", {}, 0, {}, {ThreadRecords{}}});
   std::ranges::sort(processes, {}, &ProcessRecords::process);
 }
 

@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/trace/record.hpp"
@@ -14,8 +17,10 @@ namespace mpixrma::engine {
 /// Records of one thread, in the order in which calls began; a call stands before those inside it.
 struct ThreadRecords {
   std::uint64_t thread = 0;
+  std::uint64_t last_end = 0;  ///< the latest end of a call, in ticks
   std::vector<TraceRecord const*> records;
 
+  void add(TraceRecord const& record);
   /// Whether the thread did nothing but execute requests of others.
   bool is_agent() const noexcept;
 };
@@ -26,24 +31,33 @@ struct ProcessRecords {
   std::string host;
   TickConversion time;
   std::uint64_t lost = 0;
+  std::set<std::uint64_t> peers;       ///< that its records name
   std::vector<ThreadRecords> threads;  ///< the first is the thread that opened the engine
 };
 
 /// Maps a file of records. Throws std::runtime_error if it is not one.
 class RecordFile {
  public:
-  explicit RecordFile(std::string const& path);
-  ~RecordFile();
+  explicit RecordFile(std::string path);
+  ~RecordFile() { unmap(); }
   RecordFile(RecordFile&& other) noexcept;
   RecordFile(RecordFile const&) = delete;
   RecordFile& operator=(RecordFile const&) = delete;
 
   ProcessRecords read() const;
+  std::string_view host() const noexcept {
+    return {header().host, ::strnlen(header().host, sizeof header().host)};
+  }
+  Cores const& cores() const noexcept { return header().cores; }
+  /// What read() returned refers to the file, and may not be used afterwards.
+  void remove() noexcept;
 
  private:
   TraceHeader const& header() const noexcept { return *reinterpret_cast<TraceHeader const*>(mapped_); }
   std::span<TraceRecord const> records() const noexcept;
+  void unmap() noexcept;
 
+  std::string path_;
   std::byte const* mapped_ = nullptr;
   std::size_t bytes_ = 0;
 };
