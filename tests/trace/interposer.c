@@ -4,6 +4,7 @@
  */
 #include <mpix_rma.h>
 #include <mpix_rma/profiling.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -60,6 +61,55 @@ RMW2(MPIX_RMA_rmw2_rma, int, WITH_ATTRIBUTES(MPIX_Rmw_request), THREE)
 RMW2(MPIX_RMA_rmw2_c, MPI_Count, WITH_ATTRIBUTES(MPI_Request), THREE)
 RMW2(MPIX_RMA_rmw2_req_c, MPI_Count, WITHOUT(MPI_Request), TWO)
 RMW2(MPIX_RMA_rmw2_rma_c, MPI_Count, WITH_ATTRIBUTES(MPIX_Rmw_request), THREE)
+
+/* Target and datatype of each plan that is not freed. */
+enum { max_plans = 16 };
+static struct {
+  MPIX_RMA_Plan plan;
+  int rank;
+  MPI_Datatype type;
+} plans[max_plans];
+static pthread_mutex_t plans_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Gives the place of `before`, a plan or MPIX_RMA_PLAN_NULL for any free place, to `after`. */
+static void replace_plan(MPIX_RMA_Plan before, MPIX_RMA_Plan after, int rank, MPI_Datatype type) {
+  pthread_mutex_lock(&plans_lock);
+  int i = 0;
+  while (i < max_plans && plans[i].plan != before) ++i;
+  if (i == max_plans) abort();
+  plans[i].plan = after;
+  plans[i].rank = rank;
+  plans[i].type = type;
+  pthread_mutex_unlock(&plans_lock);
+}
+
+static void count_plan(MPIX_RMA_Plan plan, MPI_Count elements) {
+  pthread_mutex_lock(&plans_lock);
+  for (int i = 0; i < max_plans; ++i)
+    if (plans[i].plan == plan) count(plans[i].rank, elements, plans[i].type);
+  pthread_mutex_unlock(&plans_lock);
+}
+
+int MPIX_RMA_Plan_create(MPIX_RMA_Op op, MPI_Datatype origin_type, int rank, MPI_Datatype target_type,
+                         MPI_Comm comm, const MPIX_RMA_Attributes* attributes, MPIX_RMA_Plan* plan) {
+  const int error = PMPIX_RMA_Plan_create(op, origin_type, rank, target_type, comm, attributes, plan);
+  if (error == MPI_SUCCESS) replace_plan(MPIX_RMA_PLAN_NULL, *plan, rank, target_type);
+  return error;
+}
+
+int MPIX_RMA_Plan_free(MPIX_RMA_Plan* plan) {
+  replace_plan(*plan, MPIX_RMA_PLAN_NULL, 0, MPI_DATATYPE_NULL);
+  return PMPIX_RMA_Plan_free(plan);
+}
+
+#define PLAN_ISSUE(NAME, COUNT)                                                                    \
+  int NAME(MPIX_RMA_Plan plan, void* origin, COUNT origin_count, void* target, COUNT target_count, \
+           MPI_Request* request) {                                                                 \
+    count_plan(plan, target_count);                                                                \
+    return P##NAME(plan, origin, origin_count, target, target_count, request);                     \
+  }
+PLAN_ISSUE(MPIX_RMA_Plan_issue, int)
+PLAN_ISSUE(MPIX_RMA_Plan_issue_c, MPI_Count)
 
 int MPI_Finalize(void) {
   char name[512];

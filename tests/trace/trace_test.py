@@ -16,7 +16,7 @@ import otf2
 from otf2 import events
 
 ROUNDS = 20
-CALLS = ROUNDS * 6  # of a thread to each target, see traced_program.c
+CALLS = ROUNDS * 9  # of a thread to each target, see traced_program.c
 PROTOCOL_OF_LINE = re.compile(r"^\[(\d+)\] +(\d+)  (\w+) +(\d+) +(\d+)$")
 
 

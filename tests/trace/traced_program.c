@@ -1,6 +1,6 @@
 /*
- * Makes the same calls to every rank: transfers and read-modify-writes in several forms, with and without
- * data.
+ * Makes the same calls to every rank: transfers, also by a plan, and read-modify-writes in several forms,
+ * with and without data.
  *
  * usage: traced_program [killed | threads]
  *   killed: the last rank is killed when all have completed their calls
@@ -21,6 +21,15 @@ static void require(int is_true, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static int issue_by_plan(MPI_Comm world, int rank, long* there, long* values) {
+  MPIX_RMA_Plan plan = MPIX_RMA_PLAN_NULL;
+  int failed = MPIX_RMA_Plan_create(MPIX_RMA_PUT, MPI_LONG, rank, MPI_LONG, world, NULL, &plan);
+  failed |= MPIX_RMA_Plan_issue(plan, values, 1, there, 1, NULL);
+  failed |= MPIX_RMA_Plan_issue_c(plan, values, elements, there, elements, NULL);
+  failed |= MPIX_RMA_Plan_issue(plan, values, 0, there, 0, NULL); /* not an operation */
+  return failed | MPIX_RMA_Plan_free(&plan);
+}
+
 static void call_each(MPI_Comm* world, int rank, long* there) {
   /* In use until the operations are complete. */
   static _Thread_local long values[elements], previous;
@@ -39,6 +48,9 @@ static void call_each(MPI_Comm* world, int rank, long* there) {
       MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &previous, rank, (MPI_Aint)there, NULL, world, NULL);
   failed |= MPIX_RMA_rmw2(MPIX_RMW2_COMP_SWAP_E, &one, 1, MPI_LONG, &none, &previous, rank, (MPI_Aint)there,
                           NULL, world, NULL);
+  failed |=
+      MPIX_RMA_rmw(MPIX_RMW_BOR, &one, 1, MPI_LONG, &previous, rank, (MPI_Aint)there, NULL, world, NULL);
+  failed |= issue_by_plan(*world, rank, there, values);
   /* Not operations: there are no data, or there is no target. */
   failed |= MPIX_RMA_xfer(MPIX_RMA_PUT, values, 0, MPI_LONG, rank, there, 0, MPI_LONG, NULL, world, NULL);
   failed |=
