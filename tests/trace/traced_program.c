@@ -2,9 +2,10 @@
  * Makes the same calls to every rank: transfers, also by a plan, and read-modify-writes in several forms,
  * with and without data.
  *
- * usage: traced_program [killed | threads]
+ * usage: traced_program [killed | threads | many]
  *   killed: the last rank is killed when all have completed their calls
  *   threads: two threads of each rank make the calls at once
+ *   many: a hundred times as often
  */
 #include <mpix_rma.h>
 #include <pthread.h>
@@ -61,13 +62,14 @@ static void call_each(MPI_Comm* world, int rank, long* there) {
 struct job {
   MPI_Comm world;
   int size;
+  int rounds;
   void* bases[max_ranks];
 };
 
 static void* call_all(void* argument) {
   struct job* const job = argument;
   MPI_Comm world = job->world;
-  for (int round = 0; round < rounds; ++round)
+  for (int round = 0; round < job->rounds; ++round)
     for (int target = 0; target < job->size; ++target) call_each(&world, target, job->bases[target]);
   require(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS) == MPI_SUCCESS, "operations failed");
   return NULL;
@@ -75,7 +77,7 @@ static void* call_all(void* argument) {
 
 int main(int argc, char** argv) {
   const char* const how = argc > 1 ? argv[1] : "";
-  struct job job = {MPI_COMM_WORLD, 0, {NULL}};
+  struct job job = {MPI_COMM_WORLD, 0, strcmp(how, "many") == 0 ? 100 * rounds : rounds, {NULL}};
   pthread_t second;
   int level;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);

@@ -76,6 +76,11 @@ TraceTimes times_of(std::vector<ProcessRecords> const& processes) {
   return times.first <= times.last ? times : TraceTimes{0, 0};
 }
 
+/// OTF2 returns a null pointer after an error.
+void require(void const* object) {
+  if (object == nullptr) check_otf2(OTF2_ERROR_INVALID);
+}
+
 /// An archive that is being written.
 class Archive {
  public:
@@ -84,7 +89,7 @@ class Archive {
     constexpr std::uint64_t definition_chunk = 4 << 20;
     archive_ = OTF2_Archive_Open(directory.c_str(), "traces", OTF2_FILEMODE_WRITE, event_chunk,
                                  definition_chunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
-    if (archive_ == nullptr) throw std::runtime_error("OTF2 cannot write to the directory");
+    require(archive_);
     static OTF2_FlushCallbacks const callbacks{
         [](void*, OTF2_FileType, OTF2_LocationRef, void*, bool) -> OTF2_FlushType { return OTF2_FLUSH; },
         nullptr};
@@ -94,9 +99,8 @@ class Archive {
     check_otf2(OTF2_Pthread_Archive_SetLockingCallbacks(archive_, nullptr));
     check_otf2(OTF2_Archive_SetCreator(archive_, "MPIX-RMA"));
   }
-  ~Archive() {
-    if (archive_ != nullptr) OTF2_Archive_Close(archive_);
-  }
+  /// Without close() the archive stays open: after an error OTF2 cannot close it without a crash.
+  ~Archive() = default;
   Archive(Archive const&) = delete;
   Archive& operator=(Archive const&) = delete;
 
@@ -121,27 +125,23 @@ class Archive {
     check_otf2(OTF2_Archive_OpenDefFiles(archive_));
     for (auto const& [location, count] : counts) {
       OTF2_DefWriter* const writer = OTF2_Archive_GetDefWriter(archive_, location);
-      if (writer == nullptr) throw std::runtime_error("OTF2 cannot create a file of definitions");
+      require(writer);
       check_otf2(OTF2_Archive_CloseDefWriter(archive_, writer));
     }
     check_otf2(OTF2_Archive_CloseDefFiles(archive_));
     OTF2_GlobalDefWriter* const writer = OTF2_Archive_GetGlobalDefWriter(archive_);
-    if (writer == nullptr) throw std::runtime_error("OTF2 cannot create the file of definitions");
+    require(writer);
     engine::write_definitions(writer, records.processes, times_of(records.processes), counts);
   }
 
-  void close() {
-    OTF2_Archive* const archive = archive_;
-    archive_ = nullptr;
-    check_otf2(OTF2_Archive_Close(archive));
-  }
+  void close() { check_otf2(OTF2_Archive_Close(archive_)); }
 
  private:
   /// Returns the number of events.
   std::uint64_t write_thread(OTF2_LocationRef location, ThreadRecords const& thread,
                              ProcessIndices const& indices, TickConversion time) {
     OTF2_EvtWriter* const writer = OTF2_Archive_GetEvtWriter(archive_, location);
-    if (writer == nullptr) throw std::runtime_error("OTF2 cannot create a file of events");
+    require(writer);
     ThreadEvents(writer, indices, time).write(thread);
     std::uint64_t events = 0;
     check_otf2(OTF2_EvtWriter_GetNumberOfEvents(writer, &events));
@@ -152,14 +152,42 @@ class Archive {
   OTF2_Archive* archive_;
 };
 
+/// A directory for the archive until it is complete, which replaces that of an earlier conversion and is
+/// removed at the end.
+class UnfinishedTrace {
+ public:
+  explicit UnfinishedTrace(std::string const& records) : path_(records + "/.unfinished") {
+    std::filesystem::remove_all(path_);
+  }
+  ~UnfinishedTrace() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  UnfinishedTrace(UnfinishedTrace const&) = delete;
+  UnfinishedTrace& operator=(UnfinishedTrace const&) = delete;
+
+  std::string path() const { return path_.string(); }
+  /// The anchor comes last: with it there is a trace.
+  void move_to(std::filesystem::path const& trace) const {
+    for (char const* const name : {"traces", "traces.def", "traces.otf2"})
+      std::filesystem::rename(path_ / name, trace / name);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
 }  // namespace
 
 void convert_trace(std::string const& trace) {
   std::string const directory = record_directory(trace);
   Records records = read_records(directory);
-  Archive archive(trace);
+  UnfinishedTrace const unfinished(directory);
+  watch_otf2_errors();
+  Archive archive(unfinished.path());
   archive.write_definitions(records, archive.write_events(records));
   archive.close();
+  unfinished.move_to(trace);
   // Freeing the pages of a large file takes long.
   for_each_in_parallel(records.files.size(), records.cores,
                        [&](std::size_t i) { records.files[i].remove(); });

@@ -138,10 +138,6 @@ class Definitions {
 
 }  // namespace
 
-void check_otf2(OTF2_ErrorCode code) {
-  if (code != OTF2_SUCCESS) throw std::runtime_error(OTF2_Error_GetDescription(code));
-}
-
 void write_definitions(OTF2_GlobalDefWriter* writer, std::span<ProcessRecords const> processes,
                        TraceTimes times, EventCounts const& events) {
   Definitions definitions(writer);

@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "engine/op/statistics.hpp"
+#include "engine/trace/otf2/otf2_error.hpp"
 #include "engine/trace/otf2/record_files.hpp"
 
 namespace mpixrma::engine {
-
-/// Throws std::runtime_error if the code is an error.
-void check_otf2(OTF2_ErrorCode code);
 
 /// Attributes of events.
 enum class TraceAttribute : std::uint32_t { protocol, rank, requests, bytes };
