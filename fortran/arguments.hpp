@@ -91,18 +91,18 @@ struct FortranAttributes {
 
 class Attributes {
  public:
-  explicit Attributes(FortranAttributes const* given) : given_(given != nullptr) {
-    if (!given_) return;
+  explicit Attributes(FortranAttributes const* given) : is_present_(given != nullptr) {
+    if (!is_present_) return;
     value_.set = given->set;
     if ((given->set & MPIX_RMA_ATTR_ACCUMULATE_OP) != 0)
       value_.accumulate_op = MPI_Op_f2c(given->accumulate_op);
     value_.accumulate_scale = pointer_to(given->accumulate_scale);
     value_.notify_index = given->notify_index;
   }
-  operator MPIX_RMA_Attributes const*() noexcept { return given_ ? &value_ : nullptr; }
+  operator MPIX_RMA_Attributes const*() noexcept { return is_present_ ? &value_ : nullptr; }
 
  private:
-  bool given_;
+  bool is_present_;
   MPIX_RMA_Attributes value_{};
 };
 

@@ -30,8 +30,8 @@ static int component_finalize(void)
     return OMPI_SUCCESS;
 }
 
-/* Any negative value other than OMPI_ERR_RMA_SHARED passes the window on to the other components. The priority
- * is the same at all processes, so all of them open their engines together, or none. */
+/* Any negative value other than OMPI_ERR_RMA_SHARED passes the window on to the other components. The
+ * priority is the same at all processes, so all of them open their engines together, or none. */
 static int component_query(struct ompi_win_t *win, void **base, size_t size, int disp_unit,
                            struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor)
 {

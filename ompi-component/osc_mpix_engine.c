@@ -129,8 +129,9 @@ int ompi_osc_mpix_engine_open(void)
     return ompi_osc_mpix_engine_runs() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
-/* The key of an attribute of communicators whose processes have all found that the engines of all are open. It must
- * be the same at all of them, so it depends on nothing but earlier creations of windows on the communicator. */
+/* The key of an attribute of communicators whose processes have all found that the engines of all are open. It
+ * must be the same at all of them, so it depends on nothing but earlier creations of windows on the
+ * communicator. */
 static int key_of_open_everywhere(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -16,7 +16,8 @@ static int publish(void *context, const void *address, size_t length)
     int ret;
     /* Open MPI has already committed its own data when components of this framework start. It synchronises
      * all processes again at the end of MPI_Init, by when this data is committed too. */
-    OPAL_MODEX_SEND(ret, OSC_MPIX_MODEX_GLOBAL, &mca_osc_mpix_component.osc_version, (void *) address, length);
+    OPAL_MODEX_SEND(ret, OSC_MPIX_MODEX_GLOBAL, &mca_osc_mpix_component.osc_version, (void *) address,
+                    length);
     if (OPAL_SUCCESS == ret) {
         ret = ompi_osc_mpix_modex_commit();
     }

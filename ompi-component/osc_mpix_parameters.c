@@ -97,12 +97,13 @@ int ompi_osc_mpix_register(void)
         register_parameter(&table[i], i);
     }
     add("nam_allocation",
-        "Grant of a memory server in which windows with deep_mem_kind = deep_nam are allocated, as 'mpix-nam grant' "
-        "prints it, or several with commas between, over which they are spread; empty: those of MPIX_NAM_ALLOCATION",
+        "Grant of a memory server in which windows with deep_mem_kind = deep_nam are allocated, as 'mpix-nam "
+        "grant' prints it, or several with commas between, over which they are spread; empty: those of "
+        "MPIX_NAM_ALLOCATION",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &nam_allocation);
     add("nam_size",
-        "Memory of the server that is started for a job with such windows and without a grant, bytes; it is taken as it "
-        "is used",
+        "Memory of the server that is started for a job with such windows and without a grant, bytes; it is taken "
+        "as it is used",
         MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_4, &nam_size);
     add("windows",
         "Which of MPI's windows are taken: all, none, or info for those whose info object has mpix_window = "
@@ -143,8 +144,8 @@ static int check_version(void)
 {
     const char *version = own_version + sizeof("osc/mpix version ") - 1;
     if (0 != strcmp(version, mpix_engine_version())) {
-        return refuse("the component osc/mpix has version %s and the program's MPIX-RMA library version %s: use both from "
-                      "one installation",
+        return refuse("the component osc/mpix has version %s and the program's MPIX-RMA library version %s: use "
+                      "both from one installation",
                       version, mpix_engine_version());
     }
     return OMPI_SUCCESS;

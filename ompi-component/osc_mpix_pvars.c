@@ -63,8 +63,8 @@ void ompi_osc_mpix_register_pvars(void)
         &mca_osc_mpix_component.osc_version, "rank_table_bytes",
         "Bytes that this process keeps in tables of the ranks of windows, for itself or for its host",
         OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
-        MCA_BASE_VAR_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, read_table_bytes,
-        NULL, NULL, NULL);
+        MCA_BASE_VAR_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS,
+        read_table_bytes, NULL, NULL, NULL);
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); ++i) {
         (void) mca_base_component_pvar_register(
             &mca_osc_mpix_component.osc_version, counters[i].name, counters[i].description, OPAL_INFO_LVL_4,

@@ -22,8 +22,8 @@ void ompi_osc_mpix_report_window(void)
     atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
 }
 
-/* Called before the engine is destroyed; `engine` is NULL if none was opened. Writes a line of words and numbers in the order in which the
- * command reads them. */
+/* Called before the engine is destroyed; `engine` is NULL if none was opened. Writes a line of words and numbers
+ * in the order in which `mpix-rma check` reads them. */
 void ompi_osc_mpix_report(mpix_engine_t *engine)
 {
     const char *directory = getenv("MPIX_RMA_CHECK");

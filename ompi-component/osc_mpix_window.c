@@ -163,7 +163,8 @@ static const ompi_osc_base_module_t functions = {
 mpix_window_t *ompi_osc_mpix_own_window(mpix_handle_t handle)
 {
     ompi_win_t *win = (ompi_win_t *) handle;
-    if (ompi_win_invalid(win) || NULL == win->w_osc_module || functions.osc_put != win->w_osc_module->osc_put) {
+    if (ompi_win_invalid(win) || NULL == win->w_osc_module ||
+        functions.osc_put != win->w_osc_module->osc_put) {
         return NULL;
     }
     return ompi_osc_mpix_window(win);

@@ -136,7 +136,8 @@ static int flush_all(mpix_window_t *window, const struct mpix_host_flush *call, 
     }
 }
 
-int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flush *call, mpix_handle_t *request)
+int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flush *call,
+                               mpix_handle_t *request)
 {
     mpix_window_t *own = ompi_osc_mpix_own_window(window);
     MPI_Request made = MPI_REQUEST_NULL;

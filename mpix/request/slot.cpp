@@ -8,7 +8,7 @@ namespace mpixrma {
 
 int RequestSlot::read_argument(Site const& site, MPIX_RMA_Attributes& attributes) {
   AttributeSet const* set = nullptr;
-  if (native_ != nullptr && use_ == NativeUse::object) {
+  if (native_ != nullptr && use_ == RequestArgument::inout) {
     // The variable may be uninitialised: its value is only compared with existing objects.
     native_object_ = find_native_object(*native_);
     if (native_object_ != nullptr && is_active(*native_object_))

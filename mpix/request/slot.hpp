@@ -15,15 +15,15 @@ struct NativeObject;
 class RmaRequest;
 
 /// The meaning of a native request argument.
-enum class NativeUse {
-  out,    ///< receives a request; its value does not matter
-  object  ///< may hold an object of MPIX_Req_set_attr, whose attributes apply
+enum class RequestArgument {
+  out,   ///< receives a request; its value does not matter
+  inout  ///< may hold an object of MPIX_Req_set_attr, whose attributes apply
 };
 
 class RequestSlot {
  public:
   RequestSlot() = default;
-  RequestSlot(MPI_Request* request, NativeUse use) noexcept : native_(request), use_(use) {}
+  RequestSlot(MPI_Request* request, RequestArgument use) noexcept : native_(request), use_(use) {}
   explicit RequestSlot(MPIX_Rma_request* request) noexcept : rma_request_(request) {}
 
   bool present() const noexcept { return native_ != nullptr || rma_request_ != nullptr; }
@@ -47,7 +47,7 @@ class RequestSlot {
 
  private:
   MPI_Request* native_ = nullptr;
-  NativeUse use_ = NativeUse::out;
+  RequestArgument use_ = RequestArgument::out;
   MPIX_Rma_request* rma_request_ = nullptr;
   NativeObject const* native_object_ = nullptr;  ///< the object in the caller's variable, if any
   NativeCompletion* completion_ = nullptr;

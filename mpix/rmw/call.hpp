@@ -26,7 +26,7 @@ struct RmwCall {
   MPI_Aint displacement;
   MPI_Comm* communicator;
   void const* attributes;
-  NativeUse use = NativeUse::out;  ///< how a native MPI_Request argument is read
+  RequestArgument use = RequestArgument::out;  ///< how a native MPI_Request argument is read
 };
 
 inline bool overlap(void const* a, void const* b, std::size_t bytes) noexcept {

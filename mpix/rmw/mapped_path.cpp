@@ -32,7 +32,7 @@ bool try_rmw_on_mapped(RmwCall const& call, MPI_Request* request, Communicator c
   std::uint64_t const set =
       communicator.attribute_word() | bits_of(static_cast<MPIX_RMA_Attributes const*>(call.attributes));
   if ((set & beyond_direct_path) != 0) return false;
-  if (request != nullptr && call.use == NativeUse::object &&
+  if (request != nullptr && call.use == RequestArgument::inout &&
       native_objects.load(std::memory_order_relaxed) != 0)
     return false;
   Datatype const* const type = Datatype::find_known(call.datatype);

@@ -154,9 +154,9 @@ inline bool try_traced(Operands<Op> const& one, Count count, MPI_Datatype dataty
 }
 
 template <typename Op, typename Count>
-constexpr char const* name_of(NativeUse use) noexcept {
+constexpr char const* name_of(RequestArgument use) noexcept {
   constexpr bool wide = std::is_same_v<Count, MPI_Count>;
-  bool const req = use == NativeUse::object;
+  bool const req = use == RequestArgument::inout;
   if constexpr (std::is_same_v<Op, MPIX_RMW2_Op>) {
     if (req) return wide ? "MPIX_RMA_rmw2_req_c" : "MPIX_RMA_rmw2_req";
     return wide ? "MPIX_RMA_rmw2_c" : "MPIX_RMA_rmw2";
@@ -168,7 +168,7 @@ constexpr char const* name_of(NativeUse use) noexcept {
 
 /// All cases but the common one. The arguments are the call's own, in its order, so that they stay in their
 /// registers.
-template <NativeUse use, typename Count>
+template <RequestArgument use, typename Count>
 __attribute__((noinline)) int rmw_otherwise(MPIX_RMW_Op op, void const* operand, Count count,
                                             MPI_Datatype datatype, void* result, int rank, MPI_Aint disp,
                                             MPI_Request* request, MPI_Comm* comm,
@@ -191,7 +191,7 @@ __attribute__((noinline)) int rmw2_otherwise(RmwCall const& call, MPI_Request* r
   return rmw_slow_path(call, request);
 }
 
-template <NativeUse use, typename Count>
+template <RequestArgument use, typename Count>
 inline int rmw(MPIX_RMW_Op op, void const* operand, Count count, MPI_Datatype datatype, void* result,
                int rank, MPI_Aint disp, MPI_Request* request, MPI_Comm* comm,
                MPIX_RMA_Attributes const* attributes) {
@@ -202,7 +202,7 @@ inline int rmw(MPIX_RMW_Op op, void const* operand, Count count, MPI_Datatype da
   return rmw_otherwise<use>(op, operand, count, datatype, result, rank, disp, request, comm, attributes);
 }
 
-template <NativeUse use, typename Count>
+template <RequestArgument use, typename Count>
 inline int rmw(MPIX_RMW2_Op op, void const* operand, Count count, MPI_Datatype datatype, void const* operand2,
                void* result, int rank, MPI_Aint disp, MPI_Request* request, MPI_Comm* comm,
                MPIX_RMA_Attributes const* attributes) {
@@ -220,15 +220,17 @@ inline int rmw(MPIX_RMW2_Op op, void const* operand, Count count, MPI_Datatype d
 int MPIX_RMA_rmw(MPIX_RMW_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
                  void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                  MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
-  return mpixrma::rmw<mpixrma::NativeUse::out>(op, operand_addr, count, datatype, result_addr, target_rank,
-                                               target_disp, request, communicator, rmw_attr_val);
+  return mpixrma::rmw<mpixrma::RequestArgument::out>(op, operand_addr, count, datatype, result_addr,
+                                                     target_rank, target_disp, request, communicator,
+                                                     rmw_attr_val);
 }
 
 int MPIX_RMA_rmw_req(MPIX_RMW_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
                      void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                      MPI_Comm* communicator) {
-  return mpixrma::rmw<mpixrma::NativeUse::object>(op, operand_addr, count, datatype, result_addr, target_rank,
-                                                  target_disp, request, communicator, nullptr);
+  return mpixrma::rmw<mpixrma::RequestArgument::inout>(op, operand_addr, count, datatype, result_addr,
+                                                       target_rank, target_disp, request, communicator,
+                                                       nullptr);
 }
 
 int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
@@ -243,16 +245,17 @@ int MPIX_RMA_rmw_rma(MPIX_RMW_Op op, void const* operand_addr, int count, MPI_Da
 int MPIX_RMA_rmw2(MPIX_RMW2_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
                   void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                   MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
-  return mpixrma::rmw<mpixrma::NativeUse::out>(op, operand_addr, count, datatype, operand2_addr, result_addr,
-                                               target_rank, target_disp, request, communicator, rmw_attr_val);
+  return mpixrma::rmw<mpixrma::RequestArgument::out>(op, operand_addr, count, datatype, operand2_addr,
+                                                     result_addr, target_rank, target_disp, request,
+                                                     communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw2_req(MPIX_RMW2_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
                       void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                       MPI_Request* request, MPI_Comm* communicator) {
-  return mpixrma::rmw<mpixrma::NativeUse::object>(op, operand_addr, count, datatype, operand2_addr,
-                                                  result_addr, target_rank, target_disp, request,
-                                                  communicator, nullptr);
+  return mpixrma::rmw<mpixrma::RequestArgument::inout>(op, operand_addr, count, datatype, operand2_addr,
+                                                       result_addr, target_rank, target_disp, request,
+                                                       communicator, nullptr);
 }
 
 int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void const* operand_addr, int count, MPI_Datatype datatype,
@@ -268,15 +271,17 @@ int MPIX_RMA_rmw2_rma(MPIX_RMW2_Op op, void const* operand_addr, int count, MPI_
 int MPIX_RMA_rmw_c(MPIX_RMW_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
                    void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                    MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
-  return mpixrma::rmw<mpixrma::NativeUse::out>(op, operand_addr, count, datatype, result_addr, target_rank,
-                                               target_disp, request, communicator, rmw_attr_val);
+  return mpixrma::rmw<mpixrma::RequestArgument::out>(op, operand_addr, count, datatype, result_addr,
+                                                     target_rank, target_disp, request, communicator,
+                                                     rmw_attr_val);
 }
 
 int MPIX_RMA_rmw_req_c(MPIX_RMW_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
                        void* result_addr, int target_rank, MPI_Aint target_disp, MPI_Request* request,
                        MPI_Comm* communicator) {
-  return mpixrma::rmw<mpixrma::NativeUse::object>(op, operand_addr, count, datatype, result_addr, target_rank,
-                                                  target_disp, request, communicator, nullptr);
+  return mpixrma::rmw<mpixrma::RequestArgument::inout>(op, operand_addr, count, datatype, result_addr,
+                                                       target_rank, target_disp, request, communicator,
+                                                       nullptr);
 }
 
 int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
@@ -291,16 +296,17 @@ int MPIX_RMA_rmw_rma_c(MPIX_RMW_Op op, void const* operand_addr, MPI_Count count
 int MPIX_RMA_rmw2_c(MPIX_RMW2_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
                     void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                     MPI_Request* request, MPI_Comm* communicator, MPIX_RMA_Attributes const* rmw_attr_val) {
-  return mpixrma::rmw<mpixrma::NativeUse::out>(op, operand_addr, count, datatype, operand2_addr, result_addr,
-                                               target_rank, target_disp, request, communicator, rmw_attr_val);
+  return mpixrma::rmw<mpixrma::RequestArgument::out>(op, operand_addr, count, datatype, operand2_addr,
+                                                     result_addr, target_rank, target_disp, request,
+                                                     communicator, rmw_attr_val);
 }
 
 int MPIX_RMA_rmw2_req_c(MPIX_RMW2_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,
                         void const* operand2_addr, void* result_addr, int target_rank, MPI_Aint target_disp,
                         MPI_Request* request, MPI_Comm* communicator) {
-  return mpixrma::rmw<mpixrma::NativeUse::object>(op, operand_addr, count, datatype, operand2_addr,
-                                                  result_addr, target_rank, target_disp, request,
-                                                  communicator, nullptr);
+  return mpixrma::rmw<mpixrma::RequestArgument::inout>(op, operand_addr, count, datatype, operand2_addr,
+                                                       result_addr, target_rank, target_disp, request,
+                                                       communicator, nullptr);
 }
 
 int MPIX_RMA_rmw2_rma_c(MPIX_RMW2_Op op, void const* operand_addr, MPI_Count count, MPI_Datatype datatype,

@@ -172,7 +172,7 @@ __attribute__((noinline)) int transfer_by_plan(MPIX_RMA_Plan plan, void* origin_
   call.origin_count = origin_count;
   call.target = target_addr;
   call.target_count = target_count;
-  int const code = xfer_general_path(call, RequestSlot(request, NativeUse::out), *plan->communicator);
+  int const code = xfer_general_path(call, RequestSlot(request, RequestArgument::out), *plan->communicator);
   if (code == MPI_SUCCESS && target_count > 0) cache_segment(*plan, target_addr);
   return code;
 } catch (...) {

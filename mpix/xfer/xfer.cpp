@@ -269,7 +269,7 @@ __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, 
                       target_addr,          target_count,
                       target_datatype,      static_cast<MPIX_RMA_Attributes const*>(rma_attr_val)};
   if (try_fast_path(call, request, *state)) return MPI_SUCCESS;
-  constexpr auto use = form == Form::with_request ? NativeUse::object : NativeUse::out;
+  constexpr auto use = form == Form::with_request ? RequestArgument::inout : RequestArgument::out;
   int const code = xfer_general_path(call, RequestSlot(request, use), *state);
   if (code == MPI_SUCCESS && direct_recorder() != nullptr) [[unlikely]]
     cache_traced_target(call, *state);
