@@ -55,7 +55,7 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
 void release(char const* call, void* base, MPI_Comm comm) {
   mpixrma::Communicator& all = *running_world(call).communicator;
   static char never_allocated;
-  // Before the memory is freed, because another thread may then be allocated it.
+  // Before the memory is freed: an allocation by another thread may have the same address at once.
   bool const known = base == nullptr || forget(base);
   // Complete also the operations that this process issued on the world communicator: a group has its own.
   mpixrma::LateFailure late;

@@ -25,7 +25,7 @@ template <ReduceOp operation, typename Word>
   return true;
 }
 
-/// Writes the previous value to `local`, which also holds the operand of a swap and is read only once the
+/// Writes the previous value to `local`, which also holds the operand of a swap; it is not read before the
 /// remote word is found. Inlined into each call, where a few nanoseconds count.
 template <ReduceOp operation, typename T>
 __attribute__((always_inline)) inline void update(char const* call, T summand, T* local, void* remote,

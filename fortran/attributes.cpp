@@ -1,6 +1,6 @@
-/// Attributes set from Fortran. MPI stores attributes that its Fortran interface sets as integers whose
-/// address C receives, without a call that libmpix_rma could intercept. Therefore these functions precede
-/// MPI's own and set the library's attributes as C does.
+/// Attributes set from Fortran. MPI stores such an attribute as an integer, and C code that reads it gets a
+/// pointer to that integer. MPI's Fortran interface makes no C call that libmpix_rma could intercept, so
+/// these functions replace MPI's own, by the order of libraries, and set the library's attributes as C does.
 ///
 /// The names are the symbols that gfortran and flang generate for mpif.h and module mpi, and those of Open
 /// MPI's mpi_f08. The symbols of another MPI's mpi_f08 have to be added here.
@@ -23,9 +23,10 @@ namespace {
 
 /// The keys do not change between MPI_Init and MPI_Finalize, and these calls are errors outside of that time.
 bool is_ours(int keyval) {
-  static std::array<int, 8> const keys{
-      MPIX_RMA_KEY_ATOMICITY,      MPIX_RMA_KEY_ORDERING,      MPIX_RMA_KEY_BLOCKING,         MPIX_RMA_KEY_REMOTE_COMPLETION,
-      MPIX_RMA_KEY_COMMUNICATABLE, MPIX_RMA_KEY_ACCUMULATE_OP, MPIX_RMA_KEY_ACCUMULATE_SCALE, MPIX_RMA_KEY_NOTIFY};
+  static std::array<int, 8> const keys{MPIX_RMA_KEY_ATOMICITY,        MPIX_RMA_KEY_ORDERING,
+                                       MPIX_RMA_KEY_BLOCKING,         MPIX_RMA_KEY_REMOTE_COMPLETION,
+                                       MPIX_RMA_KEY_COMMUNICATABLE,   MPIX_RMA_KEY_ACCUMULATE_OP,
+                                       MPIX_RMA_KEY_ACCUMULATE_SCALE, MPIX_RMA_KEY_NOTIFY};
   return keyval != MPI_KEYVAL_INVALID && std::find(keys.begin(), keys.end(), keyval) != keys.end();
 }
 

@@ -1,4 +1,4 @@
-/* Access to MPI handles that only the inside of the MPI library has. */
+/* Reads MPI objects through Open MPI's internal headers. */
 #include "osc_mpix.h"
 
 #include "ompi/communicator/communicator.h"

@@ -107,12 +107,12 @@ void show_copies() {
   if (cache.path().empty())
     std::printf("  no directory for the user's cache: each process measures for itself\n");
   else
-    std::printf("  %s in %s\n", measured ? "measured, and kept" : "not measured: no valid file",
+    std::printf("  %s in %s\n", measured ? "measured, cached" : "not measured: no valid file",
                 cache.path().c_str());
   CopyTable const table = merge(set_by_environment(), measured.value_or(CopyTable{}));
   print_methods(table);
   if (!is_complete({}, table, engine::copy_size_count))
-    std::printf("  -: not measured, the C library's; mpix-rma tune measures all\n");
+    std::printf("  -: not measured, memcpy is used; 'mpix-rma tune' measures all sizes\n");
 }
 
 bool tune_copies() {

@@ -109,7 +109,7 @@ Status SegmentTable::expose(Exposure const& exposure, ExposureId* id) {
   return Status::ok;
 }
 
-Status SegmentTable::rename(ExposureId from, ExposureId to) {
+Status SegmentTable::change_id(ExposureId from, ExposureId to) {
   bool const unused = slot_of(to) >= exposures_.first_unused_slot() && generation_of(to) > generation_;
   if (!unused || generation_of(to) % 2 == 0) return Status::bad_argument;
   Exposure exposure;

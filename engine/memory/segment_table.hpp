@@ -132,9 +132,11 @@ class SegmentTable {
   /// Lets peers access memory, which must be registered and stay so until the exposure is withdrawn.
   /// bad_argument: not registered; out_of_memory.
   Status expose(Exposure const& exposure, ExposureId* id);
-  UnusedNames unused_names() const noexcept { return {exposures_.first_unused_slot(), generation_}; }
-  /// As EngineExposures::rename.
-  Status rename(ExposureId from, ExposureId to);
+  UnusedExposureIds unused_exposure_ids() const noexcept {
+    return {exposures_.first_unused_slot(), generation_};
+  }
+  /// As EngineExposures::change_id.
+  Status change_id(ExposureId from, ExposureId to);
   /// Withdraws the exposure; its memory stays registered. stale_exposure: it does not exist.
   Status conceal(ExposureId id, Exposure* concealed);
   ExposureTable const& exposures() const noexcept { return exposures_; }

@@ -82,7 +82,7 @@ constexpr std::uint64_t generation_of(ExposureId id) noexcept {
 
 /// Exposure ids that a process has not used: those of slots from `slot` on, and of generations after
 /// `generation`.
-struct UnusedNames {
+struct UnusedExposureIds {
   std::uint32_t slot = 0;
   std::uint64_t generation = 0;
 };

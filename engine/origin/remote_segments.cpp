@@ -142,7 +142,7 @@ bool RemoteSegments::map_region(std::uint32_t index, PublishedRange const& segme
   return true;
 }
 
-/// For a segment of this size that was found in the region.
+/// Makes the filler watch the region, in which a segment of this size was found, if the size is large enough.
 void RemoteSegments::watch(MappedRegion& region, std::size_t segment_bytes) {
   if (filler_ == nullptr || segment_bytes < PageFiller::worthwhile_bytes) return;
   if (region.watch)

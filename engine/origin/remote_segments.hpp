@@ -39,7 +39,7 @@ class RemoteSegments {
   void set_filler(PageFiller& filler) noexcept { filler_ = &filler; }
 
   /// Fills `out` with the live segment that contains `address`, mapped if its region can be mapped; false if
-  /// there is none. `delta_known`: whether it can be accessed by load and store.
+  /// there is none. `mapped`: loads and stores can access the segment.
   struct Found {
     RemoteAddress base = 0;
     std::size_t length = 0;

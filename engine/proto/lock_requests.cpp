@@ -12,15 +12,15 @@ bool has_delayed_ack(MessageOperation const& operation) noexcept {
 
 }  // namespace
 
-/// The returned request is not awaited: a grant is reported separately, and the next holder follows the
-/// release.
+/// No caller waits for an acknowledgement of the returned request: a grant arrives as a message of its own,
+/// and the target executes a release before it grants the lock again.
 MessageOperation LockRequests::lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
                                             std::uint32_t owner) const noexcept {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(kind);
   operation.header.address = lock;
   operation.header.owner = owner;
-  // After all earlier messages; reduced to the position before it when it is sent.
+  // After all earlier messages: the sender replaces this by the position before the request.
   operation.header.after = UINT64_MAX;
   // An operation of a process on itself is not sent before its predecessors are acknowledged.
   if (peer.process() != credentials_.process) operation.header.flags = wire::flag_delayed_ack;
@@ -79,7 +79,7 @@ Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire:
   if (operation.may_batch) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_delayed_ack);
   std::uint64_t const sequence = at_once ? peer.reserve(1) : streams_.queue(peer, operation).last_sequence;
   if (has_delayed_ack(operation)) stream.delayed.note(sequence);
-  // If the connection is lost, so is the lock.
+  // Complete without an acknowledgement: if the connection is lost, the target releases the lock.
   if (at_once) {
     Status const status = streams_.send_empty(peer, operation, sequence);
     sender_.send_batch(peer);

@@ -30,14 +30,14 @@ Status EngineExposures::expose(void* base, std::size_t bytes, Rights rights, Exp
   return status;
 }
 
-UnusedNames EngineExposures::unused_names() const {
+UnusedExposureIds EngineExposures::unused_exposure_ids() const {
   std::lock_guard const held(state_.channels.front().lock);
-  return state_.segments.unused_names();
+  return state_.segments.unused_exposure_ids();
 }
 
-Status EngineExposures::rename(ExposureId from, ExposureId to) {
+Status EngineExposures::change_id(ExposureId from, ExposureId to) {
   std::lock_guard const held(state_.channels);
-  return state_.segments.rename(from, to);
+  return state_.segments.change_id(from, to);
 }
 
 Status EngineExposures::conceal(ExposureId id) {

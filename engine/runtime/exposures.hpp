@@ -11,7 +11,7 @@
 
 namespace mpixrma::engine {
 
-struct UnusedNames;
+struct UnusedExposureIds;
 enum class Rights : std::uint32_t;
 
 class MPIX_ENGINE_API EngineExposures {
@@ -37,11 +37,11 @@ class MPIX_ENGINE_API EngineExposures {
   /// answered; they get new keys on request. Must be called from time to time, for engines with exposed_only.
   void renew_keys();
   /// For processes that agree on one id for their exposures: a slot and a generation that are unused at all
-  /// of them form an id for rename().
-  UnusedNames unused_names() const;
+  /// of them form an id for change_id().
+  UnusedExposureIds unused_exposure_ids() const;
   /// Changes the id of an exposure that no process knows yet. stale_exposure: it does not exist;
   /// bad_argument: the id may have been used.
-  Status rename(ExposureId from, ExposureId to);
+  Status change_id(ExposureId from, ExposureId to);
 
  private:
   EngineState& state_;

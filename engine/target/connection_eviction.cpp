@@ -10,7 +10,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Number of progress turns between two searches for idle connections, whose cost grows with the connections.
+// Number of progress passes between two searches for idle connections. The cost of a search grows with the
+// number of connections.
 constexpr unsigned shortest_pause = 16;
 constexpr unsigned longest_pause = 16384;
 
@@ -23,7 +24,8 @@ void ConnectionEviction::on_disconnect(std::span<std::byte const> header) noexce
   if (!process) process = message_protocol_.sessions.process_of(fields.session);
   if (!process) return drops_.record_drop("it does not belong to a session");
   try {
-    // An answer that precedes the disconnect request may grant a lock of which its sender was not aware.
+    // is_idle() now, not when the request is handled: a lock that is granted in between would make this
+    // process look idle although it holds the lock.
     connections_.queue_disconnect(
         {*process, fields.kind, fields.connection, message_protocol_.is_idle(*process)});
   } catch (std::bad_alloc const&) {
@@ -35,8 +37,8 @@ void ConnectionEviction::handle_disconnects() {
   for (Connections::DisconnectNotice const& disconnect : connections_.take_disconnects()) {
     if (disconnect.connection != connections_.number_of(disconnect.process)) continue;
     if (executor_.handshakes.has_arrived(disconnect.process, disconnect.connection)) {
-      // Requests that have arrived with the handshake are executed first: their origin waits for no answer to
-      // those whose acknowledgement is delayed, and counts as idle.
+      // Requests that have arrived with the handshake are executed first. Their origin may count as idle
+      // before that, because it does not wait for delayed acknowledgements.
       connections_.queue_disconnect(disconnect);
     } else if (Connections::Connection* const connection = connections_.find(disconnect.process)) {
       handle_disconnect(disconnect, *connection);
@@ -60,9 +62,10 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
       break;
     case wire::Disconnect::accept:
       if (!connection.disconnecting) break;
-      // It requested a lock before it received the disconnect request, and has ended since.
+      // The peer requested a lock before it received the disconnect request, and ended before it had released
+      // it.
       if (executor_.locks.concern(disconnect.process))
-        return connections_.lose(disconnect.process, "it ended with a lock");
+        return connections_.lose(disconnect.process, "the process ended while it held or awaited a lock");
       close_connection(disconnect.process);
       break;
     case wire::Disconnect::reject:
@@ -71,7 +74,7 @@ void ConnectionEviction::handle_disconnect(Connections::DisconnectNotice const& 
       message_protocol_.resume(disconnect.process);
       break;
     case wire::Disconnect::message_rejected:
-      // Unencrypted, a reader of the traffic could have sent it.
+      // On an unencrypted connection, a process that can read the traffic could forge this message.
       if (transport_.is_sealed(connection.endpoint))
         connections_.lose(disconnect.process, "the other side has refused a message of the connection");
       break;

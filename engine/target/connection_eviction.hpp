@@ -5,8 +5,8 @@
 /// answer, and the accepting side does not use the connection any more. Both sides continue with their stream
 /// positions and their credit on the next connection, which begins with a handshake and has the next number.
 /// Messages of two connections may overtake each other: one of an earlier connection is ignored, and a
-/// handshake of the next connection is an acceptance. A connection end that UCX reports meanwhile is the
-/// other side's close, not its death.
+/// handshake of the next connection implies that the peer has accepted to disconnect. If UCX reports the
+/// connection as closed meanwhile, the peer has closed it and has not failed.
 ///
 /// A request is answered once: messages of one connection arrive in order, and of two requests that cross
 /// each other one is answered, by a rule that both sides know.

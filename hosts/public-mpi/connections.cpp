@@ -45,7 +45,8 @@ int known_key() {
   return key;
 }
 
-/// Whether another copy of the host, which intercepts the same call, has exchanged the addresses already.
+/// Whether another instance of this front end, which intercepts the same call, has already exchanged the
+/// addresses.
 bool has_exchanged(MPI_Comm inter) {
   void* known = nullptr;
   int found = 0;
@@ -60,7 +61,7 @@ bool all_take_part(MPI_Comm inter) {
   std::fprintf(
       stderr,
       "MPIX_RMA: not all processes that MPI has connected with this one started the library within %lld "
-      "s: they cannot be targets of each other\n",
+      "s: the processes on the two sides cannot be targets of each other\n",
       static_cast<long long>(connect_timeout.count()));
   return false;
 }

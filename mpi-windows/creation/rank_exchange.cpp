@@ -13,35 +13,35 @@ namespace {
 /// From this number of ranks on, compact representations of the rank table pay off.
 constexpr int min_ranks_for_pattern = 16;
 
-/// Renames this process's exposures to the first ids that are unused at all processes. Collective: returns
-/// false at all processes if one fails.
-bool agree_exposure_ids(Window& window, MPI_Comm comm, engine::UnusedNames unused, RankEntry& mine) {
-  int taken = 1;
-  for (engine::ExposureId* const name : {&mine.control, &mine.exposure}) {
-    if (*name == engine::ExposureId::none) continue;
+/// Changes the ids of this process's exposures to the first ones that are unused at all processes.
+/// Collective: returns false at all processes if one fails.
+bool agree_exposure_ids(Window& window, MPI_Comm comm, engine::UnusedExposureIds unused, RankEntry& mine) {
+  int agreed = 1;
+  for (engine::ExposureId* const id : {&mine.control, &mine.exposure}) {
+    if (*id == engine::ExposureId::none) continue;
     unused.generation += 2;
     bool const exists = unused.slot < 1u << engine::exposure_slot_bits;
     engine::ExposureId const wanted = engine::make_exposure_id(unused.slot++, unused.generation);
-    if (!exists || engine::failed(window.engine.exposures.rename(*name, wanted)))
-      taken = 0;
+    if (!exists || engine::failed(window.engine.exposures.change_id(*id, wanted)))
+      agreed = 0;
     else
-      *name = wanted;
+      *id = wanted;
   }
   window.memory.exposure = mine.exposure;
   // No process may use the ids before all processes have set them.
-  PMPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_INT, MPI_MIN, comm);
-  return taken != 0;
+  PMPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_MIN, comm);
+  return agreed != 0;
 }
 
 void publish_rank_table(Window& window) {
   void* base = nullptr;
-  bool const taken = !engine::failed(window.engine.memory.allocate(window.table.bytes(), &base));
-  if (taken) {
+  bool const allocated = !engine::failed(window.engine.memory.allocate(window.table.bytes(), &base));
+  if (allocated) {
     std::memcpy(base, window.table.data(), window.table.bytes());
     window.table.move_to(static_cast<RankEntry const*>(base), RankTable::Store::own);
     window.memory.kept_table = base;
   }
-  auto const address = taken ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
+  auto const address = allocated ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
   window.control.counter(window.control.layout.table()).store(address, std::memory_order_release);
 }
 
@@ -49,9 +49,10 @@ void publish_rank_table(Window& window) {
 
 int gather(Window& window, MPI_Comm comm, RankEntry& mine) {
   if (window.processes.size >= min_ranks_for_pattern) {
-    Comparison found = compare(comm, window.processes.rank, mine, window.engine.exposures.unused_names());
+    Comparison found =
+        compare(comm, window.processes.rank, mine, window.engine.exposures.unused_exposure_ids());
     if (found.error_class != MPI_SUCCESS) return found.error_class;
-    if (found.is_pattern && (found.same_names || agree_exposure_ids(window, comm, found.unused, mine))) {
+    if (found.is_pattern && (found.same_ids || agree_exposure_ids(window, comm, found.unused, mine))) {
       found.pattern.first.control = mine.control;
       found.pattern.first.exposure = mine.exposure;
       window.table.follow(window.processes.size, found.pattern);

@@ -45,8 +45,8 @@ int order_target(Window& window, Target& target) {
   return order_now(window, target);
 }
 
-/// Calls `completion`, of a part of the aggregate request, when the operations on the target are complete,
-/// those in its queue included.
+/// Once the target's queue has reached this call, adds a part to `aggregate` for each process with operations
+/// outstanding, and ends `completion`, which has kept the aggregate open until then.
 void watch(Window& window, Target& target, Level level, engine::AggregateCompletion& aggregate,
            engine::Completion& completion) try {
   auto const begin = [=, &aggregate, &completion](Window& issuer, Target& opened, engine::Status access) {
@@ -54,11 +54,11 @@ void watch(Window& window, Target& target, Level level, engine::AggregateComplet
     for_each_part(opened, [&](Target& part) {
       std::uint64_t const sequence = part.outstanding.get();
       if (engine::failed(access) || sequence == 0) return;
-      engine::AggregateCompletion::Part* const end = aggregate.add({.object = &part});
-      if (end == nullptr) return aggregate.record(engine::Status::out_of_memory);
+      engine::AggregateCompletion::Part* const completed = aggregate.add({.object = &part});
+      if (completed == nullptr) return aggregate.record(engine::Status::out_of_memory);
       level == Level::local
-          ? issuer.engine.order.watch_local(*part.memory, sequence, *end)
-          : issuer.engine.order.watch(*part.memory, sequence, issuer.context, *end, &end->error);
+          ? issuer.engine.order.watch_local(*part.memory, sequence, *completed)
+          : issuer.engine.order.watch(*part.memory, sequence, issuer.context, *completed, &completed->error);
     });
     completion.done(completion, access, 0);
     return MPI_SUCCESS;
@@ -97,7 +97,7 @@ void add_outstanding(Target& target, std::vector<Target*>& pending) {
 
 }  // namespace
 
-int flush_any(Window& window, int rank, Level level, char const* call) {
+int flush_slow_path(Window& window, int rank, Level level, char const* call) {
   Target* used = nullptr;
   int error = find_locked_target(window, rank, &used);
   if (error == MPI_SUCCESS && used != nullptr) {

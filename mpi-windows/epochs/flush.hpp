@@ -13,7 +13,7 @@ namespace mpixrma::windows {
 /// The level of completion: at the origin or at the target.
 enum class Level : std::uint8_t { local, remote };
 
-int flush_any(Window& window, int rank, Level level, char const* call);
+int flush_slow_path(Window& window, int rank, Level level, char const* call);
 /// Applies report() to its result, as lock_target() does. `call` is the MPI call's name.
 inline int flush(Window& window, int rank, Level level, char const* call) {
   Target const& recent = window.targets.recent(rank);
@@ -22,7 +22,7 @@ inline int flush(Window& window, int rank, Level level, char const* call) {
     if (level == Level::remote) window.stores.complete();
     return MPI_SUCCESS;
   }
-  return flush_any(window, rank, level, call);
+  return flush_slow_path(window, rank, level, call);
 }
 int flush_all(Window& window, Level level);
 /// Orders earlier operations before later ones.

@@ -30,8 +30,8 @@ std::shared_ptr<RemoteGrant> find_remote(nam::Locator const& locator, bool encry
 }
 
 /// Joins a window that another process has opened, with a session of this process.
-nam::WindowInfo ask_for(NamSession& grant, nam::WindowInfo const& window) {
-  nam::WindowInfo info = grant.with_session([&](nam::Session& session) { return session.join(window.id); });
+nam::WindowInfo join_window(NamSession& session, nam::WindowInfo const& window) {
+  nam::WindowInfo info = session.with_session([&](nam::Session& open) { return open.join(window.id); });
   info.port = window.port;
   return info;
 }
@@ -39,14 +39,14 @@ nam::WindowInfo ask_for(NamSession& grant, nam::WindowInfo const& window) {
 std::unique_ptr<NamWindow> join_remote(nam::Locator const& locator, nam::WindowInfo const& window,
                                        bool encrypt) {
   auto grant = find_remote(locator, encrypt);
-  nam::WindowInfo info = ask_for(*grant, window);
+  nam::WindowInfo info = join_window(*grant, window);
   return make_remote(std::move(grant), std::move(info));
 }
 
 /// `locator` is the grant's.
 std::unique_ptr<NamWindow> join_guest(nam::Locator const& locator, nam::WindowInfo const& window) {
   auto session = GuestSession::of({locator.grant, window.id, locator.address});
-  nam::WindowInfo info = ask_for(*session, window);
+  nam::WindowInfo info = join_window(*session, window);
   return make_guest(std::move(session), std::move(info));
 }
 

@@ -60,7 +60,7 @@ RankEntry RankPattern::at(int rank) const noexcept {
   return entry;
 }
 
-Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::UnusedNames unused) {
+Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::UnusedExposureIds unused) {
   std::uint64_t const step = process_step(comm);
   std::uint64_t const first_process = mine.process - static_cast<std::uint64_t>(rank) * step;
   enum : std::size_t {
@@ -88,7 +88,7 @@ Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::Unuse
   Comparison found;
   found.error_class = static_cast<int>(all[error]);
   found.unused = {static_cast<std::uint32_t>(all[slot]), all[generation]};
-  found.same_names = all.is_same(exposure) && all.is_same(control);
+  found.same_ids = all.is_same(exposure) && all.is_same(control);
   found.is_pattern = true;
   for (std::size_t value = process; value < values; ++value)
     found.is_pattern = found.is_pattern && all.is_same(value);

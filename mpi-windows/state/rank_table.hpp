@@ -49,14 +49,14 @@ struct RankPattern {
 
 /// The result of comparing the entries of all processes.
 struct Comparison {
-  int error_class = MPI_SUCCESS;  ///< the highest of all processes
-  bool is_pattern = false;        ///< the entries follow a pattern, except for the exposure ids
-  bool same_names = false;        ///< the exposure ids follow the pattern too
-  engine::UnusedNames unused;     ///< unused at all processes
-  RankPattern pattern;            ///< with this process's exposure ids
+  int error_class = MPI_SUCCESS;     ///< the highest of all processes
+  bool is_pattern = false;           ///< the entries follow a pattern, except for the exposure ids
+  bool same_ids = false;             ///< the exposure ids follow the pattern too
+  engine::UnusedExposureIds unused;  ///< unused at all processes
+  RankPattern pattern;               ///< with this process's exposure ids
 };
 /// Collective; `mine` is the entry of the process with rank `rank`, which has not used the ids `unused`.
-Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::UnusedNames unused);
+Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::UnusedExposureIds unused);
 
 /// The table of all ranks: a pattern if they follow one, else entries, which are private while the window is
 /// created and then shared by the processes of the host.

@@ -108,9 +108,13 @@ PyMethodDef completion_methods[] = {
     method("complete_local", &complete_local,
            "complete_local(comm, rank=ALL_RANKS): waits until the buffers of all earlier operations may be "
            "reused."),
-    method("icomplete", &icomplete, "icomplete(comm, rank=ALL_RANKS): complete, with a request."),
+    method(
+        "icomplete", &icomplete,
+        "icomplete(comm, rank=ALL_RANKS): returns a request that completes when all earlier operations are "
+        "complete at the target."),
     method("icomplete_local", &icomplete_local,
-           "icomplete_local(comm, rank=ALL_RANKS): the same at the origin."),
+           "icomplete_local(comm, rank=ALL_RANKS): returns a request that completes when the buffers of all "
+           "earlier operations may be reused."),
     method("fence", &fence,
            "fence(comm, rank=ALL_RANKS): orders all earlier operations before all later ones."),
     {nullptr, nullptr, 0, nullptr},

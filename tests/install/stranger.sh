@@ -146,7 +146,7 @@ expect "prefix $prefix" mpix-rma info
 # Methods of copies: measured for all sizes, kept, and shown.
 expect 'not measured: no valid file' env XDG_CACHE_HOME="$dir/cache" mpix-rma info
 expect "kept in $dir/cache/mpix-rma/copies-" env XDG_CACHE_HOME="$dir/cache" mpix-rma tune
-expect "measured, and kept in $dir/cache/mpix-rma/copies-" env XDG_CACHE_HOME="$dir/cache" mpix-rma info
+expect "measured, cached in $dir/cache/mpix-rma/copies-" env XDG_CACHE_HOME="$dir/cache" mpix-rma info
 expect '  2m          string   string' env XDG_CACHE_HOME="$dir/cache" OMPI_MCA_osc_mpix_copy=2m=string mpix-rma info
 ! XDG_CACHE_HOME=/dev/null/cache mpix-rma tune > "$dir/log" 2>&1 || fail "mpix-rma tune keeps nothing"
 grep -q 'cannot be written; use parameter osc_mpix_copy=' "$dir/log" || { cat "$dir/log"; fail "mpix-rma tune"; }

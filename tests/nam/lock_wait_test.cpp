@@ -21,7 +21,7 @@ using Random = std::mt19937;
 
 unsigned below(Random& random, std::size_t end) { return static_cast<unsigned>(random() % end); }
 
-/// Takes the locks of `order` one by one, then gives all of them back; again and again.
+/// Repeatedly takes the locks of `order` one by one and then releases all.
 class Process {
  public:
   Process(nam::SharedControl const& control, std::vector<std::uint32_t> order, LockMode mode, int epochs)
@@ -62,14 +62,14 @@ class Process {
 
 struct World {
   std::vector<std::unique_ptr<Process>> processes;
-  std::vector<std::vector<int>> passes;  ///< of each exclusive request that waits, by each process
+  std::vector<std::vector<int>> overtakes;  ///< of each exclusive request that waits, by each process
   int most = 0;
 
   /// Runs until all processes have ended. Returns false if that takes too many steps.
   bool run(Random& random) {
     constexpr int max_steps = 200000;
     NamLockWait::Clock::time_point now{};
-    passes.assign(processes.size(), std::vector<int>(processes.size()));
+    overtakes.assign(processes.size(), std::vector<int>(processes.size()));
     for (int step = 0; step < max_steps; ++step) {
       now += std::chrono::milliseconds(1);
       if (std::ranges::all_of(processes, [](auto const& process) { return process->has_ended(); }))
@@ -80,23 +80,23 @@ struct World {
       auto const wanted = process.wanted();
       if (!process.go(now)) continue;
       if (process.is_exclusive()) {
-        std::ranges::fill(passes[next], 0);
+        std::ranges::fill(overtakes[next], 0);
       } else {
         count(next, wanted);
       }
     }
     return false;
   }
-  /// Counts exclusive requests for the lock that wait, and that the process `passer` has overtaken.
-  void count(std::size_t passer, std::optional<std::uint32_t> rank) {
+  /// Counts exclusive requests for the lock that wait, and that the process `overtaking` has overtaken.
+  void count(std::size_t overtaking, std::optional<std::uint32_t> rank) {
     for (std::size_t other = 0; other < processes.size(); ++other) {
       bool const waits = processes[other]->is_exclusive() && rank && processes[other]->wanted() == rank;
-      if (waits) most = std::max(most, ++passes[other][passer]);
+      if (waits) most = std::max(most, ++overtakes[other][overtaking]);
     }
   }
 };
 
-TEST(NamLocks, AvoidDeadlockOfSharesAndSingleExclusives) {
+TEST(NamLocks, SharedLockSetsAndSingleExclusiveLocksDoNotDeadlock) {
   auto const first = static_cast<std::uint32_t>(test::seed());
   for (std::uint32_t round = 0; round < 100; ++round) {
     Random random(first + round);
@@ -115,10 +115,10 @@ TEST(NamLocks, AvoidDeadlockOfSharesAndSingleExclusives) {
 }
 
 /// Each of eight processes first has a lock of its own.
-TEST(NamLocks, BoundPassesOfExclusiveRequestPerProcess) {
+TEST(NamLocks, EachProcessOvertakesAnExclusiveRequestAFewTimesOnly) {
   constexpr std::uint32_t sharing = 8;
-  // Chance decides the number: rarely above 12, and hundreds where holders pass at once.
-  constexpr int passes_expected = 40;
+  // The number is random: rarely above 12, and hundreds if holders overtook without a delay.
+  constexpr int max_overtakes = 40;
   auto const first = static_cast<std::uint32_t>(test::seed());
   int most = 0;
   for (std::uint32_t round = 0; round < 10; ++round) {
@@ -133,7 +133,7 @@ TEST(NamLocks, BoundPassesOfExclusiveRequestPerProcess) {
     ASSERT_TRUE(world.run(random)) << "seed " << first + round;
     most = std::max(most, world.most);
   }
-  EXPECT_LE(most, passes_expected);
+  EXPECT_LE(most, max_overtakes);
 }
 
 }  // namespace

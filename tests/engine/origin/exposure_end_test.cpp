@@ -148,17 +148,17 @@ TEST_P(ExposureEndPaths, ExposuresOfAllProcessesCanShareOneId) {
     for (int i = 0; i < 3 * rank.rank(); ++i)
       ASSERT_EQ(engine.exposures.expose(&memory[90], 8, Rights::all, &other), Status::ok);
     ASSERT_EQ(engine.exposures.expose(memory.data(), 80 * 8, Rights::all, &id), Status::ok);
-    rank.tell(0, engine.exposures.unused_names().slot);
-    rank.tell(1, engine.exposures.unused_names().generation);
+    rank.tell(0, engine.exposures.unused_exposure_ids().slot);
+    rank.tell(1, engine.exposures.unused_exposure_ids().generation);
     rank.barrier();
     auto const slot = static_cast<std::uint32_t>(std::max(rank.shown(0, 0), rank.shown(1, 0)));
     std::uint64_t const generation = std::max(rank.shown(0, 1), rank.shown(1, 1)) + 2;
     ExposureId const name = make_exposure_id(slot, generation);
-    EXPECT_EQ(engine.exposures.rename(id, id), Status::bad_argument);
-    EXPECT_EQ(engine.exposures.rename(id, make_exposure_id(slot, generation + 1)), Status::bad_argument);
-    EXPECT_EQ(engine.exposures.rename(make_exposure_id(slot, generation), name), Status::stale_exposure);
-    ASSERT_EQ(engine.exposures.rename(id, name), Status::ok);
-    EXPECT_EQ(engine.exposures.rename(name, name), Status::bad_argument) << "used";
+    EXPECT_EQ(engine.exposures.change_id(id, id), Status::bad_argument);
+    EXPECT_EQ(engine.exposures.change_id(id, make_exposure_id(slot, generation + 1)), Status::bad_argument);
+    EXPECT_EQ(engine.exposures.change_id(make_exposure_id(slot, generation), name), Status::stale_exposure);
+    ASSERT_EQ(engine.exposures.change_id(id, name), Status::ok);
+    EXPECT_EQ(engine.exposures.change_id(name, name), Status::bad_argument) << "used";
     rank.barrier();
     for (int const target : {0, 1}) {
       std::int64_t const value = 10 + rank.rank();
