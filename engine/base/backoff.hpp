@@ -16,7 +16,7 @@ inline void cpu_relax() noexcept {
 class Backoff {
  public:
   void pause() noexcept {
-    // With more processes than cores the holder may not be running, so yield early.
+    // With more processes than cores, the process waited for may not be running, so yield early.
     if (++spins_ < 64) {
       cpu_relax();
     } else {

@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-/** One object per engine. Every function receives `context`, returns 0, or nonzero on failure, and must
- * not call the engine. */
+/** One object per engine. Every function receives `context` and must not call the engine. All but exit_fd
+ * return 0, or nonzero on failure. */
 struct mpix_bootstrap {
   size_t size;   /**< sizeof(struct mpix_bootstrap) of the MPI host's build */
-  void* context; /**< the MPI host's */
+  void* context; /**< passed to every function */
 
   /** Identity of the engine: unique in the job and never reused. Two engines in one operating-system
    * process have different identities. */
@@ -25,12 +25,12 @@ struct mpix_bootstrap {
   int (*publish)(void* context, const void* address, size_t length);
 
   /** Returns the blob that process `process` published. Needs no action of the application at the other
-   * process. The outputs are valid until the next call. Returns nonzero if there is none. Called from any
-   * application thread, by one at a time. */
+   * process. The outputs are valid until the next call. Returns nonzero if there is no blob. Called from any
+   * application thread, by one thread at a time. */
   int (*peer_address)(void* context, uint64_t process, const void** address, size_t* length);
 
-  /** A file descriptor that becomes readable when processes have ended. This function and next_exited may be
-   * NULL if the bootstrap does not receive such notifications. */
+  /** Returns a file descriptor that becomes readable when processes have ended. This function and
+   * next_exited may be NULL if the bootstrap does not receive such notifications. */
   int (*exit_fd)(void* context);
 
   /** Returns the next process that has ended permanently; each is returned once. Operations to it fail,

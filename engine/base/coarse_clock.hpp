@@ -1,4 +1,4 @@
-/// A clock that costs one load and is accurate to some milliseconds.
+/// A clock that needs no system call and is accurate to some milliseconds.
 #pragma once
 
 #include <time.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /** The protocols that may execute an operation, one bit each, for mpix_engine_config::paths. Messages
- * serve everything that the others cannot. */
+ * serve everything that the other protocols cannot. */
 enum mpix_engine_path {
   MPIX_ENGINE_PATH_DIRECT = 1,       /**< loads and stores through a mapped segment */
   MPIX_ENGINE_PATH_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev */
@@ -19,7 +19,7 @@ enum mpix_engine_path {
 /** For mpix_engine_config::batch_bytes: every operation is a message of its own. */
 #define MPIX_ENGINE_NO_BATCHES SIZE_MAX
 
-/** For mpix_engine_config::idle_memory_bytes. */
+/** For mpix_engine_config::idle_memory_bytes: no freed memory is kept. */
 #define MPIX_ENGINE_KEEP_NOTHING SIZE_MAX
 
 struct mpix_engine_config {
@@ -28,9 +28,9 @@ struct mpix_engine_config {
   int network_without_hardware; /**< nonzero: use the network protocol also where UCX emulates it */
   size_t fragment_bytes;        /**< largest payload of one message; 0: default */
   size_t credit_bytes;          /**< maximum bytes in flight to a peer by messages; 0: default */
-  size_t target_memory_bytes;   /**< memory of operations that wait to be sent to one peer; 0: default */
-  size_t process_memory_bytes;  /**< the same for all peers and for unsent messages; 0: default */
-  size_t origins_memory_bytes;  /**< maximum bytes that all origins together occupy here; 0: default */
+  size_t target_memory_bytes;   /**< maximum for operations that wait to be sent to one peer; 0: default */
+  size_t process_memory_bytes;  /**< the same for all peers together, with unsent messages; 0: default */
+  size_t origins_memory_bytes;  /**< maximum bytes for requests of all origins at this process; 0: default */
   size_t max_endpoints;         /**< connections to other processes before idle ones are closed; 0: default */
   size_t heap_bytes;            /**< granularity of memory taken from the system for segments; 0: default */
   int agent_poll_us;            /**< microseconds after the application's last poll before the
@@ -39,12 +39,12 @@ struct mpix_engine_config {
    * to, or "auto" (or NULL) for cores that no process of the job is bound to, if the host has any. */
   const char* agent_cores;
   int verbose;         /**< 0 errors only, 1 life cycle, 2 protocols and peers */
-  int check;           /**< nonzero: layers above verify that memory is communicatable where callers say so */
+  int check;           /**< nonzero: layers above verify memory that callers declare communicatable */
   int count_direct;    /**< nonzero: operations by load and store are counted; slower */
   int thread_multiple; /**< nonzero: several application threads call at once */
   int channels;        /**< number of channels; threads that use different channels do not wait for each
                             other; at most 16; 0: default */
-  const char* interfaces; /**< where UCX's TCP listens: names and IPv4 subnets separated by commas. A
+  const char* interfaces; /**< for UCX's TCP: names and IPv4 subnets separated by commas. A
                                leading '^' excludes them; a leading '+' adds the loopback interface. NULL:
                              UCX's default. UCX_NET_DEVICES takes precedence */
 
@@ -56,30 +56,30 @@ struct mpix_engine_config {
   int (*yields_when_idle)(void* context);
   void* context;
 
-  size_t batch_bytes;       /**< largest message in which small operations to one target travel together;
-                                0: default, MPIX_ENGINE_NO_BATCHES: they do not */
+  size_t batch_bytes;       /**< largest batch: a message of several small operations to one target;
+                                0: default, MPIX_ENGINE_NO_BATCHES: no batches */
   size_t idle_memory_bytes; /**< freed segment memory that is kept for later segments; 0: default,
                                MPIX_ENGINE_KEEP_NOTHING: all of it is returned to the system at once */
-  int agent_linger_us;      /**< longest time that the agent polls for the next message before it sleeps, if
-                                 messages arrive that fast, microseconds; 0: default, negative: never */
-  /** Nonzero: other processes access exposed memory only, by messages, or by UCX put and get if `paths`
-   * permits, even on this host. They may belong to several jobs with overlapping identities. The MPI
-   * host guarantees that exposed memory is mapped. */
+  int agent_linger_us;      /**< most microseconds that the agent polls for the next message before it
+                                 sleeps, if messages arrive that fast; 0: default, negative: never */
+  /** Nonzero: other processes, even of this host, access exposed memory only, and only by messages or, if
+   * `paths` permits, by UCX put and get. They may belong to several jobs with overlapping identities. The
+   * MPI host guarantees that exposed memory is mapped. */
   int exposed_only;
   /** A table (engine/sync/stripes.hpp) that replaces the engine's own, if other software updates the
    * memory too and knows it by addresses that are equal modulo stripe_period; NULL: none. */
   void* stripes;
-  int ring_us;     /**< how long an origin waits for a process of its host to poll its ring, which serves
-                           small operations on memory that is not mapped, before it uses another
-                           protocol, microseconds; 0: default, negative: the ring is not used */
-  int page_fill;   /**< nonzero: page tables of other processes' memory are filled in bulk */
+  int ring_us;     /**< microseconds that an origin waits for a target of its host to poll the target's
+                           ring before it uses another protocol. The ring serves small operations on
+                           memory that is not mapped. 0: default, negative: the ring is not used */
+  int page_fill;   /**< nonzero: enter pages of mapped peer memory into the page tables in bulk */
   int numa_memory; /**< nonzero: memory for segments is allocated on the NUMA node that the process is
                       bound to */
   /** Nonzero: messages of sessions, except for the handshake, are encrypted and authenticated. Requires
    * `exposed_only`, and excludes MPIX_ENGINE_PATH_NETWORK, which does not encrypt. */
   int encrypt;
-  /** Nonzero: the engine writes a line where the network has no put and get in hardware, and
-   *  network_without_hardware is not set. */
+  /** Nonzero: the engine logs a line if the network has no put and get in hardware and
+   * network_without_hardware is not set. */
   int network_hardware_expected;
   size_t answers_memory_bytes; /**< maximum bytes for unsent replies of this
                                   process; each origin gets a share; 0: no bound. At least 16 MiB */
@@ -87,13 +87,13 @@ struct mpix_engine_config {
                                     0: no bound */
   size_t same_address_base;    /**< lowest address of segments that have the same address in several
                                     processes; 0: default */
-  /** Methods of copies, a list as parameter `copy` has it; "auto" or NULL: as measured on the host. */
+  /** Copy methods: a list in the format of parameter `copy`; "auto" or NULL: as measured on the host. */
   const char* copy_methods;
   /** Nonzero: UCX starts with the first message instead of with the engine, where one_host permits it. */
   int defer_network;
   /** Nonzero: all processes of the job are on this host, as far as the MPI host knows. */
   int one_host;
-  const char* trace; /**< directory of a trace of all operations; NULL: none is written. Slower */
+  const char* trace; /**< directory for a trace of all operations, which slows them; NULL: no trace */
 };
 
 #endif

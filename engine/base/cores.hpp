@@ -1,4 +1,4 @@
-/// Sets of cores, and those of the calling thread.
+/// Sets of cores, and the affinity of the calling thread.
 #pragma once
 
 #include <bitset>

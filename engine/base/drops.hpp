@@ -8,7 +8,7 @@
 
 namespace mpixrma::engine {
 
-/// Logs the first messages, then fewer and fewer, so that a faulty or hostile sender cannot fill the log.
+/// Logs the first drops, then fewer and fewer, so that a faulty or hostile sender cannot fill the log.
 class Drops {
  public:
   Drops(char const* kind, Log const& log) noexcept : kind_(kind), log_(log) {}

@@ -1,5 +1,5 @@
 /// Detects the end of processes on this host by pidfds, because shared-memory connections do not report it.
-/// Under the channel's lock, except for fd().
+/// Not thread-safe, except for fd().
 #pragma once
 
 #include <sys/types.h>

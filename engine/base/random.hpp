@@ -1,4 +1,4 @@
-/// Random bytes of the kernel, which no other process can predict.
+/// Random bytes from the kernel, which no other process can predict.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 namespace mpixrma::engine {
 
-/// Fills up to 256 bytes. Without a source of randomness the process ends: its secrets could be guessed.
+/// Fills up to 256 bytes. Aborts the process if the kernel has none: its secrets could be guessed.
 inline void fill_randomly(std::span<std::byte> bytes) noexcept {
   if (::getentropy(bytes.data(), bytes.size()) != 0) std::abort();
 }

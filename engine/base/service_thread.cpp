@@ -9,7 +9,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// The calling thread's signal mask, as it is to be in the threads that it starts meanwhile.
+/// Sets the calling thread's signal mask for a scope, because threads inherit the mask of their creator.
 class ServiceMask {
  public:
   ServiceMask() noexcept {

@@ -6,8 +6,8 @@
 
 namespace mpixrma::engine {
 
-/// Starts a thread in which no signal handler of the application runs: it blocks all signals but those of its
-/// own faults. Throws std::system_error.
+/// Starts a thread that blocks all signals except SIGSEGV and SIGBUS, so that the application's handlers of
+/// other signals do not run in it. Throws std::system_error.
 std::thread start_service_thread(std::function<void()> body);
 
 }  // namespace mpixrma::engine

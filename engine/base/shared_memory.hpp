@@ -45,8 +45,8 @@ class Mapping {
   }
   ~Mapping();
 
-  /// Maps `length` bytes of `fd` for reading and writing. Empty on failure. `alignment` of the address is a
-  /// multiple of the page size, which the reserved addresses are rounded up to; 0: page size.
+  /// Maps `length` bytes of `fd` for reading and writing, at an address that is a multiple of `alignment`; 0:
+  /// of the page size. `alignment` must be a multiple of the page size. Empty on failure.
   static Mapping of(FileDescriptor const& fd, std::size_t length, std::size_t alignment = 0) noexcept;
 
   /// As of(), at exactly this address, a multiple of the page size. Empty also if something is mapped there.
@@ -61,11 +61,11 @@ class Mapping {
   /// Requests transparent huge pages, as far as they fit into [offset, offset + length); a hint.
   void advise_huge_pages(std::size_t offset, std::size_t length) const noexcept;
 
-  /// Requests that pages which are not allocated yet stand on this NUMA node, whatever thread of whatever
-  /// process touches them first, as long as the node has memory left. Returns 0, or errno.
+  /// Requests that pages not yet allocated be placed on this NUMA node while it has memory left, no matter
+  /// which thread of which process touches them first. Returns 0, or errno.
   int prefer_node(unsigned node) const noexcept;
 
-  /// Releases the memory permanently. The addresses stay mapped to private memory, for threads that may be in
+  /// Releases the memory permanently. The addresses then map private memory, because other threads may be in
   /// the middle of an access.
   void release_memory() noexcept;
 
@@ -88,8 +88,8 @@ Status create_shared(char const* name, std::size_t length, FileDescriptor* creat
 /// As create_shared(), with the system's huge pages; `length` is a multiple of their size.
 Status create_shared_huge(char const* name, std::size_t length, FileDescriptor* created) noexcept;
 
-/// Whether so few file descriptors are left that a preceding failure was due to them. For failures of
-/// libraries that close their descriptors on failure and do not report the reason.
+/// Whether so few file descriptors are left that their shortage explains a preceding failure. For libraries
+/// that close their descriptors on failure and do not report the reason.
 bool descriptors_run_short() noexcept;
 
 /// Creates a file that only this process writes, mapped as `mapping`; others can open it for reading. Linux
@@ -97,12 +97,13 @@ bool descriptors_run_short() noexcept;
 Status create_published(char const* name, std::size_t length, FileDescriptor* created,
                         Mapping* mapping) noexcept;
 
-/// Opens file `fd` of process `pid`, which must be one of the above. Empty if the system does not permit it,
-/// or if the number refers to anything but such a file of at least `length` bytes.
+/// Opens descriptor `fd` of process `pid`, which must refer to a file that the functions above have created.
+/// Empty if the system does not permit it, or if `fd` refers to another kind of file, or to one shorter than
+/// `length` bytes.
 FileDescriptor open_shared(pid_t pid, int fd, Access access, std::size_t length) noexcept;
 
 /// Allocates pages for [offset, offset + length) of `fd`, which is mapped as `mapping`. Returns false if
-/// there are too few; some may be allocated then.
+/// the system has too few pages; some of the range may be allocated even then.
 bool take_pages(FileDescriptor const& fd, Mapping const& mapping, std::size_t offset,
                 std::size_t length) noexcept;
 

@@ -1,5 +1,5 @@
-/// Reading of small files, as those in which the kernel describes the host. Streams and directory iterators
-/// of the C++ library would take most of an engine's start.
+/// Reads small files, such as those in which the kernel describes the host. The C++ library's streams and
+/// directory iterators would take most of the time in which an engine starts.
 #pragma once
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@ namespace mpixrma::engine {
 
 /// Returns up to `most` bytes of the beginning of a file; "" if it cannot be read.
 inline std::string read_small_file(char const* path, std::size_t most = 4096) {
-  std::string text(most, '\0');  // first, because it may throw
+  std::string text(most, '\0');  // before open(), because it may throw
   std::size_t got = 0;
   int const file = ::open(path, O_RDONLY | O_CLOEXEC);
   while (file >= 0 && got < most) {

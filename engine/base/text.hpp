@@ -14,7 +14,7 @@ class BoundedText {
   /// `process` is the process that the text describes.
   BoundedText(std::size_t max_bytes, std::uint64_t process) : max_bytes_(max_bytes), process_(process) {}
 
-  /// Returns the number of a process in its job, which is its rank there, with the job if it is another job.
+  /// Returns the rank of a process in its job, followed by the job if that is not the described process's.
   std::string name(std::uint64_t process) const {
     constexpr unsigned job_bits = 32;
     std::string number = std::to_string(static_cast<std::uint32_t>(process));

@@ -15,7 +15,7 @@ constexpr std::size_t step_bytes = 64 * 1024 * 1024;
 
 }  // namespace
 
-/// A check that finds a step more than requested covers that step too.
+/// If a check finds at least a step more than requested, later calls take that step without a check.
 bool CommitCredit::may_take(std::size_t bytes) noexcept {
   std::size_t left = left_.load(std::memory_order_relaxed);
   while (bytes <= left) {

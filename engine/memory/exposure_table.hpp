@@ -21,7 +21,7 @@ class ExposureTable {
   ExposureId add(Exposure const& exposure, std::uint32_t region, std::uint64_t generation);
   /// As above, with an id whose slot is free.
   void add(ExposureId id, Exposure const& exposure, std::uint32_t region);
-  /// The first of the slots at the end of the table that are all free.
+  /// Returns the slot behind the last used one.
   std::uint32_t first_unused_slot() const noexcept;
   /// Withdraws an exposure. Returns false if it does not exist.
   bool remove(ExposureId id, Exposure* removed);

@@ -135,7 +135,7 @@ class Handler {
     instance().pass_on(signal, info, context, complete);
   }
 
-  /// Blocks the signals that were blocked before. A guarded access does not block its own signals.
+  /// Restores the signal mask from before the fault. A guarded access does not block its own signals.
   static void leave_handler(ucontext_t const* context) noexcept {
     sigset_t faults;
     ::sigemptyset(&faults);

@@ -21,8 +21,8 @@ struct FaultRange {
 };
 
 /// From the first admit_faults() in the outermost scope of a thread to the end of that scope, SIGSEGV and
-/// SIGBUS are unblocked in the thread. Costs nothing before, and then one system call, which a scope saves
-/// that begins right after the previous one: so soon that the thread cannot have blocked the signals since.
+/// SIGBUS are unblocked in the thread. Costs nothing before, and then one system call. A scope saves this
+/// call if it begins so soon after the previous one that the thread cannot have blocked the signals since.
 class alignas(std::uintptr_t) FaultScope {
  public:
   FaultScope() noexcept;
@@ -51,13 +51,13 @@ bool admit_faults() noexcept;
 bool are_faults_admitted() noexcept;
 
 namespace detail {
-/// Returns false if the access faulted, with the place of the fault in `*fault`. Does not return an optional:
-/// to assemble one in memory and read it at once stalls the processor.
+/// Returns false if the access faulted, with the address of the fault in `*fault`. Does not return an
+/// optional: storing one and loading it at once would stall the processor.
 bool run_guarded(FaultRange range, void (*access)(void*), void* argument, std::uintptr_t* fault) noexcept;
 }  // namespace detail
 
-/// Calls access(). If it faults, returns the address in `range`, rounded to pages; the access has then ended
-/// there, without destructors, and its effects so far remain. The caller must have called admit_faults().
+/// Calls access(). If it faults in a page of `range`, returns the address of the fault; the access has then
+/// ended there, without destructors, and its effects so far remain. The thread's faults must be admitted.
 template <typename Access>
 std::optional<std::uintptr_t> run_guarded(FaultRange range, Access&& access) noexcept {
   using Callable = std::remove_reference_t<Access>;

@@ -1,4 +1,4 @@
-/// How long a change of a thread's signal mask takes at least.
+/// The shortest time in which a thread can change its signal mask.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class MaskChange {
 
  private:
   static constexpr unsigned measurements = 16;
-  // A turn of the MPI library's progress, between two looks at the clock, takes longer.
+  // One pass of the MPI library's progress, between two readings of the clock, takes longer than this.
   static constexpr std::int64_t least_useful = 100;
 
   std::atomic<unsigned> left_{measurements};

@@ -111,7 +111,7 @@ class MapText {
   std::size_t end_ = 0;
 };
 
-/// Queries the kernel for single mappings. The time does not depend on their number.
+/// Queries the kernel for single mappings. The time does not depend on the number of all mappings.
 class MapQueries {
  public:
   explicit MapQueries(FileDescriptor file) noexcept : file_(std::move(file)) {}
@@ -157,8 +157,8 @@ class MapQueries {
   bool is_supported_ = true;
 };
 
-/// The rights of the range as accesses find them, for callers that accessible() itself asks. None where this thread
-/// cannot touch what may not be there.
+/// Finds the rights of the range by touching its pages; not by accessible(), which calls rights_of() itself.
+/// Returns no rights if this thread would not survive a fault (Touched::unknown).
 MemoryRights touched_rights(std::uintptr_t begin, std::uintptr_t end) noexcept {
   auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   bool const is_readable = touch(begin, end, page, Access::read) == Touched::all;

@@ -18,9 +18,10 @@ struct MemoryRights {
 };
 
 /// Looks at the kernel's map: allocates no pages and takes no lock of the engine. If the size of a mapped
-/// file cannot be determined, its last page is read; if the map cannot be opened, every page of the range is. The time grows with the number of mappings in the range;
-/// before Linux 6.11, with the number of all mappings. It does not grow with `bytes`. Another thread may
-/// change the mapping at any time.
+/// file cannot be determined, reads the file's last page in the range; if the map cannot be opened, touches
+/// every page of the range. Otherwise the time does not grow with `bytes`, but with the number of mappings in
+/// the range; before Linux 6.11, with the number of all mappings. Another thread may change the mapping at
+/// any time.
 MemoryRights rights_of(void const* begin, std::size_t bytes) noexcept;
 
 /// Returns the lowest multiple of `alignment`, a power of two, in [begin, end) where `bytes` unmapped bytes
@@ -29,13 +30,14 @@ std::uintptr_t first_unmapped(std::uintptr_t begin, std::uintptr_t end, std::siz
                               std::size_t alignment) noexcept;
 
 namespace detail {
-/// The two implementations of rights_of(), for a range that does not wrap around: by a query for each mapping, or by the
-/// text of the map. The first returns nullopt if the kernel does not support queries.
+/// The two implementations of rights_of(), for a range that does not wrap around: by a query for each
+/// mapping, or by the text of the map. The first returns nullopt if the map cannot be opened, or if the
+/// kernel does not support queries.
 std::optional<MemoryRights> query_rights(void const* begin, std::size_t bytes) noexcept;
 MemoryRights read_rights(void const* begin, std::size_t bytes) noexcept;
 }  // namespace detail
 
-/// Returns the reason why an access to the range fails: not_writable if it can be read, else bad_address.
+/// Returns the reason why an access fails: not_writable for a write to readable memory, else bad_address.
 Status reason_for_fault(void const* begin, std::size_t bytes, Access access) noexcept;
 
 }  // namespace mpixrma::engine

@@ -30,7 +30,7 @@ char const* known_device(ucp_context_h context) {
   for (unsigned type = 0; type < UCS_MEMORY_TYPE_LAST; ++type) {
     if ((attributes.memory_types & ~touchable & UCS_BIT(type)) == 0) continue;
     std::string_view const name = ucs_memory_type_names[type];
-    if (name == "rdma") continue;  // of a network adapter: programs get none of it by an address
+    if (name == "rdma") continue;  // memory of a network adapter: programs have no addresses in it
     return name.data();
   }
   return nullptr;
@@ -73,7 +73,7 @@ bool DeviceMemory::holds(void const* begin, std::size_t bytes, Access access) co
   auto const address = reinterpret_cast<std::uintptr_t>(begin);
   if (address < test_end_ && test_begin_ < address + bytes) return true;
   Kind const kind = kind_of(begin, bytes);
-  // If UCX does not know the kind, it is enough that nothing ends the process.
+  // If UCX does not know the kind, it is enough that the access does not end the process.
   return kind == Kind::device || (kind == Kind::unknown && !accessible(begin, bytes, access));
 }
 

@@ -1,5 +1,5 @@
-/// Memory of a device (CUDA, ROCm) in this process. It has addresses like all memory, and the processor may
-/// not be able to touch it: loads and stores end the process.
+/// Memory of a device (CUDA, ROCm) in this process. It has addresses like all memory, but the CPU may be
+/// unable to access it: loads and stores then end the process.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -14,22 +14,23 @@ namespace mpixrma::engine {
 
 class DeviceMemory {
  public:
-  /// Whether this host may have devices with memory, without UCX. Never false if UCX would find one.
+  /// Whether this host may have devices with memory. Does not ask UCX, but is true if UCX would find one.
   static bool are_devices_present() noexcept;
 
-  /// Asks UCX whether it knows devices; nullptr: there are none. Once, before any operation. The environment
-  /// variable MPIX_TEST_DEVICE_MEMORY=BEGIN-END, in hexadecimal, declares addresses a device's, for tests.
+  /// Asks UCX whether it knows devices; nullptr: there are none. Called once, before any operation. For
+  /// tests, the environment variable MPIX_TEST_DEVICE_MEMORY=BEGIN-END, in hexadecimal, declares addresses
+  /// device memory.
   void open(ucp_context_h context);
 
-  /// Whether there can be such memory at all.
+  /// Whether this process can have device memory at all.
   bool is_possible() const noexcept { return possible_; }
-  /// The name of a kind that UCX knows; nullptr where there is none.
+  /// The name of a kind of device memory that UCX knows; nullptr if it knows none.
   char const* known_kind() const noexcept { return known_kind_; }
 
-  /// Whether some of the `bytes` bytes at `begin` are a device's and cannot be read (`write`: written) here.
+  /// Whether some of the `bytes` bytes at `begin` are device memory that does not permit the CPU's access.
   bool holds(void const* begin, std::size_t bytes, Access access) const noexcept;
 
-  /// Whether some of the memory of this process that the operation reads or writes is of that kind.
+  /// Whether the operation reads or writes such memory of this process.
   bool holds_origin_of(RmaOp const& operation) const noexcept;
 
  private:

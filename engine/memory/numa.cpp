@@ -26,7 +26,7 @@ std::optional<unsigned> number_in(std::string_view name) {
   return number;
 }
 
-/// Most hosts have one node, and this is one file.
+/// A short check, because most hosts have one node: reads a single file.
 bool has_one_node() {
   std::string const online = read_small_file("/sys/devices/system/node/online", 64);
   return !online.empty() && online.find_first_of(",-") == online.npos;
@@ -44,7 +44,7 @@ std::vector<NumaNode> read_numa_nodes(char const* directory) {
         read_small_file(std::string(directory).append("/").append(entry->d_name).append("/cpulist").c_str());
     list.resize(std::min(list.find('\n'), list.size()));
     NumaNode node{*number, {}};
-    // The list of a node that has memory alone is empty.
+    // The list of a node that has memory only is empty.
     if (parse_cores(list, &node.cores) && node.cores.any()) nodes.push_back(node);
   }
   std::sort(nodes.begin(), nodes.end(), [](auto const& a, auto const& b) { return a.number < b.number; });

@@ -1,8 +1,8 @@
-/// The tables of a process that other processes of its host read: its segments, and the regions that contain
-/// them.
+/// The tables of a process that other processes of its host read: its segments, the regions that contain
+/// them, and its exposures.
 ///
-/// In a file that the others can only read. The locks that all processes take (StripeTable) are in a separate
-/// file, from which the owner reads nothing but locks.
+/// They are in a file that other processes can only read. The memory that other processes write, such as
+/// locks (ProcessControl), is in a separate file.
 #pragma once
 
 #include <atomic>

@@ -133,7 +133,7 @@ class BasicRangeIndexWriter {
   }
   void set(std::uint32_t at, unsigned level, std::uint32_t to) noexcept {
     (at == 0 ? first_ : nodes_[at - 1].next)[level] = to;
-    // Release: pairs with the acquire in last_up_to(), which follows it to a published slot.
+    // Release: pairs with the acquire in last_up_to(), which follows the link to a published slot.
     (at == 0 ? index_->first_ : index_->links_[at - 1])[level].store(to, std::memory_order_release);
   }
   /// By level: the last slot, plus one, that begins before `base`; 0: none.

@@ -1,6 +1,6 @@
 /// A range of a process's memory in a table that other processes read without a lock.
 ///
-/// As engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
+/// A template of its atomics, so that lock_free_model_test.cpp can check it against the memory model.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ class BasicRangeSlot {
  public:
   /// Called by the owner. `range.generation` is odd, and larger than any before.
   void publish(PublishedRange const& range) noexcept {
-    // Release: each store pairs with the acquire of that value in read(). A reader that sees a new value sees
-    // that the slot was free before, although it may have read the generation of the previous use.
+    // Release: each store pairs with the acquire of that value in read(). A reader that sees a new value also
+    // sees the withdrawal before it, and rejects the slot if it has read the generation of the previous use.
     base_.store(range.base, std::memory_order_release);
     length_.store(range.length, std::memory_order_release);
     number_.store(range.number, std::memory_order_release);

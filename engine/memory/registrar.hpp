@@ -5,8 +5,8 @@
 
 namespace mpixrma::engine {
 
-/// The party that has made a registration. A program cannot end a registration of its MPI host, which a
-/// window relies on.
+/// The party that has made a registration. A program cannot end a registration of its MPI host, because a
+/// window relies on it.
 enum class Registrar : std::uint8_t { host, program };
 
 }  // namespace mpixrma::engine

@@ -154,7 +154,7 @@ void SegmentTable::cover(Coverage::Range range, std::vector<OwnSegment>* replace
 void SegmentTable::uncover(Coverage::Range range, std::vector<OwnSegment>* replaced) {
   user_memory_.remove(range);
   auto const it = first_after(range.begin);
-  if (it == segments_.end() || it->second.base > range.begin) return;  // it had no free slot
+  if (it == segments_.end() || it->second.base > range.begin) return;  // no slot was free for its segment
   Coverage::Range const whole{it->second.base, it->second.base + it->second.length};
   std::vector<Coverage::Range> const rest = user_memory_.unions_in(whole, range);
   if (rest.size() == 1 && rest[0] == whole) return;
@@ -212,7 +212,7 @@ bool SegmentTable::has_free_slot() const noexcept {
   return !free_slots_.empty() || segment_end_ != max_segments;
 }
 
-/// Between begin_change() and finish_change() of the index.
+/// Called between begin_change() and finish_change() of the index.
 Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32_t region) {
   if (!has_free_slot()) return Status::out_of_memory;
   if (free_slots_.empty()) {
@@ -230,7 +230,7 @@ Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32
   return Status::ok;
 }
 
-/// Withdraws a segment from peers. Between begin_change() and finish_change() of the index.
+/// Withdraws a segment from peers. Called between begin_change() and finish_change() of the index.
 void SegmentTable::withdraw(OwnSegment& segment) {
   tables_->segments[segment.slot].withdraw(segment.generation + 1);
   index_.remove(segment.slot);

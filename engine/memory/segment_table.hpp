@@ -1,9 +1,9 @@
 /// The segments of this process: memory that it allocates for communication, and user memory that it has
-/// registered. Owns the tables that peers read. Not thread-safe: read with the lock of any channel, changed
-/// with the locks of all.
+/// registered. Owns the tables that peers read. Not thread-safe: read under the lock of any channel, changed
+/// under the locks of all channels.
 ///
 /// Segments do not overlap, but registrations may: overlapping registrations of user memory form one segment,
-/// and one within allocated memory is only recorded.
+/// and a registration within allocated memory is only recorded.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct OwnSegment {
   std::uint32_t region = no_region;
   std::uint64_t generation = 0;  ///< generation of its slot; unique among all segments of this process
   bool hidden = false;           ///< being freed: see SegmentTable::hide
-  bool committed = false;        ///< in our regions: all its pages were allocated in advance
+  bool committed = false;        ///< not user memory; all its pages were allocated in advance
 
   /// The application may unmap user memory at any time, but not memory of the regions.
   bool user_memory() const noexcept { return region == no_region; }
@@ -55,15 +55,15 @@ class SegmentTable {
     FreeRanges free_ranges{0};
     PageRanges idle;          ///< resident pages of the free ranges
     bool huge_pages = false;  ///< huge pages were requested
-    bool set_aside = false;   ///< its memory is reserved
+    bool set_aside = false;   ///< its huge pages were reserved when it was mapped
     bool is_fixed = false;    ///< at a requested address, for one allocation
   };
 
  public:
   explicit SegmentTable(Log const& log = common_log) : log_(log) {}
 
-  /// The NUMA node of all memory that is taken from the system after this call; none: the node of the thread
-  /// that touches a page first.
+  /// Sets the NUMA node of all memory that is taken from the system after this call; none: the node of the
+  /// thread that touches a page first.
   void set_node(std::optional<unsigned> node) noexcept { node_ = node; }
 
   /// `region_bytes`: granularity of memory taken from the system; `idle_bytes`: maximum of freed memory to
@@ -71,8 +71,8 @@ class SegmentTable {
   Status open(std::uint64_t process, std::size_t region_bytes, std::size_t idle_bytes = 0,
               StripeTable* stripes = nullptr);
 
-  /// Memory to be returned to the system. That takes as long as allocating its pages, and needs no lock:
-  /// first release(), without the lock, then recycle(), with it. Destroying this object unmaps the regions.
+  /// Memory to be returned to the system. Returning it takes as long as allocating its pages, and needs no
+  /// lock: call release() without the lock, then recycle() with it. The destructor unmaps the regions.
   class Garbage {
    public:
     bool empty() const noexcept { return parts_.empty() && regions_.empty(); }
@@ -115,9 +115,9 @@ class SegmentTable {
   /// The second step. Ends the registrations within the memory.
   Status free(void const* base, Garbage* garbage);
 
-  /// Registers memory that the caller has found to be mapped. Segments that it overlaps without lying within
-  /// them become part of a larger segment and are added to `replaced`. bad_argument: empty, or partly in
-  /// memory of the regions outside of a single allocation.
+  /// Registers memory that the caller has found to be mapped. Unless it lies within one segment, the segments
+  /// that it overlaps become part of a larger one and are added to `replaced`. bad_argument: empty, or partly
+  /// in memory of the regions outside of a single allocation.
   Status attach(void* base, std::size_t bytes, Registrar registrar, std::vector<OwnSegment>* replaced);
   /// Ends the newest registration of `bytes` bytes at `base` by `registrar`, of any length if 0. If the
   /// segment that it was part of changes, the old segment is added to `replaced`. `ended` receives the range
@@ -125,8 +125,8 @@ class SegmentTable {
   Status detach(void const* base, std::size_t bytes, Registrar registrar, std::vector<OwnSegment>* replaced,
                 Coverage::Range* ended);
 
-  /// Assigns new numbers to the segments of user memory with these numbers, so that peers drop them; adds the
-  /// old segments to `replaced`.
+  /// Assigns new generations to the segments of user memory with these generations, so that peers drop the
+  /// old segments, which are added to `replaced`.
   void renew(std::set<std::uint64_t> const& generations, std::vector<OwnSegment>* replaced);
 
   /// Lets peers access memory, which must be registered and stay so until the exposure is withdrawn.
@@ -155,7 +155,7 @@ class SegmentTable {
   /// Whether [address, address + bytes) overlaps the regions, allocated or not.
   bool in_region(RemoteAddress address, std::size_t bytes) const;
 
-  /// Changes whenever segments are added or removed, or a key has been made that was requested earlier.
+  /// Changes whenever segments are added or removed, or a key that was requested earlier has been made.
   std::uint32_t version() const noexcept { return version_; }
   void announce_key() noexcept { ++version_; }
 

@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Reads the byte. In assembler, here and below: no compiler or sanitizer is to add or leave out anything.
+/// Reads the byte. In assembler, here and below, so that no compiler or sanitizer adds or omits accesses.
 void touch_read(std::uintptr_t address) noexcept {
 #if defined(__x86_64__)
   unsigned char byte;
@@ -21,7 +21,7 @@ void touch_read(std::uintptr_t address) noexcept {
 #endif
 }
 
-/// Writes the byte that is there, in one step.
+/// Writes the byte's own value, atomically.
 void touch_write(std::uintptr_t address) noexcept {
 #if defined(__x86_64__)
   asm volatile("lock orb $0, (%0)" : : "r"(address) : "memory", "cc");
@@ -39,9 +39,9 @@ void touch_write(std::uintptr_t address) noexcept {
 #endif
 }
 
-/// Neighbouring pages that this thread has touched while it let faults through. One word, for want of
-/// thread-local memory (tests/c_abi/static_tls.py): the address of the first page, and below it how many
-/// follow.
+/// Adjacent pages that this thread has touched while its faults were admitted. One word, because thread-local
+/// memory is scarce (tests/c_abi/static_tls.py): the address of the first page and, in its low bits, the
+/// number of pages that follow.
 class KnownPages {
  public:
   bool include(std::uintptr_t first, std::uintptr_t last, std::size_t page) const noexcept {
@@ -58,7 +58,7 @@ class KnownPages {
   void forget() noexcept { word_ = 0; }
 
  private:
-  static constexpr std::uintptr_t max_following = 4095;  ///< there is no smaller page than of 4 KiB
+  static constexpr std::uintptr_t max_following = 4095;  ///< no page is smaller than 4 KiB
 
   std::uintptr_t begin() const noexcept { return word_ & ~max_following; }
   std::uintptr_t end(std::size_t page) const noexcept { return begin() + (word_ & max_following) * page; }

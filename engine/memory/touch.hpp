@@ -1,4 +1,4 @@
-/// Touching memory of this process that may not be there.
+/// Touches memory of this process that may be unmapped.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@ namespace mpixrma::engine {
 enum class Touched : std::uint8_t {
   all,  ///< every page
   not_all,
-  unknown  ///< this thread cannot touch what may not be there
+  unknown  ///< this thread would not survive a fault, so it has touched nothing
 };
 
-/// Reads a byte of every page of [begin, end), which is not empty; Access::write: and writes it, without
-/// changing it and without taking part in a data race. The thread survives the fault: see
-/// engine/memory/fault_guard.hpp. A thread that blocks SIGSEGV or SIGBUS touches nothing. Outside of a
-/// FaultScope each call asks the system whether it does, unless the range lies in the neighbouring pages that
-/// the thread touched last, for reading or for writing. A thread that has blocked the signals since, where
-/// one of those pages has gone since, does not survive: no processor tells whether an access would fault, and
-/// the mask stands in the kernel only.
+/// Reads a byte of every page of [begin, end), which is not empty; for Access::write also writes the same
+/// value back, atomically. The thread survives a fault (engine/memory/fault_guard.hpp); a thread that blocks
+/// SIGSEGV or SIGBUS touches nothing. Outside of a FaultScope, each call asks the system whether the thread
+/// blocks them, unless the range lies in the adjacent pages that the thread touched last, for reading or for
+/// writing. If the thread has blocked the signals since, and one of those pages has been unmapped since, the
+/// fault ends the process: no instruction tells whether an access would fault, and only the kernel knows the
+/// mask.
 Touched touch(std::uintptr_t begin, std::uintptr_t end, std::size_t page, Access access) noexcept;
 
 }  // namespace mpixrma::engine

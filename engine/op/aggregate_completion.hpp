@@ -33,11 +33,11 @@ class AggregateCompletion {
   /// The first operation that failed.
   struct FirstFailure {
     AggregatedTarget target;
-    LateError error;  ///< ok: only the status of the whole is known
+    LateError error;  ///< status ok: only the status of the whole is known
   };
 
   /// `pending` counts the objects that have not called their completion. `first` receives the first failure,
-  /// before the completion is called. Returns nullptr without memory.
+  /// before the completion is called. Returns nullptr if there is no memory.
   static AggregateCompletion* open(Completion& whole, std::atomic<std::size_t>* pending = nullptr,
                                    FirstFailure* first = nullptr) noexcept try {
     return new AggregateCompletion(whole, pending, first);
@@ -45,8 +45,8 @@ class AggregateCompletion {
     return nullptr;
   }
 
-  /// Adds one more operation to wait for. Returns nullptr if there is no memory. Not to be called when all
-  /// operations, and close(), may have ended.
+  /// Adds one more operation to wait for. Returns nullptr if there is no memory. Must not be called once
+  /// close() has been called and all operations may have ended.
   Part* add(AggregatedTarget const& target = {}) noexcept try {
     std::lock_guard const held(adding_);
     Part& part = parts_.emplace_back();
@@ -61,9 +61,9 @@ class AggregateCompletion {
   } catch (std::bad_alloc const&) {
     return nullptr;
   }
-  /// Adds the status of an operation that has ended already. The first failure is that of the whole.
+  /// Adds the status of an operation that has ended already. The first failure is the status of the whole.
   void record(Status status, AggregatedTarget const& target = {}) noexcept { record(status, target, {}); }
-  /// Ends the addition of operations. Afterwards the object may be destroyed.
+  /// Ends the addition of operations. The object destroys itself when the last of them has ended.
   void close() noexcept { end(); }
 
  private:
@@ -75,7 +75,7 @@ class AggregateCompletion {
   void record(Status status, AggregatedTarget const& target, LateError const& error) noexcept {
     Status none = Status::ok;
     if (!failed(status) || !status_.compare_exchange_strong(none, status, std::memory_order_relaxed)) return;
-    // Only one thread comes here. The one that ends the last part reads it.
+    // Only one thread gets here. The thread that ends the last part calls the completion, which may read it.
     if (first_ != nullptr) *first_ = {target, error};
   }
 
@@ -98,7 +98,7 @@ class AggregateCompletion {
   FirstFailure* first_;
   std::mutex adding_;  ///< protects `parts_`
   std::deque<Part> parts_;
-  std::atomic<std::size_t> missing_{1};  ///< parts, and close()
+  std::atomic<std::size_t> missing_{1};  ///< parts that have not ended, plus 1 until close()
   std::atomic<Status> status_{Status::ok};
 };
 

@@ -38,7 +38,7 @@ struct LateError {
   Status status = Status::ok;
   ReportedOperation kind = ReportedOperation::unknown;  ///< unknown: `memory` is not set
   TargetMemory memory;
-  /// Rank of the target as the issuer counts; `memory` is in the issuer's terms too, unless of_peer.
+  /// Rank of the target in the issuer's numbering; `memory` is in the issuer's terms too, unless `rank` is
   /// of_peer.
   int rank = of_peer;
 };
@@ -66,7 +66,7 @@ class LateErrors {
     }
   }
 
-  /// Returns the failures stored for `context`, each once.
+  /// Removes and returns the failures stored for `context`.
   Failures take(std::uint32_t context) {
     auto const found = find(context);
     if (found == kept_.end()) return {};
@@ -75,7 +75,7 @@ class LateErrors {
     return taken;
   }
 
-  /// Returns the failures of all contexts.
+  /// Removes and returns the failures of all contexts.
   Failures take_all() {
     Failures all;
     for (Kept const& kept : kept_) all.add(kept.failures);

@@ -11,12 +11,13 @@
 
 namespace mpixrma::engine {
 
-/// Names memory that a process lets others use (EngineExposures::expose): an index into the tables of that
-/// process, and the generation of the entry. A name is not reused.
+/// Identifies memory that a process lets others use (EngineExposures::expose): an index into the tables of
+/// that process, and the generation of the entry. An id is never reused.
 enum class ExposureId : std::uint64_t { none = 0 };
 
-/// Names memory of the target other than by its address. If an exposure is given, the address is an offset in
-/// it; the process that executes the operation checks that the memory lies within it and may be used so.
+/// The exposures that contain the target memory and the counter of an operation. If one is given, the address
+/// (RmaOp::target or RmaOp::notify) is an offset in that exposure; the process that executes the operation
+/// checks the bounds and the access rights.
 struct ExposedMemory {
   ExposureId target = ExposureId::none;
   ExposureId notify = ExposureId::none;
@@ -41,19 +42,19 @@ enum class OpFlags : std::uint32_t {
   /// No element of the target is updated by two operations with this flag or `atomic` at once.
   element_atomic = 1u << 3,
   target_registered = 1u << 4,  ///< the caller vouches that the target memory lies in a segment
-  /// After every earlier operation with this flag of the thread to overlapping memory of the target,
-  /// whatever paths the two take and however many messages they are. Costs a wait where an operation that
-  /// does not travel as a message overlaps one that does, and between two UCX puts or gets that overlap.
+  /// Executed after every earlier operation of this thread with this flag on overlapping target memory,
+  /// whatever paths the two take and however many messages they are. Costs a wait if an operation that does
+  /// not travel as a message overlaps one that does, or if two UCX puts or gets overlap.
   overlap_ordered = 1u << 5,
   /// issue() fails with Status::busy, without effects, instead of waiting for a lock that the stream to the
   /// target waits for (EngineLocks::acquire_in_stream).
   no_lock_wait = 1u << 6,
   /// An update of a single element leaves its memory in mode `arrays` (engine/op/kernel/update_modes.hpp).
   keeps_arrays = 1u << 7,
-  /// Nobody waits for its completion soon: a message is sent at once, and acknowledged together with later
-  /// ones.
+  /// The caller will not wait for completion soon: a message is sent at once, but acknowledged together with
+  /// later ones.
   delayed_ack = 1u << 8,
-  /// Error texts call an update without a result a read-modify-write, as one with a result.
+  /// Error texts call the update a read-modify-write even if it has no result.
   read_modify_write = 1u << 9
 };
 
@@ -66,7 +67,7 @@ constexpr OpFlags operator&(OpFlags a, OpFlags b) noexcept {
 constexpr OpFlags without(OpFlags set, OpFlags bits) noexcept {
   return static_cast<OpFlags>(static_cast<std::uint32_t>(set) & ~static_cast<std::uint32_t>(bits));
 }
-/// Whether `set` has one of the bits of `bit`.
+/// Whether `set` has at least one of the bits of `bit`.
 constexpr bool has(OpFlags set, OpFlags bit) noexcept {
   return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(bit)) != 0;
 }
@@ -80,17 +81,17 @@ struct Completion {
 };
 
 /// A one-sided operation: moves data between a buffer of the origin and memory of a target, or updates that
-/// memory with it. All layouts that are used have the same size().
+/// memory with the data. All layouts that are used have the same size().
 ///
 /// put and get copy. An update is an accumulate, a fetching accumulate or a read-modify-write, element by
 /// element: target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i]. Its layouts
-/// have has_whole_elements() of `type`, and its sides do not overlap in memory. Without a flag of
-/// atomicity, concurrent updates of an element can be lost.
+/// consist of whole elements (has_whole_elements()), and its sides do not overlap in memory. Without
+/// `atomic` or `element_atomic`, concurrent updates of an element can be lost.
 struct RmaOp {
   OpKind kind = OpKind::put;
   ReduceOp reduce_op = ReduceOp::sum;     ///< of an update; is_defined(reduce_op, type)
   ElementType type = ElementType::int64;  ///< of an update
-  bool is_notification = false;           ///< of another operation, which is counted in its stead
+  bool is_notification = false;           ///< of another operation: not counted itself
   OpFlags flags = OpFlags::none;
   /// Caller's context for operations without `completion`: a failure that arrives after issue() has returned
   /// is kept at the peer under this context until EngineFailures::take.
@@ -99,10 +100,10 @@ struct RmaOp {
   Layout origin_layout;
   RemoteAddress target = 0;
   Layout target_layout;
-  /// Counter at the target that is incremented when the target's memory is done with; 0: none. An aligned
-  /// 64-bit word in memory that the target has allocated for communication.
+  /// Counter at the target that is incremented when the operation has finished with the target memory; 0:
+  /// none. An aligned 64-bit word in memory that the target has allocated for communication.
   RemoteAddress notify = 0;
-  ExposedMemory exposed;  ///< in which `target` and `notify` are offsets; no counter: neither is set
+  ExposedMemory exposed;  ///< exposures in which `target` and `notify` are offsets
   Completion* completion = nullptr;
   std::byte const* operand2 = nullptr;  ///< of an update with two operands, laid out as `origin`
   std::byte* result = nullptr;          ///< of an update that fetches; else null
@@ -114,12 +115,12 @@ struct RmaOp {
   constexpr bool is_get() const noexcept { return kind == OpKind::get; }
   constexpr bool is_update() const noexcept { return kind == OpKind::update; }
 
-  /// Buffers of the origin that the operation reads: none of a get, two of an update with two operands.
+  /// Number of origin buffers that the operation reads: 0 for a get, 2 for an update with two operands.
   constexpr unsigned operands() const noexcept {
     if (is_update()) return operand_count(reduce_op);
     return is_put() ? 1 : 0;
   }
-  /// Whether data of the target come back.
+  /// Whether the operation returns data of the target.
   constexpr bool fetches() const noexcept { return is_get() || result != nullptr; }
   /// Whether the target's memory changes.
   constexpr bool writes_target() const noexcept {
@@ -130,7 +131,7 @@ struct RmaOp {
   constexpr Layout const& sink_layout() const noexcept { return is_get() ? origin_layout : result_layout; }
 };
 
-/// The update that `reduce_op` describes; the rest is to be filled in.
+/// Returns an update of elements of `type` by `reduce_op`; the caller sets the other members.
 constexpr RmaOp update_with(ReduceOp reduce_op, ElementType type) noexcept {
   RmaOp op;
   op.kind = OpKind::update;
@@ -154,7 +155,7 @@ struct Issued {
   Status status = Status::ok;  ///< failed: nothing was issued, `completion` will not be called
   bool complete = true;        ///< complete at the level asked for; `completion` will not be called
   /// Position in the stream of messages to the peer, for EngineOrder::complete; 0: already complete at the
-  /// target, up to the full fence that EngineOrder::complete makes.
+  /// target, except for the full fence that EngineOrder::complete makes.
   std::uint64_t sequence = 0;
 
   /// The result for an operation that has failed or is complete: no message is outstanding.

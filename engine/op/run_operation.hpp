@@ -1,4 +1,4 @@
-/// A compact description of the most frequent operations of streams.
+/// A compact description of the most frequent operations in streams.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace mpixrma::engine {
 
-/// A put, or an update that fetches nothing and has one operand and no scale: of contiguous memory, without
-/// counter and completion object.
+/// A put, or an update that fetches nothing and has one operand and no scale, on contiguous memory, without
+/// counter or completion object.
 struct RunOperation {
   OpKind kind = OpKind::put;
   ReduceOp reduce_op = ReduceOp::sum;  ///< of an update

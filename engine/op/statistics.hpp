@@ -12,7 +12,7 @@ namespace mpixrma::engine {
 enum class Path : std::uint8_t { direct, cross_memory, network, ring, message };
 inline constexpr std::size_t path_count = 5;
 
-/// Between this process and one other, or all of them.
+/// Traffic between this process and one other process, or all others.
 struct Traffic {
   std::array<std::uint64_t, path_count> operations{};  ///< operations of this process, by Path
   std::array<std::uint64_t, path_count> bytes{};       ///< bytes moved, by Path

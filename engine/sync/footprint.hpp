@@ -18,7 +18,7 @@ struct Footprint {
 /// Returns the stripes that the operation requires as a whole.
 Footprint footprint_of(RmaOp const& operation) noexcept;
 
-/// Returns also the stripes that the elements of an update require in memory of a process with these modes.
+/// Includes the stripes that the elements of an update require in memory of a process with these modes.
 Footprint footprint_of(RmaOp const& operation, UpdateModes const& modes) noexcept;
 
 /// Whether an update of `bytes` bytes switches its memory to updates of single elements.
@@ -52,8 +52,8 @@ bool has_atomic_elements(RmaOp const& update, UpdateModes const& modes) noexcept
 /// Returns how the update must change each element in memory of a process with these modes. The caller holds
 /// the stripes that footprint_of() has asked for.
 Reduction reduction_for(RmaOp const& update, UpdateModes& modes) noexcept;
-/// Returns the places of that effect: `mapped` is the local pointer to memory at `address` in the process
-/// with these modes.
+/// Returns the places in which the element_atomic of `reduction` applies: `mapped` is the local pointer to
+/// memory at `address` in the process with these modes.
 AtomicPlaces places_for(RmaOp const& update, Reduction const& reduction, UpdateModes const& modes,
                         std::byte const* mapped, RemoteAddress address) noexcept;
 

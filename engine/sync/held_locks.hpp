@@ -1,5 +1,5 @@
-/// The locks that a process holds: a request for another lock describes which exclusive requests may be
-/// waiting for these (docs/decisions/0010-queued-locks.md).
+/// The locks that a process holds. They determine the time of its request for another lock: no exclusive
+/// request that waits for a held lock is earlier (docs/decisions/0010-queued-locks.md).
 #pragma once
 
 #include <cstddef>
@@ -56,16 +56,16 @@ class HeldLocks {
     std::function<bool()> const may_hold_;
     std::vector<InMemory> in_memory_;
     std::map<std::uint64_t, LockTime> shares_;  ///< granted by agents: times of the requests, by grant
-    LockTime oldest_ = 0;                       ///< oldest of all shares since there were none
+    LockTime oldest_ = 0;                       ///< earliest time of the shares since there were none
     std::size_t exclusives_ = 0;                ///< granted by agents
     bool enrolled_ = false;
     std::list<Group const*>::iterator place_;
   };
 
-  /// Sets `overtakes` and `time` of a request for a shared lock. `now` is the time of the process's clock
-  /// and, if known, of the target's. `*asked_after` belongs to the requested lock and is 0 before the first
-  /// request: the times of granted shares count once for each lock, so that a process that keeps them does
-  /// not pass the same requests forever.
+  /// Sets `overtakes` and `time` of a request for a shared lock. `now` is the later of the times of the
+  /// process's clock and, if known, the target's. `*asked_after` belongs to the requested lock and is 0
+  /// before the first request: the times of granted shares count once for each lock, so that a process that
+  /// keeps its shares does not pass the same requests forever.
   void describe(LockTime now, std::uint64_t* asked_after, LockRequest* request) const;
 
  private:

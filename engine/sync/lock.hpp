@@ -3,8 +3,8 @@
 /// A lock belongs to the process that has created it, its target. It is held by owners: an origin process,
 /// and a number that distinguishes the owners within it (threads, windows). A request for a lock that is not
 /// free waits in a FIFO queue at the target; holders of a shared lock have it together. A request for a
-/// shared lock by a process that holds other locks may pass exclusive requests, which could be waiting,
-/// directly or indirectly, for these locks. Logical times decide which requests it may pass
+/// shared lock by a process that holds other locks may pass exclusive requests, because those could be
+/// waiting, directly or indirectly, for the held locks. Logical times decide which requests it may pass
 /// (docs/decisions/0010-queued-locks.md).
 #pragma once
 
@@ -28,7 +28,7 @@ inline constexpr std::uint32_t max_lock_owners = std::uint32_t{1} << 24;
 /// The time at which a request in a stream is sent.
 enum class LockSend : std::uint8_t {
   at_once,
-  batched  ///< with small operations behind it: with the release, or when a thread waits or makes progress
+  batched  ///< in a batch with later small operations: at the release, or when a thread waits or progresses
 };
 
 struct LockRequest {
@@ -37,9 +37,9 @@ struct LockRequest {
   std::uint32_t owner = 0;           ///< below max_lock_owners
   bool attempt = false;              ///< return Status::busy instead of waiting in the queue
   Completion* completion = nullptr;  ///< not null
-  bool overtakes = false;      ///< shared, not an attempt: passes exclusive requests that are not earlier
+  bool overtakes = false;      ///< shared, not an attempt: passes exclusive requests not earlier than `time`
   bool beside_stream = false;  ///< does not wait for an earlier request that is in a stream
-  LockTime time = 0;           ///< no request that waits for the process's locks may be earlier
+  LockTime time = 0;           ///< no exclusive request that waits for the process's locks is earlier
 };
 
 }  // namespace mpixrma::engine

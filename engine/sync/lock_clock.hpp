@@ -51,7 +51,7 @@ class LockClock {
   }
 
   /// For a holder of the lock: returns a time, not later than `time`, such that no exclusive request for the
-  /// lock is or will be earlier while the holder has it.
+  /// lock is or will be earlier while the holder holds the lock.
   LockTime bound(LockId lock, LockTime time) noexcept {
     raise(time);
     LockTime const earliest = earliest_[lock].load(std::memory_order_seq_cst);

@@ -68,7 +68,7 @@ Status LockTable::destroy(LockId first, std::uint32_t count) {
 }
 
 std::size_t LockTable::OwnerHash::operator()(Owner const& owner) const noexcept {
-  // An odd constant of the golden ratio, because the owners of a process are numbered from 0.
+  // An odd constant (golden ratio) spreads the owners of a process, which are numbered from 0.
   constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;
   return std::hash<std::uint64_t>{}(owner.process ^ (owner.number * spread));
 }
@@ -90,7 +90,7 @@ std::vector<LockTable::Answer> LockTable::take_answers(Answers& own) {
 LockTable::Queues::iterator LockTable::queue_for(LockId lock, Request const& request) {
   auto const refuse = [&](Status status) {
     answer(request, status);
-    // Its sender may have blocked waiting requests.
+    // The sender's attempt in shared memory may have held up waiting requests.
     if (auto const entry = queues_.find(lock); entry != queues_.end()) serve(entry);
     return queues_.end();
   };
@@ -143,7 +143,7 @@ void LockTable::acquire(LockId lock, Request const& request) {
   serve(entry);
 }
 
-/// Exclusive requests, and shared ones that do not overtake, go to the end.
+/// Adds a request to the queue: at the end, unless it overtakes.
 void LockTable::enqueue(LockId lock, Queue& queue, Request const& request) {
   std::deque<Waiting>& waiting = queue.waiting;
   auto place = waiting.end();
@@ -185,7 +185,7 @@ std::int64_t LockTable::deadline_behind(std::deque<Waiting> const& waiting, std:
   return deadline.time_since_epoch().count();
 }
 
-/// Sets the deadline of all requests, at which the timer becomes readable.
+/// Sets the earliest deadline of all requests, at which the timer becomes readable.
 void LockTable::set_deadline(std::int64_t deadline) noexcept {
   deadline_.store(deadline, std::memory_order_relaxed);
   // steady_clock is CLOCK_MONOTONIC. A time of zero stops the timer, which is then not readable.
@@ -210,7 +210,7 @@ void LockTable::admit_overtaking(Answers& own) {
   set_deadline(next_deadline);
 }
 
-/// Moves the requests whose overtake delay has ended before all exclusive ones.
+/// Moves the requests whose overtake delay has ended ahead of all exclusive ones.
 void LockTable::pass_all(Queue& queue, std::int64_t now) {
   std::deque<Waiting>& waiting = queue.waiting;
   auto const first = std::ranges::find_if(waiting, &Waiting::is_exclusive);
@@ -317,7 +317,7 @@ void LockTable::watch_holders(LockId lock) {
     auto const pid = pid_of(holder);
     if (!watch_.add(static_cast<std::uint64_t>(pid), pid)) return true;
     watches_.store(true, std::memory_order_relaxed);
-    if (own_ != nullptr) own_->news_.store(true, std::memory_order_relaxed);  // it may have ended before
+    if (own_ != nullptr) own_->news_.store(true, std::memory_order_relaxed);  // it may have ended already
     return true;
   });
 }

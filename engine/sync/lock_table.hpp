@@ -1,6 +1,6 @@
 /// The locks of this process: the owners to which the agent has granted them, and the waiting requests in
 /// queue order. A request that overtakes passes the exclusive ones that are not earlier than itself, and all
-/// of them when it has waited behind earlier ones for too long (docs/decisions/0010-queued-locks.md).
+/// exclusive ones when it has waited behind earlier ones for too long (docs/decisions/0010-queued-locks.md).
 ///
 /// Processes of the host acquire a free lock without the agent (engine/sync/shared_lock.hpp). While requests
 /// wait here, or an owner holds the lock by the agent's grant, these processes must ask the agent too, and a
@@ -63,7 +63,7 @@ class LockTable {
     bool overtakes;  ///< passes exclusive requests that are not earlier than `time`
     LockTime time;   ///< LockRequest::time
     std::uint64_t operation_id;
-    std::uint64_t sequence;  ///< position of its stream that waits for the lock; 0: answer the origin
+    std::uint64_t sequence;  ///< position in the origin's stream, which waits for the lock; 0: none
     Answers* answers;
   };
 
@@ -96,7 +96,7 @@ class LockTable {
 
   /// Joins the queue; the answer comes at once or later.
   void acquire(LockId lock, Request const& request);
-  /// Never waits: Status::busy.
+  /// Never waits: answers Status::busy if the lock is not free.
   void try_acquire(LockId lock, Request const& request);
   /// bad_argument: `owner` does not hold the lock by a grant of the agent.
   Status release(LockId lock, Owner const& owner, Answers& own);
@@ -118,7 +118,7 @@ class LockTable {
     std::int64_t const deadline = deadline_.load(std::memory_order_relaxed);
     return deadline != no_deadline && Clock::now().time_since_epoch().count() >= deadline;
   }
-  /// Lets requests pass whose overtake delay has ended.
+  /// Lets the requests whose overtake delay has ended pass all exclusive ones.
   void admit_overtaking(Answers& own);
   /// Becomes readable when the overtake delay of a request ends.
   int timer_fd() const noexcept { return timer_.get(); }
@@ -126,7 +126,7 @@ class LockTable {
   /// Detects the end of processes that have acquired locks without the agent and that requests wait for.
   void poll_holders(Answers& own);
 
-  /// As of ProcessWatch, for processes that are waited for.
+  /// As in ProcessWatch, for the holders that requests wait for.
   int fd() const noexcept { return watch_.fd(); }
   bool must_poll() const noexcept { return watches_ && watch_.must_poll(); }
 
@@ -136,8 +136,6 @@ class LockTable {
   struct OwnerHash {
     std::size_t operator()(Owner const& owner) const noexcept;
   };
-  /// The queue of a lock that is granted or waited for. A lock may have as many members as the job has
-  /// processes.
   struct Waiting {
     Request request;      ///< `time` of an exclusive request is that of its arrival
     unsigned passed = 0;  ///< number of passes by requests that had waited for too long
@@ -145,6 +143,8 @@ class LockTable {
 
     bool is_exclusive() const noexcept { return request.mode == LockMode::exclusive; }
   };
+  /// The queue of a lock that is granted or waited for. A lock may have as many members as the job has
+  /// processes.
   struct Queue {
     std::unordered_map<Owner, bool, OwnerHash> members;  ///< value: whether the lock is granted
     std::size_t grants = 0;

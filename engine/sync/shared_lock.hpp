@@ -37,7 +37,7 @@ constexpr std::uint32_t owner_of(Holder holder) noexcept {
 static_assert(holder_of((1 << pid_bits) - 1, UINT64_MAX, max_lock_owners - 1) ==
               (std::uint64_t{1} << 62) - 1);
 
-/// As engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
+/// A template of its atomics, so that lock_free_model_test.cpp can check it against the memory model.
 ///
 /// `word_` is 0 if the lock does not exist, else `exists`, plus `queued` while the agent has granted the lock
 /// or requests wait in its queue, plus the exclusive holder. A request succeeds only if `word_` is exactly
@@ -50,13 +50,12 @@ static_assert(holder_of((1 << pid_bits) - 1, UINT64_MAX, max_lock_owners - 1) ==
 ///
 /// The release is a release operation. The read that admits a holder is an acquire operation and reads the
 /// value written by the last release, or one derived from it by read-modify-writes.
-/// last one to leave has left behind, or what was made of it by read-modify-writes.
 template <template <typename> class Atomic, std::size_t Shares>
 class alignas(128) BasicSharedLock {
  public:
   enum class Outcome : std::uint8_t {
     done,
-    refused,  ///< must be requested from the agent; not released: held otherwise, or not at all
+    refused,  ///< lock: must be requested from the agent; unlock: not held here
     missing   ///< the lock does not exist
   };
   struct Result {
@@ -102,7 +101,7 @@ class alignas(128) BasicSharedLock {
   /// Relaxed, because try_lock() decides.
   bool seems_free() const noexcept { return word_.load(std::memory_order_relaxed) == exists; }
 
-  // A waiting process sets a hint, and a releasing one yields to it; relaxed throughout.
+  // A waiting process sets a hint, and a process that releases the lock then yields; relaxed throughout.
   void want() noexcept {
     if (!is_wanted()) wanted_.store(1, std::memory_order_relaxed);
   }
@@ -126,7 +125,7 @@ class alignas(128) BasicSharedLock {
   bool set_queued() noexcept {
     return change([](std::uint64_t word) { return word | queued; });
   }
-  /// No request waits at the agent, and the agent has not granted the lock.
+  /// Called when no request waits at the agent and no grant of the agent is left.
   void clear_queued() noexcept {
     (void)change([](std::uint64_t word) { return word & ~queued; });
   }
@@ -143,7 +142,7 @@ class alignas(128) BasicSharedLock {
   template <typename Visitor>
   void keep_if(Visitor visit) noexcept {
     std::uint64_t word = word_.load(std::memory_order_seq_cst);
-    // Acquire, here and below: the next holder comes after everything that the lost holder came after.
+    // Acquire, here and below: the next holder comes after everything that the removed holder came after.
     if ((word & holder_bits) != 0 && !visit(word & holder_bits))
       (void)word_.compare_exchange_strong(word, word & ~holder_bits, std::memory_order_seq_cst,
                                           std::memory_order_relaxed);
@@ -234,8 +233,8 @@ using SharedLocks = std::array<SharedLock, shared_lock_count>;
 /// acquire it.
 void give_way(SharedLock& lock) noexcept;
 
-/// For repeatedly rejected requests: returns from time to time whether a process that has acquired the lock
-/// has ended.
+/// For repeatedly rejected requests: checks from time to time whether a process that has acquired the lock
+/// has ended; returns false between the checks.
 bool may_be_orphaned(SharedLock& lock) noexcept;
 
 }  // namespace mpixrma::engine

@@ -23,12 +23,12 @@ namespace mpixrma::engine {
 ///
 /// Leaving is a release operation. The read that admits a holder is an acquire operation and reads the value
 /// of the last release, or a value derived from it by read-modify-writes only, or by a process that had read
-/// that value: it comes after all accesses of earlier holders.
+/// that value: the new holder comes after all accesses of earlier holders.
 ///
-/// Threads of a process are not distinguished: each of its shares is any of the entries with its pid. The
-/// writer reads one entry after the other, so an entry that was there when it announced itself must stay for
-/// each holder: a reader that fails removes its own new entry, which the writer may have passed already, and
-/// another one only if a thread that leaves has removed that.
+/// Threads of a process are not distinguished: any entry with the process's pid may stand for any of its
+/// shares. A writer reads the entries one after the other, so each holder needs an entry that was there when
+/// the writer announced itself. A reader that fails therefore removes its own new entry, which the writer may
+/// have passed already; it removes another entry only if a leaving thread has removed the new one.
 template <template <typename> class Atomic, std::size_t max_readers = 15>
 class BasicStripeLock {
  public:

@@ -1,4 +1,4 @@
-/// Atomicity of more than one CPU instruction: locks over address stripes of a process.
+/// Atomicity beyond a single CPU instruction: locks over address stripes of a process.
 ///
 /// The locks are in the process's control segment, so that an origin on the same host and the process's own
 /// agent use the same locks. A stripe is selected by the virtual address in the process, independently of the
@@ -64,7 +64,7 @@ static_assert(granule_shift <= stripe_shift &&
 /// the stripes as StripeGuard does.
 void switch_to_elements(StripeTable& table, RemoteAddress begin, RemoteAddress end) noexcept;
 
-/// Addresses that differ by a multiple of it have the same stripe and the same mode.
+/// Addresses that differ by a multiple of this period have the same stripe and the same mode.
 inline constexpr std::size_t stripe_period = granule_count << granule_shift;
 
 /// Holds a set of stripes exclusively for a scope. Waits without driving progress: only for scopes whose

@@ -100,11 +100,11 @@ char const* name_of(CopyShift shift) noexcept;
 char const* name_of_copy_size(std::size_t size_class) noexcept;
 
 /// Sets decisions in `table` by a list of `METHOD`, `SIZE=METHOD` and `SIZE.SHIFT=METHOD` separated by
-/// commas, of which a later item prevails, or by "auto" for none. Returns the first invalid item; empty:
-/// there is none.
+/// commas, of which later items prevail. "auto" sets none. Returns the first invalid item; empty: there is
+/// none.
 std::string_view read_copy_methods(std::string_view text, CopyTable& table) noexcept;
 
-/// The set decisions as read_copy_methods() reads them.
+/// Returns the decisions that are set, in the format of read_copy_methods().
 std::string to_text(CopyTable const& table);
 
 }  // namespace mpixrma::engine

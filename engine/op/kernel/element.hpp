@@ -1,4 +1,4 @@
-/// The effect of each operation on one element. Header of the kernel sources only: everything is in an
+/// The effect of each operation on one element. For the kernel sources only: everything is in an
 /// unnamed namespace, because it is compiled for several instruction sets.
 #pragma once
 

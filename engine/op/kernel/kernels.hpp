@@ -1,7 +1,7 @@
 /// Copies and updates of memory that is accessible by pointer.
 ///
-/// No kernel takes a lock, allocates, or assumes alignment. Callers hold the locks that the operation's
-/// flags require (see engine/sync/).
+/// No kernel takes a lock, allocates, or assumes alignment unless stated. Callers hold the locks that the
+/// operation's flags require (see engine/sync/).
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ inline void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) 
   }
 }
 
-/// Contiguous copy to a cache-line-aligned address that bypasses the caches if the processor supports it; the
+/// Contiguous copy that bypasses the caches if the processor supports it. `to` is cache-line-aligned; the
 /// ranges must not overlap. On return the stores are ordered before later stores.
 void copy_past_caches(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
@@ -60,7 +60,7 @@ class UpdateModes;
 
 /// The memory in which element_atomic applies.
 struct AtomicPlaces {
-  UpdateModes const* modes = nullptr;  ///< only in memory of this mode; null: everywhere
+  UpdateModes const* modes = nullptr;  ///< only in memory of mode `elements`; null: everywhere
   std::uint64_t shift = 0;             ///< offset from the mapped address here to the address in `modes`
 };
 

@@ -59,8 +59,8 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
   }
 }
 
-/// Applies `f` to each pair of elements of a row. Goes from the end to the beginning, block by block, if the
-/// other direction would delay the loads behind the stores.
+/// Applies `f` to each pair of elements of a row. Goes from the end to the beginning, block by block, if in
+/// the other direction the stores would delay the loads (holds_up()).
 template <typename T, typename F>
 inline void for_row(Unaligned<T>* a, Unaligned<T> const* b, std::size_t count, F f) noexcept {
   constexpr std::size_t block = 256 / sizeof(T);
@@ -188,8 +188,8 @@ inline V load_as(void const* from) noexcept {
 }
 
 /// Does update_elements() with a fetch for whole cache lines of the target, at least one; returns the number
-/// of elements. Stores that cross cache lines take twice as long, and with line-sized vectors every unaligned
-/// store would.
+/// of elements. Stores that cross cache lines take twice as long, and every unaligned store of a line-sized
+/// vector would cross them.
 template <typename T, typename F>
 inline std::size_t update_lines(Unaligned<T>* target, Unaligned<T> const* b, Unaligned<T>* result,
                                 std::size_t count, F f) noexcept {
@@ -231,7 +231,7 @@ inline bool needs_lines(void const* target, void const* result, std::size_t coun
 }
 #endif
 
-/// Sets each element to f(element, origin, operand2), of which only the first `operands` are read.
+/// Sets each element to f(element, origin, operand2). `operands` of 1 or 0 leaves operand2 or both unread.
 template <typename T, unsigned operands, bool fetch, typename F>
 inline void update_elements(Rows const& rows, std::size_t row, std::size_t count, F f) noexcept {
   auto const at = static_cast<std::ptrdiff_t>(row);
@@ -314,7 +314,7 @@ constexpr bool depends_on_sign(ReduceOp operation) noexcept {
   }
 }
 
-/// Returns the type whose kernel computes the same bits, which halves the number of kernels to compile.
+/// Returns a type whose kernel computes the same bits; sharing kernels halves the number to compile.
 constexpr ElementType kernel_type(ElementType type, ReduceOp operation) noexcept {
   using enum ElementType;
   bool const moves = operation == ReduceOp::replace || operation == ReduceOp::no_op;

@@ -27,7 +27,7 @@ struct Rows {
   std::byte const* origin;
   std::byte const* operand2;  ///< not read if the operation has no second operand
   std::ptrdiff_t origin_stride;
-  std::byte* result;  ///< null: no fetch; only for operations with two operands
+  std::byte* result;  ///< null: no fetch, which only kernels with two operands permit
   std::ptrdiff_t result_stride;
   std::size_t count;
   std::size_t bytes;  ///< size of each
@@ -55,7 +55,7 @@ struct KernelTable {
 /// A contiguous copy of at least 256 bytes.
 using CopyVectors = void (*)(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
-/// Shorter copies are the C library's.
+/// The C library makes all shorter copies.
 inline constexpr std::size_t min_decided_bytes = 2048;
 
 /// Copies at least min_decided_bytes bytes by the method that the table in use has for them
@@ -64,7 +64,7 @@ void copy_decided(std::byte* to, std::byte const* from, std::size_t bytes) noexc
 
 struct RowKernels {
   CopyRows copy = nullptr;
-  CopyVectors copy_vectors = nullptr;  ///< null: the instruction set has no vectors for it
+  CopyVectors copy_vectors = nullptr;  ///< null: the instruction set has no such vectors
   KernelTable<CombineRows> combine;    ///< operations with at most one operand, without a fetch
   KernelTable<UpdateRows> update;      ///< operations with a fetch or with two operands
 };

@@ -61,7 +61,7 @@ enum class ReduceOp : std::uint8_t {
   compare_swap_eq,
   compare_swap_ge,
   compare_swap_gt,
-  compare_swap_ne,  ///< origin (relation) target ? target = operand2
+  compare_swap_ne,  ///< all six: if origin (relation) target, then target = operand2
   count_
 };
 
@@ -89,12 +89,12 @@ inline std::size_t element_size(ElementType type) noexcept {
 }
 
 /// Whether the CPU updates an aligned element of this type in one atomic instruction or compare-and-swap
-/// loop: integers, logicals and bytes of 1, 2, 4 and 8 bytes.
+/// loop: integers of 1 to 8 bytes, logicals and untyped bytes.
 constexpr bool has_cpu_atomics(ElementType type) noexcept {
   return type <= ElementType::uint64 || type == ElementType::boolean;
 }
 
-/// Whether MPI defines `operation` for `type`, so that the kernels accept the pair.
+/// Whether `operation` is defined for `type`, so that the kernels accept the pair.
 inline bool is_defined(ReduceOp operation, ElementType type) noexcept {
   if (operation >= ReduceOp::count_ || type >= ElementType::count_) return false;
   return (type_table.operations[static_cast<std::size_t>(type)] >> static_cast<unsigned>(operation) & 1) != 0;

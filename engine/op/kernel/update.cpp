@@ -113,8 +113,9 @@ class RowUpdate {
   UpdateAtomically atomic_ = nullptr;
 };
 
-/// Visits the sides target and origin, and the result if there is one: two(rows) or three(rows) calls its
-/// argument with pointers, strides, count and bytes of rows. The operands have the same layout.
+/// Chooses the kernel and passes it to two(), which walks target and origin, or, if there is a result, to
+/// three(), which walks the result too. Both call the kernel with the pointers, strides, count and bytes of
+/// rows. The operands have the same layout.
 template <typename Two, typename Three>
 void visit(Reduction const& reduction, PackedSides const& sides, AtomicPlaces const& places, Two two,
            Three three) noexcept {
@@ -281,7 +282,7 @@ void add_value(std::byte* to, std::byte const* from, Value scale) noexcept {
   std::memcpy(to, &sum, sizeof sum);
 }
 
-/// Segments of a few doubles, as of sparse matrices: the call of a kernel would take longer than the sums.
+/// Adds segments of a few doubles, as in sparse matrices: calling a kernel would take longer than the sums.
 template <bool is_scaled, std::size_t fixed_bytes = 0>
 void add_doubles(void* const* to, std::ptrdiff_t shift, void* const* from, std::size_t count,
                  std::size_t bytes, double scale) noexcept {

@@ -33,8 +33,8 @@ class BasicUpdateModes {
     return mode_of(granule_of(address)) == elements;
   }
 
-  /// Whether all, or any, of [begin, end) is in this mode. Other parts may switch to it, unless the caller
-  /// holds the stripes of the range exclusively.
+  /// Whether all, or any, of [begin, end) is in mode `elements`. Other parts may switch to that mode
+  /// concurrently, unless the caller holds the stripes of the range exclusively.
   bool all_by_element(RemoteAddress begin, RemoteAddress end) const noexcept {
     return !has_mode(begin, end, arrays);
   }
@@ -51,7 +51,7 @@ class BasicUpdateModes {
     return granule == last ? end : (granule + 1) << granule_shift;
   }
 
-  /// Called by a holder of the exclusive stripe of `address`, unless is_by_element() is already true.
+  /// The caller holds the stripe of `address` exclusively, unless is_by_element() is already true.
   void switch_to_elements(RemoteAddress address) noexcept {
     // Release: pairs with the acquire in mode_of().
     if (!is_by_element(address))
@@ -107,16 +107,17 @@ inline bool will_use_cpu_atomics(UpdateModes const& modes, ElementUpdate const& 
   return has_cpu_atomics(update.type) && (update.single || modes.any_by_element(update.begin, update.end));
 }
 
-/// Switches the memory of a single element; returns whether the CPU's atomics update some aligned elements of
-/// `update`. The caller holds the stripes of the range exclusively, or has found that they are not needed.
+/// Switches the memory of an update of a single element to mode `elements`; returns whether the CPU's atomics
+/// update some aligned elements of `update`. The caller holds the stripes of the range exclusively, or has
+/// found that they are not needed.
 inline bool uses_cpu_atomics(UpdateModes& modes, ElementUpdate const& update) noexcept {
   if (!will_use_cpu_atomics(modes, update)) return false;
   if (update.single) modes.switch_to_elements(update.begin);
   return true;
 }
 
-/// Returns which elements these are, for memory mapped at `mapped` here and at the address `address` in its
-/// process.
+/// Returns the places of the elements that the CPU's atomics update. The memory is mapped at `mapped` here
+/// and has the address `address` in its process.
 inline AtomicPlaces atomic_places(UpdateModes const& modes, ElementUpdate const& update,
                                   std::byte const* mapped, RemoteAddress address) noexcept {
   if (modes.all_by_element(update.begin, update.end)) return {};

@@ -1,4 +1,4 @@
-/// Contiguous copies by vectors, for the source that is compiled once per instruction set.
+/// Contiguous copies by vectors, for the source file that is compiled once per instruction set.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace mpixrma::engine {
 namespace {
 
-/// Whether stores delay the following loads of `from`: the processor takes a load for one of a recent store
-/// if the low 12 bits of their addresses match.
+/// Whether the stores of an ascending copy delay its later loads: the processor takes a load to depend on a
+/// recent store if the low 12 bits of their addresses match.
 inline bool holds_up(void const* to, void const* from) noexcept {
   std::uintptr_t const ahead =
       (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % 4096;

@@ -1,5 +1,5 @@
 /// Walks several layouts together, in byte order: sides that repeat equal blocks line by line, all others run
-/// by run. Header of the kernel sources only.
+/// by run. For the kernel sources only.
 #pragma once
 
 #include <algorithm>

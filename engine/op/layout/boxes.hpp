@@ -1,4 +1,4 @@
-/// Parts of layouts as layouts.
+/// Splits a part of a layout into boxes, which are layouts themselves.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void for_boxes_within(Layout const& layout, std::size_t levels, std::ptrdiff_t o
     offset += outer.stride;
   }
   if (levels > max_dimensions) {
-    // No box is that large.
+    // A box has at most max_dimensions dimensions.
     for (; bytes >= inner; bytes -= inner, offset += outer.stride)
       for_boxes_within(layout, levels - 1, offset, 0, inner, done, visit);
   }
@@ -61,8 +61,8 @@ void for_boxes_within(Layout const& layout, std::size_t levels, std::ptrdiff_t o
 
 /// Calls visit(box, offset, done) for the layouts that bytes [position, position + bytes) of `layout`'s data
 /// consist of, in order: `offset` is the base of each box relative to that of `layout`, `done` the number of
-/// bytes before it. There are at most two boxes per dimension, and one per run of two blocks. A box is
-/// valid during the call only.
+/// bytes before it. There are at most two boxes per dimension, and one per run in the partial blocks at the
+/// two ends. A box is valid during the call only.
 template <typename Visit>
 void for_boxes(Layout const& layout, std::size_t position, std::size_t bytes, Visit visit) {
   std::size_t done = 0;

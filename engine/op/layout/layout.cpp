@@ -25,7 +25,7 @@ bool Layout::has_whole(std::size_t unit) const noexcept {
   std::size_t const rest = unit - 1;
   if ((unit & rest) != 0) [[unlikely]]
     return divides_runs(*this, unit);
-  // A division would dominate the time.
+  // Masks, because a division would dominate the time.
   if (runs.empty()) return (block & rest) == 0;
   return std::all_of(runs.begin(), runs.end(),
                      [rest](LayoutRun const& run) { return (run.length & rest) == 0; });

@@ -1,8 +1,8 @@
 /// The layout of the bytes of one side of a transfer, relative to a base address.
 ///
-/// One form covers contiguous blocks, n-dimensional strided blocks, run lists, and a run list
-/// repeated along dimensions (a derived datatype with a count). The order of the bytes is: the runs in
-/// list order for the first repetition, then the next step along the innermost dimension, and so on outwards.
+/// One form covers contiguous blocks, n-dimensional strided blocks, run lists, and a run list repeated along
+/// dimensions (a derived datatype with a count). The order of the bytes is: the runs in list order for the
+/// first repetition, then the next step along the innermost dimension, and so on outwards.
 /// Two layouts of the same size() describe a transfer: byte k of one corresponds to byte k of the other.
 #pragma once
 
@@ -88,7 +88,7 @@ class LayoutCursor {
   Layout layout_;
   std::size_t remaining_ = 0;
   std::size_t run_ = 0;        ///< index of the current run
-  std::size_t within_ = 0;     ///< consumed bytes of it
+  std::size_t within_ = 0;     ///< bytes consumed of the current run
   std::ptrdiff_t origin_ = 0;  ///< offset of the current repetition
   std::size_t index_[max_dimensions] = {};
 };
