@@ -143,7 +143,7 @@ bool decode(std::span<std::byte const> bytes, ProcessAddress* address) {
 
 std::size_t worker_for(std::uint64_t process, std::size_t workers) noexcept {
   if (workers == 1) return 0;
-  // The digit sum to this base spreads neighbouring identities, and also every second or fourth one.
+  // The digit sum in base `workers` spreads neighbouring identities, and also every second or fourth one.
   std::size_t sum = 0;
   for (; process != 0; process /= workers) sum += process % workers;
   return sum % workers;

@@ -1,4 +1,4 @@
-/// The blob that contains a process's address and secret: the host publishes it, and every process that
+/// The blob that contains a process's address and secret: the MPI host publishes it, and every process that
 /// connects reads it.
 #pragma once
 
@@ -38,7 +38,7 @@ struct ProcessAddress {
   bool is_deferred = false;
 };
 
-/// Returns the index of the worker, of `workers` that a process has, that communicates with `process`.
+/// Returns which of the `workers` workers of a process communicates with `process`.
 std::size_t worker_for(std::uint64_t process, std::size_t workers) noexcept;
 
 /// The parts of an address that a connection needs.
@@ -58,7 +58,7 @@ std::vector<std::byte> encode(ProcessAddress const& address);
 /// Returns false if the blob is damaged or not an address.
 bool decode(std::span<std::byte const> blob, ProcessAddress* address);
 
-/// Encodes the address with the secret, which the host gives only to the processes of the job.
+/// Encodes the address with the secret, which the MPI host gives only to the processes of the job.
 std::vector<std::byte> publish(ProcessAddress const& address, Secret const& secret);
 
 /// Returns false if the blob does not come from publish().

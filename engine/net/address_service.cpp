@@ -53,7 +53,7 @@ SocketAddress remote_address(std::uint32_t host, std::uint32_t port) noexcept {
 }
 
 constexpr char const* unreachable = "it cannot be asked to start its network";
-// A host that never answers is given up after the time in which a TCP connection would be.
+// A host that never answers is given up after about the timeout of a TCP connection attempt.
 constexpr std::chrono::minutes longest_silence{2};
 constexpr std::chrono::milliseconds repeated_after{50};
 
@@ -131,13 +131,13 @@ struct AddressQueries::Query {
     if (!socket) return false;
     SocketAddress const target =
         is_remote ? remote_address(where.host, where.port) : local_address(where.name);
-    // The system chooses a name, for the reply.
+    // The system chooses the name to which the reply is sent.
     sockaddr const unnamed{.sa_family = AF_UNIX, .sa_data = {}};
     if (!is_remote && ::bind(socket.get(), &unnamed, sizeof unnamed.sa_family) != 0) return false;
     return ::connect(socket.get(), target.raw(), target.bytes) == 0;
   }
 
-  /// Goes on with UDP. Returns false if that is not possible.
+  /// Switches to UDP. Returns false if that is not possible.
   bool try_remote() noexcept {
     if (is_remote || where.host == 0) return false;
     is_remote = true;
@@ -156,7 +156,7 @@ void AddressQueries::ask(std::uint64_t process, Secret const& secret, std::span<
   query.process = process;
   query.secret = secret;
   query.opening = {credentials_.process, credentials_.incarnation, process, ++number_, 1, credentials_.nonce};
-  // An address of another length leads nowhere.
+  // An address of another length is not copied: no process receives the query, and it fails.
   if (where.size() == sizeof query.where) std::memcpy(&query.where, where.data(), sizeof query.where);
   queries_.push_back(std::move(query));
 }

@@ -1,7 +1,7 @@
-/// The start of the network on request. A process that defers its network (docs/decisions/0029) publishes
-/// where it is asked for the addresses of its workers instead of these addresses. Its agent sleeps on the
-/// sockets, and starts the network before it replies. Queries and replies are datagrams, which the asking
-/// process repeats, and carry MACs with the secret of the process that is asked.
+/// The start of the network on request. A process that defers its network (docs/decisions/0029) publishes,
+/// instead of the addresses of its workers, a ServiceAddress at which it answers queries for them. Its agent
+/// sleeps on the sockets, and starts the network before it replies. Queries and replies are datagrams with
+/// MACs under the queried process's secret. The querying process repeats a query until the reply arrives.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class AddressService {
   std::array<int, 2> descriptors() const noexcept { return {local_.get(), remote_.get()}; }
 
   /// Replies to all queries that have arrived and prove knowledge of the process's secret. `start` is called
-  /// once, for the first of them, and returns the address of the process; empty on failure.
+  /// for each of these, and returns the address of the process; empty on failure.
   void answer(Credentials const& credentials,
               std::function<std::span<std::byte const>()> const& start) const noexcept;
 
@@ -65,7 +65,7 @@ class AddressQueries {
   AddressQueries(AddressQueries const&) = delete;
   AddressQueries& operator=(AddressQueries const&) = delete;
 
-  /// Asks the process with this secret at `where`, a ServiceAddress. An earlier query to it ends.
+  /// Asks the process with this secret at `where`, a ServiceAddress. Ends an earlier query to the process.
   void ask(std::uint64_t process, Secret const& secret, std::span<std::byte const> where);
   bool are_pending() const noexcept { return !queries_.empty(); }
   /// Sends and repeats queries. Returns those that have ended. Never waits.

@@ -15,7 +15,7 @@ namespace {
 
 /// Returns 0 if the number is unknown, and SIZE_MAX if no descriptor can be opened any more.
 std::size_t open_descriptors() noexcept {
-  // Since Linux 6.2 the size of the directory is their number. A list costs a look-up for each.
+  // Since Linux 6.2 the directory's size is the number of descriptors; a list costs a look-up for each.
   struct stat directory {};
   if (::stat("/proc/self/fd", &directory) == 0 && directory.st_size > 0)
     return static_cast<std::size_t>(directory.st_size);

@@ -127,9 +127,9 @@ class BatchWriter {
   }
 
   /// Appends a request that differs from the last one in address and operation id alone, so that the last
-  /// record becomes, or stays, a run. `chained`: it is executed after that request, and not after the same
-  /// one. Returns the location for its data, or nullptr if there is no room, or if the run is of the other
-  /// kind.
+  /// record becomes, or stays, a run. `chained`: the request is executed after the last one, instead of after
+  /// the same position as that. Returns the location for the request's data, or nullptr if there is no room,
+  /// or if the run differs in `chained`.
   std::byte* extend(RemoteAddress address, std::uint64_t operation_id,
                     bool chained) noexcept requires std::is_same_v<Header, RequestHeader> {
     std::size_t const entry = shape_.entry_bytes();
@@ -157,7 +157,7 @@ class BatchWriter {
   }
   /// Whether extend() may follow the last request.
   bool may_extend() const noexcept { return may_run_; }
-  /// The header of the last request, but for the address and the operation id of a run's.
+  /// The header of the last request; in a run, except for the address and the operation id.
   Header const& last() const noexcept { return sequence_.last(); }
 
   std::size_t bytes() const noexcept { return bytes_; }

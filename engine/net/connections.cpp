@@ -4,7 +4,7 @@ namespace mpixrma::engine {
 
 Location Connections::locate(ProcessAddress address) const {
   std::size_t const worker = worker_for(process_, address.workers.size());
-  // An engine of no host has its connections by the network, whichever host the other process names.
+  // An engine with an empty host identity uses the network for all connections.
   bool const same_host = address.host == host_ && host_ != HostIdentity{};
   return {std::move(address.workers[worker]), address.is_deferred, same_host, address.pid};
 }
@@ -32,7 +32,7 @@ ucp_ep_h Connections::open(std::uint64_t process, Location const& location) {
 void Connections::lose(ucp_ep_h endpoint, char const* reason) {
   auto const found = by_endpoint_.find(endpoint);
   if (found == by_endpoint_.end()) return;
-  // Nothing is in flight. If the process has ended, the next connection to it detects that.
+  // A disconnecting connection is idle. If the process has ended, the next connection to it detects that.
   if (Connection const& connection = by_process_[found->second]; connection.disconnecting)
     return queue_disconnect({.process = found->second,
                              .kind = wire::Disconnect::accept,

@@ -39,7 +39,7 @@ class Connections {
 
   /// Marks the connection of `endpoint` as lost. May be called from any place, including UCX callbacks.
   void lose(ucp_ep_h endpoint, char const* reason);
-  /// Marks the connection to a process as lost because the process has ended.
+  /// Marks the connection to a process as lost, for example because the process has ended.
   void lose(std::uint64_t process, char const* reason);
 
   /// Marks the connection to a process as lost because a message on it was not authentic.
@@ -82,7 +82,7 @@ class Connections {
   std::uint64_t number_of(std::uint64_t process) const noexcept;
   /// Records that a disconnect request was sent.
   void note_disconnect_requested(Connection& connection) noexcept;
-  /// Records that the other side has answered it, or that its own request has precedence.
+  /// Records that the other side has answered the request, or that the other side's request has precedence.
   void note_disconnect_answered(Connection& connection) noexcept;
   /// Closes a connection that both sides have agreed to close. Messages sent before are still delivered.
   void flush_and_close(std::uint64_t process);
@@ -93,7 +93,7 @@ class Connections {
     std::uint64_t connection;  ///< its number
     bool idle;  ///< this process had nothing in flight to the other one when the message arrived
   };
-  /// Queues it, from UCX callbacks.
+  /// Queues a disconnect message, from UCX callbacks.
   void queue_disconnect(DisconnectNotice const& disconnect) { disconnects_.push_back(disconnect); }
   bool has_disconnects() const noexcept { return !disconnects_.empty(); }
   std::vector<DisconnectNotice> take_disconnects() { return std::exchange(disconnects_, {}); }

@@ -88,7 +88,7 @@ bool is_listed(std::string_view list, std::string const& device,
   return false;
 }
 
-/// Whether a rule permits an interface with these addresses.
+/// Whether a rule permits the interface `device`. `addresses` contains its addresses.
 bool permits(std::string_view rule, std::string const& device,
              std::vector<InterfaceAddress> const& addresses) {
   if (rule.starts_with('+')) {
@@ -114,7 +114,7 @@ std::vector<NetworkDevice> network_devices() {
   return found;
 }
 
-// Not by getifaddrs, which asks for everything that the kernel knows about every interface.
+// Without getifaddrs, which queries everything that the kernel knows about every interface.
 std::vector<InterfaceAddress> interface_addresses() {
   std::vector<InterfaceAddress> found;
   FileDescriptor const socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -125,7 +125,7 @@ std::vector<InterfaceAddress> interface_addresses() {
     list.ifc_len = static_cast<int>(all.size() * sizeof all[0]);
     list.ifc_req = all.data();
     if (::ioctl(socket.get(), SIOCGIFCONF, &list) != 0) return found;
-    // A list that fills the space may not be whole.
+    // A list that fills the space may be truncated.
     if (static_cast<std::size_t>(list.ifc_len) < all.size() * sizeof all[0]) break;
   }
   all.resize(static_cast<std::size_t>(list.ifc_len) / sizeof all[0]);

@@ -29,7 +29,7 @@ inline bool carries(RequestHeader const& header, std::size_t data_bytes) noexcep
   return header.bytes <= SIZE_MAX / 4 && data_bytes == copies_of_data(header) * header.bytes;
 }
 
-/// Whether the request may be part of a run: a whole operation on contiguous memory that counts nothing.
+/// Whether the request may be part of a run: a whole operation on contiguous memory without a notification.
 constexpr bool may_run(RequestHeader const& header) noexcept {
   bool const contiguous = header.dimensions == 0 && header.runs == 0 && header.block == header.bytes;
   bool const whole =
@@ -39,7 +39,7 @@ constexpr bool may_run(RequestHeader const& header) noexcept {
          has_operation_id == is_fetching(header);
 }
 
-/// How a run is stored behind its first header.
+/// The format of a run behind its first header.
 class RunShape {
  public:
   RunShape() = default;
@@ -63,7 +63,7 @@ class RequestRun {
  public:
   RequestRun() = default;
 
-  /// Returns false if the record is no run.
+  /// Returns false if the record is not a valid run.
   bool read(RequestHeader const& first, std::span<std::byte const> record, bool chained) noexcept {
     *this = RequestRun();
     if (!may_run(first) || first.bytes > SIZE_MAX / 4) return false;
@@ -98,7 +98,7 @@ class RequestRun {
     return true;
   }
 
-  /// Passes the next `count` requests.
+  /// Skips the next `count` requests.
   void skip(std::size_t count) noexcept {
     if (count >= rest_) {
       rest_ = 0;

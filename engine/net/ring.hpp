@@ -17,7 +17,7 @@
 
 namespace mpixrma::engine {
 
-/// The location of the data of a request, and how it is written.
+/// The location of a request's data, and the method by which fetched data is written.
 enum class Staging : std::uint16_t {
   none,        ///< in the slot
   cached,      ///< in a StagedRequest; of the slot only `staging` and `status` are used
@@ -77,9 +77,9 @@ class alignas(64) BasicRingClaim {
 
 /// A slot changes owners: the origin that has claimed it writes the request and posts it; a polling thread of
 /// the target takes it, executes it and writes the answer; then the origin owns it again. Between post and
-/// take, either the origin takes it back or the target takes it: one exchange decides.
+/// take, either the origin takes it back or the target takes it: one compare-exchange decides.
 ///
-/// Each owner hands the slot on by a release operation, and the next owner has read it by an acquire
+/// Each owner hands the slot on by a release operation, and the next owner takes the slot by an acquire
 /// operation.
 ///
 /// Like engine/origin/mapped_segment.hpp, checked against the memory model with another `Atomic`.
@@ -152,7 +152,7 @@ class Ring {
     return nullptr;
   }
   void free(RingSlot const& slot) noexcept { claims_[number_of(slot)].free(); }
-  /// Frees those slots that the process tries whose owners have ended, according to is_alive(pid).
+  /// Among the slots that the process tries, frees those whose owners have ended, according to is_alive(pid).
   template <typename IsAlive>
   void free_of_ended(std::uint64_t process, pid_t pid, IsAlive is_alive) noexcept {
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {

@@ -24,8 +24,8 @@ namespace mpixrma::engine {
 struct SessionOpening {
   std::uint64_t origin = 0;
   std::uint64_t origin_incarnation = 0;
-  std::uint64_t target = 0;           ///< its secret identifies the incarnation
-  std::uint64_t number = 0;           ///< increases with each handshake of the origin, which is accepted once
+  std::uint64_t target = 0;           ///< the target's secret identifies its incarnation
+  std::uint64_t number = 0;           ///< increases with each handshake of the origin; each is accepted once
   std::uint64_t connection = 1;       ///< Connections::number_of the connection; equal at both sides
   std::array<std::byte, 16> nonce{};  ///< nonce of the origin, equal for all its sessions
 };
@@ -48,11 +48,11 @@ struct CredentialOptions {
 struct Credentials {
   std::uint64_t process = 0;
   std::uint64_t incarnation = 0;      ///< increases with each incarnation of the same identity
-  Secret secret{};                    ///< for processes that open sessions with it
-  std::array<std::byte, 16> nonce{};  ///< for sessions that it opens
+  Secret secret{};                    ///< for processes that open sessions with this one
+  std::array<std::byte, 16> nonce{};  ///< for sessions that this process opens
   /// Peers with the secret may access exposed memory only, and may belong to any job.
   bool exposed_only = false;
-  bool encrypt = false;  ///< messages of sessions that peers open with it are encrypted (seal.hpp)
+  bool encrypt = false;  ///< messages of sessions that peers open with this process are encrypted (seal.hpp)
   /// With `exposed_only`: further secrets, one per session, each under its own identity.
   std::shared_ptr<SessionSecrets> sessions;
 

@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-// A recycled message whose buffer is larger than this frees it.
+// A recycled message frees a buffer that is larger than this.
 constexpr std::size_t kept_capacity = 256 * 1024;
 // Gives UCX time to send before the rest is abandoned.
 constexpr int sending_turns = 10000;

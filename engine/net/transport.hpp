@@ -27,7 +27,7 @@ class Transport;
 /// Memory of messages that the transport has not taken back.
 struct MessageAccount {
   std::size_t bytes = 0;
-  std::shared_ptr<MessageAccount> all{};  ///< counts the same, for several accounts; nullptr: there is none
+  std::shared_ptr<MessageAccount> all{};  ///< the total of several accounts; may be null
 };
 
 /// A message that is being built or sent. Taken from Transport::message, handed over to Transport::send.
@@ -41,7 +41,7 @@ class Message {
     header_bytes_ = sizeof header;
   }
 
-  /// Returns room for `bytes` bytes of payload, aligned to 64 bytes, as the payload.
+  /// Makes a buffer of `bytes` bytes, aligned to at least 8 bytes, the payload, and returns the buffer.
   std::byte* payload(std::size_t bytes);
 
   /// Reduces the payload to its first `bytes` bytes.
@@ -63,7 +63,7 @@ class Message {
 
  private:
   friend class Transport;
-  /// Ends what charge() has begun.
+  /// Undoes charge().
   void discharge() noexcept;
   /// The bytes of the payload that are in `storage_`.
   std::size_t copied_bytes() const noexcept { return payload_ == storage_.get() ? payload_bytes_ : 0; }
@@ -78,7 +78,7 @@ class Message {
   std::size_t payload_bytes_ = 0;
   std::size_t capacity_ = 0;
   std::unique_ptr<std::byte[]> storage_;
-  std::shared_ptr<MessageAccount> account_;  ///< nullptr: nobody counts it
+  std::shared_ptr<MessageAccount> account_;  ///< nullptr: the message is not counted
   std::size_t charged_bytes_ = 0;
   alignas(64) std::array<std::byte, wire::max_sealed_header_bytes> header_{};
 };
@@ -145,14 +145,13 @@ class Transport {
   Status send(ucp_ep_h endpoint, wire::MessageClass kind, Message& message);
   /// Releases a message without sending it.
   void discard(Message& message) noexcept { recycle(message); }
-  /// Frees the memory of messages that is kept for those to come, once endpoints that are being closed have
-  /// given back theirs.
+  /// Frees the messages that are kept for reuse, also those that endpoints being closed return later.
   void free_kept_memory() noexcept {
     free_.clear();
     frees_kept_memory_ = !closing_.empty();
   }
 
-  /// Number of messages that UCX has accepted but not sent. They need progress, and no event announces it.
+  /// Number of messages that UCX has accepted but not sent. They need progress(), which no event requests.
   std::size_t unsent() const noexcept { return unsent_; }
   /// Number of copied payload bytes in the unsent messages.
   std::size_t unsent_bytes() const noexcept { return unsent_bytes_; }
@@ -161,14 +160,14 @@ class Transport {
   bool has_unsent(ucp_ep_h endpoint) const noexcept;
 
   int progress() noexcept;
-  /// Whether the worker must be driven after an endpoint was closed: if it was the last endpoint of an
+  /// Whether the worker must be driven after an endpoint was closed: if that was the last endpoint of an
   /// interface, UCX reports later arrivals there as events only after some more progress.
   bool has_turns_left() const noexcept { return turns_left_ != 0; }
 
   /// Makes event_fd() readable at the next event. Returns false if there are events already; call progress
   /// first.
   bool arm() noexcept { return !has_turns_left() && (!is_open() || ucp_worker_arm(worker_) == UCS_OK); }
-  /// -1 before begin(). Any thread: relaxed, because the agent is woken behind begin().
+  /// -1 before begin(). Any thread: relaxed, because the agent is woken after begin().
   int event_fd() const noexcept { return event_fd_.load(std::memory_order_relaxed); }
 
   ucp_worker_h worker() const noexcept { return worker_; }
@@ -186,7 +185,7 @@ class Transport {
   /// A close that drops unsent messages, or one that waits for the other side.
   enum class Close : std::uint8_t { forced, ordered };
   void start_closing(ucp_ep_h endpoint, Close close) noexcept;
-  void note_gone() noexcept { turns_left_ = 2; }  // one turn without events from the interface
+  void note_gone() noexcept { turns_left_ = 2; }  // two calls of progress() without events
   void close_flushed() noexcept;
   void abandon_unsent(ucp_ep_h endpoint);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
@@ -221,9 +220,9 @@ class Transport {
   };
   std::vector<FlushingEndpoint> flushing_;  ///< of flush_and_close(): force-closed after the flush
   std::vector<std::unique_ptr<Message>> free_;
-  std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX never lets go of, until it ends
-  bool frees_kept_memory_ = false;                   ///< when `closing_` is empty
-  int turns_left_ = 0;                               ///< turns without an event that UCX is to be driven
+  std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX keeps until the worker is destroyed
+  bool frees_kept_memory_ = false;                   ///< until `closing_` is empty
+  int turns_left_ = 0;                               ///< calls of progress() without events to be made
   Message* unsent_messages_ = nullptr;
   std::size_t unsent_ = 0;
   std::size_t unsent_bytes_ = 0;

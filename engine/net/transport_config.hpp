@@ -11,8 +11,8 @@ namespace mpixrma::engine {
 
 using UcpConfig = std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)>;
 
-/// Whether other processes of the user may be unable to open /proc/PID/fd of this one: it is not dumpable, or
-/// it is in a user namespace that may be its own.
+/// Whether other processes of the user may be unable to open /proc/PID/fd of this one: this process is not
+/// dumpable, or is in a user namespace that the others may not share.
 bool is_closed_to_others() noexcept;
 
 /// Returns UCX's configuration: defaults, its files and the environment. Peers that may not access this

@@ -41,7 +41,7 @@ void UcxContext::close() noexcept {
   if (context_ != nullptr) ucp_cleanup(std::exchange(context_, nullptr));
 }
 
-/// UCX lists transports only as text: a line for each, which ends with "tcp/eth0".
+/// UCX lists transports only as text: a line for each, which ends with, for example, "tcp/eth0".
 std::vector<std::string> UcxContext::transports() const {
   char* text = nullptr;
   std::size_t bytes = 0;

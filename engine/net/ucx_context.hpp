@@ -31,7 +31,7 @@ class UcxContext {
   void close() noexcept;
 
   ucp_context_h get() const noexcept { return context_; }
-  /// Names of the transports that UCX's configuration leaves, as in tcp or rc_mlx5.
+  /// Names of the transports that UCX's configuration permits, such as tcp or rc_mlx5.
   std::vector<std::string> transports() const;
 
   /// Whether this UCX was built for Features::several_threads.

@@ -121,7 +121,7 @@ char const* check_fields(RequestHeader const& fields) noexcept {
   return nullptr;
 }
 
-/// `description` is the part of the layout that out->header announces.
+/// `description` is the part of the payload, or of its copy, that describes the layout.
 char const* check_layout(std::span<std::byte const> description, std::span<std::byte const> data,
                          CheckedRequest* out) noexcept {
   RequestHeader const& fields = out->header;

@@ -35,7 +35,7 @@ enum class MessageClass : unsigned {
   disconnect = 19,
   requests = 20,  ///< a batch (batch.hpp)
   replies = 21,
-  sealed = 22  ///< one of these, encrypted (seal.hpp)
+  sealed = 22  ///< a message of another class, encrypted (seal.hpp)
 };
 
 enum class RequestKind : std::uint8_t {
@@ -46,8 +46,8 @@ enum class RequestKind : std::uint8_t {
   key_dropped,   ///< answer to a revocation, with its `operation_id`
   stripe_lock,   ///< `stripes` are held for the messages of `operation_id` until `total` bytes are executed
   handshake,     ///< data: from make_handshake() (session.hpp); has neither position nor session
-  lock_request,  ///< a lock of the target, `address` its number: answered `executed` once `owner` has it, or
-                 ///< with flag_in_stream
+  lock_request,  ///< requests the target's lock with the number `address`: answered `executed` once `owner`
+                 ///< has it, except with flag_in_stream
   lock_release   ///< releases the lock
 };
 
@@ -88,7 +88,7 @@ enum RequestFlag : std::uint16_t {
   flag_rmw = 4096      ///< update: as OpFlags::read_modify_write
 };
 
-/// As received, `kind` may be any number: check() compares it.
+/// As received, `kind` may be any number: check() validates it.
 struct RequestHeader {
   std::uint32_t magic;
   std::uint16_t version;
@@ -136,7 +136,7 @@ static_assert(sizeof(WireDimension) == sizeof(Dimension) && sizeof(WireRun) == s
 enum class ReplyKind : std::uint8_t {
   executed = 1,  ///< only `executed` is valid; with an `operation_id`, that whole operation is executed too
   data,          ///< payload: `bytes` bytes at `offset` of the operation `operation_id`
-  failed,   ///< `offset` bytes of the operation `operation_id` (or, if it is 0, of one of `context`) were
+  failed,   ///< `offset` bytes of the operation `operation_id` (0: of some operation of `context`) were
             ///< not done because of `status`; payload: FailureReply
   segment,  ///< payload: SegmentReply, then the packed remote key
   revoke,   ///< the segment with the number `operation_id`, at `offset`, must be dropped; answered with
@@ -170,7 +170,7 @@ enum class Disconnect : std::uint8_t {
   request = 1,      ///< the sender has nothing in flight, and sends nothing until the answer arrives
   accept,           ///< the receiver has nothing in flight either, and does not use the connection any more
   reject,           ///< the connection stays open
-  message_rejected  ///< the connection ends: a message on it was not authentic. No handshake
+  message_rejected  ///< the connection ends: a message on it was not authentic. No answer follows
 };
 
 struct DisconnectHeader {
@@ -219,7 +219,7 @@ constexpr bool moves_data(RequestHeader const& header) noexcept {
   return kind == RequestKind::put || kind == RequestKind::get || kind == RequestKind::update;
 }
 
-/// Whether the stream of its origin waits for this lock.
+/// Whether the origin's stream waits for this lock.
 constexpr bool locks_in_stream(RequestHeader const& header) noexcept {
   return header.kind == RequestKind::lock_request && (header.flags & flag_in_stream) != 0;
 }
@@ -252,7 +252,7 @@ struct SegmentReply {
   std::uint64_t rights;
 };
 
-/// The failed operation, for its error text: its origin may not have its description any more.
+/// Describes the failed operation for the error text, because the origin may have freed the description.
 struct FailureReply {
   std::uint64_t address;
   std::uint64_t bytes;     ///< bytes of the whole operation
@@ -265,8 +265,8 @@ static_assert(sizeof(FailureReply) == 32);
 
 ReportedOperation reported_operation(RequestHeader const& header) noexcept;
 
-/// Returns the description of the operation of a request; its `address` may have been resolved at
-/// `exposed_base`.
+/// Returns the description of a request's operation. `exposed_base`: base of the exposure, if it was added to
+/// the request's `address`, else 0.
 FailureReply failure_reply(RequestHeader const& header, std::uint64_t exposed_base) noexcept;
 
 /// Reads the payload of a reply `failed`; a malformed payload yields an unknown kind.

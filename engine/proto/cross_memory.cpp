@@ -22,9 +22,9 @@ constexpr std::size_t batch_pieces = 256;
 // Maximum size of the buffer for updates.
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
-/// Returns which side of a call that stopped with EFAULT is inaccessible.
+/// Returns the status for the side that is inaccessible, after a call that stopped with EFAULT.
 Status status_of_fault(pid_t pid, Access access, iovec const& local, iovec const& remote) noexcept {
-  constexpr std::size_t page = 4096;  // no more, because a probe allocates the memory
+  constexpr std::size_t page = 4096;  // no more, because a probe allocates the pages
   if (!accessible(local.iov_base, std::min(local.iov_len, page),
                   access == Access::write ? Access::read : Access::write))
     return Status::bad_origin;
@@ -171,7 +171,7 @@ Status move(Way const& way, LocalSide const& local, RemoteSide const& remote, st
 }  // namespace
 
 bool cross_memory_permitted(pid_t pid) noexcept {
-  // No process has memory at this address: the permission check comes first.
+  // No process has memory at address 0, but the kernel checks the permission first: EFAULT means permitted.
   std::byte byte{};
   iovec const local{&byte, 1};
   iovec const remote{nullptr, 1};
@@ -198,7 +198,7 @@ Status copy_across(RmaOp const& operation, pid_t pid, std::size_t bytes_per_call
   return status;
 }
 
-/// Reads a chunk of the target, updates it, writes it back.
+/// Chunk by chunk, reads the target's data, updates the copy, and writes it back.
 Status update_across(RmaOp const& update, pid_t pid, std::size_t bytes_per_call, std::size_t* done) {
   std::size_t const total = update.target_layout.size();
   std::size_t const chunk = std::min(whole_elements(update.type, chunk_bytes), total);

@@ -20,11 +20,11 @@ bool is_scattered(Layout const& layout) noexcept;
 /// Maximum size of one system call; the kernel stops at 2 GiB less a page.
 inline constexpr std::size_t cross_memory_call_bytes = std::size_t{1} << 30;
 
-/// bad_address when the target's memory is not mapped, not_writable when it can only be read, bad_origin when
-/// a put's or a get's origin is not there (what was transferred before stays); unsupported when the system
-/// refuses. Must not be called for an update
-/// that needs CPU atomics. The caller holds the stripes that the operation's flags require. `done`,
-/// if not null: bytes of the data that are transferred or updated, also where the rest fails.
+/// Returns bad_address if the target's memory is not mapped, not_writable if it can only be read, bad_origin
+/// if the origin of a put or get is not mapped; unsupported if the system refuses. Bytes transferred before a
+/// failure remain. Must not be called for an update that needs CPU atomics. The caller holds the stripes that
+/// the operation's flags require. `*done`, if not null, is initially 0, and receives the number of bytes that
+/// are transferred or updated, also if the rest fails.
 Status execute_across(RmaOp const& operation, pid_t pid, std::size_t bytes_per_call = cross_memory_call_bytes,
                       std::size_t* done = nullptr);
 

@@ -1,6 +1,6 @@
-/// Operations on mapped memory: loads, stores and CPU atomics. Complete on both sides when they return,
-/// except for the full fence in EngineOrder::complete. Stores that bypass the caches are fenced before the
-/// operation returns, because another thread may make that full fence.
+/// Operations on mapped memory: loads, stores and CPU atomics. Complete on both sides when the function
+/// returns, except for the full fence in EngineOrder::complete. Stores that bypass the caches are fenced
+/// before the function returns, because another thread may execute that full fence.
 #pragma once
 
 #include "engine/op/kernel/kernels.hpp"
@@ -14,9 +14,9 @@ namespace mpixrma::engine {
 /// caller holds the stripes that footprint_of() has asked for.
 void execute_directly(RmaOp const& operation, std::byte* target, UpdateModes& modes) noexcept;
 
-/// As execute_directly(), with the stripes that the operation, without OpFlags::atomic, requires in
-/// `table`. Its target is a virtual address in the process of that table, not an offset in an exposure; it
-/// accesses [begin, end).
+/// As execute_directly(), but acquires the stripes of `table` that the operation requires, which must not
+/// have OpFlags::atomic. The operation accesses [begin, end); its target is a virtual address in the process
+/// of the table, not an offset in an exposure.
 inline void execute_with_stripes(RmaOp const& operation, std::byte* target, StripeTable& table,
                                  RemoteAddress begin, RemoteAddress end) noexcept {
   bool const locked = locks_target(operation, table.modes);
@@ -41,7 +41,7 @@ inline void accumulate_elements(Reduction reduction, void const* origin, std::by
 }
 
 /// Contiguous update with element-wise atomicity, of elements from `address` on in the process of the table.
-/// `reduction` is valid; `flags` as of the operation. Returns false without side effects if a stripe of
+/// `reduction` is valid; `flags` are the operation's. Returns false without side effects if a stripe of
 /// the elements is held.
 bool try_update_elements(Reduction reduction, std::byte* target, PackedSides const& sides, StripeTable& table,
                          RemoteAddress address, OpFlags flags = OpFlags::element_atomic) noexcept;

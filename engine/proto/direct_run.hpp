@@ -10,9 +10,9 @@
 
 namespace mpixrma::engine {
 
-/// Carries out the part of an operation that is one run of the target's layout. `position`: where the run
-/// begins in the data, bytes; `mapped`: its memory in this process. The caller holds the stripes that
-/// footprint_of() asks for.
+/// Carries out the part of an operation that is one run of the target's layout. `position`: offset of the run
+/// in the operation's data, in bytes; `mapped`: the run's memory in this process. The caller holds the
+/// stripes that footprint_of() asks for.
 inline void direct_run(RmaOp const& operation, LayoutRun const& run, std::size_t position, std::byte* mapped,
                        UpdateModes& modes) {
   if (operation.is_put())

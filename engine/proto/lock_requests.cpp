@@ -12,8 +12,8 @@ bool has_delayed_ack(MessageOperation const& operation) noexcept {
 
 }  // namespace
 
-/// No caller waits for an acknowledgement of the returned request: a grant arrives as a message of its own,
-/// and the target executes a release before it grants the lock again.
+/// The acknowledgement may be delayed, because no caller waits for it: a grant arrives as a message of its
+/// own, and the target executes a release before it grants the lock again.
 MessageOperation LockRequests::lock_message(Peer const& peer, wire::RequestKind kind, LockId lock,
                                             std::uint32_t owner) const noexcept {
   MessageOperation operation;
@@ -22,7 +22,7 @@ MessageOperation LockRequests::lock_message(Peer const& peer, wire::RequestKind 
   operation.header.owner = owner;
   // After all earlier messages: the sender replaces this by the position before the request.
   operation.header.after = UINT64_MAX;
-  // An operation of a process on itself is not sent before its predecessors are acknowledged.
+  // Not on this process itself, whose atomic operations wait for the acknowledgement of earlier messages.
   if (peer.process() != credentials_.process) operation.header.flags = wire::flag_delayed_ack;
   return operation;
 }
@@ -74,7 +74,7 @@ Issued LockRequests::release(Peer& peer, LockId lock, std::uint32_t owner, wire:
   operation.header.context = context;
   MessageStream& stream = peer.state().messages;
   bool const at_once = stream.unsent == nullptr && stream.has_credit();
-  // Send it in a batch with its successors, whose acknowledgement covers it.
+  // Send the release in the batch with its predecessors, whose acknowledgement covers it.
   operation.may_batch = at_once && stream.has_open_batch();
   if (operation.may_batch) operation.header.flags &= static_cast<std::uint16_t>(~wire::flag_delayed_ack);
   std::uint64_t const sequence = at_once ? peer.reserve(1) : streams_.queue(peer, operation).last_sequence;

@@ -23,7 +23,7 @@ class LockRequests {
   /// Requests a lock from the peer's agent, after all earlier operations. The completion is called when the
   /// lock is granted or the request has failed.
   Issued acquire(Peer& peer, LockRequest const& request);
-  /// Makes later messages wait at the peer for the lock. Returns nullopt if it could not be sent at once.
+  /// Makes later messages wait at the peer for the lock. Returns nullopt if the request cannot be sent now.
   std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
                                           LockSend send);
   /// Whether the operation would be queued behind a pending stream lock: the stream waits for a lock and the

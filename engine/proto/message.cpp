@@ -24,7 +24,7 @@ void MessageProtocol::take_addresses() {
   for (AddressQueries::Answer const& answer : sessions.queries().progress()) {
     Peer* const peer = sessions.peer_of(answer.process);
     if (peer == nullptr || peer->state().messages.broken) continue;
-    // The peer may have connected in the meantime, and its address is not needed any more.
+    // If the peer has connected in the meantime, its address is no longer needed.
     if (connections_.find_open(answer.process) != nullptr || sessions.learn_address(*peer, answer.address)) {
       resume(answer.process);
     } else if (answer.failure != nullptr) {
@@ -54,7 +54,7 @@ Peer* MessageProtocol::lose(Connections::Loss const& loss) {
   Peer& peer = *known;
   MessageStream& stream = peer.state().messages;
   if (stream.broken) return &peer;
-  // At the end of a job peers disconnect one after the other: only lost operations are worth a log line.
+  // At the end of a job peers disconnect one after the other: only lost operations make this an error.
   bool const idle = stream.is_executed(stream.delayed.newest_undelayed(peer.newest()));
   log_.write(idle ? LogLevel::life : LogLevel::error, "connection to process %llx lost: %s",
              static_cast<unsigned long long>(loss.process), loss.reason.c_str());
@@ -74,8 +74,8 @@ bool MessageProtocol::is_idle(std::uint64_t process) const noexcept {
   if (peer == nullptr) return true;
   MessageStream const& stream = peer->state().messages;
   if (tracked.has_detached(*peer)) return false;
-  // Delayed messages must have been executed before this process agrees to disconnect. If the peer requests
-  // the disconnect, they must also not include a lock request.
+  // Messages with a delayed acknowledgement are not waited for, unless a lock request in the stream may be
+  // among them.
   bool const acknowledged =
       stream.executed.load(std::memory_order_relaxed) >= stream.delayed.newest_undelayed(peer->newest()) &&
       !stream.may_wait_for_lock();

@@ -50,18 +50,18 @@ class MessageProtocol {
   Revocations revocations;
   ReplyHandler replies;
 
-  /// Finishes operations whose origin buffers UCX has released, and resends rejected messages. Called after
-  /// each progress of the transport.
+  /// Answers revocations, resends rejected messages, and finishes operations whose origin buffers UCX has
+  /// released. Called after each progress of the transport.
   void progress_due();
-  /// Whether there is work that no event announces: rejected operations wait for stripes of this process, or
-  /// answers to revocations wait for users of the keys.
+  /// Whether there is work that no event announces: operations wait for a busy target or for stripes of this
+  /// process, or answers to revocations wait for users of the keys.
   bool has_waiting() const noexcept { return streams.has_rejected() || revocations.are_waiting(); }
 
-  /// Sends what has waited for the network of this process, which has started.
+  /// Resumes the streams that have waited for the network of this process, which has started.
   void network_started();
-  /// Fails it, because the network does not start.
+  /// Fails these streams, because the network does not start.
   void network_failed();
-  /// Goes on with the streams that have waited for addresses, once these have arrived.
+  /// Resumes the streams that have waited for addresses, once these have arrived.
   void take_addresses();
   bool waits_for_addresses() const noexcept { return sessions.queries().are_pending(); }
 
@@ -75,7 +75,7 @@ class MessageProtocol {
   std::uint64_t last_use(std::uint64_t process) const noexcept;
   /// Stops sending to the process until resume().
   void suspend(std::uint64_t process) noexcept;
-  /// Closes the connection to the process, and drops its keys.
+  /// Drops the endpoint to the process and the keys, before the connection is closed.
   void forget_connection(std::uint64_t process) noexcept;
   void resume(std::uint64_t process);
 

@@ -152,7 +152,7 @@ struct NetworkOperation {
   std::uint64_t number;
   std::size_t bytes;
   std::uint64_t parts;  ///< parts that UCX has not completed, plus one until all are posted
-  bool flushed;         ///< a flush has covered it, or is not needed
+  bool flushed;         ///< a flush has covered the operation, or is not needed
   Status status;
   bool reported;  ///< its completion has been called
   ReportedOperation kind;
@@ -317,8 +317,8 @@ Issued NetworkProtocol::issue(Peer& peer, RmaOp const& transfer, RemoteKey& key)
     state.newest_put = number;
     state.unflushed[transfer.context] = number;
   }
-  // A position of the message stream that is already reached; EngineOrder::complete waits for this protocol
-  // too.
+  // The operation has no position in the message stream, so the newest one stands for it;
+  // EngineOrder::complete waits for this protocol too.
   std::uint64_t const sequence = std::max<std::uint64_t>(peer.newest(), 1);
   bool const ended = operation.parts == 0;
   if (ended) state.pending.erase(number);

@@ -17,8 +17,8 @@
 
 namespace mpixrma::engine {
 
-/// Whether UCX has, among the transports that its configuration leaves, one that writes to remote memory
-/// without the target's processor. `interfaces`: as in mpix_engine_config.
+/// Whether UCX's configuration permits a transport that accesses remote memory without the target's CPU.
+/// `interfaces`: as in mpix_engine_config.
 bool hardware_rdma_present(char const* interfaces, Log const& log);
 
 class NetworkProtocol {
@@ -36,18 +36,19 @@ class NetworkProtocol {
   static void learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key);
   /// Returns the known exposure of the transfer, or nullptr.
   static RemoteExposure* find_exposure(Peer& peer, RmaOp const& transfer) noexcept;
-  /// The owner revokes the segment or exposure with this number at `base`: no later operation uses it.
-  /// Returns true once no operation uses it and its key is destroyed; must be called again until then.
+  /// Handles the owner's revocation of the segment or exposure with this number at `base`, which no later
+  /// operation uses. Returns true once no operation in flight uses it and its key is destroyed; must be
+  /// called again until then.
   static bool revoke(Peer& peer, std::uint64_t number, RemoteAddress base);
-  /// Fails the operations to an unreachable peer. UCX never completes those on this machine, and keeps the
-  /// keys that they use.
+  /// Fails the operations to an unreachable peer. The keys are kept while UCX has not completed some of these
+  /// operations; it never completes those to a peer on this host.
   static void lose(Peer& peer);
   /// Destroys all keys, even if in use. Must be called before the peer's endpoint is closed.
   static void forget_all(Peer& peer) noexcept;
 
   static Issued issue(Peer& peer, RmaOp const& transfer, RemoteKey& key);
 
-  /// Whether every operation up to `number` has ended; starts a flush if only that is missing.
+  /// Whether every operation up to `number` has ended; starts a flush if only the flush is missing.
   static bool has_completed(Peer& peer, std::uint64_t number);
 };
 

@@ -29,7 +29,7 @@ bool hardware_rdma_present(char const* interfaces, Log const& log) {
     return bypasses_target(device.transport);
   });
   if (!present) return false;
-  // UCX_TLS, for example, may forbid it, and UCX emulates put and get then.
+  // A setting such as UCX_TLS may exclude these transports; UCX then emulates put and get.
   UcxContext probe(log);
   if (failed(probe.open({.remote_memory = true, .interfaces = interfaces}))) return false;
   std::vector<std::string> const transports = probe.transports();

@@ -26,7 +26,7 @@ Issued OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
   return {Status::ok, false, last};
 }
 
-/// Unsent messages keep their positions before those of the entry.
+/// Sends all messages of the entry ahead of unsent ones, which keep their earlier positions.
 void OperationStreams::send_all(Outstanding& entry) {
   Peer& peer = *entry.peer;
   MessageStream& stream = peer.state().messages;

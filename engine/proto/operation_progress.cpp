@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 void OperationStreams::progress(Peer& peer) {
   MessageStream& stream = peer.state().messages;
   advance(peer);
-  // Nothing is in flight any more whose answer would send the batch.
+  // No message is in flight whose answer would trigger sending the batch.
   if (stream.has_open_batch() && !stream.is_busy()) sender_.send_batch(peer);
   std::uint64_t const executed = stream.executed.load(std::memory_order_relaxed);
   // In issue order: entries behind one that is not sent completely cannot be finished.

@@ -10,7 +10,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Returns the flags of the operation's request of this kind.
+/// Returns the flags of the request of this kind for an operation with `op_flags`.
 unsigned flags_of(wire::RequestKind kind, OpFlags op_flags) noexcept {
   unsigned flags = 0;
   if (has(op_flags, OpFlags::target_registered)) flags |= wire::flag_registered;
@@ -19,7 +19,7 @@ unsigned flags_of(wire::RequestKind kind, OpFlags op_flags) noexcept {
   return flags;
 }
 
-/// Whether the request of the operation would differ from this one in position and address alone.
+/// Whether the operation's request would differ from the request `header` in position and address alone.
 bool is_alike(wire::RequestHeader const& header, RunOperation const& operation) noexcept {
   if (header.bytes != operation.bytes || header.context != operation.context) return false;
   if (header.exposure != static_cast<std::uint64_t>(operation.exposure)) return false;

@@ -42,7 +42,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
     if (!self && peer.process() < credentials_.process) header.flags |= wire::flag_no_wait;
   }
   if (has(op_flags, OpFlags::target_registered)) header.flags |= wire::flag_registered;
-  // An operation of a process on itself is not sent before its predecessors are acknowledged.
+  // Not on this process itself, whose atomic operations wait for the acknowledgement of earlier messages.
   operation.flushes_batch = has(op_flags, OpFlags::delayed_ack) && !self;
   if (operation.flushes_batch) header.flags |= wire::flag_delayed_ack;
   header.notify = operation.notify;
@@ -54,7 +54,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
     stream.untracked.note(header.context, sequence);
     return {send_fragment(peer, operation, fragment, sequence, nullptr), true, sequence};
   }
-  // Counted on the layout that the fragments are split from: the normalised one.
+  // Counts on the normalised layout, from which the fragments are made.
   Outstanding& entry = tracked_.remember(peer, operation);
   std::uint64_t const fragments =
       count_fragments(entry.operation.target, operation.total, limits_for(operation));
@@ -74,7 +74,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   std::uint64_t const last = entry.last_sequence;
   std::uint64_t const operation_id = entry.operation_id;
   advance(peer);
-  // While queued, it must not hold stripes that the target may need to continue.
+  // While queued, the operation must not hold stripes that the target may need to continue.
   if (tracked_.find(operation_id) != nullptr && !entry.started()) entry.stripe_lock.release();
   return {Status::ok, false, last};
 }
@@ -160,8 +160,8 @@ void OperationStreams::advance(Peer& peer) {
 }
 
 /// An operation of this process on itself holds the stripes of both sides from its first message on, and
-/// earlier messages may wait for these stripes. So its predecessors must be executed first, and for an
-/// operation of several messages all earlier ones, because they would also exhaust the credit.
+/// earlier messages may wait for these stripes. So its predecessors must be executed first. An operation of
+/// several messages must follow all earlier messages, because those that wait for the stripes occupy credit.
 bool OperationStreams::may_start(Outstanding const& entry) const noexcept {
   bool const on_itself = entry.peer->process() == credentials_.process;
   if (entry.started() || !on_itself || (entry.operation.header.flags & wire::flag_held) == 0) return true;
@@ -201,7 +201,7 @@ Status OperationStreams::send_fragment(Peer& peer, MessageOperation const& opera
   return sender_.send(peer, header, message, payload_bytes);
 }
 
-/// Requests the stripes of the operation from the target. It is the first message of the operation.
+/// Requests the stripes of the operation from the target, as the first message of the operation.
 void OperationStreams::send_lock(Outstanding& entry) {
   wire::RequestHeader header = entry.operation.header;
   header.kind = wire::RequestKind::stripe_lock;
@@ -209,7 +209,7 @@ void OperationStreams::send_lock(Outstanding& entry) {
   if (entry.operation.target_stripes.exclusive == 0) header.flags |= wire::flag_shared;
   header.stripes = entry.operation.target_stripes.exclusive | entry.operation.target_stripes.shared;
   header.sequence = entry.first_sequence;
-  // Wait for all earlier messages of this stream: one that waits for the stripes would exhaust the credit.
+  // After all earlier messages of this stream: those that wait for the stripes would occupy credit.
   header.after = header.sequence - 1;
   header.notify = header.exposure = header.notify_exposure = 0;
   (void)sender_.send(*entry.peer, header, sender_.message(), 0);
@@ -232,7 +232,7 @@ Outstanding* OperationStreams::find_segment(Peer& peer, RemoteAddress address) {
 
 void OperationStreams::ask_for_key(Peer& peer, KeyQuestion const& question) {
   MessageStream const& stream = peer.state().messages;
-  // Queued behind the lock, it would delay answers to the peer.
+  // Queued behind the lock, the question would delay answers to the peer.
   bool const at_once = stream.unsent == nullptr && stream.has_credit();
   if ((stream.may_wait_for_lock() && !at_once) || failed(sessions_.ensure_session(peer))) return;
   NetworkState& state = peer.state().make_network();

@@ -25,7 +25,7 @@ class OperationStreams {
   struct Settings {
     std::size_t fragment_bytes = 0;
     std::size_t target_bytes = 0;   ///< memory for operations that wait to be sent to one peer
-    std::size_t process_bytes = 0;  ///< the same for all peers, and for messages that UCX has not sent
+    std::size_t process_bytes = 0;  ///< the same for all peers together, with messages that UCX has not sent
   };
 
   OperationStreams(RequestSender& sender, OriginSessions& sessions, TrackedOperations& tracked,
@@ -36,17 +36,16 @@ class OperationStreams {
         credentials_(credentials),
         settings_(settings) {}
 
-  /// `stripe_lock` are the stripes of an atomic operation in this process; they are held until it is
-  /// executed.
+  /// `stripe_lock`: stripes in this process of an atomic operation, held until the operation is executed.
   Issued issue(Peer& peer, RmaOp const& operation, UniqueStripeLock stripe_lock);
   /// Sends an operation for which the caller holds the stripes in both processes, ahead of everything that is
-  /// not sent yet and whatever the credit is: earlier messages may wait for these stripes. It has no
-  /// predecessors and at most a fragment's data; its completion is called at its end. Must not be
-  /// called while the stream is suspended. Returns unsupported if too many messages are not executed yet.
+  /// not sent yet and regardless of the credit, because earlier messages may wait for these stripes. The
+  /// operation has no predecessors and at most a fragment's data; its completion is called at its end. Must
+  /// not be called while the stream is suspended.
   Issued issue_out_of_band(Peer& peer, RmaOp const& operation);
 
-  /// As issue(), if the operation continues the last run of the batch that is being filled. Returns its
-  /// position; 0: it does not, and nothing is done.
+  /// As issue(), if the operation continues the last run of the batch that is being filled. Returns the
+  /// operation's position; 0: the operation does not continue the run, and nothing is done.
   std::uint64_t continue_run(Peer& peer, RunOperation const& operation);
 
   /// Requests the segment at `address`. The returned object, to be passed to release(), receives the answer,
@@ -59,7 +58,7 @@ class OperationStreams {
 
   /// Queues one message without data, behind those that are not sent yet; advance() sends it.
   Outstanding& queue(Peer& peer, MessageOperation const& operation);
-  /// Sends one message without data at once. The credit permits it, and nothing is queued before it.
+  /// Sends one message without data at once, without checking the credit. Nothing may be queued before it.
   Status send_empty(Peer& peer, MessageOperation const& operation, std::uint64_t sequence) {
     return send_fragment(peer, operation, Fragment{}, sequence, nullptr);
   }
@@ -71,9 +70,9 @@ class OperationStreams {
   void progress_due();
   void note_due(Peer& peer) { due_.push_back(&peer); }
 
-  /// The target was busy: the operation is sent again, a while later.
+  /// Records that the target was busy; retry() sends the operation again after a pause.
   void note_busy(Outstanding& entry);
-  /// Sends operations again that wait for a busy target, or for stripes of this process.
+  /// Retries operations that wait for a busy target, or for stripes of this process.
   void retry();
   /// Whether there are such operations; no event announces that they can be sent.
   bool has_rejected() const noexcept { return !rejected_.empty() || !stalled_.empty(); }
@@ -83,7 +82,7 @@ class OperationStreams {
   bool executed_or_request_ack(Peer& peer, std::uint64_t sequence);
   /// Whether an issuing thread must wait until queued operations to the peer are sent.
   bool is_full(Peer& peer) const noexcept;
-  /// Whether the operation is too large for one message, which may have two operands.
+  /// Whether the operation may need several messages, even if it has two operands.
   bool needs_messages(Layout const& target) const noexcept {
     return target.size() > settings_.fragment_bytes / 2 || !target.runs.empty();
   }
@@ -95,7 +94,7 @@ class OperationStreams {
   /// An operation whose target was busy.
   struct Rejected {
     std::uint64_t operation_id;
-    unsigned pause;  ///< turns until the next attempt
+    unsigned pause;  ///< calls of retry() until the next attempt
   };
 
   Issued start_message(Peer& peer, MessageOperation& operation, OpFlags op_flags,

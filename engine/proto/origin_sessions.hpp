@@ -33,8 +33,8 @@ class OriginSessions {
 
   /// Sets this process's address, which every handshake contains.
   void set_address(std::span<std::byte const> address) { address_ = address; }
-  /// Sets the function that starts the network of this process, for the first connection: at some later time,
-  /// when network_started() or network_failed() of MessageProtocol is called. Does not wait.
+  /// Sets the function that starts the network of this process for the first connection. `start` must not
+  /// wait: network_started() or network_failed() of MessageProtocol is called later.
   void set_start(std::function<void()> start) { start_network_ = std::move(start); }
 
   /// Adds a peer, so that its loss can be reported. Called when the peer is created.

@@ -70,7 +70,7 @@ void Registrations::run() {
   }
 }
 
-/// Deregistrations precede registrations, because a call waits for them.
+/// Deregistrations precede registrations, because a call may be waiting for a deregistration.
 Registrations::Registered::iterator Registrations::next_task() noexcept {
   auto const first = [this](RegistrationState state) {
     return std::find_if(registered_.begin(), registered_.end(),
@@ -107,8 +107,8 @@ void Registrations::end(Registered::iterator task, std::unique_lock<std::mutex>&
   registered_.erase(task);
 }
 
-/// Returns a registration without `memory` if the network refuses it. Memory that is not writable gets no
-/// key, because UCX may write on behalf of peers in this process, and does not survive a fault.
+/// Returns a registration without `memory` if the network refuses it. Memory that is not writable is not
+/// registered, because UCX in this process may write to it for a peer, and the fault would be fatal.
 Registrations::Registration Registrations::make(OwnSegment const& segment) const {
   Registration made{segment};
   auto* const base = reinterpret_cast<void*>(segment.base);

@@ -69,7 +69,7 @@ class Registrations {
   mutable std::mutex lock_;  ///< never held during a call that registers
   std::condition_variable wake_;
   bool stopping_ = false;
-  Registered registered_;  ///< by the segment's generation; only the thread erases what is in progress
+  Registered registered_;  ///< by the segment's generation; only the thread erases those beyond `wanted`
 };
 
 }  // namespace mpixrma::engine

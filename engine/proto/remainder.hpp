@@ -35,8 +35,8 @@ class LayoutParts {
   std::vector<LayoutRun> runs_;
 };
 
-/// The operation on the `ranges` of another one, without its notification and completion: these follow the
-/// whole. Valid as long as this object exists.
+/// The part of an operation in `ranges` as an operation. Without notification and completion, which follow
+/// the whole operation. Valid as long as this object exists.
 class Remainder {
  public:
   Remainder(RmaOp const& whole, std::span<DataRange const> ranges)

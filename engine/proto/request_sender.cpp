@@ -46,7 +46,7 @@ bool RequestSender::goes_in_batch(Peer& peer, MessageOperation const& operation,
   return !operation.flushes_batch && (stream.is_busy() || may_defer(peer, operation));
 }
 
-/// Not an operation with a notification: its target may be waiting for it.
+/// An operation with a notification is not deferred: the target may be waiting for the notification.
 bool RequestSender::may_defer(Peer& peer, MessageOperation const& operation) const noexcept {
   RequestBatch const* const last = peer.state().messages.batch.get();
   return last != nullptr && last->series.expects_series() && operation.notify == 0 &&
@@ -93,7 +93,7 @@ void RequestSender::begin_batch(Peer& peer, wire::RequestHeader const& header) {
   has_open_batch_.store(true, std::memory_order_relaxed);
 }
 
-/// Starts over without a batch.
+/// Leaves the peer without an open batch.
 void RequestSender::forget_batch(Peer& peer) noexcept {
   RequestBatch& batch = *peer.state().messages.batch;
   batch.message = nullptr;
@@ -119,8 +119,8 @@ void RequestSender::send_batch(Peer& peer) {
   (void)transport_.send(stream.endpoint, wire::MessageClass::requests, message);
 }
 
-/// A batch behind the first operation of its series, and a deferred one with several, are series: the next
-/// one should be sent as a whole.
+/// A deferred batch of several operations, and a batch behind an operation in flight, count as a series: the
+/// next series should be sent as a whole.
 void RequestSender::send_awaited_batches() {
   while (!open_batches_.empty()) {
     Peer& peer = *open_batches_.back();

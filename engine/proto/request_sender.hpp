@@ -45,7 +45,7 @@ class RequestSender {
   void send_awaited_batches();
   /// Sends the deferred batches, which have waited for the rest of a series long enough.
   void send_deferred_batches();
-  /// As above, for the agent: no thread has called the library meanwhile.
+  /// As send_deferred_batches(), for the agent: no thread has called the library meanwhile.
   void send_abandoned_batches();
   /// Whether there are deferred batches.
   bool has_deferred_batch() const noexcept { return deferred_ != 0; }

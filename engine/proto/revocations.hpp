@@ -15,7 +15,7 @@ namespace mpixrma::engine {
 
 class Revocations {
  public:
-  /// Called when the owner of a segment revokes it, until it returns true.
+  /// Called when the owner of a segment revokes it, and again until the handler returns true.
   using Handler = std::function<bool(Peer&, std::uint64_t number, RemoteAddress base)>;
 
   Revocations(OriginSessions& sessions, OperationStreams& streams) noexcept
@@ -27,7 +27,7 @@ class Revocations {
   }
   /// Answers the owners of revoked segments whose keys are no longer in use.
   void answer();
-  /// Whether answers wait for users of the keys; no event announces their end.
+  /// Whether answers wait for users of the keys; no event announces that the keys are out of use.
   bool are_waiting() const noexcept { return !revocations_.empty(); }
   bool concern(Peer const& peer) const noexcept;
   void forget(Peer const& peer) noexcept;

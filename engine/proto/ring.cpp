@@ -28,12 +28,12 @@ bool fits_slot(RmaOp const& operation) noexcept {
 
 /// Whether staging the operation is worthwhile, compared with the other protocols.
 bool is_worth_staging(RmaOp const& operation, RingRoute const& route) noexcept {
-  // The stripes are held until the last part of an update is executed: whatever is left must not ask for
-  // them, nor wait for a message while the peer waits likewise.
+  // If the caller holds the stripes, it holds them for the whole update: the kernel must be able to execute
+  // the rest, because a message would request these stripes, or wait while the peer waits likewise.
   if (operation.is_update()) return !route.held || route.across;
   if (!route.across) return !route.held;
-  // Staged data are copied twice, by one processor and by the other: the kernel copies more than this in the
-  // time, but not in many small pieces.
+  // Staged data is copied twice, once by each process. A copy by the kernel is faster for more than this
+  // size, unless the data consists of many small pieces.
   constexpr std::size_t max_beside_kernel = 16 * 1024;
   return operation.target_layout.size() <= max_beside_kernel || is_scattered(operation.target_layout);
 }

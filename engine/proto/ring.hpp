@@ -16,18 +16,19 @@ namespace mpixrma::engine {
 
 /// The two processes of an operation, and its conditions.
 struct RingRoute {
-  std::uint64_t origin;  ///< process
+  std::uint64_t origin;  ///< identity of the process
   Peer& peer;
   bool held;                         ///< the caller holds the stripes that the operation's flags require
   bool across;                       ///< the kernel could transfer the data
   std::chrono::nanoseconds timeout;  ///< time to wait for a process that does not poll
-  /// Called while this process waits, because others may wait for it in the same way.
+  /// Called while this process waits, because other processes may wait for this one in the same way.
   std::function<void()> const& serve;
 };
 
-/// Returns nullopt if the operation is unsuitable, or the target has not polled for `timeout`; if it stopped
-/// polling in the middle, `left` receives the remaining ranges. Returns bad_origin if the memory of a put or
-/// get is not mapped, or else the target's status.
+/// Returns nullopt if the operation is unsuitable, if no slot is free, if the target is busy, or if it has
+/// not polled for `timeout`; after a partial execution `left` receives the remaining ranges. Returns
+/// bad_origin if the origin's memory of a put or get is not mapped, transport if the peer is lost, or else
+/// the target's status.
 std::optional<Status> deliver(RmaOp const& operation, RingRoute const& route, std::vector<DataRange>* left);
 
 }  // namespace mpixrma::engine

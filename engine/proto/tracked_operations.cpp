@@ -73,7 +73,7 @@ void TrackedOperations::finish(Outstanding& entry) noexcept {
   std::size_t const bytes = entry.operation.total;
   std::uint32_t const context = entry.operation.header.context;
   LateError const error = failed(status) ? late_error_of(entry) : LateError{};
-  // It is only sent: the connection may be lost before the target executes it.
+  // The operation is only sent: the connection may be lost before the target executes it.
   MessageStream& stream = peer.state().messages;
   bool const may_be_lost =
       !failed(status) && !entry.executed && !entry.operation.expects_data() && bytes != 0;

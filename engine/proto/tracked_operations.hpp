@@ -15,9 +15,9 @@ class TrackedOperations {
  public:
   /// Copies the parts of the operation that must outlive the caller's arrays.
   Outstanding& remember(Peer& peer, MessageOperation const& operation);
-  /// Afterwards the operation waits for answers only.
+  /// Records that the operation is sent completely: it waits for answers only.
   void note_sent(Outstanding& entry) noexcept;
-  /// Moves an operation out of the issue order of its stream: completion calls do not wait for it there.
+  /// Keeps an operation outside of its stream's issue order, where completion calls do not wait for it.
   void detach(Outstanding& entry) noexcept { detached_.push_back(entry); }
 
   /// Returns nullptr for an operation id that identifies no live operation on the peer.

@@ -35,7 +35,7 @@ bool TraceClock::has_constant_rate() noexcept {
 std::uint64_t TraceClock::monotonic() noexcept { return nanoseconds(CLOCK_MONOTONIC); }
 
 TraceTime TraceClock::read_both() const noexcept {
-  // The shortest of a few readings: the thread may lose its core between the two clocks.
+  // The shortest of a few readings: the thread may be preempted between the two clocks.
   constexpr int readings = 5;
   TraceTime best{};
   std::uint64_t shortest = UINT64_MAX;

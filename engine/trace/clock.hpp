@@ -1,27 +1,27 @@
-/// The clock of a trace's records: a few instructions to read, converted to time with the trace.
+/// The clock of a trace's records: read by a few instructions, converted to real time with the trace.
 #pragma once
 
 #include <cstdint>
 
 namespace mpixrma::engine {
 
-/// A reading of both clocks at once.
+/// A simultaneous reading of both clocks.
 struct TraceTime {
   std::uint64_t ticks;  ///< of TraceClock
   std::uint64_t real;   ///< nanoseconds of CLOCK_REALTIME
 };
 
-/// Counts ticks of the processor's time-stamp counter if that has one rate in all states of the processor,
+/// Counts ticks of the processor's time-stamp counter if its rate is constant in all states of the processor,
 /// else nanoseconds of CLOCK_MONOTONIC. All processes of a host read the same ticks.
 class TraceClock {
  public:
   TraceClock() noexcept : counts_cycles_(has_constant_rate()) {}
 
-  /// Never less than an earlier reading of the same thread.
+  /// Never less than an earlier reading by the same thread.
   std::uint64_t now() const noexcept {
 #if defined(__x86_64__)
     if (counts_cycles_) [[likely]] {
-      // The counter is read after everything before it, so that the calls of a thread do not overlap.
+      // Earlier instructions complete before the counter is read, so that a thread's calls do not overlap.
       __builtin_ia32_lfence();
       return __builtin_ia32_rdtsc();
     }
@@ -45,7 +45,7 @@ class TickConversion {
   TickConversion() = default;
   TickConversion(TraceTime first, TraceTime last) noexcept : first_(first), last_(last) {
     if (last.ticks <= first.ticks || last.real <= first.real) return;
-    // Rounded up, so that the last reading gives its own time.
+    // Rounded up, so that the ticks of the last reading convert to its real time exactly.
     auto const scaled = static_cast<unsigned __int128>(last.real - first.real) << fraction_bits;
     nanoseconds_per_tick_ = static_cast<std::int64_t>((scaled + ticks() - 1) / ticks());
   }

@@ -15,7 +15,8 @@ namespace {
 
 constexpr char const* lock_name = ".lock";
 
-/// Whole-file lock of a process, which a child made by fork() does not have, and which ends with the process.
+/// Lock of a whole file. It belongs to the process: it ends with the process, and a child of fork() does not
+/// inherit it.
 struct flock whole_file(short type) noexcept {
   struct flock lock {};
   lock.l_type = type;
@@ -32,7 +33,7 @@ bool is_locked(std::filesystem::path const& file) noexcept {
   return locked;
 }
 
-/// A file whose lock orders the processes that end at once.
+/// A lock file that serialises processes that end at the same time.
 class ConversionLock {
  public:
   explicit ConversionLock(std::string const& records) noexcept
@@ -74,7 +75,7 @@ bool lock_records(int fd) noexcept {
 std::string convert_trace_if_last(std::string const& trace, std::string const& module) try {
   std::string const records = record_directory(trace);
   ConversionLock const held(records);
-  std::error_code gone;  // another process has converted them
+  std::error_code gone;  // another process has converted the records
   for (auto const& file : std::filesystem::directory_iterator(records, gone))
     if (file.path().filename() != lock_name && is_locked(file.path())) return "";
   return gone ? "" : convert(trace, module);

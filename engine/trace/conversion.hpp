@@ -1,4 +1,4 @@
-/// The files of a trace, and their conversion to OTF2 by the last process that closes its own.
+/// The files of a trace, and their conversion to OTF2 by the last process that closes its file.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@ std::string record_directory(std::string const& trace);
 /// The file by which readers open the trace.
 std::string trace_anchor(std::string const& trace);
 
-/// The library's module for OTF2, in the directory with its libraries.
+/// The path of the module for OTF2, given the directory of the engine's library.
 std::string trace_module(std::string const& libraries);
 
-/// Marks a file of records as being written until it is closed or the process ends. Returns false and errno
-/// on failure.
+/// Marks a file of records as being written until it is closed or the process ends. Returns false and sets
+/// errno on failure.
 bool lock_records(int fd) noexcept;
 
-/// Converts the records of all processes by the module, unless another process still writes some: it converts
-/// them then. Returns a failure, or "".
+/// Converts the records of all processes by the module, unless another process still writes records and will
+/// convert them. Returns a failure, or "".
 std::string convert_trace_if_last(std::string const& trace, std::string const& module);
 
 /// The function of the module: converts all records of the trace, and removes them. Returns 0, or nonzero

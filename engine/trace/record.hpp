@@ -1,6 +1,6 @@
 /// The records of a trace as a process writes them while it runs: a file for each process, in directory
-/// `records` of the trace. It consists of a header and of records of one size, so that it is readable
-/// whenever the process ends. engine/trace/otf2 makes an OTF2 trace of the files of all processes.
+/// `records` of the trace. Each file consists of a header and of records of one size, so that it is readable
+/// whenever the process ends. engine/trace/otf2 makes an OTF2 trace from the files of all processes.
 #pragma once
 
 #include <cstddef>
@@ -37,15 +37,15 @@ inline constexpr std::size_t traced_op_count = 10;
 inline constexpr std::uint64_t unknown_peer = UINT64_MAX;
 
 struct TraceRecord {
-  static constexpr std::uint32_t per_chunk = 16384;  ///< by which the file grows
+  static constexpr std::uint32_t per_chunk = 16384;  ///< the file grows by so many records
 
   std::uint64_t begin;     ///< ticks of TraceClock
   std::uint64_t end;       ///< likewise
   std::uint64_t peer;      ///< identity of the other process
   std::uint64_t bytes;     ///< at the target
-  std::uint64_t sequence;  ///< operation: position in the stream of messages; wait: waits up to it; or 0
+  std::uint64_t sequence;  ///< position in the message stream of an operation, or awaited by a wait; or 0
   std::uint64_t thread;    ///< this_thread()
-  /// Stored last, at once.
+  /// Stored last, by a single store.
   struct Tail {
     std::uint32_t count;  ///< requests of an execution, else 1
     TracedOp op;
@@ -63,14 +63,14 @@ struct TraceHeader {
   static constexpr std::uint64_t expected_magic = 0x3343'4152'5458'504d;  // "MPXTRAC3"
   std::uint64_t magic;
   std::uint64_t process;
-  TraceTime opened;      ///< of the file
-  TraceTime latest;      ///< newest reading of both clocks; the record file may be in use still
+  TraceTime opened;      ///< when the file was opened
+  TraceTime latest;      ///< newest reading of both clocks; the file may still be in use
   std::uint64_t lost;    ///< records for which the file system had no room
   std::uint64_t thread;  ///< this_thread() of the thread that opened the engine
   char host[256];
   Cores cores;  ///< on which the thread that opened the engine may run
 };
-inline constexpr std::size_t trace_header_bytes = 65536;  ///< whole pages of every processor
+inline constexpr std::size_t trace_header_bytes = 65536;  ///< a multiple of every processor's page size
 static_assert(sizeof(TraceHeader) <= trace_header_bytes);
 
 }  // namespace mpixrma::engine

@@ -34,7 +34,7 @@ void fill_in(TraceHeader& header, std::uint64_t process, TraceTime opened) noexc
   header.magic = TraceHeader::expected_magic;
 }
 
-/// Maps part of the file, for which the file system then has room: a store to it cannot fail.
+/// Allocates part of the file in the file system, so that no store to it can fail, and maps the part.
 void* map_part(int fd, std::size_t begin, std::size_t bytes) noexcept {
   if (int const error = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes))) {
     errno = error;
@@ -44,14 +44,14 @@ void* map_part(int fd, std::size_t begin, std::size_t bytes) noexcept {
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(begin));
   if (mapped == MAP_FAILED) return nullptr;
 #ifdef MADV_POPULATE_WRITE
-  // Or each page costs a fault at its first record; MAP_POPULATE maps shared pages without the right to
-  // write.
+  // Else each page costs a fault at its first record, even with MAP_POPULATE, which maps shared pages without
+  // write permission.
   (void)::madvise(mapped, bytes, MADV_POPULATE_WRITE);
 #endif
   return mapped;
 }
 
-/// The module that stands beside the engine's library.
+/// The path of the module beside the engine's library.
 std::string own_module() {
   Dl_info library{};
   if (::dladdr(reinterpret_cast<void const*>(&Recorder::open), &library) == 0) return "";
@@ -67,7 +67,7 @@ std::string file_of(std::string const& records, std::uint64_t process) {
 }  // namespace
 
 std::unique_ptr<Recorder> Recorder::open(char const* directory, std::uint64_t process, Log const& log) {
-  bool const is_first = static_cast<std::uint32_t>(process) == 0;  // which writes the job's one line
+  bool const is_first = static_cast<std::uint32_t>(process) == 0;  // only rank 0 logs the reason
   auto const refuse = [&](std::string const& reason) {
     if (is_first) log.write(LogLevel::error, "no trace is written to %s: %s", directory, reason.c_str());
     return nullptr;
@@ -79,7 +79,7 @@ std::unique_ptr<Recorder> Recorder::open(char const* directory, std::uint64_t pr
     return ::mkdir(name.c_str(), 0777) != 0 && errno != EEXIST;
   };
   if (fails(directory) || fails(records)) return refuse(std::strerror(errno));
-  // Existing records belong to a process that ended early.
+  // An existing file has records of an earlier job that were not converted.
   int const fd = ::open(file_of(records, process).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0)
     return refuse(errno == EEXIST ? "it has records of an earlier job, which 'mpix-rma timeline' converts"
@@ -97,7 +97,7 @@ std::unique_ptr<Recorder> Recorder::open(char const* directory, std::uint64_t pr
 
 bool Recorder::extend(Chunk const* full) noexcept try {
   std::lock_guard const held(lock_);
-  if (current_.load(std::memory_order_relaxed) != full) return true;  // another thread has done it
+  if (current_.load(std::memory_order_relaxed) != full) return true;  // another thread has extended the file
   std::size_t const begin = trace_header_bytes + chunks_.size() * chunk_bytes;
   void* const mapped = map_part(fd_, begin, chunk_bytes);
   if (mapped == nullptr) {
@@ -121,10 +121,10 @@ TraceRecord* Recorder::reserve_in_new_chunk() noexcept {
       std::uint32_t const place = chunk->used.fetch_add(1, std::memory_order_relaxed);
       if (place < TraceRecord::per_chunk) return &chunk->records[place];
     }
-    // Once the file system is full, no call tries again, nor counts in the chunk.
+    // Once the file system is full, no call tries again, nor increments `used` of the last chunk.
     if (lost_.load(std::memory_order_relaxed) == 0 && extend(chunk)) continue;
     current_.store(&full_, std::memory_order_relaxed);
-    full_.used.store(TraceRecord::per_chunk, std::memory_order_relaxed);  // or the number of calls may wrap
+    full_.used.store(TraceRecord::per_chunk, std::memory_order_relaxed);  // else it may wrap after many calls
     lost_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }

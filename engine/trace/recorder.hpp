@@ -1,4 +1,4 @@
-/// Writes what a process does to a file of fixed-size records in mapped memory (engine/trace/record.hpp).
+/// Records the activity of a process in a mapped file of fixed-size records (engine/trace/record.hpp).
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ constexpr TracedOp traced_update(ReduceOp op, Fetch fetch) noexcept {
   }
 }
 
-/// A number of the calling thread.
+/// A number that identifies the calling thread.
 inline std::uint64_t this_thread() noexcept {
   return reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
 }
@@ -50,12 +50,12 @@ class Recorder {
   /// An operation with `peer` that was issued at time `begin` by `path`.
   MPIX_ENGINE_API void add_operation(std::uint64_t begin, std::uint64_t peer, Path path,
                                      RmaOp const& operation, Issued const& issued) noexcept;
-  /// An operation by load and store, which has ended. Inline, because it costs more than the operation.
+  /// An operation by load and store, which has ended. Inline, because a record costs more than the operation.
   void add_direct(std::uint64_t begin, std::uint64_t peer, TracedOp op, std::size_t bytes) noexcept;
   /// An operation that was appended to a batch, with its position in the stream.
   void add_appended(std::uint64_t begin, std::uint64_t peer, RunOperation const& operation,
                     std::uint64_t sequence) noexcept;
-  /// A wait for `peer`, which ends now; `sequence`: all messages up to it are executed, or 0.
+  /// A wait for `peer`, which ends now. `sequence`: all messages up to this position are executed; or 0.
   void add_wait(std::uint64_t begin, std::uint64_t peer, std::uint64_t sequence) noexcept;
   /// Requests of `peer` that this process has executed.
   struct Execution {
@@ -88,15 +88,15 @@ class Recorder {
   TraceHeader* header_;
   TraceClock clock_;
   Log const& log_;
-  std::mutex lock_;                              ///< of the following
+  std::mutex lock_;                              ///< of `chunks_`
   std::vector<std::unique_ptr<Chunk>> chunks_;   ///< stay mapped, because a thread may still write to any
-  Chunk full_{nullptr, TraceRecord::per_chunk};  ///< the current one if there is none with room
+  Chunk full_{nullptr, TraceRecord::per_chunk};  ///< the current chunk while no mapped chunk has room
   std::atomic<Chunk*> current_{&full_};
   std::atomic<std::uint64_t> lost_{0};
 };
 
-/// `fill` stores the members that only this kind of record has, and returns the last ones. It is part of the
-/// call, as this function is: a record is stored straight to its place.
+/// `fill` stores the members that only this kind of record has, and returns the tail. Both functions are
+/// inlined, so that the members are stored directly into the file's memory.
 template <typename Fill>
 [[gnu::always_inline]] inline void Recorder::add(std::uint64_t begin, std::uint64_t peer,
                                                  Fill&& fill) noexcept {
@@ -115,14 +115,14 @@ template <typename Fill>
   place->peer = peer;
   place->thread = this_thread();
   TraceRecord::Tail const tail = fill(*place);
-  // The process may be killed in between: a record with a kind is whole.
+  // The process may be killed at any time: a record with a kind is complete.
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(&place->tail), std::bit_cast<std::uint64_t>(tail),
                    __ATOMIC_RELEASE);
 }
 
 [[gnu::always_inline]] inline void Recorder::add_direct(std::uint64_t begin, std::uint64_t peer, TracedOp op,
                                                         std::size_t bytes) noexcept {
-  // The sequence stays 0, as the file's memory is.
+  // The sequence stays 0, because new memory of the file is zero.
   add(begin, peer, [&](TraceRecord& record) {
     record.bytes = bytes;
     return TraceRecord::Tail{1, op, static_cast<std::uint8_t>(Path::direct), 1, RecordKind::operation};

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view title = "MPIX-RMA methods of copies, version 1\n";
 
-/// FNV-1a: finds damage, not forgery, from which ownership and mode protect.
+/// FNV-1a: detects damage; the file's owner and mode protect against forgery.
 std::uint64_t checksum(std::string_view text) noexcept {
   std::uint64_t sum = 0xcbf29ce484222325u;
   for (char const byte : text) sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
@@ -37,7 +37,7 @@ bool is_writable_by_owner_only(struct stat const& found) noexcept {
 
 /// Returns the contents; "" if the file is missing, too long, or not this user's own.
 std::string read_own_file(std::string const& path) {
-  // A queue in the file's place must not block the opening.
+  // O_NONBLOCK: a FIFO in the file's place must not block open().
   int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return {};
   struct stat found {};
@@ -60,7 +60,7 @@ bool write_all(int file, std::string_view text) noexcept {
   return true;
 }
 
-/// Removes `prefix` from the beginning of `text`; returns false if it begins otherwise.
+/// Removes `prefix` from the beginning of `text`; returns false if `text` does not begin with `prefix`.
 bool skip(std::string_view& text, std::string_view prefix) noexcept {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());

@@ -29,14 +29,14 @@ class CopyCache {
     int file_;
   };
 
-  /// The file of this `key` (host_fingerprint()) in `directory`, which may be empty for no file.
+  /// The file of this `key` (host_fingerprint()) in `directory`. An empty `directory`: there is no file.
   CopyCache(std::string directory, std::string key);
 
   /// The file's name; empty if there is no directory.
   std::string const& path() const noexcept { return path_; }
 
-  /// Returns the table; none if there is no file, if it is not a file of this user that only this user may
-  /// write, or if its contents are not what write() writes for this key.
+  /// Returns the table; none if there is no file, if another user owns it or may write it, or if its contents
+  /// are not those that write() writes for this key.
   std::optional<CopyTable> read() const;
 
   /// Makes the directory if needed; returns false if that fails, or if others may write it.

@@ -18,12 +18,12 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t rounds = 5;
 constexpr double max_spread = 0.1;
-/// Processors power the upper parts of their vector units when they are used, and execute such instructions
-/// several times as slowly until then.
+/// Processors power up the upper parts of their vector units at the first use, and execute wide instructions
+/// several times more slowly until the parts are powered.
 constexpr std::chrono::microseconds power_up(25);
-/// A thread that has slept finds caches and frequency low, too.
+/// After a thread has slept, its caches are cold and the frequency of its core is low, too.
 constexpr std::chrono::microseconds wake_up(100);
-/// The C library stays where another method gains less.
+/// The C library is chosen unless another method is faster by more than this.
 constexpr double min_gain = 0.03;
 
 /// Time of the thread: other processes on its core do not count.
@@ -42,8 +42,8 @@ double least(std::vector<double> const& times) { return *std::min_element(times.
 
 bool is_spread(std::vector<double> const& times) { return median(times) > (1 + max_spread) * least(times); }
 
-/// The size that stands for a class: between its first one and that of the next, for the longest of a job its
-/// first, because a job has little time.
+/// The size that is measured for a class: twice the first size of the class. For the longest class that a job
+/// measures it is the first size, because a job has little time.
 constexpr std::size_t typical_size(std::size_t size_class) noexcept {
   return first_size_of_class(size_class) * (size_class + 1 == copy_sizes_of_job ? 1 : 2);
 }
@@ -71,7 +71,7 @@ class Measuring {
     target_ = measurement_.target + offset_of(shift);
     touch();
     CopyTimes times;
-    // One method after the other, as a program that copies often uses the method that is chosen.
+    // All rounds of a method in succession, because a program also uses one method for many copies.
     for (std::size_t i = 0; i < copy_method_count; ++i) {
       auto const method = static_cast<CopyMethod>(i);
       if (!is_available(method)) continue;
@@ -93,8 +93,8 @@ class Measuring {
     is_awake_ = true;
   }
 
-  /// Whether the method is much slower than one before it. Its first times may be those of a processor that
-  /// still changes its frequency.
+  /// Whether the method is much slower than one before it. Several times are needed, because the processor
+  /// may still have changed its frequency during the first ones.
   static bool is_dropped(CopyTimes const& times, std::size_t method) {
     constexpr std::size_t enough = 3;
     constexpr double much = 2;
@@ -105,12 +105,12 @@ class Measuring {
                        });
   }
 
-  /// Page faults are no part of the times.
+  /// Touches the memory, so that the times include no page faults.
   void touch() {
     std::size_t const needed = bytes_ + page;
     if (needed <= touched_) return;
     for (std::byte* const side : {measurement_.origin, measurement_.target}) {
-      // In one call it takes half as long as one by one.
+      // One call takes half as long as faulting the pages one by one.
       if (::madvise(side + touched_, needed - touched_, MADV_POPULATE_WRITE) != 0)
         std::memset(side + touched_, 1, needed - touched_);
     }
@@ -119,7 +119,7 @@ class Measuring {
 
   double time_of(CopyMethod method) {
     constexpr std::size_t large = 64 * 1024;
-    // So many bytes that reading the clock does not count.
+    // Bytes per measurement, so many that the time to read the clock is negligible.
     constexpr std::size_t long_enough = 4 * large;
     bool const is_prepared = measurement_.before && bytes_ >= large;
     std::size_t const copies = is_prepared ? 1 : std::max<std::size_t>(1, long_enough / bytes_);
@@ -177,7 +177,7 @@ void measure_copies(CopyMeasurement const& measurement, CopyTable const& fixed, 
 }
 
 bool measure_copies_briefly(CopyTable const& fixed, CopyTable& table, std::function<bool()> stops) {
-  // The longest copy, or the page faults for it, which may begin at the end, take less than half a
+  // A copy, or the page faults for it, may begin just before the budget ends, and takes less than half a
   // millisecond.
   constexpr std::chrono::microseconds budget(1200);
   std::size_t const bytes = copy_measurement_bytes(copy_sizes_of_job);

@@ -1,4 +1,4 @@
-/// The conditions under which a measurement holds.
+/// The properties of host and build on which a measurement depends.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ namespace {
 /// The chunks of one file.
 class Chunks {
  public:
-  /// Returns nullptr if all are in use, upon which OTF2 writes them to the file, or if there is no memory.
+  /// Returns nullptr if all chunks are in use, so that OTF2 writes them to the file, or without memory.
   void* take(std::size_t bytes) noexcept {
     if (used_ == chunks_.size()) return nullptr;
     auto& chunk = chunks_[used_];

@@ -28,7 +28,7 @@ struct Records {
   std::vector<RecordFile> files;  ///< keep the records mapped
   std::vector<ProcessRecords> processes;
   ProcessIndices indices;
-  Cores cores;  ///< those of this host on which processes of the trace ran, which have ended
+  Cores cores;  ///< cores of this host on which the processes of the trace ran before they ended
 };
 
 Cores cores_of_host(std::vector<RecordFile> const& files) {
@@ -99,7 +99,7 @@ class Archive {
     check_otf2(OTF2_Pthread_Archive_SetLockingCallbacks(archive_, nullptr));
     check_otf2(OTF2_Archive_SetCreator(archive_, "MPIX-RMA"));
   }
-  /// Without close() the archive stays open: after an error OTF2 cannot close it without a crash.
+  /// Does not close the archive: after an error, OTF2 would crash.
   ~Archive() = default;
   Archive(Archive const&) = delete;
   Archive& operator=(Archive const&) = delete;
@@ -108,7 +108,7 @@ class Archive {
     EventCounts counts;
     for (std::size_t i = 0; i < records.processes.size(); ++i)
       for (std::size_t thread = 0; thread < records.processes[i].threads.size(); ++thread)
-        counts[location_of(i, thread)] = 0;  // entries that the threads below may fill
+        counts[location_of(i, thread)] = 0;  // the threads below may only change existing entries
     check_otf2(OTF2_Archive_OpenEvtFiles(archive_));
     for_each_in_parallel(records.processes.size(), records.cores, [&](std::size_t i) {
       ProcessRecords const& process = records.processes[i];
@@ -152,8 +152,8 @@ class Archive {
   OTF2_Archive* archive_;
 };
 
-/// A directory for the archive until it is complete, which replaces that of an earlier conversion and is
-/// removed at the end.
+/// The directory for the archive until the archive is complete. Removed at the end, and before it is used, in
+/// case that an earlier conversion was interrupted.
 class UnfinishedTrace {
  public:
   explicit UnfinishedTrace(std::string const& records) : path_(records + "/.unfinished") {
@@ -167,7 +167,7 @@ class UnfinishedTrace {
   UnfinishedTrace& operator=(UnfinishedTrace const&) = delete;
 
   std::string path() const { return path_.string(); }
-  /// The anchor comes last: with it there is a trace.
+  /// Moves the anchor file last, because the trace exists once the anchor file does.
   void move_to(std::filesystem::path const& trace) const {
     for (char const* const name : {"traces", "traces.def", "traces.otf2"})
       std::filesystem::rename(path_ / name, trace / name);
@@ -188,7 +188,7 @@ void convert_trace(std::string const& trace) {
   archive.write_definitions(records, archive.write_events(records));
   archive.close();
   unfinished.move_to(trace);
-  // Freeing the pages of a large file takes long.
+  // In parallel, because freeing the pages of a large file takes long.
   for_each_in_parallel(records.files.size(), records.cores,
                        [&](std::size_t i) { records.files[i].remove(); });
   std::filesystem::remove_all(directory);
@@ -196,7 +196,7 @@ void convert_trace(std::string const& trace) {
 
 }  // namespace mpixrma::engine
 
-/// For the engine, which loads this module when it needs it.
+/// The entry point for the engine, which loads this module on demand.
 extern "C" __attribute__((visibility("default"))) int mpix_trace_convert(char const* trace, char* why,
                                                                          std::size_t bytes) {
   try {

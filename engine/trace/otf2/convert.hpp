@@ -1,4 +1,4 @@
-/// Makes an OTF2 trace of the records of processes.
+/// Makes an OTF2 trace from the records of processes.
 #pragma once
 
 #include <string>

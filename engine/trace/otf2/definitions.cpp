@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Without a size: a missing name would be a null pointer.
+// Without an explicit size, so that the assertion detects a missing name.
 constexpr char const* protocol_names[] = {"direct", "cross_memory", "network", "ring", "message"};
 static_assert(std::size(protocol_names) == path_count);
 constexpr char const* op_names[] = {"put",

@@ -36,7 +36,7 @@ constexpr OTF2_LocationRef location_of(std::size_t process, std::size_t thread) 
 /// Strings that events refer to have fixed numbers.
 constexpr OTF2_StringRef protocol_string(std::uint8_t path) noexcept { return path; }
 
-/// The times of a trace, in nanoseconds of the real time.
+/// The first and last time of a trace, in nanoseconds of CLOCK_REALTIME.
 struct TraceTimes {
   std::uint64_t first;
   std::uint64_t last;

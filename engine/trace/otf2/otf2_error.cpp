@@ -20,7 +20,7 @@ OTF2_ErrorCode note(void*, char const*, std::uint64_t, char const*, OTF2_ErrorCo
 
 void check_otf2(OTF2_ErrorCode code) {
   if (code == OTF2_SUCCESS) return;
-  OTF2_ErrorCode const cause = first_error.load();  // others follow from it
+  OTF2_ErrorCode const cause = first_error.load();  // which has caused the later ones
   throw std::runtime_error(OTF2_Error_GetDescription(cause != OTF2_SUCCESS ? cause : code));
 }
 

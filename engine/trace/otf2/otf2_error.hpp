@@ -5,11 +5,11 @@
 
 namespace mpixrma::engine {
 
-/// Throws std::runtime_error if the code is an error, with the text of the first one since
+/// Throws std::runtime_error if the code is an error, with the text of OTF2's first error since
 /// watch_otf2_errors().
 void check_otf2(OTF2_ErrorCode code);
 
-/// Keeps OTF2 from printing its errors.
+/// Makes OTF2 record its first error instead of printing errors.
 void watch_otf2_errors() noexcept;
 
 }  // namespace mpixrma::engine

@@ -48,7 +48,7 @@ void for_each_in_parallel(std::size_t count, Cores const& cores,
   try {
     while (threads.size() < std::min(count, cores.count()))
       threads.push_back(start_service_thread([&] {
-        (void)set_thread_affinity(cores);  // else it runs on the cores of this process
+        (void)set_thread_affinity(cores);  // else the thread runs on the cores of this process
         loop.run();
       }));
   } catch (std::system_error const&) {  // fewer threads do the work

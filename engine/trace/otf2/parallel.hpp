@@ -1,4 +1,4 @@
-/// A loop whose rounds several threads share.
+/// A loop whose iterations are distributed over several threads.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 namespace mpixrma::engine {
 
-/// Calls `body` with each number below `count`, in as many threads as there are cores, which run on these.
-/// Rethrows the first exception once all threads have ended; no further round begins after one.
+/// Calls `body` with each number below `count`, in at most as many threads as there are `cores`, on which the
+/// threads run. After an exception no further iteration begins; the first exception is rethrown once all
+/// threads have ended.
 void for_each_in_parallel(std::size_t count, Cores const& cores,
                           std::function<void(std::size_t)> const& body);
 

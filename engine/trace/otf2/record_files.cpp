@@ -19,7 +19,7 @@ bool ThreadRecords::is_agent() const noexcept {
       records, [](TraceRecord const* record) { return record->tail.kind == RecordKind::execution; });
 }
 
-/// Threads write their records as calls end, so nearly all stay where they are added.
+/// Records arrive as calls end, so nearly all belong at the end: only an outer call precedes earlier records.
 void ThreadRecords::add(TraceRecord const& record) {
   auto const begins_before = [](TraceRecord const* a, TraceRecord const* b) {
     return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
@@ -78,7 +78,7 @@ ProcessRecords RecordFile::read() const {
   found.lost = header().lost;
   found.threads.push_back({header().thread, 0, {}});
   std::unordered_map<std::uint64_t, std::size_t> places{{header().thread, 0}};
-  std::uint64_t peer = unknown_peer;  // of the record before
+  std::uint64_t peer = unknown_peer;  // that of the previous record
   for (TraceRecord const& record : records()) {
     if (record.tail.kind == RecordKind::none) continue;
     if (record.peer != peer && record.peer != unknown_peer) found.peers.insert(record.peer);

@@ -14,7 +14,7 @@
 
 namespace mpixrma::engine {
 
-/// Records of one thread, in the order in which calls began; a call stands before those inside it.
+/// Records of one thread, in the order in which calls began; a call precedes the calls nested in it.
 struct ThreadRecords {
   std::uint64_t thread = 0;
   std::uint64_t last_end = 0;  ///< the latest end of a call, in ticks
@@ -31,11 +31,11 @@ struct ProcessRecords {
   std::string host;
   TickConversion time;
   std::uint64_t lost = 0;
-  std::set<std::uint64_t> peers;       ///< that its records name
+  std::set<std::uint64_t> peers;       ///< processes that its records name
   std::vector<ThreadRecords> threads;  ///< the first is the thread that opened the engine
 };
 
-/// Maps a file of records. Throws std::runtime_error if it is not one.
+/// Maps a file of records. Throws std::runtime_error if the file is not one.
 class RecordFile {
  public:
   explicit RecordFile(std::string path);
@@ -49,7 +49,7 @@ class RecordFile {
     return {header().host, ::strnlen(header().host, sizeof header().host)};
   }
   Cores const& cores() const noexcept { return header().cores; }
-  /// What read() returned refers to the file, and may not be used afterwards.
+  /// Deletes the file. The results of read() refer to it, and must not be used afterwards.
   void remove() noexcept;
 
  private:
@@ -62,7 +62,7 @@ class RecordFile {
   std::size_t bytes_ = 0;
 };
 
-/// Adds the processes that records name and that have no file; sorts all by their identity.
+/// Adds the processes that records name but that have no file; sorts all by their identity.
 void complete_processes(std::vector<ProcessRecords>& processes);
 
 }  // namespace mpixrma::engine

@@ -50,7 +50,7 @@ void ThreadEvents::write(ThreadRecords const& thread) {
   while (!calls_.empty()) leave();
 }
 
-/// A completion records its wait as a whole, and the wait in it for the messages alone.
+/// A completion call records two waits: the whole call, and, nested in it, the wait for messages only.
 bool ThreadEvents::is_part_of_wait(TraceRecord const& record) const noexcept {
   if (record.tail.kind != RecordKind::wait || calls_.empty()) return false;
   TraceRecord const& outer = *calls_.back().record;
@@ -64,8 +64,8 @@ OTF2_AttributeList* ThreadEvents::protocol_of(TraceRecord const& record) {
   return attributes_;
 }
 
-/// The same for the beginning of a call. The record of an operation in it says more than its attributes
-/// could.
+/// As protocol_of(), for the Enter event of a call. A call that issues an operation has no attributes,
+/// because the event of the operation follows and contains more.
 OTF2_AttributeList* ThreadEvents::attributes_of(TraceRecord const& record) {
   if (record.tail.kind == RecordKind::operation) return nullptr;
   if (record.peer != unknown_peer)
@@ -79,7 +79,7 @@ OTF2_AttributeList* ThreadEvents::attributes_of(TraceRecord const& record) {
 }
 
 void ThreadEvents::enter(TraceRecord const& record) {
-  // The clock may give a call inside another one the same time as its end, but none beyond.
+  // OTF2 requires that a nested call ends no later than the call around it.
   std::uint64_t const end = calls_.empty() ? record.end : std::min(record.end, calls_.back().end);
   bool const is_operation = record.tail.kind == RecordKind::operation;
   Call const call{&record, end, region_of(record), is_operation ? operations_++ : 0};
@@ -122,7 +122,7 @@ void ThreadEvents::write_completion(Call const& call) {
                                                            call.operation));
 }
 
-/// The wait has also completed the thread's operations up to its position in the stream of messages.
+/// Also completes the thread's operations up to the position in the message stream that was waited for.
 void ThreadEvents::write_wait_end(Call const& call) {
   TraceRecord const& wait = *call.record;
   std::deque<Outstanding>& operations = outstanding_[wait.peer];

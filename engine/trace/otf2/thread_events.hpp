@@ -13,12 +13,12 @@
 
 namespace mpixrma::engine {
 
-/// Places of processes in the trace, by identity.
+/// Indices of processes in the trace, by identity.
 using ProcessIndices = std::unordered_map<std::uint64_t, std::uint32_t>;
 
 class ThreadEvents {
  public:
-  /// `time`: of the ticks of the records.
+  /// `time` converts the ticks of the records.
   ThreadEvents(OTF2_EvtWriter* writer, ProcessIndices const& indices, TickConversion time);
   ~ThreadEvents();
   ThreadEvents(ThreadEvents const&) = delete;
