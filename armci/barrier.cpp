@@ -83,7 +83,7 @@ void Barrier::wait() {
 
 void Barrier::wait_on_host() {
   mpixrma::engine::Engine& engine = mpixrma::engine_of_process();
-  // About as long as a running process takes. A process that is not running may need this core.
+  // Polls about as long as a running process takes to arrive; not at all if that process may need this core.
   int const looks = engine.waits.yields_when_idle() ? 0 : 200;
   ++reached_;
   for (Round const& round : rounds_) {

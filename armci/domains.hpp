@@ -9,8 +9,8 @@
 
 namespace armci {
 
-/// Numbers the domains in the order of their first processes. With the setting `process` each process is a
-/// domain.
+/// Numbers the domains in the order of their first processes. With DomainKind::process each process is a
+/// domain of its own.
 class Domains {
  public:
   /// Collective over `comm`, which must outlive the domains.
@@ -28,11 +28,11 @@ class Domains {
 
   /// The processes of the caller's domain.
   MPI_Comm neighbours() const noexcept { return neighbours_; }
-  /// The first processes of all domains, by domain; MPI_COMM_NULL at the others.
+  /// The first processes of all domains, by domain; MPI_COMM_NULL at all other processes.
   MPI_Comm masters() const noexcept { return masters_; }
 
  private:
-  /// Fills the tables from the first process of each process's domain.
+  /// Fills the tables. `master_of` holds, for each process, the first process of its domain.
   void describe(std::vector<int> const& master_of);
 
   bool owned_ = false;          ///< whether close() frees the communicators

@@ -16,7 +16,7 @@ ARMCI_Group world_group = nobody;
 ARMCI_Group default_group = nobody;
 
 /// The barriers by communicator. Each barrier is created at its first use, which is collective over the
-/// group. The table is needed because the application owns and copies the struct of a group.
+/// group. They are not in the struct of a group, because the application owns and copies that struct.
 class GroupBarriers {
  public:
   void wait(MPI_Comm comm) {

@@ -23,7 +23,7 @@ constexpr int no_pending = 0;
 std::mutex tables_lock;
 std::deque<Pending> explicit_pending;
 std::vector<int> unused_pending;
-std::map<int, Pending> implicit_pending;  ///< by process; only processes with outstanding messages
+std::map<int, Pending> implicit_pending;  ///< by process; an entry remains after its use
 std::deque<PendingOperation> operations;
 std::vector<PendingOperation*> unused_operations;
 
@@ -86,7 +86,7 @@ PendingList implicit_operations() {
 }
 
 /// A thread that tests or waits for the operations of a handle. Several threads may do so with one handle:
-/// the first whose operations are complete empties it, and the last ends the use of its Pending.
+/// the first that finds the operations complete empties the handle, and the last releases its Pending.
 class Waiter {
  public:
   explicit Waiter(int& handle) : handle_(handle) {
@@ -109,7 +109,7 @@ class Waiter {
   /// Call when the operations are complete.
   void empty_handle() {
     std::lock_guard const held(tables_lock);
-    if (find(handle_.load(std::memory_order_relaxed)) != pending_) return;  // another thread has
+    if (find(handle_.load(std::memory_order_relaxed)) != pending_) return;  // emptied by another thread
     pending_->in_use = false;
     handle_.store(no_pending, std::memory_order_relaxed);
   }

@@ -11,7 +11,7 @@ namespace armci {
 struct Pending {
   bool in_use = false;  ///< referenced by a handle
   int number = 0;       ///< in handles; 0 for implicit ones
-  int waiters = 0;      ///< threads that wait for them by a handle
+  int waiters = 0;      ///< threads that test or wait for them by a handle
   std::atomic<int> count{0};
   FailedOperation failed;  ///< first failure, if any; belongs to the application once `count` is 0
 };
@@ -22,8 +22,8 @@ struct PendingOperation : mpixrma::engine::Completion {
   FailedOperation named;  ///< description of the operation for the error text
 };
 
-/// Returns the part of a handle that the library uses. An armci_hdl_t begins with it, and the handles of the
-/// text of ARMCI 1.1 are nothing else.
+/// Returns the part of a handle that the library uses: the first int of an armci_hdl_t, or the whole of a
+/// handle as in the text of ARMCI 1.1, which is an int.
 inline int* handle_of(void* handle) noexcept { return static_cast<int*>(handle); }
 
 /// Issues `operation` without waiting and ties it to `handle` (null: implicit). An operation that completes
@@ -33,8 +33,8 @@ void issue_nonblocking(char const* call, mpixrma::Target& target, mpixrma::engin
 
 /// Returns whether the operations of `handle` (null: the implicit ones) are complete.
 bool test(char const* call, int* handle);
-/// These functions wait for all operations first and then throw the first Failure. No failure is kept
-/// afterwards.
+/// The three functions below wait for all operations first and then throw the first Failure, if any. No
+/// failure is kept afterwards.
 void wait_for(char const* call, int* handle);
 void wait_for_process(char const* call, int process);
 void wait_for_all(char const* call);

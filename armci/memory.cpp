@@ -15,7 +15,6 @@ namespace {
 std::mutex allocations_lock;  ///< threads may allocate for several groups at once
 std::set<void*> allocations;  ///< not yet freed, of this process
 
-// Calls that are not collective bypass MPI's error handlers, because they have return values of their own.
 int class_of(int code) {
   int error_class = code;
   MPI_Error_class(code, &error_class);
@@ -55,9 +54,9 @@ void allocate(char const* call, void** bases, armci_size_t bytes, MPI_Comm comm)
 void release(char const* call, void* base, MPI_Comm comm) {
   mpixrma::Communicator& all = *running_world(call).communicator;
   static char never_allocated;
-  // Before the memory is freed: an allocation by another thread may have the same address at once.
+  // Before the memory is freed: afterwards, another thread may allocate memory at the same address.
   bool const known = base == nullptr || forget(base);
-  // Complete also the operations that this process issued on the world communicator: a group has its own.
+  // PMPIX_RMA_Free completes operations on `comm` alone; transfers are issued on the world's communicator.
   mpixrma::LateFailure late;
   (void)mpixrma::complete_all(all, &late);
   // Collective even if it fails: a wrong base at one process is an error at all of them.
@@ -106,7 +105,7 @@ int ARMCI_Free_group(void* ptr, ARMCI_Group* group) {
     return 0;
   });
 }
-// Memory kinds of special devices are not distinguished.
+// The last argument, the memory device, is ignored.
 int PARMCI_Malloc_memdev(void** ptr_arr, armci_size_t bytes, const char*) {
   return return_code_of([&] { return PARMCI_Malloc(ptr_arr, bytes); });
 }
@@ -117,6 +116,7 @@ int PARMCI_Free_memdev(void* ptr) {
   return return_code_of([&] { return PARMCI_Free(ptr); });
 }
 
+// The local calls use the engine directly: MPIX_RMA_Allocate_local would call MPI's error handlers.
 void* PARMCI_Malloc_local(armci_size_t size) {
   return abort_on_failure([&] {
     (void)running_world("ARMCI_Malloc_local");

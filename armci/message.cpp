@@ -66,7 +66,7 @@ struct Reduction {
 };
 
 Reduction reduction_of(char const* call, char const* op, Type const& type) {
-  // Order matters: names are matched by prefix, so a name follows every longer one.
+  // Order matters: names are matched by prefix, so a name follows every longer one that begins with it.
   Reduction const known[] = {
       {.name = "+", .operation = MPI_SUM},
       {.name = "*", .operation = MPI_PROD},

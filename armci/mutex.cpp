@@ -28,15 +28,15 @@ using Holder = std::atomic<std::uint32_t>;
 
 std::uint32_t this_thread() noexcept {
   static std::atomic<std::uint32_t> threads{0};
-  // With constinit, an access needs no check whether the variable is initialised.
+  // With constinit, an access does not check whether the variable is initialised.
   static constinit thread_local std::uint32_t number = 0;
   if (number == 0)
     number = threads.fetch_add(1, std::memory_order_relaxed) % (mpixrma::engine::max_lock_owners - 1) + 1;
   return number;
 }
 
-/// The library's view of an armcix_mutex_hdl_t. Of the public struct it uses `grp`, a duplicate, and the
-/// counts.
+/// The library's view of an armcix_mutex_hdl_t. Of the public struct it uses `grp`, a duplicate of the group,
+/// and the counts.
 struct MutexSet : armcix_mutex_hdl_s {
   MutexSet() { grp.comm = MPI_COMM_NULL; }
   ~MutexSet() { ARMCI_Group_free(&grp); }
@@ -146,10 +146,10 @@ void lock(char const* call, MutexSet& set, int mutex, int process) {
   check(call, found.target.rank, nullptr, status);
 }
 
-/// The next holder sees all updates that were made under the mutex at its process.
+/// The next holder sees all updates that this process made, while it held the mutex, at the mutex's process.
 void unlock(char const* call, MutexSet& set, int mutex, int process) {
   Mutex const found = find(call, set, mutex, process);
-  // ARMCI's mutexes belong to processes: another thread than the one that locked it may unlock it.
+  // A process, not a thread, holds an ARMCI mutex: a thread other than the one that locked it may unlock it.
   std::uint32_t const holder = found.held.exchange(0, std::memory_order_relaxed);
   if (holder == 0) fail(call, "mutex %d of process %d is not held by this process", mutex, process);
   check(call, found.target.rank, nullptr, mpixrma::unlock(found.target, found.lock, holder - 1));

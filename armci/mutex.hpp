@@ -1,4 +1,4 @@
-/// Mutexes that belong to a process and can be locked by any process.
+/// Mutexes: each is located at one process and can be locked by any process.
 #pragma once
 
 namespace armci {

@@ -55,7 +55,8 @@ void check_flag(char const* call, int const* flag, int process) {
 }
 
 int put_flag(char const* call, int* flag, int value, int process) {
-  // Not a fence: a process whose memory is not mapped here reports a rejection only at completion.
+  // Ordering does not suffice: a target whose memory is not mapped here reports a rejection only at
+  // completion.
   complete_at(call, process);
   return contiguous<Direction::put>(call, &value, flag, sizeof value, process, {}, Blocking{});
 }

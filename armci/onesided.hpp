@@ -52,7 +52,7 @@ void check_flag(char const* call, int const* flag, int process);
 /// Writes the flag of a put with a flag. The flag is not written if the target rejected the data.
 int put_flag(char const* call, int* flag, int value, int process);
 
-/// Completes the description of an accumulate.
+/// Fills in the members of `operation` that describe an accumulate.
 inline void describe_accumulate(char const* call, int process, void const* remote, Scaled const& scaled,
                                 mpixrma::engine::RmaOp& operation) {
   operation.kind = mpixrma::engine::OpKind::update;
@@ -89,7 +89,7 @@ void transfer(char const* call, void* local, Layout const& local_layout, void* r
 }
 
 /// Calls `attempt`, which transfers `bytes` bytes by load and store or returns false, and returns its result.
-/// A transfer is recorded.
+/// Records the transfer if it was made.
 template <Direction direction, typename Attempt>
 [[gnu::always_inline]] inline bool record_if(mpixrma::engine::Recorder& recorder, mpixrma::Target& target,
                                              std::size_t bytes, Attempt&& attempt) {
@@ -103,8 +103,8 @@ template <Direction direction, typename Attempt>
   return true;
 }
 
-/// An accumulate by load and store while a trace is written, and its record. Not inlined, for the sake of the
-/// common case.
+/// Accumulates by load and store while a trace is written, and records that. Not inlined, so that the common
+/// case stays short.
 [[gnu::noinline]] inline bool accumulate_traced(mpixrma::Target& target, mpixrma::engine::Reduction reduction,
                                                 void const* local, mpixrma::RemoteAddress address,
                                                 std::size_t bytes) {
@@ -127,8 +127,8 @@ inline bool accumulate_directly(char const* call, void const* local, void const*
   return mpixrma::direct_recorder() != nullptr && accumulate_traced(target, reduction, local, address, bytes);
 }
 
-/// Transfers by load and store within the call. Returns false without side effects if that is impossible. A
-/// put or get calls no other function here.
+/// Transfers by load and store within the call. Returns false without side effects if that is impossible. The
+/// look-ups for a put or get are inlined completely: they call no function.
 template <Direction direction>
 bool move_directly(char const* call, void* local, void* remote, std::size_t bytes, int process,
                    Scaled const& scaled) {
@@ -145,8 +145,8 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
   }
 }
 
-/// The uncommon cases of contiguous(). Not inlined, because it saves registers that the common case does not
-/// use.
+/// The uncommon cases of contiguous(). Not inlined: these need registers that the common case would then have
+/// to save.
 template <Direction direction, typename Mode>
 [[gnu::noinline]] int contiguous_otherwise(char const* call, void* local, void* remote, int bytes,
                                            int process, Scaled const& scaled, Mode mode) {
@@ -169,7 +169,7 @@ template <Direction direction, typename Mode>
   return 0;
 }
 
-/// A put or get while a trace is written: by load and store, with its record, if that is possible.
+/// A put or get while a trace is written: by load and store, and recorded, if that is possible.
 template <Direction direction, typename Mode>
 [[gnu::noinline]] int contiguous_traced(char const* call, void* local, void* remote, int bytes, int process,
                                         Scaled const& scaled, Mode mode) {

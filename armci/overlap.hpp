@@ -10,10 +10,10 @@
 
 namespace armci {
 
-/// Returns whether two runs overlap if they are in ascending order, where only neighbours can.
+/// Returns whether two of the runs, which are in ascending order, overlap: then some two neighbours do.
 bool any_neighbours_overlap(std::span<mpixrma::engine::LayoutRun const> runs);
 
-/// As overlap(), with the comparison of two runs' begins, whose calls a test counts.
+/// As overlap(). The comparison of the begins of two runs is an argument, so that a test can count its calls.
 template <typename Before>
 bool overlap_in_order(std::span<mpixrma::engine::LayoutRun const> runs, Before before) {
   if (std::is_sorted(runs.begin(), runs.end(), before)) return any_neighbours_overlap(runs);

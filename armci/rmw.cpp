@@ -10,8 +10,8 @@ namespace {
 
 using mpixrma::engine::ReduceOp;
 
-/// Updates the word by one instruction while a trace is written, and records that. Returns false if nothing
-/// was done.
+/// Updates the word by one instruction while a trace is written, and records the update. Returns false if
+/// nothing was done.
 template <ReduceOp operation, typename Word>
 [[gnu::noinline]] bool update_traced(mpixrma::Target& target, mpixrma::RemoteAddress address, Word operand,
                                      Word* previous) {
@@ -25,8 +25,8 @@ template <ReduceOp operation, typename Word>
   return true;
 }
 
-/// Writes the previous value to `local`, which also holds the operand of a swap; it is not read before the
-/// remote word is found. Inlined into each call, where a few nanoseconds count.
+/// Writes the previous value to `local`, which also holds the operand of a swap. That operand is not read
+/// before the remote word is found. Inlined into each call, where a few nanoseconds count.
 template <ReduceOp operation, typename T>
 __attribute__((always_inline)) inline void update(char const* call, T summand, T* local, void* remote,
                                                   int process) {

@@ -63,7 +63,7 @@ inline void check_process(char const* call, int process) {
 /// process.
 void complete_everywhere(char const* call);
 
-/// As complete_at(), for operations that are not stores.
+/// As complete_at(), for a target with outstanding messages.
 void complete_messages_at(char const* call, mpixrma::Target& target);
 /// Completes the operations of this process at one target. Throws a Failure if one failed.
 inline void complete_at(char const* call, int process) {

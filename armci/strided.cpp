@@ -68,8 +68,8 @@ void check_side(Subject const& at, char const* name, Access access, Side const& 
   }
 }
 
-/// Returns the bytes of a block of which both sides are contiguous, as of one element of an array; for other
-/// blocks, -1.
+/// Returns the size in bytes of a block that is contiguous on both sides, such as one element of an array; -1
+/// for other blocks.
 int contiguous_bytes(Side const& local, Side const& remote, int const* count, int levels) {
   long bytes = count[0];
   for (int i = 0; i < levels; ++i) {

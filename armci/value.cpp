@@ -18,7 +18,7 @@ int put_value(char const* call, T value, void* remote, int process) {
   int PARMCI_PutValue##name(type src, void* dst, int proc) {                                                \
     return armci::put_value("ARMCI_PutValue" #name, src, dst, proc);                                        \
   }                                                                                                         \
-  /* The value is gone when the call returns: complete locally before. */                                   \
+  /* `src` ends with the call, so the put completes locally before that. */                                 \
   int PARMCI_NbPutValue##name(type src, void* dst, int proc, void*) {                                       \
     return armci::put_value("ARMCI_NbPutValue" #name, src, dst, proc);                                      \
   }                                                                                                         \

@@ -19,7 +19,7 @@ namespace {
 
 using mpixrma::engine::LayoutRun;
 
-/// Appends the segments from `first` on, relative to that segment's pointer.
+/// Stores in `segments` the segments from number `first` on, relative to the pointer of that one.
 void list(char const* call, int process, void* const* pointers, int first, armci_giov_t const& set,
           std::vector<LayoutRun>& segments) {
   auto const* const base = static_cast<char const*>(pointers[first]);
@@ -36,7 +36,8 @@ struct Spacing {
   std::ptrdiff_t remote;
 };
 
-/// The progression from the first pointer of a list, with which its other pointers are compared.
+/// The arithmetic progression that begins at the first pointer of a list. The other pointers are compared
+/// with it.
 class Progression {
  public:
   Progression(void* const* pointers, int count, std::ptrdiff_t stride) noexcept
@@ -47,7 +48,7 @@ class Progression {
         last_(first_ + static_cast<std::uintptr_t>(count - 1) * step_),
         wraps_(stride < 0 ? last_ > first_ : last_ < first_) {}
 
-  /// Whether no pointer is null, if all follow the arithmetic progression.
+  /// Whether the progression contains no null pointer and does not wrap around.
   bool is_sound() const noexcept { return !wraps_ && first_ != 0 && last_ != 0; }
   /// Whether the pointers [begin, end) follow the progression. Free of branches, so that the compiler
   /// compares several of them at once.
@@ -69,9 +70,9 @@ class Progression {
   bool wraps_;
 };
 
-/// Whether both lists, which are equally long, are as expected.
+/// Whether all pointers of both lists, which are equally long, follow their progressions.
 bool are_regular(Progression const& local, Progression const& remote) noexcept {
-  constexpr int per_look = 128;  // of each list: most irregular ones differ in the first pointers
+  constexpr int per_look = 128;  // few, because most irregular lists differ in the first pointers
   if (!local.is_sound() || !remote.is_sound()) return false;
   for (int begin = 0; begin < local.count(); begin += per_look) {
     int const end = std::min(begin + per_look, local.count());
@@ -84,7 +85,8 @@ std::ptrdiff_t first_distance(void* const* pointers) noexcept {
   return static_cast<char const*>(pointers[1]) - static_cast<char const*>(pointers[0]);
 }
 
-/// Returns nothing as well if segments of the destination overlap, or if the settings ask for another method.
+/// Returns nothing for lists that are not regular, if segments of the destination overlap, or if the settings
+/// ask for another method.
 template <Direction direction>
 std::optional<Spacing> spacing_of(void* const* local, void* const* remote, armci_giov_t const& set) noexcept {
   bool const permitted =

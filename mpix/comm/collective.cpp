@@ -41,8 +41,8 @@ Verdict agree_on_class(MPI_Comm comm, int error_class) {
   PMPI_Comm_rank(comm, &mine.rank);
   ClassAt worst = largest(comm, mine);
   if (is_intercommunicator(comm)) {
-    // On an intercommunicator each group receives the other's result; a second exchange returns the own
-    // group's.
+    // On an intercommunicator each group receives the other group's result; the second reduction brings a
+    // group its own result back.
     ClassAt const both{std::max(mine.error_class, worst.error_class), MPI_PROC_NULL};
     worst = {std::max(both.error_class, largest(comm, both).error_class), MPI_PROC_NULL};
   }

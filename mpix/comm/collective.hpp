@@ -29,8 +29,8 @@ inline int agree(MPI_Comm comm, int code) {
   int worst = code;
   PMPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, comm);
   if (!is_intercommunicator(comm)) return worst;
-  // On an intercommunicator each group receives the other's result; a second exchange returns the own
-  // group's.
+  // On an intercommunicator each group receives the other group's result; the second reduction brings a group
+  // its own result back.
   int const both = std::max(code, worst);
   PMPI_Allreduce(&both, &worst, 1, MPI_INT, MPI_MAX, comm);
   return std::max(both, worst);
@@ -61,13 +61,13 @@ Verdict verdict_of(int wire, int rank) noexcept;
 /// Collective: agrees on one failure among the classes of all processes. Needs MPI only.
 Verdict agree_on_class(MPI_Comm comm, int error_class);
 
-/// Raises the agreed failure, with the own reason if this process failed, else with the rank. Returns an MPI
-/// error code.
+/// Raises the agreed failure: with the reason in `own` if that has the agreed class, else with the rank that
+/// failed. Returns an MPI error code.
 int raise_agreed(Site const& site, Failure const& own, Verdict const& verdict);
 
-/// The collective form of raise_unusable(). If only this process cannot serve the call, it takes its
-/// `part(comm)` in the exchange and contributes no_host_class, so that the other processes do not wait for
-/// it.
+/// The collective form of raise_unusable(). If this process has no host, first calls `part(comm)`, which
+/// contributes no_host_class to the exchange of this call, so that the other processes do not wait for this
+/// process.
 template <typename Part>
 int raise_unusable_together(char const* call, MPI_Comm const* comm, Part part) {
   bool const given = comm != nullptr && *comm != MPI_COMM_NULL;

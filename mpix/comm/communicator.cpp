@@ -14,7 +14,7 @@ namespace mpixrma {
 namespace {
 
 // Serializes the creation of states. The delete callback does not take this lock, because it runs under MPI's
-// lock of attributes. Lock order: this lock, MPI's lock, the pool's lock.
+// attribute lock. Lock order: this lock, MPI's lock, the pool's lock.
 std::mutex creation_lock;
 
 StatePool<Communicator> communicator_pool;
@@ -109,8 +109,8 @@ Target* Communicator::make_target(int rank) {
 MPIX_RMA_Attributes Communicator::attributes() {
   std::lock_guard const held(attributes_lock_);
   while ((attribute_word() & attributes_outdated) != 0) {
-    // Sequentially consistent, like the other three accesses here and in outdate_attributes(): either the
-    // change is counted here, or its mark follows the word that is stored here.
+    // Sequentially consistent, as are the accesses below and in outdate_attributes(): either this loop sees
+    // that a change was counted, or outdate_attributes() sets its mark after the word is stored here.
     auto const changes = attribute_changes_.load(std::memory_order_seq_cst);
     attributes_ = read_attributes(handle());
     attribute_word_.store(attributes_.set, std::memory_order_seq_cst);

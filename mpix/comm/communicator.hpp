@@ -1,5 +1,5 @@
-/// The library's state of each communicator that is used with it: the peer of each rank and the operations
-/// issued to it through this communicator.
+/// The library's state for each communicator that a program passes to it: the peer of each rank, and the
+/// operations issued to that rank through this communicator.
 #pragma once
 
 #include <mpi.h>
@@ -46,8 +46,8 @@ class MPIX_INTERNAL_API Communicator {
   /// As find(), but returns nullptr if the look-up needs more than a few instructions.
   static Communicator* find_known(MPI_Comm comm) noexcept { return cache_.find(comm); }
 
-  /// As find(), but creates nothing: nullptr if `comm` has no state. `comm` is live, and the engine is
-  /// running.
+  /// As find(), but creates nothing: nullptr if `comm` has no state. Requires a live `comm` and a running
+  /// engine.
   __attribute__((visibility("hidden"))) static Communicator* find_existing(MPI_Comm comm);
 
   /// Empties the cache, in a child made by fork().
@@ -114,7 +114,7 @@ class MPIX_INTERNAL_API Communicator {
   void open(MPI_Comm comm, std::uint32_t context);
 
  private:
-  // Memory is allocated per page of ranks that are communicated with, not per rank of the job.
+  // A page holds the targets of `page_size` consecutive ranks, and is allocated at the first use of one.
   static constexpr std::size_t page_size = 64;
   struct Page {
     std::atomic<Target*> targets[page_size] = {};

@@ -25,7 +25,7 @@ class Counters {
   void close() noexcept { ranks_.clear(); }
   /// Keeps this process's counters allocated for ever: other processes may still increment them.
   void abandon() noexcept { own_ = {}; }
-  /// Whether the processes of the communicator have exchanged their counters: at all of them alike.
+  /// Whether the processes of the communicator have exchanged their counters; the same at every process.
   bool are_known() const noexcept { return !ranks_.empty(); }
 
   std::int64_t count() const noexcept { return own_.count; }

@@ -15,15 +15,15 @@ namespace {
 
 enum class Mark { freed, in_use };
 
-/// Makes later calls find out that the communicator is freed, also while MPI keeps it for its requests.
+/// Marks the communicator, so that later calls reject a freed one even while MPI keeps it for its requests.
 void mark(MPI_Comm comm, Mark mark) {
   if (hosted_engine() == nullptr || host().communicator_set_freed == nullptr) return;
   host().communicator_set_freed(word_of(comm), mark == Mark::freed ? 1 : 0);
 }
 
-/// Notified operations of other processes would increment whatever is allocated where this process's counters
-/// were. So all processes complete theirs, and synchronise, before any of them frees its counters: the calls
-/// that free a communicator are collective.
+/// A notified operation that arrives after this process has freed its counters would increment other memory.
+/// So every process completes its operations, and all synchronise, before any of them frees its counters: the
+/// calls that free a communicator are collective.
 void settle_counters(MPI_Comm comm) {
   bool const is_predefined = comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
   if (is_predefined || hosted_engine() == nullptr || !hosted_engine()->is_of_this_process()) return;

@@ -1,10 +1,10 @@
-/// The life of a communicator's state during MPI_Comm_free and MPI_Comm_disconnect.
+/// The lifetime of a communicator's state during MPI_Comm_free and MPI_Comm_disconnect.
 ///
 /// MPI deletes attributes in the reverse order of their creation. A program's delete callback may run after
 /// that of the attribute that attaches the library's state, and may use the communicator, for example to free
-/// memory of MPIX_RMA_Allocate. An attribute that is set then is never deleted: the state would remain, and
-/// the next communicator with this handle would be mistaken for the freed one. So the state lives until the
-/// end of the call.
+/// memory of MPIX_RMA_Allocate. MPI never deletes an attribute that is set at that point: a state attached
+/// again would remain, and the next communicator with this handle would be mistaken for the freed one. So the
+/// state lives until the end of the call.
 #pragma once
 
 #include <mpi.h>

@@ -78,7 +78,7 @@ void keep_keyvals() {
 
 void create_keyvals() {
   for (std::size_t i = 0; i < attribute_count; ++i) {
-    // A duplicate has no counters: with a copied index, each operation on it would fail.
+    // A duplicate has no counters: with a copied notification index, each operation on it would fail.
     bool const is_copied = (attribute_table[i].bits & MPIX_RMA_ATTR_NOTIFY) == 0;
     MPI_Comm_create_keyval(is_copied ? MPI_COMM_DUP_FN : MPI_COMM_NULL_COPY_FN, &attribute_deleted,
                            &keyvals[i], nullptr);

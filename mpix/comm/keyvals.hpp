@@ -14,8 +14,8 @@ namespace mpixrma {
 /// Creates the keys. Called once, during initialisation.
 void create_keyvals();
 
-/// Returns the key of the attribute whose macro has this name, or MPI_KEYVAL_INVALID. The program may use it
-/// from now on.
+/// Returns the key of the attribute whose macro has this name, or MPI_KEYVAL_INVALID. The program may use
+/// the key from now on.
 int keyval_of(std::string_view name);
 
 /// Returns the index in attribute_table of the attribute with this key, or attribute_count.

@@ -30,7 +30,7 @@ bool ends_job(MPI_Comm comm) {
   return ends_job_and_free(handler);
 }
 
-/// Adds the rank, because Open MPI prints the error of only one process of the job and omits its rank.
+/// Prints `text` with the rank, because Open MPI prints the error of only one process, without its rank.
 void say(std::string const& text) {
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -119,7 +119,7 @@ Failure late_failure(LateFailure const& late) {
   if (is_lock || (error.kind == Kind::unknown && error.memory.address == 0))
     return failure(error_class, "%s%s failed: %s", kind, rank < 0 ? "" : (" on " + named).c_str(),
                    engine::to_string(error.status));
-  // The process is that of the peer.
+  // `late.process` is the peer: for a failure at another rank, only the text of the status is known.
   std::string const reason =
       of_peer && rank >= 0 ? engine_of_process().peer_memory.reason(late.process, error.status, error.memory)
                            : engine::to_string(error.status);

@@ -25,7 +25,7 @@ struct Subject {
   std::size_t bytes = 0;
   std::uint64_t process = 0;      ///< engine's identity of the rank
   bool contiguous = true;         ///< whether the target memory is contiguous
-  char const* missing = nullptr;  ///< meaning of Status::bad_address if it is not about target memory
+  char const* missing = nullptr;  ///< text for a Status::bad_address that does not mean target memory
 };
 
 /// An error that has not been raised yet: an MPI error class, and a text that follows the name of the call.
@@ -38,12 +38,12 @@ struct Failure {
 __attribute__((cold, format(printf, 2, 3))) Failure failure(int error_class, char const* format, ...);
 __attribute__((cold)) Failure failure(engine::Status status, Subject const& subject);
 
-/// The first failed operation on a rank that no request has reported.
+/// The first failed operation on a rank, of those that no request has reported.
 struct LateFailure {
   int rank = MPI_PROC_NULL;   ///< MPI_PROC_NULL: unknown; `error` may name another rank
   std::uint64_t process = 0;  ///< engine's identity of the rank
   engine::LateError error;
-  char const* ranks = "";  ///< text behind `rank`: what counts it, if not the communicator of the call
+  char const* ranks = "";  ///< text after `rank` that names its communicator, if not that of the call
 };
 __attribute__((cold)) Failure late_failure(LateFailure const& late);
 /// Returns the failure of an operation whose request was freed, for EngineFailures::keep().
@@ -56,8 +56,8 @@ int class_of(engine::Status status) noexcept;
 /// handler.
 __attribute__((cold)) int make_code(char const* call, Failure const& failure);
 
-/// Invokes the error handler with such a code and returns the code. Prints one line on stderr before, if the
-/// handler aborts the job.
+/// Invokes the error handler with a code of make_code() and returns the code. If the handler aborts the job,
+/// first prints one line on stderr.
 __attribute__((cold)) int raise(Site const& site, Failure const& failure);
 __attribute__((cold, format(printf, 3, 4))) int raise(Site const& site, int error_class, char const* format,
                                                       ...);

@@ -41,7 +41,7 @@ Status free_user_allocation(void* base) {
   return user_allocations.remove(base) ? engine_of_process().memory.free(base) : Status::bad_argument;
 }
 
-/// Returns MPI_SUCCESS for a local call if the library can be used.
+/// Raises the error of a local call if the library cannot be used. Returns an MPI error code.
 int usable(char const* call) {
   return prepare() == Readiness::ready ? MPI_SUCCESS : raise_unusable(call, nullptr);
 }
@@ -91,7 +91,7 @@ Failure read_hints(MPI_Info info, engine::AllocationHints* hints) {
   return read_switch(info, "mpix_lazy_memory", &hints->lazy);
 }
 
-/// Why `base` cannot be freed by the counterpart of `allocator`; nothing if it can.
+/// Returns an error if `base` cannot be freed by the counterpart of `allocator`.
 Failure wrong_to_free(void* base, Allocator allocator) {
   Allocator const found = user_allocations.allocator_of(base);
   if (found == allocator) return {};
@@ -111,7 +111,7 @@ Failure read_request(MPI_Aint size, MPI_Info info, engine::AllocationHints* hint
   return read_hints(info, hints);
 }
 
-/// Allocates `size` bytes; none if `size` is 0.
+/// Allocates `size` bytes. Leaves `*base` unchanged if `size` is 0.
 Failure allocate(MPI_Aint size, engine::AllocationHints const& hints, Allocator allocator, void** base) {
   if (size == 0) return {};
   Status status = engine_of_process().memory.allocate(static_cast<std::size_t>(size), hints, base);
@@ -126,7 +126,7 @@ Failure allocate(MPI_Aint size, engine::AllocationHints const& hints, Allocator 
                  engine::to_string(status));
 }
 
-/// Exchanges the addresses; a rank that failed sends an impossible address.
+/// Exchanges the addresses; a rank that failed sends its error class, negated, instead.
 std::vector<std::intptr_t> exchange_bases(MPI_Comm comm, void* base, int error_class) {
   auto const shown = error_class == MPI_SUCCESS ? reinterpret_cast<std::intptr_t>(base)
                                                 : -static_cast<std::intptr_t>(wire_class(error_class));
@@ -140,10 +140,10 @@ struct CollectiveAllocation {
   std::vector<std::intptr_t> bases;  ///< as of exchange_bases()
 };
 
-/// Instead of a base: the rank waits for an address at which all ranks allocate.
+/// Sent instead of a base by a rank that waits for an address at which all ranks allocate.
 constexpr std::intptr_t waits_for_address = 1;
 
-/// The second exchange, for memory at one address.
+/// The second step of allocate_together(), for memory at one address.
 void allocate_at_one_address(MPI_Comm comm, MPI_Aint size, engine::AllocationHints hints,
                              CollectiveAllocation* made) {
   hints.address = agree_on_address(comm, {static_cast<std::size_t>(size), hints.alignment});
@@ -154,7 +154,7 @@ void allocate_at_one_address(MPI_Comm comm, MPI_Aint size, engine::AllocationHin
   made->bases = exchange_bases(comm, made->own, made->failed.error_class);
 }
 
-/// Collective. `failed`: an argument is wrong.
+/// Collective. `failed` is the error that the caller has found in the arguments, if any.
 CollectiveAllocation allocate_together(MPI_Comm comm, MPI_Aint size, MPI_Info info, Failure failed) {
   CollectiveAllocation made{nullptr, std::move(failed), {}};
   engine::AllocationHints hints;
@@ -170,7 +170,7 @@ CollectiveAllocation allocate_together(MPI_Comm comm, MPI_Aint size, MPI_Info in
     allocate_at_one_address(comm, size, hints, &made);
   } else if (waiting != 0 && std::ranges::none_of(made.bases, [](std::intptr_t at) { return at < 0; })) {
     made.failed = failure(MPI_ERR_INFO_VALUE, "mpix_same_address is not the same at all ranks");
-    // All ranks have come to this result.
+    // Every rank detects the mismatch, so no further exchange is needed.
     std::ranges::fill(made.bases, -static_cast<std::intptr_t>(wire_class(MPI_ERR_INFO_VALUE)));
   }
   return made;
@@ -283,7 +283,7 @@ int MPIX_RMA_Free(void* base, MPI_Comm communicator) try {
   Site const site{call, state->handle()};
   if (is_intercommunicator(site.comm))
     return raise(site, MPI_ERR_COMM, "communicator is an intercommunicator");
-  // Checked before anything changes, so that all processes can repeat the call with the right base.
+  // Nothing has changed yet: after this error all processes can repeat the call with the right base.
   Failure failed = base != nullptr ? wrong_to_free(base, Allocator::collective) : Failure{};
   int const refused = raise_agreed(site, failed, agree_on_class(site.comm, failed.error_class));
   if (refused != MPI_SUCCESS) return refused;

@@ -13,10 +13,10 @@ namespace {
 /// Smaller allocations, and those with hints, are left to MPI.
 constexpr MPI_Aint min_bytes = 4096;
 
-/// Returns nullptr if no memory is available.
+/// Returns memory whose pages are allocated at first touch; nullptr if none is available.
 void* allocate_lazily(MPI_Aint size) {
   engine::AllocationHints hints;
-  hints.lazy = true;  // like memory of MPI
+  hints.lazy = true;  // as MPI's own allocation would be
   void* base = nullptr;
   auto const status = engine_of_process().memory.allocate(static_cast<std::size_t>(size), hints, &base);
   return engine::failed(status) ? nullptr : base;

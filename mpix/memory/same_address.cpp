@@ -10,14 +10,14 @@ namespace mpixrma {
 
 namespace {
 
-/// Each round excludes memory that some process uses. More are needed only where many processes have mapped
-/// much of the range.
+/// Each round excludes memory that some process uses. More rounds are needed only if many processes have
+/// mapped much of the range.
 constexpr int max_rounds = 256;
 
 }  // namespace
 
-/// Every process names its first unused addresses from the highest that were named before, until all have
-/// named the same.
+/// In each round, every process proposes its first unused range from the highest proposal of the previous
+/// round on, until all proposals are equal.
 engine::RemoteAddress agree_on_address(MPI_Comm comm, MemoryNeed const& need) {
   std::uint64_t most[2] = {std::max<std::size_t>(need.bytes, 1),
                            std::max(need.alignment, engine::huge_page_bytes)};

@@ -15,8 +15,8 @@ struct MemoryNeed {
   std::size_t alignment = 0;  ///< 0: none in particular
 };
 
-/// Collective: returns the same address at all processes, from which on each has unused addresses for the
-/// largest need; 0 if none was found. The addresses are not reserved.
+/// Collective: returns the same address at all processes, such that the range that begins there is unused at
+/// each of them and suffices for the largest need; 0 if none was found. The range is not reserved.
 engine::RemoteAddress agree_on_address(MPI_Comm comm, MemoryNeed const& need);
 
 }  // namespace mpixrma

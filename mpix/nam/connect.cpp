@@ -57,7 +57,7 @@ int rank_in(MPI_Comm comm) {
 /// The purpose of a call of MPI_Comm_connect.
 enum class Matter : int { processes, window, window_without_key };
 
-/// Collective, because only `root` has the arguments.
+/// Returns the purpose of a call. Collective, because only `root` has the arguments.
 Matter matter_of(char const* port, MPI_Info info, int root, MPI_Comm comm) {
   Matter matter = Matter::processes;
   if (rank_in(comm) == root && is_nam_port(port))

@@ -19,11 +19,12 @@ struct NamConnection {
 /// Whether a port name (may be null) is one of a memory server.
 bool is_nam_port(char const* port) noexcept;
 
-/// Collective over `comm`. Returns MPI_COMM_NULL if MPI cannot create the communicators.
+/// Creates a handle that represents `window`. Collective over `comm`. Returns MPI_COMM_NULL if MPI cannot
+/// create the communicators.
 MPI_Comm make_connection(MPI_Comm comm, int ranks, NamPort const& window);
 /// Returns nothing if the handle, of any kind, does not represent a window.
 std::optional<NamConnection> connection_of(MPI_Comm handle);
-/// Collective over the connected processes.
+/// Frees a handle of make_connection(). Collective over the connected processes.
 void end_connection(MPI_Comm* handle);
 
 }  // namespace mpixrma

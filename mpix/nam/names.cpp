@@ -15,7 +15,7 @@ int result_of_server_call(char const* call, int error_class) {
   return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise({call}, newest_refusal(error_class));
 }
 
-/// Returns the name under which servers store it: with the user of the info key mpix_nam_user, or the caller.
+/// Returns the name to look up at a server: with the user in the info key mpix_nam_user, if it is set.
 std::string full_name(char const* service_name, MPI_Info info) {
   std::string const user = value_of(info, "mpix_nam_user");
   return user.empty() ? service_name : "~" + user + "/" + service_name;

@@ -137,7 +137,7 @@ using namespace mpixrma;
 
 extern "C" MPIX_RMA_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                              void* baseptr, MPI_Win* win) try {
-  // Any kind, because window creation reports an unknown kind at all processes.
+  // Any value: window creation reports an unknown one, at all processes.
   bool const is_nam = !value_of(info, "deep_mem_kind").empty();
   if (!is_nam || comm == MPI_COMM_NULL || win == nullptr)
     return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
@@ -154,7 +154,7 @@ int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
   if (comm == MPI_COMM_NULL) return raise_unusable(call, &comm);
   if (!can_create_windows()) return raise_without_windows({call, comm});
   if (win == nullptr) return raise({call, comm}, MPI_ERR_ARG, "win is a null pointer");
-  // Together, because MPI would reject them at the process that passes them alone.
+  // Checked by all processes together, because MPI would reject them only at the process that passes them.
   Failure const wrong = check_region(size, disp_unit);
   if (Verdict const verdict = agree_on_class(comm, wrong.error_class); verdict.error_class != MPI_SUCCESS)
     return raise_agreed({call, comm}, wrong, verdict);

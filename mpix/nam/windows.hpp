@@ -40,7 +40,8 @@ WindowKeys const& window_keys();
 /// Whether the host provides windows, including those at a memory server. False before prepare() returns
 /// ready.
 bool makes_windows() noexcept;
-/// The same for a call that creates a window, which opens the engine as other collective calls do.
+/// As makes_windows(), for a call that creates a window: opens the engine first, as other collective calls
+/// do.
 bool can_create_windows();
 /// Raises the error of a call that needs windows. Returns an MPI error code.
 int raise_without_windows(Site const& site);
@@ -53,7 +54,7 @@ bool is_true(MPI_Info info, char const* key);
 /// Returns the reason why this thread's most recent request to the component was rejected.
 Failure newest_refusal(int error_class);
 
-/// Makes the communicator return errors within the scope.
+/// Makes the communicator return errors until the end of the scope.
 class ReturnedErrors {
  public:
   explicit ReturnedErrors(MPI_Comm comm) : comm_(comm) {

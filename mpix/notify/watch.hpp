@@ -9,14 +9,14 @@
 
 namespace mpixrma {
 
-/// Ends the wait of a request that the application has freed: nothing may ever increment its counter again.
+/// Ends the wait of a request that the application has freed: its counter may never reach the threshold.
 inline void end_freed_watch(std::uint64_t number) {
   engine::Engine* const engine = hosted_engine();
   engine::Completion* const completion = engine != nullptr ? engine->counters.cancel(number) : nullptr;
   if (completion != nullptr) complete_native(static_cast<NativeCompletion*>(completion));
 }
 
-/// Creates such a request in `*request`. On failure `*request` is unchanged, and the caller raises the error.
+/// Creates such a request. On failure `*request` is unchanged, and the caller raises the returned error.
 /// If the counter is freed first, the request fails through the site's communicator.
 inline Failure watch_counter(Site const& site, std::uint64_t const& counter, MPI_Count threshold,
                              MPI_Request* request) {

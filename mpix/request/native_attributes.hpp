@@ -22,7 +22,7 @@ struct NativeObject {
 /// Returns the object of `request`, or nullptr if it has none. Does not dereference the handle.
 NativeObject* find_native_object(MPI_Request request);
 
-/// Creates an inactive object. Returns MPI_REQUEST_NULL without memory.
+/// Creates an inactive object. Returns MPI_REQUEST_NULL if out of memory.
 MPI_Request make_native_object();
 
 bool is_active(NativeObject const& object);

@@ -34,8 +34,8 @@ engine::LateError late_error_of(NativeCompletion const& failed) noexcept {
   return error;
 }
 
-/// Keeps a failure that no call has reported, for the next completion call on the communicator, if there is
-/// one.
+/// Returns the completion object to its pool. If no call has asked for the failure, keeps the failure for the
+/// next completion call on the communicator, if the request has a communicator.
 void end_failed(void* context, int asked) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);
   if (asked == 0 && native->context != NativeCompletion::no_communicator)
@@ -54,7 +54,7 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
   completion->context = NativeCompletion::no_communicator;
   completion->call = site.call;
   completion->subject = subject;
-  // The rest is not read then.
+  // With these values, the rest of `first` is not read.
   completion->first.target.rank = engine::LateError::unknown;
   completion->first.error.status = engine::Status::ok;
   completion->done = [](engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {

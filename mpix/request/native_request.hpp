@@ -12,8 +12,8 @@
 
 namespace mpixrma {
 
-/// Completes a native request when the engine completes the operation. Then the object returns to its
-/// pool.
+/// Completes a native request when the engine completes the operation, and returns to its pool: on success at
+/// once, after a failure when the request ends.
 struct NativeCompletion : engine::Completion {
   /// The request belongs to no communicator: its failure is dropped if the request is freed.
   static constexpr std::uint32_t no_communicator = 0;
@@ -40,7 +40,7 @@ void cancel_native(NativeCompletion* completion);
 /// Completes a request of start_native whose operation is complete when its call returns.
 void complete_native(NativeCompletion* completion);
 
-/// Returns a handle that is complete from the start.
+/// Returns the handle of a request that is already complete.
 MPI_Request completed_request();
 
 }  // namespace mpixrma

@@ -82,13 +82,13 @@ void RmaRequest::start(Communicator& communicator, char const* call, Subject con
 
 void RmaRequest::finish(engine::Status status) noexcept {
   status_ = status;
-  // After completion another thread may reuse the object, so it must not be accessed behind this point.
+  // Once the state is `complete`, another thread may reuse the object, so it must not be accessed after that.
   State now = State::active;
   if (state_.compare_exchange_strong(now, State::complete, std::memory_order_acq_rel)) return;
   end_unreported();
 }
 
-/// Ends a request that was freed, so that no call of it reports a failure: the next completion call does.
+/// Ends a freed request. No call on the request can report its failure, so the next completion call does.
 void RmaRequest::end_unreported() noexcept {
   if (engine::failed(status_)) engine_of_process().failures.keep(context_, late_error_of(status_, subject_));
   rma_pool.give_back(*this);
@@ -107,8 +107,8 @@ int RmaRequest::end(MPIX_Rma_request* handle) {
     *handle = MPIX_RMA_REQUEST_NULL;
     rma_pool.give_back(*this);
   }
-  // The error handler was freed with the communicator.
   if (!error) return MPI_SUCCESS;
+  // The error handler was freed with the communicator.
   return freed ? make_code(site.call, error) : raise(site, error);
 }
 

@@ -16,7 +16,7 @@ namespace mpixrma {
 /// invalid handle is detected.
 class RmaRequest : public engine::Completion {
  public:
-  /// `abandoned`: the user freed the request while active.
+  /// `abandoned`: the application freed the request while its operation was in progress.
   enum class State : std::uint8_t { unused, inactive, active, abandoned, complete };
 
   RmaRequest();

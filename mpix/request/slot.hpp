@@ -1,4 +1,4 @@
-/// The request argument of a call, of either type or none.
+/// The request argument of a call: an MPI_Request, an MPIX_Rma_request or none.
 #pragma once
 
 #include <mpi.h>
@@ -28,12 +28,12 @@ class RequestSlot {
 
   bool present() const noexcept { return native_ != nullptr || rma_request_ != nullptr; }
 
-  /// Examines the caller's variable and merges its attributes into `attributes`. Raises MPI_ERR_REQUEST if it
-  /// holds an object that is in use, or an invalid value. Returns an MPI error code.
+  /// Examines the caller's variable, and merges the attributes of the object in it into `attributes`. Raises
+  /// MPI_ERR_REQUEST if that object is in use or the value is invalid. Returns an MPI error code.
   int read_argument(Site const& site, MPIX_RMA_Attributes& attributes);
 
-  /// Creates the completion of the request; nullptr if out of memory. Exactly one of the three calls below
-  /// must follow.
+  /// Returns the completion object of the request; nullptr if out of memory. Exactly one of the next three
+  /// calls must follow.
   engine::Completion* start(Site const& site, Subject const& subject, Communicator& communicator);
   /// The operation is complete already: stores a complete request in the caller's variable.
   void store_completed();

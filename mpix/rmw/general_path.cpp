@@ -67,7 +67,7 @@ int check_arguments(Site const& site, RmwCall const& call, Communicator const& c
   if (type == nullptr) return raise_datatype(site, "datatype", call.datatype);
   if (int const code = check_count(site, "count", call.count, call.datatype); code != MPI_SUCCESS)
     return code;
-  // The padding of a pair type is not a gap.
+  // The padding of a pair type (for MINLOC, MAXLOC) is not a gap.
   bool const is_pair =
       type->defines(ReduceOp::minloc) && type->size() == engine::element_size(type->flat().element);
   bool const gaps = !type->is_contiguous() && !is_pair;
@@ -83,7 +83,7 @@ int check_arguments(Site const& site, RmwCall const& call, Communicator const& c
   return known ? MPI_SUCCESS : raise_rank(site, call.rank, communicator.size());
 }
 
-/// Checks buffers and address. `bytes` is the size of each of them, including gaps between elements.
+/// Checks the buffers and the target address. `bytes` is the size of each buffer, padding included.
 int check_memory(Site const& site, RmwCall const& call, engine::RmaOp const& update, std::size_t bytes) {
   if (call.operand == nullptr && engine::operand_count(call.operation) > 0)
     return raise(site, MPI_ERR_BUFFER, "operand_addr is a null pointer");

@@ -50,7 +50,7 @@ constexpr ReduceOp operation_of(MPIX_RMW2_Op op) noexcept {
                                                                    : unknown;
 }
 
-/// The operation and its buffers, as a call has them.
+/// The operation and its buffers, as passed to a call.
 template <typename Op>
 struct Operands {
   Op op;
@@ -92,7 +92,7 @@ inline bool update_word(Operands<Op> const& call, CachedTarget const& recent, Re
   return true;
 }
 
-/// Executes the common case in a few instructions, with the cached result of the thread's latest operation to
+/// Executes the common case in a few instructions, with the cached target of the thread's latest operation to
 /// this rank. Returns false in every other case, without side effects; the caller must then check all
 /// arguments. `Count` is a template parameter so that an int count is widened only if needed.
 template <typename Op, typename Count>
@@ -134,7 +134,7 @@ __attribute__((noinline)) int rmw_slow_path(RmwCall const& call, Request* reques
   return raise_exception(call.communicator, call.name);
 }
 
-/// try_cached_target() while a trace is written, and the record of the update.
+/// As try_cached_target(), while a trace is written: also records the update.
 template <typename Op, typename Count>
 inline bool try_traced(Operands<Op> const& one, Count count, MPI_Datatype datatype, int rank,
                        MPI_Aint displacement, MPI_Request const* request, MPI_Comm const* comm,
@@ -166,8 +166,8 @@ constexpr char const* name_of(RequestArgument use) noexcept {
   }
 }
 
-/// All cases but the common one. The arguments are the call's own, in its order, so that they stay in their
-/// registers.
+/// All cases but the common one. The arguments are those of the public call, in the same order, so that they
+/// stay in their registers.
 template <RequestArgument use, typename Count>
 __attribute__((noinline)) int rmw_otherwise(MPIX_RMW_Op op, void const* operand, Count count,
                                             MPI_Datatype datatype, void* result, int rank, MPI_Aint disp,
@@ -181,7 +181,7 @@ __attribute__((noinline)) int rmw_otherwise(MPIX_RMW_Op op, void const* operand,
                        request);
 }
 
-/// A call of MPIX_RMA_rmw2 has so many arguments that the common case would pay for keeping them.
+/// As rmw_otherwise(), for MPIX_RMA_rmw2. It has too many arguments to keep them in registers for this case.
 __attribute__((noinline)) int rmw2_otherwise(RmwCall const& call, MPI_Request* request) {
   Operands<MPIX_RMW2_Op> const one{static_cast<MPIX_RMW2_Op>(call.op), call.operand, call.operand2,
                                    call.result};

@@ -1,5 +1,5 @@
-/// Makes Open MPI find the component before MPI_Init. A constructor does it, because Fortran's MPI_INIT does
-/// not call a C wrapper. The user's settings are extended, never replaced.
+/// Makes Open MPI find the component. A constructor does this before MPI_Init, because Fortran's MPI_INIT
+/// does not call a C wrapper. The user's settings are extended, never replaced.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -81,9 +81,9 @@ bool exists(std::string const& entry) {
   return std::ranges::find(known_to_mpi, entry) != std::end(known_to_mpi) || fs::is_directory(entry, ignored);
 }
 
-/// Removes directories that do not exist, because Open MPI stops searching at the first one. Leaves the path
-/// alone if there is no component to add, or if none of the user's directories exists, so that Open MPI's
-/// message is about the user's setting.
+/// Adds the component's directory to the path, and removes directories that do not exist, because Open MPI
+/// stops searching at the first of them. If none of the user's directories exists, leaves the path alone, so
+/// that Open MPI's message is about the user's setting.
 void extend_component_path() {
   Directories path = present_directories();
   std::size_t const named = path.size();
@@ -92,8 +92,8 @@ void extend_component_path() {
   Directories const own = own_directories();
   auto const ours = std::ranges::find_if(own, holds_component);
   bool const add = ours != own.end() && std::ranges::find(path, *ours) == path.end();
-  // Open MPI 5 passes its path on to PMIx if PMIx has none, and PMIx warns about components that it does not
-  // know.
+  // Open MPI 5 passes its path on to PMIx unless PMIx has one, and PMIx warns about components that it does
+  // not know. So PMIx gets a path that holds no components.
   if (add) ::setenv(pmix_path_variable, fs::path(*ours).parent_path().c_str(), 0);
   if (add) path.insert(path.begin(), *ours);
   if (add || path.size() != named) ::setenv(path_variable, concatenate(path, ":").c_str(), 1);
@@ -130,7 +130,7 @@ std::string why_no_component() {
   return "look at the lines above, and see that mca_base_component_path and osc do not exclude it";
 }
 
-/// Prints one line per job.
+/// Prints one line per job if the versions of the two libraries differ.
 void compare_versions() {
   char const* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (std::string_view(mpix_engine_version()) == MPIX_VERSION || (rank != nullptr && *rank != '0')) return;

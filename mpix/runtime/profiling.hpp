@@ -1,11 +1,11 @@
-/// The profiling interface: each public call has a second name, PMPIX_..., under which a tool that defines
-/// the call itself reaches the library's.
+/// The profiling interface: each public call has a second name, PMPIX_..., by which a tool that replaces the
+/// call reaches the library's implementation.
 #pragma once
 
 #include "include/mpix_rma.h"
 
-/// Gives a call that this source defines its second name, and lets a program define the first one, also where
-/// it is linked with the archive.
+/// Gives a call that is defined in this source its second name. The first name is weak, so that a program can
+/// define it, even one that is linked with the static library.
 #define MPIX_PROFILED(call)                             \
   extern "C" __attribute__((weak)) decltype(call) call; \
   extern "C" MPIX_RMA_API decltype(call) P##call __attribute__((alias(#call)));

@@ -10,7 +10,7 @@
 
 namespace mpixrma {
 
-/// The reasons why no call can be served.
+/// Whether calls can be served, or the reason why not.
 enum class Readiness { ready, not_initialised, finalised, no_host, forked };
 
 #ifdef OPEN_MPI
@@ -21,7 +21,7 @@ void make_component_known();
 std::string why_no_component();
 #endif
 
-/// Returns a sentence without a period: no host serves this process, and the reason.
+/// Returns a sentence, without a period, that says that no host serves this process, and why.
 MPIX_INTERNAL_API std::string why_no_host();
 
 /// Whether this process was made by fork() from one in which the library was loaded. MPI belongs to the
@@ -34,8 +34,8 @@ Readiness prepare();
 /// Whether prepare() has returned ready before.
 bool is_prepared() noexcept;
 
-/// Opens the engine of this process if it has none, because the library was loaded after MPI_Init. Called in
-/// front of a collective call of MPI, after which the engines of its processes reach each other.
+/// Opens the engine of this process if it has none, because the library was loaded after MPI_Init. Called
+/// before a collective call of MPI, after which the engines of the processes in that call reach each other.
 MPIX_INTERNAL_API void open_engine();
 
 /// The keyval that attaches the library's state to communicators, valid once prepare() has returned ready,

@@ -33,7 +33,7 @@ RuntimeKeys runtime_keys;
 [[gnu::used]] void (*const constructor)() = &make_component_known;
 #endif
 
-/// Afterwards every entry into the library passes through prepare().
+/// Resets the state in a child made by fork(): every later call reaches prepare(), which returns `forked`.
 void become_child() noexcept {
   forked.store(true, std::memory_order_relaxed);
   set_up.store(false, std::memory_order_relaxed);

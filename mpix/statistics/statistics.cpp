@@ -41,7 +41,7 @@ bool is_counted(MPIX_RMA_Protocol protocol) {
   return !direct || engine_of_process().counts_direct();
 }
 
-/// Returns a counter; false: there is no such counter.
+/// Reads a counter. Returns false if there is no such counter.
 bool read(engine::Traffic const& traffic, MPIX_RMA_Statistic which, MPIX_RMA_Protocol protocol,
           MPI_Count* value) {
   switch (which) {

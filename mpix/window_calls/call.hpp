@@ -1,4 +1,4 @@
-/// The common part of the calls on windows: access to the host that provides windows, and their error
+/// The common part of the calls on windows: access to the host that provides windows, and the windows' error
 /// handlers.
 #pragma once
 
@@ -24,7 +24,7 @@ __attribute__((cold)) inline int raise_on(char const* call, MPI_Win win, int err
   return raise_on(call, win, failure(error_class, "%s", reason));
 }
 
-/// The arguments of a call that its error texts name, as far as it has them.
+/// The arguments of a call that its error texts name; the default values stand for arguments it lacks.
 struct NamedArguments {
   int rank = MPI_PROC_NULL;
   int notification = -1;
@@ -32,7 +32,7 @@ struct NamedArguments {
   std::int64_t target_count = 0;
 };
 
-/// Returns the error with a text for an error class without one.
+/// Returns a failure with a text, for an error class that the host has returned without one.
 __attribute__((cold)) inline Failure explain(int error_class, NamedArguments const& named) {
   switch (error_class) {
     case MPI_ERR_WIN: return failure(error_class, "the window does not belong to this library");

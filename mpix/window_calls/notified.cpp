@@ -66,7 +66,7 @@ int notified(char const* call, MPI_Win win, mpix_host_notified const& operation,
   });
 }
 
-/// Why the window cannot have `num` counters.
+/// Returns the error of a window that cannot have `num` counters.
 Failure wrong_number(mpix_host_ops const& ops, MPI_Win win, int num) {
   if (num < 0) return failure(MPI_ERR_ARG, "num %d is negative", num);
   MPI_Group group = MPI_GROUP_NULL;

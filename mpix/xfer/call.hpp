@@ -25,18 +25,17 @@ struct XferCall {
   MPIX_RMA_Attributes const* attributes;
 };
 
-/// Attributes that the direct path (loads and stores within the call) does not satisfy by itself, up to the
-/// final full fence, and those that are to be verified. Set when the library is set up. Kept as the
-/// complement, and hidden, so that a fast path, which checks no more than the direct path needs, tests it in
-/// memory with one instruction.
+/// The attributes that the direct path (loads and stores within the call, then finish_direct()) does not
+/// satisfy, and those to be verified. Set when the library is set up. A mask of the attributes not satisfied,
+/// and with hidden visibility, so that a fast path tests it in memory with one instruction.
 __attribute__((visibility("hidden"))) extern std::uint64_t beyond_direct_path;
 
-/// Joins the attributes of the call, the request object and the communicator. MPI error code, through the
-/// handler, as from the functions below.
+/// Joins the attributes of the call, the request object and the communicator. Invokes the error handler on
+/// failure and returns an MPI error code, as do the functions below.
 int join_attributes(Site const& site, MPIX_RMA_Attributes const* call, RequestSlot& request,
                     Communicator& communicator, MPIX_RMA_Attributes* joined);
 
-/// Finds the counter that the operation increments at `rank`; 0: none.
+/// Sets `*counter` to the address of the counter that the operation increments at `rank`, if any.
 int find_counter(Site const& site, MPIX_RMA_Attributes const& attributes, Communicator& communicator,
                  int rank, engine::RemoteAddress* counter);
 
@@ -47,11 +46,12 @@ struct MemoryRange {
   std::size_t bytes;
 };
 
-/// Verifies what the call vouches for, if verification is enabled.
+/// Verifies the attributes in `set` that declare memory communicatable. The caller has checked that
+/// verification is enabled.
 int verify_communicatable(Site const& site, std::uint64_t set, Target& target,
                           MemoryRange<void const*> origin, MemoryRange<engine::RemoteAddress> there);
 
-/// Raises the error of a count argument that is negative, or too large for its datatype, which is valid.
+/// Raises the error of a count argument that is negative, or too large for its (valid) datatype.
 int check_count(Site const& site, char const* argument, MPI_Count count, MPI_Datatype datatype);
 /// Raises the error of a datatype argument that cannot be used.
 int raise_datatype(Site const& site, char const* argument, MPI_Datatype datatype);
@@ -64,14 +64,14 @@ struct TypeName {
   char text[MPI_MAX_OBJECT_NAME] = "";
 };
 
-/// Checks what the transfers of a plan have in common: operation, datatypes, attributes.
+/// Checks the arguments that all transfers of a plan share: operation, datatypes, attributes.
 int check_fixed_arguments(Site const& site, XferCall const& call);
 
-/// Carries out any transfer that the fast paths have not: checks, joins attributes, issues. Returns an MPI
-/// error code, through the handler.
+/// Carries out a transfer that no fast path has served: checks arguments, joins attributes and issues the
+/// operation.
 int xfer_general_path(XferCall const& call, RequestSlot request, Communicator& communicator);
 
-/// Satisfies the attributes that a transfer of contiguous elements by load and store has left open.
+/// Satisfies the attributes in `set` that loads and stores alone do not: remote completion needs a fence.
 inline void finish_direct(std::uint64_t set) noexcept {
   if ((set & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0) std::atomic_thread_fence(std::memory_order_seq_cst);
 }

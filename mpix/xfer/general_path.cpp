@@ -14,7 +14,7 @@ namespace mpixrma {
 
 namespace {
 
-/// MPI_BOTTOM is an address only for a datatype with absolute displacements: no data are in the first page.
+/// A null address (MPI_BOTTOM) is valid only with absolute displacements: not if data are in the first page.
 bool is_null_buffer(void const* address, std::uintptr_t base, Layout const& layout) noexcept {
   constexpr std::intptr_t page = 4096;
   if (address != nullptr || layout.size() == 0) return false;
@@ -37,7 +37,7 @@ int check(Site const& site, XferCall const& call) {
   return code != MPI_SUCCESS ? code : check_count(site, "target_count", call.target_count, call.target_type);
 }
 
-/// Fills in what an accumulate does.
+/// Fills in the element type, the operation and the scale of an accumulate.
 int choose_operation(Site const& site, XferCall const& call, MPIX_RMA_Attributes const& attributes,
                      engine::RmaOp* update) {
   Datatype const& type = *Datatype::find(call.origin_type);
@@ -90,7 +90,7 @@ struct TransferSides {
   Layout origin;
   Layout target;
   AbsoluteBuffer absolute;
-  std::byte* origin_address;  ///< to which `origin` is relative
+  std::byte* origin_address;  ///< base of the layout `origin`
 };
 
 /// A call whose arguments have been checked, and the attributes that apply to it.

@@ -1,4 +1,4 @@
-/// Lists of equally long segments whose target memory is mapped here, as a whole, by load and store.
+/// Transfers of lists of equally long segments by load and store: their target memory lies in one mapping.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct SegmentList {
   std::size_t bytes;
 };
 
-/// Puts or gets segments in the order of the list, up to the first that has a null address or is not in the
-/// mapped segment of the first one. Returns their number.
+/// Puts or gets segments in the order of the list, up to the first that has a null address or lies outside of
+/// the mapped memory segment of the list's first target. Returns the number of segments transferred.
 template <OpKind direction>
 std::size_t try_direct_list(Target& target, SegmentList const& list) noexcept {
   auto const first = reinterpret_cast<RemoteAddress>(list.targets[0]);
@@ -29,7 +29,7 @@ std::size_t try_direct_list(Target& target, SegmentList const& list) noexcept {
   if (target.peer->translate(first, list.bytes) == nullptr) return 0;
   engine::SegmentView const view = target.peer->view(first);
   if (view.length < list.bytes || view.is_gone()) return 0;
-  // Copies of all members, which the stores of the loop would otherwise make the compiler read again.
+  // A local copy: the compiler would read the members of `list` again after each store of the loop.
   SegmentList const segments = list;
   std::byte* const local = view.local;
   RemoteAddress const begin = view.begin;
@@ -44,7 +44,7 @@ std::size_t try_direct_list(Target& target, SegmentList const& list) noexcept {
   return done;
 }
 
-/// The range of all target segments, and what is to be added to an address in it to find it here.
+/// The range of all target segments, and the local address of its memory minus the address at the target.
 struct MappedList {
   RemoteAddress begin;
   RemoteAddress end;
@@ -68,7 +68,7 @@ struct ListBounds {
 /// Returns nothing if an address is null, or if the range is not mapped here as a part of one segment.
 inline std::optional<MappedList> find_mapped(Target& target, SegmentList const& list) noexcept {
   SegmentList const segments = list;  // as in try_direct_list()
-  // Two, so that a processor does not wait for one minimum before it computes the next.
+  // Two, so that the processor can compute one minimum while it waits for the other.
   ListBounds even;
   ListBounds odd;
   std::size_t i = 0;
@@ -87,7 +87,7 @@ inline std::optional<MappedList> find_mapped(Target& target, SegmentList const& 
   return MappedList{lowest, end, mapped - reinterpret_cast<std::byte*>(lowest)};
 }
 
-/// As try_direct_accumulate(), for all segments, whose memory is locked once.
+/// As try_direct_accumulate(), for all segments of a list: the stripes of the whole range are locked once.
 inline bool try_direct_accumulate_list(Target& target, engine::Reduction const& reduction,
                                        SegmentList const& list) noexcept {
   bool const locked = reduction.element_atomic;

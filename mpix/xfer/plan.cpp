@@ -78,7 +78,8 @@ struct MPIX_RMA_Plan_s {
 
   // Hot: read by the direct path.
   std::uint64_t number = mpixrma::next_number.fetch_add(1, std::memory_order_relaxed);  ///< never used twice
-  /// 0: not a put or get of equal contiguous types without attributes, or the target is MPI_PROC_NULL
+  /// 0 if the direct path never serves the plan: it serves put and get without attributes, of equal
+  /// contiguous types, to a target other than MPI_PROC_NULL
   std::size_t element_bytes = 0;
   mpixrma::KeptType origin_type;
   mpixrma::KeptType target_type;
@@ -100,8 +101,8 @@ inline RecentPlan const& recent_of(MPIX_RMA_Plan_s const& plan, RecentPlan const
   return *entry;
 }
 
-/// Transfers by load and store, with what the previous transfer of this plan has found out. Returns false
-/// if nothing was done.
+/// Transfers by load and store, with the segment that an earlier transfer of this plan has cached. Returns
+/// false if nothing was done.
 template <typename Count>
 inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, RecentPlan const& recent, void* origin,
                               void* target, Count count) {
@@ -123,7 +124,7 @@ inline bool transfer_directly(MPIX_RMA_Plan_s const& plan, RecentPlan const& rec
   return true;
 }
 
-/// transfer_directly() while a trace is written, and the record of the transfer.
+/// As transfer_directly(), while a trace is written: also records the transfer.
 template <typename Count>
 [[gnu::always_inline]] inline bool transfer_traced(MPIX_RMA_Plan_s const& plan, void* origin, void* target,
                                                    Count count) {
@@ -136,7 +137,7 @@ template <typename Count>
   return true;
 }
 
-/// Keeps the segment of this address for the next transfer if the segment can be reached.
+/// Caches the segment of this address for the next transfer, if the segment is mapped.
 void cache_segment(MPIX_RMA_Plan_s const& plan, void const* target) {
   auto const address = reinterpret_cast<RemoteAddress>(target);
   if (plan.element_bytes == 0) return;

@@ -13,13 +13,13 @@ namespace mpixrma {
 inline bool submit_direct(Target& target, engine::RmaOp const& operation) {
   // An ordered get may have to wait for an earlier put of this process to itself.
   if (operation.is_get() && has(operation.flags, OpFlags::ordered)) return false;
-  // An update may have to wait for stripes that are held across messages: the engine serves these.
+  // An atomic update may have to wait for stripes that are held across messages: left to the engine.
   if (operation.is_update() && has(operation.flags, OpFlags::element_atomic)) return false;
   return try_direct(target, operation);
 }
 
-/// Issues a checked operation of `bytes` at the target. `set` are the attributes that apply. Returns an MPI
-/// error code, through the handler.
+/// Issues a checked operation of `bytes` at the target. `set` are the attributes that apply. On failure calls
+/// the error handler. Returns an MPI error code.
 inline int submit(Site const& site, Communicator& communicator, Target& target, engine::RmaOp& operation,
                   std::size_t bytes, std::uint64_t set, RequestSlot& request) {
   if (submit_direct(target, operation)) {

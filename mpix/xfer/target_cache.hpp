@@ -21,7 +21,7 @@ struct alignas(128) CachedTarget {
   MPI_Datatype type{};
   std::uint64_t generation = 0;  ///< the value of `handles_generation` when the entry was made
   int rank = MPI_PROC_NULL;
-  engine::ElementType sum_element{};  ///< elements of `type` if they can be sum_element; otherwise `none`
+  engine::ElementType sum_element{};  ///< element of `type` if a sum is defined for it; else `none`
   std::size_t element_bytes = 0;
   unsigned atomic_word = 0;  ///< as Datatype::atomic_word
   Communicator const* communicator = nullptr;
@@ -33,8 +33,8 @@ struct alignas(128) CachedTarget {
   std::uint64_t words_length = 0;
   std::byte* words_local = nullptr;
 
-  /// Local pointer to the aligned word of `atomic_word` bytes at `address`, or nullptr when it cannot be
-  /// reached or is not updated by the CPU's atomics.
+  /// Returns a local pointer to the aligned word of `atomic_word` bytes at `address`; nullptr if that cannot
+  /// be reached or is not updated by the CPU's atomics.
   std::byte* translate_word(engine::RemoteAddress address, std::size_t bytes) const noexcept {
     engine::RemoteAddress const offset = address - words_begin;
     if (offset < words_length) [[likely]]
@@ -71,9 +71,9 @@ class TargetCache {
   CachedTarget entries_[entries];
 };
 
-/// The segment of the latest target address of a thread's plans.
+/// An entry of a thread's cache of plans: the segment of the latest target address of a plan.
 struct alignas(64) RecentPlan {
-  std::uint64_t number = 0;  ///< of the handle; 0: none
+  std::uint64_t number = 0;  ///< number of the plan; 0: none
   engine::SegmentView segment;
 };
 
@@ -86,11 +86,11 @@ struct ThreadCache {
 };
 
 // Compiled for the initial-exec model: accessed without a call. Only pointers, because a library that is
-// loaded by dlopen() gets little memory of that kind. Never null: they point to an empty cache, shared by all
-// threads, until the thread caches a target, and while a trace is written.
+// loaded by dlopen() gets little thread-local storage of that model. Never null: until the thread caches a
+// target, and while a trace is written, they point to an empty cache that all threads share.
 extern thread_local constinit TargetCache const* target_cache;
 extern thread_local constinit RecentPlan const* recent_plan;
-/// While a trace is written, of this thread, in place of both.
+/// The thread's cache while a trace is written, in place of the two pointers above; never null either.
 extern thread_local constinit ThreadCache const* traced_cache;
 
 /// Returns the thread's own cache, for writing; nullptr if there is no memory for one, or the thread is about

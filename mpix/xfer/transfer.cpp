@@ -10,7 +10,7 @@ namespace mpixrma {
 
 namespace {
 
-/// Waits for what was issued with this completion. Returns its status.
+/// Waits for the operation that was issued with this completion. Returns the operation's status.
 engine::Status wait(engine::Peer& peer, engine::Issued const& issued,
                     engine::BlockingCompletion const& completion) {
   if (engine::failed(issued.status) || issued.complete) return issued.status;

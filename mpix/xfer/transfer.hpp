@@ -38,16 +38,16 @@ inline bool move_bytes(void* origin, std::byte* remote, std::size_t bytes) noexc
 }
 
 /// Contiguous put or get by load and store. Returns false, with nothing done, if the memory cannot be reached
-/// that way now; then issue() does it. If it returns true, the transfer is complete at both sides, up to the
-/// full fence that complete() makes.
+/// that way now; then call issue(). If it returns true, the transfer is complete at both sides, except for
+/// the full fence that complete() makes.
 template <OpKind direction, Lookup lookup = Lookup::usual>
 inline bool try_direct(Target& target, void* origin, RemoteAddress address, std::size_t bytes) noexcept {
   std::byte* const remote = find_mapped<lookup>(*target.peer, address, bytes);
   return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
 }
 
-/// Like try_direct(), but not for small segments: for callers that have no other case to handle
-/// (Peer::translate_inline).
+/// Like try_direct(), but returns false for small segments too. It calls no function for the look-up, so that
+/// a caller with nothing else to do saves no registers (Peer::translate_inline).
 template <OpKind direction>
 inline bool try_direct_inline(Target& target, void* origin, RemoteAddress address,
                               std::size_t bytes) noexcept {
@@ -55,15 +55,15 @@ inline bool try_direct_inline(Target& target, void* origin, RemoteAddress addres
   return remote != nullptr && move_bytes<direction>(origin, remote, bytes);
 }
 
-/// The last step of try_direct_accumulate() if each element is to be updated as a whole and the CPU may do
-/// it.
+/// The last step of try_direct_accumulate() if element_atomic is set and the CPU has atomics for the element
+/// type.
 MPIX_INTERNAL_API void accumulate_elements(engine::StripeTable& table, engine::Reduction reduction,
                                            void const* origin, std::byte* remote, RemoteAddress address,
                                            std::size_t bytes) noexcept;
 
 /// Contiguous accumulate by load and store. `reduction` is valid, `bytes` a multiple of its element. If its
 /// element_atomic is set, at most one operation with OpFlags::element_atomic or atomic updates an element
-/// at once.
+/// at a time.
 template <Lookup lookup = Lookup::usual>
 inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduction, void const* origin,
                                   RemoteAddress address, std::size_t bytes) noexcept {
@@ -80,8 +80,8 @@ inline bool try_direct_accumulate(Target& target, engine::Reduction const& reduc
   return true;
 }
 
-/// Carries out any operation by load and store, with all of its flags. May leave to the engine an
-/// operation that would have to wait.
+/// Carries out any operation by load and store, with all of its flags. Returns false, with nothing done, if
+/// that is impossible now; then call issue().
 MPIX_INTERNAL_API bool try_direct_atomic(Target& target, engine::RmaOp const& operation) noexcept;
 
 inline bool try_direct(Target& target, engine::RmaOp const& operation) noexcept {
@@ -101,9 +101,8 @@ inline bool try_direct(Target& target, engine::RmaOp const& operation) noexcept 
 }
 
 /// Carries out a sum, increment, swap or compare-and-swap for equality of one aligned 4- or 8-byte integer by
-/// one instruction. Word is the unsigned type of that size. Returns false, with nothing done, if the memory
-/// cannot be reached or updated that way now, and for all other operations; `operand` is not read in that
-/// case.
+/// one instruction. Word is the unsigned type of that size. Returns false if the memory cannot be reached or
+/// updated that way now, and for all other operations; then nothing is done, and `operand` is not read.
 template <Lookup lookup = Lookup::usual, typename Word>
 inline bool try_direct_rmw(Target& target, engine::ReduceOp operation, RemoteAddress address,
                            Word const& operand, Word operand2, Word* result) noexcept {
@@ -119,13 +118,13 @@ MPIX_INTERNAL_API engine::Issued issue(Target& target, engine::RmaOp& operation)
 /// Like issue(), but returns when the operation is complete at the level that its flags ask for.
 MPIX_INTERNAL_API engine::Status issue_and_wait(Target& target, engine::RmaOp& operation);
 
-/// Takes a lock of the target, as EngineLocks::acquire, and waits until it is held; an attempt waits only for
-/// the answer. Fills in the request's completion.
+/// Takes a lock of the target, as EngineLocks::acquire, and waits until the lock is held. If the request is
+/// only an attempt, waits for the answer. Fills in the request's completion.
 MPIX_INTERNAL_API engine::Status lock_and_wait(Target& target, engine::LockRequest& request);
-/// As EngineLocks::release. complete() waits until it is executed, and reports its failure.
+/// As EngineLocks::release. complete() waits until the release is executed, and reports its failure.
 MPIX_INTERNAL_API engine::Status unlock(Target& target, engine::LockId lock, std::uint32_t owner);
 
-/// complete() for a target without outstanding messages. Returns false if there are some.
+/// complete() for a target without outstanding messages. Returns false if messages are outstanding.
 inline bool complete_stores(Target& target) noexcept {
   if (target.outstanding.is_set()) return false;
   // The stores leave this processor's buffer: from here on all processes see them.
@@ -136,20 +135,19 @@ inline bool complete_stores(Target& target) noexcept {
 /// complete() for a target with outstanding messages.
 MPIX_INTERNAL_API engine::Status complete_messages(Target& target, LateFailure* failed = nullptr);
 
-/// Waits until all that was issued through `target` is complete at the target. Returns the first error of an
-/// operation without a request that could report it. `*failed` receives that operation, and is not changed if
-/// there is none.
+/// Waits until all that was issued through `target` is complete at the target. Returns the first error that
+/// no request could report. `*failed` receives the operation with that error, and is unchanged without one.
 inline engine::Status complete(Target& target, LateFailure* failed = nullptr) {
   return complete_stores(target) ? engine::Status::ok : complete_messages(target, failed);
 }
 
-/// complete() for every target of `communicator` that has something outstanding. Returns the failure of the
+/// complete() for every target of `communicator` that has operations outstanding. Returns the failure of the
 /// first target that has one.
 MPIX_INTERNAL_API engine::Status complete_all(Communicator& communicator, LateFailure* failed = nullptr);
 
 /// Orders all that was issued through `target` before all that is issued later. Never waits. Always makes a
-/// full memory barrier, whether or not this thread has stored since the last one: to keep track of that would
-/// cost every put more than it saves.
+/// full memory barrier, even if this thread has not stored since the last one: to keep track of stores would
+/// cost every put more than the barrier.
 MPIX_INTERNAL_API void fence(Target& target) noexcept;
 
 /// Orders all that was issued through `communicator` to any target before all that is issued later to any

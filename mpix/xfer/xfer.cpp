@@ -75,8 +75,8 @@ inline bool access_satisfies(MPIX_RMA_Op op, std::uint64_t attribute_bits) noexc
 }
 
 /// Resolves a transfer without request by the cached target `recent`, which may be null, and orders an
-/// ordered transfer behind earlier stores. Returns nullptr if the cached target does not serve the call,
-/// whose arguments are then still unchecked.
+/// ordered transfer behind earlier stores. Returns nullptr if the cached target does not serve the call; then
+/// the caller must check all arguments.
 template <typename Count>
 inline CachedTarget const* resolve_cached_transfer(CachedTarget const* recent, MPIX_RMA_Op op, void* origin,
                                                    Count count, void* target_addr,
@@ -111,8 +111,8 @@ struct FastPath {
   std::size_t bytes;
 };
 
-/// Checks the preconditions, and orders an ordered transfer behind earlier stores. Returns false if they do
-/// not hold; then the caller must check all arguments again.
+/// Checks the preconditions, and orders an ordered transfer behind earlier stores. Returns false if a
+/// precondition does not hold; then the caller must check all arguments again.
 inline bool check_fast_path(XferCall const& call, MPI_Request const* request,
                             Communicator const& communicator, FastPath* fast) {
   Datatype const* const type = Datatype::find_known(call.origin_type);
@@ -159,8 +159,8 @@ inline bool add_fast_path(FastPath const& fast, void* origin, RemoteAddress addr
   return atomic_fast_path(fast, origin, address, update);
 }
 
-/// Appends the transfer, without a request, to the batch that is being filled for the target, if it is like
-/// the last one there.
+/// Appends the transfer, without a request, to the batch that is being filled for the target, if it continues
+/// the last run there.
 bool append_fast_path(XferCall const& call, FastPath const& fast, RemoteAddress address) {
   bool const put = call.operation == MPIX_RMA_PUT;
   if (!put && call.operation != MPIX_RMA_ACCUMULATE) return false;
@@ -242,8 +242,9 @@ bool try_fast_path(XferCall const& call, MPI_Request* request, Communicator cons
   return true;
 }
 
-/// The calls of the C interface: with an MPI_Request, whose call has an attributes argument or whose request
-/// object carries the attributes, or with an MPIX_Rma_request. Each exists for counts of two types.
+/// The forms of the call in the C interface: with an MPI_Request and an attributes argument, with an
+/// MPI_Request whose object carries the attributes, or with an MPIX_Rma_request. Each form exists for counts
+/// of two types.
 enum class Form { with_attributes, with_request, with_rma_request };
 
 template <typename Count>
@@ -254,7 +255,7 @@ constexpr char const* name_of(Form form) noexcept {
   return names[static_cast<int>(form)][std::is_same_v<Count, MPI_Count> ? 1 : 0];
 }
 
-/// The general path. The arguments are the call's own, in its order, so that they stay in their registers.
+/// The general path. The arguments are those of the public call, in order, so that they stay in registers.
 template <Form form, typename Count>
 __attribute__((noinline)) int xfer_slow_path(MPIX_RMA_Op op, void* origin_addr, Count origin_count,
                                              MPI_Datatype origin_datatype, int target_rank, void* target_addr,
@@ -319,7 +320,7 @@ inline int xfer(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datat
                               target_count, target_datatype, request, communicator, rma_attr_val);
 }
 
-/// The form of the call with a request of the library's own.
+/// The form of the call with an MPIX_Rma_request.
 template <typename Count>
 inline int xfer_own(MPIX_RMA_Op op, void* origin_addr, Count origin_count, MPI_Datatype origin_datatype,
                     int target_rank, void* target_addr, Count target_count, MPI_Datatype target_datatype,
