@@ -37,7 +37,7 @@ int at_finalize(MPI_Comm, int, void* counts, void*) noexcept try {
   return class_of_exception();
 }
 
-/// Works also for programs that are not linked with libmpix_rma.
+/// Makes MPI_Finalize call at_finalize(), also in programs that are not linked with libmpix_rma.
 void prepare_finalize() {
   static char counts = 0;
   int key = MPI_KEYVAL_INVALID;

@@ -1,10 +1,10 @@
 /*
  * The Open MPI OSC component that hosts the one-sided engine.
  *
- * Open MPI opens it in MPI_Init like its own components. It starts the engine there or with the first window,
- * publishes the engine's address, registers the engine's progress with opal_progress, and provides services
- * that need the internals of an MPI library: the process identities of ranks, and requests that MPI_Wait and
- * MPI_Test accept. It also implements windows by calls of mpi-windows/.
+ * Open MPI opens the component in MPI_Init, like its own ones. The component starts the engine there or with
+ * the first window, publishes the engine's address, registers the engine's progress with opal_progress, and
+ * provides services that need the internals of an MPI library: the process identities of ranks, and requests
+ * that MPI_Wait and MPI_Test accept. It also implements windows by calls of mpi-windows/.
  */
 #ifndef OSC_MPIX_H
 #define OSC_MPIX_H
@@ -49,7 +49,7 @@ int ompi_osc_mpix_make_window(struct ompi_win_t *win, void **base, size_t size, 
 /* osc_mpix_interfaces.c: the engine's interfaces (mpix_engine_config) for the parameter osc_mpix_interfaces.
  */
 const char *ompi_osc_mpix_interfaces(const char *chosen);
-/* Whether all processes of the job are on this host, and none of another job has spawned it. */
+/* Whether all processes of the job are on this host, and no process of another job has spawned this job. */
 bool ompi_osc_mpix_job_is_on_this_host(void);
 
 /* osc_mpix_pvars.c: performance variables. */
@@ -66,7 +66,7 @@ int ompi_osc_mpix_datatype_is_committed(mpix_handle_t datatype);
 void ompi_osc_mpix_communicator_refuse_calls(mpix_handle_t communicator, int refuse);
 void ompi_osc_mpix_communicator_set_freed(mpix_handle_t communicator, int freed);
 
-/* osc_mpix_request.c: native requests. */
+/* osc_mpix_request.c: Open MPI's requests. */
 void ompi_osc_mpix_requests_start(void);
 void ompi_osc_mpix_requests_stop(void);
 mpix_host_request_t *ompi_osc_mpix_request_create(mpix_handle_t communicator, mpix_handle_t *handle);

@@ -21,8 +21,8 @@ int ompi_osc_mpix_process_of_rank(mpix_handle_t communicator, int rank, uint64_t
     return 0;
 }
 
-/* A flag of this component alone: Open MPI's own flags would make it reject the calls of an error handler
- * that gets the communicator. A new communicator has no flags. */
+/* A flag of this component alone: with its own flags, Open MPI would reject the calls that an error handler
+ * makes on the communicator. A new communicator does not have the flag. */
 #define FREED_BY_APPLICATION 0x40000000u
 
 /* The pointer may dangle, so it is compared with the live communicators before it is dereferenced. */

@@ -1,4 +1,4 @@
-/* The engine of the process: opened in MPI_Init if a library that names any process at any time is loaded,
+/* The engine of the process: opened in MPI_Init if a loaded library may address any process at any time,
  * otherwise with the first window. */
 #include "osc_mpix_window.h"
 
@@ -11,7 +11,7 @@
 static struct mpix_engine_config config;
 static struct mpix_bootstrap bootstrap;
 
-/* The engine may hold locks while it waits: operations on windows are not issued then. */
+/* Nonzero while the engine waits. It may hold locks then, so queued operations on windows are not issued. */
 static _Thread_local int engine_waits = 0;
 
 static void progress_everything(void *context)
@@ -129,9 +129,9 @@ int ompi_osc_mpix_engine_open(void)
     return ompi_osc_mpix_engine_runs() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
-/* The key of an attribute of communicators whose processes have all found that the engines of all are open. It
- * must be the same at all of them, so it depends on nothing but earlier creations of windows on the
- * communicator. */
+/* The key of an attribute that marks communicators whose processes have agreed that all their engines are
+ * open. All processes of a communicator must see the same mark, so the mark depends only on earlier window
+ * creations on the communicator. */
 static int key_of_open_everywhere(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -69,7 +69,7 @@ const char *ompi_osc_mpix_interfaces(const char *chosen)
     if (stays_on_this_host()) {
         return itself_only;
     }
-    /* Parent processes, and processes spawned beyond the slots, may be on this host. */
+    /* '+' adds the loopback: parents, and processes spawned beyond the slots, may be on this host. */
     const char *rule = those_of_btl_tcp(is_on_this_host() ? "+" : "");
     return NULL != rule ? rule : itself_only;
 }

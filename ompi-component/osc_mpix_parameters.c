@@ -18,7 +18,7 @@ static char *order = "overlapping";
 static char *nam_allocation = "";
 static size_t nam_size;
 static int priority;
-static bool maps_memory; /* as far as the parameters go */
+static bool maps_memory; /* the parameters permit direct access */
 
 /* In the order of the engine's table. Open MPI keeps pointers to these variables. */
 enum {
@@ -30,7 +30,7 @@ static union {
     bool on;
     char *words;
 } values[max_parameters];
-static char *former_values[max_parameters]; /* by former name, NULL: not given */
+static char *former_values[max_parameters]; /* given by the former name; NULL: not given */
 
 static void add(const char *name, const char *description, mca_base_var_type_t type,
                 mca_base_var_info_lvl_t level, void *storage)
@@ -135,11 +135,11 @@ __attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
     return OMPI_ERR_BAD_PARAM;
 }
 
-/* In a form that `mpix-rma info` finds in the file. */
+/* `mpix-rma info` searches the component's file for this text. */
 static const char own_version[] __attribute__((used)) = "osc/mpix version " MPIX_VERSION;
 
-/* A program that is linked with the library has already loaded its engine, which this component then uses
- * too. */
+/* A program that is linked with the library has already loaded the library's engine, which this component
+ * then uses too. */
 static int check_version(void)
 {
     const char *version = own_version + sizeof("osc/mpix version ") - 1;
@@ -151,7 +151,7 @@ static int check_version(void)
     return OMPI_SUCCESS;
 }
 
-/* One line per job. */
+/* Prints one line per job. */
 static void note(const char *text)
 {
     if (0 == OPAL_PROC_MY_NAME.vpid) {
@@ -170,7 +170,7 @@ static int set_parameter(struct mpix_engine_config *config, const struct mpix_en
         return mpix_engine_set_text(config, parameter, former_values[i], why, bytes);
     }
     switch (parameter->kind) {
-    case MPIX_ENGINE_PARAMETER_SIZE: /* as the user wrote it: a negative number has become a very large one */
+    case MPIX_ENGINE_PARAMETER_SIZE: /* the cast restores negative input, which Open MPI made unsigned */
         return mpix_engine_set_number(config, parameter, (int64_t) values[i].size, why, bytes);
     case MPIX_ENGINE_PARAMETER_NUMBER:
         return mpix_engine_set_number(config, parameter, values[i].number, why, bytes);
@@ -214,7 +214,7 @@ int ompi_osc_mpix_configure(struct mpix_engine_config *config)
         config->defer_network = 0;
     }
     if (0 != OPAL_PROC_MY_NAME.vpid) {
-        config->network_hardware_expected = 0; /* one line for the job */
+        config->network_hardware_expected = 0; /* so that only one process reports missing hardware */
     }
     return OMPI_SUCCESS;
 }

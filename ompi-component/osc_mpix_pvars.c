@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Offset of a variable in the engine's counters, passed as `ctx` of its registration. */
+/* A variable that shows one of the engine's counters. Registered with this struct as its `ctx`. */
 typedef struct {
     const char *name;
     const char *description;

@@ -1,5 +1,5 @@
-/* A report of each process's windows for `mpix-rma check`, which names the directory: one file per process.
- */
+/* A report of each process's windows for `mpix-rma check`: one file per process, in the directory that
+ * MPIX_RMA_CHECK names. */
 #include "osc_mpix_window.h"
 
 #include "opal/util/proc.h"

@@ -1,5 +1,5 @@
 /*
- * Native requests.
+ * Requests of Open MPI for the engine's operations.
  *
  * The engine completes an operation on any thread, its agent included, even if MPI was initialised
  * without threads. Open MPI's completion is not thread-safe then, so completed requests wait in a
@@ -26,16 +26,16 @@ typedef struct osc_mpix_request_t {
     };
     ompi_request_type_t type; /* before the failure was hidden */
     struct osc_mpix_request_t *next_completed;
-    int mpi_error;           /* of an operation that was shown to Open MPI */
+    int mpi_error;           /* error code of an operation whose failure Open MPI knows */
     const struct mpix_host_failure *failure; /* of a failed operation, until `end` is called */
     void *failure_context;
-    bool asked; /* the application was told the failure */
+    bool asked; /* the failure was reported to the application */
     size_t bytes;
     atomic_int references;        /* one of the engine until completion, one of the user until free */
     void (*freed)(mpix_handle_t); /* persistent requests: the front end's hook */
     void (*when_freed)(uint64_t); /* others: likewise, or NULL */
     uint64_t freed_argument;
-    ompi_communicator_t *held;    /* whose error handler an error goes to, also when the user has freed it */
+    ompi_communicator_t *held;    /* its error handler gets errors, even after the user has freed it */
 } osc_mpix_request_t;
 
 static opal_free_list_t requests;
@@ -91,12 +91,13 @@ static void release(osc_mpix_request_t *request)
     }
 }
 
-/* A request that has failed is shown to Open MPI as a successful generalized request. MPI_Wait and similar
- * calls call the query function of one that they complete, which makes it a failed request of its own type
- * again. Open MPI does not deal with other failed requests of an array: with MPI_THREAD_MULTIPLE, MPI_Waitall
- * never returns if one of its requests has failed before the call; MPI_Waitany and MPI_Testany free those
- * that they do not report, and their failures are lost. MPI_Testany reports no failure of a persistent
- * request; after a failure Open MPI frees it in the other calls, so it is none any more. */
+/* A failed request is presented to Open MPI as a successful generalized request. When MPI_Wait or a similar
+ * call completes this request, it calls the query function below, which turns the request back into a failed
+ * one of its own type. Otherwise Open MPI would mishandle failed requests in arrays: with
+ * MPI_THREAD_MULTIPLE, MPI_Waitall never returns if one of its requests has failed before the call;
+ * MPI_Waitany and MPI_Testany free failed requests that they do not report, and the failures are lost. The
+ * request also stops being persistent: MPI_Testany does not report the failure of a persistent request, and
+ * the other calls free a failed one. */
 static int reveal_failure(void *state, ompi_status_public_t *status)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) state;
@@ -119,7 +120,7 @@ static void hide_failure(osc_mpix_request_t *request)
 static bool was_asked(const osc_mpix_request_t *request, const void *caller)
 {
     if (!REQUEST_COMPLETE(&request->super)) {
-        return false; /* only MPI_Request_free frees it */
+        return false; /* only MPI_Request_free frees an incomplete request */
     }
     if (MPI_SUCCESS == request->mpi_error || OMPI_REQUEST_INACTIVE == request->super.req_state) {
         return true;
@@ -217,7 +218,7 @@ static osc_mpix_request_t *take(bool persistent, void (*freed)(mpix_handle_t), m
 
 static void activate(osc_mpix_request_t *request)
 {
-    end_failure(request, true); /* of the operation before */
+    end_failure(request, true); /* failure of the previous operation */
     request->mpi_error = MPI_SUCCESS;
     request->super.req_complete = REQUEST_PENDING;
     request->super.req_state = OMPI_REQUEST_ACTIVE;

@@ -41,7 +41,7 @@ static int window_free(ompi_win_t *win)
 {
     int is_gone = 0;
     (void) ompi_osc_mpix_requests_drain(); /* records failures of operations whose requests were freed */
-    /* With an open epoch MPI_Win_free would fail here while the other processes wait in it. */
+    /* With an open epoch MPI_Win_free would fail here, while other processes wait in MPI_Win_free. */
     if (ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_STARTED) {
         mpix_window_end_epochs(ompi_osc_mpix_window(win));
     }
@@ -211,7 +211,7 @@ static void read_hints(opal_info_t *info, struct mpix_window_hint *hints, char (
     hints[i] = (struct mpix_window_hint){NULL, NULL};
 }
 
-/* Open MPI truncates longer keys in place; such hints cannot be changed. */
+/* Longer keys are not subscribed to: Open MPI truncates them in place. Such hints cannot be changed. */
 enum {
     max_subscribed_key = 27
 };

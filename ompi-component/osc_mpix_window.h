@@ -25,7 +25,7 @@ static inline mpix_window_t *ompi_osc_mpix_window(ompi_win_t *win)
 /* NULL if the window belongs to another component. */
 mpix_window_t *ompi_osc_mpix_own_window(mpix_handle_t handle);
 
-/* Sets the attributes if they have been requested before. */
+/* Sets the attributes of counter limits if ompi_osc_mpix_window_show_counter_bounds() has been called. */
 void ompi_osc_mpix_show_counter_bounds(ompi_win_t *win);
 
 /* osc_mpix_window_extensions.c: mpix_host_ops. */
@@ -41,7 +41,7 @@ int ompi_osc_mpix_window_flush(mpix_handle_t window, const struct mpix_host_flus
 int ompi_osc_mpix_window_region(mpix_handle_t window, int rank, int64_t *bytes, int *disp_unit);
 int ompi_osc_mpix_window_persist(mpix_handle_t window);
 
-/* osc_mpix_operations.c: the functions of ompi_osc_base_module_t under its names. */
+/* osc_mpix_operations.c: functions of ompi_osc_base_module_t, with the names of its members. */
 int ompi_osc_mpix_put(const void *origin, int origin_count, ompi_datatype_t *origin_type, int rank,
                       ptrdiff_t disp, int count, ompi_datatype_t *type, ompi_win_t *win);
 int ompi_osc_mpix_get(void *origin, int origin_count, ompi_datatype_t *origin_type, int rank, ptrdiff_t disp,
@@ -70,8 +70,8 @@ int ompi_osc_mpix_fetch_and_op(const void *origin, void *result, ompi_datatype_t
 int ompi_osc_mpix_compare_and_swap(const void *origin, const void *compare, void *result,
                                    ompi_datatype_t *type, int rank, ptrdiff_t disp, ompi_win_t *win);
 
-/* Counters for `mpix-rma check`: Open MPI has queried the component for a window, or the component has
- * created a window; the report is written when the engine ends. */
+/* For `mpix-rma check`: count Open MPI's queries of the component and the windows that the component has
+ * created, and write both counts to a report before the engine ends. */
 void ompi_osc_mpix_report_query(void);
 void ompi_osc_mpix_report_window(void);
 void ompi_osc_mpix_report(mpix_engine_t *engine);

@@ -1,4 +1,4 @@
-/* Window calls beyond MPI's function table: those of mpix_host_ops. */
+/* Window functions of mpix_host_ops, for calls that ompi_osc_base_module_t lacks. */
 #include "osc_mpix_window.h"
 
 int ompi_osc_mpix_window_targets(mpix_handle_t window)

@@ -25,8 +25,8 @@ int check_kinds(Window const& window) {
   return refuse(MPI_ERR_INFO_VALUE, "deep_mem_kind is not the same at all processes");
 }
 
-/// Returns MPI_SUCCESS at all processes if every process can map the memory of all; otherwise the same error
-/// class at all processes.
+/// Returns MPI_SUCCESS at all processes if `error` is MPI_SUCCESS at all and every process maps the control
+/// memory of rank 0; otherwise the same error class at all processes.
 int agree_on_sharing(Window& window, MPI_Comm comm, int error) {
   Target* const first = find_target(window, 0);
   bool const maps_control = first != nullptr && first->control != nullptr;
@@ -71,7 +71,7 @@ int close_window(Window& window, bool* closed) {
   int error = complete_opened(window);
   error = first_of(error, complete_all(window));
   wait_for_aggregate_requests(window);
-  (void)mpix_host_operations()->deliver_completions();  // first: failures of freed requests count
+  (void)mpix_host_operations()->deliver_completions();  // first, to report failures of freed requests too
   end_reporting(window.context);
   error = first_of(error, take_failures(window));
   if (window.table.is_shared()) find_successors(window);

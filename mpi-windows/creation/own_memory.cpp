@@ -209,7 +209,7 @@ int detach(Window& window, void const* base) {
     window.cold->attached_empty.erase(empty);
     return MPI_SUCCESS;
   }
-  // Memory that was freed meanwhile is no longer registered.
+  // Ignores the result: memory that was freed meanwhile is no longer registered.
   (void)window.engine.memory.detach(const_cast<void*>(base), found->second);
   window.cold->attached.erase(found);
   return MPI_SUCCESS;

@@ -59,7 +59,8 @@ bool all_map(RankTable const& table, std::uint32_t grants) {
 }
 
 /// Collective: the first process creates the window, the others join. If all processes already map the
-/// grants, joining cannot fail and needs no agreement. After a failure no process relies on that state.
+/// grants, joining cannot fail and needs no agreement. The call note_mapped(0) discards that state first, so
+/// that no process relies on it after a failure.
 template <typename Make>
 int share_nam(Window& window, MPI_Comm comm, Make make) {
   int rank = 0;
@@ -132,7 +133,7 @@ int connect_window(Window& window, MPI_Comm comm) {
 
 void release_nam(Window& window) noexcept {
   if (window.nam == nullptr) return;
-  std::string ignored;  // the server is gone, and the window with it
+  std::string ignored;  // the server may have ended, and the window with it
   (void)error_class_of_call([&window] { window.nam->release(); }, &ignored);
 }
 

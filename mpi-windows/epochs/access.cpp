@@ -14,7 +14,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Starts to open the target. Sets `*open` if it has been opened or queued.
+/// Starts to open the target. Sets `*open` if the target is already open or queued.
 int enter(Window& window, Target& target, Permission* permission, bool* open) {
   for (;;) {
     {
@@ -63,7 +63,7 @@ int begin_access(Window& window, int rank, Target** out) {
     window.epoch.remove(*made);
     return error;
   }
-  // Counts as held from now on: later requests of the process describe it.
+  // The requested lock counts as held from now on: later requests of the process describe it.
   if (awaited == Awaited::lock) note_granted(window, *made, made->queue->request);
   awaited == Awaited::nothing ? made->open() : begin_queue(window, *made, awaited);
   return MPI_SUCCESS;
@@ -87,7 +87,7 @@ int complete_opened(Window& window) {
   window.epoch.kind.store(Epoch::none, std::memory_order_relaxed);
   if (window.epoch.opened.empty()) {
     opened.clear();
-    window.epoch.opened.swap(opened);  // keep its memory
+    window.epoch.opened.swap(opened);  // keep the vector's memory
   }
   return error;
 }

@@ -14,7 +14,8 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// A signal that travels behind the operations need not wait for their completion.
+/// Signals the end of the access epoch to the target. A signal that travels behind the operations need not
+/// wait for their completion.
 int signal_complete(Window& window, Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   bool const follows = target.memory == target.process && target.control == nullptr;
@@ -25,7 +26,7 @@ int signal_complete(Window& window, Target& target) {
   return error;
 }
 
-/// Ends the epoch at one target if its post has arrived. Returns whether it has ended.
+/// Ends the epoch at one target if its post has arrived. Returns whether the epoch has ended there.
 bool end_access(Window& window, Target& target, int* error) {
   if (!target.in_group) return true;
   EpochAccess const access = target.access.load(std::memory_order_relaxed);
@@ -103,7 +104,8 @@ bool has_post_soon(Window& window, Target& target) {
   return has_post(window, target);
 }
 
-/// Targets learn of the end in the order of their posts: a target may wait for it before another one posts.
+/// Signals the end of the epoch to each target once it has posted: a target may wait for this signal before
+/// another target posts.
 int complete_access(Window& window) {
   if (!window.epoch.is(Epoch::group)) return MPI_ERR_RMA_SYNC;
   int error = MPI_SUCCESS;

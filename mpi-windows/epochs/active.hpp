@@ -15,9 +15,9 @@ int complete_access(Window& window);
 int wait_exposure(Window& window);
 int test_exposure(Window& window, int* flag);
 
-/// Whether the target has posted for this access epoch. Takes the post.
+/// Whether the target has posted for this access epoch. Consumes the post.
 bool has_post(Window const& window, Target& target) noexcept;
-/// As above, after the time that a post usually needs.
+/// As above, but first polls for the time that a post usually takes.
 bool has_post_soon(Window& window, Target& target);
 
 }  // namespace mpixrma::windows

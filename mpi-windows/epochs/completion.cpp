@@ -12,8 +12,8 @@ int complete_parts(Window& window, Target& target);
 }  // namespace
 
 int complete_messages(Window& window, Target& target) {
-  // Covers only the currently outstanding operations: other threads may issue more meanwhile, and rely on
-  // `outstanding` until all operations that it covers are complete.
+  // Waits for the operations that are outstanding now. If other threads issue more meanwhile, clear() leaves
+  // `outstanding` set, so that those operations are waited for too.
   std::uint64_t const sequence = target.outstanding.get();
   if (target.memory == nullptr) {
     int const error = complete_parts(window, target);
@@ -22,7 +22,7 @@ int complete_messages(Window& window, Target& target) {
   }
   window.engine.order.complete(*target.memory, sequence);
   target.outstanding.clear(sequence);
-  (void)mpix_host_operations()->deliver_completions();  // first: failures of freed requests count
+  (void)mpix_host_operations()->deliver_completions();  // first, to report failures of freed requests too
   engine::LateError error;
   if (!engine::failed(window.engine.failures.take(*target.memory, window.context, &error)))
     return MPI_SUCCESS;

@@ -20,7 +20,7 @@ inline int complete_target(Window& window, Target& target) {
 int complete_all(Window& window);
 /// Waits until the buffers of all operations issued to `target` may be reused.
 int complete_locally(Window& window, Target& target);
-/// Removes all late errors and returns the first one, or MPI_SUCCESS.
+/// Removes all late errors of the window and returns the first one, or MPI_SUCCESS.
 int take_failures(Window& window);
 
 }  // namespace mpixrma::windows

@@ -13,8 +13,8 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Returns the target of a passive epoch. `*used` is nullptr if no operation of the epoch has accessed the
-/// target.
+/// Finds the target of a call in a passive-target epoch. `*used` is nullptr if no operation of the epoch has
+/// accessed the target.
 int find_locked_target(Window const& window, int rank, Target** used) noexcept {
   if (!window.processes.contains(rank)) return MPI_ERR_RANK;
   *used = window.targets.find_used(rank);
@@ -22,7 +22,7 @@ int find_locked_target(Window const& window, int rank, Target** used) noexcept {
   return permitted ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
 }
 
-/// Orders the operations that are issued.
+/// Orders the operations issued so far before later ones.
 int order_now(Window& window, Target& target) {
   std::uint64_t const sequence = target.outstanding.get();
   if (sequence == 0) return MPI_SUCCESS;
@@ -45,8 +45,8 @@ int order_target(Window& window, Target& target) {
   return order_now(window, target);
 }
 
-/// Once the target's queue has reached this call, adds a part to `aggregate` for each process with operations
-/// outstanding, and ends `completion`, which has kept the aggregate open until then.
+/// Queues a call that adds a part to `aggregate` for each process with outstanding operations, and then calls
+/// `completion`, which keeps the aggregate open until then.
 void watch(Window& window, Target& target, Level level, engine::AggregateCompletion& aggregate,
            engine::Completion& completion) try {
   auto const begin = [=, &aggregate, &completion](Window& issuer, Target& opened, engine::Status access) {
@@ -68,7 +68,8 @@ void watch(Window& window, Target& target, Level level, engine::AggregateComplet
   completion.done(completion, engine::Status::out_of_memory, 0);
 }
 
-/// Starts a wait for targets with outstanding messages or a queue.
+/// Starts a request that completes with the operations on these targets, which have outstanding messages or a
+/// queue.
 int iflush_targets(Window& window, std::span<Target* const> targets, Level level, MPI_Request* request) {
   if (level == Level::remote) window.stores.complete();
   if (targets.empty()) {

@@ -1,4 +1,4 @@
-/// Order and completion of operations in epochs of passive targets.
+/// Order and completion of operations in passive-target epochs.
 #pragma once
 
 #include <mpi.h>
@@ -28,7 +28,7 @@ int flush_all(Window& window, Level level);
 /// Orders earlier operations before later ones.
 int order(Window& window, int rank);
 int order_all(Window& window);
-/// Flushes with a request, which do not wait.
+/// Flushes that return a request instead of waiting.
 int iflush(Window& window, int rank, Level level, MPI_Request* request);
 int iflush_all(Window& window, Level level, MPI_Request* request);
 /// Starts the completion that flush_all() waits for, without waiting.

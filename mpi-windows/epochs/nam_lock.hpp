@@ -5,9 +5,9 @@
 
 namespace mpixrma::windows {
 
-/// Begins attempts to take the lock that the target's queue requests.
+/// Prepares the attempts to acquire the lock of `target.queue->request`.
 void request_nam_lock(Window& window, Target& target);
-/// Tries to take the lock. Returns whether it was taken or cannot be had.
+/// Tries to acquire the lock. Returns whether the lock was acquired or refused.
 bool has_nam_lock(Window& window, Target& target);
 void release_nam_lock(Window& window, Target& target) noexcept;
 

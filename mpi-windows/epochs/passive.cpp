@@ -73,7 +73,8 @@ int lock_all(Window& window, int assertion) {
   }
   if (window.epoch.unchecked) return MPI_SUCCESS;
   window.engine.locks.finish_pending();
-  // For memory that only operations access, the first operation to each target acquires its lock.
+  // Acquires the locks of memory that the program itself may load and store. Other locks are acquired by the
+  // first operation on their target.
   bool const all = window.memory.flavor == MPI_WIN_FLAVOR_SHARED ||
                    window.memory.is_shared.load(std::memory_order_relaxed);
   int error = MPI_SUCCESS;

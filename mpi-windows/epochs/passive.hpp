@@ -1,4 +1,4 @@
-/// Epochs of passive targets.
+/// Passive-target epochs.
 #pragma once
 
 #include "mpi-windows/state/window.hpp"

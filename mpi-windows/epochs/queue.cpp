@@ -13,7 +13,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// The queues of the process. No call is issued while the lock is held.
+/// The queues of the process. No call is issued while `lock` is held.
 struct Queues {
   struct Entry {
     Window* window;
@@ -40,8 +40,8 @@ Queues& queues() {
   return instance;
 }
 
-/// Whether messages to the processes of the target wait for a lock that MPI_Win_lock has requested, of this
-/// window or of another one.
+/// Whether messages to the processes of the target wait for a lock that MPI_Win_lock has requested, on this
+/// window or on another one.
 bool waits_in_stream(engine::Engine& engine, Target const& target) {
   auto const waits = [&](engine::Peer* peer) {
     return peer != nullptr && engine.locks.stream_waits_for_lock(*peer);
@@ -59,7 +59,7 @@ bool may_issue(Window& window, Target& target) {
                      (queue.awaited == Awaited::nam_lock && has_nam_lock(window, target)) ||
                      queue.awaited == Awaited::stream;
   if (!comes) return false;
-  // A queued operation must not wait for the lock either: it would keep the thread from other queues.
+  // A queued operation must not wait for an in-stream lock: this thread has to serve other queues meanwhile.
   queue.awaited = waits_in_stream(window.engine, target) ? Awaited::stream : Awaited::nothing;
   return queue.awaited == Awaited::nothing;
 }
@@ -87,15 +87,15 @@ int issue_queued(Window& window, Target& target) {
   return issued;
 }
 
-/// With the lock held.
+/// Called with Queues::lock held.
 bool has_issued_all(Target const& target) {
   TargetQueue const& queue = *target.queue;
   bool const is_empty = !queue.is_served && queue.awaited == Awaited::nothing && queue.calls.empty();
   return is_empty || target.access.load(std::memory_order_relaxed) != EpochAccess::queued;
 }
 
-/// Takes the failure and opens the target if all calls are issued, without releasing the lock in between:
-/// another thread would add a call that nobody issues. Returns false if some are not issued.
+/// If all calls are issued, takes the failure and opens the target. Holds Queues::lock throughout, because
+/// another thread might otherwise add a call that nobody issues. Returns false if some calls are not issued.
 bool end_queue(Target& target, int* error) {
   TargetQueue& queue = *target.queue;
   std::lock_guard const held(queues().lock);

@@ -8,22 +8,23 @@
 
 namespace mpixrma::windows {
 
-/// Returns the queue of the target. It is made before other threads see that the target has one.
+/// Returns the queue of the target. The first call creates the queue, before other threads see the target as
+/// queued.
 TargetQueue& queue_of(Target& target);
-/// Queues the calls on the target from now on, until the event has come.
+/// Queues the calls on the target from now on, until the awaited event has occurred.
 void begin_queue(Window& window, Target& target, Awaited awaited);
-/// Queues later calls on an open target while messages to it wait for a lock
+/// Queues later calls on an open target if messages to it wait for an in-stream lock
 /// (EngineLocks::acquire_in_stream).
 void queue_behind_lock(Window& window, Target& target);
 /// Removes the target from those whose queues are served.
 void remove_queue(Target& target);
-/// Queues a call until the target is open, or issues it if it is. Returns an error code of the call.
+/// Queues a call if the target is queued; otherwise issues the call and returns its error code.
 int enqueue(Window& window, Target& target, std::unique_ptr<QueuedCall> call);
-/// Issues the calls in the queue of a target if they may be issued now. Afterwards the target is open, unless
-/// a failure waits to be reported. Returns the number of calls.
+/// Issues the calls in the queue of a target if they may be issued now. The target is open once all are
+/// issued, unless a failure is still to be reported. Returns the number of calls.
 int serve_queue(Window& window, Target& target);
-/// Issues the queued calls of all windows that may be issued. For threads without stripes. Returns how
-/// many.
+/// Issues the queued calls of all windows that may be issued. Not to be called while the thread holds
+/// stripes. Returns the number of calls.
 int serve_queues();
 /// Whether all calls in the queue are issued.
 bool is_drained(Target const& target);

@@ -82,7 +82,7 @@ bool barrier_with_failure(Window& window, bool failed) {
       [&](Target& next, std::size_t at) {
         failed ? signal_failure(window, next, at) : signal(window, next, at, engine::ElementType::uint64);
       },
-      // Later arrivals belong to the following barrier, which carries no failures.
+      // The mark can be cleared: later arrivals belong to the next barrier, which carries no failures.
       [&](Counter& arrivals) {
         if (arrivals.load(std::memory_order_relaxed) < failure_mark) return;
         arrivals.fetch_and(failure_mark - 1, std::memory_order_relaxed);

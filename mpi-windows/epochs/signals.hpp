@@ -9,7 +9,8 @@
 
 namespace mpixrma::windows {
 
-/// Polls a local counter that processes of this host raise by stores, for as long as they usually take.
+/// Polls a local counter for as long as processes of this host usually take to raise it. Only a single test
+/// if some process raises counters by messages.
 template <typename Predicate>
 bool poll_briefly(Window& window, Predicate done) {
   constexpr unsigned quick_spins = 256;
@@ -39,8 +40,8 @@ void synchronise(Window& window);
 void barrier(Window& window);
 /// A barrier that returns at all processes whether `failed` is true at any. Must be followed by a barrier().
 bool barrier_with_failure(Window& window, bool failed);
-/// Resolves the successors before the last barrier: the process that stores the host's table may leave the
-/// barrier, and free the table, before others.
+/// Looks up the barrier's successors in the rank table before the last barrier: the process that stores the
+/// host's table may leave the barrier, and free the table, while others still need it.
 void find_successors(Window& window);
 
 }  // namespace mpixrma::windows

@@ -10,22 +10,22 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// Adds the locks that this process holds to a request for a shared lock.
+/// Sets the fields of a shared-lock request that describe the locks that this process holds.
 void describe_held(Window& window, Target& target, engine::LockRequest* request) {
   engine::LockClock& own = window.engine.locks.clock();
   if (engine::LockClock const* const its = window.engine.locks.clock(*target.process)) own.raise(its->now());
   Window::held_locks.describe(own.now(), &target.lock_asked_after, request);
 }
 
-/// Whether the lock is mapped and no operation under it can be outstanding, because the process was sent no
-/// message: the lock can then be released in place.
+/// Whether the lock is mapped and no operation under it can be outstanding, because no message was sent to
+/// the process: the lock can then be released in place.
 bool can_release_in_place(Window const& window, Target const& target) noexcept {
   return target.lock_word != nullptr && target.lock > Lock::unchecked && window.nam == nullptr &&
          !target.outstanding.is_set() && !target.process->is_lost() && target.process->newest() == 0;
 }
 
-/// Releases the lock by the general path: after the operations issued under it. Operations sent as messages
-/// are complete when they have been waited for.
+/// Releases the lock by the general path, behind the operations issued under it. The caller waits for the
+/// completion of operations sent as messages.
 __attribute__((noinline)) int release_behind_operations(Window& window, Target& target) {
   Lock const held = std::exchange(target.lock, Lock::none);
   if (held == Lock::none || held == Lock::unchecked) {
@@ -112,7 +112,7 @@ bool wait_for_answer(Window& window, Target& target, Awaited awaited) {
   unsigned polls = 0;
   window.engine.waits.until(*target.process, [&] {
     if (queue.grant.is_done.load(std::memory_order_acquire)) return true;
-    // A message asks how far the target is.
+    // After many polls, test() asks the target by a message how far it is.
     return ++polls > polls_before_question && window.engine.order.test(*target.process, queue.asked_at);
   });
   return lock_is_decided(window, target);

@@ -28,7 +28,7 @@ class ConnectionWatch {
 
   std::function<int()> on_end_;
   engine::FileDescriptor stop_;
-  pid_t owner_;  ///< the process that has the thread: a child made by fork() has not
+  pid_t owner_;  ///< the process that has the thread: a child made by fork() lacks it
   std::thread thread_;
 };
 

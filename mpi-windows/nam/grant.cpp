@@ -26,7 +26,7 @@ constexpr std::uint64_t largest_spare = 256u << 10;
 constexpr int one_attempt_ms = 1000;
 constexpr int between_attempts_ms = 20;
 /// After this number of attempts with no listener at the server's address, the memory counts as gone: it ends
-/// with its last process.
+/// with the server's last process.
 constexpr int max_attempts_alone = 25;
 constexpr std::chrono::seconds longest_search{30};
 
@@ -49,7 +49,7 @@ bool has_shape(nam::WindowInfo const& window, std::vector<std::uint64_t> const& 
   return true;
 }
 
-/// Returns the total bytes of its regions, including gaps.
+/// Returns the total bytes of the window's regions, including gaps.
 std::uint64_t bytes_of(nam::WindowInfo const& window) {
   nam::WindowRegion const& last = window.regions.back();
   return last.offset + last.bytes - window.regions.front().offset;
@@ -92,7 +92,7 @@ bool NamGrant::has_windows() {
                              [this](auto const& use) { return memory_.control().is_taken(use.first); });
 }
 
-/// Called when the data process has died or has ended the grant in order.
+/// Called when the data process has died or has ended the grant.
 int NamGrant::on_end() {
   if (!has_windows()) return -1;
   if (find_again()) return session_.descriptor();
@@ -100,7 +100,8 @@ int NamGrant::on_end() {
   return -1;
 }
 
-/// While the control process lives, a new data process serves the same memory.
+/// Opens a session with the new data process, which serves the same memory if the control process lives.
+/// Returns false if the memory is gone; true also if the watch ends meanwhile.
 bool NamGrant::find_again() {
   auto const end = std::chrono::steady_clock::now() + longest_search;
   for (int alone = 0; alone < max_attempts_alone && std::chrono::steady_clock::now() < end;) {
@@ -119,7 +120,7 @@ bool NamGrant::find_again() {
   return false;
 }
 
-/// Ends the windows for all processes that map them; the first process that detects the end logs it.
+/// Ends the windows for all processes that map them; the first process to do so logs it.
 void NamGrant::end_windows() {
   std::lock_guard const held(lock_);
   int ended = 0;
@@ -164,8 +165,8 @@ bool NamGrant::take_spare() {
   return memory_.control().take_spare(spare_.window.slot, std::exchange(spare_.generation, 0));
 }
 
-/// Keeps a released window for reuse, because the messages that free it and allocate the next one would
-/// dominate the time.
+/// Keeps a released window for reuse, because the messages that free one window and allocate the next would
+/// take most of the time.
 void NamGrant::make_spare(nam::WindowInfo const& window) {
   std::memset(memory_.at(window.regions.front()), 0, bytes_of(window));
   spare_.window = window;

@@ -82,7 +82,8 @@ class GuestNamWindow final : public SessionNamWindow {
   void send(int rank, OperationRequest const& request, std::span<std::byte> fetched) const;
 };
 
-/// The server rejects requests that would wait for others, so that it can serve the others.
+/// Repeats the request while the server rejects it: the server rejects a request that would have to wait for
+/// other operations, so that it can serve those.
 void GuestNamWindow::send(int rank, OperationRequest const& request, std::span<std::byte> fetched) const try {
   auto const place = static_cast<std::uint64_t>(rank);
   while (!session().with_session(
@@ -94,7 +95,7 @@ void GuestNamWindow::send(int rank, OperationRequest const& request, std::span<s
   throw NamError(has_ended ? MPI_ERR_WIN : class_of(error.code()), error.what());
 }
 
-/// The part of one of the origin's buffers that belongs to a request; nothing where the operation has no such
+/// Returns the fragment's bytes from the origin's buffer `operand`; empty if the operation has no such
 /// buffer.
 std::vector<std::byte> packed(engine::RmaOp const& operation, unsigned operand,
                               RequestFragment const& fragment) {

@@ -1,5 +1,5 @@
-/// Windows in other users' grants, accessible by the mode of the window. The data process executes each
-/// operation as a request of the session (nam/protocol/operation_request.hpp) after checking the mode: a
+/// Windows in other users' grants, to which the mode of the window permits access. The data process executes
+/// each operation as a request of the session (nam/protocol/operation_request.hpp) after checking the mode: a
 /// mapping, or an engine's session, would give access to all windows of the grant.
 #pragma once
 

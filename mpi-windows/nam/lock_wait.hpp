@@ -1,8 +1,8 @@
 /// Waits for locks at a memory server (docs/decisions/0010-queued-locks.md).
 ///
 /// A lock request first acquires the turn; an exclusive request keeps the turn until it releases the lock. A
-/// process that holds other locks acquires the lock without the turn once its overtake delay is over: the
-/// holder of the turn may be waiting, directly or indirectly, for these locks.
+/// shared request of a process that holds other locks proceeds without the turn once its overtake delay is
+/// over: the holder of the turn may be waiting, directly or indirectly, for these locks.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace mpixrma::windows {
 
-/// The time that requests of a process wait for their turn at the locks of a window. Thread-safe.
+/// The time that requests of a process for the locks of a window wait for their turn before they overtake
+/// others. Thread-safe.
 class NamOvertakeDelay {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,7 +23,7 @@ class NamOvertakeDelay {
   static constexpr Clock::duration first = std::chrono::milliseconds(10);
   static constexpr unsigned max_doublings = 6;
 
-  /// The delay doubles for each time that the process has passed others at the rank since it last had its
+  /// The delay doubles for each time that the process has overtaken others at the rank since it last had its
   /// turn.
   Clock::duration at(int rank) const {
     std::lock_guard const held(mutex_);
@@ -53,7 +54,7 @@ class NamLockWait {
       : overtake_delay_(overtake_delay), rank_(rank), mode_(mode), end_(now + overtake_delay.at(rank)) {}
 
   /// `try_lock(bool* has_turn)` is as NamWindow::try_lock; `holds_others()`: whether the process holds
-  /// any lock. Returns true if the lock was acquired.
+  /// other locks. Returns true if the lock was acquired.
   template <typename TryLock, typename HoldsOthers>
   bool attempt(TryLock try_lock, HoldsOthers holds_others, Clock::time_point now = Clock::now()) {
     bool const shared = mode_ == engine::LockMode::shared;

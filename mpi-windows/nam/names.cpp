@@ -28,7 +28,7 @@ auto with_names(Call call) {
 
 Json ask(nam::Address const& server, Json const& request) { return nam::Client(server).request(request); }
 
-/// Whether a server may exist that could look up names.
+/// Whether there may be a server that can look up names.
 bool is_at_hand(nam::Address const& server) {
   auto const is_set = [](char const* name) {
     char const* const value = std::getenv(name);

@@ -65,7 +65,7 @@ std::unique_ptr<ServedWindow> allocate_in(nam::Locator const& grant, std::vector
   return make_remote(std::move(remote), std::move(info));
 }
 
-/// Requests of other users are encrypted on every network.
+/// `encrypt` needs no check for a guest: its requests are encrypted on every network.
 std::unique_ptr<NamWindow> connect_to(nam::WindowInfo window, nam::Session session, bool encrypt) {
   nam::Locator const locator = nam::parse_locator(window.port);
   if (!window.owns_grant) return make_guest(GuestSession::of(locator, std::move(session)), std::move(window));

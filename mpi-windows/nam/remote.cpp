@@ -80,7 +80,8 @@ void RemoteGrant::forget(engine::Engine& engine) noexcept {
   if (use != uses_.end()) uses_.erase(use);
 }
 
-/// The data process no longer executes operations of the session and rejects handshakes with it.
+/// Marks the peers as lost: the data process no longer executes operations of the session, and rejects its
+/// handshakes.
 int RemoteGrant::on_end() {
   std::lock_guard const held(peers_lock_);
   has_ended_ = true;

@@ -29,10 +29,11 @@ class RemoteGrant : public NamSession {
 
   /// Address of the engine of the process that has the memory.
   std::vector<std::byte> const& address() const noexcept { return address_; }
-  /// Returns that process as a peer, until it is released, or nullptr if it is unreachable. When the session
-  /// ends, operations to it fail, also those that wait for a connection, which the process then rejects.
+  /// Returns that process as a peer, which the caller releases; nullptr if it is unreachable. When the
+  /// session ends, the process rejects connections, and operations to the peer fail, even those that still
+  /// wait for a connection.
   engine::Peer* peer(engine::Engine& engine);
-  /// Releases the peers of an engine that may be destroyed.
+  /// Ends a use that began with peer(). The engine may be destroyed once all its uses have ended.
   void forget(engine::Engine& engine) noexcept;
 
  private:

@@ -21,8 +21,8 @@ class ServedWindow : public NamWindow, public NamMemory {
   int ranks() const noexcept override { return static_cast<int>(info_.regions.size()); }
   std::uint64_t size(int rank) const noexcept override { return region(rank).bytes; }
   int disp_unit(int rank) const noexcept override { return static_cast<int>(region(rank).unit); }
-  /// Returns the port name that the window will have once it is kept. `locator` is the grant's, from the
-  /// server.
+  /// Returns the port name that the window will have once it is persistent. `locator` is the grant's, from
+  /// the server.
   std::string future_port(nam::Locator locator) const {
     locator.window = info_.id;
     return nam::format(locator);

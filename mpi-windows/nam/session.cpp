@@ -13,7 +13,7 @@ constexpr std::chrono::microseconds between_questions{100};
 
 }  // namespace
 
-/// The other processes of the job trust the server by its key.
+/// Adds the server's key to the locator: the other processes of the job authenticate the server by this key.
 NamSession::NamSession(nam::Locator locator, nam::Session session)
     : locator_{locator.grant, "", std::move(locator.address)}, session_(std::move(session)) {
   if (!session_.server_key().empty()) locator_.address.key = session_.server_key();
@@ -23,7 +23,8 @@ SessionNamWindow::~SessionNamWindow() {
   ignoring_errors([this](nam::Session& session) { session.end_locks(holder_); });
 }
 
-/// Processes that map the memory read its control memory themselves, so `control` is 0.
+/// `control` is 0, because this process does not map the grant. A process that maps the grant identifies
+/// the control memory itself.
 void SessionNamWindow::describe(NamDescription* description) const {
   add_part(description, session_->locator(), 0);
 }
@@ -43,7 +44,7 @@ bool SessionNamWindow::try_lock(int rank, engine::LockMode mode, bool* has_turn)
       return taken;
     });
   } catch (nam::Error const& error) {
-    // The window has ended, or the session has as many locks as it may have: the text says which.
+    // The window has ended, or the session has reached its limit of locks: the text says which.
     throw NamError(error.code() == nam::ErrorCode::denied ? MPI_ERR_ACCESS : MPI_ERR_WIN, error.what());
   }
 }

@@ -1,5 +1,5 @@
-/// Windows at memory servers whose memory this process does not map: all requests except RMA operations, thus
-/// also locks, go through a session.
+/// Windows at memory servers whose memory this process does not map: locks and other requests to the server
+/// go through a session.
 #pragma once
 
 #include <atomic>

@@ -93,7 +93,7 @@ class SpreadNamWindow final : public NamWindow {
   int ranks_ = 0;
 };
 
-/// Creates the parts of a new window, and has them for the processes of the job.
+/// Creates the parts of a new window, and owns them.
 struct ServedParts {
   std::vector<nam::Locator> const& grants;
   Parts all;

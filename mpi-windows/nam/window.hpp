@@ -57,7 +57,7 @@ struct NamSettings {
   std::string allocation;                  ///< locators of grants; empty: those of MPIX_NAM_ALLOCATION
   std::uint64_t private_bytes = 1u << 30;  ///< size of a private server for the job, used without a grant
   std::string interfaces;      ///< interfaces on which processes of other hosts reach the private server
-  std::string rdma = "never";  ///< whether they do by UCX put and get: never, auto, always, emulated
+  std::string rdma = "never";  ///< their use of UCX put and get: never, auto, always, emulated
 };
 void set_nam(NamSettings const& given);
 
@@ -72,13 +72,13 @@ class NamMemory {
   /// The region of a rank if it is mapped; addresses are offsets in the grant.
   virtual engine::ExposedView view(int) const noexcept { return {}; }
   virtual engine::StripeTable* stripes() const noexcept { return nullptr; }
-  /// If it is not mapped: the process that exposes the memory, until it is released, and the exposure.
-  /// nullptr if it is unreachable.
+  /// If the region is not mapped: the process that exposes the memory, as a peer that the caller releases
+  /// (nullptr: unreachable), and the exposure.
   virtual engine::Peer* peer(engine::Engine&) const { return nullptr; }
   virtual engine::ExposureId exposure() const noexcept { return engine::ExposureId::none; }
   virtual std::uint64_t offset(int) const noexcept { return 0; }
-  /// If it is neither mapped nor exposed: operations are requests to the server. execute() returns when the
-  /// operation is complete; its target offsets are relative to the rank's region. Throws NamError.
+  /// If the region is neither mapped nor exposed: operations are requests to the server. execute() returns
+  /// when the operation is complete; its target offsets are relative to the rank's region. Throws NamError.
   virtual bool is_by_request() const noexcept { return false; }
   virtual void execute(int, engine::RmaOp const&) const {}
 
@@ -114,13 +114,13 @@ class NamWindow {
   NamWindow& operator=(NamWindow const&) = delete;
 
   std::string description() const;
-  /// Appends its parts to the description.
+  /// Appends the parts of the window to the description.
   virtual void describe(NamDescription* description) const = 0;
-  /// Identifies the grants that have its memory; 0 if this process does not map all of it.
+  /// Identifies the grants that have the window's memory; 0 if this process does not map all of it.
   virtual std::uint32_t mapping_id() const noexcept = 0;
   /// Frees the window and returns its memory to the grant. Called by the process that has allocated it.
   virtual void release() = 0;
-  /// Returns when all operations completed before have the window's durability.
+  /// Returns when all operations completed before the call have the window's durability.
   virtual void persist() = 0;
 
   /// Empty for a non-persistent window.

@@ -15,7 +15,7 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// The library that makes the calls has a class of its own.
+/// Set by the library that makes the notified calls, which has an error class of its own.
 std::atomic<int> missing_counter_class{MPI_ERR_ARG};
 
 /// Makes counters that are all zero. No memory is allocated for a count of 0.
@@ -40,7 +40,8 @@ void replace_counters(Window& window, std::uint64_t* base, int count) {
       .store(static_cast<std::uint64_t>(window.counters.count), std::memory_order_relaxed);
 }
 
-/// Called with Window::creation held.
+/// Reads the location of the target's counters if the counters were replaced since the last call. Called with
+/// Window::creation held.
 int fetch_counters(Window& window, Target& target) {
   if (target.counters_round == window.counters.round) return MPI_SUCCESS;
   std::uint64_t received[2] = {};
@@ -170,6 +171,6 @@ void mpix_windows_set_missing_counter_class(int error_class) {
   missing_counter_class.store(error_class, std::memory_order_relaxed);
 }
 uint64_t* mpix_window_counter(mpix_window_t* window, int index) {
-  (void)mpix_windows_progress();  // a process may wait in a loop of such calls for the answer to an operation
+  (void)mpix_windows_progress();  // queued operations must proceed while a program polls a counter
   return of(window).counters.find(index);
 }

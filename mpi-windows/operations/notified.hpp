@@ -16,7 +16,8 @@ int count_counters(Window& window, int rank, int* count);
 int find_counter(Window& window, Target& target, int index, engine::RemoteAddress* address);
 /// Returns the error of a queued operation for which find_counter() has returned MPI_ERR_ARG.
 int missing_counter(Target const& target, int index);
-/// Waits until all operations issued to the target are complete, then increments the counter and waits for that.
+/// Waits until all operations issued to the target are complete, then increments the counter and waits for
+/// the increment.
 int issue_trailing_notification(Window& window, Target& target, engine::RemoteAddress counter,
                                 MPI_Request* request);
 

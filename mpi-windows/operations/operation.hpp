@@ -22,7 +22,7 @@ namespace mpixrma::windows {
 /// dimensions.
 class Side {
  public:
-  /// Returns an error class. The caller may use `*type` for more than this operation.
+  /// Sets the datatype and the layout. Returns an error class.
   int describe(MPI_Datatype type, MPI_Count count) {
     type_ = Datatype::find(type);
     if (type_ == nullptr) return MPI_ERR_TYPE;
@@ -59,7 +59,7 @@ inline int access(Window& window, int rank, MPI_Request const* request, Target**
   return error;
 }
 
-/// Checks that the target has communicatable memory there, even if it is in several segments; may ask the
+/// Checks that the operation's target memory is communicatable, in one segment or several; may ask the
 /// target's agent. Returns an error class.
 inline int check_address(Window const& window, Target const& target, engine::RmaOp const& operation) {
   engine::SegmentInfo found{};
@@ -80,8 +80,8 @@ inline int check_address(Window const& window, Target const& target, engine::Rma
   return MPI_SUCCESS;
 }
 
-/// Sets `operation->target` and `exposed` to the place of the operation. Returns MPI_ERR_RMA_RANGE if it is
-/// not within the window, as far as this process knows.
+/// Sets `operation->target` and `exposed` to the location of the target memory. Returns an error of class
+/// MPI_ERR_RMA_RANGE if this memory is not within the window, as far as this process knows.
 inline int locate(Window const& window, Target const& target, MPI_Aint disp, engine::RmaOp* operation) {
   if (window.is_dynamic()) {
     operation->target = static_cast<engine::RemoteAddress>(disp);
@@ -103,7 +103,7 @@ inline int locate(Window const& window, Target const& target, MPI_Aint disp, eng
 }
 
 /// Executes an operation by load and store if its memory is mapped and its flags require no more than atomic
-/// elements; the operation then names its target by the address. Returns false if nothing was done.
+/// elements. `operation` then refers to the target memory by address. Returns false if nothing was done.
 inline bool try_load_store(Window const& window, Target const& target, engine::RmaOp& operation) {
   if (operation.notify != 0) return false;
   engine::Extent const extent = operation.target_layout.extent();
@@ -115,18 +115,18 @@ inline bool try_load_store(Window const& window, Target const& target, engine::R
     begin = target.view.exposure.base + offset;
     mapped = target.view.translate(offset, bytes, engine::Rights::all);
   } else if (!window.engine.issues_all() && !target.outstanding.is_set()) {
-    // The engine checks whether the operation has to wait for messages that are in flight.
+    // With messages outstanding, the engine checks whether the operation has to wait for them.
     mapped = target.memory->translate(begin, bytes);
   }
   if (mapped == nullptr) return false;
-  // Stripes and modes of memory depend on its address, however the operation names it.
+  // Stripes and update modes are selected by address, also for memory that the operation names by exposure.
   operation.target = begin - static_cast<std::uint64_t>(extent.begin);
   operation.exposed.target = engine::ExposureId::none;
   engine::execute_with_stripes(operation, mapped - extent.begin, *target.stripes, begin, begin + bytes);
   return true;
 }
 
-/// Issues an operation, whose context is still to be set, to the process that has the target's memory.
+/// Sets the context of an operation and issues it to the process that has the target's memory.
 inline engine::Issued issue_to_engine(Window& window, Target& target, engine::RmaOp& operation) {
   operation.context = window.context;
   engine::Issued const issued = window.engine.issue(*target.memory, operation);
@@ -134,8 +134,8 @@ inline engine::Issued issue_to_engine(Window& window, Target& target, engine::Rm
   return issued;
 }
 
-/// Issues an operation, whose context and completion are still to be set: by load and store, to the parts of
-/// a striped region, or to the engine. Returns an error class.
+/// Issues an operation by load and store, to the parts of a striped region, or to the engine. Sets the
+/// context and the completion of the operation. Returns an error class.
 inline int issue_operation(Window& window, Target& target, engine::RmaOp& operation, MPI_Request* request) {
   engine::Recorder* const recorder = target.is_traced ? window.engine.direct_recorder() : nullptr;
   std::uint64_t const began = recorder != nullptr ? recorder->now() : 0;
@@ -171,7 +171,7 @@ inline int issue_operation(Window& window, Target& target, engine::RmaOp& operat
 }
 
 /// As issue_operation(), and increments the counter `notification` of the target after the last access to the
-/// target's memory. May wait for a lock that the messages to the target wait for.
+/// target's memory. May wait for an in-stream lock of the target.
 inline int issue_with_notification(Window& window, Target& target, engine::RmaOp& operation, int notification,
                                    MPI_Request* request) {
   if (notification == no_notification) return issue_operation(window, target, operation, request);
@@ -182,7 +182,7 @@ inline int issue_with_notification(Window& window, Target& target, engine::RmaOp
     operation.notify = counter;
     return issue_operation(window, target, operation, request);
   }
-  // There are no data, or the data are in the memory of another process than the notified one.
+  // There are no data, or they belong to a process other than the one that has the counter.
   if (operation.target_layout.size() != 0) {
     if (int const error = issue_operation(window, target, operation, nullptr); error != MPI_SUCCESS)
       return error;
@@ -195,7 +195,7 @@ inline int issue_or_queue(Window& window, Target& target, engine::RmaOp& operati
                           MPI_Request* request) {
   if (notification != no_notification) {
     if (!window.epoch.is_passive()) return MPI_ERR_RMA_SYNC;
-    // Reading the counter's address, or its increment, may wait for the target.
+    // Reading the counter's address or incrementing the counter may wait for the target.
     queue_behind_lock(window, target);
   }
   if (!target.is_open()) [[unlikely]]
@@ -217,7 +217,7 @@ inline char const* call_name(CallKind kind, MPI_Request const* request, int noti
   return names[static_cast<std::size_t>(kind)][form];
 }
 
-/// For an error text. Returns 0 for an invalid datatype.
+/// Returns the number of bytes at the target for an error text; 0 for an invalid datatype.
 inline std::uint64_t bytes_of(mpix_window_place const& place) {
   Datatype const* const type = place.count > 0 ? Datatype::find(place.type) : nullptr;
   return type != nullptr ? type->size() * static_cast<std::size_t>(place.count) : 0;

@@ -42,7 +42,8 @@ class QueuedOperation final : public QueuedCall {
   }
 
  private:
-  /// An operation with a request is complete at the return. The target is still queued.
+  /// Issues the operation while the target is still queued. An operation with a request is complete on
+  /// return.
   int issue_and_wait(Window& window, Target& target) {
     int error = issue_with_notification(window, target, operation_, notification_, nullptr);
     if (error == MPI_ERR_ARG && notification_ != no_notification)
@@ -52,7 +53,7 @@ class QueuedOperation final : public QueuedCall {
     completion_->error = error;
     return finish(error == MPI_SUCCESS ? engine::Status::ok : engine::Status::bad_argument);
   }
-  /// Completes the request, which reports a failure, if there is one.
+  /// Completes the request, if there is one, with `status`.
   int finish(engine::Status status) noexcept {
     if (RequestCompletion* const completion = std::exchange(completion_, nullptr))
       completion->done(*completion, status, operation_.target_layout.size());

@@ -47,8 +47,8 @@ class RunList {
   std::size_t bytes_ = 0;
 };
 
-/// The runs of an operation that lie in one part of a striped region, with those of the origin's buffers that
-/// correspond to them.
+/// The runs of an operation that lie in one part of a striped region, and the corresponding runs of the
+/// origin's buffers.
 struct PartRuns {
   RunList target;
   RunList origin;
@@ -94,7 +94,7 @@ class ChunkSplitter {
     append_runs(result_, bytes, part.result);
     return bytes;
   }
-  /// Does nothing for an operation without such a side.
+  /// Does nothing if the operation lacks the side `from`.
   static void append_runs(LayoutCursor& from, std::size_t bytes, RunList& to) {
     if (from.remaining() == 0) return;
     while (bytes != 0) {
@@ -120,7 +120,7 @@ bool chunks_hold_whole_elements(StripedRegion const& region, std::uint64_t begin
   for (std::size_t position = 0; cursor.remaining() != 0;) {
     LayoutRun const run = cursor.next();
     std::uint64_t const first = begin + static_cast<std::uint64_t>(run.offset);
-    bool const within = position % element != 0;  // an element with a gap
+    bool const within = position % element != 0;  // the run continues an element
     if (within && first / region.chunk_bytes != chunk) return false;
     std::uint64_t const left = region.chunk_bytes - first % region.chunk_bytes;
     if (left < run.length && (position + left) % element != 0) return false;
@@ -130,7 +130,7 @@ bool chunks_hold_whole_elements(StripedRegion const& region, std::uint64_t begin
   return true;
 }
 
-/// The side that moves with the target's data, empty for an operation without one.
+/// Returns the layout of the origin's buffer, empty if the operation has none; result_of() likewise.
 Layout origin_of(engine::RmaOp const& operation) {
   return operation.operands() != 0 || operation.is_get() ? operation.origin_layout : Layout{};
 }
@@ -200,7 +200,7 @@ engine::Issued issue_part(Window& window, Target& target, engine::RmaOp const& o
   part.target_layout = layouts.target.view();
   part.exposed.target = target.exposure;
   part.completion = completion;
-  part.flags = without(part.flags, engine::OpFlags::no_lock_wait);  // one call for all parts
+  part.flags = without(part.flags, engine::OpFlags::no_lock_wait);  // a single part cannot be queued
   set_buffers(part, runs, layouts);
   if (try_load_store(window, target, part)) return {};
   if (target.by_request != nullptr) return engine::Issued::ended(execute_part_by_request(target, part));

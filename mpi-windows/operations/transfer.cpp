@@ -55,7 +55,7 @@ int transfer(mpix_window_t* handle, OpKind direction, Buffer const& origin, Plac
 
 /// Contiguous memory of one type on both sides, at a target that was used recently.
 struct MappedTransfer {
-  std::byte* remote = nullptr;  ///< null: it is not of that kind, or loads and stores cannot access it
+  std::byte* remote = nullptr;  ///< null: not such memory, or loads and stores cannot access it
   std::size_t bytes = 0;
 };
 template <Lookup lookup>
@@ -70,7 +70,8 @@ inline MappedTransfer find_mapped(Window& window, MPI_Count origin_count, MPI_Da
   return {bytes != 0 ? remote : nullptr, bytes};
 }
 
-/// Transfers by load and store while a trace is written, and records it. Returns false if nothing was done.
+/// Transfers by load and store while a trace is written, and records the transfer. Returns false if nothing
+/// was done.
 template <OpKind direction>
 bool transfer_traced(engine::Recorder& recorder, Window& window, void* origin, MPI_Count origin_count,
                      MPI_Datatype origin_type, int rank, MPI_Aint disp, MPI_Count count,

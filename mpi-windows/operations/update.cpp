@@ -56,10 +56,10 @@ int element_for(ReduceOp operation, Datatype const& type, ElementType* element) 
   return type.defines(operation) ? MPI_SUCCESS : MPI_ERR_OP;
 }
 
-/// Contiguous elements of a predefined type, or of one that consists of it, at a target that was used
-/// recently and that loads and stores reach.
+/// Contiguous elements of a predefined type, or of a derived type that consists of one predefined type, at a
+/// target that was used recently and that loads and stores reach.
 struct Elements {
-  std::byte* mapped = nullptr;  ///< null: they are not of that kind
+  std::byte* mapped = nullptr;  ///< null: not such elements
   std::size_t bytes = 0;
   engine::RemoteAddress address = 0;  ///< in the process that has the memory
   Datatype const* type = nullptr;
@@ -78,7 +78,8 @@ inline Elements find_elements(Window& window, ReduceOp operation, int rank, MPI_
   return {mapped, bytes, target.address_of(offset), known, target.stripes};
 }
 
-/// Updates one word by one instruction, if its memory is updated that way. Returns false if nothing was done.
+/// Updates one word by one atomic instruction, if its memory is in mode `elements`. Returns false if nothing
+/// was done.
 template <typename Word>
 inline bool try_word(Elements const& element, ReduceOp operation, void const* operand, void const* operand2,
                      void* result) noexcept {
@@ -112,7 +113,8 @@ inline std::size_t try_fetch(Window& window, ReduceOp operation, void const* ope
   return done ? element.bytes : 0;
 }
 
-/// Accumulates elements that the CPU's atomics do not update, within a stripe that is free at once.
+/// Accumulates elements of types without CPU atomics while it holds their stripes. Returns false for other
+/// types, or if the stripes are not free at once.
 inline bool try_in_stripe(Window& window, Elements const& elements, ReduceOp operation,
                           void const* origin) noexcept {
   ElementType const type = elements.type->flat().element;
@@ -187,8 +189,8 @@ std::size_t try_contiguous(Window& window, UpdateCall const& call) noexcept {
   return done ? bytes : 0;
 }
 
-/// Calls `attempt`, which executes an update by load and store and returns its bytes, while a trace is
-/// written, and records it. Returns false if nothing was done.
+/// While a trace is written, calls `attempt`, which executes an update by load and store and returns its
+/// bytes, and records the update. Returns false if nothing was done.
 template <typename Attempt>
 inline bool try_traced(Window& window, int rank, ReduceOp operation, Fetch fetch, Attempt attempt) noexcept {
   engine::Recorder* const recorder = window.engine.direct_recorder();
@@ -207,7 +209,7 @@ __attribute__((noinline)) bool try_contiguous_traced(Window& window, UpdateCall 
                     [&] { return try_contiguous<Lookup::traced>(window, call); });
 }
 
-/// Describes `buffer`, which must have as many data as the target. Returns an error class.
+/// Describes `buffer`, which must have as many bytes as the target. Returns an error class.
 int describe_like(Side const& target, mpix_window_buffer const& buffer, Side* side) {
   if (int const error = side->describe(buffer.type, buffer.count); error != MPI_SUCCESS) return error;
   return side->bytes() == target.bytes() ? MPI_SUCCESS : MPI_ERR_TYPE;

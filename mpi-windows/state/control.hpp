@@ -12,7 +12,7 @@ namespace mpixrma::windows {
 using Counter = std::atomic<std::uint64_t>;
 using PostCounter = std::atomic<std::uint8_t>;
 
-/// Mark in a counter of arrivals, above the count: an arriving process has failed.
+/// Flag in a counter of arrivals, above the bits of the count: an arriving process has failed.
 inline constexpr std::uint64_t failure_mark = std::uint64_t{1} << 48;
 
 /// Rounds of a dissemination barrier of `ranks` processes.
@@ -35,7 +35,7 @@ struct ControlLayout {
   constexpr std::size_t table() const noexcept { return completed() + sizeof(std::uint64_t); }
   /// Address of the process's notification counters, followed by their number.
   constexpr std::size_t notifications() const noexcept { return table() + sizeof(std::uint64_t); }
-  /// Number of exposure epochs of a rank that this process may access; modulo 256.
+  /// Number of exposure epochs that `rank` has opened for accesses by this process, modulo 256.
   constexpr std::size_t posted(int rank) const noexcept {
     return completed() + line + static_cast<std::size_t>(rank);
   }
@@ -47,7 +47,7 @@ struct ControlMemory {
   ControlLayout layout{1};
   std::byte* base = nullptr;
   std::uint64_t barriers = 0;  ///< number of barriers so far
-  /// Some process raises the counters by messages: this one has to receive them. Relaxed: a hint.
+  /// Some process raises the counters by messages, which this process has to receive. Relaxed: a hint.
   std::atomic<bool> by_messages{false};
 
   Counter& counter(std::size_t offset) const noexcept { return *reinterpret_cast<Counter*>(base + offset); }

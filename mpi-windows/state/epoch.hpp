@@ -17,7 +17,7 @@ namespace mpixrma::windows {
 /// first operation does.
 enum class Epoch : std::uint8_t { none, fence, group, locks, lock_all };
 
-/// The condition of the first operation of an epoch on a target.
+/// The condition for the first operation of an epoch on a target: none, the target's post, or its lock.
 enum class Permission : std::uint8_t { yes, post, lock };
 
 /// The access epoch, and the targets that are open in it.
@@ -25,12 +25,12 @@ struct AccessEpoch {
   explicit AccessEpoch(bool threads) noexcept : lock(threads) {}
 
   bool is(Epoch epoch) const noexcept { return kind.load(std::memory_order_relaxed) == epoch; }
-  /// Whether the epoch is one of passive targets.
+  /// Whether the epoch is a passive-target epoch.
   bool is_passive() const noexcept {
     Epoch const now = kind.load(std::memory_order_relaxed);
     return now == Epoch::locks || now == Epoch::lock_all;
   }
-  /// Whether no epoch with operations is open.
+  /// Whether no access epoch is open.
   bool is_none() const noexcept { return is(Epoch::none); }
   /// Whether a fence may follow: no epoch but one of fences is open.
   bool permits_fence() const noexcept {
@@ -86,10 +86,10 @@ inline int AccessEpoch::check_access(Target const& target, Permission* permissio
 /// The exposure epoch of MPI_Win_post.
 struct ExposureEpoch {
   bool is_open = false;
-  std::uint64_t completions_due = 0;  ///< number of access epochs that all exposure epochs so far wait for
+  std::uint64_t completions_due = 0;  ///< total access epochs that the exposure epochs so far wait for
 };
 
-/// A process holds the lock of a window and a target at most once at a time.
+/// The owner in all lock requests of windows: a process holds the lock of a target of a window at most once.
 inline constexpr std::uint32_t lock_owner = 1;
 
 }  // namespace mpixrma::windows

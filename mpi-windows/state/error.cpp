@@ -36,7 +36,7 @@ int class_of_failure(engine::Status status) noexcept {
   return MPI_ERR_INTERN;
 }
 
-/// Threads have a pointer alone, because a library that dlopen loads has little thread-local memory.
+/// Thread-local storage has only a pointer, because a library that dlopen loads gets little of this storage.
 Refusal& newest_refusal() noexcept {
   static Refusal of_threads_without_memory;
   thread_local std::unique_ptr<Refusal> const newest(new (std::nothrow) Refusal);

@@ -52,7 +52,7 @@ struct Subject {
 /// Returns a text such as "a put of 8 bytes at displacement 64 of rank 1".
 __attribute__((cold)) std::string describe(Subject const& subject);
 
-/// For function-try blocks of functions that C calls.
+/// Returns the error class of the exception being handled, for the catch blocks of functions that C calls.
 int class_of_exception() noexcept;
 
 }  // namespace mpixrma::windows

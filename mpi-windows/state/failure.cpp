@@ -16,7 +16,7 @@ bool ends_job(MPI_Win win) {
 
 }  // namespace
 
-/// After the end of its server, the memory belongs to no window.
+/// Returns MPI_ERR_WIN if the window's memory server has ended, because the window ends with its server.
 int class_of(Window const& window, engine::Status status) noexcept {
   bool const is_lost = status == engine::Status::transport || status == engine::Status::unreachable;
   return is_lost && window.nam != nullptr ? MPI_ERR_WIN : windows::class_of(status);

@@ -52,12 +52,12 @@ class Hints {
   std::size_t alignment() const noexcept { return alignment_; }
   /// Whether overlapping operations of one origin take effect in the order of the calls.
   bool keeps_order() const noexcept { return order_ != Order::none; }
-  /// Flags of put and get for the engine.
+  /// The engine's flags of put and get.
   engine::OpFlags transfer_flags() const noexcept {
     using engine::OpFlags;
     return keeps_order() ? OpFlags::no_lock_wait | OpFlags::overlap_ordered : OpFlags::no_lock_wait;
   }
-  /// Flags of operations of the accumulate family for the engine.
+  /// The engine's flags of operations of the accumulate family.
   engine::OpFlags accumulate_flags() const noexcept {
     using engine::OpFlags;
     bool const ordered = keeps_order() || accumulates_ordered_;
@@ -65,7 +65,8 @@ class Hints {
     OpFlags const arrays = keeps_arrays() ? OpFlags::keeps_arrays : OpFlags::none;
     return ordered ? always | arrays | OpFlags::overlap_ordered : always | arrays;
   }
-  /// Whether updates of single elements hold a stripe, so that updates of arrays beside them stay fast.
+  /// Whether updates of single elements leave memory in mode `arrays`, so that updates of arrays there stay
+  /// fast.
   bool keeps_arrays() const noexcept { return granularity_ >= array_bytes; }
   /// Whether the whole memory is in mode `elements` from the beginning, so that no update needs a stripe.
   bool begins_with_elements() const noexcept {

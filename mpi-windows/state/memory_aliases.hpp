@@ -1,6 +1,6 @@
-/// Window memory whose address this process was given. A window created on such memory aliases the first
-/// window: the memory still belongs to its process, and atomic operations through both windows must exclude
-/// each other.
+/// Window memory of other processes whose address was returned to the program. A window created on such
+/// memory aliases the first window: the memory still belongs to the other process, and atomic operations
+/// through both windows must exclude each other.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class MemoryAliases {
   MemoryAliases(MemoryAliases const&) = delete;
   MemoryAliases& operator=(MemoryAliases const&) = delete;
 
-  /// Called once for each address.
+  /// Has no effect if the window has already added this address.
   void add(void const* local, AliasedMemory const& memory);
   /// Returns the memory that these bytes alias if they belong to any window.
   static std::optional<AliasedMemory> find(void const* local, std::size_t bytes);

@@ -6,7 +6,7 @@
  * not negative, and MPI_PROC_NULL is handled by the host. Functions return MPI_SUCCESS or an error class,
  * which the host passes on to the window's error handler; a call that fails leaves the window unchanged.
  * Functions may be called from any thread that MPI's thread level allows, between mpix_host_offer() of an
- * engine and its end.
+ * engine and the end of that engine.
  */
 #ifndef MPIX_WINDOWS_H
 #define MPIX_WINDOWS_H
@@ -23,12 +23,12 @@ typedef struct mpix_window mpix_window_t;
 /** Verbosity on stderr: 0 errors only, 1 also window creation, 2 also the path to each rank. */
 void mpix_windows_set_verbose(int level);
 
-/** Issues operations that wait for a lock or a post that has arrived. Called when the program makes progress
- * in MPI; not to be called while the engine waits. Returns the number of operations. */
+/** Issues queued operations whose lock or post has arrived. Called when the program makes progress in MPI;
+ * not to be called while the engine waits. Returns the number of operations. */
 int mpix_windows_progress(void);
 
-/** Default order of operations of one origin to one target, for later windows whose info object lacks the
- * key mpix_order: "overlapping" (the default) orders operations whose target memory overlaps; "none".
+/** Default order of operations of one origin to one target, for later windows whose info object lacks the key
+ * mpix_order: "overlapping" (the default) orders operations whose target memory overlaps; "none" does not.
  * MPI_ERR_ARG: invalid value. Called before windows are created. */
 int mpix_windows_set_order(const char* order);
 
@@ -44,14 +44,14 @@ const char* const* mpix_window_keys(void);
 /** Memory of a process, as passed to the call that creates the window. */
 struct mpix_window_memory {
   int flavor; /**< MPI_WIN_FLAVOR_... */
-  void* base; /**< with MPI_WIN_FLAVOR_CREATE given, else set by the call */
+  void* base; /**< given with MPI_WIN_FLAVOR_CREATE, else set by the call */
   MPI_Aint size;
   int disp_unit;
 };
 
 /** MPI_Win_create, _allocate, _allocate_shared, _create_dynamic: collective. If the call fails at one
- * process, it fails at all with one class and leaves no state. `hints` end with a NULL key. `handle`
- * belongs to the host, for mpix_host_ops::window_request_create. */
+ * process, it fails at all with one class and leaves no state. `hints` end with a NULL key. `handle` is the
+ * host's handle, which is passed to mpix_host_ops::window_request_create. */
 int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const struct mpix_window_hint* hints,
                        void* handle, mpix_window_t** window);
 /** Bytes that this process stores, for itself or for all processes of its host, in tables with an entry
@@ -83,8 +83,9 @@ int mpix_nam_unpublish(const char* name, const char* port);
  * not published there, or no such server. */
 int mpix_nam_lookup(const char* name, char* port, size_t bytes);
 
-/** MPI_Win_free: collective. `*is_gone` is nonzero if the window no longer exists; an error is then that
- * of the first failed operation that was not reported. Otherwise MPI_ERR_RMA_SYNC: an epoch is open. */
+/** MPI_Win_free: collective. `*is_gone` is nonzero if the window no longer exists; the error is then that of
+ * the first failed operation that no earlier call has reported. Otherwise MPI_ERR_RMA_SYNC: an epoch is
+ * open. */
 int mpix_window_free(mpix_window_t* window, int* is_gone);
 /** Ends an open epoch and releases its locks, before mpix_window_free() in MPI_Finalize, when the program
  * can no longer do so. Local. */
@@ -138,19 +139,22 @@ int mpix_window_rput(mpix_window_t* window, const struct mpix_window_buffer* ori
                      const struct mpix_window_place* target, MPI_Request* request);
 int mpix_window_rget(mpix_window_t* window, const struct mpix_window_buffer* origin,
                      const struct mpix_window_place* target, MPI_Request* request);
-/** MPI_Raccumulate; MPI_Get_accumulate with `result` not NULL, MPI_Rget_accumulate with both not NULL. */
+/** MPI_Raccumulate. If `result` is not NULL: MPI_Rget_accumulate, or MPI_Get_accumulate if `request` is
+ * NULL. */
 int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buffer* origin,
                             const struct mpix_window_buffer* result, const struct mpix_window_place* target,
                             MPI_Op op, MPI_Request* request);
 
 /* ---- Notification ---- */
 
-/** Collective: replaces the counters of this process by new ones, all zero. On an error, which is local,
- * the process keeps its counters: MPI_ERR_ARG (negative, or more than the maximum), MPI_ERR_RMA_SYNC (an
- * access epoch is open), MPI_ERR_NO_MEM. MPI_ERR_UNSUPPORTED_OPERATION at a memory server. */
+/** Collective: replaces the counters of this process by new ones, all zero. On an error the process keeps its
+ * counters. Local errors: MPI_ERR_ARG (fewer than the process has, or more than the maximum),
+ * MPI_ERR_RMA_SYNC (an access epoch other than a fence epoch is open). If one process lacks memory, all keep
+ * their counters, and those without a local error return MPI_ERR_NO_MEM. MPI_ERR_UNSUPPORTED_OPERATION: a
+ * connected window. */
 int mpix_window_set_counters(mpix_window_t* window, int count);
-/** Maximum number of counters of a process, and the number up to which operations are not slowed down;
- * both 0: none. */
+/** Maximum number of counters of a process, and the number up to which operations are not slowed down; both
+ * 0: the window supports no counters. */
 void mpix_window_counter_bounds(const mpix_window_t* window, int* suggested, int* most);
 /** Number of counters of a process. */
 int mpix_window_num_counters(mpix_window_t* window, int rank, int* count);
@@ -159,9 +163,9 @@ void mpix_windows_set_missing_counter_class(int error_class);
 /** NULL if the counter does not exist. */
 uint64_t* mpix_window_counter(mpix_window_t* window, int index);
 
-/** The operations of these names, with a request unless `request` is NULL. The target's counter with index
- * `notification` is incremented after the access to the target's memory. MPI_ERR_ARG: the target has no
- * such counter. An operation that waits for a lock finds that out later, and reports it with the class of
+/** The notified operations of these names, with a request unless `request` is NULL. The target's counter with
+ * index `notification` is incremented after the access to the target's memory. MPI_ERR_ARG: the target has no
+ * such counter. A queued operation detects the missing counter later, and fails with the class of
  * mpix_windows_set_missing_counter_class. */
 int mpix_window_put_notify(mpix_window_t* window, const struct mpix_window_buffer* origin,
                            const struct mpix_window_place* target, int notification, MPI_Request* request);
@@ -189,8 +193,8 @@ int mpix_window_flush(mpix_window_t* window, int rank);
 int mpix_window_flush_all(mpix_window_t* window);
 int mpix_window_flush_local(mpix_window_t* window, int rank);
 int mpix_window_flush_local_all(mpix_window_t* window);
-/** mpix_window_flush and mpix_window_flush_all, which cover the operations of all threads, under the names of
- * the calls for the operations of one thread. */
+/** The flushes for the operations of one thread. They are the same as mpix_window_flush and
+ * mpix_window_flush_all, and thus cover the operations of all threads. */
 int mpix_window_flush_thread(mpix_window_t* window, int rank);
 int mpix_window_flush_thread_all(mpix_window_t* window);
 
@@ -198,7 +202,7 @@ int mpix_window_flush_thread_all(mpix_window_t* window);
  * before later ones. */
 int mpix_window_order(mpix_window_t* window, int rank);
 int mpix_window_order_all(mpix_window_t* window);
-/** The flushes of these names with a window request: they do not wait. */
+/** The flushes of these names, which return a window request instead of waiting. */
 int mpix_window_iflush(mpix_window_t* window, int rank, MPI_Request* request);
 int mpix_window_iflush_all(mpix_window_t* window, MPI_Request* request);
 int mpix_window_iflush_local(mpix_window_t* window, int rank, MPI_Request* request);

@@ -1,4 +1,4 @@
-/// The window memory that this process has, and the lock of it.
+/// The window memory of this process, and the lock for accesses to this memory.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,9 @@ struct OwnMemory {
   void* allocated = nullptr;  ///< window memory that this process has allocated
   std::byte* base = nullptr;
   engine::ExposureId exposure{};
-  MemoryAliases aliases;       ///< memory of others whose address was returned to the program
-  void* kept_table = nullptr;  ///< table of the host if this process stores it
-  /// Whether this process may access memory of others by load and store.
+  MemoryAliases aliases;       ///< memory of other processes, see MemoryAliases
+  void* kept_table = nullptr;  ///< rank table of the host if this process stores it
+  /// Whether the program may access memory of other processes by load and store.
   std::atomic<bool> is_shared{false};
 };
 

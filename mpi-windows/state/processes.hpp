@@ -9,7 +9,7 @@
 namespace mpixrma::windows {
 
 struct Processes {
-  int rank = 0;  ///< of this process; MPI_PROC_NULL if the window is connected
+  int rank = 0;  ///< rank of this process; MPI_PROC_NULL if the window is connected
   int size = 0;  ///< number of targets
   MPI_Group group = MPI_GROUP_NULL;
   /// The processes that are connected to existing memory at a server, and are not its targets; else null.

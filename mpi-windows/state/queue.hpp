@@ -26,12 +26,12 @@ class QueuedCall {
   QueuedCall(QueuedCall const&) = delete;
   QueuedCall& operator=(QueuedCall const&) = delete;
 
-  /// Called once, without locks. `access`: failed if the target's lock was refused, and nothing may be
-  /// issued. Returns an error code, which the next completion at the target reports.
+  /// Called once, without locks. If the target's lock was refused, `access` is its failed status, and nothing
+  /// may be issued. Returns an error code, which the next completion at the target reports.
   virtual int issue(Window& window, Target& target, engine::Status access) = 0;
 };
 
-/// Returns a call of `action`, which takes the arguments of QueuedCall::issue.
+/// Returns a queued call that executes `action`, which takes the arguments of QueuedCall::issue.
 template <typename Action>
 std::unique_ptr<QueuedCall> queued(Action action) {
   struct Call final : QueuedCall {
@@ -44,7 +44,8 @@ std::unique_ptr<QueuedCall> queued(Action action) {
   return std::make_unique<Call>(std::move(action));
 }
 
-/// The event that the calls in a queue wait for. `stream`: a lock that the messages to the target wait for.
+/// The event that the calls in a queue wait for. `stream`: an in-stream lock, which holds back the messages
+/// to the target.
 enum class Awaited : std::uint8_t { nothing, post, lock, nam_lock, stream };
 
 /// Completion of a queued lock request.
@@ -66,10 +67,10 @@ struct LockGrant : engine::Completion {
 /// target or serves the queue.
 struct TargetQueue {
   std::deque<std::unique_ptr<QueuedCall>> calls;
-  bool is_served = false;  ///< a thread looks for the grant, or issues the calls
+  bool is_served = false;  ///< a thread checks for the grant, or issues the calls
   int error = 0;           ///< first failure that no call has reported
   Awaited awaited = Awaited::nothing;
-  engine::Status refused = engine::Status::ok;  ///< failed: the lock cannot be had
+  engine::Status refused = engine::Status::ok;  ///< failed: lock refused, or queue abandoned
   int refusal = 0;                              ///< error code of `refused`
   engine::LockRequest request;
   std::uint64_t asked_at = 0;  ///< position of `request` in the stream of messages
@@ -77,7 +78,7 @@ struct TargetQueue {
   std::optional<NamLockWait> nam_wait;
 };
 
-/// Number of targets of this process with calls in their queue, or that wait for a post or a lock.
+/// Number of targets in this process that have queued calls, or wait for a post or a lock.
 inline constinit std::atomic<std::size_t> queued_targets{0};
 
 }  // namespace mpixrma::windows

@@ -134,7 +134,7 @@ void RankTable::place_in_one(engine::ExposureId exposure) noexcept {
 
 void RankTable::move_to(RankEntry const* shared, Store store) noexcept {
   entries_ = {shared, own_.size()};
-  own_ = std::vector<RankEntry>();  // and frees its memory
+  own_ = std::vector<RankEntry>();  // unlike clear(), frees the memory
   note_kept(own_.capacity() * sizeof(RankEntry) + (store == Store::own ? bytes() : 0));
 }
 

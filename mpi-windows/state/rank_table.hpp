@@ -33,11 +33,11 @@ struct RankEntry {
 };
 static_assert(sizeof(RankEntry) == 64);
 
-/// A number that identifies the host among the processes of a job.
+/// Returns a number that identifies the host among the hosts of a job.
 std::uint64_t number_of(engine::HostIdentity const& host) noexcept;
 
-/// Entries that are a linear function of the rank: the entry of rank 0, and the increments per rank. Excludes
-/// the hosts.
+/// Entries that are a linear function of the rank: the entry of rank 0, and the increments per rank. The
+/// field `host` is not part of the pattern.
 struct RankPattern {
   RankEntry first;
   std::uint64_t process_step = 0;  ///< modulo 2^64, like the identities
@@ -55,7 +55,8 @@ struct Comparison {
   engine::UnusedExposureIds unused;  ///< unused at all processes
   RankPattern pattern;               ///< with this process's exposure ids
 };
-/// Collective; `mine` is the entry of the process with rank `rank`, which has not used the ids `unused`.
+/// Compares the entries of all processes. Collective; `mine` is the entry of this process, `rank` its rank,
+/// and `unused` gives exposure ids that this process has not used.
 Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::UnusedExposureIds unused);
 
 /// The table of all ranks: a pattern if they follow one, else entries, which are private while the window is

@@ -50,7 +50,7 @@ void complete_request(engine::Completion& self, engine::Status status, std::size
   if (!failed) pool.give_back(&completion);
 }
 
-/// Names the operation now: the window may have ended when the application asks for the failure.
+/// Describes the operation now, because the window may be freed before the application asks for the failure.
 void complete_aggregate_request(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
   auto& completion = static_cast<RequestCompletion&>(self);
   auto const& [recipient, error] = completion.first;

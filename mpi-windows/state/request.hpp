@@ -1,4 +1,4 @@
-/// Requests of operations: MPI's own, as the host makes them.
+/// Requests of operations: MPI requests, which the host creates.
 #pragma once
 
 #include <mpi.h>
@@ -19,12 +19,12 @@ class Window;
 struct RequestCompletion : engine::Completion {
   mpix_host_request_t* request = nullptr;
   MPI_Request handle = MPI_REQUEST_NULL;  ///< of `request`
-  std::uint32_t context = 0;              ///< of the window, which reports a failure that no caller waits for
+  std::uint32_t context = 0;              ///< of the window, which reports a failure if no caller waits
   engine::Status status = engine::Status::ok;
-  int error = MPI_SUCCESS;         ///< error code of the failure if it is not that of `status`
-  Subject subject;                 ///< names the operation when it fails
-  Window const* window = nullptr;  ///< of a request for several operations, with
-  engine::AggregateCompletion::FirstFailure first;  ///< the operation at a Target that has failed
+  int error = MPI_SUCCESS;         ///< error code of the failure, if `status` does not give it
+  Subject subject;                 ///< describes the operation in error texts
+  Window const* window = nullptr;  ///< window of an aggregate request
+  engine::AggregateCompletion::FirstFailure first;  ///< first failed operation of an aggregate request
   RequestCompletion* next = nullptr;
 };
 
@@ -32,9 +32,9 @@ struct RequestCompletion : engine::Completion {
 /// Returns nullptr if there is no memory.
 RequestCompletion* open_request(void* window, std::uint32_t context);
 /// Opens a request that is complete when the last of several operations is, and returns its completion, to
-/// which operations are added. Window::aggregate_requests counts those that are not complete. An operation
-/// that the engine reports with its LateError needs its Target as AggregatedTarget::object. Returns nullptr
-/// if there is no memory.
+/// which operations are added. Window::aggregate_requests counts the incomplete requests. An operation whose
+/// failure the engine reports as a LateError needs its Target as AggregatedTarget::object. Returns nullptr if
+/// there is no memory.
 engine::AggregateCompletion* open_aggregate_request(Window& window, MPI_Request* request);
 
 /// Returns a request of an operation that was complete when its call returned.

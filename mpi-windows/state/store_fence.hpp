@@ -17,8 +17,8 @@ class StoreFence {
     if (!stored_.load(std::memory_order_relaxed)) stored_.store(true, std::memory_order_relaxed);
   }
   /// Drains this processor's store buffer, so that all processes see the stores. Skipped if all stores were
-  /// atomic instructions, which imply it. The record stays if other threads may have made stores, because
-  /// theirs are not tracked.
+  /// atomic instructions, which imply it. With MPI_THREAD_MULTIPLE the record stays, because the stores of
+  /// other threads are not tracked.
   void complete() noexcept {
     if (!stored_.load(std::memory_order_relaxed)) {
       std::atomic_thread_fence(std::memory_order_acq_rel);

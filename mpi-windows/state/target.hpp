@@ -20,8 +20,8 @@ namespace mpixrma::windows {
 
 using engine::Lookup;
 
-/// Whether operations may be issued: from the first operation of an access epoch, or a lock, to its end.
-/// While its post or its lock is missing, operations on a target are queued.
+/// Whether operations on a target may be issued: from the first operation of an access epoch, or from the
+/// lock call, to the end of the epoch. While the target's post or lock is missing, operations are queued.
 enum class EpochAccess : std::uint8_t { closed, opening, queued, open };
 
 /// The mode in which this process holds the lock of a target.
@@ -31,7 +31,7 @@ struct StripedRegion;
 class NamMemory;
 
 struct Target {
-  /// Number of bytes of its memory that loads and stores may access now; 0 while operations may not be
+  /// Number of bytes of the rank's memory that loads and stores may access now; 0 while operations may not be
   /// issued.
   std::atomic<std::uint64_t> accessible_bytes{0};
   /// The same while a trace is written: `accessible_bytes` is 0 then, so that every operation is recorded.
@@ -41,7 +41,7 @@ struct Target {
   std::int64_t disp_unit = 1;
   int rank = -1;  ///< -1: none
   std::atomic<EpochAccess> access{EpochAccess::closed};
-  /// Its memory if loads and stores can access it, else of length 0.
+  /// The rank's memory if loads and stores can access it, else of length 0.
   engine::ExposedView view;
   engine::StripeTable* stripes = nullptr;  ///< null if not accessible by load and store
   /// The process that has the memory, to which all operations go; null for memory at a server that is mapped,
@@ -54,12 +54,12 @@ struct Target {
   std::uint64_t offset = 0;         ///< offset in the exposure
   std::uint64_t size = 0;           ///< size in bytes
   engine::Peer* process = nullptr;  ///< process of the rank, with its locks and counters
-  std::byte* control = nullptr;     ///< its control memory if mapped, else null
+  std::byte* control = nullptr;     ///< the rank's control memory if mapped, else null
   engine::ExposureId control_exposure{};
   std::uint32_t lock_id = 0;
   std::uint64_t lock_asked_after = 0;  ///< as in HeldLocks::describe
   Lock lock = Lock::none;              ///< mode; the window's lock protects it and the members below
-  std::uint64_t granted = 0;           ///< grant by which the rank's agent gave the lock; 0: none
+  std::uint64_t granted = 0;           ///< from note_granted() if the rank's agent granted the lock; else 0
   bool in_group = false;               ///< member of the current access epoch of MPI_Win_start
   std::uint8_t posts_seen = 0;
   std::size_t place = 0;  ///< index among the open targets

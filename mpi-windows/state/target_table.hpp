@@ -42,7 +42,7 @@ class TargetTable {
   /// must be called.
   Target* find_open(int rank) const noexcept {
     Target* const known = find(rank);
-    // Acquire: pairs with the release in begin_access(); the operation follows the stores that opened the
+    // Acquire: pairs with the release in Target::open(); the operation follows the stores that opened the
     // epoch.
     return known != nullptr && known->access.load(std::memory_order_acquire) == EpochAccess::open ? known
                                                                                                   : nullptr;

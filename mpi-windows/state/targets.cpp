@@ -6,8 +6,8 @@ namespace mpixrma::windows {
 
 namespace {
 
-/// The generation of a rank's own memory without a view in the engine: it never changes, because the memory
-/// lives as long as the window.
+/// The generation of this process's own memory when the engine has no view of it. It never changes, because
+/// the memory lives as long as the window.
 constinit std::atomic<std::uint64_t> const always_there{0};
 
 bool find_piece(Window& window, Target& target, NamPiece const& piece) {
@@ -20,13 +20,13 @@ bool find_piece(Window& window, Target& target, NamPiece const& piece) {
     target.requested_rank = piece.rank;
     return true;
   }
-  target.memory = memory.peer(window.engine);  // null for mapped memory
+  target.memory = memory.peer(window.engine);  // null if unreachable
   target.exposure = memory.exposure();
   target.offset = memory.offset(piece.rank);
   return target.memory != nullptr;
 }
 
-/// Mapped memory of a server belongs to no process.
+/// Returns false if a piece is unreachable.
 bool find_at_server(Window& window, Target& target, std::vector<NamPiece> const& pieces) {
   if (pieces.size() == 1) return find_piece(window, target, pieces.front());
   auto region = std::make_unique<StripedRegion>();

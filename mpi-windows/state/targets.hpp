@@ -5,7 +5,7 @@
 
 namespace mpixrma::windows {
 
-/// Called if the table does not have the target.
+/// Creates the target if the table does not have it; returns nullptr as find_target() does.
 Target* make_target(Window& window, int rank);
 /// Returns nullptr if the rank is out of range or its process is unreachable.
 inline Target* find_target(Window& window, int rank) {
@@ -15,7 +15,7 @@ inline Target* find_target(Window& window, int rank) {
   window.targets.note_recent(*known);
   return known;
 }
-/// Releases the processes that have the target's memory.
+/// Releases the peers that have the target's memory.
 void release_memory(engine::Engine& engine, Target& target);
 
 }  // namespace mpixrma::windows

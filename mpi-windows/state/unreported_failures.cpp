@@ -42,7 +42,7 @@ void keep_unreported(std::uint32_t context, engine::LateError const& error) noex
 }
 
 void print_unreported() {
-  (void)mpix_host_operations()->deliver_completions();  // ends freed requests
+  (void)mpix_host_operations()->deliver_completions();  // ends freed requests, which record their failures
   std::lock_guard const held(unreported().lock);
   auto const& [first, count] = unreported().orphan;
   if (count == 0) return;

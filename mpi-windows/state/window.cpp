@@ -69,7 +69,7 @@ Window::~Window() {
     release_memory(engine, target);
     delete &target;
   });
-  int finalized = 0;  // MPI_Finalize deletes windows that the program has left, and permits no calls then
+  int finalized = 0;  // MPI_Finalize deletes windows that were not freed; MPI calls are not permitted then
   PMPI_Finalized(&finalized);
   if (finalized == 0) PMPI_Group_free(&processes.group);
   if (finalized == 0 && processes.is_connected()) PMPI_Comm_free(&processes.connected_comm);

@@ -56,7 +56,7 @@ struct Window : mpix_window {
   /// The number of the window in log messages.
   unsigned number() const noexcept { return context & INT32_MAX; }
   bool is_dynamic() const noexcept { return memory.flavor == MPI_WIN_FLAVOR_DYNAMIC; }
-  /// Records that an operation takes the general path to an open target, which may use stores.
+  /// Records that an operation takes the general path, which may use stores, to an open target.
   void note_use(Target& target) noexcept {
     stores.note();
     targets.note_recent(target);
@@ -87,6 +87,6 @@ struct Window : mpix_window {
   std::mutex creation;  ///< protects creation of targets, and the attached memory
   std::unique_ptr<ColdState> const cold;
 };
-static_assert(sizeof(Window) <= 1032);  // the largest block that glibc's malloc keeps at hand
+static_assert(sizeof(Window) <= 1032);  // the largest block that glibc's malloc caches
 
 }  // namespace mpixrma::windows

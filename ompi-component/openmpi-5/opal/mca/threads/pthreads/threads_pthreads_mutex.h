@@ -1,6 +1,5 @@
-/* A subset of the declarations in Open MPI 5.0's header of this name, as far as its other headers need them.
- * Debian's libopenmpi-dev lacks the header. The component checks at startup that mutexes have the library's
- * size. */
+/* The declarations in Open MPI 5.0's header of this name that Open MPI's other headers need. Debian's
+ * libopenmpi-dev lacks the header. The component checks at startup that mutexes have the library's size. */
 #ifndef MPIX_THREADS_PTHREADS_MUTEX_H
 #define MPIX_THREADS_PTHREADS_MUTEX_H
 

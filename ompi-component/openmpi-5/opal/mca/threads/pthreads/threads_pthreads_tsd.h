@@ -1,4 +1,4 @@
-/* As threads_pthreads_mutex.h beside it. */
+/* A subset of Open MPI 5.0's header of this name, for the reason given in threads_pthreads_mutex.h. */
 #ifndef MPIX_THREADS_PTHREADS_TSD_H
 #define MPIX_THREADS_PTHREADS_TSD_H
 
