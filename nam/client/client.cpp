@@ -23,7 +23,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr int connect_timeout_ms = 5000;
-/// How long the first request may be refused, and the pauses between its attempts.
+/// How long authentication is retried, and the pauses between attempts.
 constexpr std::chrono::milliseconds longest_refusal{10000};
 constexpr std::chrono::milliseconds first_pause{5};
 constexpr std::chrono::milliseconds longest_pause{50};
@@ -38,7 +38,7 @@ std::string own_user() {
   return entry != nullptr ? entry->pw_name : std::to_string(::geteuid());
 }
 
-/// Makes a client treat a server of this host like one of another host.
+/// Whether clients treat a server of this host like one of another host.
 bool avoids_unix_sockets() {
   char const* const given = std::getenv("MPIX_NAM_TCP");
   return given != nullptr && std::string_view(given) == "1";
@@ -82,8 +82,8 @@ Client::Client(Address const& address, int timeout_ms) : Client(connect_to(addre
   shared_->channel.set_limits(client_limits);
 }
 
-/// A server that has too many connections of this host or user refuses new ones, which may end before its
-/// answer is read. One whose port is flooded may not answer a connection in time.
+/// Retries, because a server with too many connections of this host or user refuses new ones, and such a
+/// connection may end before the answer is read. A server whose port is flooded may not answer in time.
 void Client::authenticate(Address const& server) {
   if (server_user()) return;  // the kernel vouches for the peer's identity
   ServerTrust const trust = trust_in(server);

@@ -17,7 +17,7 @@ struct GuardedChannel {
   Channel channel;
 };
 
-/// Makes a thread of this process renew the lease of the session several times per `lease`, until the object
+/// Makes a thread of this process renew the lease of the session several times per `lease`, until `session`
 /// is destroyed. The first call starts the thread. Thread-safe.
 void keep_lease(std::shared_ptr<GuardedChannel> const& session, std::chrono::seconds lease);
 

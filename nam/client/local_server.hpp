@@ -19,8 +19,8 @@ struct FoundListener {
   std::string path;  ///< only root and this user can change what it leads to, if one of them is the owner
 };
 
-/// Finds the listener at `path`. Where another user can change what the path leads to, the owner is another
-/// user.
+/// Finds the listener at `path`. If another user can change what the path leads to, `owner` is
+/// Listener::other.
 FoundListener find_listener(std::string const& path);
 
 }  // namespace mpixrma::nam

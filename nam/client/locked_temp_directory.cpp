@@ -28,8 +28,8 @@ bool is_own(engine::FileDescriptor const& directory) {
   return ::fstat(directory.get(), &status) == 0 && status.st_uid == ::geteuid();
 }
 
-/// Whether users other than root and this one can put another directory in the place of one in `parent`, and
-/// so have it removed. In a directory with the sticky bit they cannot.
+/// Whether users other than root and this one can exchange a directory in `parent` for another one of this
+/// user, which would then be removed. In a directory with the sticky bit they cannot.
 bool others_exchange_entries(fs::path const& parent) {
   std::error_code error;
   for (fs::path each = fs::canonical(parent, error); !error; each = each.parent_path()) {

@@ -16,8 +16,8 @@ struct LockedTempDirectory {
 };
 
 /// Creates a directory whose name begins with `prefix`. Removes directories with this prefix that no process
-/// holds, which killed processes have left. Where other users can put directories of this user in their
-/// place, it removes none, and prefers /tmp. Throws Error(unavailable).
+/// holds, which killed processes have left. If other users can exchange entries of the temporary directory,
+/// removes none, and prefers /tmp. Throws Error(unavailable).
 LockedTempDirectory make_locked_temp_directory(std::string const& prefix);
 
 }  // namespace mpixrma::nam

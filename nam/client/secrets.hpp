@@ -19,9 +19,9 @@ std::filesystem::path secret_file();
 /// Returns the file for one server, which takes precedence: secret_file() with ".HOST:PORT" appended.
 std::filesystem::path secret_file(Address const& server);
 
-/// Throws Error(denied) if the file is in $HOME, and that belongs to another user. It is called before the
-/// file is written: in the home of a user whose rights an administrator had before, that user chooses where
-/// it goes.
+/// Throws Error(denied) if the file is in $HOME and $HOME belongs to another user. Called before the file is
+/// written: after a change of user (sudo), $HOME may be that of the former user, who could redirect the file
+/// by a link.
 void check_home(std::filesystem::path const& file);
 
 /// Returns the secret set in this process, or else from the server's file, or from the common file. Throws

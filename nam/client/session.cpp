@@ -22,7 +22,7 @@ constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;  ///< the sum of two
   throw Error(ErrorCode::malformed, "the memory server sent an inconsistent description of a window");
 }
 
-/// Validates all data from the server; the call ends here if they are inconsistent.
+/// Adds the regions of the answer. Throws if the data from the server are inconsistent.
 void add_regions(Json const& answer, WindowInfo* window) {
   auto const sizes = field<std::vector<std::uint64_t>>(answer, "sizes");
   auto const units = field<std::vector<std::uint64_t>>(answer, "units");

@@ -8,8 +8,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// The creator of a window could name a foreign window as a part, and so make a user with more rights access
-/// it.
+/// Throws if the parts belong to different users: the creator of a window could name a window of another user
+/// as a part, and so make a user with more rights access that window.
 void check(WindowInfo const& first, WindowInfo const& part, std::string const& port) {
   if (part.owner != first.owner)
     throw Error(ErrorCode::denied, "the parts of window " + port + " belong to different users");

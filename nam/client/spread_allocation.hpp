@@ -25,9 +25,9 @@ auto for_part(std::size_t part, std::size_t parts, Call call) {
   }
 }
 
-/// `makers` creates a part by allocate(part, sizes, units, options), returns by port(part) the name that a
-/// kept part has, and keeps a part by make_persistent(part), after which it outlives the process. Exceptions
-/// of these functions pass through; the caller then ends the parts that were created.
+/// `makers` creates a part by allocate(part, sizes, units, options), returns by port(part) the port name of a
+/// part, and makes a part persistent by make_persistent(part), after which the part outlives the process.
+/// Exceptions of these functions pass through; the caller then ends the parts that were created.
 template <typename Makers>
 void make_parts(Spread const& spread, std::vector<std::uint64_t> const& sizes,
                 std::vector<std::uint64_t> const& units, WindowOptions options, Makers& makers) {

@@ -24,11 +24,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Connections of a host that opens very many must not each cause a look at all open ones, which takes the
-/// longer the more there are.
+/// Minimum time between two scans of all open connections: a host that opens very many must not cause a scan
+/// with each.
 constexpr std::chrono::milliseconds look_interval{100};
-constexpr int pause_for_look = 10;  ///< times its duration
-/// UCX accepts connections until there are none, and takes no message meanwhile.
+constexpr int pause_for_look = 10;  ///< the pause after a scan, in durations of the scan
+/// Connections that UCX accepts in a row: it accepts until there are none, and takes no message meanwhile.
 constexpr int max_in_turn = 16;
 
 struct Peer {
@@ -56,8 +56,8 @@ bool has_sent_nothing(int socket) noexcept {
   return is_known && info.tcpi_bytes_received == 0;
 }
 
-/// The accepted connections that may still be open: UCX does not report when it closes one. UCX calls
-/// accept() in a thread of its own.
+/// The accepted connections that may still be open: UCX does not report when it closes one. The mutex is
+/// needed because UCX calls accept() in a thread of its own.
 class Accepted {
  public:
   void set_limit(std::size_t limit) noexcept {
@@ -79,7 +79,7 @@ class Accepted {
       if (found != sessions_.end() && --found->second == 0) sessions_.erase(found);
     }
   }
-  /// Returns false where UCX should do other work. It calls again at once.
+  /// Returns false if UCX is to do other work before it calls accept() again.
   bool take_turn() noexcept {
     std::lock_guard const held(lock_);
     if (limit_ == 0 || taken_in_turn_++ < max_in_turn) return true;
@@ -121,7 +121,7 @@ class Accepted {
       bool const is_not_admitted = now - connection.admitted >= longest.without_session;
       if (!is_not_admitted && (now - connection.accepted < longest.silent || connection.has_spoken))
         return false;
-      // A descriptor of its own: UCX may close the other one at any time, and its number may be another's.
+      // A duplicate, because UCX may close its descriptor at any time, and the number may then be reused.
       engine::FileDescriptor const socket(::fcntl(connection.socket, F_DUPFD_CLOEXEC, 0));
       if (!socket || peer_of(socket.get()) != connection.peer) return false;
       connection.has_spoken = !has_sent_nothing(socket.get());
@@ -165,10 +165,10 @@ class Accepted {
   std::mutex lock_;
   std::size_t limit_ = 0;  ///< 0: no bound
   std::vector<Connection> open_;
-  std::map<HostAddress, std::size_t> open_of_;  ///< number of them, by the peer's network
+  std::map<HostAddress, std::size_t> open_of_;  ///< number of open connections, by the peer's network
   Clock::time_point next_look_;
   int taken_in_turn_ = 0;
-  std::map<HostAddress, std::size_t> sessions_;  ///< of hosts that are admitted
+  std::map<HostAddress, std::size_t> sessions_;  ///< number of sessions of each admitted host
   RefusedConnections refused_;
 };
 
@@ -211,7 +211,7 @@ int accept_bounded(int listener, sockaddr* address, socklen_t* length) noexcept 
       continue;
     }
     if (socket < 0) accepted().end_turn();
-    // UCX would close its listener for a shortage, which passes.
+    // UCX would close its listener because of a shortage, although the shortage passes.
     if (socket < 0 && is_shortage(errno) && accepted().is_bounded()) errno = EAGAIN;
     return socket;
   }
@@ -223,7 +223,7 @@ int accept_bounded(int listener, sockaddr* address, socklen_t* length) noexcept 
 
 }  // namespace mpixrma::nam
 
-/// In the place of the C library's, for UCX.
+/// UCX calls this function instead of the C library's.
 extern "C" __attribute__((visibility("default"))) int accept(int listener, sockaddr* __restrict address,
                                                              socklen_t* __restrict length) {
   return mpixrma::nam::accept_bounded(listener, address, length);

@@ -14,8 +14,8 @@
 
 namespace mpixrma::nam {
 
-/// Limits the accepted connections from here on to `limit`, half of them from one host, and to admitted
-/// hosts. Without this call there is no limit.
+/// From now on accepts connections of admitted hosts only: at most `limit`, and at most half as many from one
+/// host. Without this call there is no limit.
 void limit_accepted_connections(std::size_t limit) noexcept;
 
 /// Hosts from which UCX may accept connections as long as this object lives.

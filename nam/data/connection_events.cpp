@@ -1,6 +1,6 @@
 /// Events of the connections that UCX has in this process, in an order that UCX 1.13 survives. UCX's library
-/// calls the functions of this file in the place of the C library's. Without them a client could end a data
-/// process by leaving answers that it does not take.
+/// calls the functions of this file instead of the C library's. Without them a client could end a data
+/// process by not reading its answers.
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ bool is_tcp(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 && protocol == IPPROTO_TCP;
 }
 
-/// The connection has ended.
+/// Whether `error` means that the connection has ended.
 bool tells_the_end(int error) {
   return error == ECONNRESET || error == EPIPE || error == ETIMEDOUT || error == EHOSTUNREACH ||
          error == ENETUNREACH;
@@ -26,10 +26,10 @@ bool tells_the_end(int error) {
 
 }  // namespace
 
-/// UCX crashes where a connection is reported as readable and writable at once and its end is what can be
-/// read: it frees the connection when it reads, and writes afterwards. So a connection is reported as
-/// writable once there is nothing to be read. The kernel reports again what was left out, except to callers
-/// that ask for changes only (EPOLLET), of which UCX has none that write.
+/// UCX crashes if an ended connection is reported as readable and writable at once: UCX frees the connection
+/// when it reads the end, and writes afterwards. So a connection is reported as writable only when there is
+/// nothing to be read. The kernel reports again what was left out, except to callers that ask for changes
+/// only (EPOLLET), of which UCX has none that write.
 extern "C" __attribute__((visibility("default"))) int epoll_wait(int epoll, epoll_event* events, int room,
                                                                  int timeout) {
   int const count = ::epoll_pwait(epoll, events, room, timeout, nullptr);
@@ -40,8 +40,9 @@ extern "C" __attribute__((visibility("default"))) int epoll_wait(int epoll, epol
 }
 
 /// UCX completes a request twice if the rest of its data cannot be sent because the connection has just
-/// ended, and aborts. So the error is reported as a lack of room. A connection that has ended is readable:
-/// UCX reads its end next. The server's own connections, whose calls have MSG_DONTWAIT, keep their errors.
+/// ended, and aborts. So the error is reported as a full socket buffer (EAGAIN). A connection that has ended
+/// is readable: UCX reads its end next. The server's own connections, whose calls have MSG_DONTWAIT, keep
+/// their errors.
 extern "C" __attribute__((visibility("default"))) ssize_t sendmsg(int socket, msghdr const* message,
                                                                   int flags) {
   ssize_t const sent = ::syscall(SYS_sendmsg, socket, message, flags);

@@ -15,8 +15,8 @@
 namespace mpixrma::nam {
 
 /// Whether clients are given keys of windows, with which UCX puts and gets without a check of exposures.
-/// `hardware`, `always`: if network hardware puts and gets, `always` with a line if none does; `emulated`:
-/// also if UCX emulates it.
+/// `hardware`, `always`: if network hardware puts and gets, `always` with a line in the log if none does;
+/// `emulated`: also if UCX emulates it.
 enum class RemoteKeys { never, hardware, always, emulated };
 
 /// Parses the value of the option --rdma. Throws Error(bad_request).
@@ -26,15 +26,15 @@ char const* to_string(RemoteKeys policy) noexcept;
 class DataEngine {
  public:
   struct Network {
-    std::string interfaces;  ///< where UCX's TCP listens, as in mpix_engine_config
+    std::string interfaces;  ///< on which UCX's TCP listens, as in mpix_engine_config
     RemoteKeys remote_keys = RemoteKeys::never;
-    bool encrypt = false;  ///< all messages; without remote keys
+    bool encrypt = false;  ///< encrypts all messages; excludes remote keys
   };
-  /// Processes of a client that may use one session. More than one are several engines of a program.
+  /// Maximum number of engine processes of a client that use one session: a program may have several engines.
   static constexpr std::uint64_t processes_of_session = 4;
 
-  /// `stripes`: of those who map the memory. `message_bytes`: most that messages of clients may take at a
-  /// time, and once more answers to them. Throws Error(unavailable).
+  /// `stripes`: shared with the processes that map the memory. `message_bytes`: most that messages of clients
+  /// may take at a time; answers to them may take as much again. Throws Error(unavailable).
   DataEngine(Network const& network, engine::StripeTable& stripes, std::uint64_t message_bytes);
   ~DataEngine();
   DataEngine(DataEngine const&) = delete;
@@ -47,13 +47,13 @@ class DataEngine {
   };
   /// Admits a new session. Throws Error.
   Access open();
-  /// When it returns, no operation of the session is executed any more, and the session's keys are destroyed
-  /// when other sessions have given them back.
+  /// When it returns, no operation of the session is executed any more, and the keys that the session knew
+  /// are destroyed once all other sessions have returned them.
   void close(std::uint64_t session) noexcept;
-  /// Continues the destruction of keys, and begins it for clients that have gone in another way. Called now
-  /// and then.
+  /// Destroys the keys that ended or lost sessions knew, once all other sessions have returned them. Called
+  /// periodically.
   void renew_keys() noexcept;
-  /// Why a session has ended that was not closed; nothing while it goes on.
+  /// Returns why the session has ended without close(); nothing while it goes on.
   std::optional<Error> end_of(std::uint64_t session) const;
 
   /// Exposes memory for all operations; `bytes` is not 0. The name of the exposure is not reused. Throws

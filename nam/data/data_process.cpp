@@ -78,7 +78,8 @@ void DataProcess::lose_control() {
   if (!memory_.storage || !catalog_.is_loaded) return loop_.stop();  // the next one starts another process
   log(Severity::warning, "the control process has ended; waiting for a new one");
   for (auto const& [id, pending] : std::exchange(catalog_.pending, {})) {
-    // The catalog may have the window: its memory is freed when the catalog does not have it any more.
+    // The catalog may have the window: reconcile() drops the window, and the next control process removes it
+    // from the catalog.
     catalog_.unconfirmed.push_back(pending.window);
     auto const session = sessions_.find(pending.session);
     if (session == sessions_.end()) continue;
@@ -146,7 +147,7 @@ void DataProcess::obey(Message& message) {
     load(message.head);
   } else if (op == "session") {
     ++usage_report_.sessions_taken;
-    report_usage();  // also of one that fails
+    report_usage();  // also for a session that fails
     open_session(message);
   } else if (op == "created") {
     on_created(message.head);
@@ -155,7 +156,7 @@ void DataProcess::obey(Message& message) {
     drop(field<std::string>(message.head, "window"), Ending::evicted);
   } else if (op == "chmod") {
     change_mode(field<std::string>(message.head, "window"), field<unsigned>(message.head, "mode"));
-    // A control process of an earlier server does not ask.
+    // A control process of an earlier server expects no answer.
     if (message.head.contains("change"))
       control_->post({{"op", "changed"}, {"change", message.head["change"]}});
   } else if (op == "admins") {
@@ -165,8 +166,8 @@ void DataProcess::obey(Message& message) {
   }
 }
 
-/// Sessions have the new mode from their next request on. They lose the locks to which they have no right any
-/// more: without the right to write exclusive ones, without any right all.
+/// The new mode applies to the next request of each session. A session that may no longer write loses its
+/// exclusive locks of the window, one without any right all of its locks.
 void DataProcess::change_mode(std::string const& window, unsigned mode) {
   if (auto const found = windows_.find(window); found != windows_.end()) {
     Held& held = found->second;
@@ -177,7 +178,7 @@ void DataProcess::change_mode(std::string const& window, unsigned mode) {
     catalog_.loading->listed.at(window).ownership.mode = mode;
 }
 
-/// Clients find out when they use the windows.
+/// Withdraws all windows; clients find out when they use them.
 void DataProcess::withdraw_all() noexcept {
   if (memory_.shared) memory_.shared->withdraw_others({});
 }
@@ -244,7 +245,8 @@ void DataProcess::report_usage() {
   loop_.later([this] {
     usage_report_.is_sent = true;
     if (!control_) return;
-    // Sent only if nothing else waits: however long the control process does not read, one message waits.
+    // Sent only if nothing else waits: however long the control process does not read, at most one message
+    // waits.
     if (control_->output_bytes() != 0) return report_usage_soon();
     Json report = usage();
     report["op"] = "usage";

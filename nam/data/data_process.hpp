@@ -35,7 +35,8 @@ class DataProcess {
   int run();
 
  private:
-  /// A lock of a client that does not map the memory, by the client's number of its holder.
+  /// Identifies a lock of a client that does not map the memory. `holder` is the client's own number for the
+  /// lock holder.
   struct LockKey {
     SharedControl::Slot slot = 0;
     std::uint64_t holder = 0;
@@ -47,19 +48,19 @@ class DataProcess {
     std::unique_ptr<Connection> connection;
     Identity identity;
     uid_t account = 0;          ///< the user whose share and turns the session has (SubordinateUsers)
-    bool has_share = false;     ///< of the sessions and descriptors of the grant
+    bool has_share = false;     ///< it has taken its share of the grant's sessions and descriptors
     bool is_owner = false;      ///< of the grant: may allocate, and map its memory
     bool is_local = false;      ///< descriptors can be passed
     DataEngine::Access access;  ///< to the engine, once requested; exposures are reported from then on
     AdmittedHosts hosts;        ///< from which the engine's clients connect
-    std::chrono::steady_clock::time_point heard;  ///< the last message
-    bool may_end = false;                         ///< its lease was over, and its turn has not come yet
+    std::chrono::steady_clock::time_point heard;  ///< time of the last message
+    bool may_end = false;                         ///< its lease was over; its end waits for the user's turn
     pid_t pid = 0;                                ///< of a local client; 0 where this process cannot see it
-    FileDescriptor process;                       ///< the same (pidfd), where the system has them
+    FileDescriptor process;                       ///< pidfd of the client, if the system has pidfds
     bool has_mapped = false;                      ///< the memory of the grant
     std::map<std::uint64_t, SharedControl>
-        locks;  ///< of a client that does not map the memory, by the client's numbers
-    std::map<LockKey, engine::LockMode> requested_locks;  ///< that it holds or waits for
+        locks;  ///< of a client that does not map the memory, by the client's numbers of holders
+    std::map<LockKey, engine::LockMode> requested_locks;  ///< that the client holds or waits for
 
     ShareHolder holder() const noexcept { return {account, is_owner}; }
   };
@@ -69,14 +70,14 @@ class DataProcess {
 
   struct Held {
     Window window;
-    SessionId session = 0;  ///< with which it ends; 0: with the grant
+    SessionId session = 0;  ///< the window ends with this session; 0: with the grant
     SharedControl::Slot slot = 0;
-    std::uint64_t exposure = 0;     ///< to engines; 0: not yet
-    std::uint64_t spare = 0;        ///< the value of SharedControl, read once a second
+    std::uint64_t exposure = 0;     ///< exposure to engines; 0: none yet
+    std::uint64_t spare = 0;        ///< SharedControl::spare() as read last, once a second
     std::set<SessionId> used_by{};  ///< sessions that reach the window by loads and stores if they map
     std::set<SessionId> lockers{};  ///< sessions that have requested locks of it
-    /// failed_syncs() before the last sync of its pages. Nothing: this process has not synced it, and knows
-    /// of no failure of an earlier one.
+    /// failed_syncs() before the last sync of its pages. Nothing: this process has not synced the window, and
+    /// does not know whether a sync of an earlier process failed.
     std::optional<std::uint64_t> synced{};
   };
   /// Memory in the grant that belonged to a window.
@@ -84,11 +85,11 @@ class DataProcess {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
     bool in_file = false;               ///< it was a persistent window
-    mpix_engine_concealed concealed{};  ///< clients may still reach it by this
-    std::string window{};               ///< that was evicted
+    mpix_engine_concealed concealed{};  ///< exposure through which clients may reach this memory
+    std::string window{};               ///< the evicted window; empty unless evicted
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
   };
-  /// The part of the memory kept by sessions for their next windows that take_back_spares() takes back.
+  /// The spare memory of sessions that take_back_spares() takes back.
   enum class Spares { all, idle_for_a_second };
   /// A persistent window that is not in the catalog yet.
   struct Pending {
@@ -99,11 +100,11 @@ class DataProcess {
   struct Storing {
     SessionId session;
     std::string window;
-    Durability durability;            ///< after which the session goes on
+    Durability durability;            ///< the durability for which the session waits
     std::function<void(Held&)> done;  ///< answers the session, or throws Error
     std::function<void()> failed;     ///< before the failure is reported to the session
     std::uint64_t stored = 0;         ///< bytes of the window
-    std::uint64_t failures = 0;       ///< of earlier syncs
+    std::uint64_t failures = 0;       ///< failed_syncs() at the beginning
   };
   struct Quotas {
     std::uint64_t windows = 0;
@@ -244,8 +245,8 @@ class DataProcess {
   struct Remote {
     DataEngine::Network network;                               ///< without interfaces there is no engine
     std::unique_ptr<DataEngine> engine;                        ///< from the first session on that needs it
-    std::chrono::steady_clock::time_point refusal_reported{};  ///< of connections to the engine's port
-    int trims_due = 0;                                         ///< of the process's own memory, once a second
+    std::chrono::steady_clock::time_point refusal_reported{};  ///< last log line about refused connections
+    int trims_due = 0;                                         ///< malloc_trim() calls due, one a second
   };
   /// Shares of the sessions in what the grant permits.
   struct SessionShares {
@@ -276,9 +277,9 @@ class DataProcess {
   };
   /// The write-back in the background.
   struct WriteBack {
-    std::string window;       ///< at which it continues
-    std::uint64_t bytes = 0;  ///< of this window
-    int rounds_due = 2;       ///< one may have begun before the last session ended
+    std::string window;       ///< window at which the write-back continues
+    std::uint64_t bytes = 0;  ///< bytes of this window that are done
+    int rounds_due = 2;       ///< two, as one may have begun before the last session ended
   };
   /// The time without a control process.
   struct Adoption {
@@ -289,7 +290,7 @@ class DataProcess {
   /// Leases of remote sessions.
   struct Leases {
     std::chrono::seconds length{0};                 ///< 0: without end
-    std::chrono::steady_clock::time_point checked;  ///< for silent sessions
+    std::chrono::steady_clock::time_point checked;  ///< the last time, for silent sessions
   };
   /// The reservation of the memory, during which the process serves nobody.
   struct Reservation {
@@ -310,7 +311,7 @@ class DataProcess {
   Budgets denials_{10, 1};  ///< reports to the control process, of each user
   Totals totals_;
   Catalog catalog_;
-  std::vector<Piece> concealed_;  ///< of windows that have ended, and that clients may still reach
+  std::vector<Piece> concealed_;  ///< memory of ended windows that clients may still reach
   std::map<SessionId, Session> sessions_;
   SessionId next_session_ = 1;
   UsageReport usage_report_;

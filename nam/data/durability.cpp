@@ -12,7 +12,8 @@ namespace {
 
 /// Bytes that are compared in the background each second: a few milliseconds.
 constexpr std::uint64_t background_bytes = 16u << 20;
-/// As many as the largest read and write: less than a millisecond.
+/// Bytes that are stored in one turn, which takes less than a millisecond: as many as the largest read or
+/// write.
 constexpr std::uint64_t bytes_in_a_turn = 1u << 20;
 
 using Pages = StorageFile::Pages;
@@ -39,8 +40,8 @@ std::uint64_t DataProcess::failed_syncs() const noexcept {
   return memory_.sync ? memory_.sync->failures() : 0;
 }
 
-/// The session waits until the window is as durable as it is to be. Others do not: the window is written in
-/// turns of the session's user, and a thread waits for the disk.
+/// The session waits until the window has the durability that `storing` demands. Other sessions do not wait:
+/// the window is written in turns of the session's user, and a thread waits for the disk.
 void DataProcess::begin_storing(Storing storing) {
   if (!memory_.file) return storing.done(windows_.at(storing.window));
   if (storing.durability == Durability::storage && !memory_.sync)
@@ -95,14 +96,14 @@ void DataProcess::end_storing(Storing const& storing, Error const* failure) {
   }
 }
 
-/// To a request that the session may have to wait for.
+/// Answers a request, for which the session may be paused.
 void DataProcess::answer_session(SessionId id, Json const& answer) {
   Connection& connection = *sessions_.at(id).connection;
   connection.post(answer);
   if (connection.is_paused()) connection.resume();
 }
 
-/// An ordered end promises no more than the operations before it did: failures are reported in the log.
+/// Failures are only logged: an ordered end promises no more durability than the operations before it did.
 void DataProcess::store_all() const noexcept {
   if (!memory_.file) return;
   for (auto const& [id, held] : windows_) {

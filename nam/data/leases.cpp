@@ -1,7 +1,7 @@
 /// DataProcess: clients that have ended, or that send nothing. A session over TCP has a lease, which each
-/// message renews: a host that has died sends nothing. A session of this host has none, because its client
-/// writes by stores that nothing can reject: it ends with the client's process, even if a child of that
-/// process keeps the connection open.
+/// message renews: a host that has died sends nothing. A session of this host has no lease, because its
+/// client writes by stores that nothing can reject: the session ends with the client's process, even if a
+/// child of that process keeps the connection open.
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Returns no descriptor if the system does not have them (Linux before 5.3), or the process is in another
-/// PID namespace.
+/// Returns no descriptor if the system has no pidfds (Linux before 5.3), or the process is in another PID
+/// namespace.
 FileDescriptor open_process([[maybe_unused]] pid_t pid) {
 #ifdef SYS_pidfd_open
   if (pid > 0) return FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -36,7 +36,8 @@ void DataProcess::watch_client(SessionId id, pid_t client) {
 }
 
 /// Called once a second. A data process that was stopped itself has received nothing meanwhile. Sessions end
-/// in the turns of their users, because many may end at once, and each takes time with each window.
+/// in the turns of their users, because many may end at once, and the end of a session takes time for each
+/// window.
 void DataProcess::end_silent_sessions() {
   constexpr std::chrono::seconds longest_gap{3};
   auto const now = std::chrono::steady_clock::now();
@@ -52,7 +53,7 @@ void DataProcess::end_silent_sessions() {
   }
 }
 
-/// The client may have sent something since.
+/// Ends the session unless its client has sent something since.
 void DataProcess::end_if_silent(SessionId id) {
   auto const found = sessions_.find(id);
   if (found == sessions_.end()) return;
@@ -67,7 +68,7 @@ void DataProcess::end_if_silent(SessionId id) {
   session.connection->close();  // closes the session when the event loop goes on
 }
 
-/// Called once a second. Locks of a session whose encrypted connection has ended become free for others.
+/// Called once a second. Ends sessions that the engine has ended, so that their locks become free for others.
 void DataProcess::end_lost_sessions() {
   if (!remote_.engine) return;
   for (auto& [id, session] : sessions_) {

@@ -19,7 +19,7 @@ void DataProcess::request_lock(SessionId id, Json const& request) {
   }
   held.lockers.insert(id);
   engine::LockMode& mode = session.requested_locks.try_emplace(key, engine::LockMode::shared).first->second;
-  // Stays exclusive until it is unlocked: the turn may be.
+  // The mode stays exclusive until unlock(), because the turn may be exclusive.
   if (field<bool>(request, "exclusive")) mode = engine::LockMode::exclusive;
 }
 
@@ -58,7 +58,7 @@ void DataProcess::revoke_locks(SessionId id, Held const& held, Revoked which) no
   }
 }
 
-/// Takes the locks to which sessions have no right any more.
+/// Revokes the locks to which sessions have no right any more.
 void DataProcess::revoke_locks_without_right(Held const& held) noexcept {
   for (SessionId const id : held.lockers) {
     Session const& session = sessions_.at(id);

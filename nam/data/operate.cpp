@@ -60,8 +60,8 @@ void DataProcess::operate(SessionId id, Message const& message) {
   sessions_.at(id).connection->post({{"executed", executed}}, std::move(fetched));
 }
 
-/// Returns false if its stripes are taken. Stripes and modes depend on offsets in the grant, as in processes
-/// that map it.
+/// Returns false if the stripes of the operation are taken. Stripes and modes depend on offsets in the grant,
+/// as in processes that map it.
 bool DataProcess::execute(OperationRequest const& request, Region const& region,
                           std::span<std::byte> fetched) {
   std::vector<engine::LayoutRun> runs(request.runs.begin(), request.runs.end());

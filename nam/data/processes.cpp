@@ -24,8 +24,9 @@ bool DataProcess::is_mapped(Piece const& piece) const {
                      [this](SessionId id) { return sessions_.at(id).has_mapped; });
 }
 
-/// Descriptors that nobody has received count against a limit of this process's user, which processes of
-/// other grants may have as well. So a client gets no more before it has read what it got.
+/// Descriptors that were sent but not received count against a limit of this process's user, as whom
+/// processes of other grants may run, too. So a client gets no more descriptors before it has read its
+/// earlier answers.
 void DataProcess::check_takes_descriptors(Session const& session) {
   if (session.is_local && session.connection->has_unread())
     throw Error(ErrorCode::quota, "read the answers to earlier requests before you ask for descriptors");

@@ -18,7 +18,7 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t largest_read = 1u << 20;
-constexpr std::size_t max_reported = 300;  ///< of a text of a client, to the control process
+constexpr std::size_t max_reported = 300;  ///< bytes of a client's text in a report to the control process
 
 }  // namespace
 
@@ -31,7 +31,8 @@ void DataProcess::serve(SessionId id, Message& message) {
   }
 }
 
-/// For the audit; of each user so seldom that none floods the control process.
+/// Reports a denied request for the audit. The rate is limited for each user, so that none floods the control
+/// process.
 void DataProcess::report_denied(SessionId id, Json const& request, Error const& error) {
   if (!control_) return;
   uid_t const user = sessions_.at(id).identity.uid;
@@ -52,11 +53,11 @@ void DataProcess::report_denied(SessionId id, Json const& request, Error const& 
                   {"omitted", *omitted}});
 }
 
-/// Once a second.
+/// Called once a second.
 void DataProcess::report_omitted_denials() {
   if (!control_ || control_->output_bytes() != 0) return;
   for (Budgets::Refused const& each : denials_.take_refused(Budgets::Clock::now())) {
-    if (each.source == Budgets::others) continue;  // nobody's in particular
+    if (each.source == Budgets::others) continue;  // of no user in particular
     control_->post({{"op", "denied"},
                     {"uid", static_cast<uid_t>(std::stoul(each.source))},
                     {"request", ""},
@@ -146,7 +147,7 @@ void DataProcess::check_quotas(Window const& window) const {
                                       std::to_string(quotas_.metadata) + " bytes in all");
 }
 
-/// Whether these parts exist is not checked here.
+/// Does not check whether these parts exist.
 std::vector<std::string> DataProcess::other_parts_of(Json const& request) {
   auto parts = field_or<std::vector<std::string>>(request, "other_parts", {});
   if (parts.size() >= max_parts)
@@ -194,8 +195,9 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   return window;
 }
 
-/// The reply is sent when the persistent window is in the catalog. Until its content is in the storage file,
-/// which may have that of an earlier window, it ends with its session.
+/// The reply is sent when the persistent window is in the catalog. The storage file may still have the
+/// content of an earlier window there: until the window's own content is stored, the window ends with its
+/// session.
 void DataProcess::make_durable(SessionId id, Held& held, std::function<void()> failed) {
   begin_storing({id, held.window.id, held.window.durability,
                  [this, id](Held& stored) { add_to_catalog(id, stored); }, std::move(failed)});
@@ -314,8 +316,8 @@ void DataProcess::map(SessionId id) {
                            {}, std::move(memory));
 }
 
-/// Sessions keep memory for windows like those that they have freed (SharedControl::offer_spare), as long as
-/// nobody else needs it.
+/// Sessions keep the memory of windows that they have freed for similar ones (SharedControl::offer_spare), as
+/// long as nobody else needs the memory.
 void DataProcess::take_back_spares(Spares which) {
   std::vector<std::string> taken;
   for (auto& [name, held] : windows_) {
@@ -328,13 +330,13 @@ void DataProcess::take_back_spares(Spares which) {
   for (std::string const& name : taken) drop(name);
 }
 
-/// The memory of an evicted window is given to another one when no process can store to it any more.
+/// The memory of an evicted window is reused once no process can store to it any more.
 void DataProcess::drop(std::string const& name, Ending ending) {
   auto const found = windows_.find(name);
   if (found == windows_.end()) return;
   Held& held = found->second;
   Window const& window = held.window;
-  // The next window in its place has the same locks.
+  // The next window in this slot has the same locks.
   for (SessionId const locker : held.lockers) revoke_locks(locker, held, Revoked::all);
   memory_.shared->free_place(held.slot);
   Piece piece{window.offset, window.bytes, window.persistent, {}, {}, {}};

@@ -31,7 +31,8 @@ void DataProcess::open_session(Message& message) {
   auto const client = credentials_of(socket);
   if (!session.is_local && leases_.length.count() != 0) bound_silence(socket, leases_.length);
   Channel channel(std::move(socket), session.is_owner ? owner_limits : guest_limits);
-  // Each session alone may keep a whole message: all of them together could take the memory of the host.
+  // The shared account is needed because each session may keep a whole message: all of them together could
+  // take the memory of the host.
   channel.set_account(account_in(shares_.messages, session.holder()));
   if (!session.is_local) channel.protect(SecureStream::from_state(field<std::string>(head, "stream")));
   session.connection = std::make_unique<Connection>(
@@ -45,7 +46,8 @@ void DataProcess::open_session(Message& message) {
     serve(id, first);
   } catch (Error const& error) {
     session.connection->post(to_answer(error));
-    // At once: a client that leaves no room for the answer would keep descriptors that count for nobody.
+    // Closes at once: a client that leaves no room for the answer would keep descriptors that no share
+    // counts.
     session.connection->close();
   }
   report_usage();
@@ -79,7 +81,7 @@ void DataProcess::close_session(SessionId id) {
     if (held.session == id) ended.push_back(window);
   }
   for (Piece& piece : concealed_) piece.used_by.erase(id);
-  // Must come first: operations that the session has sent and that are not executed yet come too late.
+  // Must come first: afterwards the engine executes no operation of the session any more.
   close_access(session);
   sessions_.erase(found);
   for (std::string const& window : ended) drop(window);
@@ -87,7 +89,7 @@ void DataProcess::close_session(SessionId id) {
   report_usage();
 }
 
-/// Memory that their processes have mapped remains mapped until these end.
+/// Memory that their processes have mapped remains mapped until the processes end.
 void DataProcess::end_former_admins(std::vector<uid_t> const& admins) {
   for (auto& [id, session] : sessions_) {
     Identity& who = session.identity;

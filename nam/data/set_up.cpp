@@ -48,7 +48,7 @@ void DataProcess::set_up(Message& message) {
       memory_.storage->keep_pages();
       reservation_.is_active = memory_.storage->is_fresh();
     }
-    // Memory and file are there: this process makes no larger ones.
+    // Memory and storage file exist now: this process makes no larger files.
     limit_file_size(storage_file_bytes(memory_.storage->bytes()) + largest_other_file);
   } catch (Error const& error) {
     return refuse_grant(error);
@@ -131,8 +131,8 @@ void DataProcess::load(Json const& page) {
   if (!loaded.adopted) report_ready();
 }
 
-/// Drops windows that the catalog does not have. A process that has served before may have a window whose
-/// creation was never confirmed to a client.
+/// Drops windows that the catalog does not have, and those whose creation was never confirmed to a client.
+/// Reports windows of the catalog that this process does not have.
 void DataProcess::reconcile(Loading const& loaded) {
   auto const& listed = loaded.listed;
   for (std::string const& id : std::exchange(catalog_.unconfirmed, {})) drop(id);
@@ -161,8 +161,7 @@ void DataProcess::reconcile(Loading const& loaded) {
   }
 }
 
-/// Keeps the window in the given place, or in a new one. A place is free: that was checked when the window
-/// was made.
+/// Registers the window in slot `place`, or in a new slot; a slot is free, as make_window() has checked.
 void DataProcess::register_window(Window window, SessionId session,
                                   std::optional<SharedControl::Slot> place) {
   std::string const id = window.id;

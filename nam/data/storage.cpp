@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t small_page_bytes = 4096;
 constexpr std::uint64_t huge_page_bytes = 2u << 20;
-constexpr std::uint64_t largest_reservation = 256u << 20;  ///< at a call
+constexpr std::uint64_t largest_reservation = 256u << 20;  ///< per call
 
 [[noreturn]] void fail(ErrorCode code, std::string const& what) {
   throw Error(code, what + ": " + std::strerror(errno));
@@ -78,14 +78,15 @@ Storage::Storage(StorageKind kind, std::uint64_t bytes, engine::FileDescriptor d
 }
 
 void Storage::map(std::uint64_t bytes) {
-  // An engine that serves the memory uses the stripes of other processes, which know them by offsets.
+  // Aligned to the period of the stripes: an engine that serves the memory uses the same stripes as other
+  // processes, which choose them by offset.
   mapping_ = kind_ == StorageKind::huge ? engine::Mapping::reserved(descriptor_, bytes, engine::stripe_period)
                                         : engine::Mapping::of(descriptor_, bytes, engine::stripe_period);
   if (!mapping_) fail(ErrorCode::no_space, "cannot map the memory of the grant");
 }
 
 bool Storage::reserve_next() {
-  if (kind_ == StorageKind::huge) return true;  // their mapping has set them aside
+  if (kind_ == StorageKind::huge) return true;  // the mapping has reserved the huge pages
   std::uint64_t const left = bytes() - reserved_;
   // The first check rejects what the machine does not have, before any memory is taken.
   bool const may_begin = reserved_ != 0 || engine::memory_headroom_or_none() >= bytes();

@@ -24,7 +24,7 @@ std::uint64_t bytes_of_pages(StorageKind kind, std::uint64_t bytes) noexcept;
 class Storage {
  public:
   Storage() = default;
-  /// New memory. Throws Error(no_space) where the system has too little.
+  /// New memory. Throws Error(no_space) if the system has too little.
   Storage(StorageKind kind, std::uint64_t bytes);
   /// Memory that another process has made. Throws Error(unavailable) if it is shorter.
   Storage(StorageKind kind, std::uint64_t bytes, engine::FileDescriptor descriptor);
@@ -34,17 +34,18 @@ class Storage {
   std::uint64_t bytes() const noexcept { return mapping_.length(); }
 
   /// Takes the next part of new memory from the machine, so that using it cannot fail. Returns true when all
-  /// of it is there. Throws Error(no_space) if the machine, or a control group, has too little; nothing is
-  /// taken then.
+  /// of it is there. Throws Error(no_space) if the machine, or a control group, has too little; then gives
+  /// back what it has taken.
   bool reserve_next();
   /// Makes clear() keep the memory from now on.
   void keep_pages() noexcept { keeps_pages_ = true; }
   /// Gives all memory back to the system: it is zero for processes that still map it.
   void discard() noexcept;
 
-  /// Whether all of it was zero when this process got it.
+  /// Whether the memory was new, and zero, when this process got it.
   bool is_fresh() const noexcept { return fresh_; }
-  /// Makes [offset, offset + length), whole pages, zero, and gives memory back where that is no risk.
+  /// Makes [offset, offset + length), whole pages, zero. Gives ordinary pages back to the system unless
+  /// keep_pages() was called.
   void clear(std::uint64_t offset, std::uint64_t length);
   /// Copies between the memory and a buffer. The caller has checked the range. Throws Error(unavailable) if
   /// the system has no memory behind it (SIGBUS); then a part may have been copied.

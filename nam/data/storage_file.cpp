@@ -63,7 +63,7 @@ constexpr char const* the_memory = "the memory of the grant";
 
 StorageFile::StorageFile(engine::FileDescriptor descriptor, StorageIdentity const& identity, bool is_new)
     : descriptor_(std::move(descriptor)), bytes_(identity.bytes) {
-  // A data process that its control process has lost may still have it.
+  // A data process that the control process has lost may still use the file.
   if (::flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0)
     throw Error(ErrorCode::exists, std::string("another process uses ") + the_file);
   if (!is_new) return;
@@ -90,7 +90,7 @@ void StorageFile::load(int memory, std::uint64_t offset, std::uint64_t length) c
        offset = next_data(descriptor_.get(), offset, end)) {
     std::size_t const bytes = std::min<std::uint64_t>(piece_bytes, end - offset);
     read_all(descriptor_.get(), buffer.get(), offset, bytes, the_file);
-    // Not by the mapping: missing memory is an error here, and a fault there.
+    // Not through the mapping: there missing memory is a fault, here an error.
     write_all(memory, buffer.get(), offset, bytes, the_memory);
     offset += bytes;
   }

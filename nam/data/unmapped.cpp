@@ -1,5 +1,6 @@
-/// DataProcess: clients that do not map the memory. Operations of owners are an engine's messages, those of
-/// other users are requests (operate.cpp). Locks are taken here, with those of all others.
+/// DataProcess: clients that do not map the memory. Owners send operations as messages of an engine, other
+/// users as requests (operate.cpp). Both acquire locks by requests, in the same control memory as clients
+/// that map it.
 #include <malloc.h>
 
 #include <algorithm>
@@ -16,15 +17,16 @@ namespace {
 
 constexpr std::uint64_t descriptors_of_access = DataEngine::processes_of_session;
 
-/// Most that messages of all clients of an engine may take at a time: what the credit of some of them needs
-/// at least, and no more than the memory that they access.
+/// Returns the most that messages of all clients of an engine may take at a time: the size of the grant, but
+/// at least what the credit of some clients needs, and at most 256M.
 std::uint64_t message_bytes_for(std::uint64_t grant_bytes) noexcept {
   return std::clamp<std::uint64_t>(grant_bytes, 32u << 20, 256u << 20);
 }
 
 }  // namespace
 
-/// Returns the engine's address. From here on the session learns by which names engines use its windows.
+/// Answers with the engine's address. From now on the descriptions of windows for this session have
+/// exposures.
 void DataProcess::send_engine_address(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   if (!session.is_owner)
@@ -53,7 +55,8 @@ void DataProcess::start_engine() {
                                                 message_bytes_for(memory_.storage->bytes()));
 }
 
-/// Once a second. Any process can connect to UCX's port, so connections that no session uses are ended.
+/// Called once a second. Any process can connect to UCX's port, so connections that no session uses are
+/// ended.
 void DataProcess::check_accepted() {
   if (!remote_.engine) return;
   constexpr UnusedConnections longest{.silent = std::chrono::seconds(10),
@@ -85,7 +88,7 @@ void DataProcess::open_access(Session& session) {
   }
 }
 
-/// No operation of the session is executed any more.
+/// When it returns, no operation of the session is executed any more.
 void DataProcess::close_access(Session const& session) noexcept {
   if (session.access.session == 0) return;
   remote_.engine->close(session.access.session);
@@ -93,7 +96,7 @@ void DataProcess::close_access(Session const& session) noexcept {
   remote_.trims_due = 2;
 }
 
-/// Once a second: what messages of sessions that have ended have taken goes back to the system.
+/// Called once a second. Gives memory that messages of ended sessions have used back to the system.
 void DataProcess::trim_memory() {
   if (remote_.trims_due == 0) return;
   --remote_.trims_due;
@@ -126,8 +129,8 @@ bool DataProcess::may_be_accessed(Piece const& piece) const noexcept {
   return is_mapped(piece) || (remote_.engine && !remote_.engine->is_unreachable(piece.concealed));
 }
 
-/// A running client answers at once. Memory that a stopped client can reach is not given to others until it
-/// continues or ends.
+/// Waits briefly for clients to return the keys of ended windows: a running client does so at once. Memory
+/// that a stopped client can reach is not given to others until it continues or ends.
 void DataProcess::wait_for_concealed(Window const& window) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
   auto const may_soon_end = [this](Piece const& piece) { return !is_mapped(piece); };
@@ -138,8 +141,8 @@ void DataProcess::wait_for_concealed(Window const& window) {
   }
 }
 
-/// Returns the locks that a window has for this session: the system distinguishes locks of different open
-/// files.
+/// Returns the control memory through which the lock holder of the request locks: the system distinguishes
+/// the locks of different open file descriptions.
 SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
   Session& session = sessions_.at(id);
   auto const holder = field<std::uint64_t>(request, "holder");
@@ -163,7 +166,7 @@ void DataProcess::try_lock(SessionId id, Json const& request) {
   auto const rank = field<std::uint32_t>(request, "rank");
   if (rank >= held.window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
   auto const mode = exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;
-  // For an exclusive lock the client's "has_turn" is ignored: a client that lies would pass others. A
+  // For an exclusive lock the client's "has_turn" is ignored: a client that lies would overtake others. A
   // repeated attempt finds the turn of its own session.
   bool has_turn = !exclusive && field<bool>(request, "has_turn");
   bool const taken = locks_of(id, request).try_lock(held.slot, rank, mode, &has_turn);

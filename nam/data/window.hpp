@@ -12,7 +12,7 @@ namespace mpixrma::nam {
 
 /// The failures that a persistent window survives.
 enum class Durability {
-  clients,  ///< those who use it
+  clients,  ///< the end of the processes that use it
   server,   ///< a crash of the server's processes
   storage   ///< a crash of the machine, from MPIX_Win_persist on
 };
@@ -48,7 +48,7 @@ inline constexpr std::uint64_t region_alignment = 64;
 std::uint64_t lay_out(std::vector<std::uint64_t> const& sizes, std::vector<std::uint64_t> const& units,
                       std::vector<Region>* regions);
 
-/// Returns about how many bytes its description takes in a data process.
+/// Returns about how many bytes the window's description takes in a data process.
 std::uint64_t metadata_bytes(Window const& window) noexcept;
 
 /// The form in which a window travels between the server's processes and is kept in the catalog.

@@ -29,8 +29,7 @@ constexpr std::size_t read_bytes = 64 * 1024;
 constexpr std::size_t free_allowance = 4096;  ///< of an idle channel: not charged to the account
 constexpr int deepest_nesting = 64;
 
-/// Limits nesting, because printing a more deeply nested text could exhaust the stack, and the number of
-/// values.
+/// Limits the number of values and the nesting: printing a more deeply nested text could exhaust the stack.
 bool is_bounded(char const* text, std::size_t bytes, std::size_t max_values) noexcept {
   int depth = 0;
   std::size_t values = 0;

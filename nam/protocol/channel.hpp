@@ -67,7 +67,7 @@ class Channel {
   void post(Json const& head, std::vector<std::byte> data = {}, std::vector<FileDescriptor> descriptors = {});
   /// Sends as much as the socket accepts. Returns false if the other end is gone.
   bool flush();
-  /// Takes back the last messages, as far as nothing of them was sent. Not of a protected channel.
+  /// Takes back the last messages, as far as nothing of them was sent. Not for a protected channel.
   void withdraw_unsent();
   bool has_output() const noexcept { return !output_.empty() || is_broken_; }
   /// Bytes of messages that are not sent, or not in full.

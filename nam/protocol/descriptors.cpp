@@ -18,7 +18,7 @@ namespace {
 
 std::string path_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
-/// This process accesses files as the user for the lifetime of the object.
+/// The calling thread accesses files as this user for the lifetime of the object.
 class FileUser {
  public:
   explicit FileUser(uid_t uid) noexcept { ::setfsuid(uid); }

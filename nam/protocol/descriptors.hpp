@@ -9,20 +9,20 @@ namespace mpixrma::nam {
 /// as an opener of the file until its last copy is closed and unmapped. Throws Error(unavailable).
 engine::FileDescriptor reopened(int descriptor);
 
-/// From the call on only the memory's owner, and root, open it again or give it attributes. Attributes are
-/// memory of the kernel beyond the grant, and last as long as the file. Without effect unless the caller owns
-/// it.
+/// From now on only the memory's owner and root can open the memory again or give it extended attributes,
+/// which take kernel memory beyond the grant for as long as the file exists. No effect unless the caller owns
+/// the memory.
 void restrict_to_owner(int memory) noexcept;
 
 /// Lets every user who has a descriptor of the memory open it again: restrict_to_owner() excludes the user of
-/// the next data process, if that is another one. Requires what is_open_elsewhere() does.
+/// the next data process, if that is another one. Requires the same rights as is_open_elsewhere().
 void admit_others(int memory) noexcept;
 
 /// Whether the memory has any open file description besides the one from memfd_create(): one that reopened()
 /// has created for a client, or that a process has opened itself, while some process has a descriptor or a
-/// mapping of it. Also keeps it from others: a descriptor that gives no access (O_PATH) is not seen, and
-/// another user could open the memory by it at any later time. Requires that the caller owns the memory or
-/// may become its owner (CAP_SETUID); otherwise returns false.
+/// mapping of it. Also calls restrict_to_owner(): a descriptor without access (O_PATH) is not detected, and
+/// another user could open the memory through it at any later time. Requires that the caller owns the memory
+/// or may become its owner (CAP_SETUID); otherwise returns false.
 bool is_open_elsewhere(int memory) noexcept;
 
 }  // namespace mpixrma::nam

@@ -47,7 +47,7 @@ Transcript transcript_of(PublicKeys const& keys) {
   return digest.end();
 }
 
-/// Returns the keys of one direction, from the exchanges with the static and the ephemeral key of the server.
+/// Returns the key of one direction, from the exchanges with the static and the ephemeral key of the server.
 Hash direction_key(std::string_view purpose, Hash const& with_static, Hash const& with_ephemeral,
                    Transcript const& transcript) {
   Digest digest(purpose);

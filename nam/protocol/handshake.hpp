@@ -23,7 +23,7 @@ namespace mpixrma::nam {
 /// nothing was encrypted; in version 2 the request "engine_address" had another name.
 inline constexpr std::uint64_t protocol_version = 3;
 
-/// A hash of all messages of both sides before the proofs.
+/// A hash of the public keys of both sides, which were exchanged before the proofs.
 using Transcript = std::array<unsigned char, 32>;
 
 /// Result of a handshake.

@@ -105,7 +105,7 @@ std::vector<std::string> own_host_addresses() {
 std::vector<HostAddress> hosts_of_client(ConnectionEnds const& session,
                                          std::vector<std::string> const& sent) {
   std::optional<HostAddress> const& peer = session.peer;
-  // A connection of the network that has ended has no peer.
+  // A TCP connection that has ended has no peer.
   bool const is_of_this_host =
       peer ? is_loopback(*peer) || peer == session.local : !session.local.has_value();
   std::set<HostAddress> hosts;

@@ -12,7 +12,7 @@
 
 namespace mpixrma::nam {
 
-/// An address of IPv6. One of IPv4 is mapped to IPv6, because sockets of IPv6 report it like that.
+/// An IPv6 address. An IPv4 address is mapped to IPv6, as IPv6 sockets report it.
 using HostAddress = std::array<std::uint8_t, 16>;
 
 /// Return nothing for other address families.
@@ -22,7 +22,8 @@ std::optional<HostAddress> host_address(std::string const& text) noexcept;
 std::optional<HostAddress> peer_host(int socket) noexcept;
 
 bool is_loopback(HostAddress const& host) noexcept;
-/// Returns the network of an IPv6 address, of which one host has many, and addresses of IPv4 unchanged.
+/// Returns the /64 network of an IPv6 address, because one host may have many addresses in it; an IPv4
+/// address unchanged.
 HostAddress network_of(HostAddress host) noexcept;
 std::string to_text(HostAddress const& host);
 
@@ -40,8 +41,8 @@ inline constexpr std::size_t max_host_addresses = 256;
 std::vector<std::string> own_host_addresses();
 
 /// Returns the addresses from which a client may make further connections: that of its session, and those
-/// that it has sent, because connections to other ports may leave its host by other interfaces. Every host
-/// has loopback addresses: those of another host would admit processes of this one.
+/// that it has sent, because connections to other ports may leave its host by other interfaces. Loopback
+/// addresses that another host has sent are left out: they would admit processes of this host.
 std::vector<HostAddress> hosts_of_client(ConnectionEnds const& session, std::vector<std::string> const& sent);
 
 }  // namespace mpixrma::nam

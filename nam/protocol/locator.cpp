@@ -77,7 +77,7 @@ Locator parse_locator(std::string_view text) {
   return locator;
 }
 
-/// Paths may contain commas too.
+/// Splits only at commas before a scheme, because paths may contain commas.
 std::vector<Locator> parse_grants(std::string_view text) {
   std::vector<Locator> grants;
   std::string const separator = std::string(",").append(scheme);

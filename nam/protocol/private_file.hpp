@@ -6,9 +6,10 @@
 
 namespace mpixrma::nam {
 
-/// Makes a file that does not exist, or none. Throws Error.
+/// Creates a file; leaves none after a failure. Throws Error, also if the file exists.
 void create_file(std::filesystem::path const& file, std::string_view text);
-/// A full disk, or the end of the process, leaves the former file as it was. Throws Error.
+/// Replaces or creates the file. A full disk, or the end of the process, leaves the former file as it was.
+/// Throws Error.
 void replace_file(std::filesystem::path const& file, std::string_view text);
 /// Makes the new name of a file that was renamed as durable as the file.
 void sync_parent_of(std::filesystem::path const& file) noexcept;

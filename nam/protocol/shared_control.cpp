@@ -64,7 +64,7 @@ std::optional<SharedControl::Slot> SharedControl::find(std::string const& window
   std::uint64_t const key = key_of(window);
   taken_.resize(slots_);
   for (std::uint64_t slot = 0; slot < slots_; ++slot) {
-    // Relaxed, as below: only the data process writes these fields.
+    // Relaxed, as below: only the data process stores a key; a client at most clears one (withdraw()).
     if (taken_[slot] || entry(slot).window.load(std::memory_order_relaxed) != key) continue;
     taken_[slot] = true;
     return static_cast<Slot>(slot);

@@ -70,8 +70,8 @@ FileDescriptor bind_unix(std::string const& path, mode_t mode) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
   FileDescriptor socket(::socket(AF_UNIX, stream, 0));
-  // Made with its mode: to change the mode by the path would change that of another file, if the directory
-  // belongs to another user who exchanges the two.
+  // Created with its mode: chmod() by path could change another file, if the directory belongs to another
+  // user who exchanges the two files.
   ScopedUmask const mask(~mode & (S_IRWXU | S_IRWXG | S_IRWXO));
   if (!socket || ::bind(socket.get(), generic(address), sizeof address) != 0)
     fail("cannot listen at " + path);
@@ -116,7 +116,8 @@ FileDescriptor accept_from(FileDescriptor const& listener) {
   return socket;
 }
 
-/// A listener that accepts no connections has a full queue, in which a call that blocks would wait for ever.
+/// Does not block: at a listener that accepts no connections, whose queue is full, a blocking connect() would
+/// wait for ever.
 FileDescriptor connect_unix(std::string const& path) {
   sockaddr_un const address = unix_address(path);
   FileDescriptor socket(::socket(AF_UNIX, stream, 0));

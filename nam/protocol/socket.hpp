@@ -21,8 +21,8 @@ struct Credentials {
   pid_t pid;
 };
 
-/// Listens at `path`, replacing a socket at which no process listens any more. Throws Error.
-/// Binds without listening: a process that inherits the socket listens, and appears as its owner.
+/// Binds a socket at `path` without listening, replacing a socket at which no process listens any more. The
+/// process that calls listen_at() appears to clients as the server. Throws Error.
 FileDescriptor bind_unix(std::string const& path, mode_t mode);
 void listen_at(FileDescriptor const& bound);
 FileDescriptor listen_unix(std::string const& path, mode_t mode);

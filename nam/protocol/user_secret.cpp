@@ -43,7 +43,7 @@ std::optional<UserSecret> read_secret(std::filesystem::path const& file) {
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || status.st_uid != ::geteuid())
     throw Error(ErrorCode::denied,
                 "the secret in " + file.string() + " is accessible to other users; chmod 600 it");
-  if (status.st_size == 0) return std::nullopt;  // an earlier version left it where the disk was full
+  if (status.st_size == 0) return std::nullopt;  // an earlier version left an empty file on a full disk
   std::string text(2 * std::tuple_size_v<UserSecret>, '\0');
   if (::read(opened.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     throw Error(ErrorCode::malformed, "no secret in " + file.string());

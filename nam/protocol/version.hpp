@@ -1,5 +1,5 @@
 /// Versions of the protocols (protocol_version is the one between clients and servers). A change that an
-/// earlier program would misunderstand increments them.
+/// earlier program would misunderstand increments the version.
 #pragma once
 
 #include "nam/protocol/channel.hpp"
@@ -11,7 +11,7 @@ namespace mpixrma::nam {
 inline constexpr unsigned data_protocol_version = 5;
 
 /// Throws Error(unsupported), with one line for the user, if the first request over a Unix socket has another
-/// version. Version 1 did not send a version.
+/// version. Clients of version 1 sent no version.
 inline void check_protocol(Json const& request) {
   auto const version = field_or<std::uint64_t>(request, "version", 1);
   if (version == protocol_version) return;

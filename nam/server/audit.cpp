@@ -36,7 +36,7 @@ std::string time_now() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-/// A '\' that is not the text's own begins "\xNN" of printable().
+/// Escapes quotes and backslashes, so that any other '\' begins a "\xNN" of printable().
 std::string quoted_whole(std::string_view left) {
   std::string shown = "\"";
   for (std::size_t at = left.find_first_of("\"\\"); at != std::string_view::npos;
@@ -47,14 +47,14 @@ std::string quoted_whole(std::string_view left) {
   return shown + printable(left) + '"';
 }
 
-/// At most `longest_field` bytes, dots and quotes: an escaped byte has up to four.
+/// Returns `text` in quotes, cut to `longest_field` bytes: an escaped byte takes up to four.
 std::string quoted(std::string_view text) {
   std::string shown = quoted_whole(shortened(text, longest_field));
   return shown.size() <= longest_field + 5 ? shown : quoted_whole(shortened(text, longest_field / 4));
 }
 
-/// Returns the host of a connection: a peer chooses its port, and one host has all addresses of an IPv6
-/// network.
+/// Returns the host of a connection, without the port, which the peer chooses. An IPv6 host is represented by
+/// its network, because one host may use all addresses of the network.
 std::string host_in(std::string_view from) {
   std::string_view const host = from.substr(0, from.rfind(':'));
   if (!host.starts_with('[') || !host.ends_with(']')) return std::string(host);

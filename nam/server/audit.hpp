@@ -24,23 +24,24 @@ class AuditLog {
     std::string_view object;
     std::string_view result;  ///< "done", "denied", or omitted_acts
     std::string_view reason = {};
-    std::uint64_t omitted = 0;      ///< earlier acts of the user that nobody has recorded
-    std::string_view account = {};  ///< the user whose lines these are, if not `user`
+    std::uint64_t omitted = 0;      ///< earlier acts of the user that were not recorded
+    std::string_view account = {};  ///< whose budget of lines the act uses, if not `user`'s
   };
 
-  /// Appends to `file`, which only the server's user can read; to the server's log if it is empty. Throws
+  /// Appends to `file`, which only the server's user can read; to the server's log if `file` is empty. Throws
   /// Error(bad_request).
   explicit AuditLog(std::string file);
-  /// Opens the file again, which may have been moved away.
+  /// Opens the file again, because log rotation may have moved it away.
   void reopen();
 
   /// The result of a line that reports only how many acts were left out.
   static constexpr std::string_view omitted_acts = "omitted";
 
-  /// A line. A user, or the host of a connection without one, has so many lines a second, and all such hosts
-  /// together; the next line says how many were left out.
+  /// Writes a line. Each user, each host of unauthenticated connections, and all these hosts together have a
+  /// budget of lines a second; the next line reports how many acts were left out.
   void record(Act const& act);
-  /// Once a second: a line for each whose acts were left out, and who has done nothing since.
+  /// Called once a second. Writes a line for each user or host whose acts were left out and who has done
+  /// nothing since.
   void report_omitted();
 
  private:
@@ -52,7 +53,7 @@ class AuditLog {
   bool has_failed_ = false;
   Budgets users_;
   Budgets hosts_;
-  Budgets all_hosts_;  ///< of one source: a host may have any number of addresses
+  Budgets all_hosts_;  ///< for all hosts: one may have any number of addresses
 };
 
 }  // namespace mpixrma::nam

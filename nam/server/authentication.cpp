@@ -1,4 +1,4 @@
-/// User authentication requests, and requests for the secrets they use.
+/// Requests for user authentication, for secrets, and for a new server key.
 #include <optional>
 #include <string>
 #include <utility>

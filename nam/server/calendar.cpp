@@ -26,7 +26,7 @@ Calendar::Calendar(Clocks clocks) : clocks_(std::move(clocks)), offset_(clocks_.
 std::int64_t Calendar::follow() {
   std::int64_t const offset = clocks_.real() - clocks_.boot();
   std::int64_t const change = offset - offset_;
-  // The two clocks change their seconds at different moments.
+  // The clocks change their seconds at different moments, so the offset varies by one.
   if (std::abs(change) > 1) offset_ = offset;
   return std::abs(change) >= smallest_jump ? change : 0;
 }

@@ -37,7 +37,7 @@ class Calendar {
 /// when the clock jumps: a wrong clock deletes nothing before somebody can notice it.
 class GracePeriod {
  public:
-  /// Called once a second. `expired` according to the calendar.
+  /// Called once a second. `expired`: according to the calendar.
   void note(bool expired, std::int64_t uptime) {
     if (!expired) expired_at_.reset();
     if (expired && !expired_at_) expired_at_ = uptime;

@@ -13,8 +13,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// A page of windows ends when their descriptions have this many bytes, so that other clients wait no longer
-/// for it.
+/// A page of windows ends when their descriptions have this many bytes, so that other clients do not wait
+/// long for a page.
 constexpr std::size_t window_page_bytes = 256 * 1024;
 
 Error damaged_row(std::string const& row) {
@@ -24,7 +24,7 @@ Error damaged_row(std::string const& row) {
           " in the catalog is damaged: stop the server, and run 'mpix-nam check --directory DIR --repair'"};
 }
 
-/// Throws Error(damaged) if this is no description of window `id`: SQLite does not notice changed bits in a
+/// Throws Error(damaged) if `body` does not describe window `id`: SQLite does not notice changed bits in a
 /// text.
 Window parse_window(std::string const& id, std::string const& body) {
   try {
@@ -35,7 +35,7 @@ Window parse_window(std::string const& id, std::string const& body) {
   throw damaged_row("window " + id);
 }
 
-/// Throws Error(damaged) likewise.
+/// Throws Error(damaged) if `name` is not a kind of storage.
 StorageKind storage_of(std::string const& grant, std::string const& name) {
   try {
     return parse_storage(name);
@@ -66,7 +66,7 @@ Catalog::Catalog(std::filesystem::path const& file, DiskReserve* reserve)
   with_reserve([this] { open(); });
 }
 
-/// Attempts the action again with the space of the reserve.
+/// Runs the action; on a full disk, frees the reserve and runs the action again.
 void Catalog::with_reserve(std::function<void()> const& action) {
   try {
     return action();
@@ -203,7 +203,7 @@ std::vector<std::string> Catalog::find_inconsistencies() {
       auto const bytes = std::filesystem::file_size(grant.file, missing);
       if (missing)
         found.push_back("the file of grant " + grant.id + ", " + grant.file + ": " + missing.message());
-      // A file of an earlier server has no identity.
+      // A file of an earlier server has no identity page.
       if (!missing && bytes != storage_file_bytes(grant.bytes) && bytes != grant.bytes)
         found.push_back("the file of grant " + grant.id + ", " + grant.file + ", has " +
                         std::to_string(bytes) + " bytes in place of " + std::to_string(grant.bytes));
@@ -214,7 +214,8 @@ std::vector<std::string> Catalog::find_inconsistencies() {
 
 namespace {
 
-/// Calls `take` with each row that can be read, from the front up to damage and from the back up to it.
+/// Calls `take` with each row that can be read: forwards up to the damage, then from the end back to it.
+/// Returns whether all rows could be read.
 template <typename Take>
 bool read_all(Database& from, std::string const& columns, std::string const& table, Take take) {
   std::int64_t last_read = std::numeric_limits<std::int64_t>::min();
@@ -238,13 +239,13 @@ bool read_all(Database& from, std::string const& columns, std::string const& tab
   return false;
 }
 
-/// Catalogs of earlier versions have none.
+/// Catalogs of earlier versions have no such column.
 bool has_grantors(Database& from) {
   Statement columns(from, "SELECT COUNT(*) FROM pragma_table_info('grants') WHERE name = 'grantor'");
   return columns.step() && columns.number(0) != 0;
 }
 
-/// Fills the new catalog; adds a line for each row that does not fit into it.
+/// Fills the new catalog; adds a line to `lost` for each row that cannot be read or added.
 void salvage(Database& from, Catalog& into, std::vector<std::string>* lost) {
   auto const attempt = [&](std::string const& what, auto action) {
     try {
@@ -309,8 +310,8 @@ void check_access(std::filesystem::path const& file) {
 
 }  // namespace
 
-/// Reads everything from a copy: SQLite moves a log into its file, and removes it, when it is opened and
-/// closed.
+/// Reads everything from a copy: opening and closing a database makes SQLite move the log into the file and
+/// remove the log.
 RepairReport repair_catalog(std::filesystem::path const& file) {
   check_access(file);
   std::filesystem::path const copy = file.string() + ".checked";

@@ -19,10 +19,10 @@ struct Grant {
   uid_t owner = 0;
   std::uint64_t bytes = 0;
   StorageKind storage = StorageKind::memory;
-  std::string file;                     ///< where the storage is a file
+  std::string file;                     ///< empty unless the storage is a file
   std::int64_t created = 0;             ///< seconds since 1970
-  std::optional<std::int64_t> expires;  ///< likewise
-  std::optional<uid_t> grantor = {};    ///< owner-created: the user; otherwise created by an administrator
+  std::optional<std::int64_t> expires;  ///< seconds since 1970; nothing: never
+  std::optional<uid_t> grantor = {};    ///< the creator, unless an administrator
 };
 
 /// The key of a name. A name belongs to the user who has published it: two users may have the same one.
@@ -37,7 +37,7 @@ struct NameKey {
 class Catalog {
  public:
   /// Makes the file if there is none. On a full disk, opening it and deleting from it use `reserve`. Throws
-  /// Error(damaged), or Error(unsupported) if it is of another version.
+  /// Error(damaged), or Error(unsupported) if a newer server has written it.
   explicit Catalog(std::filesystem::path const& file, DiskReserve* reserve = nullptr);
 
   /// Makes all changes that `action` makes, or none if it throws.
@@ -63,12 +63,12 @@ class Catalog {
   std::uint64_t count_windows(std::string const& grant);
   struct WindowPage {
     std::vector<Window> windows;
-    std::uint64_t next = 0;  ///< the page after this one begins after it; 0: this one is the last
+    std::uint64_t next = 0;  ///< `after` of the next page; 0: this page is the last
   };
   /// Returns windows in the order of their creation; `after` is 0, or `next` of the previous page. Throws
   /// Error(damaged) if a description cannot be read.
   WindowPage windows(std::string const& grant, std::uint64_t after);
-  /// Throws Error(quota) if the descriptions of the grant's windows and names have more bytes.
+  /// Throws Error(quota) if the descriptions of the grant's windows and names have more than `limit` bytes.
   void check_metadata(std::string const& grant, std::uint64_t limit);
   struct Found {
     std::string grant;

@@ -11,14 +11,14 @@
 namespace mpixrma::nam {
 
 /// Takes the lock of a server's directory, which a server holds as long as it runs. Throws Error(exists) if
-/// another process holds it, Error(denied), or Error(bad_request) if it cannot be made.
+/// another process holds it; Error(denied, no_space, not_found, internal) if its file cannot be opened.
 engine::FileDescriptor lock_directory(std::filesystem::path const& directory);
 
 /// Copies those of the three files that exist, with their owner and mode, and returns when the copies are on
 /// storage. Throws Error.
 void copy_catalog(std::filesystem::path const& from, std::filesystem::path const& to);
 void remove_catalog(std::filesystem::path const& file);
-/// Replaces `to` by the closed catalog `from`, which has no log, with the owner and mode of `to`. Throws
+/// Replaces `to` by the closed catalog `from`, which has no log, and keeps the owner and mode of `to`. Throws
 /// Error.
 void replace_catalog(std::filesystem::path const& from, std::filesystem::path const& to);
 /// Returns the first unused name of `file`.damaged, `file`.damaged.1, .2, ...

@@ -26,7 +26,8 @@ std::optional<Catalog::Found> Catalog::find_name(NameKey const& name) {
   return find_window(select.text(0));
 }
 
-/// Returns an empty window if the description cannot be read: all users read the list of names.
+/// Returns an empty window if the description cannot be read: one damaged window must not fail the list of
+/// names for all users.
 Catalog::Found Catalog::readable_window(std::string const& id) {
   try {
     if (auto found = find_window(id)) return *std::move(found);
@@ -44,7 +45,7 @@ std::vector<Catalog::FoundName> Catalog::names(std::optional<uid_t> owner, NameK
   select.bind(after.owner).bind(after.name);
   if (owner) select.bind(*owner);
   select.bind(static_cast<std::int64_t>(most));
-  Found window;  // most often that of the name before
+  Found window;  // usually also the window of the next name
   while (select.step()) {
     if (window.window.id != select.text(2)) window = readable_window(select.text(2));
     found.push_back({{static_cast<uid_t>(select.number(0)), select.text(1)}, window});

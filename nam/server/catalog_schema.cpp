@@ -25,8 +25,9 @@ CREATE TABLE names (
   window TEXT NOT NULL REFERENCES windows(id) ON DELETE CASCADE);
 CREATE INDEX names_of_window ON names(window);
 )",
-    // Names belong to users and refer to windows: the server makes port names of its own address. Each grant
-    // counts the bytes of its windows' descriptions and names; cascading deletes run the triggers, too.
+    // A name belongs to a user and refers to a window, not to a port: the server makes the port name from its
+    // own address. Each grant counts the bytes of its windows' descriptions and names; cascading deletes run
+    // the triggers, too.
     R"(
 CREATE TABLE names_2 (
   owner INTEGER NOT NULL, name TEXT NOT NULL,

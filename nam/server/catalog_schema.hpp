@@ -7,7 +7,7 @@
 
 namespace mpixrma::nam {
 
-/// Version of a catalog that this server writes. A catalog has its version as SQLite's user_version.
+/// Version of a catalog that this server writes. A catalog stores its version as SQLite's user_version.
 std::int64_t newest_schema() noexcept;
 
 /// Brings an empty or earlier catalog to the newest version, in one transaction. Throws Error(unsupported) if

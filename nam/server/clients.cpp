@@ -15,10 +15,10 @@ namespace {
 
 constexpr ChannelLimits unauthenticated_limits{.head_bytes = 4096, .data_bytes = 0, .descriptors = 0};
 constexpr ChannelLimits client_limits{.head_bytes = 16384, .data_bytes = 0, .descriptors = 0};
-/// The server answers all connections that it keeps of a host in less than this, also if it has little of a
+/// The server answers all connections that it keeps of a host within this time, even with a small share of a
 /// core.
 constexpr std::chrono::milliseconds min_stay{1000};
-/// Connections that have not authenticated, of all hosts, whatever --max-connections is.
+/// Places for unauthenticated connections of all hosts together, whatever --max-connections is.
 constexpr std::size_t min_unauthenticated_connections = 1024;
 constexpr std::chrono::seconds longest_unauthenticated{2};
 /// A host that is silent for longer may have died, and its user needs the place.
@@ -91,9 +91,9 @@ Standing Clients::standing_of(uid_t uid) const {
   return events_.owns_grant(uid) ? Standing::owner : Standing::user;
 }
 
-/// Ends a connection in favour of another one, also one that waits for its data process. Its descriptor is
-/// closed after the events that have been fetched: a new connection with the same descriptor number would
-/// receive them.
+/// Ends a connection, which may wait for its data process, in favour of another one. The descriptor is closed
+/// only after the fetched events are handled: otherwise a new connection with the same descriptor number
+/// would receive them.
 void Clients::give_way(ClientId id) {
   Client* const found = find(id);
   if (found == nullptr || !found->place) return events_.end_in_queue(id, lost_place());
@@ -118,7 +118,7 @@ void Clients::authenticate(ClientId id, Identity identity) {
   client.connection->set_limits(client_limits);
 }
 
-/// The server keeps the answers of a client that does not read them.
+/// The server stores the answers that a client does not read, and charges them to the client's user.
 KeptBytes::Account Clients::account_of(Identity const& identity) {
   return account_in(kept_answers_, {owner_of(identity.uid), identity.is_admin});
 }

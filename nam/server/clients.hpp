@@ -48,7 +48,7 @@ class Clients {
   Clients& operator=(Clients const&) = delete;
 
   void admit(FileDescriptor socket);
-  /// Counts the connection as its user's from now on, whose requests may be larger.
+  /// Counts the connection as one of this user from now on, and permits larger requests.
   void authenticate(ClientId id, Identity identity);
 
   /// nullptr: the client is gone.
@@ -56,10 +56,11 @@ class Clients {
   Client& at(ClientId id) { return clients_.at(id); }
   Identity const& identity(ClientId id) const { return *clients_.at(id).identity; }
   void pause(ClientId id) { at(id).connection->pause(); }
-  /// Answers a client whose request has paused its connection; nothing if the client is gone. Its next
-  /// request may be any other one, and is served after the current one.
+  /// Answers a client whose request has paused its connection, and resumes the connection after the current
+  /// event. Does nothing if the client is gone.
   void answer_paused(ClientId id, Json const& answer);
-  /// Does nothing if the user is authenticated by then, or the answer is delayed (Refusals).
+  /// Closes the connection when the answer to the current request is sent. Does nothing if the user is
+  /// authenticated by then, or the answer is delayed (Refusals).
   void close_after_answer(ClientId id);
   /// Removes a client after the current event.
   void remove_later(ClientId id);
@@ -70,8 +71,8 @@ class Clients {
   uid_t owner_of(uid_t uid) const noexcept { return subordinates_.owner_of(uid); }
   std::size_t count() const noexcept { return admission_.count(); }
   std::size_t limit() const noexcept { return admission_.limit(); }
-  /// The options have changed. The next connections of former administrators have the rights, and the places,
-  /// of other users.
+  /// Called when the options have changed. Closes the connections of former administrators; their next ones
+  /// have the rights, and the places, of other users.
   void follow_options();
   /// Called once a second.
   void end_unauthenticated();

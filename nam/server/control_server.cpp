@@ -25,7 +25,7 @@ using Handler = Json (*)(ServerState&, Request&);
 
 Json dry_run(ServerState& server, Request& request);
 
-/// The requests of users, whose identity is known.
+/// The requests that require an authenticated user.
 std::map<std::string, Handler> const handlers{
     {"repair", &repair},   {"secret", &own_secret}, {"grant", &grant},         {"revoke", &revoke},
     {"extend", &extend},   {"list", &list},         {"show", &show},           {"usage", &usage},
@@ -173,7 +173,7 @@ void ControlServer::tick() {
   try {
     state_.keys.drop_expired(state_.calendar.now());
   } catch (Error const& error) {
-    log(Severity::warning, error.what());  // they are not accepted in any case
+    log(Severity::warning, error.what());  // expired keys are dropped from memory in any case
   }
   drop_ended(state_);
   state_.lost_windows.remove();

@@ -21,8 +21,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// Bytes to be sent above which the link takes in no request that has an answer, and no request of clients
-/// that can be rejected. The process always reads (docs/decisions/0019).
+/// While more than this many bytes wait to be sent, the link reads nothing from the data process, and rejects
+/// those requests of clients that can be rejected. The process always reads (docs/decisions/0019).
 constexpr std::size_t max_output = 1u << 20;
 constexpr ChannelLimits limits{
     .head_bytes = 8u << 20, .data_bytes = 0, .descriptors = 4, .values = max_request_values};
@@ -30,7 +30,7 @@ constexpr ChannelLimits limits{
 /// Maximum length of a data process's text in a line of the log.
 constexpr std::size_t max_logged = 300;
 
-/// Returns the numbers of a report, without anything else that it has.
+/// Returns the known numbers of a report, and drops everything else.
 Json usage_in(Json const& report) {
   Json usage;
   for (char const* const name : {"used", "free", "largest_free", "windows", "persistent", "sessions"})
@@ -38,7 +38,8 @@ Json usage_in(Json const& report) {
   return usage;
 }
 
-/// The main process ends its link to this one after a message of too many descriptors.
+/// Throws unless the descriptors are the two files of the memory: the main process would end its link to this
+/// process after a message with too many descriptors.
 void check_memory(std::vector<FileDescriptor> const& passed) {
   bool const are_files = std::all_of(passed.begin(), passed.end(), [](FileDescriptor const& each) {
     struct stat status {};
@@ -114,7 +115,8 @@ bool DataLink::adopt() {
 }
 
 void DataLink::spawn() {
-  // Must come first: without the file no process is needed, and somebody has to act before the next attempt.
+  // Must come first: without the file no process is needed, and an administrator has to act before the next
+  // attempt.
   std::optional<GrantFile::Opened> file;
   try {
     if (events_.open_file) file = events_.open_file();
@@ -145,13 +147,14 @@ std::vector<FileDescriptor> DataLink::memory_for_process(std::optional<GrantFile
   std::vector<FileDescriptor> memory;
   for (FileDescriptor const& each : memory_) memory.push_back(copy_of(each));
   if (file) memory.push_back(std::move(file->descriptor));
-  // Must come last: only this process can make a socket there, and the data process listens at it.
+  // Must come last: the data process takes its socket from the end. Only this process can create a socket in
+  // that directory.
   memory.push_back(bind_unix(field<std::string>(setup_, "adoption"), 0600));
   return memory;
 }
 
-/// A message that fails is logged and not answered: the link has to last. A process that was taken over sends
-/// any number of them.
+/// A message that fails is logged and not answered: the link has to last. The log is limited in rate, because
+/// a compromised process may send any number of such messages.
 void DataLink::on_message(Message& message) {
   try {
     take(message);
@@ -171,12 +174,13 @@ void DataLink::take_report(Message& message, std::string const& op) {
   try {
     throw_if_refused(message.head);
   } catch (Error const& error) {
-    // An unknown process has the memory: it is adopted next.
+    // Another data process uses the memory already: the next start adopts that process.
     if (error.code() != ErrorCode::exists) give_up({error.code(), shortened(error.what(), max_logged)});
   }
 }
 
-/// Only users who have a session of the process have lines of the audit log that it reports.
+/// A report is charged to its user only if the process was handed a session of that user; otherwise to the
+/// grant's owner.
 void DataLink::on_denied(Json const& act) {
   auto const user = field<uid_t>(act, "uid");
   events_.on_denied(act, served_.contains(user) ? user : owner());
@@ -203,8 +207,8 @@ void DataLink::take(Message& message) {
   }
 }
 
-/// A process that has just started needs all windows of the catalog; a process that is adopted continues with
-/// those that it has. A catalog that another process locks is read later, by the next data process.
+/// On an error, an adopted process continues with the windows that it has. A process that has just started
+/// needs all windows, and ends; if another process has locked the catalog, the next data process reads it.
 void DataLink::send_windows(std::uint64_t after) {
   Json page;
   try {
@@ -268,8 +272,8 @@ void DataLink::hold_memory() {
   }
 }
 
-/// A process of an earlier server ends; the next one takes over its memory, with the windows of the catalog.
-/// Clients that map them are of the earlier version, too, and find them gone.
+/// Ends a process of an earlier server; the next one takes over the memory with the windows of the catalog.
+/// Clients that have mapped these windows are of the earlier version, too, and find the windows gone.
 void DataLink::replace_process() {
   log(Severity::info, "data process " + std::to_string(pid_) + " of grant " +
                           field<std::string>(setup_, "grant") + " is of an earlier version, and is replaced");
@@ -301,7 +305,7 @@ void DataLink::on_close() {
   log(Severity::warning, "data process " + std::to_string(pid_) + " of grant " +
                              field<std::string>(setup_, "grant") + " has ended");
   restart_due_ = true;
-  // A process that is adopted and ends in a loop takes no more than a start a second (tick()).
+  // The budget limits a process that is adopted and ends in a loop to one start a second (tick()).
   if (has_served && restarts_.take(fairness_group_, Budgets::Clock::now())) tick();
 }
 

@@ -27,16 +27,16 @@ class DataLink {
   struct Events {
     std::function<void()> on_ready;                        ///< the process is ready for the first time
     std::function<void(Error const&)> on_failed;           ///< the start has failed; waits for retry()
-    std::function<std::vector<uid_t>()> admins;            ///< of the server, now
-    std::function<std::uint64_t()> window_count;           ///< of the catalog
+    std::function<std::vector<uid_t>()> admins;            ///< current administrators of the server
+    std::function<std::uint64_t()> window_count;           ///< windows of the grant in the catalog
     std::function<Json(std::uint64_t after)> window_page;  ///< the windows of the catalog after `after`
     std::function<void()> on_memory_lost;                  ///< the content of the memory is lost
     std::function<std::string(Json const&)> create;  ///< stores a window, returns its port. Throws Error
     std::function<void()> on_ended;                  ///< after end()
-    /// A request of a session, for the audit, and the user whose audit budget it consumes.
+    /// A denied request of a session, for the audit, and the user whose budget of audit lines it uses.
     std::function<void(Json const&, uid_t)> on_denied;
     std::function<void(std::string const&)> on_window_lost;  ///< a window of the catalog is missing
-    std::function<GrantFile::Opened()> open_file;            ///< of storage that is a file. Throws Error
+    std::function<GrantFile::Opened()> open_file;            ///< of a grant stored in a file. Throws Error
     std::function<void()> on_file_complete;                  ///< the file is complete. Throws Error
   };
 
@@ -46,7 +46,7 @@ class DataLink {
            Events events);
 
   /// Whether start() is tried again after the catalog could not be written. After a shortage of descriptors
-  /// or memory it always is.
+  /// or memory, start() is always tried again.
   enum class OnFailure { give_up, try_again };
   /// Adopts the data process that runs, or starts one.
   void start(OnFailure on_failure);
@@ -76,8 +76,8 @@ class DataLink {
   enum class WindowsAtEnd { kept, discarded };
   /// Ends the process permanently.
   void end(WindowsAtEnd windows);
-  /// Kills the process of a grant that has ended, if it does not end by itself: the owner may have blocked it
-  /// through the memory that they share.
+  /// Kills the process of an ended grant if the process does not end by itself: the grant's owner may have
+  /// blocked the process through the memory that they share.
   void enforce_end();
   uid_t owner() const { return setup_.at("owner").get<uid_t>(); }
   /// Returns the bytes that the grant takes from the server: all until the process has ended, and then the
@@ -128,8 +128,8 @@ class DataLink {
   bool must_recreate_control_ = false;  ///< the control memory that was kept is an earlier version's
   bool was_ready_ = false;
   bool has_reported_ = false;  ///< the process is ready or has failed
-  Budgets failures_{1, 10};    ///< lines of the log about messages of the process
-  Budgets restarts_{1, 10};    ///< that do not wait for tick()
+  Budgets failures_{1, 10};    ///< log lines about failed messages of the process
+  Budgets restarts_{1, 10};    ///< immediate restarts; others wait for tick()
   std::set<uid_t> served_;     ///< users whose sessions were handed over
   std::string failure_;
   bool ending_ = false;
@@ -137,12 +137,12 @@ class DataLink {
   Retry restart_;
   std::optional<std::chrono::steady_clock::time_point> end_deadline_;
   std::uint64_t next_release_offset_ = 0;              ///< for release_memory()
-  std::chrono::steady_clock::time_point next_look_{};  ///< for processes that have the memory
+  std::chrono::steady_clock::time_point next_look_{};  ///< next check for processes that have the memory
   SessionQueue sessions_;
   Json usage_ = Json::object();
   std::map<std::uint64_t, std::function<void()>> changes_;  ///< changes of modes that are not in force yet
   std::uint64_t next_change_ = 1;
-  bool reports_changes_ = false;  ///< the process reports them; one that an older server has started does not
+  bool reports_changes_ = false;  ///< the process reports them; that of an older server does not
 };
 
 }  // namespace mpixrma::nam

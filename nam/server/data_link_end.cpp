@@ -11,7 +11,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-constexpr std::uint64_t largest_release = 1u << 30;  ///< at a call: other users wait
+constexpr std::uint64_t largest_release = 1u << 30;  ///< per call: other users wait meanwhile
 constexpr std::chrono::seconds longest_ordered_end{3};
 
 }  // namespace
@@ -23,8 +23,8 @@ std::uint64_t DataLink::occupied_bytes() const {
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
-/// Usually the process has released it already. Memory that clients touch later is charged to their own
-/// control groups.
+/// Usually the process has released the memory already. Memory that clients touch later is charged to their
+/// own control groups.
 bool DataLink::release_memory() {
   if (occupied_bytes() == 0) return !is_in_use();
   auto const bytes = field<std::uint64_t>(setup_, "bytes");
@@ -36,7 +36,7 @@ bool DataLink::release_memory() {
 }
 
 /// Called once a second. Includes use by a process to which a client has passed the memory or its control
-/// block: it can touch pages at any time.
+/// block: that process can touch pages at any time.
 bool DataLink::is_in_use() {
   if (memory_.size() < 2) return false;
   auto const now = std::chrono::steady_clock::now();
@@ -48,7 +48,7 @@ bool DataLink::is_in_use() {
               }) != 0;
   } catch (Error const&) {  // the server ends
   }
-  // A client that has set many locks of the file makes each close() of it long.
+  // A client that holds many locks on the file makes each close() of the file slow.
   auto const end = std::chrono::steady_clock::now();
   next_look_ = end + std::max<std::chrono::nanoseconds>(std::chrono::milliseconds(900), 50 * (end - now));
   return is_open;

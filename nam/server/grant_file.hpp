@@ -28,7 +28,7 @@ class GrantFile {
 
   struct Opened {
     engine::FileDescriptor descriptor;
-    bool is_new = false;  ///< not committed: the data process is to make it
+    bool is_new = false;  ///< not committed: the data process is to fill it
   };
   /// Opens the file for a data process. Throws Error(unavailable), with the reason, if the file is missing,
   /// truncated, or belongs to another grant.

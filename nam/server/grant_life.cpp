@@ -39,7 +39,8 @@ Json setup_of(Options const& options, Grant const& grant) {
 }
 
 /// One turn for all grants of a user: their sessions can have thousands of windows entered in the catalog at
-/// the same time. Not the turn of the user's own requests, for which other users' sessions would wait.
+/// the same time. Not the turn of the user's own requests: other users' sessions in these grants would wait
+/// for those requests.
 std::string turn_of(ServerState const& server, Grant const& grant) {
   return "grants of user " + std::to_string(server.clients.owner_of(grant.owner));
 }
@@ -64,7 +65,7 @@ void on_grant_ready(ServerState& server, std::string const& id) {
   server.clients.answer_paused(std::exchange(found->asked_by, 0), describe(server, *found));
 }
 
-/// Removes the grant if no client knows it; otherwise it remains, and its users are notified.
+/// Removes the grant if its creator still waits for it: nobody else knows the grant. Any other grant remains.
 void on_grant_failed(ServerState& server, std::string const& id, Error const& error) {
   LiveGrant* const found = server.grants.find(id);
   if (found == nullptr) return;

@@ -16,9 +16,10 @@ void start_grant(ServerState& server, Grant const& grant, ClientId asked_by);
 DataLink const& end_grant(ServerState& server, std::string const& id);
 /// Called once a second.
 void end_expired(ServerState& server);
-/// The grant may have expired, or may be extended.
+/// Starts the grace period of a grant that has expired, or ends that of a grant that was extended.
 void note_expiry(ServerState& server, LiveGrant& live);
-/// Drops the links of data processes that have ended. Stops a server that ends when none is left.
+/// Drops the links of data processes that have ended. Stops a server that is shutting down when no link is
+/// left.
 void drop_ended(ServerState& server);
 
 Json describe(ServerState const& server, LiveGrant const& live);

@@ -42,7 +42,7 @@ void check_capacity(ServerState const& server, Identity const& who, Grant const&
                                          " left, and " + format_bytes(grant.bytes) + " were requested");
 }
 
-/// To extend a grant needs the same right as to make one.
+/// Extending a grant requires the same right as creating one.
 void check_extension(ServerState const& server, Identity const& who, Grant const& grant) {
   std::uint64_t const self_service = server.options.self_service;
   if (who.is_admin) return;
@@ -85,7 +85,7 @@ Json grant(ServerState& server, Request& request) {
   if (made.storage == StorageKind::file) made.file = GrantFile::name_for(options.storage_directory, made.id);
   if (!who.is_admin) made.grantor = who.uid;
   check_capacity(server, who, made);
-  // Before the catalog has the grant: from then on a missing file is a loss.
+  // Must precede the catalog's entry: from then on a missing file is a loss.
   std::optional<GrantFile> file;
   if (!made.file.empty()) file.emplace(made.file, StorageIdentity{made.id, made.bytes}).create();
   try {

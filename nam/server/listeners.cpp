@@ -22,12 +22,12 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::chrono::milliseconds shortage_pause{100};
-/// Connections that are taken before others have their turn. Few of TCP if others wait: a host that connects
-/// fast would delay the answers to its own connections until they end. Connections of this host wait in one
-/// queue for all users, and take turns behind it.
+/// Connections that are accepted before other work has its turn. If other work waits, few TCP connections are
+/// accepted: a host that connects fast would otherwise delay the answers to its own connections until they
+/// end. Connections from this host wait in one queue for all users, and take turns once they are accepted.
 constexpr int max_taken = 16;
 constexpr int max_taken_before_turns = 2;
-/// More than these are dropped: they take little time, and others wait behind them.
+/// Abandoned connections that are dropped in a turn: dropping takes little time, and others wait behind them.
 constexpr int max_dropped = 256;
 
 /// Whether the client has closed the connection, and takes no answer.
@@ -36,7 +36,7 @@ bool is_abandoned(FileDescriptor const& socket) noexcept {
   return ::poll(&entry, 1, 0) == 1 && (entry.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-/// A message that was sent on it may have descriptors.
+/// A message that was sent on the connection may carry descriptors, whose release may block.
 void drop(FileDescriptor socket) noexcept {
   InterruptedWait const interrupted(may_carry_descriptors(socket));
   FileDescriptor const closed = std::move(socket);
@@ -61,14 +61,15 @@ void Listeners::open(Options const& options, SpawnerLink& spawner, ServerKeys co
     address_.host = name;
   }
   set_key(to_text(keys.current().public_key));
-  (void)format(Locator{std::string(32, '0'), std::string(32, '0'), address_});  // is short enough
+  (void)format(Locator{std::string(32, '0'), std::string(32, '0'), address_});  // throws if it is too long
 }
 
 /// The system reports the user of each client that connects.
 void Listeners::open_unix(Options const& options, SpawnerLink& spawner) {
   std::filesystem::path const parent = std::filesystem::path(options.socket).parent_path();
   std::error_code ignored;
-  // All users reach the socket, and only this one replaces it, whatever mask the server was started with.
+  // All users reach the socket, and only the server's user replaces it, whatever mask the server was started
+  // with.
   ScopedUmask const mask(S_IWGRP | S_IWOTH);
   if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
   add(listen_unix(options.socket, 0666));

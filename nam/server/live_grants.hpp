@@ -27,9 +27,9 @@ namespace mpixrma::nam {
 struct LiveGrant {
   Grant grant;
   std::unique_ptr<DataLink> link;
-  std::optional<GrantFile> file;  ///< where the storage is one
-  ClientId asked_by = 0;          ///< waits for the answer that it is ready
-  bool is_unwanted = false;       ///< could not be made ready for its first user
+  std::optional<GrantFile> file;  ///< nothing unless the storage is a file
+  ClientId asked_by = 0;          ///< client that waits until the grant is ready; 0: none
+  bool is_unwanted = false;       ///< to be deleted: could not be made ready for its creator
   GracePeriod grace;
   Retry deletion;
 };
@@ -72,7 +72,7 @@ class LiveGrants {
   void answer_at_end(ClientId client, DataLink const& link, std::string const& grant);
   std::vector<std::unique_ptr<DataLink>> const& ending() const noexcept { return ending_; }
   /// Drops the links of data processes that have ended. Keeps the descriptors of their memory, in order to
-  /// know which memory their clients use, but not more than `max_lingering`.
+  /// know which memory their clients use, but for at most `max_lingering` links.
   void drop_ended(std::ptrdiff_t max_lingering);
   /// As drop_ended(), but keeps no descriptors. Returns true when no data process is left.
   bool drop_all_ended();
@@ -93,7 +93,7 @@ class LiveGrants {
   std::vector<Revocation> revocations_;
 };
 
-/// Lines of the log about grants: a user who makes, ends and extends grants in a loop does not fill it.
+/// Lines of the log about grants: a user who makes, ends and extends grants in a loop does not fill the log.
 class GrantLines {
  public:
   /// `account`: the user in whose share the grant's owner is.

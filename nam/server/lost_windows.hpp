@@ -14,7 +14,7 @@ class LostWindows {
   explicit LostWindows(Catalog& catalog) noexcept : catalog_(catalog) {}
 
   void add(std::string const& window) { windows_.insert(window); }
-  /// Removes them from the catalog; tried again later if it cannot be written.
+  /// Removes the windows from the catalog; tries again later if the catalog cannot be written.
   void remove();
 
  private:

@@ -24,7 +24,7 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// `name` stands in the log. `user`: a number, or "-" for the user of the server.
+/// `name` identifies the process in the log. `user`: a number, or "-" for the user of the server.
 int run_data_process(char const* descriptor, std::string const& name, std::string const& user) {
   bool const has_own_user = user != "-";
   if (has_own_user) {
@@ -47,7 +47,7 @@ int exit_code_of(Error const& error) {
   }
 }
 
-/// Keeps the rights that the control process needs: files and ports of its user.
+/// Keeps only the rights that the control process needs: for files, and for ports below 1024.
 void confine_control(Options const& options) {
   if (options.user && options.user->uid != ::geteuid()) become(*options.user);
   // The control process ends with the main process, so that the next one finds the directory free.
@@ -59,7 +59,8 @@ void confine_control(Options const& options) {
   (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/// `argv`: without the first argument of a control process and its value, the connection to the main process.
+/// `descriptor` is the connection to the main process; `argv` has neither --control-process nor the
+/// descriptor.
 int run_control(int descriptor, int argc, char** argv) {
   int exit_code = exit_ok;
   auto const options = read_options(argc, argv, &exit_code);

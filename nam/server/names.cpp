@@ -13,11 +13,11 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t names_in_page = 256;
-/// Few: a name of a window with a large description takes long.
+/// Few: the large description of a window takes long to read.
 constexpr std::size_t names_in_query = 4;
 /// Users who do not own a grant leave room for its owner's names.
-constexpr std::uint64_t max_foreign_names = 64;           ///< of a user in a grant
-constexpr std::uint64_t max_foreign_names_in_all = 1024;  ///< of all of them in a grant
+constexpr std::uint64_t max_foreign_names = 64;           ///< names of one such user in a grant
+constexpr std::uint64_t max_foreign_names_in_all = 1024;  ///< names of all such users in a grant
 
 /// Returns the user whose name the request means: "user", or the user of the connection; nothing if there is
 /// no such user.
@@ -118,7 +118,7 @@ Json unpublish(ServerState& server, Request& request) {
   Catalog& catalog = server.catalog;
   Identity const& who = server.clients.identity(request.client);
   auto const wanted = field<std::string>(request.content, "name");
-  // Also if the publisher may not see the window any more.
+  // Publishers remove their names even if they may not see the window any more.
   bool const is_own = !request.content.contains("user") && catalog.find_name({who.uid, wanted});
   if (is_own && !request.is_dry_run) catalog.unpublish({who.uid, wanted});
   if (is_own) return {{"name", wanted}, {"owner", user_name(who.uid)}};

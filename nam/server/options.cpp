@@ -185,8 +185,8 @@ void convert(Texts const& texts, CLI::App const& app, Options& options) {
   if (options.max_regions > 60000) throw Error(ErrorCode::bad_request, "--max-regions is at most 60000");
 }
 
-/// The arguments in the order in which CLI11 takes them, the last one first. The file that the environment
-/// names is among them: CLI11 reads the environment after the file, up to version 2.2.
+/// Returns the arguments in CLI11's order, the last one first. Adds the configuration file that the
+/// environment names: up to version 2.2, CLI11 reads the environment too late for that, after the file.
 std::vector<std::string> arguments_of(int argc, char const* const* argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   bool const is_given = std::any_of(arguments.begin(), arguments.end(), [](std::string const& argument) {

@@ -1,4 +1,4 @@
-/// Options of mpix-namd: from its command line, its environment and a file, in this order.
+/// Options of mpix-namd, from its command line, its environment and a file. The command line has precedence.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ struct Options {
   std::filesystem::path directory;
   std::string socket;               ///< path of the Unix socket
   std::vector<std::string> listen;  ///< HOST:PORT each
-  bool listen_given = false;        ///< somebody has asked for `listen`
+  bool listen_given = false;        ///< `listen` is not the default
   std::string advertise;            ///< host name for others
-  std::string interfaces;           ///< where data processes listen for engines; empty: nowhere
+  std::string interfaces;           ///< on which data processes listen for engines; empty: none
   RemoteKeys remote_keys = RemoteKeys::never;
   bool encrypt = false;  ///< data of clients on other hosts; not with remote keys
   StorageKind storage = StorageKind::memory;
   std::filesystem::path storage_directory;
-  std::optional<ProcessUser> user;  ///< of the control process; nothing: as it was started
+  std::optional<ProcessUser> user;  ///< of the control process; nothing: the user who starts it
   uid_t first_data_user = 0;        ///< data processes run as `data_users` users from here on
   std::uint32_t data_users = 0;     ///< 0: as the user of the main process
   bool data_users_given = false;
   bool watch_stdin = false;
-  bool temporary = false;  ///< the directory goes with the server
+  bool temporary = false;  ///< the server removes its directory at its end
   std::string log_file;
   std::string audit_log;  ///< file; empty: the log
 

@@ -13,8 +13,9 @@ constexpr std::chrono::milliseconds refusal_period{10};
 
 }  // namespace
 
-/// To find out that an object is absent, or hidden from the user, takes different times, and so does a proof
-/// of a user who has no secret, or another one. The answers are delayed so that they come at the same time.
+/// The time to find that an object is absent differs from the time to find that it is hidden from the user.
+/// So does the time to check a proof, depending on whether the user has a secret. Each answer is therefore
+/// delayed until a multiple of `refusal_period` after its request.
 void Refusals::add(Refusal refusal) {
   for (auto const now = Retry::Clock::now(); refusal.due <= now;) refusal.due += refusal_period;
   clients_.pause(refusal.client);

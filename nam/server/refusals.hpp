@@ -13,7 +13,7 @@ namespace mpixrma::nam {
 
 struct Refusal {
   ClientId client;
-  Retry::Clock::time_point due;  ///< the request came then
+  Retry::Clock::time_point due;  ///< at first when the request came; add() delays it
   Error error;
   bool is_quiet;
 };

@@ -7,7 +7,7 @@
 
 namespace mpixrma::nam {
 
-/// The number of a client's connection; they increase.
+/// The number of a client's connection; later connections have larger numbers.
 using ClientId = std::uint64_t;
 
 struct Request {

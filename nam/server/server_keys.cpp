@@ -36,8 +36,8 @@ ServerKeys::ServerKeys(std::filesystem::path file) : file_(std::move(file)) {
   }
 }
 
-/// The file has a line for each key: the secret key in hexadecimal, and for earlier keys how long they are
-/// accepted.
+/// The file has a line for each key: the secret key in hexadecimal, and for an earlier key the time until
+/// which it is accepted.
 void ServerKeys::read() {
   engine::FileDescriptor const opened(::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status {};

@@ -36,7 +36,7 @@ FileDescriptor take_directory(Options const& options) {
     if (std::filesystem::create_directories(options.storage_directory, error))
       (void)::chmod(options.storage_directory.c_str(), S_IRWXU);
   }
-  // The control process of a server that was killed is about to end, too.
+  // The control process of a server that was killed is about to end, too, and then frees the lock.
   auto const end = std::chrono::steady_clock::now() + longest_wait_for_directory;
   for (;;) {
     try {

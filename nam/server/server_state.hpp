@@ -22,8 +22,8 @@
 
 namespace mpixrma::nam {
 
-/// Everything that the requests of clients read and change. The functions that serve requests are in the
-/// files of their subjects; each uses the members that it needs.
+/// Everything that the requests of clients read and change. The functions that serve requests (requests.hpp)
+/// are in the files of their subjects.
 struct ServerState {
   ServerState(Options given, SpawnerLink& spawner_link, Clients::Events events);
   ServerState(ServerState const&) = delete;

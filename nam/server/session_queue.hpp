@@ -1,4 +1,4 @@
-/// Sessions on their way from the control process to the data process of a grant.  The owner of a grant can
+/// Sessions on their way from the control process to the data process of a grant. The owner of a grant can
 /// stop its data process through the memory that they share, so a session may be in flight for ever. Until
 /// the data process has acknowledged it, a session keeps its place among the connections of its user. Few
 /// sessions are in flight at a time: their sockets belong to no process, and the system counts them against
@@ -30,15 +30,15 @@ class SessionQueue {
   /// Adds a session, or rejects it with an answer to the client if its user has a full share of the
   /// queue already.
   void add(Entry entry);
-  /// Returns the next session for the data process; nothing if none waits, or the data process has not
-  /// acknowledged the earlier ones.
+  /// Returns the next session for the data process; nothing if none waits, or too many earlier ones are not
+  /// acknowledged.
   std::optional<std::pair<FileDescriptor, Json>> next();
   /// The data process has acknowledged `count` more sessions.
   void acknowledge(std::uint64_t count);
   /// The data process has ended, and the sessions in flight with it.
   void forget_unacknowledged() noexcept { in_flight_.clear(); }
-  /// Takes the place of this connection, which is refused unless it is in flight. Returns false if it is not
-  /// here.
+  /// Takes away the place of this connection, and refuses the session unless it is in flight already. Returns
+  /// false if neither part of the queue has the connection.
   bool give_way(std::uint64_t connection, Error const& why);
   /// Removes sessions whose clients have hung up.
   void drop_abandoned();
@@ -49,7 +49,7 @@ class SessionQueue {
 
   uid_t owner_;
   std::deque<Entry> waiting_;
-  std::deque<Admission::Place> in_flight_;  ///< empty ones as well, which were taken
+  std::deque<Admission::Place> in_flight_;  ///< an empty one was taken by give_way()
 };
 
 }  // namespace mpixrma::nam

@@ -61,8 +61,8 @@ SocketPair connected_sockets() {
   return {FileDescriptor(pair[0]), FileDescriptor(pair[1])};
 }
 
-/// Starts this program again, in a process group of its own, with `socket` besides the descriptors of every
-/// child.
+/// Starts this program again, in a process group of its own, with `socket` in addition to the descriptors
+/// that every child inherits.
 pid_t start_program(std::vector<std::string> texts, FileDescriptor const& socket) {
   std::vector<char*> arguments;
   arguments.reserve(texts.size() + 1);
@@ -88,8 +88,8 @@ pid_t start_program(std::vector<std::string> texts, FileDescriptor const& socket
   return pid;
 }
 
-/// Sends SIGKILL from a child that has become `uid`: this server then needs no right to signal processes of
-/// all users, and cannot end a process of another one.
+/// Sends SIGKILL from a child that has become `uid`, so that a wrong `pid` cannot end a process of another
+/// user.
 void kill_as(uid_t uid, pid_t pid) {
   pid_t const child = ::fork();
   if (child == 0) {
@@ -105,7 +105,7 @@ void kill_as(uid_t uid, pid_t pid) {
   if (child > 0) (void)::waitpid(child, nullptr, 0);
 }
 
-/// Users that run processes now, those of other servers included.
+/// Returns the users as whom processes run now, those of other servers included.
 std::set<uid_t> users_of_processes() {
   std::set<uid_t> users;
   std::unique_ptr<DIR, int (*)(DIR*)> const directory(::opendir("/proc"), ::closedir);
@@ -117,8 +117,8 @@ std::set<uid_t> users_of_processes() {
   return users;
 }
 
-/// Whether no process runs as the user, or none does soon: the data process before may be ending, and no
-/// child of this process.
+/// Waits for a short time until no process runs as the user, and returns whether that is so. The previous
+/// data process may still be ending; it need not be a child of this process, which could wait for it.
 bool becomes_free(uid_t user) {
   for (int tried = 0; tried < max_polls; ++tried) {
     if (!users_of_processes().contains(user)) return true;
@@ -147,7 +147,7 @@ Spawner::Spawner(Options const& options, std::vector<std::string> arguments)
   restart_timer_ = loop_.add_timer([this] { restart_control(); });
 }
 
-/// A user who is a user of data processes, too, could end these and read their memory.
+/// A user to whom users of data processes are subordinate could end data processes and read their memory.
 void Spawner::check_data_users() const {
   auto const owner = SubordinateUsers().owner_in(options_.first_data_user, options_.data_users);
   if (!owner) return;
@@ -180,7 +180,7 @@ int Spawner::run() {
   return exit_code_;
 }
 
-/// The system may lack descriptors, processes or memory for a time.
+/// Tries again later after a failure: the system may lack descriptors, processes or memory for a time.
 void Spawner::restart_control() {
   try {
     start_control();
@@ -188,7 +188,7 @@ void Spawner::restart_control() {
     control_.reset();
     if (control_pid_ == 0)
       return restart_later(std::string("the control process cannot start: ") + error.what());
-    (void)::kill(control_pid_, SIGKILL);  // without the link; its end is a crash like others
+    (void)::kill(control_pid_, SIGKILL);  // it has no link; on_control_exit() restarts it
   }
 }
 
@@ -245,8 +245,8 @@ void Spawner::on_message(Message& message) {
     control_->post({{"open", is_open}});
   } else if (op == "listener") {
     for (FileDescriptor& each : message.descriptors) {
-      // Listens again: from here on the system reports this process as the peer of clients. They trust a
-      // server of root.
+      // Listens again, so that the system reports this process, not the control process, as the peer of
+      // clients: they trust a server of root.
       listen_at(each);
       listeners_.push_back({std::move(each), field<std::string>(head, "host")});
     }
@@ -260,14 +260,16 @@ void Spawner::on_message(Message& message) {
   }
 }
 
-/// A data process that the control process does not know any more must not use the memory beside the new one.
+/// Ends an earlier data process first: one that the control process does not know any more must not use the
+/// memory beside the new one.
 void Spawner::start_data(std::string const& grant, FileDescriptor socket) {
   GrantState& state = grants_[grant];
   try {
     end_data(state);
     if (has_data_users_) state.uid = user_for(grant, state);
     std::string const user = has_data_users_ ? std::to_string(*state.uid) : "-";
-    // The name in the log. The rest of the identifier is not for those who list processes.
+    // The name in the log. Any user can list the arguments of processes, so they do not have the whole
+    // identifier.
     std::string const name = grant.substr(0, 8);
     state.pid =
         start_program({"mpix-namd", "--data-process", std::to_string(socket.get()), name, user}, socket);
@@ -279,14 +281,14 @@ void Spawner::start_data(std::string const& grant, FileDescriptor socket) {
 
 void Spawner::end_data(GrantState& state) {
   if (state.pid == 0) return;
-  // Plainly at first: it may not be another user's yet.
+  // Without kill_as() at first: the process may not have changed its user yet.
   if (::kill(state.pid, SIGKILL) != 0 && state.uid) kill_as(*state.uid, state.pid);
   (void)::waitpid(state.pid, nullptr, 0);
   state.pid = 0;
 }
 
-/// A data process of an earlier server is no child of this one. The control process names it, and may be
-/// wrong.
+/// A data process of an earlier server is no child of this process. The control process names its pid, which
+/// may be wrong: kill_as() ends only a process of the given data user.
 void Spawner::kill_adopted(pid_t pid, uid_t uid) const {
   if (pid <= 0) return;
   if (has_data_users_ && is_data_user(uid)) {
@@ -300,7 +302,8 @@ bool Spawner::is_data_user(uid_t uid) const noexcept {
   return uid >= options_.first_data_user && uid - options_.first_data_user < options_.data_users;
 }
 
-/// The user who owns the memory, if there is any: others may not open it.
+/// Returns the user who owns the memory, as others may not open it; if there is none or it is still in use, a
+/// free user, whom it then admits to the memory.
 uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const {
   std::optional<uid_t> const maker = maker_of(state.memory);
   if (maker && is_data_user(*maker) && becomes_free(*maker)) return *maker;
@@ -309,8 +312,8 @@ uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const
   return user;
 }
 
-/// Returns a user that no grant has, and as whom no process runs. The search begins at a number derived from
-/// the grant, so that servers rarely choose the same.
+/// Returns a data user that no grant uses, and as whom no process runs. The search begins at a number derived
+/// from the grant, so that servers rarely choose the same.
 uid_t Spawner::free_user(std::string const& grant) const {
   std::set<uid_t> taken = users_of_processes();
   for (auto const& [id, state] : grants_) {

@@ -28,8 +28,8 @@ class Spawner {
  private:
   struct GrantState {
     std::vector<FileDescriptor> memory;  ///< control block and memory of the grant
-    pid_t pid = 0;                       ///< of the data process, while it is a child of this one
-    std::optional<uid_t> uid;            ///< that it runs under, if it is one of the data users
+    pid_t pid = 0;                       ///< of the data process, while that is a child of this process
+    std::optional<uid_t> uid;            ///< the user of the data process, if known
   };
 
   void choose_users();
@@ -62,7 +62,7 @@ class Spawner {
   std::map<std::string, GrantState> grants_;
   struct Listener {
     FileDescriptor socket;
-    std::string host;  ///< of TCP, as the caller has named it
+    std::string host;  ///< as --listen names it; empty for a Unix or inherited socket
   };
   std::vector<Listener> listeners_;
 };

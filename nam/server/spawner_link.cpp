@@ -18,7 +18,7 @@ namespace {
 
 constexpr int timeout_ms = 60000;
 constexpr std::chrono::milliseconds first_pause{10};
-constexpr std::chrono::seconds longest_starvation{10};  ///< the server waits with it
+constexpr std::chrono::seconds longest_starvation{10};  ///< the whole server waits meanwhile
 
 void wait_for_spawner(int descriptor, short events) {
   pollfd entry{descriptor, events, 0};
@@ -69,8 +69,8 @@ void SpawnerLink::send(Json const& head, std::vector<FileDescriptor> descriptors
   }
 }
 
-/// Waits twice as long each time. Finally the message is withdrawn: its answer would be taken for the answer
-/// to a later one.
+/// Waits twice as long each time, and finally withdraws the message: its late answer would be taken for the
+/// answer to a later message.
 void SpawnerLink::await_resources(std::chrono::milliseconds* waited) {
   char const* const reason = "the system lacks memory, or has too many descriptors in flight";
   if (waited->count() == 0)

@@ -25,7 +25,7 @@ class SpawnerLink {
 
   struct Listener {
     FileDescriptor socket;
-    std::string host;  ///< of TCP, as the server's caller has named it
+    std::string host;  ///< as --listen names it; empty for a Unix or inherited socket
   };
   /// Sockets at which the server listens already.
   std::vector<Listener> take_listeners() noexcept { return std::exchange(listeners_, {}); }

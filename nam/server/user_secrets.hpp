@@ -23,7 +23,7 @@ class UserSecrets {
   /// Keeps the secrets in `directory`, in files whose names are the numbers of users.
   explicit UserSecrets(std::filesystem::path directory);
 
-  /// Looks the names of users up again.
+  /// Looks up the names of users again.
   void refresh();
   /// Returns nothing if the user is unknown or has no secret.
   std::optional<Found> find(std::string const& user) const;

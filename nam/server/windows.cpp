@@ -100,7 +100,8 @@ Json evict(ServerState& server, Request& request) {
   return evicted;
 }
 
-/// By the window's owner, and the grant's. The answer comes when the mode is in force.
+/// Permitted to the owner of the window, the owner of the grant, and administrators. The answer is sent when
+/// the mode is in force.
 Json chmod(ServerState& server, Request& request) {
   auto const port = field<std::string>(request.content, "port");
   auto const mode = field<unsigned>(request.content, "mode");

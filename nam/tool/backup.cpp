@@ -18,13 +18,14 @@ namespace mpixrma::nam {
 namespace {
 
 constexpr std::size_t piece_bytes = 1u << 20;
-constexpr std::size_t longest_head = 16u << 20;  ///< of a window with as many regions as there can be: 3M
+constexpr std::size_t longest_head = 16u << 20;  ///< a window with the most regions needs 3M
 constexpr char const* format_name = "mpix-nam window 1";
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 File open_file(std::filesystem::path const& path) {
-  // Another user's link could lead to what only the caller may read: the window would show it.
+  // Another user's link could lead to a file that only the caller may read, and the restored window would
+  // reveal it.
   engine::FileDescriptor const found = find_file(path);
   File file(std::fopen(("/proc/self/fd/" + std::to_string(found.get())).c_str(), "rb"), std::fclose);
   if (!file) throw Error(ErrorCode::bad_request, "cannot open " + path.string());

@@ -104,7 +104,7 @@ void print_windows(Json const& windows) {
   table.print();
 }
 
-/// Merges the lists of all pages into one answer: windows come in pages (ControlServer::show).
+/// Merges the lists of all pages into one answer: windows come in pages (show() in nam/server/grants.cpp).
 Json ask_for_all_pages(Address const& server, Json request) {
   Client client(server);
   Json answer = client.request(request);

@@ -28,7 +28,7 @@ struct Arguments {
   std::string expires;
   std::string key;
   bool follow = false;
-  std::string overlap = "7d";  ///< of keys
+  std::string overlap = "7d";  ///< how long the previous key is accepted
   std::filesystem::path file;
   std::filesystem::path directory;
   bool repair = false;
@@ -83,7 +83,7 @@ struct PartsAnswer {
 PartsAnswer ask_for_parts(Address const& server, std::string const& port, Json request);
 /// Ends a persistent window with all its parts. Throws Error like the request above.
 void evict_window(Address const& server, std::string const& port);
-/// Returns the request, or its dry run.
+/// Returns the request, or with --dry-run a request for its dry run.
 Json destroy(Arguments const& arguments, Json request);
 
 /// Prints ASCII only, so that control characters in a text of another user do not reach the terminal.

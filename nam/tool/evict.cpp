@@ -86,7 +86,7 @@ std::optional<uid_t> user_of(FileDescriptor const& process) {
   auto const pid = number_in("/proc/self/fdinfo/" + std::to_string(process.get()), "Pid:");
   if (!pid || *pid <= 0) return std::nullopt;
   auto const uid = number_in("/proc/" + std::to_string(*pid) + "/status", "Uid:");
-  // The pid can belong to another process only if this process has ended.
+  // The pid can belong to another process only if the process of the pidfd has ended.
   if (!uid || send_signal(process, 0) != 0) return std::nullopt;
   return static_cast<uid_t>(*uid);
 }
@@ -140,8 +140,8 @@ class Mappers {
   }
 
  private:
-  /// Root may end any process, but the report of a server that another user runs does not
-  /// prove that the processes use it.
+  /// Root may end any process, but a report from a server that another user runs does not prove that the
+  /// processes use that server.
   void check_reporter() const {
     auto const user = client_.server_user();
     if (::geteuid() != 0 || !user || *user == 0 || *user == owner_) return;

@@ -44,7 +44,7 @@ std::filesystem::path target_of(engine::FileDescriptor const& link, std::filesys
   return std::string(target.data(), static_cast<std::size_t>(length));
 }
 
-/// Links there lead to open files, which may have no path (/dev/stdin).
+/// Whether the directory is in /proc: links there lead to open files, which may have no path (/dev/stdin).
 bool is_of_processes(engine::FileDescriptor const& directory) {
   struct statfs found {};
   return ::fstatfs(directory.get(), &found) == 0 && found.f_type == PROC_SUPER_MAGIC;
@@ -52,7 +52,7 @@ bool is_of_processes(engine::FileDescriptor const& directory) {
 
 }  // namespace
 
-/// Step by step: the kernel would follow the links of everybody.
+/// Resolves the path step by step: the kernel would follow the links of all users.
 engine::FileDescriptor find_file(std::filesystem::path const& path) {
   std::deque<std::string> steps;
   prepend(path, &steps);

@@ -7,9 +7,9 @@
 
 namespace mpixrma::nam {
 
-/// Returns a descriptor of what `path` names that gives no access to it (O_PATH); for an empty path, of the
-/// current directory. Follows symbolic links of root and of the caller alone: nobody else chooses which file
-/// it is. Throws Error(bad_request).
+/// Opens what `path` names, or the current directory if `path` is empty, without access to its content
+/// (O_PATH). Follows only symbolic links that root or the caller owns, so that nobody else chooses the file.
+/// Throws Error(bad_request).
 engine::FileDescriptor find_file(std::filesystem::path const& path);
 
 }  // namespace mpixrma::nam

@@ -49,8 +49,9 @@ bool is_of_own_or_root(Client const& client) {
   return user && (*user == 0 || *user == ::geteuid());
 }
 
-/// Another user's server may name the address of a server that it does not run. It may not replace what this
-/// user knows about that server, and must have the key at the address.
+/// Throws Error(denied) for a false claim: another user's server may name an address at which another server
+/// runs. The claim may not replace the key or the secret that this user has for the address, and the server
+/// there must have the claimed key.
 void check_claim(Address const& server, UserSecret const& secret) {
   std::string const place = endpoint_of(server);
   if (server.port == 0)
@@ -73,9 +74,9 @@ void check_claim(Address const& server, UserSecret const& secret) {
 
 }  // namespace
 
-/// Stores the secret where the user's clients on other hosts look for it. A server of root or of this user
-/// also gives the one for servers without a file of their own. The server's key is authentic, because the
-/// connection is local.
+/// Stores the secret where the user's clients on other hosts look for it. The secret of a server that root or
+/// this user runs is also stored as the common one, for servers without a file of their own. The server's key
+/// is authentic, because the connection is local.
 void secret(Arguments const& arguments) {
   check_home(secret_file());
   Client client(address_of(arguments));

@@ -27,7 +27,7 @@ NewFile::NewFile(std::filesystem::path const& path)
       unfinished_(name_ + ".unfinished"),
       directory_(find_file(path.parent_path())) {
   if (name_.empty()) refuse_new_file(path_, "it is a directory");
-  (void)::unlinkat(directory_.get(), unfinished_.c_str(), 0);  // of one that was interrupted
+  (void)::unlinkat(directory_.get(), unfinished_.c_str(), 0);  // left by an interrupted backup
   file_ = engine::FileDescriptor(::openat(directory_.get(), unfinished_.c_str(),
                                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                           S_IRUSR | S_IWUSR));
