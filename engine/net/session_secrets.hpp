@@ -30,8 +30,8 @@ class SessionSecrets {
 
   /// Returns false if the session exists already.
   bool add(std::uint64_t session, Secret const& secret);
-  /// Once remove() returns, no message of the session is executed any more. Returns false if the session does not
-  /// exist.
+  /// Once remove() returns, no message of the session is executed any more. Returns false if the session does
+  /// not exist.
   bool remove(std::uint64_t session);
   /// Makes the session admit no more processes. May be called with a channel locked.
   void retire(std::uint64_t session, SessionEnd why);

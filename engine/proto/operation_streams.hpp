@@ -82,7 +82,7 @@ class OperationStreams {
   bool executed_or_request_ack(Peer& peer, std::uint64_t sequence);
   /// Whether an issuing thread must wait until queued operations to the peer are sent.
   bool is_full(Peer& peer) const noexcept;
-  /// Whether the operation may need several messages, even if it has two operands.
+  /// Whether the operation may need several messages, on the assumption that it has two operands.
   bool needs_messages(Layout const& target) const noexcept {
     return target.size() > settings_.fragment_bytes / 2 || !target.runs.empty();
   }
