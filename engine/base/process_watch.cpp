@@ -42,6 +42,7 @@ bool ProcessWatch::add(std::uint64_t process, pid_t pid) {
     watched.polled = true;
     ++polled_;
   }
+  note_must_poll();
   return true;
 }
 
@@ -60,15 +61,17 @@ void ProcessWatch::remove(std::uint64_t process) {
   if (found == watched_.end()) return;
   if (found->second.polled) --polled_;
   watched_.erase(found);  // closing a descriptor removes it from the epoll set
+  note_must_poll();
 }
 
 std::vector<std::uint64_t> ProcessWatch::take_ended() {
   std::vector<std::uint64_t> ended = std::exchange(ended_, {});
+  note_must_poll();
   std::array<epoll_event, 16> events;
   int const count =
       epoll_ ? ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0) : 0;
   for (int i = 0; i < count; ++i) ended.push_back(events[static_cast<std::size_t>(i)].data.u64);
-  if (must_poll()) {
+  if (polled_ != 0) {
     for (auto const& [process, watched] : watched_) {
       if (watched.polled && !process_is_alive(watched.pid)) ended.push_back(process);
     }

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -24,9 +25,9 @@ class ProcessWatch {
   bool add(std::uint64_t process, pid_t pid);
   void remove(std::uint64_t process);
 
-  /// Whether some processes must be polled, because they have no descriptor or had ended before they were
-  /// added.
-  bool must_poll() const noexcept { return polled_ != 0 || !ended_.empty(); }
+  /// Callable without the lock that protects the other calls. Whether some processes must be polled, because
+  /// they have no descriptor or had ended before they were added.
+  bool must_poll() const noexcept { return must_poll_.load(std::memory_order_relaxed); }
 
   /// Returns the identities of the processes that have ended; each is returned once.
   std::vector<std::uint64_t> take_ended();
@@ -38,12 +39,16 @@ class ProcessWatch {
     bool polled = false;        ///< without a pidfd
   };
 
+  void note_must_poll() noexcept {
+    must_poll_.store(polled_ != 0 || !ended_.empty(), std::memory_order_relaxed);
+  }
   bool announce(std::uint64_t process, Watched& watched);
 
   FileDescriptor epoll_;
   std::unordered_map<std::uint64_t, Watched> watched_;
   std::vector<std::uint64_t> ended_;  ///< ended before they were added
   std::size_t polled_ = 0;
+  std::atomic<bool> must_poll_{false};
 };
 
 }  // namespace mpixrma::engine

@@ -17,7 +17,7 @@ FileDescriptor::~FileDescriptor() {
 }
 
 Mapping::~Mapping() {
-  if (base_ != nullptr) ::munmap(base_, length_);
+  if (base_ != nullptr) ::munmap(base_, addresses_);
 }
 
 Mapping Mapping::of(FileDescriptor const& fd, std::size_t length, std::size_t alignment) noexcept {
@@ -32,7 +32,7 @@ Mapping Mapping::at(FileDescriptor const& fd, std::size_t length, std::uintptr_t
                             MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd.get(), 0);
   if (base == MAP_FAILED) return mapping;
   mapping.base_ = static_cast<std::byte*>(base);
-  mapping.length_ = length;
+  mapping.length_ = mapping.addresses_ = length;
   return base == place ? std::move(mapping) : Mapping();
 }
 
@@ -70,17 +70,20 @@ void Mapping::advise_huge_pages(std::size_t offset, std::size_t length) const no
 
 namespace {
 
-/// Returns an address range of `length` bytes whose start is a multiple of `alignment`; nullptr if none is
-/// left.
+std::size_t round_up(std::size_t length, std::size_t alignment) noexcept {
+  return (length + alignment - 1) / alignment * alignment;
+}
+
+/// Returns an address range of `length` bytes, a multiple of `alignment`, whose start is one as well; nullptr
+/// if none is left.
 std::byte* reserve_addresses(std::size_t length, std::size_t alignment) noexcept {
-  std::size_t const taken = (length + alignment - 1) / alignment * alignment;
   void* const room =
-      ::mmap(nullptr, taken + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      ::mmap(nullptr, length + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return nullptr;
   auto* const first = static_cast<std::byte*>(room);
   std::size_t const before = (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
   if (before != 0) ::munmap(first, before);
-  if (before != alignment) ::munmap(first + before + taken, alignment - before);
+  if (before != alignment) ::munmap(first + before + length, alignment - before);
   return first + before;
 }
 
@@ -89,13 +92,17 @@ std::byte* reserve_addresses(std::size_t length, std::size_t alignment) noexcept
 Mapping Mapping::make(FileDescriptor const& fd, std::size_t length, int protection, int flags,
                       std::size_t alignment) noexcept {
   Mapping mapping;
-  std::byte* const place = alignment != 0 ? reserve_addresses(length, alignment) : nullptr;
+  std::size_t const addresses = alignment != 0 ? round_up(length, alignment) : length;
+  std::byte* const place = alignment != 0 ? reserve_addresses(addresses, alignment) : nullptr;
   if (alignment != 0 && place == nullptr) return mapping;
   if (place != nullptr) flags |= MAP_FIXED;
   void* const base = ::mmap(place, length, protection, MAP_SHARED | flags, fd.get(), 0);
   if (base != MAP_FAILED) {
     mapping.base_ = static_cast<std::byte*>(base);
     mapping.length_ = length;
+    mapping.addresses_ = addresses;
+  } else if (place != nullptr) {
+    ::munmap(place, addresses);
   }
   return mapping;
 }

@@ -37,10 +37,13 @@ class Mapping {
  public:
   Mapping() = default;
   Mapping(Mapping&& other) noexcept
-      : base_(std::exchange(other.base_, nullptr)), length_(std::exchange(other.length_, 0)) {}
+      : base_(std::exchange(other.base_, nullptr)),
+        length_(std::exchange(other.length_, 0)),
+        addresses_(std::exchange(other.addresses_, 0)) {}
   Mapping& operator=(Mapping&& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(length_, other.length_);
+    std::swap(addresses_, other.addresses_);
     return *this;
   }
   ~Mapping();
@@ -79,6 +82,7 @@ class Mapping {
 
   std::byte* base_ = nullptr;
   std::size_t length_ = 0;
+  std::size_t addresses_ = 0;  ///< number of addresses from `base_` on that were reserved; `length_` or more
 };
 
 /// Creates an anonymous sparse file of `length` bytes. `name` appears in /proc. Returns

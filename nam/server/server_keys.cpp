@@ -100,9 +100,12 @@ void ServerKeys::rotate(std::int64_t until) {
 void ServerKeys::drop_expired(std::int64_t now) {
   std::vector<Key> keys = keys_;
   std::erase_if(keys, [=](Key const& key) { return key.until != 0 && key.until <= now; });
-  if (keys.size() == keys_.size()) return;
+  if (keys.size() == keys_.size() && !has_unwritten_) return;
+  // They are not accepted any more, even if they remain in the file.
   keys_ = std::move(keys);
+  has_unwritten_ = true;
   write(keys_, Target::replaced);
+  has_unwritten_ = false;
 }
 
 }  // namespace mpixrma::nam

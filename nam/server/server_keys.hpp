@@ -38,7 +38,8 @@ class ServerKeys {
   void write(std::vector<Key> const& keys, Target target) const;
 
   std::filesystem::path file_;
-  std::vector<Key> keys_;  ///< the current one first
+  std::vector<Key> keys_;       ///< the current one first
+  bool has_unwritten_ = false;  ///< the file has keys that were dropped
 };
 
 }  // namespace mpixrma::nam
