@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "armci/modes.hpp"
 #include "include/armci/armcix.h"
 
 namespace armci {
@@ -168,6 +169,7 @@ void ARMCI_Group_free(ARMCI_Group* group) {
     if (group->comm == MPI_COMM_NULL || group->comm == world.comm) return;
     if (group->comm == default_group.comm) default_group = world_group;
     barriers.close(group->comm);
+    modes.forget_communicator(group->comm);
     MPI_Comm_free(&group->comm);
     forget(group);
   });

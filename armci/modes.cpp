@@ -83,6 +83,11 @@ void AccessModes::forget(void* base, MPI_Comm comm) {
   any_.store(!ranges_.empty(), std::memory_order_release);  // read by all_default()
 }
 
+void AccessModes::forget_communicator(MPI_Comm comm) {
+  std::lock_guard const held(lock_);
+  comms_.erase(comm);
+}
+
 void AccessModes::clear() {
   std::lock_guard const held(lock_);
   ranges_.clear();

@@ -24,6 +24,8 @@ class AccessModes {
   /// Removes an allocation that is being freed; collective over its communicator.
   void forget(void* base, MPI_Comm comm);
 
+  /// The communicator is freed: another one may have its handle afterwards.
+  void forget_communicator(MPI_Comm comm);
   /// Removes all allocations.
   void clear();
 

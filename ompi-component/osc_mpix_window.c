@@ -174,11 +174,12 @@ mpix_window_t *ompi_osc_mpix_own_window(mpix_handle_t handle)
 static osc_mpix_text_t *hint_changed(opal_infosubscriber_t *object, osc_mpix_text_t *key,
                                      osc_mpix_text_t *value)
 {
-    ompi_win_t *win = (ompi_win_t *) object;
-    if (NULL == win->w_osc_module) {
+    /* There is no window while it is created, nor after MPI_Win_free has failed. */
+    mpix_window_t *window = ompi_osc_mpix_own_window((mpix_handle_t) object);
+    if (NULL == window) {
         return value;
     }
-    const char *in_force = mpix_window_set_hint(ompi_osc_mpix_window(win), key, value);
+    const char *in_force = mpix_window_set_hint(window, key, value);
     return NULL == in_force ? value : (osc_mpix_text_t *) in_force;
 }
 

@@ -1,0 +1,42 @@
+/// ARMCI: access modes of memory of groups that are freed.
+#include <vector>
+
+#include "include/armci/armcix.h"
+#include "tests/support/armci_memory.hpp"
+
+namespace {
+
+using mpixrma::test::me;
+using mpixrma::test::size;
+
+/// Allocates memory of a group, calls `use` with its base, and frees both.
+template <typename Use>
+void with_group(std::vector<int> members, Use use) {
+  ARMCI_Group group;
+  ARMCI_Group_create(static_cast<int>(members.size()), members.data(), &group);
+  std::vector<void*> bases(members.size());
+  int rank = 0;
+  ARMCI_Group_rank(&group, &rank);
+  ASSERT_EQ(ARMCI_Malloc_group(bases.data(), 64, &group), 0);
+  void* const mine = bases[static_cast<std::size_t>(rank)];
+  use(mine, group);
+  EXPECT_EQ(ARMCI_Free_group(mine, &group), 0);
+  ARMCI_Group_free(&group);
+}
+
+/// The handle of the second group is often that of the first at the process which is in both.
+TEST(GroupModes, EndWithTheirGroup) {
+  if (size() < 3) GTEST_SKIP() << "needs three processes";
+  for (int round = 0; round < 20; ++round) {
+    if (me() < 2) {
+      with_group({0, 1}, [](void* base, ARMCI_Group& group) {
+        EXPECT_EQ(ARMCIX_Mode_set(ARMCIX_MODE_CONFLICT_FREE, base, &group), 0);
+      });
+    }
+    if (me() == 1 || me() == 2)
+      with_group({1, 2}, [](void* base, ARMCI_Group&) { EXPECT_EQ(ARMCIX_Mode_get(base), ARMCIX_MODE_ALL); });
+    ARMCI_Barrier();
+  }
+}
+
+}  // namespace
