@@ -15,7 +15,7 @@ OwnedLayout repeat(OwnedLayout const& one, std::size_t count, std::ptrdiff_t str
   dims.push_back({count, stride});
   layout.dims = dims;
   if (dims.size() < engine::max_dimensions / 2) return OwnedLayout(layout);
-  // Deeply nested layouts become a list of runs, so that a count still finds room for its dimension.
+  // Deeply nested layouts become a list of runs, so that a dimension is left for the count.
   std::vector<LayoutRun> runs;
   LayoutCursor cursor(layout);
   while (cursor.remaining() != 0) runs.push_back(cursor.next());

@@ -33,7 +33,8 @@ int datatype_freed(MPI_Datatype, int, void* state, void*) try {
   return MPI_ERR_NO_MEM;
 }
 
-/// Leaves half of the range of MPI_Aint for the displacement of the first element.
+/// Returns the maximum element count. Leaves half of the range of MPI_Aint for the displacement of the first
+/// element.
 MPI_Count largest_count(FlatType const& flat) noexcept {
   auto const size = static_cast<std::ptrdiff_t>(flat.size);
   return PTRDIFF_MAX / 2 / std::max({size, std::abs(flat.extent), std::ptrdiff_t{1}});

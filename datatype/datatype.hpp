@@ -1,7 +1,6 @@
 /// MPI datatypes as layouts: flattened once and cached with the datatype.
 ///
-/// The base of all code that receives datatypes from users. Each linking component must call
-/// begin_datatypes() once.
+/// Shared by all components that receive datatypes from users. Each of them must call begin_datatypes() once.
 #pragma once
 
 #include <mpi.h>
@@ -27,20 +26,19 @@ struct FlatType {
   bool mixed = false;
 };
 
-/// The datatype has an unknown constructor.
+/// Thrown for a datatype with an unknown constructor.
 struct UnknownDatatype : std::exception {
   char const* what() const noexcept override { return "a datatype has an unknown constructor"; }
 };
 
-/// Enables Datatype::find, between MPI's initialisation and finalisation. `is_committed` receives the number
-/// of a valid handle and returns whether it may be used in communication. Not thread-safe; may be called
-/// again.
+/// Enables Datatype::find, between MPI's initialisation and finalisation. `is_committed` receives a valid
+/// handle, converted by word_of(), and returns whether the datatype may be used in communication. Not
+/// thread-safe; may be called again.
 void begin_datatypes(int (*is_committed)(std::uintptr_t type));
 /// Makes Datatype::find return nullptr until the next begin_datatypes(). Async-signal-safe.
 void end_datatypes() noexcept;
 
-/// Decodes `type`, which must be a valid handle. Throws UnknownDatatype, or std::bad_alloc. The names follow
-/// MPI_Type_get_envelope.
+/// Decodes `type`, which must be a valid handle. Throws UnknownDatatype, or std::bad_alloc.
 FlatType flatten(MPI_Datatype type);
 
 class Datatype {

@@ -7,9 +7,10 @@
 
 namespace mpixrma {
 
-/// Returns an error code of `error_class` with this string. An existing code with the string is reused;
-/// otherwise the least recently used one of a fixed number of codes is overwritten, so that a program that
-/// continues after errors does not use up memory. Returns the class itself if MPI cannot create a code.
+/// Returns an error code of `error_class` with this string. An existing code with the string is reused; else
+/// a new one is created. Once the class has a fixed number of codes, the least recently used one is
+/// overwritten instead, so that a program that continues after errors does not use up memory. Returns the
+/// class itself if MPI cannot create a code.
 int code_for(int error_class, std::string const& text);
 
 /// Returns whether `handler` is a predefined handler that aborts the job. Frees the handle.

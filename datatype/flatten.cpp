@@ -89,7 +89,8 @@ FlatType flatten_named(MPI_Datatype type, DatatypeContents const& contents) {
   return flat;
 }
 
-/// Returns blocks of `length` old elements at displacements in bytes.
+/// Returns `count` blocks of old elements: block i has `length_of(i)` elements and starts at byte
+/// `displacement_of(i)`.
 OwnedLayout blocks(FlatType const& old, std::size_t count, auto length_of, auto displacement_of) {
   Pieces pieces;
   for (std::size_t i = 0; i < count; ++i) {

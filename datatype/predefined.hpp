@@ -14,8 +14,9 @@ namespace mpixrma {
 /// Returns ElementType::none for types without arithmetic (MPI_BYTE, MPI_WCHAR, MPI_PACKED...).
 engine::ElementType element_of(MPI_Datatype predefined) noexcept;
 
-/// Returns one bit for each operation that MPI permits on the predefined datatype, of those that are defined
-/// on its element type: Fortran's logicals have the element type of an integer, for example.
+/// Returns one bit for each operation that MPI permits on the predefined datatype. The element type alone may
+/// permit more: Fortran's logicals, for example, have the element type of an integer. The mask may contain
+/// operations that are not defined on the element type.
 std::uint32_t permitted_operations(MPI_Datatype predefined) noexcept;
 
 /// Returns the element type of a datatype of `bytes` bytes made by MPI_Type_create_f90_real, _complex or

@@ -1,6 +1,6 @@
 /// Attributes set from Fortran. MPI stores such an attribute as an integer, and C code that reads it gets a
 /// pointer to that integer. MPI's Fortran interface makes no C call that libmpix_rma could intercept, so
-/// these functions replace MPI's own, by the order of libraries, and set the library's attributes as C does.
+/// these functions replace MPI's own, by link order, and set the library's attributes as C does.
 ///
 /// The names are the symbols that gfortran and flang generate for mpif.h and module mpi, and those of Open
 /// MPI's mpi_f08. The symbols of another MPI's mpi_f08 have to be added here.

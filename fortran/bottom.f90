@@ -1,4 +1,4 @@
-! Where MPI_BOTTOM is, which is a variable in Fortran.
+! Returns the address of MPI_BOTTOM, which is a variable in Fortran.
 function mpix_rma_bottom_f() bind(C) result(bottom)
   use, intrinsic :: iso_c_binding, only: C_PTR
   use mpi, only: MPI_BOTTOM

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int populate_read = 22;  // MADV_POPULATE_READ, since Linux 5.14
 constexpr std::uint64_t is_present = std::uint64_t{1} << 63;
-// Limit of the chunks that are filled without an access, so that random accesses do not lead far from them.
+// Maximum number of consecutive chunks filled without an access: random accesses must not fill memory far
+// from them.
 constexpr std::size_t max_ahead = 64;
 
 }  // namespace
@@ -86,12 +87,12 @@ FilledRegion::Step FilledRegion::fill(std::size_t chunk) {
     }
     std::size_t end = first + 1;
     while (end < pages && has(end)) ++end;
-    // Pages that cannot be entered stay for the accesses' page faults.
+    // Pages that cannot be entered are left to page faults.
     if (::madvise(begin + first * page_, (end - first) * page_, populate_read) != 0 && errno == EINVAL)
       return Step::unsupported;
     first = end;
   }
-  // At least 1, so that it counts as filled.
+  // At least 1, so that the chunk counts as filled.
   entered_[chunk] = static_cast<std::uint16_t>(std::max(count_entered(chunk), std::size_t{1}));
   if (entered_[chunk] == pages) ++full_;
   return Step::filled;

@@ -10,10 +10,10 @@ namespace mpixrma::engine {
 /// Enters pages into the page tables of this process many at a time, which takes a tenth of the time of their
 /// page faults.
 ///
-/// A chunk is as much of the region as one page of a page table describes. A chunk in which accesses have
-/// caused page faults is filled: all its pages that exist are entered; holes stay holes. So are the chunks
-/// behind it, as many as are filled already in front of it, at least one. So the page tables take at most
-/// twice the memory that accesses alone would have given them.
+/// A chunk is the part of the region that one page of a page table describes. A chunk in which accesses have
+/// caused page faults is filled: all its pages that exist are entered; holes stay holes. As many chunks
+/// behind it are filled as are already filled directly in front of it, at least one. Thus the page tables
+/// take at most twice the memory that accesses alone would have given them.
 class FilledRegion {
  public:
   static constexpr std::size_t pages_of_chunk = 512;
@@ -22,13 +22,13 @@ class FilledRegion {
   FilledRegion(std::byte* base, std::size_t length, int pagemap);
 
   enum class Step : std::uint8_t {
-    none,        ///< no access has reached the chunk since it was looked at
+    none,        ///< no page was entered
     filled,      ///< pages were entered
     unsupported  ///< the system cannot do it
   };
-  /// Looks at the next chunk, or fills it.
+  /// Examines the next chunk, and fills it if it should be.
   Step step();
-  /// Forgets what is entered.
+  /// Forgets which pages are entered.
   void renew() noexcept;
   std::size_t chunks() const noexcept { return entered_.size(); }
   /// Whether all pages of all chunks are entered.
@@ -48,11 +48,11 @@ class FilledRegion {
   std::byte* const base_;
   std::size_t const length_;
   int const pagemap_;
-  std::size_t const ahead_of_base_;  ///< bytes of the first chunk that are not of the region
+  std::size_t const ahead_of_base_;  ///< bytes of the first chunk that precede the region
   std::vector<std::uint16_t>
       entered_;            ///< number of entered pages of each chunk when it was filled; 0: never
   std::size_t next_ = 0;   ///< chunk of the next step
-  std::size_t ahead_ = 0;  ///< number of chunks from there on that are filled without an access
+  std::size_t ahead_ = 0;  ///< number of chunks from `next_` on that are filled without an access
   std::size_t full_ = 0;   ///< number of chunks of which all pages are entered
 };
 

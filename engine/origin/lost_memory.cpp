@@ -33,13 +33,13 @@ void LostMemory::release(Regions regions) noexcept {
   } catch (std::bad_alloc const&) {
     return release_memory(*regions);
   }
-  if (thread_.joinable()) thread_.join();  // it has nothing left to do
+  if (thread_.joinable()) thread_.join();  // the thread has nothing left to do
   try {
     thread_ = start_service_thread([this] {
       pthread_setname_np(pthread_self(), "mpix-unmap");
       run();
     });
-  } catch (std::exception const&) {  // no thread, or no memory: the caller waits
+  } catch (std::exception const&) {  // no thread, or no memory: the caller does the work
     run();
   }
 }

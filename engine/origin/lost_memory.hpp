@@ -1,4 +1,4 @@
-/// Memory of processes of this host that have ended, mapped into this one.
+/// Memory of ended processes of this host, still mapped into this process.
 #pragma once
 
 #include <memory>

@@ -58,7 +58,8 @@ std::uint16_t flags_for_execution(RmaOp const& operation, StripeHolder holder) n
   unsigned flags = held ? wire::flag_held : wire::RequestFlag{};
   if (has(operation.flags, OpFlags::target_registered)) flags |= wire::flag_registered;
   if (!held && atomic_elements) flags |= update ? wire::flag_elements : wire::flag_atomic;
-  // The first update of a single element switches its memory, for which the stripe is held.
+  // The first update of a single element switches its memory to updates of single elements, which needs the
+  // stripe.
   if (held && update && !has(operation.flags, OpFlags::atomic)) flags |= wire::flag_elements;
   if (update && has(operation.flags, OpFlags::keeps_arrays)) flags |= wire::flag_arrays;
   if (update && operation.fetches()) flags |= wire::flag_fetch;

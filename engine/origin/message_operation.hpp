@@ -1,4 +1,4 @@
-/// An operation as requests for its executor at the target.
+/// Conversion of operations to the requests of the message protocol.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@ struct MessageOperation {
   bool until_executed = false;  ///< complete when executed at the target, not when sent
   bool travels_alone = false;   ///< holds stripes of this process until it is answered
   bool may_batch = false;       ///< for a lock: may wait to be sent in a batch
-  bool flushes_batch = false;   ///< sent at once, with the batch that waits, if there is one
+  bool flushes_batch = false;   ///< sent at once, together with the open batch, if any
   RemoteAddress notify = 0;
   StripeSets target_stripes;  ///< for an atomic operation
   Completion* completion = nullptr;
 
   bool has_data() const noexcept { return source != nullptr; }
-  /// Returns how many times the target's number of bytes is sent.
+  /// Returns the number of operands sent, each of as many bytes as the target data.
   std::size_t sources() const noexcept {
     return (source != nullptr ? 1u : 0u) + (source2 != nullptr ? 1u : 0u);
   }
@@ -48,7 +48,7 @@ struct MessageOperation {
 
 wire::RequestKind request_kind_of(RmaOp const& operation) noexcept;
 
-/// Without operation flags and the fields that depend on them.
+/// Returns the operation without its flags and the fields that depend on them.
 MessageOperation message_of(RmaOp const& operation) noexcept;
 
 /// The side that acquires the stripes of the target.

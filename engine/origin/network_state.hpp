@@ -26,7 +26,7 @@ struct RemoteKey {
 /// An exposure of a peer, until the peer withdraws it.
 struct RemoteExposure {
   Exposure exposure;
-  bool usable = false;  ///< the segment that contains it has a key
+  bool usable = false;  ///< the segment that contains the exposure has a key
   std::uint64_t newest_use = 0;
 };
 
@@ -78,7 +78,7 @@ struct UnannouncedTransfers {
 struct NetworkState {
   std::map<RemoteAddress, RemoteKey> keys;  ///< by base of the segment; segments do not overlap
   std::map<ExposureId, RemoteExposure> exposures;
-  /// Keys and exposures by number, dropped as soon as no operation uses them. An exposure has no key.
+  /// Revoked keys and exposures by number, until no operation uses them. For an exposure, `key` is null.
   std::map<std::uint64_t, RemoteKey> revoked;
   Gaps gaps;
   std::uint64_t question = 0;        ///< operation id of the unanswered question for a key; 0: none
@@ -88,7 +88,7 @@ struct NetworkState {
   std::uint64_t newest_ordered = 0;  ///< the newest operation with OpFlags::ordered
   RecentAccesses accesses;           ///< operations with OpFlags::overlap_ordered
   std::uint64_t flushed = 0;         ///< puts up to here are in the target's memory
-  std::uint64_t fence = 0;           ///< a fence: these operations must end before any operation issued later
+  std::uint64_t fence = 0;           ///< operations up to here must end before any later one may start
   bool flushing = false;             ///< a flush of the endpoint is in progress
   std::map<std::uint64_t, NetworkOperation*> pending;         ///< operations that UCX has not completed
   std::map<std::uint64_t, NetworkOperation*> awaiting_flush;  ///< puts whose completion waits for a flush
@@ -97,7 +97,7 @@ struct NetworkState {
   /// The state of a peer to which no operation was ever issued.
   static NetworkState const& none() noexcept;
 
-  /// Handles the version in a reply of the peer. If it has changed, keys may exist that did not.
+  /// Handles the version in a reply of the peer. A new version means that there may be new keys.
   void see_version(std::uint32_t version) {
     if (!gaps.see_version(version)) return;
     std::erase_if(exposures, [](auto const& known) { return !known.second.usable; });

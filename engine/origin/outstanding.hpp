@@ -50,11 +50,11 @@ struct Outstanding {
   bool is_a(wire::RequestKind kind) const noexcept { return operation.header.kind == kind; }
   bool started() const noexcept { return next_sequence != first_sequence; }
   bool sent_completely() const noexcept { return next_sequence > last_sequence; }
-  /// Whether its origin and result buffers are no longer used.
+  /// Whether the operation no longer uses its origin and result buffers.
   bool has_let_go() const noexcept {
     if (!sent_completely() || sends_in_flight != 0) return false;
     if (operation.expects_data()) return answered == operation.total;
-    // Such an operation may be rejected and then sent again.
+    // An operation with a separate reply may be answered `busy` and then sent again.
     return (operation.header.flags & wire::flag_separate_reply) == 0;
   }
 };

@@ -17,7 +17,8 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// A thread that only faults has a fault in 1 to 20 us. From one fault in this time on, faults are worth it.
+// A thread that does nothing but fault has one fault per 1 to 20 us. Filling pays off if there is at least
+// one fault per this time.
 constexpr microseconds few_faults{64};
 // The first look at the faults of a region, and the first turn of filling.
 constexpr milliseconds shortest{1};
@@ -43,7 +44,7 @@ PageFiller::~PageFiller() {
   if (thread_.joinable()) thread_.join();
 }
 
-/// Between two chunks.
+/// Takes the lock; a thread that fills yields the lock between two chunks.
 std::unique_lock<std::mutex> PageFiller::hold() {
   waiting_.fetch_add(1, std::memory_order_relaxed);
   std::unique_lock held(lock_);
@@ -51,7 +52,7 @@ std::unique_lock<std::mutex> PageFiller::hold() {
   return held;
 }
 
-/// Without memory for it, the region stays unwatched: filling is never needed.
+/// If memory is short, the region stays unwatched: filling is never required.
 PageFiller::Watch PageFiller::watch(Mapping const& mapping) try {
   auto const held = hold();
   if (unsupported_ || !start()) return {};
@@ -76,7 +77,7 @@ void PageFiller::Watch::end() noexcept {
   filler_ = nullptr;
 }
 
-/// Returns whether there is a thread.
+/// Starts the thread unless it runs. Returns whether it runs.
 bool PageFiller::start() {
   if (thread_.joinable()) return true;
   pagemap_ = FileDescriptor(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
@@ -127,7 +128,7 @@ void PageFiller::run() {
 bool PageFiller::fill_until(Clock::time_point end, std::unique_lock<std::mutex>& held) {
   bool filled = false;
   for (std::size_t left = regions_.size(); left != 0 && !regions_.empty(); --left) {
-    // The next turn begins with the next region, and goes on in this one where this turn ends.
+    // The next turn begins with the next region; this region continues later, where this turn ends.
     regions_.splice(regions_.end(), regions_, regions_.begin());
     for (std::size_t chunk = 0; !regions_.empty() && chunk < regions_.back().chunks(); ++chunk) {
       auto const step = regions_.back().step();

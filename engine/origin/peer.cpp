@@ -23,8 +23,8 @@ SegmentView MappedSegments::view(RemoteAddress address) const noexcept {
   return {};
 }
 
-// With the address, the entries in the engine's tables and the state of a communicator's rank, a peer on
-// another host stays below 1 KiB.
+// Together with its address, its entries in the engine's tables and the state of its rank in a communicator,
+// a peer on another host takes less than 1 KiB.
 static_assert(sizeof(Peer) + sizeof(PeerState) <= 432);
 
 std::unique_ptr<Peer> Peer::make(std::uint64_t process, std::unique_ptr<PeerState> state) {

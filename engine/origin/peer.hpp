@@ -20,8 +20,8 @@ struct mpix_engine_peer {};
 
 namespace mpixrma::engine {
 
-/// A cache of a peer's segments, indexed by address: large segments by few bits of the address, small ones by
-/// many, so that neighbours do not evict each other.
+/// A cache of a peer's segments, indexed by address: large segments by higher address bits than small ones,
+/// so that neighbours do not evict each other.
 class MappedSegments {
  public:
   /// Returns a local pointer to the `bytes` bytes at `address`, or nullptr.
@@ -88,13 +88,12 @@ class Peer : public mpix_engine_peer {
   }
 
   /// As translate(), in all but small segments. It calls no function, so that a caller with nothing else to
-  /// do saves no registers.
+  /// do need not save registers.
   std::byte* translate_inline(RemoteAddress address, std::size_t bytes) const noexcept {
     return direct_access_is_deferred() ? nullptr : mapped().translate_inline(address, bytes);
   }
 
-  /// As translate(), for callers that record the operation in the trace that is written; nullptr while none
-  /// is.
+  /// As translate(), for callers that record the operation in the trace; nullptr while no trace is written.
   inline std::byte* translate_traced(RemoteAddress address, std::size_t bytes) const noexcept;
 
   /// As MappedSegments::view, for a peer whose translate() or translate_traced() has just succeeded.
@@ -107,7 +106,8 @@ class Peer : public mpix_engine_peer {
 
   std::uint64_t process() const noexcept { return process_; }
 
-  /// The locks of the peer's memory; only for a peer on this host, so not null if translate() succeeded.
+  /// The locks of the peer's memory; null for a peer that does not share memory with this process. Not null
+  /// if translate() succeeded.
   StripeTable* stripes() const noexcept { return stripes_; }
 
   /// Sequence of the newest message that was issued to the peer. Relaxed: of the operations of other threads,
@@ -122,7 +122,7 @@ class Peer : public mpix_engine_peer {
   MappedSegment& slot(RemoteAddress address, std::size_t length) noexcept;
 
   /// While a trace is written, the segments that translate() must not find, so that every operation is
-  /// recorded; else null. Both for a peer on this host.
+  /// recorded; else null. This and the next function: only for a peer on this host.
   inline MappedSegments* traced_segments() const noexcept;
   void keep_traced_segments();
 

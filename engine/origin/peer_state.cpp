@@ -12,7 +12,7 @@ constexpr std::uint64_t max_in_flight = 8192;
 }  // namespace
 
 bool MessageStream::is_executed(std::uint64_t sequence) const noexcept {
-  // Operations of a lost connection fail one by one, once UCX has let go of their buffers.
+  // Operations of a lost connection fail one by one, once UCX has released their buffers.
   if (!broken && executed.load(std::memory_order_acquire) < sequence) return false;
   Outstanding const* const oldest = unfinished.front();
   return oldest == nullptr || oldest->last_sequence > sequence;

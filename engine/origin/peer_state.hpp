@@ -26,8 +26,8 @@ namespace mpixrma::engine {
 class Channel;
 class Message;
 
-/// The batch: small requests that wait to be sent in one message, behind the messages in flight or, if it is
-/// deferred, for the rest of their series.
+/// The batch: small requests that wait to be sent in one message, until the messages in flight are
+/// acknowledged or, in a deferred batch, for the rest of their series.
 struct RequestBatch {
   Message* message = nullptr;  ///< nullptr: empty
   wire::BatchWriter<wire::RequestHeader> records;
@@ -42,10 +42,10 @@ struct RequestBatch {
 struct MessageStream {
   ucp_ep_h endpoint = nullptr;  ///< created for the first message
   std::uint64_t session = 0;    ///< SessionTokens::request, set with the endpoint
-  std::uint64_t last_use = 0;   ///< as Connections::note_use at the last send
+  std::uint64_t last_use = 0;   ///< value of Connections::note_use() at the last send
   /// Every message up to here is executed at the peer.
   std::atomic<std::uint64_t> executed{0};
-  /// Messages of later operations carry it: they must not be executed before this position.
+  /// Messages of later operations carry this position: they wait until it is executed.
   std::uint64_t fence = 0;
   /// Newest message with OpFlags::ordered or overlap_ordered.
   std::uint64_t ordered = 0;

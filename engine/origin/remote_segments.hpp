@@ -1,5 +1,5 @@
 /// A peer's segments as they are mapped into this process. Only for peers on the same host. The peer's tables
-/// are checked against its files: a wrong value cannot cause an access outside of them.
+/// are checked against its files: a wrong value cannot cause an access outside of the files.
 #pragma once
 
 #include <sys/types.h>
@@ -28,11 +28,11 @@ namespace mpixrma::engine {
 
 class RemoteSegments {
  public:
-  /// Maps the tables that process `process` with pid `pid` publishes in its files with these numbers. Returns
+  /// Maps the tables of process `process` from its file descriptors `tables_fd` and `control_fd`. Returns
   /// false if the system does not permit it, or if another process has that pid now.
   bool open(std::uint64_t process, pid_t pid, int tables_fd, int control_fd, Log const& log = common_log);
 
-  /// For the own process: nothing is mapped, and addresses are used unchanged.
+  /// For this process itself: nothing is mapped, and addresses are used unchanged.
   void open_own(PublishedTables const& tables, ProcessControl& control);
 
   /// Large regions that are mapped from here on are watched by `filler`, which must outlive this object.
@@ -83,7 +83,8 @@ class RemoteSegments {
   };
   using MappedRegions = std::vector<MappedRegion>;  ///< by the owner's slot number
 
-  /// Moves the mappings of regions that the owner has freed to `stale`, because unmapping takes long.
+  /// Moves the mappings of regions that the owner has freed to `stale`, for the caller to unmap without
+  /// the lock: unmapping takes long.
   void drop_stale(MappedRegions* stale);
 
   /// For an owner that has ended: maps and drops no region any more. Returns the mapped ones, whose memory

@@ -16,7 +16,7 @@ class Credit {
  public:
   void charge(std::uint64_t cost) noexcept { sent_ += cost; }
   /// The peer has processed messages of the cost `processed`, and permits `limit` to be in flight. Returns
-  /// false if so much was never sent.
+  /// false if that much was never sent.
   bool update(std::uint64_t processed, std::uint64_t limit) noexcept {
     if (processed > sent_) return false;
     processed_ = std::max(processed_, processed);
@@ -47,7 +47,7 @@ class DelayedAcknowledgements {
 
  private:
   std::uint64_t last_ = 0;
-  std::uint32_t run_ = 0;  ///< number of messages that end with `last_`
+  std::uint32_t run_ = 0;  ///< number of consecutive such messages up to `last_`
 };
 
 /// Whether small operations to the peer come in series, each of which a thread then waits for. The first
@@ -62,10 +62,10 @@ class SeriesPrediction {
 
  private:
   static constexpr std::uint8_t enough = 2;
-  std::uint8_t series_ = 0;  ///< in succession
+  std::uint8_t series_ = 0;  ///< number of series in succession
 };
 
-/// Operations without an object of their own: by context, the newest message of them.
+/// Operations without an Outstanding object: the newest message of each context.
 class UntrackedOperations {
  public:
   /// Lets a later failure find the context that must report it.

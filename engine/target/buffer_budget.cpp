@@ -4,7 +4,7 @@
 
 namespace mpixrma::engine {
 
-/// An origin of ours that keeps to its credit needs less.
+/// An origin that keeps to its credit needs less.
 std::size_t BufferBudget::max_origin_bytes() const noexcept {
   return 2 * (settings_.credit_bytes + settings_.fragment_bytes) + (std::size_t{1} << 20);
 }

@@ -34,8 +34,8 @@ class BufferBudget {
   void note_released(Origin& origin, BufferedRequest const& buffered) noexcept {
     subtract(origin, buffered.footprint());
   }
-  /// Reserves memory for an entry of OutOfOrder, which an origin may never remove. Returns false without
-  /// room.
+  /// Reserves memory for an entry of OutOfOrder, because an origin may never complete the entry. Returns
+  /// false if there is no room.
   bool add_entry(Origin& origin) noexcept;
   void remove_entry(Origin& origin) noexcept { subtract(origin, OutOfOrder::bytes_of_entry); }
   /// Releases the memory of the origin's requests and entries, which are dropped.
@@ -53,7 +53,7 @@ class BufferBudget {
 
   OriginTable const& origins_;
   Settings settings_;
-  std::size_t buffered_bytes_ = 0;  ///< Origin::buffered_bytes of all
+  std::size_t buffered_bytes_ = 0;  ///< sum of Origin::buffered_bytes
 };
 
 }  // namespace mpixrma::engine

@@ -81,7 +81,7 @@ class ConnectionEviction {
   std::uint64_t process_;
   std::size_t limit_;
   Log const& log_;
-  unsigned turns_ = 0;  ///< turns until the next search for idle connections
+  unsigned turns_ = 0;  ///< progress passes until the next search for idle connections
   unsigned pause_ = 1;
   Drops drops_{"disconnect", log_};
 };

@@ -15,7 +15,7 @@ class ExecutionTrace {
   /// `recorder` may be nullptr: nothing is traced.
   void set_recorder(Recorder* recorder) noexcept { recorder_ = recorder; }
 
-  /// Returns the time for add(), if there is a trace.
+  /// Returns the start time for add(); 0 without a trace.
   std::uint64_t begin() const noexcept { return recorder_ != nullptr ? recorder_->now() : 0; }
 
   /// Requests of one kind from one process.

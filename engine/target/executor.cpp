@@ -35,7 +35,7 @@ Executor::Executor(Parts const& used, Settings const& settings, Log const& log)
 void Executor::on_message(wire::MessageClass kind, std::span<std::byte const> header,
                           std::span<std::byte const> payload) noexcept {
   bool const is_batch = kind == wire::MessageClass::requests;
-  FaultScope const faults;  // UCX delivers a message to this process itself within the send
+  FaultScope const faults;  // for messages to this process itself, which UCX delivers within the send
   try {
     is_batch ? batches.take(header, aligned(payload)) : take(header, aligned(payload));
   } catch (std::bad_alloc const&) {
@@ -67,7 +67,7 @@ void Executor::connect_arrived() {
   for (auto const& [address, connection] : handshakes.take_arrived()) {
     Origin* const origin = origins.find(address.process);
     if (origin == nullptr || origin->endpoint != nullptr) continue;
-    if (connection != connections_.number_of(address.process)) continue;  // closed since
+    if (connection != connections_.number_of(address.process)) continue;  // it was closed meanwhile
     if (handshakes.connect(*origin, address)) {
       streams.execute_waiting(*origin);
     } else {

@@ -40,9 +40,9 @@ class Executor {
  public:
   struct Settings {
     BufferBudget::Settings buffers;
-    std::size_t batch_bytes = 0;        ///< largest message of several replies; 0: each travels alone
-    std::size_t answers_bytes = 0;      ///< of all answers that are not sent; 0: no bound
-    std::size_t session_processes = 0;  ///< most origins of a session; 0: no bound
+    std::size_t batch_bytes = 0;        ///< largest message of several replies; 0: each is sent alone
+    std::size_t answers_bytes = 0;      ///< maximum of all unsent answers together; 0: no bound
+    std::size_t session_processes = 0;  ///< maximum number of origins of a session; 0: no bound
   };
 
   /// The parts of the channel and of the process that it uses.
@@ -76,7 +76,7 @@ class Executor {
   RingRequests ring;
   Handshakes handshakes;
 
-  /// Handles a message of requests. Without memory for it, the connection to its origin is lost.
+  /// Handles a message of requests. If memory is short, gives up the connection to the origin of the message.
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,
                   std::span<std::byte const> payload) noexcept;
 
@@ -87,7 +87,7 @@ class Executor {
     if (unsent.has_waiting()) streams.retry_unanswered();
     if (streams.has_blocked()) streams.retry_blocked();
     locks.admit_overtaking();
-    while (lock_answers.are_due()) lock_answers.send_due();  // a continued request may release other locks
+    while (lock_answers.are_due()) lock_answers.send_due();  // a continued stream may release other locks
     replies.send_all();
   }
 
@@ -98,7 +98,8 @@ class Executor {
 
   // For engine/target/connection_eviction.hpp.
   bool is_idle(std::uint64_t process) const noexcept;
-  /// Closes the connection to the process, and drops its keys. A later connection needs a new handshake.
+  /// Stops using the connection to the process, and forgets the keys that the process holds. A later
+  /// connection needs a new handshake.
   void forget_connection(std::uint64_t process) noexcept;
 
   /// Describes the requests that cannot be executed yet.

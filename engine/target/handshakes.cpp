@@ -54,7 +54,7 @@ bool Handshakes::is_session_full(std::uint64_t session) const noexcept {
   return parts_.origins.count_of(session) >= session_processes_;
 }
 
-/// Makes the origin of a proven handshake known. Each handshake is accepted once.
+/// Records the origin of a verified handshake. Each handshake is accepted once.
 char const* Handshakes::admit(SessionOpening const& opening, Secret const& secret) {
   std::uint64_t const identity = identity_of(opening);
   if (parts_.origins.has_ended(identity, opening.origin_incarnation))
@@ -105,7 +105,8 @@ char const* Handshakes::admit_new(SessionOpening const& opening, SessionTokens c
   return nullptr;
 }
 
-/// Messages that follow the handshake arrive before the connection back is opened.
+/// Sets the keys now, because messages that follow the handshake may arrive before the connection back is
+/// opened.
 void Handshakes::expect_sealed(SessionOpening const& opening, Secret const& secret) {
   if (!parts_.credentials.encrypt) return;
   SealKeys const keys = seal_keys_of(secret, opening);

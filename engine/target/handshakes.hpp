@@ -35,7 +35,7 @@ class Handshakes {
     UnsentAnswers const& unsent;
   };
 
-  /// `session_processes`: maximum of origins of a session; 0: no bound.
+  /// `session_processes`: maximum number of origins of a session; 0: no bound.
   Handshakes(Parts const& parts, std::size_t session_processes) noexcept
       : parts_(parts), session_processes_(session_processes) {}
 
@@ -45,8 +45,8 @@ class Handshakes {
     executors_ = executors;
   }
 
-  /// Handles a message whose session, with this token, is no origin's. An unauthenticated peer may send only
-  /// a handshake.
+  /// Handles a message whose session token belongs to no origin. An unauthenticated peer may send only a
+  /// handshake.
   void take(std::uint64_t token, std::span<std::byte const> header, std::span<std::byte const> payload);
 
   /// Whether there are origins whose connections must be opened.

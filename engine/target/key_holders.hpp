@@ -1,5 +1,5 @@
-/// The processes that have keys of segments or exposures of this process, and must drop them before these
-/// end.
+/// The processes that hold keys of segments or exposures of this process. They must drop a key before its
+/// segment or exposure ends.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,21 @@ class KeyHolders {
     std::erase_if(holders_, [](auto const& entry) { return entry.second.is_unused(); });
   }
 
-  /// Calls `visit(process)` for each process that has a key of it.
+  /// Calls `visit(process)` for each process that has a key of the segment or exposure with this number.
   template <typename Function>
   void for_each(std::uint64_t number, Function visit) const {
     auto const found = holders_.find(number);
     if (found == holders_.end()) return;
     for (std::uint64_t const process : found->second.processes) visit(process);
   }
-  /// Whether no process has a key of it.
+  /// Whether no process has a key of the segment or exposure with this number.
   bool is_unknown(std::uint64_t number) const {
     auto const found = holders_.find(number);
     return found == holders_.end() || found->second.processes.empty();
   }
 
-  /// Adds to `numbers` those of which processes that have ended since the last forget_departed() had keys.
+  /// Adds to `numbers` each segment or exposure whose key was held by a process that has ended since the last
+  /// forget_departed().
   void find_departed(std::set<std::uint64_t>* numbers) const {
     if (!any_departed_) return;
     for (auto const& [number, holders] : holders_) {

@@ -55,8 +55,8 @@ struct PartialOperation {
   bool failed = false;
 };
 
-/// Requests that wait for the endpoint, for the position of the stream that they come after, or for replies
-/// to be sent. Each call takes the same time, whatever the origin sends.
+/// Requests that wait for the endpoint, for an earlier position of the stream, or until replies are sent. No
+/// call searches linearly, so an origin cannot make the calls slow.
 class WaitingRequests {
  public:
   bool empty() const noexcept { return by_after_.empty(); }
@@ -88,13 +88,13 @@ class WaitingRequests {
 
 /// The state of an origin whose requests are not simply executed in the order of arrival.
 struct OutOfOrder {
-  /// An entry of `executed_early`, `held_stripes` or `partial_operations` takes no more of this process's
-  /// memory.
+  /// Upper bound of the memory that an entry of `executed_early`, `held_stripes` or `partial_operations`
+  /// takes.
   static constexpr std::size_t bytes_of_entry = 256;
   std::set<std::uint64_t> executed_early;  ///< executed beyond Origin::executed
   WaitingRequests waiting;
   std::set<std::uint64_t> blocked;  ///< sequences of requests that wait for stripes
-  std::uint64_t lock = 0;           ///< position that a granted lock completes; 0: none
+  std::uint64_t lock = 0;           ///< position of the in-stream lock request that is not answered; 0: none
   std::unordered_map<std::uint64_t, HeldStripes> held_stripes;             ///< by operation id
   std::unordered_map<std::uint64_t, PartialOperation> partial_operations;  ///< by operation id
 
@@ -105,23 +105,23 @@ struct OutOfOrder {
   }
 };
 
-/// Created when its handshake is verified.
+/// A process that sends requests to this one; created when its handshake is verified.
 struct Origin {
   std::uint64_t process = 0;
   std::uint64_t incarnation = 0;
-  std::uint64_t target = 0;     ///< identity under which it knows this process
+  std::uint64_t target = 0;     ///< identity under which the origin knows this process
   std::uint64_t handshake = 0;  ///< SessionOpening::number of its newest handshake
   SessionTokens session;
-  ucp_ep_h endpoint = nullptr;               ///< null until it is opened, and after a disconnect
-  std::uint64_t executed = 0;                ///< every request up to here
-  std::size_t buffered_bytes = 0;            ///< of requests that are buffered, and of entries of OutOfOrder
+  ucp_ep_h endpoint = nullptr;               ///< null until the connection is opened, and after a disconnect
+  std::uint64_t executed = 0;                ///< every request up to here is executed
+  std::size_t buffered_bytes = 0;            ///< memory of buffered requests and of entries of OutOfOrder
   std::uint64_t messages = 0;                ///< requests executed, successful or not
   std::uint64_t processed_cost = 0;          ///< credit bytes of requests executed or rejected
   std::uint64_t acknowledged = 0;            ///< the part of `executed` that was reported to the origin
   std::uint64_t reported_cost = 0;           ///< the part of `processed_cost` that was reported to the origin
-  std::size_t replies_waiting = 0;           ///< replies to it that are not sent
-  std::size_t waiting_bytes = 0;             ///< payloads of those that have no message of their own
-  std::shared_ptr<MessageAccount> unsent{};  ///< of its answers, where they are bounded
+  std::size_t replies_waiting = 0;           ///< number of unsent replies to it
+  std::size_t waiting_bytes = 0;             ///< payload bytes of those without a message of their own
+  std::shared_ptr<MessageAccount> unsent{};  ///< account of its unsent answers; null: unbounded
   bool has_unsent_replies = false;  ///< earlier replies must be sent before another request is executed
   std::uint64_t last_use = 0;       ///< as Connections::note_use, when something was sent to it
   bool acknowledgement_due = false;
@@ -132,13 +132,13 @@ struct Origin {
                                 rest_->waiting.contains(sequence) || rest_->blocked.contains(sequence));
   }
 
-  /// Whether the request is in order, or one more may be out of order. The distance of positions is not
-  /// limited.
+  /// Whether the request is in order, or the origin may have one more out of order. The distance of its
+  /// position from `executed` is not limited.
   bool has_place_for(std::uint64_t sequence) const noexcept {
     return sequence == executed + 1 || rest_ == nullptr || rest_->size() < wire::max_out_of_order;
   }
 
-  /// Whether it has nothing in flight and all its answers.
+  /// Whether all answers are sent to the origin, and nothing is out of order.
   bool is_idle() const noexcept {
     return !acknowledgement_due && replies_waiting == 0 && (rest_ == nullptr || rest_->empty());
   }

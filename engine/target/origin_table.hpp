@@ -27,8 +27,8 @@ class RecentTokens {
   std::size_t next_ = 0;
 };
 
-/// The most recently ended processes, as origins. Enough of them to recognise messages still in flight; a
-/// handshake that is older has no messages left that could arrive.
+/// The most recently ended origins: enough of them to recognise handshakes that are still in flight. No
+/// message of an origin that ended earlier can still arrive.
 class EndedOrigins {
  public:
   /// For a process whose incarnation is unknown.
@@ -79,12 +79,12 @@ class EndedOrigins {
 /// The known origins, by process and by session.
 class OriginTable {
  public:
-  /// nullptr: it is none.
+  /// Returns nullptr if the process is no origin.
   Origin* find(std::uint64_t process) const noexcept;
   /// Returns the origin whose session has this token for requests, or nullptr.
   Origin* of_session(std::uint64_t token) const noexcept;
   std::size_t size() const noexcept { return origins_.size(); }
-  /// Calls `visit(origin)` for each.
+  /// Calls `visit(origin)` for each origin.
   template <typename Function>
   void for_each(Function visit) const {
     for (auto const& [process, origin] : origins_) visit(*origin);
@@ -92,11 +92,11 @@ class OriginTable {
   /// Number of origins that know this process under the identity `target`.
   std::size_t count_of(std::uint64_t target) const noexcept;
 
-  /// Its process must be unknown. False: its session is another origin's.
+  /// The table must not contain the origin's process. Returns false if another origin has the same session.
   bool add(std::unique_ptr<Origin> origin);
   /// Destroys the origin, whose process has ended.
   void remove(Origin& origin);
-  /// A process has ended that may not have been an origin.
+  /// Records the end of a process that is not in the table.
   void note_ended(std::uint64_t process) { gone_.add(process, EndedOrigins::any_incarnation, 0); }
 
   /// Whether this incarnation of the process, or a later one, has ended.

@@ -62,8 +62,8 @@ void Replies::request_acknowledgement(Origin& origin) {
 }
 
 void Replies::send_all() {
-  // UCX delivers a message of a process to itself inside of the send: the answer may lead to the next
-  // request, and that to the next answer, while this one is being sent.
+  // UCX delivers a message from a process to itself within the send: an answer may cause the next request,
+  // and that request another answer, while the first answer is still being sent.
   if (is_sending_) return;
   is_sending_ = true;
   try {
@@ -130,7 +130,7 @@ Message& Replies::new_message(Origin const& origin, std::size_t payload_bytes) {
   return message;
 }
 
-/// Returns how many of the first replies go to one process and are small.
+/// Returns the number of replies, from the first on, that may share a message; at least 1.
 std::size_t Replies::count_together(std::span<Reply const> replies) const noexcept {
   if (batch_bytes_ == 0) return 1;
   std::size_t count = 0;
@@ -161,7 +161,7 @@ std::size_t Replies::send_as_batch(std::span<Reply> replies, std::span<std::byte
     fill_acknowledgement(origin, reply.header);
     std::byte* const out = records.append(reply.header, reply.header.bytes);
     if (out == nullptr) {
-      ++origin.replies_waiting;  // it goes with the next message
+      ++origin.replies_waiting;  // this reply goes into the next message
       break;
     }
     origin.waiting_bytes -= reply.header.bytes;
@@ -192,8 +192,8 @@ void Replies::acknowledge(Origin& origin) {
   send(origin, wire::MessageClass::reply, message);
 }
 
-/// Adds the acknowledgement of everything that is executed, once no other reply about it waits: an origin
-/// that sees the acknowledgement has seen every failure before.
+/// Adds the acknowledgement of everything that is executed, unless other replies to the origin still wait: an
+/// origin that sees the acknowledgement must have seen every failure before.
 void Replies::fill_acknowledgement(Origin& origin, wire::ReplyHeader& header) const {
   if (origin.replies_waiting == 0) {
     origin.acknowledged = origin.executed;
@@ -209,7 +209,7 @@ void Replies::fill_acknowledgement(Origin& origin, wire::ReplyHeader& header) co
 }
 
 void Replies::send(Origin& origin, wire::MessageClass kind, Message& message) {
-  // Its connection is not open yet, or is closed.
+  // The connection to the origin is not open yet, or is closed.
   if (origin.endpoint == nullptr) {
     transport_.discard(message);
   } else {

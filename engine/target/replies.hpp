@@ -23,8 +23,8 @@ class Replies {
   struct Reply {
     Origin* origin;
     wire::ReplyHeader header;
-    Message* message;   ///< with its payload; nullptr: the payload is in `small_`
-    std::size_t begin;  ///< of the payload in `small_`
+    Message* message;   ///< contains the payload; nullptr: the payload is in `small_`
+    std::size_t begin;  ///< offset of the payload in `small_`
 
     /// The reply is sent or dropped.
     void note_removed() const noexcept {
@@ -49,11 +49,11 @@ class Replies {
   std::uint64_t max_unacked_bytes() const noexcept {
     return std::min<std::uint64_t>(wire::max_unacked_bytes, credit_ / 4);
   }
-  /// Sets the function that is called with an origin whose unsent answers are bounded, after each answer.
+  /// Sets the function to be called after each answer to an origin whose unsent answers are bounded.
   void set_check(std::function<void(Origin&)> check) { check_unsent_ = std::move(check); }
 
   Reply& add(Origin& origin, wire::ReplyKind kind, wire::RequestHeader const& request);
-  /// Returns the location for the payload of the newest reply; must be called before there is another reply.
+  /// Returns the location for the payload of the newest reply; must be called before the next add().
   std::byte* add_payload(Reply& reply, std::size_t bytes);
   /// `exposed_base`: the base of the exposure that was added to the request's address.
   void add_failure(Origin& origin, wire::RequestHeader const& request, Status status,
@@ -66,7 +66,7 @@ class Replies {
   /// Sends the origin an acknowledgement of all executed requests at the next send_all().
   void request_acknowledgement(Origin& origin);
 
-  /// Whether executed requests are unanswered.
+  /// Whether there are answers to send.
   bool are_due() const noexcept {
     return !replies_.empty() || !unacknowledged_.empty() || !sending_.is_sent();
   }
@@ -77,7 +77,7 @@ class Replies {
   void forget(Origin const* origin) noexcept;
 
  private:
-  /// Answers that are being sent. If memory runs short, the rest is sent next time.
+  /// Answers that are being sent. If memory runs short, the next send_all() sends the rest.
   struct SendQueue {
     bool is_sent() const noexcept { return sent == replies.size() && acknowledged == unacknowledged.size(); }
     void forget(Origin const* origin, Transport& transport) noexcept;
@@ -85,8 +85,8 @@ class Replies {
     std::vector<Reply> replies;
     std::vector<std::byte> small;  ///< as `small_`
     std::vector<Origin*> unacknowledged;
-    std::size_t sent = 0;          ///< number of `replies`
-    std::size_t acknowledged = 0;  ///< number of `unacknowledged`
+    std::size_t sent = 0;          ///< number of `replies` that are sent
+    std::size_t acknowledged = 0;  ///< number of `unacknowledged` that are done
   };
 
   void send_due();

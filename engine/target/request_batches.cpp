@@ -36,8 +36,8 @@ void RequestBatches::take(std::span<std::byte const> header, std::span<std::byte
   if (fault != nullptr) parts_.drops.record_drop(fault);
 }
 
-/// Handles each request as if it had come alone, until one is malformed; returns the error of that one, or
-/// nullptr.
+/// Handles each request as if it had arrived alone, up to the first malformed one; returns the error of that
+/// one, or nullptr.
 char const* RequestBatches::take_records(Origin& origin, std::span<std::byte const> records) {
   wire::BatchReader<wire::RequestHeader> reader(origin.session.request, records);
   wire::RequestHeader header;
@@ -62,7 +62,7 @@ char const* RequestBatches::take_records(Origin& origin, std::span<std::byte con
   return reader.is_malformed() ? "a truncated batch" : nullptr;
 }
 
-/// Handles each request that does not permit to be executed together with its neighbours as if it had come
+/// Handles the requests of a run. Those that cannot be executed together are handled as if each had arrived
 /// alone.
 void RequestBatches::take_run(Origin& origin, wire::RequestRun run) {
   wire::RequestHeader header;

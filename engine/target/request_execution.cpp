@@ -29,13 +29,13 @@ void RequestExecution::perform(Origin& origin, wire::CheckedRequest const& reque
     }
   }
   parts_.progress.note_executed(origin, header, wire::cost_of(header, payload_bytes));
-  // The acknowledgement of the stream may wait for an earlier request, and that for stripes that the origin
-  // holds for this operation.
+  // The acknowledgement of the stream would not suffice: it may wait for an earlier request, and that request
+  // for stripes that the origin holds for this operation.
   if ((header.flags & wire::flag_separate_reply) != 0 && ended)
     parts_.replies.add(origin, wire::ReplyKind::executed, header);
 }
 
-/// For an operation of several messages: it keeps the stripes until its last message is executed.
+/// Grants the stripes to an operation of several messages, until its last message is executed.
 void RequestExecution::grant_stripes(Origin& origin, wire::RequestHeader const& header,
                                      UniqueStripeLock stripe_lock, std::size_t payload_bytes) {
   OutOfOrder& rest = origin.make_out_of_order();
@@ -56,7 +56,8 @@ void RequestExecution::wait_for_lock(Origin& origin, wire::RequestHeader const& 
   parts_.locks.acquire(origin, header);
 }
 
-/// Executes the request, unless `status` is a failure already, and increments its counter. Answers a failure.
+/// Executes the request, unless `status` is a failure already, and increments the operation's counter.
+/// Answers a failure.
 void RequestExecution::execute_or_fail(Origin& origin, wire::CheckedRequest const& request, Status status) {
   std::size_t const replies = parts_.replies.size();
   bool const refused = failed(status);
@@ -88,7 +89,7 @@ Status RequestExecution::execute(Origin& origin, wire::CheckedRequest const& req
   return move_data(origin, request, accessed);
 }
 
-/// Increments the operation's counter if this was its last message and none has failed.
+/// Increments the operation's counter if this was the last of its messages and none of them has failed.
 Status RequestExecution::count(Origin& origin, wire::RequestHeader const& header, Status outcome) {
   if ((header.notify | header.notify_exposure) == 0) return Status::ok;
   PartialOperation state{0, failed(outcome)};

@@ -34,8 +34,8 @@ class RequestExecution {
   RequestExecution(Parts const& parts, std::size_t fragment_bytes) noexcept
       : parts_(parts), fragment_bytes_(fragment_bytes) {}
 
-  /// `stripe_lock`: the stripes that the request requires, if they are not held otherwise. `resolved`: a
-  /// failure that is known already.
+  /// `stripe_lock`: the stripes that the request requires, unless the cache or its operation holds them.
+  /// `resolved`: the result of RequestedMemory::resolve().
   void perform(Origin& origin, wire::CheckedRequest const& request, UniqueStripeLock stripe_lock,
                std::size_t payload_bytes, Status resolved);
 

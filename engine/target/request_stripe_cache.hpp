@@ -14,7 +14,7 @@ namespace mpixrma::engine {
 /// Acquires the stripes of requests, and caches those of one request of a batch for the next one.
 class RequestStripeCache {
  public:
-  /// Within this scope, the stripes of a request stay acquired after it.
+  /// Within this scope, the stripes of a request stay acquired after its execution.
   class Scope {
    public:
     explicit Scope(RequestStripeCache& stripes) noexcept : stripes_(stripes) { stripes_.open_ = true; }

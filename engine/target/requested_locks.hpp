@@ -16,7 +16,7 @@ class RequestedLocks {
  public:
   explicit RequestedLocks(LockTable& table) noexcept : table_(table) {}
 
-  /// Sets the function that wakes the agent, for answers from elsewhere.
+  /// Sets the function that wakes the agent, for answers from another channel or from this process itself.
   void set_wake(std::function<void()> wake) { answers_.wake = std::move(wake); }
 
   /// LockTable gives the answer. For an in-stream lock, the answer's operation id is the context of its
@@ -34,7 +34,8 @@ class RequestedLocks {
     if (table_.is_overtake_due()) table_.admit_overtaking(answers_);
   }
 
-  /// Whether the process has a lock by the agent's grant, or waits for one: the connection identifies it.
+  /// Whether the process holds a lock that the agent has granted, or waits for one. Such a process is not
+  /// idle: its connection must stay open.
   bool concern(std::uint64_t process) const noexcept { return table_.concerns(process); }
   /// Removes the grants and requests of a process that is gone.
   void forget(std::uint64_t process) { table_.forget(process, answers_); }

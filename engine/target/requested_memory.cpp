@@ -13,8 +13,8 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Returns the bytes relative to the base that bytes [position, position + bytes) of the layout's data
-/// occupy.
+/// Returns the range, relative to the base, that bytes [position, position + bytes) of the layout's data
+/// span.
 Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) noexcept {
   if (bytes == 0) return {0, 0};
   if (layout.is_contiguous()) {
@@ -30,7 +30,7 @@ Extent touched(Layout const& layout, std::size_t position, std::size_t bytes) no
   return extent;
 }
 
-/// Whether the range has not many more pages than the request has pieces.
+/// Whether the range has at most `few_pages` more pages than the request has pieces.
 bool is_dense(wire::CheckedRequest const& request, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t page = 4096;
   constexpr std::uint64_t few_pages = 8;
@@ -114,8 +114,8 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
   return shared ? StripeSets{0, stripes} : StripeSets{stripes, 0};
 }
 
-/// Memory of the regions is valid as long as its segment, and registered memory as long as an origin
-/// guarantees it; everything else is probed.
+/// Memory of the regions is valid as long as its segment, and registered memory as long as the origin
+/// guarantees that (flag_registered); everything else is probed.
 Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* accessed) const {
   RemoteAddress begin = 0;
   RemoteAddress end = 0;
@@ -131,7 +131,7 @@ Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* ac
     bool const overruns = segment != nullptr && !segment->contains(from, bytes);
     // A range that begins in freed memory of a region is mapped but invalid.
     if (segments_.in_region(from, bytes)) return overruns ? Status::overrun : Status::bad_address;
-    // The access itself finds out about a single page, before it has changed anything.
+    // A single page needs no probe: an invalid one faults before the access has changed anything.
     if (!overruns && is_in_one_page(from, bytes)) return Status::ok;
     if (accessible(pointer(from), bytes, access)) return Status::ok;
     Status const reason = reason_for_fault(pointer(from), bytes, access);
@@ -168,7 +168,7 @@ Status RequestedMemory::resolve(wire::CheckedRequest& request) const {
     Status const status = exposure->permits(header.address, extent, rights_for(header));
     if (failed(status)) return status;
     base = exposure->base;
-    header.flags |= wire::flag_registered;  // as long as it is exposed
+    header.flags |= wire::flag_registered;  // exposed memory counts as registered
   }
   if (header.notify_exposure != 0) {
     Exposure const* const exposure =
@@ -243,7 +243,7 @@ void RequestedMemory::execute_unguarded(wire::CheckedRequest const& request) con
   wire::RequestHeader const& header = request.header;
   std::byte* const base = pointer(header.address);
   if (header.kind == wire::RequestKind::update) {
-    // The most frequent update needs no atomics, and has a kernel for each type.
+    // The most frequent update, a sum without atomics, has a kernel for each type.
     bool const plain = op_flags_of(header) == OpFlags::none && (header.flags & wire::flag_scale) == 0;
     if (!plain || static_cast<ReduceOp>(header.operation) != ReduceOp::sum)
       return update(request, {0, header.bytes}, nullptr);

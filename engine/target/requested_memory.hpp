@@ -1,4 +1,4 @@
-/// The memory of this process that a request accesses: whether the request may, and the access itself.
+/// The memory of this process that a request accesses: the check of the access, and the access itself.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace mpixrma::engine {
 
-/// Whether requests may access memory that is not exposed to them.
+/// The memory that requests may access.
 enum class Accessible { whole_process, exposures };
 
 class RequestedMemory {

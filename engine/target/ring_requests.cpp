@@ -78,7 +78,7 @@ Status RingRequests::execute_staged(StagedRequest& staged, Staging staging) noex
   return status;
 }
 
-/// busy: the stripes are not free. `fault`: the error that the check of the request has found.
+/// Returns `busy` if the stripes are not free. `fault`: the error that wire::check() has found, or nullptr.
 Status RingRequests::execute_entry(wire::CheckedRequest& request, char const* fault,
                                    std::byte* answer) noexcept {
   if (fault == nullptr && !is_plain(request.header)) fault = "malformed ring request";

@@ -38,7 +38,7 @@ class RingRequests {
   Parts parts_;
   RingReader reader_;
   alignas(
-      64) std::array<std::byte, StagedRequest::max_data> fetched_;  ///< before it is copied past the caches
+      64) std::array<std::byte, StagedRequest::max_data> fetched_;  ///< data to be copied past the caches
 };
 
 }  // namespace mpixrma::engine

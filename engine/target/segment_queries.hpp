@@ -1,5 +1,5 @@
-/// Answers queries for segments and exposures of this process, and revokes the keys that processes have
-/// before the memory is freed. Under the channel's lock.
+/// Answers queries for segments and exposures of this process and, before memory is freed, revokes the keys
+/// that other processes hold. Under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace mpixrma::engine {
 
 class SegmentQueries {
  public:
-  /// Packs the remote key of a segment for a peer that wants to use it; empty if there is none.
+  /// Returns the packed remote key of a segment; empty if the segment has none.
   using KeyProvider = std::function<std::vector<std::byte>(OwnSegment const&)>;
 
   SegmentQueries(SegmentTable const& segments, Credentials const& credentials, OriginTable const& origins,
@@ -39,11 +39,10 @@ class SegmentQueries {
   /// The process has dropped its key.
   void note_dropped(std::uint64_t number, std::uint64_t process) { holders_.remove(number, process); }
 
-  /// Forgets the keys of a process that has disconnected. With Credentials::exposed_only it may have copied
-  /// them.
+  /// Forgets the keys of a process that has disconnected. With Credentials::exposed_only, the process may
+  /// have copied them.
   void forget_process(std::uint64_t process) noexcept;
-  /// Adds to `numbers` the segments and exposures of which ended processes had keys, since the last
-  /// forget_departed(): copies of these keys may still be in use.
+  /// As KeyHolders::find_departed(): copies of the keys of these segments and exposures may still be in use.
   void find_departed(std::set<std::uint64_t>* numbers) const { holders_.find_departed(numbers); }
   void forget_departed() noexcept { holders_.forget_departed(); }
 

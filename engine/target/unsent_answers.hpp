@@ -43,8 +43,8 @@ class UnsentAnswers {
   }
   /// Retries the requests of the origin when answers have been sent.
   void wait(Origin& origin);
-  /// Whether requests wait until answers are sent. The transport may have sent all of them by now, so no
-  /// event need follow.
+  /// Whether requests wait until answers are sent. The transport may have sent all answers already; then no
+  /// event follows.
   bool has_waiting() const noexcept { return !waiting_.empty(); }
   /// Takes out the origins whose requests wait.
   std::vector<Origin*> take_waiting() noexcept { return std::exchange(waiting_, {}); }
@@ -65,7 +65,7 @@ class UnsentAnswers {
   OriginTable const& origins_;
   BufferBudget const& buffers_;
   Settings settings_;
-  std::shared_ptr<MessageAccount> all_ = std::make_shared<MessageAccount>();  ///< to all origins
+  std::shared_ptr<MessageAccount> all_ = std::make_shared<MessageAccount>();  ///< of all origins
   std::vector<Origin*> waiting_;
 };
 
