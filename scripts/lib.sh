@@ -4,7 +4,7 @@
 step_number=0
 step_started=$SECONDS
 
-# step TITLE COMMAND...: runs it with its output in the log; on failure shows the end of it and stops.
+# step TITLE COMMAND...: runs it with its output in the log; on failure shows the end of the log and stops.
 step() {
   local title=$1 began=$SECONDS
   shift
@@ -57,8 +57,8 @@ configure() { # preset [CMAKE-ARGUMENT...]
   cmake --preset "$1" -S "$root" "${@:2}"
 }
 
-# show_progress TITLE: of ninja's output, which stands in the log, how far it has come: in one line on a terminal,
-# elsewhere in a line for each tenth.
+# show_progress TITLE: reads ninja's output and prints how far the build has come: in one line on a terminal,
+# elsewhere a line for each tenth.
 show_progress() {
   local title=$1 line number total shown=0
   while IFS= read -r line; do

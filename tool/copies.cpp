@@ -38,7 +38,7 @@ void print_methods(CopyTable const& table) {
   std::printf("\n");
 }
 
-/// A variable of the environment prevails, as in a job. An invalid value ends a job.
+/// A variable of the environment takes precedence, as in a job. An invalid value is not used.
 CopyTable set_by_environment() {
   CopyTable table;
   for (char const* const name : copy_variables) {

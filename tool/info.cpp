@@ -63,7 +63,7 @@ void print(char const* name, std::string const& value) {
   std::printf("  %-26s %s\n", name, value.empty() ? "not found" : value.c_str());
 }
 
-/// Debian's Open MPI may not be the machine's default MPI.
+/// Returns the output of ompi_info. Tries Debian's name first: its Open MPI may not be the default MPI.
 std::string ompi_info_with(std::vector<std::string> const& arguments,
                            std::map<std::string, std::string> const& variables) {
   for (char const* const name : {"ompi_info.openmpi", "ompi_info"}) {

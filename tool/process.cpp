@@ -122,7 +122,7 @@ void enter_network_of(fs::path const& directory) {
 }
 
 /// Whether root, or the user of the process in `directory`, listens at the other end: anybody may bind the
-/// name of its socket before it does.
+/// name of the process's socket before the process does.
 bool is_its_own(int connection, fs::path const& directory) {
   ucred listener{};
   socklen_t length = sizeof listener;

@@ -11,7 +11,7 @@ namespace mpixrma::tool {
 
 namespace {
 
-/// Converts what killed processes have left.
+/// Converts the records that killed processes have left.
 void finish(Installation const& installation, std::string const& trace) {
   std::string const records = engine::record_directory(trace);
   if (!std::filesystem::exists(records)) return;

@@ -13,7 +13,7 @@ namespace mpixrma::python {
 
 namespace {
 
-/// By NumPy's numbers of types, of which this is the largest that counts.
+/// Indexed by NumPy's type numbers, of which NPY_HALF is the largest in use.
 std::array<MPI_Datatype, NPY_HALF + 1> datatypes;
 
 MPI_Datatype signed_of_size(std::size_t size) {
@@ -24,7 +24,7 @@ MPI_Datatype unsigned_of_size(std::size_t size) {
   return size == 8 ? MPI_UINT64_T : size == 4 ? MPI_UINT32_T : size == 2 ? MPI_UINT16_T : MPI_UINT8_T;
 }
 
-/// Types of the same kind and size have one datatype, as `long` and `long long`.
+/// Types of the same kind and size, such as `long` and `long long`, have one datatype.
 void fill_datatypes() {
   datatypes.fill(MPI_DATATYPE_NULL);
   datatypes[NPY_BOOL] = MPI_C_BOOL;
@@ -97,8 +97,8 @@ Buffer buffer_of_array(PyArrayObject* array, Access access) {
   return buffer;
 }
 
-/// Memory that no load of this process reaches. Some such arrays export a buffer of another kind, so that
-/// this is asked first.
+/// Raises TypeError for an array in device memory, which loads of this process cannot reach. Called before
+/// the buffer is requested, because some of these arrays export a buffer of another kind.
 void refuse_device(PyObject* object) {
   constexpr long on_cpu = 1, on_cuda_host = 3, on_rocm_host = 11;
   bool device = PyObject_HasAttrString(object, "__cuda_array_interface__") != 0;

@@ -16,7 +16,7 @@ struct Buffer {
   MPI_Datatype element = MPI_DATATYPE_NULL;
   MPI_Count elements = 0;
   bool contiguous = true;
-  /// Keeps the memory: the array itself, or an export of the buffer.
+  /// Keeps the memory alive: the array itself, or an export of the buffer.
   PyObject* owner = nullptr;
   /// A new reference to `owner`, unless this is an array, which the caller holds.
   py::object holder;

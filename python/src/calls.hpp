@@ -5,7 +5,7 @@
 
 namespace mpixrma::python {
 
-/// Functions of METH_FASTCALL that end a small put.
+/// METH_FASTCALL functions, because a small put is followed by one of these calls.
 extern PyMethodDef completion_methods[];
 
 void define_completion(py::module_& module);

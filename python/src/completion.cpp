@@ -57,7 +57,7 @@ PyObject* fence(PyObject*, PyObject* const* values, Py_ssize_t count) {
   });
 }
 
-/// The request keeps the buffers that it covers.
+/// The request keeps the buffers of the operations that it covers alive.
 PyObject* begin_by(int (*call)(MPI_Comm*, int, MPI_Request*), PyObject* const* values, Py_ssize_t count,
                    char const* function) {
   return guarded([&] {

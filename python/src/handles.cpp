@@ -28,7 +28,7 @@ PyMPIRequestObject* native(PyObject* object) noexcept {
   return reinterpret_cast<PyMPIRequestObject*>(object);
 }
 
-/// Arguments are those of __init__ in Python.
+/// Ignores the arguments, which are those of __init__ in Python.
 PyObject* allocate_request(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] {
     py::tuple const none(0);

@@ -21,7 +21,7 @@ MPI_Info info_of(PyObject* object);
 
 bool is_datatype(PyObject* object) noexcept;
 
-/// As of mpi4py, which makes the error handler of its windows return.
+/// A window object like mpi4py's own: its error handler is MPI_ERRORS_RETURN.
 py::object win_object(MPI_Win win);
 py::object op_object(MPI_Op op);
 
@@ -44,7 +44,7 @@ void set_buffers(PyObject* request, py::object buffers);
 /// Tests the requests that the program dropped while their operations used buffers, and releases these where
 /// the operation is complete.
 void sweep_dropped_requests();
-/// Requests in that state, for tests.
+/// Number of requests that were dropped and not yet released, for tests.
 std::size_t dropped_requests() noexcept;
 
 /// Whether MPI's calls may be made: between MPI_Init and MPI_Finalize.

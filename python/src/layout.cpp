@@ -12,7 +12,7 @@ namespace {
 
 using Key = std::vector<Py_ssize_t>;
 
-/// A program that makes new strides all the time does not fill the memory.
+/// Bounds the memory of a program that uses new strides all the time.
 constexpr std::size_t most_cached = 512;
 
 std::map<Key, Layout> cache;
@@ -41,7 +41,7 @@ int as_int(Py_ssize_t extent) {
   return static_cast<int>(extent);
 }
 
-/// From the innermost dimension out. Dimensions that continue each other are one.
+/// Builds the datatype from the innermost dimension outwards. Dimensions that continue each other are merged.
 Layout make(Element element, Strides const& strides) {
   MPI_Datatype current = MPI_DATATYPE_NULL;
   check(MPI_Type_contiguous(element.per_item, element.datatype, &current));

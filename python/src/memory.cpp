@@ -56,7 +56,8 @@ int export_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 void end_export(PyObject* self, Py_buffer*) { --block(self)->exports; }
 
-/// Arrays would show memory that other parts of the process get next.
+/// Returns the base, and forgets it, so that it can be freed. Raises BufferError while arrays use the memory:
+/// they would show what is allocated there next.
 void* take_base(py::object const& object) {
   BlockObject* const memory = block(object.ptr());
   if (memory->exports != 0) {

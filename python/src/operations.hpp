@@ -5,7 +5,7 @@
 
 namespace mpixrma::python {
 
-/// Functions of METH_FASTCALL: a small put costs no more than necessary.
+/// METH_FASTCALL functions, to keep the cost of a small put low.
 extern PyMethodDef transfer_methods[];
 extern PyMethodDef rmw_methods[];
 

@@ -29,7 +29,7 @@ struct Rmw {
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
 };
 
-/// All buffers have as many elements of one type as the operation; the library cannot know their sizes.
+/// All buffers must have the operation's number and type of elements: the C call cannot check their sizes.
 void require_same(Rmw const& rmw, Buffer const& buffer, char const* name) {
   if (is_missing(buffer)) return;
   if (buffer.count != rmw.count || buffer.datatype != rmw.datatype) {
@@ -39,7 +39,7 @@ void require_same(Rmw const& rmw, Buffer const& buffer, char const* name) {
   }
 }
 
-/// Elements are those of the first that says so: target, operand, result.
+/// Takes the elements from the first of target, operand and result that specifies them.
 void agree_on_elements(Rmw& rmw) {
   Target const& target = rmw.target;
   if (target.datatype != MPI_DATATYPE_NULL) {

@@ -69,7 +69,7 @@ void set_elements(TargetState& state, py::object const& dtype) {
   target.count = 1;
 }
 
-/// One's own datatype; the shape is the number of its elements.
+/// The target has an MPI datatype given by the program; the shape gives the count.
 void set_datatype(TargetState& state, py::object const& datatype) {
   std::vector<Py_ssize_t> const shape = numbers(state.shape);
   if (!state.strides.is_none())
