@@ -30,8 +30,8 @@ void Barrier::open(MPI_Comm comm) {
   if (!together) rounds_.clear();
   bool const leads = !together || rank_in(host_) == 0;
   MPI_Comm_split(comm, leads ? 0 : MPI_UNDEFINED, rank_in(comm), &leaders_);
-  int const met_by_mpi = leads ? mpixrma::size_of(leaders_) : 0;
-  several_hosts_ = mpixrma::agree(comm, met_by_mpi) > 1;
+  int const leader_count = leads ? mpixrma::size_of(leaders_) : 0;
+  several_hosts_ = mpixrma::agree(comm, leader_count) > 1;
 }
 
 /// Maps the flags of the other processes of this host. Returns whether this process can write all the flags

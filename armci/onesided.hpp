@@ -148,7 +148,7 @@ bool move_directly(char const* call, void* local, void* remote, std::size_t byte
 /// The uncommon cases of contiguous(). Not inlined: these need registers that the common case would then have
 /// to save.
 template <Direction direction, typename Mode>
-[[gnu::noinline]] int contiguous_otherwise(char const* call, void* local, void* remote, int bytes,
+[[gnu::noinline]] int contiguous_slow_path(char const* call, void* local, void* remote, int bytes,
                                            int process, Scaled const& scaled, Mode mode) {
   mpixrma::Target& target = target_of(call, process);
   if (bytes == 0) return 0;
@@ -184,7 +184,7 @@ template <Direction direction, typename Mode>
         return done;
       })) [[likely]]
     return 0;
-  return contiguous_otherwise<direction>(call, local, remote, bytes, process, scaled, mode);
+  return contiguous_slow_path<direction>(call, local, remote, bytes, process, scaled, mode);
 }
 
 template <Direction direction, typename Mode>
@@ -198,7 +198,7 @@ int contiguous(char const* call, void* local, void* remote, int bytes, int proce
     if (mpixrma::direct_recorder() != nullptr) [[unlikely]]
       return contiguous_traced<direction>(call, local, remote, bytes, process, scaled, mode);
   }
-  return contiguous_otherwise<direction>(call, local, remote, bytes, process, scaled, mode);
+  return contiguous_slow_path<direction>(call, local, remote, bytes, process, scaled, mode);
 }
 
 }  // namespace armci

@@ -72,10 +72,10 @@ class Progression {
 
 /// Whether all pointers of both lists, which are equally long, follow their progressions.
 bool are_regular(Progression const& local, Progression const& remote) noexcept {
-  constexpr int per_look = 128;  // few, because most irregular lists differ in the first pointers
+  constexpr int block_length = 128;  // few, because most irregular lists differ in the first pointers
   if (!local.is_sound() || !remote.is_sound()) return false;
-  for (int begin = 0; begin < local.count(); begin += per_look) {
-    int const end = std::min(begin + per_look, local.count());
+  for (int begin = 0; begin < local.count(); begin += block_length) {
+    int const end = std::min(begin + block_length, local.count());
     if (!remote.holds(begin, end) || !local.holds(begin, end)) return false;
   }
   return true;

@@ -41,12 +41,12 @@ class Request {
 };
 
 /// A request that the call may create.
-class MadeRequest {
+class OutputRequest {
  public:
-  explicit MadeRequest(MPI_Fint* handle) noexcept : handle_(handle) {}
-  MadeRequest(MadeRequest const&) = delete;
-  MadeRequest& operator=(MadeRequest const&) = delete;
-  ~MadeRequest() { *handle_ = MPI_Request_c2f(value_); }
+  explicit OutputRequest(MPI_Fint* handle) noexcept : handle_(handle) {}
+  OutputRequest(OutputRequest const&) = delete;
+  OutputRequest& operator=(OutputRequest const&) = delete;
+  ~OutputRequest() { *handle_ = MPI_Request_c2f(value_); }
   operator MPI_Request*() noexcept { return &value_; }
 
  private:

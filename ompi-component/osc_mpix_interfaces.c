@@ -39,7 +39,7 @@ static bool stays_on_this_host(void)
 }
 
 /* The interfaces of btl/tcp after the prefix `itself`. NULL: out of memory. */
-static const char *those_of_btl_tcp(const char *itself)
+static const char *btl_tcp_rule(const char *itself)
 {
     static char *rule;
     const char *included = of_btl_tcp("if_include", "OMPI_MCA_btl_tcp_if_include");
@@ -70,6 +70,6 @@ const char *ompi_osc_mpix_interfaces(const char *chosen)
         return itself_only;
     }
     /* '+' adds the loopback: parents, and processes spawned beyond the slots, may be on this host. */
-    const char *rule = those_of_btl_tcp(is_on_this_host() ? "+" : "");
+    const char *rule = btl_tcp_rule(is_on_this_host() ? "+" : "");
     return NULL != rule ? rule : itself_only;
 }

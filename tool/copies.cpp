@@ -82,11 +82,12 @@ class CopyBuffers {
 
 /// Disturbed decisions are measured again, a few times.
 CopyTable measure_all() {
-  constexpr int max_turns = 10;
+  constexpr int max_measurement_rounds = 10;
   CopyBuffers const buffers(engine::copy_measurement_bytes(engine::copy_size_count));
   CacheHolder holder(buffers.target());
   CopyTable table;
-  for (int turn = 0; turn < max_turns && !is_complete({}, table, engine::copy_size_count); ++turn) {
+  for (int turn = 0; turn < max_measurement_rounds && !is_complete({}, table, engine::copy_size_count);
+       ++turn) {
     measure_copies({.target = buffers.target(),
                     .origin = buffers.origin(),
                     .sizes = engine::copy_size_count,

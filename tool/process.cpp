@@ -123,7 +123,7 @@ void enter_network_of(fs::path const& directory) {
 
 /// Whether root, or the user of the process in `directory`, listens at the other end: anybody may bind the
 /// name of the process's socket before the process does.
-bool is_its_own(int connection, fs::path const& directory) {
+bool is_trusted_listener(int connection, fs::path const& directory) {
   ucred listener{};
   socklen_t length = sizeof listener;
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &listener, &length) != 0) return false;
@@ -146,7 +146,7 @@ std::string ask(fs::path const& directory, std::string const& name) {
   auto const length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   std::string text;
   bool const is_connected = ::connect(connection, reinterpret_cast<sockaddr const*>(&address), length) == 0;
-  if (is_connected && is_its_own(connection, directory)) {
+  if (is_connected && is_trusted_listener(connection, directory)) {
     std::array<char, 4096> buffer{};
     auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(io_timeout.tv_sec);
     for (ssize_t bytes = 1;

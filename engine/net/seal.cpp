@@ -99,11 +99,11 @@ std::size_t Sealer::seal(wire::MessageClass message_class, std::span<std::byte c
                          std::span<std::byte, wire::max_sealed_header_bytes> out) noexcept {
   using namespace wire;
   std::uint64_t const number = number_++;
-  SealedHead head{static_cast<std::uint8_t>(message_class),
-                  static_cast<std::uint8_t>(header.size()),
-                  0,
-                  static_cast<std::uint32_t>(payload.size()),
-                  {}};
+  SealedInnerHeader head{static_cast<std::uint8_t>(message_class),
+                         static_cast<std::uint8_t>(header.size()),
+                         0,
+                         static_cast<std::uint32_t>(payload.size()),
+                         {}};
   if (!payload.empty())
     encrypt(key_, nonce_of(number, Part::payload), payload, {}, payload.data(), head.payload_tag);
   std::array<std::byte, sizeof head + max_header_bytes> clear;
@@ -121,7 +121,7 @@ std::size_t Sealer::seal(wire::MessageClass message_class, std::span<std::byte c
 Opener::~Opener() { sodium_memzero(key_.key.data(), key_.key.size()); }
 
 /// Returns whether the header is authentic and consistent.
-bool Opener::open_head(std::span<std::byte const> header, wire::SealedHead* head,
+bool Opener::open_head(std::span<std::byte const> header, wire::SealedInnerHeader* head,
                        OpenedMessage* out) const noexcept {
   using namespace wire;
   constexpr std::size_t least = sizeof(SealedHeader) + sizeof *head + seal_tag_bytes;
@@ -149,7 +149,7 @@ Opener::Verdict Opener::open(std::span<std::byte const> header, std::span<std::b
   if (sealed.number < next_) return Verdict::repeated;
   if (sealed.number > next_) return Verdict::out_of_order;
   OpenedMessage opened;
-  wire::SealedHead head{};
+  wire::SealedInnerHeader head{};
   if (!open_head(header, &head, &opened) || head.payload_bytes != payload.size()) return Verdict::forged;
   if (into->size() < payload.size()) into->resize(payload.size());
   if (!payload.empty() &&

@@ -2,8 +2,9 @@
 /// from the session's secret. A message is encrypted and authenticated as a whole (ChaCha20-Poly1305 of
 /// libsodium); its nonce is its number on the connection, so that each message is accepted once and in order.
 ///
-/// A sealed message has as header a SealedHeader in plaintext, then, encrypted, a SealedHead and the header
-/// of the inner message, and a tag. Its payload is encrypted in place, with its tag in the SealedHead.
+/// A sealed message has as header a SealedHeader in plaintext, then, encrypted, a SealedInnerHeader and the
+/// header of the inner message, and a tag. Its payload is encrypted in place, with its tag in the
+/// SealedInnerHeader.
 #pragma once
 
 #include <array>
@@ -31,18 +32,18 @@ static_assert(sizeof(SealedHeader) == 24);
 
 inline constexpr std::size_t seal_tag_bytes = 16;
 
-struct SealedHead {
+struct SealedInnerHeader {
   std::uint8_t message_class;
   std::uint8_t header_bytes;
   std::uint16_t reserved;
   std::uint32_t payload_bytes;
   std::array<std::byte, seal_tag_bytes> payload_tag;  ///< zero without a payload
 };
-static_assert(sizeof(SealedHead) == 24);
+static_assert(sizeof(SealedInnerHeader) == 24);
 
 inline constexpr std::size_t max_header_bytes = sizeof(RequestHeader);
 inline constexpr std::size_t max_sealed_header_bytes =
-    sizeof(SealedHeader) + sizeof(SealedHead) + max_header_bytes + seal_tag_bytes;
+    sizeof(SealedHeader) + sizeof(SealedInnerHeader) + max_header_bytes + seal_tag_bytes;
 
 /// Returns SealedHeader::connection, or 0 if the header is not one of this version.
 std::uint64_t sealed_connection_of(std::span<std::byte const> header) noexcept;
@@ -111,7 +112,7 @@ class Opener {
                std::vector<std::byte>* into, OpenedMessage* out);
 
  private:
-  bool open_head(std::span<std::byte const> header, wire::SealedHead* head,
+  bool open_head(std::span<std::byte const> header, wire::SealedInnerHeader* head,
                  OpenedMessage* out) const noexcept;
 
   SealKey key_;

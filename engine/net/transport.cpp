@@ -158,7 +158,7 @@ void Transport::start_closing(ucp_ep_h endpoint, Close close) noexcept {
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = close == Close::forced ? UCP_EP_CLOSE_FLAG_FORCE : 0;
   ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
-  note_gone();
+  keep_progressing();
   if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
 }
 
@@ -187,15 +187,15 @@ void Transport::abandon_unsent(ucp_ep_h endpoint) {
 int Transport::progress() noexcept {
   if (!is_open()) return 0;
   int const events = static_cast<int>(ucp_worker_progress(worker_));
-  if (turns_left_ != 0 && events == 0) --turns_left_;
+  if (progress_left_ != 0 && events == 0) --progress_left_;
   // UCX may have endpoints that this process has not created yet or has closed.
-  if (events != 0 && endpoints_.empty()) note_gone();
+  if (events != 0 && endpoints_.empty()) keep_progressing();
   if (!flushing_.empty()) close_flushed();
   if (!closing_.empty()) {
     std::erase_if(closing_, [this](ucs_status_ptr_t request) {
       if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
       ucp_request_free(request);
-      note_gone();
+      keep_progressing();
       return true;
     });
     if (frees_kept_memory_) free_kept_memory();
@@ -340,7 +340,7 @@ void Transport::take_back(Message& message) noexcept {
 
 void Transport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
   auto& transport = *static_cast<Transport*>(self);
-  transport.note_gone();
+  transport.keep_progressing();
   transport.handler_->on_lost(endpoint, ucs_status_string(status));
 }
 

@@ -162,7 +162,7 @@ class Transport {
   int progress() noexcept;
   /// Whether the worker must be driven after an endpoint was closed: if that was the last endpoint of an
   /// interface, UCX reports later arrivals there as events only after some more progress.
-  bool has_turns_left() const noexcept { return turns_left_ != 0; }
+  bool has_turns_left() const noexcept { return progress_left_ != 0; }
 
   /// Makes event_fd() readable at the next event. Returns false if there are events already; call progress
   /// first.
@@ -185,7 +185,7 @@ class Transport {
   /// A close that drops unsent messages, or one that waits for the other side.
   enum class Close : std::uint8_t { forced, ordered };
   void start_closing(ucp_ep_h endpoint, Close close) noexcept;
-  void note_gone() noexcept { turns_left_ = 2; }  // two calls of progress() without events
+  void keep_progressing() noexcept { progress_left_ = 2; }  // two calls of progress() without events
   void close_flushed() noexcept;
   void abandon_unsent(ucp_ep_h endpoint);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
@@ -222,7 +222,7 @@ class Transport {
   std::vector<std::unique_ptr<Message>> free_;
   std::vector<std::unique_ptr<Message>> abandoned_;  ///< that UCX keeps until the worker is destroyed
   bool frees_kept_memory_ = false;                   ///< until `closing_` is empty
-  int turns_left_ = 0;                               ///< calls of progress() without events to be made
+  int progress_left_ = 0;                            ///< calls of progress() without events to be made
   Message* unsent_messages_ = nullptr;
   std::size_t unsent_ = 0;
   std::size_t unsent_bytes_ = 0;

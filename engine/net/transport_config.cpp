@@ -55,13 +55,13 @@ UcpConfig read_ucp_config() {
   return {config, &ucp_config_release};
 }
 
-void keep_to_interfaces(ucp_config_t* config, char const* rule) {
+void restrict_to_interfaces(ucp_config_t* config, char const* rule) {
   if (std::getenv("UCX_NET_DEVICES") != nullptr) return;
   std::string const devices = permitted_devices(rule, network_devices(), interface_addresses());
   (void)ucp_config_modify(config, "NET_DEVICES", devices.c_str());
 }
 
-void fit_segments(ucp_config_t* config, std::size_t bytes) {
+void enlarge_tcp_segments(ucp_config_t* config, std::size_t bytes) {
   constexpr std::size_t usual = 64 * 1024;
   // UCX warns about settings that it does not use.
   bool const possible = uses_tcp(given("UCX_TLS")) && uses_interfaces(given("UCX_NET_DEVICES"));
@@ -102,7 +102,7 @@ std::string without_shared_memory(std::string const& transports) {
   return left + "tcp,self";
 }
 
-void leave_out_shared_memory(ucp_config_t* config) {
+void disable_shared_memory(ucp_config_t* config) {
   (void)ucp_config_modify(config, "TLS", without_shared_memory(given("UCX_TLS")).c_str());
 }
 

@@ -21,14 +21,14 @@ UcpConfig read_ucp_config();
 
 /// Restricts UCX's TCP to the interfaces of a rule (network_devices.hpp), unless the user has set
 /// UCX_NET_DEVICES.
-void keep_to_interfaces(ucp_config_t* config, char const* rule);
+void restrict_to_interfaces(ucp_config_t* config, char const* rule);
 
 /// Lets UCX's TCP receive a message of `bytes` bytes in one segment, unless the user has set
 /// UCX_TCP_RX_SEG_SIZE: a message of several segments is copied once more at the receiver.
-void fit_segments(ucp_config_t* config, std::size_t bytes);
+void enlarge_tcp_segments(ucp_config_t* config, std::size_t bytes);
 
 /// Disables shared memory in UCX.
-void leave_out_shared_memory(ucp_config_t* config);
+void disable_shared_memory(ucp_config_t* config);
 
 /// Returns the value of UCX_TLS without shared memory, given the user's value (empty: not set).
 std::string without_shared_memory(std::string const& transports);

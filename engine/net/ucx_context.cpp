@@ -22,9 +22,9 @@ Status UcxContext::open(Features const& features) {
     log_.write(LogLevel::error, "UCX's configuration cannot be read");
     return Status::transport;
   }
-  if (features.interfaces != nullptr) keep_to_interfaces(config.get(), features.interfaces);
-  fit_segments(config.get(), features.message_bytes);
-  if (!features.shared_memory) leave_out_shared_memory(config.get());
+  if (features.interfaces != nullptr) restrict_to_interfaces(config.get(), features.interfaces);
+  enlarge_tcp_segments(config.get(), features.message_bytes);
+  if (!features.shared_memory) disable_shared_memory(config.get());
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (features.remote_memory ? UCP_FEATURE_RMA : 0);

@@ -41,12 +41,12 @@ void truncate(std::vector<LayoutRun>& runs, std::size_t bytes) {
 
 }  // namespace
 
-bool described_whole(Layout const& layout, FragmentLimits const& limits) noexcept {
+bool sends_full_layout(Layout const& layout, FragmentLimits const& limits) noexcept {
   return layout.runs.size() <= std::min<std::size_t>(limits.runs, 64);
 }
 
 std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentLimits const& limits) {
-  if (described_whole(layout, limits)) {
+  if (sends_full_layout(layout, limits)) {
     std::size_t const most = whole(limits, limits.bytes);
     return (total + most - 1) / most;
   }
@@ -64,7 +64,7 @@ Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset
                      FragmentLimits const& limits) {
   Fragment fragment;
   fragment.offset = offset;
-  if (described_whole(layout, limits)) {
+  if (sends_full_layout(layout, limits)) {
     fragment.bytes = std::min(whole(limits, limits.bytes), total - offset);
     fragment.layout_offset = offset;
     return fragment;

@@ -20,7 +20,7 @@ struct FragmentLimits {
 };
 
 /// Whether each fragment carries the whole description.
-bool described_whole(Layout const& layout, FragmentLimits const& limits) noexcept;
+bool sends_full_layout(Layout const& layout, FragmentLimits const& limits) noexcept;
 
 /// Returns the number of messages for all `total` = layout.size() bytes.
 std::uint64_t count_fragments(Layout const& layout, std::size_t total, FragmentLimits const& limits);

@@ -24,11 +24,11 @@ struct MessageOperation {
   /// Destination of returned data. Null: no data is returned.
   std::byte* sink = nullptr;
   Layout sink_layout;
-  std::size_t total = 0;        ///< bytes at the target
-  bool until_executed = false;  ///< complete when executed at the target, not when sent
-  bool travels_alone = false;   ///< holds stripes of this process until it is answered
-  bool may_batch = false;       ///< for a lock: may wait to be sent in a batch
-  bool flushes_batch = false;   ///< sent at once, together with the open batch, if any
+  std::size_t total = 0;                 ///< bytes at the target
+  bool completes_when_executed = false;  ///< complete when executed at the target, not when sent
+  bool excluded_from_batch = false;      ///< holds stripes of this process until it is answered
+  bool may_batch = false;                ///< for a lock: may wait to be sent in a batch
+  bool flushes_batch = false;            ///< sent at once, together with the open batch, if any
   RemoteAddress notify = 0;
   StripeSets target_stripes;  ///< for an atomic operation
   Completion* completion = nullptr;

@@ -31,11 +31,11 @@ struct RemoteExposure {
 };
 
 /// A question to a peer for the key of the segment that contains an address or an exposure.
-struct KeyQuestion {
+struct KeyQuery {
   RemoteAddress address = 0;
   ExposureId exposure = ExposureId::none;  ///< if set, the address is not used
 
-  bool operator==(KeyQuestion const&) const = default;
+  bool operator==(KeyQuery const&) const = default;
 };
 
 /// Ranges of a peer's addresses without a segment that this protocol can use. A version in the peer's replies
@@ -82,7 +82,7 @@ struct NetworkState {
   std::map<std::uint64_t, RemoteKey> revoked;
   Gaps gaps;
   std::uint64_t question = 0;        ///< operation id of the unanswered question for a key; 0: none
-  std::optional<KeyQuestion> asked;  ///< the newest question; not repeated until the version changes
+  std::optional<KeyQuery> asked;     ///< the newest question; not repeated until the version changes
   std::uint64_t issued = 0;          ///< the newest operation
   std::uint64_t newest_put = 0;      ///< the newest put
   std::uint64_t newest_ordered = 0;  ///< the newest operation with OpFlags::ordered

@@ -51,7 +51,7 @@ struct Outstanding {
   bool started() const noexcept { return next_sequence != first_sequence; }
   bool sent_completely() const noexcept { return next_sequence > last_sequence; }
   /// Whether the operation no longer uses its origin and result buffers.
-  bool has_let_go() const noexcept {
+  bool buffers_released() const noexcept {
     if (!sent_completely() || sends_in_flight != 0) return false;
     if (operation.expects_data()) return answered == operation.total;
     // An operation with a separate reply may be answered `busy` and then sent again.

@@ -22,7 +22,7 @@ bool MessageStream::is_complete_locally(std::uint64_t sequence) const noexcept {
   if (broken) return unfinished.front() == nullptr;
   // Starts with the newest one, which is the most likely to be outstanding.
   for (Outstanding const* entry = unfinished.back(); entry != nullptr; entry = entry->previous) {
-    if (entry->first_sequence <= sequence && !entry->has_let_go()) return false;
+    if (entry->first_sequence <= sequence && !entry->buffers_released()) return false;
   }
   return true;
 }

@@ -22,7 +22,7 @@ class RingUse {
       next_pause_.store(shortest, std::memory_order_relaxed);
   }
   /// Records that the peer did not poll.
-  void note_unseen() noexcept {
+  void note_not_taken() noexcept {
     std::uint32_t const pause = next_pause_.load(std::memory_order_relaxed);
     pause_.store(pause, std::memory_order_relaxed);
     next_pause_.store(std::min(2 * pause, longest), std::memory_order_relaxed);

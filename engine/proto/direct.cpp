@@ -17,7 +17,7 @@ void update_directly(RmaOp const& operation, std::byte* target, UpdateModes& mod
   update(reduction,
          {target, operation.target_layout, operation.origin, operation.operand2, operation.origin_layout,
           operation.result, operation.result_layout},
-         places_for(operation, reduction, modes, target, operation.target));
+         atomic_regions_for(operation, reduction, modes, target, operation.target));
   order_after_load(ordered && operation.fetches());
 }
 
@@ -62,7 +62,7 @@ class ElementsUpdate {
     reduction_.element_atomic = uses_cpu_atomics(modes_, elements_);
     if (by_rows_ != nullptr && !reduction_.element_atomic) return by_rows_(rows_);
     update_contiguous(reduction_, rows_.target, sides_,
-                      atomic_places(modes_, elements_, rows_.target, elements_.begin));
+                      atomic_regions(modes_, elements_, rows_.target, elements_.begin));
   }
 
  private:

@@ -36,7 +36,7 @@ inline void accumulate_elements(Reduction reduction, void const* origin, std::by
   reduction.element_atomic = uses_cpu_atomics(table.modes, update);
   if (locked && reduction.element_atomic)
     return update_part(reduction, target, Layout::contiguous(bytes), 0, {from, nullptr, nullptr, bytes},
-                       atomic_places(table.modes, update, target, address));
+                       atomic_regions(table.modes, update, target, address));
   accumulate_contiguous(reduction, target, from, bytes);
 }
 

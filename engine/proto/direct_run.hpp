@@ -24,7 +24,7 @@ inline void direct_run(RmaOp const& operation, LayoutRun const& run, std::size_t
   Reduction const reduction = reduction_for(operation, modes);
   RemoteAddress const address = operation.target + static_cast<std::uint64_t>(run.offset);
   update_part(reduction, mapped, Layout::contiguous(run.length), 0, packed.sides(),
-              places_for(operation, reduction, modes, mapped, address));
+              atomic_regions_for(operation, reduction, modes, mapped, address));
   packed.give_result();
 }
 

@@ -56,11 +56,11 @@ RemoteKey* NetworkProtocol::find_key(Peer& peer, RmaOp const& transfer) noexcept
   return engine::find_key(*state, begin_of(transfer), static_cast<std::size_t>(extent.end - extent.begin));
 }
 
-std::optional<KeyQuestion> NetworkProtocol::open_question(Peer& peer, RmaOp const& transfer) noexcept {
+std::optional<KeyQuery> NetworkProtocol::needed_query(Peer& peer, RmaOp const& transfer) noexcept {
   if (!can_transfer(transfer)) return std::nullopt;
   ExposureId const exposure = transfer.exposed.target;
   RemoteAddress begin = begin_of(transfer);
-  KeyQuestion const question{exposure == ExposureId::none ? begin : 0, exposure};
+  KeyQuery const question{exposure == ExposureId::none ? begin : 0, exposure};
   NetworkState* const state = peer.state().network_if_any();
   if (state == nullptr) return question;
   if (state->question != 0 || state->asked == question) return std::nullopt;

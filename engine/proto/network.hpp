@@ -30,7 +30,7 @@ class NetworkProtocol {
   static RemoteKey* find_key(Peer& peer, RmaOp const& transfer) noexcept;
   /// Returns the question whose answer would let transfers like this one use the path; nothing if the answer
   /// is known, or another question is not answered yet.
-  static std::optional<KeyQuestion> open_question(Peer& peer, RmaOp const& transfer) noexcept;
+  static std::optional<KeyQuery> needed_query(Peer& peer, RmaOp const& transfer) noexcept;
   /// Stores an answer of the peer's agent: a segment with its key, if there is one, or a gap. Must be called
   /// in the order of arrival with revoke().
   static void learn(Peer& peer, wire::SegmentReply const& answer, std::span<std::byte const> key);

@@ -13,7 +13,7 @@ Issued OperationStreams::issue_out_of_band(Peer& peer, RmaOp const& operation) {
   message.header.flags |= flags_for_execution(operation, StripeHolder::origin);
   // The acknowledgement of the stream may wait for an earlier message, which may wait for the stripes.
   if (!message.expects_data()) message.header.flags |= wire::flag_separate_reply;
-  message.until_executed = message.travels_alone = true;
+  message.completes_when_executed = message.excluded_from_batch = true;
   message.completion = operation.completion;
   Outstanding& entry = tracked_.remember(peer, message);
   tracked_.note_sent(entry);

@@ -20,7 +20,7 @@ Issued OperationStreams::issue(Peer& peer, RmaOp const& operation, UniqueStripeL
   MessageOperation message = message_of(operation);
   message.header.context = operation.context;
   message.header.notify_exposure = static_cast<std::uint64_t>(operation.exposed.notify);
-  message.until_executed = has(operation.flags, OpFlags::remote_completion);
+  message.completes_when_executed = has(operation.flags, OpFlags::remote_completion);
   message.completion = operation.completion;
   message.notify = operation.notify;
   message.target_stripes = footprint_of(operation).target;
@@ -35,7 +35,7 @@ Issued OperationStreams::start_message(Peer& peer, MessageOperation& operation, 
   bool const self = peer.process() == credentials_.process;
   wire::RequestHeader& header = operation.header;
   if (atomic) {
-    operation.until_executed = operation.travels_alone = true;
+    operation.completes_when_executed = operation.excluded_from_batch = true;
     if (!operation.expects_data()) header.flags |= wire::flag_separate_reply;
     // To avoid deadlock, a holder of stripes of one process waits only for stripes of processes with a higher
     // identity.
@@ -102,7 +102,7 @@ std::uint64_t OperationStreams::take_positions(Peer& peer, MessageOperation& ope
 bool OperationStreams::may_be_untracked(Peer& peer, MessageOperation const& operation) const {
   MessageStream const& stream = peer.state().messages;
   bool const awaited =
-      operation.expects_data() || (operation.completion != nullptr && operation.until_executed);
+      operation.expects_data() || (operation.completion != nullptr && operation.completes_when_executed);
   if (awaited || operation.total >= borrow_bytes || stream.unsent != nullptr) return false;
   return stream.has_credit() &&
          count_fragments(operation.target, operation.total, limits_for(operation)) == 1;
@@ -215,7 +215,7 @@ void OperationStreams::send_lock(Outstanding& entry) {
   (void)sender_.send(*entry.peer, header, sender_.message(), 0);
 }
 
-Outstanding& OperationStreams::queue_question(Peer& peer, KeyQuestion const& question) {
+Outstanding& OperationStreams::queue_query(Peer& peer, KeyQuery const& question) {
   MessageOperation operation;
   operation.header = wire::begin_header<wire::RequestHeader>(wire::RequestKind::find_segment);
   operation.header.address = question.address;
@@ -225,12 +225,12 @@ Outstanding& OperationStreams::queue_question(Peer& peer, KeyQuestion const& que
 
 Outstanding* OperationStreams::find_segment(Peer& peer, RemoteAddress address) {
   if (!sessions_.connect(peer)) return nullptr;
-  Outstanding& entry = queue_question(peer, {address, ExposureId::none});
+  Outstanding& entry = queue_query(peer, {address, ExposureId::none});
   advance(peer);
   return &entry;
 }
 
-void OperationStreams::ask_for_key(Peer& peer, KeyQuestion const& question) {
+void OperationStreams::query_key(Peer& peer, KeyQuery const& question) {
   MessageStream const& stream = peer.state().messages;
   // Queued behind the lock, the question would delay answers to the peer.
   bool const at_once = stream.unsent == nullptr && stream.has_credit();
@@ -238,7 +238,7 @@ void OperationStreams::ask_for_key(Peer& peer, KeyQuestion const& question) {
   NetworkState& state = peer.state().make_network();
   state.asked = question;
   // Before sending, because a process answers itself within the send.
-  state.question = queue_question(peer, question).operation_id;
+  state.question = queue_query(peer, question).operation_id;
   advance(peer);
 }
 

@@ -54,7 +54,7 @@ class OperationStreams {
   void release(Outstanding& entry) noexcept { tracked_.release(entry); }
   /// Requests a key, behind all earlier messages; the segment handler receives the answer. There must be no
   /// unanswered question to the peer. Does nothing if the question would have to wait for a lock.
-  void ask_for_key(Peer& peer, KeyQuestion const& question);
+  void query_key(Peer& peer, KeyQuery const& question);
 
   /// Queues one message without data, behind those that are not sent yet; advance() sends it.
   Outstanding& queue(Peer& peer, MessageOperation const& operation);
@@ -102,7 +102,7 @@ class OperationStreams {
   void send_all(Outstanding& entry);
   static std::uint64_t take_positions(Peer& peer, MessageOperation& operation, OpFlags op_flags,
                                       std::uint64_t messages);
-  Outstanding& queue_question(Peer& peer, KeyQuestion const& question);
+  Outstanding& queue_query(Peer& peer, KeyQuery const& question);
   void send_lock(Outstanding& entry);
   void send_again(Outstanding& entry);
   bool may_be_untracked(Peer& peer, MessageOperation const& operation) const;

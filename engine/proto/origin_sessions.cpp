@@ -26,7 +26,7 @@ bool OriginSessions::connect(Peer& peer) {
   PeerState& state = peer.state();
   if (state.messages.endpoint != nullptr || state.messages.suspended) return true;
   if (state.messages.broken) return false;
-  if (must_wait(peer)) {
+  if (wait_for_network_or_address(peer)) {
     state.messages.suspended = true;
     return true;
   }
@@ -41,7 +41,7 @@ bool OriginSessions::connect(Peer& peer) {
 }
 
 /// Whether the connection waits for the network of this process, or for the address of the peer.
-bool OriginSessions::must_wait(Peer& peer) {
+bool OriginSessions::wait_for_network_or_address(Peer& peer) {
   PeerState const& state = peer.state();
   if (!transport_.is_open()) {
     waiting_.push_back(peer.process());

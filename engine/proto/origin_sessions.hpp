@@ -67,7 +67,7 @@ class OriginSessions {
 
  private:
   bool send_handshake(Peer& peer);
-  bool must_wait(Peer& peer);
+  bool wait_for_network_or_address(Peer& peer);
 
   Transport& transport_;
   Connections& connections_;

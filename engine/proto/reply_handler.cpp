@@ -92,7 +92,7 @@ char const* ReplyHandler::take_reply(Peer& peer, wire::ReplyHeader const& header
 
 void ReplyHandler::take_data(Outstanding& entry, wire::ReplyHeader const& header,
                              std::span<std::byte const> payload) {
-  if (entry.is_a(wire::RequestKind::find_segment)) return take_answer(entry, payload);
+  if (entry.is_a(wire::RequestKind::find_segment)) return take_segment_reply(entry, payload);
   MessageOperation const& operation = entry.operation;
   if (!operation.expects_data() || header.offset > operation.total ||
       header.bytes > operation.total - header.offset || header.bytes > operation.total - entry.answered)
@@ -101,7 +101,7 @@ void ReplyHandler::take_data(Outstanding& entry, wire::ReplyHeader const& header
   entry.answered += payload.size();
 }
 
-void ReplyHandler::take_answer(Outstanding& entry, std::span<std::byte const> payload) {
+void ReplyHandler::take_segment_reply(Outstanding& entry, std::span<std::byte const> payload) {
   entry.executed = true;
   wire::SegmentReply answer{};
   if (payload.size() >= sizeof answer) std::memcpy(&answer, payload.data(), sizeof answer);
@@ -116,7 +116,7 @@ void ReplyHandler::take_answer(Outstanding& entry, std::span<std::byte const> pa
 /// acquire them at once, so that this process releases its own stripes until the next attempt.
 void ReplyHandler::take_grant(Peer& peer, wire::ReplyHeader const& header) {
   Outstanding* const entry = parts_.tracked.find(peer, header.operation_id);
-  bool const awaited = entry != nullptr && entry->operation.until_executed;
+  bool const awaited = entry != nullptr && entry->operation.completes_when_executed;
   bool const granted = header.kind == wire::ReplyKind::granted;
   if (!awaited || (granted && entry->lock != LockState::requested)) {
     drops_.record_drop("an unsolicited answer about stripes");

@@ -53,7 +53,7 @@ class ReplyHandler {
   void take(std::span<std::byte const> header, std::span<std::byte const> payload);
   void take_batch(std::span<std::byte const> header, std::span<std::byte const> payload);
   char const* take_reply(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
-  void take_answer(Outstanding& entry, std::span<std::byte const> payload);
+  void take_segment_reply(Outstanding& entry, std::span<std::byte const> payload);
   void take_data(Outstanding& entry, wire::ReplyHeader const& header, std::span<std::byte const> payload);
   void take_failure(Peer& peer, wire::ReplyHeader const& header, std::span<std::byte const> payload);
   void take_grant(Peer& peer, wire::ReplyHeader const& header);

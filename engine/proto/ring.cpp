@@ -77,7 +77,7 @@ RingSlot* claim(RingRoute const& route) {
   return nullptr;
 }
 
-enum class Outcome : std::uint8_t { answered, unseen, lost };
+enum class Outcome : std::uint8_t { answered, not_taken, lost };
 
 /// Waits until the slot is answered, or no thread has taken it for the route's timeout.
 Outcome wait(RingSlot& slot, RingRoute const& route) {
@@ -92,7 +92,7 @@ Outcome wait(RingSlot& slot, RingRoute const& route) {
     auto const now = std::chrono::steady_clock::now();
     if (looks == looks_per_time) end = now + route.timeout;
     if (!taken && now >= end) {
-      if (slot.try_take_back()) return Outcome::unseen;
+      if (slot.try_take_back()) return Outcome::not_taken;
       taken = true;
     }
     if (looks < looks_before_yield) continue;
@@ -123,7 +123,7 @@ std::optional<Status> deliver_small(RmaOp const& operation, RingRoute const& rou
   Status const status = answered ? status_of(entry) : Status::busy;
   if (!failed(status)) read(entry, operation);
   ring.free(*slot);
-  answered ? target.ring_use().note_answered() : target.ring_use().note_unseen();
+  answered ? target.ring_use().note_answered() : target.ring_use().note_not_taken();
   return status == Status::busy ? std::nullopt : std::optional(status);
 }
 
@@ -155,7 +155,7 @@ class StagedDelivery {
  private:
   static constexpr std::size_t depth = 4;
   static constexpr std::size_t min_bytes = 4 * 1024;
-  struct UnderWay {
+  struct InFlight {
     RingSlot* slot;
     DataRange range;
   };
@@ -198,7 +198,7 @@ class StagedDelivery {
       stage(target_.ring().staged_of(*slot), fragment);
       slot->content().staging = staging_;
       target_.ring().post(*slot);
-      under_way_[(first_ + used_++) % depth] = {slot, range};
+      in_flight_[(first_ + used_++) % depth] = {slot, range};
       sent_ += fragment.bytes;
     }
   }
@@ -214,16 +214,16 @@ class StagedDelivery {
 
   /// Completes the oldest fragment.
   void receive(std::vector<DataRange>* left) {
-    UnderWay const oldest = under_way_[first_];
+    InFlight const oldest = in_flight_[first_];
     first_ = (first_ + 1) % depth;
     --used_;
     Outcome const outcome =
-        unseen_ && oldest.slot->try_take_back() ? Outcome::unseen : wait(*oldest.slot, route_);
+        not_taken_ && oldest.slot->try_take_back() ? Outcome::not_taken : wait(*oldest.slot, route_);
     switch (outcome) {
       case Outcome::lost: return fail(Status::transport);  // the slot is lost too
-      case Outcome::unseen:
-        if (!unseen_) target_.ring_use().note_unseen();
-        unseen_ = stopped_ = true;
+      case Outcome::not_taken:
+        if (!not_taken_) target_.ring_use().note_not_taken();
+        not_taken_ = stopped_ = true;
         left->push_back(oldest.range);
         break;
       case Outcome::answered: take_answer(oldest, left);
@@ -231,8 +231,8 @@ class StagedDelivery {
     target_.ring().free(*oldest.slot);
   }
 
-  void take_answer(UnderWay const& answered, std::vector<DataRange>* left) {
-    if (!unseen_) target_.ring_use().note_answered();
+  void take_answer(InFlight const& answered, std::vector<DataRange>* left) {
+    if (!not_taken_) target_.ring_use().note_answered();
     Status const status = status_of(answered.slot->content());
     if (status == Status::busy) {
       stopped_ = true;
@@ -257,13 +257,13 @@ class StagedDelivery {
   RemoteSegments& target_;
   Staging staging_ = Staging::cached;
   std::unique_ptr<std::byte[]> packed_;  ///< payload to be copied past the caches; else null
-  std::array<UnderWay, depth> under_way_;
+  std::array<InFlight, depth> in_flight_;
   std::size_t first_ = 0;
   std::size_t used_ = 0;
   std::size_t sent_ = 0;      ///< in bytes
   std::size_t executed_ = 0;  ///< in bytes
   bool stopped_ = false;      ///< nothing more is sent
-  bool unseen_ = false;
+  bool not_taken_ = false;
   Status status_ = Status::ok;
 };
 

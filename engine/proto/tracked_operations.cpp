@@ -53,7 +53,7 @@ bool TrackedOperations::is_finished(Outstanding const& entry, std::uint64_t exec
   bool const is_question =
       entry.is_a(wire::RequestKind::find_segment) || entry.is_a(wire::RequestKind::lock_request);
   if (is_question || entry.executed) return entry.executed || failed(entry.status);
-  return !entry.operation.until_executed || executed >= entry.last_sequence;
+  return !entry.operation.completes_when_executed || executed >= entry.last_sequence;
 }
 
 void TrackedOperations::finish(Outstanding& entry) noexcept {

@@ -28,12 +28,12 @@ using std::chrono::microseconds;
 constexpr microseconds glance{20};
 // Number of polls without a message after which the agent returns to the event descriptor, or polls half as
 // often.
-constexpr int idle_looks = 16;
+constexpr int idle_polls = 16;
 constexpr int max_halvings = 6;
 // Number of messages that arrive slowly, after which the agent polls for the next one nevertheless.
 constexpr unsigned trial_interval = 32;
 // Interval for checking processes whose end no descriptor announces, and idle connections.
-constexpr int look_interval_ms = 1000;
+constexpr int check_interval_ms = 1000;
 
 }  // namespace
 
@@ -148,7 +148,7 @@ bool Agent::sleep_until_event() {
     if (work_) work_();
     if (handle_arrived()) polls_in_vain = 0;
     if (linger()) continue;
-    int const halvings = std::min(polls_in_vain / idle_looks, max_halvings);
+    int const halvings = std::min(polls_in_vain / idle_polls, max_halvings);
     bool busy = false;
     bool armed = false;
     {
@@ -187,7 +187,7 @@ void Agent::sleep(SleepUntil end) {
                       {channel_.locks.timer_fd(), POLLIN, 0},
                       {attended_, POLLIN, 0}};
   int ready = -1;
-  int const timeout_ms = end == SleepUntil::periodic_check ? look_interval_ms : -1;
+  int const timeout_ms = end == SleepUntil::periodic_check ? check_interval_ms : -1;
   while (ready < 0) ready = ::poll(sources, std::size(sources), timeout_ms);
   arrived_ = std::chrono::steady_clock::now();
   if (ready == 0) {
@@ -209,7 +209,7 @@ void Agent::yield_to_application() {
   std::uint64_t polls = channel_.polls();
   std::uint64_t events = channel_.events();
   microseconds duration = glance;
-  for (int idle = 0; idle < idle_looks;) {
+  for (int idle = 0; idle < idle_polls;) {
     if (pause(duration, -1)) {
       forget_wake();
       return;

@@ -142,7 +142,7 @@ class Dispatch {
   void note_access(Path path, Issued const& issued) const noexcept;
   /// Asks the target for the key without which the operation could not use the network. Nothing waits for
   /// the answer: until it has arrived, operations are messages. Under the channel's lock.
-  void ask_for_key() noexcept;
+  void query_key() noexcept;
 
  private:
   std::optional<Issued> issue_resolved_at_once();

@@ -88,10 +88,10 @@ Reduction reduction_for(RmaOp const& update, UpdateModes& modes) noexcept {
   return {update.type, update.reduce_op, atomic, update.scale};
 }
 
-AtomicPlaces places_for(RmaOp const& update, Reduction const& reduction, UpdateModes const& modes,
-                        std::byte const* mapped, RemoteAddress address) noexcept {
-  return reduction.element_atomic ? atomic_places(modes, elements_of(update), mapped, address)
-                                  : AtomicPlaces{};
+AtomicRegions atomic_regions_for(RmaOp const& update, Reduction const& reduction, UpdateModes const& modes,
+                                 std::byte const* mapped, RemoteAddress address) noexcept {
+  return reduction.element_atomic ? atomic_regions(modes, elements_of(update), mapped, address)
+                                  : AtomicRegions{};
 }
 
 }  // namespace mpixrma::engine

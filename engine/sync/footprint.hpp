@@ -54,8 +54,8 @@ bool has_atomic_elements(RmaOp const& update, UpdateModes const& modes) noexcept
 Reduction reduction_for(RmaOp const& update, UpdateModes& modes) noexcept;
 /// Returns the places in which the element_atomic of `reduction` applies: `mapped` is the local pointer to
 /// memory at `address` in the process with these modes.
-AtomicPlaces places_for(RmaOp const& update, Reduction const& reduction, UpdateModes const& modes,
-                        std::byte const* mapped, RemoteAddress address) noexcept;
+AtomicRegions atomic_regions_for(RmaOp const& update, Reduction const& reduction, UpdateModes const& modes,
+                                 std::byte const* mapped, RemoteAddress address) noexcept;
 
 /// Returns the rights that an exposure of the target must grant.
 Rights rights_for(RmaOp const& operation) noexcept;

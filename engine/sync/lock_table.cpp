@@ -59,7 +59,7 @@ Status LockTable::destroy(LockId first, std::uint32_t count) {
     if (SharedLock* const word = shared(lock)) word->destroy();
     auto const found = queues_.find(lock);
     if (found == queues_.end()) continue;
-    for (auto const& [owner, granted] : found->second.members) note_gone(owner.process, 1);
+    for (auto const& [owner, granted] : found->second.members) keep_progressing(owner.process, 1);
     for (Waiting const& waiting : found->second.waiting) answer(waiting.request, Status::bad_argument);
     clock_->publish(lock, 0);
     queues_.erase(found);
@@ -128,7 +128,7 @@ void LockTable::remove_grants(Queue& queue, std::size_t count) noexcept {
   if (queue.grants == 0) queue.exclusive = false;
 }
 
-void LockTable::note_gone(std::uint64_t process, std::size_t members) noexcept {
+void LockTable::keep_progressing(std::uint64_t process, std::size_t members) noexcept {
   auto const known = members_.find(process);
   known->second -= members;
   if (known->second == 0) members_.erase(known);
@@ -250,7 +250,7 @@ Status LockTable::release(LockId lock, Owner const& owner, Answers& own) {
   if (found == queue.members.end() || !found->second) return Status::bad_argument;
   queue.members.erase(found);
   remove_grants(queue, 1);
-  note_gone(owner.process, 1);
+  keep_progressing(owner.process, 1);
   serve(entry);
   return Status::ok;
 }
@@ -279,7 +279,7 @@ void LockTable::forget(std::uint64_t process, Answers& own) {
                   [&](Waiting const& waiting) { return waiting.request.owner.process == process; });
     held_some = held_some || grants != 0;
     remove_grants(queue, grants);
-    note_gone(process, gone);
+    keep_progressing(process, gone);
     serve(entry);
   }
   members_.erase(process);
@@ -313,7 +313,7 @@ void LockTable::serve(Queues::iterator entry) {
 void LockTable::watch_holders(LockId lock) {
   SharedLock* const word = shared(lock);
   if (word == nullptr) return;
-  word->keep_if([&](Holder holder) {
+  word->remove_holders_unless([&](Holder holder) {
     auto const pid = pid_of(holder);
     if (!watch_.add(static_cast<std::uint64_t>(pid), pid)) return true;
     watches_.store(true, std::memory_order_relaxed);
@@ -325,7 +325,7 @@ void LockTable::watch_holders(LockId lock) {
 void LockTable::drop_ended(LockId lock) noexcept {
   SharedLock* const word = shared(lock);
   if (word == nullptr) return;
-  word->keep_if([this](Holder holder) {
+  word->remove_holders_unless([this](Holder holder) {
     auto const pid = pid_of(holder);
     if (pid == own_process || process_is_alive(pid)) return true;
     log_.write(LogLevel::error, "process %d ended while it held locks", static_cast<int>(pid));

@@ -15,7 +15,7 @@ bool may_be_orphaned(SharedLock& lock) noexcept {
   if (time - looked < interval) return false;
   looked = time;
   bool orphaned = false;
-  lock.keep_if([&](Holder holder) {
+  lock.remove_holders_unless([&](Holder holder) {
     pid_t const pid = pid_of(holder);
     orphaned = orphaned || (pid != own_process && !process_is_alive(pid));
     return true;
@@ -26,7 +26,7 @@ bool may_be_orphaned(SharedLock& lock) noexcept {
 void give_way(SharedLock& lock) noexcept {
   constexpr int looks = 64;
   // A process that has ended in the meantime does not renew its hint.
-  lock.forget_wanted();
+  lock.clear_waiter_hint();
   for (int look = 0; look < looks; ++look) {
     if (!lock.seems_free()) return;
     cpu_relax();

@@ -106,7 +106,7 @@ class alignas(128) BasicSharedLock {
     if (!is_wanted()) wanted_.store(1, std::memory_order_relaxed);
   }
   bool is_wanted() const noexcept { return wanted_.load(std::memory_order_relaxed) != 0; }
-  void forget_wanted() noexcept { wanted_.store(0, std::memory_order_relaxed); }
+  void clear_waiter_hint() noexcept { wanted_.store(0, std::memory_order_relaxed); }
 
   bool is_queued() const noexcept { return (word_.load(std::memory_order_seq_cst) & queued) != 0; }
 
@@ -140,7 +140,7 @@ class alignas(128) BasicSharedLock {
   /// Calls visit(holder) for all holders that have acquired the lock here, and removes those for which it
   /// returns false.
   template <typename Visitor>
-  void keep_if(Visitor visit) noexcept {
+  void remove_holders_unless(Visitor visit) noexcept {
     std::uint64_t word = word_.load(std::memory_order_seq_cst);
     // Acquire, here and below: the next holder comes after everything that the removed holder came after.
     if ((word & holder_bits) != 0 && !visit(word & holder_bits))

@@ -33,7 +33,7 @@ void LockTable::describe(BoundedText& text) {
   for (LockId lock = 0; lock < exists_.size(); ++lock) {
     if (!exists_[lock]) continue;
     if (SharedLock* const word = shared(lock)) {
-      word->keep_if([&](Holder holder) {
+      word->remove_holders_unless([&](Holder holder) {
         text.add("  lock %u: held by pid %d, owner %u, without the agent\n", lock,
                  static_cast<int>(pid_of(holder)), owner_of(holder));
         return true;

@@ -119,7 +119,7 @@ struct Origin {
   std::uint64_t processed_cost = 0;          ///< credit bytes of requests executed or rejected
   std::uint64_t acknowledged = 0;            ///< the part of `executed` that was reported to the origin
   std::uint64_t reported_cost = 0;           ///< the part of `processed_cost` that was reported to the origin
-  std::size_t replies_waiting = 0;           ///< number of unsent replies to it
+  std::size_t unsent_replies = 0;            ///< number of unsent replies to it
   std::size_t waiting_bytes = 0;             ///< payload bytes of those without a message of their own
   std::shared_ptr<MessageAccount> unsent{};  ///< account of its unsent answers; null: unbounded
   bool has_unsent_replies = false;  ///< earlier replies must be sent before another request is executed
@@ -140,7 +140,7 @@ struct Origin {
 
   /// Whether all answers are sent to the origin, and nothing is out of order.
   bool is_idle() const noexcept {
-    return !acknowledgement_due && replies_waiting == 0 && (rest_ == nullptr || rest_->empty());
+    return !acknowledgement_due && unsent_replies == 0 && (rest_ == nullptr || rest_->empty());
   }
 
   /// nullptr: nothing is out of order.

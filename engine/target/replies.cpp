@@ -14,7 +14,7 @@ Replies::Reply& Replies::add(Origin& origin, wire::ReplyKind kind, wire::Request
   reply.header.context = request.context;
   reply.header.operation_id = request.operation_id;
   replies_.push_back(reply);
-  ++origin.replies_waiting;
+  ++origin.unsent_replies;
   return replies_.back();
 }
 
@@ -157,11 +157,11 @@ std::size_t Replies::send_as_batch(std::span<Reply> replies, std::span<std::byte
   message.set_header(header);
   std::size_t sent = 0;
   for (Reply& reply : replies) {
-    --origin.replies_waiting;
+    --origin.unsent_replies;
     fill_acknowledgement(origin, reply.header);
     std::byte* const out = records.append(reply.header, reply.header.bytes);
     if (out == nullptr) {
-      ++origin.replies_waiting;  // this reply goes into the next message
+      ++origin.unsent_replies;  // this reply goes into the next message
       break;
     }
     origin.waiting_bytes -= reply.header.bytes;
@@ -195,7 +195,7 @@ void Replies::acknowledge(Origin& origin) {
 /// Adds the acknowledgement of everything that is executed, unless other replies to the origin still wait: an
 /// origin that sees the acknowledgement must have seen every failure before.
 void Replies::fill_acknowledgement(Origin& origin, wire::ReplyHeader& header) const {
-  if (origin.replies_waiting == 0) {
+  if (origin.unsent_replies == 0) {
     origin.acknowledged = origin.executed;
     origin.acknowledgement_due = false;
     origin.tidy();

@@ -28,7 +28,7 @@ class Replies {
 
     /// The reply is sent or dropped.
     void note_removed() const noexcept {
-      --origin->replies_waiting;
+      --origin->unsent_replies;
       if (message == nullptr) origin->waiting_bytes -= header.bytes;
     }
   };

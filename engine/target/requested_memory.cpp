@@ -275,7 +275,7 @@ void RequestedMemory::update(wire::CheckedRequest const& request, DataRange part
   std::byte* const base = pointer(header.address);
   update_part(reduction, base, request.layout, header.layout_offset + part.offset,
               {operand(0), operand(1), fetched, part.bytes},
-              atomic ? atomic_places(modes, elements, base, header.address) : AtomicPlaces{});
+              atomic ? atomic_regions(modes, elements, base, header.address) : AtomicRegions{});
 }
 
 }  // namespace mpixrma::engine

@@ -11,7 +11,7 @@ constexpr std::size_t bytes_of_reply = 256;
 
 /// Returns the bytes of answers to the origin that the transport has not sent.
 std::size_t unsent_bytes(Origin const& origin) noexcept {
-  return origin.unsent->bytes + origin.waiting_bytes + bytes_of_reply * origin.replies_waiting;
+  return origin.unsent->bytes + origin.waiting_bytes + bytes_of_reply * origin.unsent_replies;
 }
 
 }  // namespace

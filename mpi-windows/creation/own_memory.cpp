@@ -112,7 +112,7 @@ int allocate_for_all(Window& window, MPI_Comm comm, mpix_window_memory& memory) 
   }
   PMPI_Bcast(&whole, sizeof whole, MPI_BYTE, 0, comm);
   if (whole.error_class != MPI_SUCCESS) return whole.error_class;
-  window.table.place_in_one(whole.exposure);
+  window.table.use_single_exposure(whole.exposure);
   Target* const own = find_target(window, window.processes.rank);
   engine::ExposedView view;
   if (own == nullptr || engine::failed(window.engine.peer_memory.view(*own->memory, whole.exposure, &view)))

@@ -39,7 +39,7 @@ void publish_rank_table(Window& window) {
   if (allocated) {
     std::memcpy(base, window.table.data(), window.table.bytes());
     window.table.move_to(static_cast<RankEntry const*>(base), RankTable::Store::own);
-    window.memory.kept_table = base;
+    window.memory.published_rank_table = base;
   }
   auto const address = allocated ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
   window.control.counter(window.control.layout.table()).store(address, std::memory_order_release);

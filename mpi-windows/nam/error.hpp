@@ -10,7 +10,7 @@ int class_of(nam::ErrorCode code) noexcept;
 
 /// Returns the result of `call`, with the server's errors converted to NamError.
 template <typename Call>
-auto at_server(Call call) {
+auto convert_server_errors(Call call) {
   try {
     return call();
   } catch (nam::Error const& error) {

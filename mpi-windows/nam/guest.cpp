@@ -69,7 +69,7 @@ class GuestNamWindow final : public SessionNamWindow {
       : SessionNamWindow(std::move(session), std::move(info)) {}
 
   void release() override {
-    at_server([this] { evict(session().locator()); });
+    convert_server_errors([this] { evict(session().locator()); });
   }
   void make_persistent() override {
     throw NamError(MPI_ERR_ACCESS, "only the owner of a grant allocates in it");

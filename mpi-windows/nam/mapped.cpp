@@ -16,7 +16,7 @@ class MappedNamWindow final : public ServedWindow {
  public:
   MappedNamWindow(std::shared_ptr<NamGrant> grant, nam::WindowInfo info)
       : ServedWindow(std::move(info)), grant_(std::move(grant)) {
-    at_server([this] { grant_->memory().check(info_); });
+    convert_server_errors([this] { grant_->memory().check(info_); });
     locks_ = grant_->locks_for(info_.slot);
   }
   ~MappedNamWindow() override { grant_->give_back_locks(info_.slot); }
@@ -29,13 +29,13 @@ class MappedNamWindow final : public ServedWindow {
     return static_cast<std::uint32_t>(std::hash<std::string>{}(name)) | 1;
   }
   void release() override {
-    at_server([this] { info_.port.empty() ? grant_->release(info_) : evict(grant_->locator()); });
+    convert_server_errors([this] { info_.port.empty() ? grant_->release(info_) : evict(grant_->locator()); });
   }
   void make_persistent() override {
-    at_server([this] { grant_->make_persistent(&info_); });
+    convert_server_errors([this] { grant_->make_persistent(&info_); });
   }
   void persist() override {
-    at_server([this] { grant_->persist(info_); });
+    convert_server_errors([this] { grant_->persist(info_); });
   }
 
   bool is_mapped() const noexcept override { return true; }
@@ -50,7 +50,7 @@ class MappedNamWindow final : public ServedWindow {
   engine::StripeTable* stripes() const noexcept override { return &grant_->memory().control().stripes(); }
 
   bool try_lock(int rank, engine::LockMode mode, bool* has_turn) const override {
-    return at_server(
+    return convert_server_errors(
         [&] { return locks_->try_lock(info_.slot, static_cast<std::uint32_t>(rank), mode, has_turn); });
   }
   void unlock(int rank) const noexcept override {

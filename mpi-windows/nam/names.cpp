@@ -17,7 +17,7 @@ using nam::Json;
 
 /// Converts the server's errors not_found and exists to MPI's errors of names.
 template <typename Call>
-auto with_names(Call call) {
+auto convert_name_errors(Call call) {
   try {
     return call();
   } catch (nam::Error const& error) {
@@ -55,24 +55,26 @@ int class_of(ErrorCode code) noexcept {
 }
 
 int nam_ranks(std::string const& port, bool follow) {
-  return at_server([&] {
+  return convert_server_errors([&] {
     nam::ScopedFollowConsent const consent(follow);
     return static_cast<int>(nam::regions_of(nam::find_parts(port)).size());
   });
 }
 
 void nam_publish(std::string const& name, std::string const& port) {
-  at_server([&] {
+  convert_server_errors([&] {
     (void)ask(nam::parse_locator(port).address, {{"op", "publish"}, {"name", name}, {"port", port}});
   });
 }
 
 void nam_unpublish(std::string const& name, std::string const& port) {
-  with_names([&] { (void)ask(nam::parse_locator(port).address, {{"op", "unpublish"}, {"name", name}}); });
+  convert_name_errors([&] {
+    (void)ask(nam::parse_locator(port).address, {{"op", "unpublish"}, {"name", name}});
+  });
 }
 
 std::string nam_lookup(std::string const& name) {
-  return with_names([&] {
+  return convert_name_errors([&] {
     nam::Address const server = nam::server_address();
     if (!is_at_hand(server))
       throw NamError(

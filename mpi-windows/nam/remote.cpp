@@ -24,13 +24,13 @@ class RemoteNamWindow final : public SessionNamWindow {
   }
 
   void release() override {
-    at_server([this] {
+    convert_server_errors([this] {
       if (!info_.port.empty()) return evict(grant_->locator());
       grant_->with_session([this](nam::Session& session) { session.release_soon(info_); });
     });
   }
   void make_persistent() override {
-    at_server(
+    convert_server_errors(
         [this] { grant_->with_session([this](nam::Session& session) { session.make_persistent(&info_); }); });
   }
 

@@ -30,7 +30,8 @@ void SessionNamWindow::describe(NamDescription* description) const {
 }
 
 void SessionNamWindow::persist() {
-  at_server([this] { session_->with_session([this](nam::Session& session) { session.persist(info_); }); });
+  convert_server_errors(
+      [this] { session_->with_session([this](nam::Session& session) { session.persist(info_); }); });
 }
 
 bool SessionNamWindow::try_lock(int rank, engine::LockMode mode, bool* has_turn) const {

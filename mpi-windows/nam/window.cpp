@@ -96,7 +96,7 @@ void set_nam(NamSettings const& given) {
 std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const& sizes,
                                                std::vector<std::uint64_t> const& units,
                                                NamHints const& hints) {
-  return at_server([&] {
+  return convert_server_errors([&] {
     nam::WindowOptions wanted;
     wanted.persistent = hints.persistent;
     if (!hints.durability.empty()) wanted.durability = hints.durability;
@@ -108,7 +108,7 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
 }
 
 std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port, NamConnectOptions const& options) {
-  return at_server([&] {
+  return convert_server_errors([&] {
     nam::ScopedFollowConsent const consent(options.follow);
     std::vector<nam::Session> sessions;
     std::vector<nam::WindowInfo> found = nam::find_parts(port, &sessions);
@@ -121,7 +121,7 @@ std::unique_ptr<NamWindow> NamWindow::connect(std::string const& port, NamConnec
 }
 
 std::unique_ptr<NamWindow> NamWindow::join(std::string const& description, NamJoinOptions how) {
-  return at_server([&] { return join_window(NamDescription::unpack(description), how); });
+  return convert_server_errors([&] { return join_window(NamDescription::unpack(description), how); });
 }
 
 std::string NamWindow::description() const {

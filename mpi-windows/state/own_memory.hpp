@@ -15,8 +15,8 @@ struct OwnMemory {
   void* allocated = nullptr;  ///< window memory that this process has allocated
   std::byte* base = nullptr;
   engine::ExposureId exposure{};
-  MemoryAliases aliases;       ///< memory of other processes, see MemoryAliases
-  void* kept_table = nullptr;  ///< rank table of the host if this process stores it
+  MemoryAliases aliases;                 ///< memory of other processes, see MemoryAliases
+  void* published_rank_table = nullptr;  ///< rank table of the host if this process stores it
   /// Whether the program may access memory of other processes by load and store.
   std::atomic<bool> is_shared{false};
 };

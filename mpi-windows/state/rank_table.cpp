@@ -22,7 +22,7 @@ std::uint64_t process_step(MPI_Comm comm) {
 
 /// Values for one MPI_MAX reduction that yields the maximum of each value and whether it is the same at all
 /// processes.
-class Highest {
+class MaxReduction {
  public:
   void add(std::uint64_t value) {
     words_[used_++] = value;
@@ -77,7 +77,7 @@ Comparison compare(MPI_Comm comm, int rank, RankEntry const& mine, engine::Unuse
     kind,
     values
   };
-  Highest all;
+  MaxReduction all;
   for (std::uint64_t const value :
        {static_cast<std::uint64_t>(mine.error_class), std::uint64_t{unused.slot}, unused.generation,
         static_cast<std::uint64_t>(mine.exposure), static_cast<std::uint64_t>(mine.control), first_process,
@@ -119,7 +119,7 @@ void RankTable::follow(int ranks, RankPattern const& pattern) noexcept {
   pattern_ = pattern;
 }
 
-void RankTable::place_in_one(engine::ExposureId exposure) noexcept {
+void RankTable::use_single_exposure(engine::ExposureId exposure) noexcept {
   pattern_.first.exposure = exposure;
   pattern_.owner_step = 0;
   pattern_.offset_step = pattern_.first.size;

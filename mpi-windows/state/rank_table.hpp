@@ -92,7 +92,7 @@ class RankTable {
   /// Represents all ranks by a pattern, without entries.
   void follow(int ranks, RankPattern const& pattern) noexcept;
   /// Places all memory in one exposure of rank 0, in rank order. Only while the table is private.
-  void place_in_one(engine::ExposureId exposure) noexcept;
+  void use_single_exposure(engine::ExposureId exposure) noexcept;
   enum class Store { own, of_other_process };
   /// Makes the table refer to entries elsewhere, in memory of this process or another one.
   void move_to(RankEntry const* shared, Store store) noexcept;

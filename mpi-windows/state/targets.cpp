@@ -10,7 +10,7 @@ namespace {
 /// the memory lives as long as the window.
 constinit std::atomic<std::uint64_t> const always_there{0};
 
-bool find_piece(Window& window, Target& target, NamPiece const& piece) {
+bool use_piece(Window& window, Target& target, NamPiece const& piece) {
   NamMemory const& memory = *piece.memory;
   target.view = memory.view(piece.rank);
   target.stripes = memory.stripes();
@@ -27,15 +27,15 @@ bool find_piece(Window& window, Target& target, NamPiece const& piece) {
 }
 
 /// Returns false if a piece is unreachable.
-bool find_at_server(Window& window, Target& target, std::vector<NamPiece> const& pieces) {
-  if (pieces.size() == 1) return find_piece(window, target, pieces.front());
+bool use_server_memory(Window& window, Target& target, std::vector<NamPiece> const& pieces) {
+  if (pieces.size() == 1) return use_piece(window, target, pieces.front());
   auto region = std::make_unique<StripedRegion>();
   region->chunk_bytes = window.nam->chunk_bytes();
   bool found = true;
   for (NamPiece const& piece : pieces) {
     Target& part = *region->parts.emplace_back(std::make_unique<Target>());
     part.rank = target.rank;
-    found = find_piece(window, part, piece) && found;
+    found = use_piece(window, part, piece) && found;
   }
   target.striped_region = std::move(region);
   if (!found) release_memory(window.engine, target);
@@ -65,7 +65,7 @@ void map_memory(Window& window, Target& target) {
 bool find_memory(Window& window, Target& target) {
   RankEntry const entry = window.table[target.rank];
   target.size = entry.size;
-  if (window.nam != nullptr) return find_at_server(window, target, window.nam->pieces(target.rank));
+  if (window.nam != nullptr) return use_server_memory(window, target, window.nam->pieces(target.rank));
   target.memory = window.engine.peers.find(window.table[entry.owner].process);
   if (target.memory == nullptr) return false;
   target.stripes = target.memory->stripes();

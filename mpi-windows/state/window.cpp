@@ -32,7 +32,8 @@ void release_own_memory(Window& window) {
   if (window.memory.exposure != engine::ExposureId::none)
     (void)window.engine.exposures.conceal(window.memory.exposure);
   if (window.memory.allocated != nullptr) (void)window.engine.memory.free(window.memory.allocated);
-  if (window.memory.kept_table != nullptr) (void)window.engine.memory.free(window.memory.kept_table);
+  if (window.memory.published_rank_table != nullptr)
+    (void)window.engine.memory.free(window.memory.published_rank_table);
 }
 
 }  // namespace

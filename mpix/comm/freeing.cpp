@@ -24,7 +24,7 @@ void mark(MPI_Comm comm, Mark mark) {
 /// A notified operation that arrives after this process has freed its counters would increment other memory.
 /// So every process completes its operations, and all synchronise, before any of them frees its counters: the
 /// calls that free a communicator are collective.
-void settle_counters(MPI_Comm comm) {
+void quiesce_counters(MPI_Comm comm) {
   bool const is_predefined = comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
   if (is_predefined || hosted_engine() == nullptr || !hosted_engine()->is_of_this_process()) return;
   if (host().communicator_is_live(word_of(comm)) == 0) return;
@@ -66,7 +66,7 @@ Communicator* Freeing::kept(MPI_Comm comm) {
 int free_communicator(MPI_Comm* comm, int (*mpi_call)(MPI_Comm*)) try {
   if (comm == nullptr) return mpi_call(comm);
   MPI_Comm const freed = *comm;
-  settle_counters(freed);
+  quiesce_counters(freed);
   Freeing const freeing(freed);
   // Before the call: afterwards the handle may be that of a new communicator.
   mark(freed, Mark::freed);

@@ -141,7 +141,7 @@ struct CollectiveAllocation {
 };
 
 /// Sent instead of a base by a rank that waits for an address at which all ranks allocate.
-constexpr std::intptr_t waits_for_address = 1;
+constexpr std::intptr_t needs_common_address = 1;
 
 /// The second step of allocate_together(), for memory at one address.
 void allocate_at_one_address(MPI_Comm comm, MPI_Aint size, engine::AllocationHints hints,
@@ -163,9 +163,9 @@ CollectiveAllocation allocate_together(MPI_Comm comm, MPI_Aint size, MPI_Info in
   if (!made.failed && info != MPI_INFO_NULL)
     made.failed = read_switch(info, "mpix_same_address", &same_address);
   if (!made.failed && !same_address) made.failed = allocate(size, hints, Allocator::collective, &made.own);
-  void* const shown = same_address ? reinterpret_cast<void*>(waits_for_address) : made.own;
+  void* const shown = same_address ? reinterpret_cast<void*>(needs_common_address) : made.own;
   made.bases = exchange_bases(comm, shown, made.failed.error_class);
-  auto const waiting = std::ranges::count(made.bases, waits_for_address);
+  auto const waiting = std::ranges::count(made.bases, needs_common_address);
   if (waiting == std::ssize(made.bases)) {
     allocate_at_one_address(comm, size, hints, &made);
   } else if (waiting != 0 && std::ranges::none_of(made.bases, [](std::intptr_t at) { return at < 0; })) {

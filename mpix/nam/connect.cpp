@@ -28,7 +28,7 @@ struct WindowAnswer {
   char text[MPI_MAX_ERROR_STRING];
 };
 
-void look_at(char const* port, MPI_Info info, WindowAnswer* answer) {
+void query_window(char const* port, MPI_Info info, WindowAnswer* answer) {
   if (port == nullptr) {
     answer->error_class = MPI_ERR_PORT;
     std::strncpy(answer->text, "port_name is a null pointer", sizeof answer->text - 1);
@@ -55,13 +55,14 @@ int rank_in(MPI_Comm comm) {
 }
 
 /// The purpose of a call of MPI_Comm_connect.
-enum class Matter : int { processes, window, window_without_key };
+enum class ConnectPurpose : int { processes, window, window_without_key };
 
 /// Returns the purpose of a call. Collective, because only `root` has the arguments.
-Matter matter_of(char const* port, MPI_Info info, int root, MPI_Comm comm) {
-  Matter matter = Matter::processes;
+ConnectPurpose connect_purpose_of(char const* port, MPI_Info info, int root, MPI_Comm comm) {
+  ConnectPurpose matter = ConnectPurpose::processes;
   if (rank_in(comm) == root && is_nam_port(port))
-    matter = value_of(info, "deep_win_connect") == "true" ? Matter::window : Matter::window_without_key;
+    matter = value_of(info, "deep_win_connect") == "true" ? ConnectPurpose::window
+                                                          : ConnectPurpose::window_without_key;
   PMPI_Bcast(&matter, 1, MPI_INT, root, comm);
   return matter;
 }
@@ -79,7 +80,7 @@ bool has_root(MPI_Comm comm, int root) {
 int ask_for_window(Site const& site, char const* port, MPI_Info info, int root, WindowAnswer* answer) {
   bool const ready = can_create_windows();
   *answer = {};
-  if (rank_in(site.comm) == root && ready) look_at(port, info, answer);
+  if (rank_in(site.comm) == root && ready) query_window(port, info, answer);
   if (Verdict const verdict = agree_on_class(site.comm, ready ? MPI_SUCCESS : no_host_class);
       verdict.error_class != MPI_SUCCESS)
     return ready ? raise_agreed(site, {}, verdict) : raise_without_windows(site);
@@ -103,10 +104,11 @@ using namespace mpixrma;
 
 extern "C" MPIX_RMA_API int MPI_Comm_connect(char const* port_name, MPI_Info info, int root, MPI_Comm comm,
                                              MPI_Comm* newcomm) try {
-  Matter const matter = has_root(comm, root) ? matter_of(port_name, info, root, comm) : Matter::processes;
-  if (matter == Matter::processes) return PMPI_Comm_connect(port_name, info, root, comm, newcomm);
+  ConnectPurpose const matter =
+      has_root(comm, root) ? connect_purpose_of(port_name, info, root, comm) : ConnectPurpose::processes;
+  if (matter == ConnectPurpose::processes) return PMPI_Comm_connect(port_name, info, root, comm, newcomm);
   Site const site{"MPI_Comm_connect", comm};
-  if (matter == Matter::window_without_key)
+  if (matter == ConnectPurpose::window_without_key)
     return raise(site, MPI_ERR_INFO_NOKEY,
                  "the port belongs to a window, but the info object lacks deep_win_connect");
   WindowAnswer answer;

@@ -38,7 +38,8 @@ std::string text_of_code(int code) {
 
 extern "C" MPIX_RMA_API int MPI_Publish_name(char const* service_name, MPI_Info info,
                                              char const* port_name) try {
-  if (service_name == nullptr || !is_nam_port(port_name) || prepare() != Readiness::ready || !makes_windows())
+  if (service_name == nullptr || !is_nam_port(port_name) || prepare() != Readiness::ready ||
+      !provides_windows())
     return PMPI_Publish_name(service_name, info, port_name);
   return result_of_server_call("MPI_Publish_name", host().nam_publish(service_name, port_name));
 } catch (...) {
@@ -47,7 +48,8 @@ extern "C" MPIX_RMA_API int MPI_Publish_name(char const* service_name, MPI_Info 
 
 extern "C" MPIX_RMA_API int MPI_Unpublish_name(char const* service_name, MPI_Info info,
                                                char const* port_name) try {
-  if (service_name == nullptr || !is_nam_port(port_name) || prepare() != Readiness::ready || !makes_windows())
+  if (service_name == nullptr || !is_nam_port(port_name) || prepare() != Readiness::ready ||
+      !provides_windows())
     return PMPI_Unpublish_name(service_name, info, port_name);
   return result_of_server_call("MPI_Unpublish_name",
                                host().nam_unpublish(full_name(service_name, info).c_str(), port_name));
@@ -59,7 +61,7 @@ extern "C" MPIX_RMA_API int MPI_Unpublish_name(char const* service_name, MPI_Inf
 /// does not print the name.
 extern "C" MPIX_RMA_API int MPI_Lookup_name(char const* service_name, MPI_Info info, char* port_name) try {
   bool const asks =
-      service_name != nullptr && port_name != nullptr && prepare() == Readiness::ready && makes_windows();
+      service_name != nullptr && port_name != nullptr && prepare() == Readiness::ready && provides_windows();
   if (!asks) return PMPI_Lookup_name(service_name, info, port_name);
   int const refused = host().nam_lookup(full_name(service_name, info).c_str(), port_name, MPI_MAX_PORT_NAME);
   if (refused == MPI_SUCCESS) return MPI_SUCCESS;

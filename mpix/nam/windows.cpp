@@ -83,14 +83,14 @@ WindowKeys const& window_keys() {
   return made;
 }
 
-bool makes_windows() noexcept {
+bool provides_windows() noexcept {
   mpix_host_ops const* const ops = mpix_host_operations();
   return ops != nullptr && ops->nam_ranks != nullptr;
 }
 
 bool can_create_windows() {
   open_engine();
-  return prepare() == Readiness::ready && makes_windows();
+  return prepare() == Readiness::ready && provides_windows();
 }
 
 int raise_without_windows(Site const& site) {
@@ -168,7 +168,7 @@ int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
 int MPIX_Win_persist(MPI_Win win) try {
   char const* const call = "MPIX_Win_persist";
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
-  bool const is_own = win != MPI_WIN_NULL && makes_windows() && host().window_targets(word_of(win)) >= 0;
+  bool const is_own = win != MPI_WIN_NULL && provides_windows() && host().window_targets(word_of(win)) >= 0;
   if (!is_own) return raise({call}, MPI_ERR_WIN, "the window does not belong to this library");
   int const error_class = host().window_persist(word_of(win));
   return error_class == MPI_SUCCESS ? MPI_SUCCESS : raise_on(win, call, newest_refusal(error_class));
@@ -181,7 +181,7 @@ int MPIX_Win_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit) try {
   if (prepare() != Readiness::ready) return raise_unusable(call, nullptr);
   if (size == nullptr || disp_unit == nullptr)
     return raise({call}, MPI_ERR_ARG, "%s is a null pointer", size == nullptr ? "size" : "disp_unit");
-  int const ranks = win == MPI_WIN_NULL || !makes_windows() ? -1 : host().window_targets(word_of(win));
+  int const ranks = win == MPI_WIN_NULL || !provides_windows() ? -1 : host().window_targets(word_of(win));
   if (ranks < 0) return raise({call}, MPI_ERR_WIN, "the window does not belong to this library");
   std::int64_t bytes = 0;
   int const error_class = host().window_region(word_of(win), rank, &bytes, disp_unit);

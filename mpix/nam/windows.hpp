@@ -39,8 +39,8 @@ WindowKeys const& window_keys();
 
 /// Whether the host provides windows, including those at a memory server. False before prepare() returns
 /// ready.
-bool makes_windows() noexcept;
-/// As makes_windows(), for a call that creates a window: opens the engine first, as other collective calls
+bool provides_windows() noexcept;
+/// As provides_windows(), for a call that creates a window: opens the engine first, as other collective calls
 /// do.
 bool can_create_windows();
 /// Raises the error of a call that needs windows. Returns an MPI error code.

@@ -169,10 +169,10 @@ constexpr char const* name_of(RequestArgument use) noexcept {
 /// All cases but the common one. The arguments are those of the public call, in the same order, so that they
 /// stay in their registers.
 template <RequestArgument use, typename Count>
-__attribute__((noinline)) int rmw_otherwise(MPIX_RMW_Op op, void const* operand, Count count,
-                                            MPI_Datatype datatype, void* result, int rank, MPI_Aint disp,
-                                            MPI_Request* request, MPI_Comm* comm,
-                                            MPIX_RMA_Attributes const* attributes) {
+__attribute__((noinline)) int rmw_uncached(MPIX_RMW_Op op, void const* operand, Count count,
+                                           MPI_Datatype datatype, void* result, int rank, MPI_Aint disp,
+                                           MPI_Request* request, MPI_Comm* comm,
+                                           MPIX_RMA_Attributes const* attributes) {
   Operands<MPIX_RMW_Op> const one{op, operand, nullptr, result};
   if (try_traced(one, count, datatype, rank, disp, request, comm, attributes)) [[unlikely]]
     return MPI_SUCCESS;
@@ -181,8 +181,8 @@ __attribute__((noinline)) int rmw_otherwise(MPIX_RMW_Op op, void const* operand,
                        request);
 }
 
-/// As rmw_otherwise(), for MPIX_RMA_rmw2. It has too many arguments to keep them in registers for this case.
-__attribute__((noinline)) int rmw2_otherwise(RmwCall const& call, MPI_Request* request) {
+/// As rmw_uncached(), for MPIX_RMA_rmw2. It has too many arguments to keep them in registers for this case.
+__attribute__((noinline)) int rmw2_uncached(RmwCall const& call, MPI_Request* request) {
   Operands<MPIX_RMW2_Op> const one{static_cast<MPIX_RMW2_Op>(call.op), call.operand, call.operand2,
                                    call.result};
   if (try_traced(one, call.count, call.datatype, call.rank, call.displacement, request, call.communicator,
@@ -199,7 +199,7 @@ inline int rmw(MPIX_RMW_Op op, void const* operand, Count count, MPI_Datatype da
   if (try_cached_target(*target_cache, one, count, datatype, rank, disp, request, comm, attributes))
       [[likely]]
     return MPI_SUCCESS;
-  return rmw_otherwise<use>(op, operand, count, datatype, result, rank, disp, request, comm, attributes);
+  return rmw_uncached<use>(op, operand, count, datatype, result, rank, disp, request, comm, attributes);
 }
 
 template <RequestArgument use, typename Count>
@@ -209,9 +209,9 @@ inline int rmw(MPIX_RMW2_Op op, void const* operand, Count count, MPI_Datatype d
   Operands<MPIX_RMW2_Op> const one{op, operand, operand2, result};
   if (try_cached_target(*target_cache, one, count, datatype, rank, disp, request, comm, attributes))
     return MPI_SUCCESS;
-  return rmw2_otherwise({name_of<MPIX_RMW2_Op, Count>(use), op, operation_of(op), operand, operand2, count,
-                         datatype, result, rank, disp, comm, attributes, use},
-                        request);
+  return rmw2_uncached({name_of<MPIX_RMW2_Op, Count>(use), op, operation_of(op), operand, operand2, count,
+                        datatype, result, rank, disp, comm, attributes, use},
+                       request);
 }
 
 }  // namespace

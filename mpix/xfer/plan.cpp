@@ -22,9 +22,9 @@ MPIX_PROFILED(MPIX_RMA_Plan_free)
 namespace mpixrma {
 
 /// A datatype that remains valid as long as the plan, even if the application frees its own.
-class KeptType {
+class RetainedDatatype {
  public:
-  explicit KeptType(MPI_Datatype type) : type_(type) {
+  explicit RetainedDatatype(MPI_Datatype type) : type_(type) {
     int integers = 0;
     int addresses = 0;
     int types = 0;
@@ -34,11 +34,11 @@ class KeptType {
     if (MPI_Type_dup(type, &type_) != MPI_SUCCESS) throw std::bad_alloc();
     copied_ = true;
   }
-  ~KeptType() {
+  ~RetainedDatatype() {
     if (copied_) MPI_Type_free(&type_);
   }
-  KeptType(KeptType const&) = delete;
-  KeptType& operator=(KeptType const&) = delete;
+  RetainedDatatype(RetainedDatatype const&) = delete;
+  RetainedDatatype& operator=(RetainedDatatype const&) = delete;
 
   MPI_Datatype handle() const noexcept { return type_; }
 
@@ -81,8 +81,8 @@ struct MPIX_RMA_Plan_s {
   /// 0 if the direct path never serves the plan: it serves put and get without attributes, of equal
   /// contiguous types, to a target other than MPI_PROC_NULL
   std::size_t element_bytes = 0;
-  mpixrma::KeptType origin_type;
-  mpixrma::KeptType target_type;
+  mpixrma::RetainedDatatype origin_type;
+  mpixrma::RetainedDatatype target_type;
   mpixrma::Communicator* communicator;
   std::uint32_t context;    ///< of the communicator when the plan was created
   mpixrma::Target* target;  ///< null for MPI_PROC_NULL

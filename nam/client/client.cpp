@@ -61,7 +61,7 @@ FileDescriptor connect_to(Address const& address) {
 
 /// Polls briefly, yielding the core, before the process sleeps, because a wake-up may take longer than the
 /// answer.
-bool comes_soon(pollfd& entry) {
+bool poll_briefly(pollfd& entry) {
   constexpr std::chrono::microseconds moment{100};
   auto const end = std::chrono::steady_clock::now() + moment;
   do {
@@ -183,7 +183,7 @@ Message Client::receive() {
     if (!open) throw Error(ErrorCode::unavailable, "the memory server has closed the connection");
     auto const left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    if (left.count() <= 0 || !(comes_soon(entry) || ::poll(&entry, 1, static_cast<int>(left.count())) != 0))
+    if (left.count() <= 0 || !(poll_briefly(entry) || ::poll(&entry, 1, static_cast<int>(left.count())) != 0))
       throw Error(ErrorCode::unavailable, "the memory server does not answer");
     std::lock_guard const held(shared_->mutex);
     if ((entry.revents & (POLLIN | POLLHUP | POLLERR)) != 0) open = shared_->channel.fill();

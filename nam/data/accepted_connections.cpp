@@ -26,8 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Minimum time between two scans of all open connections: a host that opens very many must not cause a scan
 /// with each.
-constexpr std::chrono::milliseconds look_interval{100};
-constexpr int pause_for_look = 10;  ///< the pause after a scan, in durations of the scan
+constexpr std::chrono::milliseconds scan_interval{100};
+constexpr int scan_pause_factor = 10;  ///< the pause after a scan, in durations of the scan
 /// Connections that UCX accepts in a row: it accepts until there are none, and takes no message meanwhile.
 constexpr int max_in_turn = 16;
 
@@ -156,17 +156,17 @@ class Accepted {
   }
   void drop_closed() noexcept {
     auto const begin = Clock::now();
-    if (begin < next_look_) return;
+    if (begin < next_scan_) return;
     std::erase_if(open_, [this](Connection const& connection) { return has_closed(connection); });
     auto const end = Clock::now();
-    next_look_ = end + std::max<Clock::duration>(look_interval, pause_for_look * (end - begin));
+    next_scan_ = end + std::max<Clock::duration>(scan_interval, scan_pause_factor * (end - begin));
   }
 
   std::mutex lock_;
   std::size_t limit_ = 0;  ///< 0: no bound
   std::vector<Connection> open_;
   std::map<HostAddress, std::size_t> open_of_;  ///< number of open connections, by the peer's network
-  Clock::time_point next_look_;
+  Clock::time_point next_scan_;
   int taken_in_turn_ = 0;
   std::map<HostAddress, std::size_t> sessions_;  ///< number of sessions of each admitted host
   RefusedConnections refused_;

@@ -19,7 +19,7 @@ bool is_tcp(int socket) {
 }
 
 /// Whether `error` means that the connection has ended.
-bool tells_the_end(int error) {
+bool is_disconnect_error(int error) {
   return error == ECONNRESET || error == EPIPE || error == ETIMEDOUT || error == EHOSTUNREACH ||
          error == ENETUNREACH;
 }
@@ -46,6 +46,6 @@ extern "C" __attribute__((visibility("default"))) int epoll_wait(int epoll, epol
 extern "C" __attribute__((visibility("default"))) ssize_t sendmsg(int socket, msghdr const* message,
                                                                   int flags) {
   ssize_t const sent = ::syscall(SYS_sendmsg, socket, message, flags);
-  if (sent < 0 && tells_the_end(errno) && (flags & MSG_DONTWAIT) == 0 && is_tcp(socket)) errno = EAGAIN;
+  if (sent < 0 && is_disconnect_error(errno) && (flags & MSG_DONTWAIT) == 0 && is_tcp(socket)) errno = EAGAIN;
   return sent;
 }

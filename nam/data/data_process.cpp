@@ -41,7 +41,7 @@ DataProcess::DataProcess(FileDescriptor control) {
     if (remote_.engine) remote_.engine->renew_keys();
     trim_memory();
     check_accepted();
-    give_back_concealed();
+    reclaim_revoked();
     store_some();
     wait_for_control();
     report_omitted_denials();
@@ -131,13 +131,13 @@ void DataProcess::wait_for_control() {
 /// the link has to last.
 void DataProcess::on_control(Message& message) {
   try {
-    obey(message);
+    handle_control_message(message);
   } catch (Error const& error) {
     log(Severity::error, std::string("a message of the control process failed: ") + error.what());
   }
 }
 
-void DataProcess::obey(Message& message) {
+void DataProcess::handle_control_message(Message& message) {
   auto const op = field<std::string>(message.head, "op");
   if (op == "setup") {
     set_up(message);

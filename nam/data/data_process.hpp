@@ -122,7 +122,7 @@ class DataProcess {
   // data_process.cpp: the control process.
   void attach_control(FileDescriptor socket);
   void on_control(Message& message);
-  void obey(Message& message);
+  void handle_control_message(Message& message);
   void lose_control();
   void be_adopted();
   void report_ready();
@@ -218,7 +218,7 @@ class DataProcess {
   void unlock(SessionId id, Json const& request);
   void end_locks(SessionId id, Json const& request);
   void give_back(Piece const& piece);
-  void give_back_concealed();
+  void reclaim_revoked();
   bool may_be_accessed(Piece const& piece) const noexcept;
   void wait_for_concealed(Window const& window);
 

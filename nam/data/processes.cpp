@@ -39,7 +39,7 @@ void DataProcess::processes(SessionId id, Json const& request) {
   if (!session.is_owner)
     throw Error(ErrorCode::denied, "only the owner of a grant may list the processes that map its windows");
   check_takes_descriptors(session);
-  give_back_concealed();
+  reclaim_revoked();
   auto const window = field<std::string>(request, "window");
   bool is_reserved = false;
   std::set<SessionId> users;

@@ -176,7 +176,7 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
   if (window.durability != Durability::clients && memory_.kind != StorageKind::file)
     throw Error(ErrorCode::unsupported, std::string("windows on storage '") + to_string(memory_.kind) +
                                             "' do not outlive the server: start it with --storage file");
-  give_back_concealed();
+  reclaim_revoked();
   if (!has_room_for(window)) take_back_spares(Spares::all);
   wait_for_concealed(window);
   check_quotas(window);

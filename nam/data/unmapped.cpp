@@ -117,7 +117,7 @@ void DataProcess::give_back(Piece const& piece) {
   memory_.free->give_back(piece.offset, piece.bytes);
 }
 
-void DataProcess::give_back_concealed() {
+void DataProcess::reclaim_revoked() {
   std::erase_if(concealed_, [this](Piece const& piece) {
     bool const accessible = may_be_accessed(piece);
     if (!accessible) give_back(piece);
@@ -137,7 +137,7 @@ void DataProcess::wait_for_concealed(Window const& window) {
   while (std::any_of(concealed_.begin(), concealed_.end(), may_soon_end) && !has_room_for(window) &&
          std::chrono::steady_clock::now() < end) {
     std::this_thread::yield();
-    give_back_concealed();
+    reclaim_revoked();
   }
 }
 

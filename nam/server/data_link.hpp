@@ -137,7 +137,7 @@ class DataLink {
   Retry restart_;
   std::optional<std::chrono::steady_clock::time_point> end_deadline_;
   std::uint64_t next_release_offset_ = 0;              ///< for release_memory()
-  std::chrono::steady_clock::time_point next_look_{};  ///< next check for processes that have the memory
+  std::chrono::steady_clock::time_point next_scan_{};  ///< next check for processes that have the memory
   SessionQueue sessions_;
   Json usage_ = Json::object();
   std::map<std::uint64_t, std::function<void()>> changes_;  ///< changes of modes that are not in force yet

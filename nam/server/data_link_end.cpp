@@ -40,7 +40,7 @@ bool DataLink::release_memory() {
 bool DataLink::is_in_use() {
   if (memory_.size() < 2) return false;
   auto const now = std::chrono::steady_clock::now();
-  if (now < next_look_) return true;
+  if (now < next_scan_) return true;
   bool is_open = true;
   try {
     is_open = std::count_if(memory_.begin(), memory_.end(), [this](FileDescriptor const& each) {
@@ -50,7 +50,7 @@ bool DataLink::is_in_use() {
   }
   // A client that holds many locks on the file makes each close() of the file slow.
   auto const end = std::chrono::steady_clock::now();
-  next_look_ = end + std::max<std::chrono::nanoseconds>(std::chrono::milliseconds(900), 50 * (end - now));
+  next_scan_ = end + std::max<std::chrono::nanoseconds>(std::chrono::milliseconds(900), 50 * (end - now));
   return is_open;
 }
 

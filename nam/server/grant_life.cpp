@@ -71,7 +71,7 @@ void on_grant_failed(ServerState& server, std::string const& id, Error const& er
   if (found == nullptr) return;
   ClientId const asked_by = std::exchange(found->asked_by, 0);
   if (asked_by == 0) return;
-  found->is_unwanted = true;
+  found->must_delete = true;
   delete_grant(server, id);
   server.clients.answer_paused(asked_by, to_answer(error));
 }
@@ -152,7 +152,7 @@ void end_expired(ServerState& server) {
     if (jump != 0) live.grace.restart();
     note_expiry(server, live);
     bool const is_over = live.grace.is_over(server.options.expiry_grace, server.calendar.uptime());
-    if ((is_over || live.is_unwanted) && live.deletion.is_due(now)) expired.push_back(live.grant.id);
+    if ((is_over || live.must_delete) && live.deletion.is_due(now)) expired.push_back(live.grant.id);
   });
   for (std::string const& id : expired) delete_grant(server, id);
 }

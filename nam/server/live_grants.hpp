@@ -29,7 +29,7 @@ struct LiveGrant {
   std::unique_ptr<DataLink> link;
   std::optional<GrantFile> file;  ///< nothing unless the storage is a file
   ClientId asked_by = 0;          ///< client that waits until the grant is ready; 0: none
-  bool is_unwanted = false;       ///< to be deleted: could not be made ready for its creator
+  bool must_delete = false;       ///< to be deleted: could not be made ready for its creator
   GracePeriod grace;
   Retry deletion;
 };

@@ -119,7 +119,7 @@ std::set<uid_t> users_of_processes() {
 
 /// Waits for a short time until no process runs as the user, and returns whether that is so. The previous
 /// data process may still be ending; it need not be a child of this process, which could wait for it.
-bool becomes_free(uid_t user) {
+bool wait_until_user_is_free(uid_t user) {
   for (int tried = 0; tried < max_polls; ++tried) {
     if (!users_of_processes().contains(user)) return true;
     std::this_thread::sleep_for(pause_between_looks);
@@ -128,7 +128,7 @@ bool becomes_free(uid_t user) {
 }
 
 /// Returns the user who has made the memory of a grant; nothing if there is none.
-std::optional<uid_t> maker_of(std::vector<FileDescriptor> const& memory) {
+std::optional<uid_t> owner_of_memory(std::vector<FileDescriptor> const& memory) {
   struct stat status {};
   if (memory.empty() || ::fstat(memory.back().get(), &status) != 0) return std::nullopt;
   return status.st_uid;
@@ -305,8 +305,8 @@ bool Spawner::is_data_user(uid_t uid) const noexcept {
 /// Returns the user who owns the memory, as others may not open it; if there is none or it is still in use, a
 /// free user, whom it then admits to the memory.
 uid_t Spawner::user_for(std::string const& grant, GrantState const& state) const {
-  std::optional<uid_t> const maker = maker_of(state.memory);
-  if (maker && is_data_user(*maker) && becomes_free(*maker)) return *maker;
+  std::optional<uid_t> const maker = owner_of_memory(state.memory);
+  if (maker && is_data_user(*maker) && wait_until_user_is_free(*maker)) return *maker;
   uid_t const user = free_user(grant);
   for (FileDescriptor const& each : state.memory) admit_others(each.get());
   return user;
@@ -319,7 +319,7 @@ uid_t Spawner::free_user(std::string const& grant) const {
   for (auto const& [id, state] : grants_) {
     if (id == grant) continue;
     if (state.uid) taken.insert(*state.uid);
-    if (auto const maker = maker_of(state.memory)) taken.insert(*maker);
+    if (auto const maker = owner_of_memory(state.memory)) taken.insert(*maker);
   }
   std::size_t const start = std::hash<std::string>()(grant);
   for (std::uint32_t tried = 0; tried < options_.data_users; ++tried) {

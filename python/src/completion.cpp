@@ -25,11 +25,11 @@ Scope scope_of(PyObject* const* values, Py_ssize_t count, char const* function) 
 }
 
 /// Waits without the GIL. Buffers of the operations that the call covers are released afterwards.
-PyObject* complete_by(int (*call)(MPI_Comm*, int), PyObject* const* values, Py_ssize_t count,
-                      char const* function) {
+PyObject* complete_blocking(int (*call)(MPI_Comm*, int), PyObject* const* values, Py_ssize_t count,
+                            char const* function) {
   return guarded([&]() -> PyObject* {
     Scope const scope = scope_of(values, count, function);
-    sweep_dropped_requests();
+    reap_dropped_requests();
     py::object const covered = take_buffers(*scope.communicator, scope.rank);
     int code = MPI_SUCCESS;
     {
@@ -42,11 +42,11 @@ PyObject* complete_by(int (*call)(MPI_Comm*, int), PyObject* const* values, Py_s
 }
 
 PyObject* complete(PyObject*, PyObject* const* values, Py_ssize_t count) {
-  return complete_by(&MPIX_RMA_Complete, values, count, "complete");
+  return complete_blocking(&MPIX_RMA_Complete, values, count, "complete");
 }
 
 PyObject* complete_local(PyObject*, PyObject* const* values, Py_ssize_t count) {
-  return complete_by(&MPIX_RMA_Complete_local, values, count, "complete_local");
+  return complete_blocking(&MPIX_RMA_Complete_local, values, count, "complete_local");
 }
 
 PyObject* fence(PyObject*, PyObject* const* values, Py_ssize_t count) {
@@ -58,8 +58,8 @@ PyObject* fence(PyObject*, PyObject* const* values, Py_ssize_t count) {
 }
 
 /// The request keeps the buffers of the operations that it covers alive.
-PyObject* begin_by(int (*call)(MPI_Comm*, int, MPI_Request*), PyObject* const* values, Py_ssize_t count,
-                   char const* function) {
+PyObject* complete_with_request(int (*call)(MPI_Comm*, int, MPI_Request*), PyObject* const* values,
+                                Py_ssize_t count, char const* function) {
   return guarded([&] {
     Scope const scope = scope_of(values, count, function);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -69,11 +69,11 @@ PyObject* begin_by(int (*call)(MPI_Comm*, int, MPI_Request*), PyObject* const* v
 }
 
 PyObject* icomplete(PyObject*, PyObject* const* values, Py_ssize_t count) {
-  return begin_by(&MPIX_RMA_Icomplete, values, count, "icomplete");
+  return complete_with_request(&MPIX_RMA_Icomplete, values, count, "icomplete");
 }
 
 PyObject* icomplete_local(PyObject*, PyObject* const* values, Py_ssize_t count) {
-  return begin_by(&MPIX_RMA_Icomplete_local, values, count, "icomplete_local");
+  return complete_with_request(&MPIX_RMA_Icomplete_local, values, count, "icomplete_local");
 }
 
 int error_class(int which) {

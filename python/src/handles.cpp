@@ -103,7 +103,7 @@ void set_request_types(py::object request, py::object object) {
 }
 
 py::object new_request(MPI_Request request, py::object buffers) {
-  if (!dropped.empty()) sweep_dropped_requests();
+  if (!dropped.empty()) reap_dropped_requests();
   py::object object = owned(allocate_request(request_class, nullptr, nullptr));
   native(object.ptr())->ob_mpi = request;
   set_buffers(object.ptr(), std::move(buffers));
@@ -136,7 +136,7 @@ void set_buffers(PyObject* request, py::object buffers) {
   Py_XDECREF(before);
 }
 
-void sweep_dropped_requests() {
+void reap_dropped_requests() {
   std::vector<DroppedRequest> looked_at;
   looked_at.swap(dropped);
   int failure = MPI_SUCCESS;

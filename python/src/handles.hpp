@@ -43,7 +43,7 @@ void set_buffers(PyObject* request, py::object buffers);
 
 /// Tests the requests that the program dropped while their operations used buffers, and releases these where
 /// the operation is complete.
-void sweep_dropped_requests();
+void reap_dropped_requests();
 /// Number of requests that were dropped and not yet released, for tests.
 std::size_t dropped_requests() noexcept;
 

@@ -16,12 +16,12 @@ struct Kept {
 };
 using List = std::vector<Kept>;
 
-constexpr std::size_t most_kept = 4096;  // for a communicator
+constexpr std::size_t max_kept_buffers = 4096;  // for a communicator
 
 std::unordered_map<MPI_Comm, List> lists;
 /// Most programs use one communicator at a time.
 MPI_Comm recent = MPI_COMM_NULL;
-List* recent_list = nullptr;
+List* cached_list = nullptr;
 
 /// A delete callback: MPI_Comm_free ends no operation, and another communicator may get the handle.
 int communicator_freed(MPI_Comm communicator, int, void*, void*) {
@@ -49,11 +49,11 @@ List& new_list_of(MPI_Comm communicator) {
 List& list_of(MPI_Comm communicator) {
   if (communicator != recent) {
     auto const found = lists.find(communicator);
-    recent_list =
+    cached_list =
         found != lists.end() ? &found->second : &new_list_of(communicator);  // nodes stay where they are
     recent = communicator;
   }
-  return *recent_list;
+  return *cached_list;
 }
 
 void release_all(MPI_Comm* communicator) {
@@ -73,7 +73,7 @@ void keep_buffer(MPI_Comm* communicator, int rank, PyObject* owner) {
   List& list = list_of(*communicator);
   if (!list.empty() && list.back().owner == owner && list.back().rank == rank) return;
   list.push_back({rank, Py_NewRef(owner)});
-  if (list.size() >= most_kept) [[unlikely]]
+  if (list.size() >= max_kept_buffers) [[unlikely]]
     release_all(communicator);
 }
 

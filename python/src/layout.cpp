@@ -13,7 +13,7 @@ namespace {
 using Key = std::vector<Py_ssize_t>;
 
 /// Bounds the memory of a program that uses new strides all the time.
-constexpr std::size_t most_cached = 512;
+constexpr std::size_t max_cached_layouts = 512;
 
 std::map<Key, Layout> cache;
 
@@ -91,7 +91,7 @@ Layout strided_layout(Element element, Strides const& strides) {
   Key key = key_of(element, strides);
   auto const found = cache.find(key);
   if (found != cache.end()) return found->second;
-  if (cache.size() >= most_cached) cache.clear();
+  if (cache.size() >= max_cached_layouts) cache.clear();
   Layout layout = make(element, strides);
   cache.emplace(std::move(key), layout);
   return layout;

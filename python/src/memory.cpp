@@ -58,7 +58,7 @@ void end_export(PyObject* self, Py_buffer*) { --block(self)->exports; }
 
 /// Returns the base, and forgets it, so that it can be freed. Raises BufferError while arrays use the memory:
 /// they would show what is allocated there next.
-void* take_base(py::object const& object) {
+void* release_base(py::object const& object) {
   BlockObject* const memory = block(object.ptr());
   if (memory->exports != 0) {
     PyErr_Format(PyExc_BufferError, "%zd arrays or views still use the memory: delete them first",
@@ -95,7 +95,7 @@ py::tuple allocate(MPI_Aint size, py::object const& communicator, py::object con
 
 void free_collective(py::object const& memory, py::object const& communicator) {
   MPI_Comm* const comm = comm_of(communicator.ptr());
-  void* const base = take_base(memory);
+  void* const base = release_base(memory);
   int code = MPI_SUCCESS;
   {
     py::gil_scoped_release const others_run;
@@ -110,7 +110,7 @@ py::object allocate_local(MPI_Aint size, py::object const& info) {
   return owned(PyLong_FromVoidPtr(base));
 }
 
-void free_local(py::object const& memory) { check(MPIX_RMA_Free_local(take_base(memory))); }
+void free_local(py::object const& memory) { check(MPIX_RMA_Free_local(release_base(memory))); }
 
 void register_memory(py::int_ const& base, MPI_Aint size, py::object const& info) {
   check(MPIX_RMA_Register(address_of(base.ptr()), size, info_of(info.ptr())));

@@ -29,7 +29,7 @@ class Rogue {
     if (way == Way::loopback) {
       ucp_config_modify(config, "TLS", "tcp");
       ucp_config_modify(config, "NET_DEVICES", "lo");
-      engine::fit_segments(config, 160 * 1024);  // as engines with the usual fragments have them
+      engine::enlarge_tcp_segments(config, 160 * 1024);  // as engines with the usual fragments have them
     }
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;

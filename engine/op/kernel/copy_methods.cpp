@@ -94,7 +94,7 @@ void copy_by(CopyMethod method, std::byte* to, std::byte const* from, std::size_
   }
 }
 
-void copy_decided(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+void copy_by_table(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   copy_by(copy_method(to, from, bytes), to, from, bytes);
 }
 

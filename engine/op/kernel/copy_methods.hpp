@@ -39,12 +39,12 @@ inline constexpr std::size_t copy_shift_count = 4;
 inline constexpr std::size_t copy_size_count = 7;
 
 constexpr std::size_t first_size_of_class(std::size_t size_class) noexcept {
-  return min_decided_bytes << (2 * size_class);
+  return min_table_copy_bytes << (2 * size_class);
 }
 
-/// `bytes` is at least min_decided_bytes.
+/// `bytes` is at least min_table_copy_bytes.
 constexpr std::size_t copy_size_class(std::size_t bytes) noexcept {
-  constexpr int first = std::bit_width(min_decided_bytes);
+  constexpr int first = std::bit_width(min_table_copy_bytes);
   return std::min(static_cast<std::size_t>(std::bit_width(bytes) - first) / 2, copy_size_count - 1);
 }
 
@@ -88,10 +88,10 @@ bool is_available(CopyMethod method) noexcept;
 /// Makes all copies of the process follow `table`. Methods that are not available mean the C library.
 void use_copy_methods(CopyTable const& table) noexcept;
 
-/// The method of a copy of at least min_decided_bytes bytes by the table in use.
+/// The method of a copy of at least min_table_copy_bytes bytes by the table in use.
 CopyMethod copy_method(void const* to, void const* from, std::size_t bytes) noexcept;
 
-/// Copies at least min_decided_bytes bytes by an available method; the ranges must not overlap.
+/// Copies at least min_table_copy_bytes bytes by an available method; the ranges must not overlap.
 void copy_by(CopyMethod method, std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 char const* name_of(CopyMethod method) noexcept;

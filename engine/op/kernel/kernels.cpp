@@ -43,7 +43,7 @@ RowKernels const* const active_kernels = choose();
 
 void detail::copy_large(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   if (bytes > 16) {
-    bytes < min_decided_bytes ? (void)std::memcpy(to, from, bytes) : copy_decided(to, from, bytes);
+    bytes < min_table_copy_bytes ? (void)std::memcpy(to, from, bytes) : copy_by_table(to, from, bytes);
   } else if (bytes > 8) {
     copy_ends<std::uint64_t>(to, from, bytes);
   } else if (bytes > 4) {

@@ -59,7 +59,7 @@ struct Reduction {
 class UpdateModes;
 
 /// The memory in which element_atomic applies.
-struct AtomicPlaces {
+struct AtomicRegions {
   UpdateModes const* modes = nullptr;  ///< only in memory of mode `elements`; null: everywhere
   std::uint64_t shift = 0;             ///< offset from the mapped address here to the address in `modes`
 };
@@ -81,7 +81,7 @@ struct UpdateSides {
 
 /// target[i] = f(target[i], origin[i], operand2[i]), result[i] = previous target[i]. `reduction` must be
 /// valid.
-void update(Reduction const& reduction, UpdateSides const& sides, AtomicPlaces const& places = {}) noexcept;
+void update(Reduction const& reduction, UpdateSides const& sides, AtomicRegions const& places = {}) noexcept;
 
 /// The sides of an update except for the target, packed.
 struct PackedSides {
@@ -93,12 +93,12 @@ struct PackedSides {
 
 /// As update(), for contiguous sides; not for a NO_OP without a result.
 void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides,
-                       AtomicPlaces const& places = {}) noexcept;
+                       AtomicRegions const& places = {}) noexcept;
 
 /// Updates bytes [position, position + packed.bytes) of the layout's data; both numbers are multiples of the
 /// element size.
 void update_part(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
-                 PackedSides const& packed, AtomicPlaces const& places = {}) noexcept;
+                 PackedSides const& packed, AtomicRegions const& places = {}) noexcept;
 
 /// An update of `bytes` contiguous bytes without result, by an operation with at most one operand;
 /// element_atomic applies everywhere.

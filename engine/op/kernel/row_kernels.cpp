@@ -54,17 +54,18 @@ void copy_rows(std::byte* to, std::ptrdiff_t to_stride, std::byte const* from, s
     case 128: return copy_fixed<128>(to, to_stride, from, from_stride, rows);
     default:
       for (std::size_t row = 0; row < rows; ++row, to += to_stride, from += from_stride) {
-        bytes < min_decided_bytes ? (void)__builtin_memcpy(to, from, bytes) : copy_decided(to, from, bytes);
+        bytes < min_table_copy_bytes ? (void)__builtin_memcpy(to, from, bytes)
+                                     : copy_by_table(to, from, bytes);
       }
   }
 }
 
 /// Applies `f` to each pair of elements of a row. Goes from the end to the beginning, block by block, if in
-/// the other direction the stores would delay the loads (holds_up()).
+/// the other direction the stores would delay the loads (stores_delay_loads()).
 template <typename T, typename F>
 inline void for_row(Unaligned<T>* a, Unaligned<T> const* b, std::size_t count, F f) noexcept {
   constexpr std::size_t block = 256 / sizeof(T);
-  if (std::is_arithmetic_v<T> && count >= 2 * block && holds_up(a, b)) {
+  if (std::is_arithmetic_v<T> && count >= 2 * block && stores_delay_loads(a, b)) {
     while (count >= block) {
       count -= block;
       MPIX_INDEPENDENT_ITERATIONS

@@ -56,11 +56,11 @@ struct KernelTable {
 using CopyVectors = void (*)(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 /// The C library makes all shorter copies.
-inline constexpr std::size_t min_decided_bytes = 2048;
+inline constexpr std::size_t min_table_copy_bytes = 2048;
 
-/// Copies at least min_decided_bytes bytes by the method that the table in use has for them
+/// Copies at least min_table_copy_bytes bytes by the method that the table in use has for them
 /// (engine/op/kernel/copy_methods.hpp).
-void copy_decided(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
+void copy_by_table(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 struct RowKernels {
   CopyRows copy = nullptr;

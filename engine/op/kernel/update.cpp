@@ -20,7 +20,7 @@ std::size_t elements_in(ElementType type, std::size_t bytes) noexcept {
 /// The kernels of one update, applied to rows.
 class RowUpdate {
  public:
-  RowUpdate(Reduction const& reduction, Fetch fetch, AtomicPlaces const& places) noexcept
+  RowUpdate(Reduction const& reduction, Fetch fetch, AtomicRegions const& places) noexcept
       : type_(reduction.type), scale_(reduction.scale), places_(places) {
     bool const scaled = scale_ != nullptr;
     if (fetch == Fetch::no) combine_ = active_kernels->combine.get(type_, reduction.operation, scaled);
@@ -107,7 +107,7 @@ class RowUpdate {
 
   ElementType type_;
   void const* scale_;
-  AtomicPlaces places_;
+  AtomicRegions places_;
   CombineRows combine_ = nullptr;
   UpdateRows update_ = nullptr;
   UpdateAtomically atomic_ = nullptr;
@@ -117,7 +117,7 @@ class RowUpdate {
 /// three(), which walks the result too. Both call the kernel with the pointers, strides, count and bytes of
 /// rows. The operands have the same layout.
 template <typename Two, typename Three>
-void visit(Reduction const& reduction, PackedSides const& sides, AtomicPlaces const& places, Two two,
+void visit(Reduction const& reduction, PackedSides const& sides, AtomicRegions const& places, Two two,
            Three three) noexcept {
   RowUpdate const kernel(reduction, Fetch{sides.result != nullptr}, places);
   void const* const scale = reduction.scale;
@@ -212,12 +212,12 @@ bool is_idle(Reduction const& reduction, void const* result) noexcept {
 }  // namespace
 
 void update_contiguous(Reduction const& reduction, std::byte* target, PackedSides const& sides,
-                       AtomicPlaces const& places) noexcept {
+                       AtomicRegions const& places) noexcept {
   RowUpdate const kernel(reduction, Fetch{sides.result != nullptr}, places);
   kernel({target, 0, sides.origin, sides.operand2, 0, sides.result, 0, 1, sides.bytes, reduction.scale});
 }
 
-void update(Reduction const& reduction, UpdateSides const& sides, AtomicPlaces const& places) noexcept {
+void update(Reduction const& reduction, UpdateSides const& sides, AtomicRegions const& places) noexcept {
   if (is_idle(reduction, sides.result)) return;
   // An absent operand is replaced by the target's layout and is not read.
   bool const reads_origin = operand_count(reduction.operation) > 0;
@@ -238,7 +238,7 @@ void update(Reduction const& reduction, UpdateSides const& sides, AtomicPlaces c
 }
 
 void update_part(Reduction const& reduction, std::byte* base, Layout const& layout, std::size_t position,
-                 PackedSides const& packed, AtomicPlaces const& places) noexcept {
+                 PackedSides const& packed, AtomicRegions const& places) noexcept {
   if (packed.bytes == 0 || is_idle(reduction, packed.result)) return;
   PackedSides sides = packed;
   if (operand_count(reduction.operation) == 0) sides.origin = base;  // not read

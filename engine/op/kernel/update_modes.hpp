@@ -118,8 +118,8 @@ inline bool uses_cpu_atomics(UpdateModes& modes, ElementUpdate const& update) no
 
 /// Returns the places of the elements that the CPU's atomics update. The memory is mapped at `mapped` here
 /// and has the address `address` in its process.
-inline AtomicPlaces atomic_places(UpdateModes const& modes, ElementUpdate const& update,
-                                  std::byte const* mapped, RemoteAddress address) noexcept {
+inline AtomicRegions atomic_regions(UpdateModes const& modes, ElementUpdate const& update,
+                                    std::byte const* mapped, RemoteAddress address) noexcept {
   if (modes.all_by_element(update.begin, update.end)) return {};
   return {&modes, address - reinterpret_cast<std::uintptr_t>(mapped)};
 }

@@ -11,7 +11,7 @@ namespace {
 
 /// Whether the stores of an ascending copy delay its later loads: the processor takes a load to depend on a
 /// recent store if the low 12 bits of their addresses match.
-inline bool holds_up(void const* to, void const* from) noexcept {
+inline bool stores_delay_loads(void const* to, void const* from) noexcept {
   std::uintptr_t const ahead =
       (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % 4096;
   return ahead != 0 && ahead < 2048;
@@ -49,7 +49,7 @@ struct VectorCopy {
     Vector const tail = load(from + bytes - vector_bytes);
     std::size_t begin = -reinterpret_cast<std::uintptr_t>(to) % vector_bytes;
     std::size_t end = bytes - reinterpret_cast<std::uintptr_t>(to + bytes) % vector_bytes;
-    if (holds_up(to, from)) {
+    if (stores_delay_loads(to, from)) {
       for (; end - begin >= block; end -= block) copy_block(to + end - block, from + end - block);
     } else {
       for (; end - begin >= block; begin += block) copy_block(to + begin, from + begin);

@@ -89,7 +89,7 @@ TEST(UpdateModes, UpdatesAreSplitAtModeChanges) {
     std::vector<std::int64_t> before(elements, -1);
     for (std::size_t i = 0; i < elements; ++i) summands[i] = static_cast<std::int64_t>(i) + 1;
     Reduction const sum{ElementType::int64, ReduceOp::sum, true, nullptr};
-    AtomicPlaces const places{modes.get(), address - reinterpret_cast<std::uintptr_t>(memory)};
+    AtomicRegions const places{modes.get(), address - reinterpret_cast<std::uintptr_t>(memory)};
     auto const bytes_of = [](auto& values) { return reinterpret_cast<std::byte*>(values.data()); };
     for (std::byte* const result : {static_cast<std::byte*>(nullptr), bytes_of(before)})
       update_part(sum, memory + skew, layout, 0, {bytes_of(summands), nullptr, result, layout.size()},

@@ -195,7 +195,7 @@ class Middle : public testing::TestWithParam<Path> {
     auto const found = std::search(data.begin(), data.end(), first.begin(), first.end());
     std::size_t const begin =
         static_cast<std::size_t>(found - data.begin()) + sizeof(engine::wire::SealedHeader);
-    constexpr std::size_t bytes = sizeof(engine::wire::SealedHead) + engine::wire::seal_tag_bytes;
+    constexpr std::size_t bytes = sizeof(engine::wire::SealedInnerHeader) + engine::wire::seal_tag_bytes;
     return begin + bytes <= data.size() ? data.subspan(begin, bytes) : std::span<std::byte const>();
   }
 
