@@ -43,10 +43,12 @@ struct LateError {
   int rank = of_peer;
 };
 
-/// Failures that have not been reported, by the context (RmaOp::context) of the operation's issuer. Not
-/// thread-safe.
+/// Failures that have not been reported, by the context (RmaOp::context) of the operation's issuer, and by
+/// target process where several processes share one object. Not thread-safe.
 class LateErrors {
  public:
+  static constexpr std::uint64_t any_process = UINT64_MAX;
+
   struct Failures {
     LateError first;
     std::uint64_t count = 0;
@@ -57,21 +59,26 @@ class LateErrors {
     }
   };
 
-  void keep(std::uint32_t context, LateError const& error) {
-    auto const known = find(context);
+  void keep(std::uint32_t context, LateError const& error, std::uint64_t process = any_process) {
+    auto const known = std::find_if(kept_.begin(), kept_.end(), [=](Kept const& kept) {
+      return kept.context == context && kept.process == process;
+    });
     if (known == kept_.end()) {
-      kept_.push_back({context, {error, 1}});
+      kept_.push_back({context, process, {error, 1}});
     } else {
       ++known->failures.count;
     }
   }
 
-  /// Removes and returns the failures stored for `context`.
-  Failures take(std::uint32_t context) {
-    auto const found = find(context);
-    if (found == kept_.end()) return {};
-    Failures const taken = found->failures;
-    kept_.erase(found);
+  /// Removes and returns the failures stored for `context` and `process`, or for `context` and any process.
+  Failures take(std::uint32_t context, std::uint64_t process = any_process) {
+    Failures taken;
+    std::erase_if(kept_, [&](Kept const& kept) {
+      bool const matches =
+          kept.context == context && (kept.process == process || kept.process == any_process);
+      if (matches) taken.add(kept.failures);
+      return matches;
+    });
     return taken;
   }
 
@@ -86,13 +93,9 @@ class LateErrors {
  private:
   struct Kept {
     std::uint32_t context;
+    std::uint64_t process;
     Failures failures;
   };
-
-  std::vector<Kept>::iterator find(std::uint32_t context) {
-    return std::find_if(kept_.begin(), kept_.end(),
-                        [&](Kept const& kept) { return kept.context == context; });
-  }
 
   std::vector<Kept> kept_;
 };

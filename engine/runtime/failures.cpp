@@ -15,7 +15,7 @@ LateErrors::Failures EngineFailures::take_all(Peer& peer, std::uint32_t context)
   // Acquire: pairs with the release in keep().
   if (!has_kept_.load(std::memory_order_acquire)) return failures;
   std::lock_guard const held(lock_);
-  failures.add(kept_.take(context));
+  failures.add(kept_.take(context, peer.process()));
   return failures;
 }
 
@@ -25,9 +25,9 @@ Status EngineFailures::take(Peer& peer, std::uint32_t context, LateError* error)
   return taken.status;
 }
 
-void EngineFailures::keep(std::uint32_t context, LateError const& error) noexcept try {
+void EngineFailures::keep(std::uint32_t context, LateError const& error, std::uint64_t process) noexcept try {
   std::lock_guard const held(lock_);
-  kept_.keep(context, error);
+  kept_.keep(context, error, process);
   has_kept_.store(true, std::memory_order_release);
 } catch (std::bad_alloc const&) {
   state_.log.write(LogLevel::error, "no memory to keep the failure of an operation: %s",

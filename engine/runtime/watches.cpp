@@ -11,6 +11,10 @@ namespace mpixrma::engine {
 
 namespace {
 
+bool has_reached(std::uint64_t const* counter, std::uint64_t threshold) noexcept {
+  return __atomic_load_n(counter, __ATOMIC_ACQUIRE) >= threshold;
+}
+
 /// Whether they are complete; then `*failure` is their failure. With the channel's lock held.
 bool are_complete(Watches::Operations const& operations, Status* failure) noexcept {
   Peer& peer = *operations.peer;
@@ -71,9 +75,7 @@ void Watches::add(Operations const& operations, Completion& completion) noexcept
 
 int Watches::check_all() {
   return complete_ended(counters_,
-                        [](CounterWatch& watch) {
-                          return __atomic_load_n(watch.counter, __ATOMIC_ACQUIRE) >= watch.threshold;
-                        }) +
+                        [](CounterWatch& watch) { return has_reached(watch.counter, watch.threshold); }) +
          complete_ended(operations_, [](OperationsWatch& watch) {
            // Another holder of the lock makes the awaited progress.
            std::unique_lock const held(channel_of(*watch.operations.peer).lock, std::try_to_lock);
@@ -85,7 +87,7 @@ void Watches::forget(void const* begin, void const* end) {
   complete_ended(counters_, [&](CounterWatch& watch) {
     void const* const counter = watch.counter;
     bool const gone = !std::less<>{}(counter, begin) && std::less<>{}(counter, end);
-    if (gone) watch.status = Status::bad_address;
+    if (gone && !has_reached(watch.counter, watch.threshold)) watch.status = Status::bad_address;
     return gone;
   });
 }

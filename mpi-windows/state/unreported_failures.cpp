@@ -1,12 +1,14 @@
 #include "mpi-windows/state/unreported_failures.hpp"
 
 #include <cstdio>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "hosts/common/hosted.hpp"
 #include "mpi-windows/state/error.hpp"
+#include "mpi-windows/state/targets.hpp"
+#include "mpi-windows/state/window.hpp"
 
 namespace mpixrma::windows {
 
@@ -14,8 +16,8 @@ namespace {
 
 struct UnreportedFailures {
   std::mutex lock;
-  std::set<std::uint32_t> reporting;    ///< context numbers of windows
-  engine::LateErrors::Failures orphan;  ///< failures of windows that no longer exist
+  std::map<std::uint32_t, Window*> reporting;  ///< by context number
+  engine::LateErrors::Failures orphan;         ///< failures of windows that no longer exist
 };
 
 UnreportedFailures& unreported() {
@@ -25,9 +27,9 @@ UnreportedFailures& unreported() {
 
 }  // namespace
 
-void begin_reporting(std::uint32_t context) {
+void begin_reporting(Window& window) {
   std::lock_guard const held(unreported().lock);
-  unreported().reporting.insert(context);
+  unreported().reporting[window.context] = &window;
 }
 
 void end_reporting(std::uint32_t context) noexcept {
@@ -37,8 +39,14 @@ void end_reporting(std::uint32_t context) noexcept {
 
 void keep_unreported(std::uint32_t context, engine::LateError const& error) noexcept {
   std::lock_guard const held(unreported().lock);
-  if (unreported().reporting.contains(context)) return hosted_engine()->failures.keep(context, error);
-  unreported().orphan.add({error, 1});
+  auto const found = unreported().reporting.find(context);
+  if (found == unreported().reporting.end()) return unreported().orphan.add({error, 1});
+  hosted_engine()->failures.keep(context, error);
+  found->second->targets.for_each([&](Target& target) {
+    if (error.rank >= 0 && target.rank != error.rank) return;
+    target.outstanding.raise(1);  // else synchronisations would find nothing to do
+    for_each_part(target, [](Target& part) { part.outstanding.raise(1); });
+  });
 }
 
 void print_unreported() {

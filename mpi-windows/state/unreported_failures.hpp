@@ -8,12 +8,15 @@
 
 namespace mpixrma::windows {
 
+struct Window;
+
 /// Begin and end the time during which a window reports such failures. Between the two calls, failures with
 /// the window's context number are stored in the engine.
-void begin_reporting(std::uint32_t context);
+void begin_reporting(Window& window);
 void end_reporting(std::uint32_t context) noexcept;
 
-/// Stores the failure: in the engine if the window still reports failures, else for print_unreported().
+/// Stores the failure: in the engine if the window still reports failures, whose next synchronisation with
+/// the target then looks for it; else for print_unreported().
 void keep_unreported(std::uint32_t context, engine::LateError const& error) noexcept;
 
 /// Prints one line about failures that no window has reported. Called in MPI_Finalize.

@@ -68,9 +68,21 @@ void Communicator::open(MPI_Comm comm, std::uint32_t context) {
   (void)attributes();  // until then the word is marked outdated
 }
 
+void Communicator::keep_failure(std::uint32_t context, engine::LateError const& error) noexcept {
+  engine::EngineFailures& failures = engine_of_process().failures;
+  std::lock_guard const held(retiring_lock_);
+  Target* const target = this->context() == context ? known_target(error.rank) : nullptr;
+  if (target == nullptr) return failures.keep(context, error);
+  failures.keep(context, error, target->peer->process());
+  target->outstanding.raise(1);  // else completion calls would find nothing to do
+}
+
 void Communicator::retire() {
   comm_.withdraw();
-  context_.store(0, std::memory_order_relaxed);
+  {
+    std::lock_guard const held(retiring_lock_);
+    context_.store(0, std::memory_order_relaxed);
+  }
   engine::Engine* const engine = hosted_engine();
   for_each_target([&](Target& target) {
     if (engine != nullptr && engine->is_of_this_process()) engine->peers.release(*target.peer);

@@ -101,6 +101,11 @@ class MPIX_INTERNAL_API Communicator {
     }
   }
 
+  /// Stores the failure of an operation that was issued while context() was `context`, and whose request was
+  /// freed: the next completion call that covers the target `error.rank` reports it. May be called by a
+  /// completion.
+  void keep_failure(std::uint32_t context, engine::LateError const& error) noexcept;
+
   bool is_open() const noexcept { return comm_.is_published(); }
 
   /// Retires a state and returns it to the pool.
@@ -133,6 +138,7 @@ class MPIX_INTERNAL_API Communicator {
   std::atomic<std::uint32_t> context_{0};
   std::atomic<std::uint64_t> attribute_word_{0};
   std::atomic<std::uint32_t> attribute_changes_{0};
+  std::mutex retiring_lock_;  ///< while it is held, an open state keeps its targets
   std::mutex attributes_lock_;
   MPIX_RMA_Attributes attributes_{};  ///< the values of the attributes
   Counters counters_;

@@ -37,6 +37,7 @@ int with_request(Site const& site, std::vector<Target*> const& targets, Level le
   }
   NativeCompletion* const completion = start_native(site, Subject{});
   if (completion == nullptr) return raise(site, MPI_ERR_NO_MEM, "no memory for a request");
+  completion->communicator = Communicator::find(site.comm);
   completion->context = targets.front()->context;
   engine::AggregateCompletion* const aggregate =
       engine::AggregateCompletion::open(*completion, nullptr, &completion->first);

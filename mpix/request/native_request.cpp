@@ -39,7 +39,7 @@ engine::LateError late_error_of(NativeCompletion const& failed) noexcept {
 void end_failed(void* context, int asked) noexcept {
   auto* const native = static_cast<NativeCompletion*>(context);
   if (asked == 0 && native->context != NativeCompletion::no_communicator)
-    engine_of_process().failures.keep(native->context, late_error_of(*native));
+    native->communicator->keep_failure(native->context, late_error_of(*native));
   native_pool.give_back(native);
 }
 

@@ -20,7 +20,8 @@ struct NativeCompletion : engine::Completion {
 
   mpix_host_request_t* request = nullptr;
   MPI_Request handle = MPI_REQUEST_NULL;    ///< handle of `request`
-  std::uint32_t context = no_communicator;  ///< communicator that keeps a failure if the request is freed
+  Communicator* communicator = nullptr;     ///< keeps a failure if the request is freed; never deallocated
+  std::uint32_t context = no_communicator;  ///< the communicator's
   char const* call = nullptr;               ///< beginning of the error text, followed by `subject`
   Subject subject;
   engine::AggregateCompletion::FirstFailure first;  ///< of a request for the operations of several targets

@@ -90,7 +90,7 @@ void RmaRequest::finish(engine::Status status) noexcept {
 
 /// Ends a freed request. No call on the request can report its failure, so the next completion call does.
 void RmaRequest::end_unreported() noexcept {
-  if (engine::failed(status_)) engine_of_process().failures.keep(context_, late_error_of(status_, subject_));
+  if (engine::failed(status_)) communicator_->keep_failure(context_, late_error_of(status_, subject_));
   rma_pool.give_back(*this);
 }
 

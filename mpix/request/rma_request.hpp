@@ -54,8 +54,8 @@ class RmaRequest : public engine::Completion {
   engine::Status status_ = engine::Status::ok;
   char const* call_ = nullptr;
   Subject subject_;
-  Communicator const* communicator_ = nullptr;  ///< communicator of the latest operation
-  std::uint32_t context_ = 0;                   ///< the communicator's context at that time
+  Communicator* communicator_ = nullptr;  ///< communicator of the latest operation
+  std::uint32_t context_ = 0;             ///< the communicator's context at that time
   AttributeSet attributes_;
 };
 

@@ -38,6 +38,7 @@ engine::Completion* RequestSlot::start(Site const& site, Subject const& subject,
   // Read before the operation can complete, because its completion object then returns to the pool.
   if (completion_ != nullptr) {
     handle_ = completion_->handle;
+    completion_->communicator = &communicator;
     completion_->context = communicator.context();
   }
   return completion_;

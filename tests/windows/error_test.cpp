@@ -294,6 +294,20 @@ TEST_F(LateFailure, OfRequestFreedWithoutTestIsReportedByWindow) {
   EXPECT_TRUE(unlocked == MPI_SUCCESS || freed == MPI_SUCCESS) << "told twice";
 }
 
+/// Nothing is outstanding when the request is freed.
+TEST_F(LateFailure, OfRequestFreedAfterFlushIsReportedByNextFlush) {
+  long value = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window_);
+  if (MPI_Rget(&value, 1, MPI_LONG, next_, address_, 1, MPI_LONG, window_, &request) == MPI_SUCCESS) {
+    EXPECT_EQ(MPI_Win_flush(next_, window_), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
+    EXPECT_EQ(class_of(MPI_Win_flush(next_, window_)), MPI_ERR_RMA_RANGE);
+    EXPECT_EQ(MPI_Win_flush(next_, window_), MPI_SUCCESS);
+  }
+  EXPECT_EQ(MPI_Win_unlock(next_, window_), MPI_SUCCESS);
+}
+
 TEST_F(LateFailure, OfTestedRequestIsReportedOnce) {
   long value = 0;
   for (bool const tests : {false, true}) {

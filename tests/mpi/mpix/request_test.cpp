@@ -173,6 +173,47 @@ TEST_F(Requests, FreedAfterFailureLeaveItToComplete) {
   MPI_Barrier(world);
 }
 
+/// The call completes the operation, whose failure its request has. Nothing is outstanding afterwards.
+TEST_F(Requests, FreedAfterCompleteLeaveItToTheNextComplete) {
+  ErrorsReturn const returned(world);
+  auto* const nowhere = reinterpret_cast<void*>(0x40);
+  for (int const target : {next(), MPIX_ALL_RANKS}) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPIX_Rma_request own = MPIX_RMA_REQUEST_NULL;
+    if (transfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next(), nowhere, 0, &request) == MPI_SUCCESS) {
+      ASSERT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
+      ASSERT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
+      EXPECT_NE(MPIX_RMA_Complete(&world, target), MPI_SUCCESS);
+    }
+    if (MPIX_RMA_xfer_rma(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next(), nowhere, 1, MPI_DOUBLE, &own,
+                          &world) == MPI_SUCCESS) {
+      ASSERT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
+      ASSERT_EQ(MPIX_Rma_request_free(&own), MPI_SUCCESS);
+      EXPECT_NE(MPIX_RMA_Complete(&world, target), MPI_SUCCESS);
+    }
+    EXPECT_EQ(MPIX_RMA_Complete(&world, MPIX_ALL_RANKS), MPI_SUCCESS);
+  }
+  MPI_Barrier(world);
+}
+
+TEST_F(Requests, FreedLeaveTheirFailureToCompletionsOfTheirTarget) {
+  if (memory_.size() == 1) GTEST_SKIP() << "needs two targets";
+  ErrorsReturn const returned(world);
+  auto* const nowhere = reinterpret_cast<void*>(0x40);
+  for (bool const at_once : {true, false}) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (transfer(MPIX_RMA_GET, &value_, 1, MPI_DOUBLE, next(), nowhere, 0, &request) != MPI_SUCCESS) continue;
+    if (!at_once) let_operations_fail();
+    ASSERT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
+    let_operations_fail();
+    int const me = memory_.rank();
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, me, memory_.at(me, 0)), MPI_SUCCESS);
+    EXPECT_EQ(MPIX_RMA_Complete(&world, me), MPI_SUCCESS) << "at once " << at_once;
+    EXPECT_NE(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS) << "at once " << at_once;
+  }
+  MPI_Barrier(world);
+}
+
 /// Completes an array whose operations have ended, and returns the number of failures that the calls report.
 using Finish = int (*)(std::vector<MPI_Request>& requests);
 
