@@ -3,9 +3,9 @@
 ///
 /// usage: bench_accesses    (2 ranks)
 ///
-/// A line "accesses,mpix,OPERATION,KIND,NUMBER,LINE,INSTRUCTIONS" for each access, in order, to memory that
-/// both processes access: its kind, its number, the cache line, numbered by first access, and the
-/// instructions since the access before.
+/// Prints a line "accesses,mpix,OPERATION,KIND,NUMBER,LINE,INSTRUCTIONS" for each access to memory that both
+/// processes access. NUMBER counts the accesses in order, LINE is the cache line, numbered by first access,
+/// and INSTRUCTIONS counts from the previous access.
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -81,7 +81,7 @@ void report(char const* operation, Operation call) {
   if (bench::rank() == 0) print(operation, mine, others);
 }
 
-/// The same for an operation that both ranks call together, while rank 1 records it, and then rank 0.
+/// As report(), for an operation that both ranks call together: rank 1 records it first, then rank 0.
 template <typename Operation>
 void report_together(char const* operation, Operation call) {
   Accesses mine;

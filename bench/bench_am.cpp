@@ -1,5 +1,5 @@
 /// The lower bound between two hosts: round trip of a bare UCX active message with 8 bytes, both sides
-/// polling, and UCX's own puts of 8 bytes, from both sides at once and without waiting for each.
+/// polling, and UCX's own puts of 8 bytes, from both sides at once, without waiting for each put.
 ///
 /// usage: bench_am    (2 ranks)
 #include <mpi.h>
@@ -94,7 +94,7 @@ class Memory {
   ucp_rkey_h key_ = nullptr;
 };
 
-/// Measures as the streams of bench_streams.
+/// Measures a stream of puts as bench_streams does.
 void stream(ucp_worker_h worker, ucp_context_h context, ucp_ep_h endpoint) {
   Memory memory(context, endpoint);
   constexpr int operations = 2000;

@@ -32,7 +32,7 @@ void contiguous(std::string const& implementation, char* origin, char* target, b
   }
 }
 
-/// Rows of `segment` bytes, twice as far apart on either side.
+/// Rows of `segment` bytes, at a stride of twice that on both sides.
 void strided(std::string const& implementation, char* origin, char* target, bench::Sizes chosen) {
   for (int const segment : {16, 1024}) {
     for (int segments = chosen == bench::Sizes::all ? 1 : 1024; segments <= 1024; segments *= 4) {
@@ -69,7 +69,7 @@ void strided(std::string const& implementation, char* origin, char* target, benc
   }
 }
 
-/// Measures the same transfers with a local buffer that was not registered.
+/// Measures contiguous transfers with a local buffer that ARMCI has not allocated.
 void local_buffers(std::string const& implementation, char* target, bench::Sizes chosen) {
   std::vector<char> heap(max_bytes, 0);
   for (std::size_t const bytes : bench::sizes(chosen)) {
@@ -81,7 +81,7 @@ void local_buffers(std::string const& implementation, char* target, bench::Sizes
   }
 }
 
-/// Segments of `bytes`. ComEx has the members in another order than ARMCI-MPI.
+/// Describes segments of `bytes` bytes. Names each member, because ComEx orders them otherwise than ARMCI-MPI.
 armci_giov_t described(std::vector<void*>& from, std::vector<void*>& to, int bytes) {
   armci_giov_t list{};
   list.src_ptr_array = from.data();
@@ -136,7 +136,7 @@ void collective(std::string const& implementation, char* origin, char* target) {
        [&] { armci_msg_group_bcast_scope(SCOPE_ALL, &value, sizeof value, root ^= 1, &group); });
   char maximum[] = "max";
   both("reduction", [&] { armci_msg_dgop(&value, 1, maximum); });
-#ifndef BENCH_COMEX  // has no such function
+#ifndef BENCH_COMEX  // ComEx has no such function
   both("group_reduction", [&] { armci_msg_group_dgop(&value, 1, maximum, &group); });
 #endif
   both("put_barrier", [&] {

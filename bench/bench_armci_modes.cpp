@@ -50,7 +50,8 @@ void operations(Mode const& mode, char* origin, char* target, std::size_t bytes)
   }
 }
 
-/// The case that CONFLICT_FREE describes: both processes accumulate to one process, to halves of its memory.
+/// The case that CONFLICT_FREE describes: both processes accumulate to rank 1, each to its own half of the
+/// memory there.
 void halves(Mode const& mode, char* origin, char* target, std::size_t bytes) {
   char* const half = target + (bench::rank() == 0 ? 0 : max_bytes / 2);
   double two = 2;

@@ -47,7 +47,7 @@ void measure_series(bench::Case const& what, Put put) {
   MPI_Barrier(world);
 }
 
-/// All ranks have the same seed, so that they measure the same line.
+/// All ranks have the same seed, so that they measure the lines in the same order.
 std::mt19937 seeded() {
   char const* const seed = std::getenv("BENCH_SEED");
   return std::mt19937(seed != nullptr ? static_cast<unsigned>(std::strtoul(seed, nullptr, 10)) : 0);

@@ -1,6 +1,6 @@
 /// Instructions of one call with remote completion, in user space and in every library: a put, get and
 /// accumulate of 8 bytes by MPIX_RMA, by MPI windows and by a store, and a put with each attribute and each
-/// pair. The instructions of an empty call are subtracted. x86-64 only.
+/// pair, without its completion. The instructions of an empty call are subtracted. x86-64 only.
 ///
 /// usage: bench_calls mpix|window    (2 ranks)
 #include <mpi.h>
@@ -18,7 +18,7 @@ double value = 1;
 long one = 1;
 long fetched = 0;
 
-/// `memory` names the interface.
+/// `memory` names the interface in family "calls".
 template <typename Operation>
 void report(char const* family, std::string const& operation, std::string const& memory, Operation call) {
   bench::report_instructions({family, bench::label_or("mpix"), operation, memory, 1, 8}, call);
@@ -43,7 +43,7 @@ void count_mpix() {
     MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &fetched, 1, reinterpret_cast<MPI_Aint>(target), nullptr,
                  &world, &blocking);
   });
-  // The target's memory is mapped here, too.
+  // Stands for a store to the target's memory, which this process maps.
   report("calls", "put", "store", [] {
     static double volatile cell;
     cell = value;

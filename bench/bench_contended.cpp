@@ -1,8 +1,7 @@
 /// Two origins on one counter: time per fetch-and-add while both add as fast as they can. The sum must be
 /// exact.
 ///
-/// usage: bench_contended mpix
-/// window    (2 ranks)
+/// usage: bench_contended mpix|window    (2 ranks)
 #include <mpi.h>
 #include <mpix_rma.h>
 

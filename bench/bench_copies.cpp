@@ -1,7 +1,7 @@
 /// Put and get of blocks from buffers as programs have them: from malloc, and at several offsets in a page,
 /// to an allocated window. With `methods`, on this library's component: by each method of copies and by the
-/// measured choice, and the same copies by plain memcpy, in turn, so that a change of the machine's pace
-/// meets all of them. Times are CPU times of the origin's thread: other processes on its core do not count.
+/// measured choice, and the same copies by plain memcpy, in turn, so that a change of the machine's speed
+/// affects all of them. Times are CPU times of the origin's thread: other processes on its core do not count.
 ///
 /// usage: bench_copies [methods]    (2 ranks)
 #include <mpi.h>
@@ -190,7 +190,7 @@ void measure_buffers(std::vector<Alternative> const& alternatives) {
   }
 }
 
-/// The methods of this library's copies, and memcpy.
+/// Measures each copy method of this library, the measured choice, and memcpy.
 void measure_methods() {
   using mpixrma::engine::CopyMethod;
   using mpixrma::engine::CopyTable;

@@ -1,7 +1,7 @@
 /*
  * A Global Arrays application loop: tasks from a shared counter; each gets blocks of two arrays, multiplies
  * them and accumulates the product into a third. Time per task over all processes, in microseconds. Then
- * single operations of the first process on what the last one has: patches of three sizes, and a counter.
+ * single operations of the first process on data of the last process: patches of three sizes, and a counter.
  *
  * usage: bench_ga    (any number of ranks)
  */
@@ -51,8 +51,8 @@ static void run_tasks(int a, int b, int c, int counter) {
   }
 }
 
-/* MPI_Wtime of two processes may differ; with more processes than cores, one may start long after the
- * others. */
+/* A clock that all processes of the host share, unlike MPI_Wtime: with more processes than cores, one may start
+ * long after the others, so a time runs from the first start to the last end. */
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -74,7 +74,7 @@ static void print(const char* operation, int segments, int bytes, double microse
   fflush(stdout);
 }
 
-/* What one operation works on: `array` is of doubles with patches, or of counters with one element. */
+/* The target of an operation: a patch of an array of doubles, or one element of an array of counters. */
 struct target {
   int array, lo[2], hi[2];
 };

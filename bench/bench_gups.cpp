@@ -17,7 +17,7 @@ namespace {
 constexpr int target = 1;
 constexpr char const* usage = "bench_gups mpix|window update|get MEBIBYTES";
 
-/// A table of words at rank 1, all 0.
+/// A table of words at rank 1.
 struct MpixTable {
   explicit MpixTable(std::uint64_t bytes) {
     mine = bench::rank() == target ? bytes : 0;

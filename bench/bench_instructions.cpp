@@ -1,5 +1,5 @@
 /// Instructions that one small call executes in the library, counted by single-stepping: operations on 8
-/// bytes of allocated memory of the last rank, by MPIX_RMA, MPI windows and ARMCI. Families c and c++ count
+/// bytes of allocated memory of the last rank, by MPIX_RMA, MPI windows and ARMCI. Lines "c" and "c++" count
 /// every instruction from the caller's on, of the same calls in C and in C++. Needs no hardware counters.
 /// x86-64 only.
 ///
@@ -17,7 +17,7 @@ namespace {
 
 MPI_Comm world = MPI_COMM_WORLD;
 
-/// Prints at rank 0. `family` is the interface.
+/// Prints at rank 0. `family` names the interface, in the column of the memory.
 template <typename Operation>
 void report(char const* family, char const* operation, Operation call) {
   bench::Case const what{"instructions", "mpix", operation, family, 1, 8};
@@ -73,20 +73,20 @@ void count_mpix(int target) {
   MPIX_RMA_Free(bases[static_cast<std::size_t>(bench::rank())], world);
 }
 
-/// Ends the job for an error, as an exception that nobody catches does.
+/// Ends the job on an error, as an uncaught exception would.
 inline void check(int code) {
   if (code != MPI_SUCCESS) [[unlikely]]
     MPI_Abort(world, code);
 }
 
-/// Out of line, so that the compiler sees the same of each call.
+/// Not inlined, so that every call is compiled in the same context.
 template <typename Call>
 [[gnu::noinline]] void perform(Call const& call) {
   call();
 }
 
-/// Counts a call with all that leads to it. In both languages it checks for errors and takes its arguments
-/// from variables.
+/// Counts a call with the preparation of its arguments. In both languages the call checks for errors and takes
+/// its arguments from variables.
 template <typename Call>
 void report_language(char const* language, char const* operation, Call call) {
   bench::report_instructions({"instructions", "mpix", operation, language, 1, 8}, [&] { perform(call); });

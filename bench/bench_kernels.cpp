@@ -161,7 +161,7 @@ class Transpose {
   long done_ = 0;
 };
 
-/// A wavefront: every element of a row is the sum of three neighbours, so each rank waits for the last
+/// A wavefront: every element of a row is computed from three neighbours, so each rank waits for the last
 /// element of its left neighbour, row by row. One put of 8 bytes with a notification for each row and rank.
 class Wavefront {
  public:

@@ -95,7 +95,7 @@ void run(bench::Sizes sizes) {
 }
 
 /// MPICH 4.0 over UCX's TCP may wait in MPI_Finalize forever: one process closes its connection, for which
-/// the other would have to make progress, and that one waits in the launcher's barrier. All results are
+/// the other process must make progress, but that process waits in the launcher's barrier. All results are
 /// printed by then.
 void finalize() {
 #if defined(MPICH_VERSION)

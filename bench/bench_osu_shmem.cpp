@@ -36,7 +36,7 @@ class Shmem {
   std::vector<double> origin_ = std::vector<double>(bench::osu_largest / sizeof(double), 1.0);
 };
 
-/// Open MPI before 4.1.6 unloads this component in shmem_finalize and then calls a function of it.
+/// Keeps mca_spml_ucx loaded: Open MPI before 4.1.6 unloads it in shmem_finalize and then calls its code.
 int keep_loaded(dl_phdr_info* library, std::size_t, void*) {
   if (std::string_view(library->dlpi_name).find("mca_spml_ucx") != std::string_view::npos)
     (void)::dlopen(library->dlpi_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);

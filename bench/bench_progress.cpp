@@ -1,8 +1,7 @@
 /// A target that computes for a second outside of MPI: time until an accumulate to its plain memory completes
 /// there, and the cost of an idle process's agent.
 ///
-/// usage: bench_progress mpix
-/// window    (2 ranks)
+/// usage: bench_progress mpix|window    (2 ranks)
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-/// The cost of the job's size for one process: ranks that communicate in a ring. Any number of ranks.
+/// Peers and endpoints of one process while ranks communicate in a ring. Any number of ranks.
 #include <mpi.h>
 #include <mpix_rma.h>
 
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     std::printf("ring,mpix,peers,none,%d,0,%lu\nring,mpix,endpoints,none,%d,0,%lu\n", size, most[0], size,
                 most[1]);
   }
-  // One endpoint to the next process, and one for answers to the previous one.
+  // One endpoint to the next process, and one for replies to the previous process.
   bool const bounded = most[0] <= 1 && most[1] <= 2;
   if (rank == 0 && !bounded)
     std::fprintf(stderr, "bench_ring: more peers or endpoints than the neighbours\n");

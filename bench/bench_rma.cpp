@@ -32,7 +32,7 @@ MPI_Datatype type_of() {
   return sizeof(T) == 4 ? MPI_INT : MPI_LONG;
 }
 
-/// An implementation: issues each operation on `target` memory of rank 1 and completes it there.
+/// An implementation: issues each operation on the memory `target` of rank 1 and completes it there.
 struct Mpix {
   static constexpr char const* name = "mpix";
   static void run(MPIX_RMA_Op op, void* origin, std::size_t bytes, void* target) {
@@ -69,7 +69,7 @@ struct Mpix {
 
 MPI_Win window = MPI_WIN_NULL;
 
-/// Both kinds of windows; displacements are relative to `base`.
+/// Allocated and dynamic windows; displacements are relative to `base`.
 struct Window {
   static inline char* base = nullptr;
   static MPI_Aint displacement(void* target) { return static_cast<char*>(target) - base; }
@@ -184,7 +184,7 @@ void measure_request(std::string const& implementation, char* target) {
   });
 }
 
-/// Returns rank 1's address at both ranks.
+/// Returns rank 1's value of `mine` at both ranks.
 char* address_of_target(void* mine) {
   auto value = reinterpret_cast<std::uintptr_t>(mine);
   MPI_Bcast(&value, sizeof value, MPI_BYTE, 1, world);

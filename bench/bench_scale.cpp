@@ -1,7 +1,7 @@
 /// Memory and time of one process's engine as the job grows: peers that it knows and communicates with,
 /// origins that communicate with it, segments. The other processes are simulated
 /// (bench/support/stub_network.hpp), so UCX's memory per connection is not included; for windows see
-/// bench_window_scale. Prints a line per number; bytes and times are per item.
+/// bench_window_scale. Prints a line for each number of items; bytes and times are per item.
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -49,7 +49,7 @@ void measure_peers(std::size_t count, std::size_t max_endpoints, char const* lab
   start_engine(max_endpoints);
   Engine& engine = the_engine();
   std::vector<Peer*> peers(count);
-  put(*(peers[0] = engine.peers.find(bench::first_process)));  // the cost of the first operation
+  put(*(peers[0] = engine.peers.find(bench::first_process)));  // not measured: one-time costs of the engine's first operation
   Meter const making;
   for (std::size_t i = 0; i < count; ++i) peers[i] = engine.peers.find(bench::first_process + i);
   double const made_bytes = making.bytes_each(count);
@@ -99,7 +99,7 @@ void measure_origins(std::size_t count) {
     wait_for_network();
   };
   auto const send_put = [&](std::size_t origin) {
-    // The engine has closed connections beyond the permitted number.
+    // The engine closes connections beyond the permitted number, which then need another handshake.
     if (sequences[origin] == 0 || bench::is_disconnected(static_cast<std::uint32_t>(origin)))
       introduce(origin);
     wire::RequestHeader header = request_of(wire::RequestKind::put, data.size());
@@ -158,7 +158,7 @@ void measure_segments(std::size_t count) {
 
 int main(int argc, char** argv) {
   std::size_t const most = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100000;
-  rlimit const many{1u << 20, 1u << 20};  // as if every connection had its descriptor
+  rlimit const many{1u << 20, 1u << 20};  // as many as connections over TCP would need
   (void)::setrlimit(RLIMIT_NOFILE, &many);
   bool right = true;
   std::puts("peers,endpoints,number,known_bytes,known_us,used_bytes,first_us,look_up_us,operation_us,open");

@@ -23,7 +23,7 @@ constexpr char const* name_of(Kind kind) {
   return names[static_cast<int>(kind)];
 }
 
-/// Receives what operations return; each operation of a stream has a place of its own.
+/// The results that operations fetch; each operation of a stream has its own part.
 std::vector<double> results(operations* max_bytes / sizeof(double));
 double* result(int number) { return results.data() + number * static_cast<int>(max_bytes / sizeof(double)); }
 

@@ -1,5 +1,5 @@
-/// Accumulates on MPI windows with and without the info keys about them, in one run. Each line is on a window
-/// of its own, because memory keeps the way in which its elements are updated.
+/// Accumulates on MPI windows with and without the info keys for accumulates, in one run. Each line has a window
+/// of its own, because the method by which elements are updated stays with the memory.
 ///
 /// usage: bench_update_hints    (2 ranks)
 #include <mpi.h>
@@ -22,7 +22,7 @@ struct Key {
 };
 constexpr Key no_key{nullptr, nullptr};
 
-/// A window on fresh memory, between MPI_Win_lock_all and the end of the program.
+/// A window on fresh memory, locked by MPI_Win_lock_all until the end of the program.
 class Window {
  public:
   explicit Window(Key const& key) {
@@ -67,7 +67,7 @@ long raise(MPI_Win window, MPI_Aint at) {
   return before;
 }
 
-/// Two origins add few integers each to the same place.
+/// Two origins add a few integers each to the same elements.
 void measure_few(Key const& key) {
   Window const window(key);
   constexpr int count = 4;
@@ -83,7 +83,7 @@ void measure_few(Key const& key) {
   if (bench::rank() == 0) bench::require(raise(window, count - 1) == calls, what);
 }
 
-/// Arrays of integers that begin with a counter.
+/// Accumulates to arrays of integers that begin with a counter, and fetch-and-adds on the counter.
 void measure_array(Key const& key) {
   Window const window(key);
   std::vector<long> const ones(128, 1);

@@ -1,6 +1,6 @@
 /// Memory and time of one process's window as the job grows. The other processes are simulated, as in
-/// bench_scale, and so is MPI: they report the same values as this process, or different ones. Prints a line
-/// per number.
+/// bench_scale, and so is MPI. The simulated processes report the same values as this process, or different
+/// ones. Prints a line for each number of ranks.
 #include <mpi.h>
 
 #include <cstdio>
@@ -96,7 +96,8 @@ int PMPI_Comm_group(MPI_Comm, MPI_Group* group) {
 }
 int PMPI_Group_free(MPI_Group*) { return MPI_SUCCESS; }
 
-/// Handles reductions of values with their complements, if there are several values.
+/// Handles reductions of pairs of a value and its complement, by which windows find out whether all ranks have
+/// the same value. Leaves reductions of a single value as they are.
 int PMPI_Allreduce(void const*, void* values, int count, MPI_Datatype, MPI_Op, MPI_Comm) {
   auto* const words = static_cast<std::uint64_t*>(values);
   for (int i = 1; i < count && !alike; i += 2) words[i] = UINT64_MAX;

@@ -1,7 +1,7 @@
 /// MPI windows through MPI's interface alone, so that the same program measures every component: operations
 /// with flush on three kinds of windows, synchronisation, creation, contended locks, and a computing target.
-/// With `nam` on windows at a memory server beside allocated ones; on one rank with striped regions on
-/// several servers beside one server.
+/// With `nam`: windows at a memory server beside allocated ones, or, on one rank, regions striped over several
+/// servers beside regions at one server.
 ///
 /// usage: bench_windows [nam] [contended] [--quick|--guard] [--no-compare-swap] [--only-allocated]
 /// (2 ranks; contended: 4)
@@ -27,7 +27,7 @@ struct Options {
   bool contended = false;
   bool nam = false;
   bool only_allocated = false;
-  bool compare_swap = true;  ///< crashes Open MPI 4.1.4's osc/rdma
+  bool compare_swap = true;  ///< off for Open MPI 4.1.4's osc/rdma, which crashes
 };
 
 /// Returns the info object for MPI_Win_allocate.
@@ -110,7 +110,7 @@ void measure_blocks(Memory const& memory) {
                      memory.window);
     });
   }
-  // Programs compute their data before they accumulate it: the target's processor has no copy of it then.
+  // Programs compute their data before they accumulate it: the target's cache has no copy of it then.
   std::vector<double> computed(bytes / 8, 1.0);
   for (std::size_t const size : {262144u, 2u << 20}) {
     flushed("accumulate_computed", size, [&](int n) {
@@ -158,7 +158,7 @@ void measure_strided(Memory const& memory) {
   MPI_Type_free(&rows);
 }
 
-/// Measures one element and checks the sum of the additions.
+/// Measures operations on one element and checks the sum of the additions.
 void measure_elements(Memory const& memory, Options const& options) {
   long const zero = 0;
   long const one = 1;
@@ -244,7 +244,7 @@ void measure_active(Options const& options) {
   });
 }
 
-/// Measures the time of one lock, put and unlock while four origins contend for one lock.
+/// Measures lock, put and unlock while four origins contend for one lock, and additions to one counter.
 void measure_contended() {
   Memory const memory("allocated");
   std::size_t const origins = 4;
@@ -286,7 +286,7 @@ void measure_progress(Memory const& memory) {
   bench::print(line("accumulate_computing", memory.name, 1, 128), times[1]);
 }
 
-/// Measures one process with a region in one of its grants, or striped over all of them.
+/// Measures one process with a region in one of its memory grants, or striped over all of its grants.
 void measure_stripes() {
   std::vector<double> memory(bytes / 8, 1.0);
   for (char const* const kind : {"nam", "striped"}) {

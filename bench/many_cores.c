@@ -5,8 +5,8 @@
  * usage: many_cores    (any number of ranks; all on one host)
  *
  * Prints lines "many_cores,mpix,OPERATION,PLACES,RANKS,8,VALUE". VALUE is the median in microseconds per
- * operation of the whole job, that is, the time of a rank divided by the operations of all ranks; for "fence"
- * per call, for "transfer" per line that goes from one core to another. Ends with status 1 if an update was
+ * operation of the whole job, that is, the time of the slowest rank divided by the operations of all ranks; for
+ * "fence" per call, for "transfer" per line that goes from one core to another. Ends with status 1 if an update was
  * lost. */
 #include <mpi.h>
 #include <mpix_rma.h>
@@ -18,7 +18,7 @@
 enum {
   places = 64,
   line = 128,     /* bytes; processors fetch lines in pairs */
-  apart = 16384,  /* bytes; the library has one lock for so many at the least */
+  apart = 16384,  /* bytes; the library has at least one lock for each */
   repetitions = 7 /* the first one warms up and does not count */
 };
 
@@ -29,7 +29,7 @@ static void* remote;   /* the address of other places at rank 0, for MPIX_RMA */
 static MPI_Win window; /* of one element of each rank */
 static uint64_t random_state;
 static MPIX_RMA_Attributes atomic_update;
-/* What this rank has added to each place: by add(), and by accumulate(). */
+/* The sums that this rank has added to each place, by add() and by accumulate(). */
 static long added[places];
 static long accumulated[places];
 
@@ -46,7 +46,7 @@ static void fail(char const* text) {
   MPI_Abort(world, 1);
 }
 
-/* Adds by the bare instruction: what the processor allows. */
+/* Adds by the bare instruction, the lower bound of the processor. */
 static void add_bare(unsigned among) {
   unsigned const place = draw(among);
   __atomic_fetch_add((long*)(shared + place * line), 1, __ATOMIC_SEQ_CST);
@@ -61,7 +61,7 @@ static void add(unsigned among) {
   ++added[place];
 }
 
-/* Holds a lock of the library while it adds to a double. */
+/* Adds to a double, for which the library takes a lock. */
 static void accumulate(unsigned among) {
   static double one = 1;
   unsigned const place = draw(among);

@@ -80,7 +80,7 @@ class AccessRecorder {
     note(*decoded, registers);
     ::cs_free(decoded, 1);
   }
-  /// The accesses, and `end` for the instructions behind the last one.
+  /// The accesses, and an `end` with the instructions after the last access.
   std::vector<Access> results() const {
     std::vector<Access> all = accesses_;
     all.push_back({{}, AccessKind::end, instructions_});
@@ -96,7 +96,7 @@ class AccessRecorder {
       auto const line = memory_.line_of(address_of(operand.mem, instruction, registers));
       if (!line) continue;
       bool const atomic = x86.prefix[0] == X86_PREFIX_LOCK || instruction.id == X86_INS_XCHG;
-      // For moves of vectors the decoder calls both sides read.
+      // The decoder marks both operands of vector moves as read.
       std::string_view const name = instruction.mnemonic;
       bool const moves = name.starts_with("mov") || name.starts_with("vmov");
       bool const writes = moves ? i == 0 : (operand.access & CS_AC_WRITE) != 0;

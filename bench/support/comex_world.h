@@ -1,6 +1,6 @@
 /*
  * Included before a benchmark that is linked with ComEx: MPI_COMM_WORLD is the communicator of the processes
- * that compute, once ComEx has started. Its runtime MPI-PR keeps a process of each host for itself, and
+ * that compute, once ComEx has started. ComEx's runtime MPI-PR keeps a process of each host for itself, and
  * MPI-PT needs MPI_THREAD_MULTIPLE. A process that waits for the others does so in ComEx's barrier: under
  * MPI-TS nobody else serves the operations that arrive meanwhile.
  */

@@ -1,5 +1,5 @@
 /// Random accesses of rank 0 to the words of a table at rank 1: the first pass, over pages that the origin
-/// has not accessed before, and a later one.
+/// has not accessed before, and the best of later passes.
 #pragma once
 
 #include <sys/resource.h>
@@ -47,7 +47,7 @@ inline double page_table_kib() {
   return kib;
 }
 
-/// Two accesses for each page of the table, from the same seed in each pass.
+/// Makes two random accesses per page, the same in each pass. Returns the time per access in microseconds.
 template <typename Access>
 double pass(std::uint64_t words, Access access) {
   constexpr std::uint64_t words_of_page = 512;
@@ -58,8 +58,8 @@ double pass(std::uint64_t words, Access access) {
   return (MPI_Wtime() - begin) * 1e6 / static_cast<double>(accesses);
 }
 
-/// Measures one operation on a table of `bytes` bytes. `access(word)` adds 1 to a word, or reads it; returns
-/// the number of accesses.
+/// Measures one operation on a table of `bytes` bytes. `access(word)` adds 1 to a word, or reads it. Returns
+/// the number of accesses in all passes.
 template <typename Access>
 std::uint64_t measure_passes(std::string const& label, std::string const& operation, std::uint64_t bytes,
                              Access access) {

@@ -54,8 +54,8 @@ inline int refuse(char const* usage) {
   return 2;
 }
 
-/// Returns the median time of one call of `operation` in microseconds: batches of calls that last about a
-/// millisecond.
+/// Returns the median time of one call of `operation` in microseconds, over batches of calls that last about a
+/// millisecond each.
 template <typename Operation>
 double median_us(Operation operation, int repetitions = 15) {
   double const batch_seconds = 1e-3;
@@ -83,7 +83,7 @@ double median_us(Operation operation, int repetitions = 15) {
 }
 
 /// Whether this line is to be measured: BENCH_ONLY is unset, or is a regular expression that matches in
-/// "family operation memory size". bench/run passes it to all ranks.
+/// "family operation memory size". bench/run passes BENCH_ONLY to all ranks.
 inline bool is_wanted(Case const& what) {
   static regex_t const* const pattern = []() -> regex_t const* {
     static regex_t compiled;

@@ -1,5 +1,5 @@
-/// One-sided communication as the kernels of bench_kernels use it: put to a neighbour that is told when the
-/// data has arrived, and put followed by completion of all. On MPIX_RMA, and on MPI's windows.
+/// One-sided communication as the kernels of bench_kernels use it: put with a notification of the
+/// target when the data has arrived, and put followed by completion of all puts. On MPIX_RMA, and on MPI's windows.
 #pragma once
 
 #include <mpi.h>

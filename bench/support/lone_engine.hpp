@@ -17,7 +17,7 @@
 
 namespace bench {
 
-/// Simulated processes have the following numbers.
+/// The engine's process; the numbers after it are those of the simulated processes.
 inline constexpr std::uint64_t own_process = first_process - 1;
 
 /// Measures the heap and time since its construction.
@@ -64,7 +64,7 @@ inline void start_engine(std::size_t max_endpoints) {
   if (mpix_engine_create(&config, &bootstrap, &running) != 0) std::exit(1);
 }
 
-/// Runs in a process of its own with a fresh heap.
+/// Runs `measure` in a child process, whose heap it has to itself. Returns whether the child succeeded.
 template <typename Measure>
 bool apart(Measure measure) {
   std::fflush(stdout);

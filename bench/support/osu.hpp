@@ -23,7 +23,7 @@ void osu_operation(Library& library, char const* operation, void (Library::*issu
     (library.*issue)(bytes);
     library.complete();
   });
-  // The time of one of the operations.
+  // Prints the time per operation.
   Case const bandwidth{"osu", label, name + "_bw", "allocated", 1, bytes};
   if (!is_wanted(bandwidth)) return;
   MPI_Barrier(MPI_COMM_WORLD);
@@ -45,7 +45,7 @@ void osu_benchmarks(Library& library, Sizes chosen) {
   for (std::size_t const bytes : sizes(chosen)) {
     osu_operation(library, "put", &Library::put, bytes);
     osu_operation(library, "get", &Library::get, bytes);
-    // OpenSHMEM has none of many elements.
+    // OpenSHMEM has no accumulate of many elements.
     if constexpr (requires { &Library::accumulate; })
       osu_operation(library, "acc", &Library::accumulate, bytes);
   }

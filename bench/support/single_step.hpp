@@ -19,8 +19,8 @@
 
 namespace bench {
 
-/// The executable memory whose instructions count. The library's is that of its shared objects and of Open
-/// MPI's component.
+/// The executable memory whose instructions count. of_library() covers this library's shared objects and its
+/// component of Open MPI.
 class Text {
  public:
   static Text of_library() {
@@ -77,7 +77,7 @@ bool step_to_signal(pid_t process, Step step) {
   }
 }
 
-/// Runs in a child that traces its parent between two SIGUSR1, because the library does not work in children.
+/// Traces the parent between two SIGUSR1. Runs in the child, because the library does not work in children.
 template <typename Step>
 bool watch(pid_t parent, int ready, Step step) {
   int status = 0;

@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// Keeps the processor busy without reading the clock, which would yield it. The work is counted, not timed: a
+/// Keeps the processor busy without reading the clock, because that would yield the processor. The work is counted, not timed: a
 /// calibration depends on what the other processor does meanwhile, and would differ between implementations.
 inline void compute(long rounds) {
   for (long i = 0; i < rounds; ++i) asm volatile("" : "+r"(i));
@@ -47,7 +47,7 @@ void measure_stream(Case what, int operations, Issue issue, Finish finish) {
     if (rank() == 0) print(what, median);
   };
   measure_as("alone", 0);
-  // About the time to send a message, where a processor takes a round in each half nanosecond.
+  // About the time to send a message, if a round takes half a nanosecond.
   constexpr long some_rounds = 20000;
   measure_as("computing", some_rounds);
 }

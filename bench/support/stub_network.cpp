@@ -134,7 +134,7 @@ std::vector<std::byte> made_up_handshake(std::uint32_t number, std::span<std::by
   mpixrma::engine::SessionOpening const opening{
       first_process + number, 1, its.process, ++targets[number].handshakes, targets[number].closed + 1, {}};
   *tokens = mpixrma::engine::tokens_of(its_secret, opening);
-  targets[number].session = tokens->request;  // the engine's token for it, used in disconnect messages
+  targets[number].session = tokens->request;  // the session's token in disconnect messages
   targets[number].is_disconnected = false;
   return mpixrma::engine::make_handshake(its_secret, opening, mpixrma::engine::encode(address_of(number)));
 }

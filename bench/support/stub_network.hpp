@@ -1,6 +1,6 @@
 /// A simulated network for programs that measure the engine itself: the program defines the UCX functions
-/// that move messages, which the dynamic linker prefers to UCX's own. They simulate any number of processes,
-/// which acknowledge every message.
+/// that move messages, which the dynamic linker prefers to UCX's own. These functions simulate any number of
+/// processes, which acknowledge every message.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace bench {
 
 inline constexpr std::uint64_t first_process = 0x10000;
 
-/// Returns the publication of simulated process `number`, from 0: it is on another host, with a UCX address
-/// of the size for one network device.
+/// Returns the publication of simulated process `number`, from 0: the process is on another host and has a UCX
+/// address of the size for one network device.
 std::vector<std::byte> made_up_publication(std::uint32_t number);
-/// Returns the payload of its handshake with the engine that has published `target`, and the tokens of the
+/// Returns the payload of that process's handshake with the engine that has published `target`, and the tokens of the
 /// resulting session.
 std::vector<std::byte> made_up_handshake(std::uint32_t number, std::span<std::byte const> target,
                                          mpixrma::engine::SessionTokens* tokens);

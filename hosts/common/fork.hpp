@@ -7,7 +7,8 @@
 namespace mpixrma {
 
 /// Registers `handler`, which runs in every child before fork() returns there, on the child's only thread.
-/// It must take no locks, which other threads may have held at the fork. For initialisers of static objects.
+/// It must take no locks, because another thread may have held them at the fork. Not thread-safe: call this
+/// function from initialisers of static objects only.
 MPIX_ENGINE_API void call_in_children(void (*handler)() noexcept);
 
 /// A registered handler of one module, which resets its state in a child.

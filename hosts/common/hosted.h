@@ -29,7 +29,7 @@ struct mpix_host_notified {
   void* origin;
   int64_t origin_count;
   mpix_handle_t origin_type;
-  int fetches; /**< of an accumulate: there is a result */
+  int fetches; /**< nonzero: the accumulate returns the previous value of the target in `result` */
   void* result;
   int64_t result_count;
   mpix_handle_t result_type;
@@ -39,20 +39,20 @@ struct mpix_host_notified {
   mpix_handle_t type;
   mpix_handle_t op;
   int notification;  /**< index of the counter */
-  int missing_class; /**< error class of an operation that reports later that the counter does not exist */
+  int missing_class; /**< error class if a missing counter is reported only after the call */
 };
 
 /** A call that orders or completes operations issued on a window in a passive-target epoch. */
 struct mpix_host_flush {
   enum {
     mpix_flush_wait,          /**< MPI_Win_flush_all */
-    mpix_flush_begin,         /**< asks for what the former waits for; of all targets only */
-    mpix_flush_order,         /**< what was issued before takes effect before what is issued later */
+    mpix_flush_begin,         /**< starts a flush, which a later mpix_flush_wait completes; all targets only */
+    mpix_flush_order,         /**< operations issued before take effect before later ones */
     mpix_flush_request,       /**< as mpix_flush_wait, with a request */
     mpix_flush_request_local, /**< MPI_Win_flush_local, MPI_Win_flush_local_all, with a request */
     mpix_flush_thread,        /**< MPIX_Win_flush_thread, MPIX_Win_flush_thread_all */
   } kind;
-  int all; /**< nonzero: to all targets, `rank` does not count */
+  int all; /**< nonzero: all targets, and `rank` is ignored */
   int rank;
 };
 
@@ -92,8 +92,8 @@ struct mpix_host_ops {
   void (*request_complete)(mpix_host_request_t* request, size_t bytes,
                            const struct mpix_host_failure* failure, void* context);
 
-  /** Completes a request whose operation has succeeded when its call returns, on an application thread. The
-   * MPI library sees the completion at once. */
+  /** Completes a request whose operation has succeeded before its call returns. Called by an application
+   * thread; the MPI library sees the completion at once. */
   void (*request_finish)(mpix_host_request_t* request);
 
   /** An MPI_Request that is complete from the start and needs no resources. */
@@ -128,18 +128,18 @@ struct mpix_host_ops {
   int (*window_persist)(mpix_handle_t window);
 
   /** The reason why this thread's most recent window creation failed: an MPI error class, and a text that
-   * stays valid until the next window creation. MPI_SUCCESS if no reason is known. Covers the calls below
-   * too. */
+   * stays valid until the next window creation. MPI_SUCCESS if no reason is known. Also set
+   * by the nam_ functions below. */
   int (*window_refusal)(const char** text);
 
-  /** Makes MPI reject every call on the MPI_Comm `communicator`, until called with 0. */
+  /** `refuse` nonzero: MPI rejects every call on the MPI_Comm `communicator`; 0: MPI accepts them again. */
   void (*communicator_refuse_calls)(mpix_handle_t communicator, int refuse);
 
   /** Number of processes that created the window with this port name at a memory server. `follow` is nonzero
    * for the consent of mpix_nam_follow. Returns an MPI error class. */
   int (*nam_ranks)(const char* port, int follow, int* ranks);
 
-  /** Names of such windows at their servers. Return an MPI error class. `nam_lookup` writes `port`, a buffer
+  /** Names of windows at their memory servers. Return an MPI error class. `nam_lookup` writes `port`, a buffer
    * of `bytes` bytes, and also returns MPI_ERR_NAME if no server is known. */
   int (*nam_publish)(const char* name, const char* port);
   int (*nam_unpublish)(const char* name, const char* port);
@@ -172,7 +172,7 @@ struct mpix_host_ops {
   int (*deliver_completions)(void);
 
   /** Makes communicator_is_live return 0 for a communicator that the application frees and that MPI keeps as
-   * long as requests need its error handler; with 0 undoes that. NULL if MPI keeps no such communicators. */
+   * long as requests need its error handler; `freed` 0 undoes that. NULL if MPI keeps no such communicators. */
   void (*communicator_set_freed)(mpix_handle_t communicator, int freed);
 
   /** From here on, `freed` is called with `argument` by the thread in which the application frees an
@@ -204,9 +204,9 @@ typedef int (*mpix_host_opener)(void);
 /** Sets the host's function for mpix_host_open; NULL withdraws it. */
 MPIX_ENGINE_API void mpix_host_offer_opener(mpix_host_opener opener);
 
-/** Opens the engine of this process, if there is a host that can, unless it is open. Another process can look
- * up its address after a collective call of MPI that both make behind this one. Returns 0 if it is open. Any
- * thread. */
+/** Opens the engine of this process unless it is open, if the host can. Another process can look up the
+ * engine's address once both processes have taken part in a collective MPI call after this call. Returns 0 if
+ * the engine is open. Callable from any thread. */
 MPIX_ENGINE_API int mpix_host_open(void);
 
 /** Nonzero if there is a host that mpix_host_open asks. */

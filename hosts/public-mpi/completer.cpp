@@ -42,7 +42,7 @@ bool Completer::progress_once() noexcept {
   return publish_completed() + events != 0;
 }
 
-/// Polls often at first, and less often the longer nothing happens.
+/// Polls without sleeping at first, then sleeps longer the longer nothing happens.
 void Completer::poll() noexcept {
   constexpr int turns_without_sleep = 200;
   constexpr long shortest_ns = 10'000;

@@ -18,7 +18,7 @@ constexpr std::chrono::seconds connect_timeout{10};
 /// The attribute of an intercommunicator and its duplicates; nullptr if the remote processes are not known.
 using Known = std::shared_ptr<KnownGroup const>;
 
-thread_local bool disconnects = false;
+thread_local bool disconnects = false;  ///< this thread is in MPI_Comm_disconnect
 
 /// Whether this process has a communicator with processes of another job.
 std::atomic<bool> is_connected{false};

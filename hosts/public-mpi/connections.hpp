@@ -21,8 +21,8 @@ MPIX_HOST_API void exchange_addresses_between_jobs(MPI_Comm inter) noexcept;
 /// with this process. The result is the same at all of them.
 MPIX_HOST_API bool all_are_linked(MPI_Comm comm) noexcept;
 
-/// While an object of this class exists, communicators that this thread frees disconnect their processes,
-/// whose addresses are dropped. After a plain MPI_Comm_free the processes are still connected.
+/// While an object of this class exists, a communicator that this thread frees is disconnected: the addresses
+/// of its remote group are dropped. After a plain MPI_Comm_free the processes are still connected.
 class MPIX_HOST_API DisconnectScope {
  public:
   DisconnectScope() noexcept;

@@ -52,7 +52,7 @@ std::uint64_t KnownGroup::process_at(MPI_Group group, int rank) const {
   return here == MPI_UNDEFINED ? 0 : processes_[static_cast<std::size_t>(here)];
 }
 
-/// Processes of one job usually have consecutive identities.
+/// Tries the rank implied by consecutive identities first, which the processes of one job usually have.
 std::size_t KnownGroup::index_of(std::uint64_t process) const noexcept {
   std::uint64_t const in_a_row = process - processes_.front();
   if (in_a_row < processes_.size() && processes_[in_a_row] == process) return in_a_row;

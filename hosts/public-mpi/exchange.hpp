@@ -50,7 +50,7 @@ class AddressTable {
   /// jobs.
   void assign_identities(MPI_Comm world);
 
-  /// Returns the bootstrap of the own engine. This object must outlive the engine.
+  /// Returns the bootstrap of this process's engine, which this object must outlive.
   mpix_bootstrap bootstrap() noexcept;
 
   /// Collective; call it after this process's engine has published its address or failed to start. The result
@@ -67,9 +67,9 @@ class AddressTable {
 
   std::uint64_t process_ = 0;
   std::vector<char> own_;
-  std::mutex lock_;  ///< protects known_
+  std::mutex lock_;  ///< protects known_ and last_lookup_
   std::list<KnownGroup> known_;
-  std::vector<char> last_lookup_;  ///< the address that was requested last
+  std::vector<char> last_lookup_;  ///< the most recently requested address, valid until the next request
 };
 
 /// Returns nullptr while the host is not running.

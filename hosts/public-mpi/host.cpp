@@ -24,7 +24,7 @@ namespace {
 struct Host {
   Communicators communicators;
   AddressTable addresses;
-  int local_processes = 1;  ///< processes of the job on this host
+  int local_processes = 1;  ///< processes of the job on this machine
   bool single_host = false;
   bool stays_on_host = false;
   bool shares_cores = false;
@@ -53,13 +53,13 @@ MPI_Comm duplicate_world() {
   return world;
 }
 
-/// Determines how many processes the job has on this host, whether they share cores, and whether processes of
-/// other hosts may connect.
+/// Determines how many processes the job has on this machine, whether they share cores, and whether processes
+/// of other machines may connect.
 void query_placement(MPI_Comm world) {
   MPI_Comm here = MPI_COMM_NULL;
   PMPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
   PMPI_Comm_size(here, &host->local_processes);
-  // Combine the affinity masks: each process may be bound to its own cores, or all to a part of the host.
+  // Combine the affinity masks: processes may be bound to cores of their own, or all to some cores.
   cpu_set_t cores;
   CPU_ZERO(&cores);
   (void)::sched_getaffinity(0, sizeof cores, &cores);
@@ -80,8 +80,7 @@ void query_placement(MPI_Comm world) {
   host->stays_on_host = host->single_host && full;
 }
 
-/// Destroys the engine. A process that waits in MPI_Finalize still serves processes that have not called it
-/// yet.
+/// Destroys the engine after a barrier, so that it serves processes that have not called MPI_Finalize yet.
 int at_finalize(MPI_Comm, int, void*, void*) {
   mpix_engine_t* const engine = mpix_host_engine();
   if (engine == nullptr) return MPI_SUCCESS;  // in a child made by fork()

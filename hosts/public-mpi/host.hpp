@@ -16,18 +16,18 @@ namespace mpixrma::host {
 /// Returns whether this host serves the process, rather than a host inside of the MPI library.
 MPIX_HOST_API bool is_chosen() noexcept;
 
-/// Call it after MPI_Init; collective over MPI_COMM_WORLD. If the engine cannot start, the reason is kept and
-/// reported on request.
+/// Call after MPI_Init; collective over MPI_COMM_WORLD. If the engine cannot start, records the reason for
+/// mpix_host_unavailable_reason().
 MPIX_HOST_API void start() noexcept;
 
 /// Returns whether this machine runs more processes of the job than it has cores, so that a waiting process
 /// should yield. Valid while the host runs.
 MPIX_HOST_API bool shares_cores() noexcept;
 
-/// Call it before MPI_Init. Prints one line and exits if the process uses another MPI library than this one
-/// was built for.
+/// Call before MPI_Init. Prints one line and exits if the process uses an MPI library other than the one that
+/// this library was built for.
 MPIX_HOST_API void check_library();
-/// Call it after MPI_Init, on any host. Prints one line and exits if another MPI's mpirun started the
+/// Call after MPI_Init, whether or not this host is chosen. Prints one line and exits if another MPI's mpirun started the
 /// processes.
 MPIX_HOST_API void check_launcher();
 

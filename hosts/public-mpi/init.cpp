@@ -17,7 +17,7 @@ int init(Init pass_on, int* argc, char*** argv, int required, int* provided) {
   bool const chosen = mpixrma::host::is_chosen();
   if (chosen) mpixrma::host::check_library();
   int const code = pass_on(argc, argv, chosen ? MPI_THREAD_MULTIPLE : required, provided);
-  // A wrong mpirun starts processes that cannot see each other, also if the host is inside of MPI.
+  // A wrong mpirun starts processes that cannot see each other, even if the host is inside of MPI.
   if (code == MPI_SUCCESS) chosen ? mpixrma::host::start() : mpixrma::host::check_launcher();
   return code;
 }

@@ -12,8 +12,8 @@ namespace {
 
 #ifdef OPEN_MPI
 
-/// The handle is a pointer, which may dangle. It is compared with the handles behind Fortran's numbers; every
-/// new communicator gets the lowest free number.
+/// The handle is a pointer, which may dangle, so it is only compared with the handles of the communicators'
+/// Fortran numbers. A new communicator gets the lowest free number, so a long gap ends the search.
 bool is_live(MPI_Comm comm) {
   constexpr MPI_Fint longest_gap = 1 << 16;
   for (MPI_Fint number = 0, gap = 0; gap < longest_gap; ++number) {

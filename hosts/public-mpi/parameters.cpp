@@ -26,7 +26,8 @@ char const* given(std::string_view name) {
 #endif
 }
 
-/// The value of the former name, if the parameter has one and it is set.
+/// Returns the value set under the parameter's former name, and notes that the name is deprecated; nullptr if
+/// there is none.
 char const* given_as_before(mpix_engine_parameter const& parameter, std::string& notes) {
   char const* const former = mpix_engine_former_name(&parameter);
   char const* const text = former != nullptr ? given(former) : nullptr;

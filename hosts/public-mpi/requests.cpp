@@ -22,8 +22,8 @@ struct mpix_host_request {
   bool code_delivered = false;        ///< the application has received `code`, or will receive it
   mpix_host_request* next = nullptr;  ///< next in the list of completed or of unused requests
 
-  /// One reference of MPI, or of the application if persistent, until the request is freed, and one until it
-  /// completes: MPI libraries differ in whether they free an incomplete request.
+  /// One reference until the request is freed, held by MPI, or by the application if persistent; another
+  /// until the operation completes, because only some MPI libraries free an incomplete request.
   std::atomic<int> references{0};
 
   void (*when_freed)(std::uint64_t) = nullptr;
@@ -77,11 +77,11 @@ std::atomic<Request*> completed{nullptr};
 std::atomic<int> completing{
     0};  ///< threads that have taken completed requests and still complete them in MPI
 
-/// Requests whose end by MPI_Request_free the front end wants to know.
+/// Requests of which the front end wants to know when MPI_Request_free frees them.
 std::mutex observed_lock;
 std::unordered_map<mpix_handle_t, Request*> observed;
-std::atomic<bool> has_observed{false};  ///< there may be some
-std::atomic<int> persistent_count{0};   ///< number of objects ever created
+std::atomic<bool> has_observed{false};  ///< `observed` has had an entry
+std::atomic<int> persistent_count{0};   ///< persistent requests ever created, the next tag
 
 int query(void* object, MPI_Status* status) {
   auto& request = *static_cast<Request*>(object);
@@ -101,7 +101,7 @@ void release(Request& request) {
   (request.tag < 0 ? pool : persistent_pool).give_back(request);
 }
 
-/// Returns the request with this handle, which is not observed any more; nullptr if there is none.
+/// Stops observing the request with this handle and returns it; nullptr if it was not observed.
 Request* take_observed(mpix_handle_t handle) {
   std::lock_guard const held(observed_lock);
   auto const found = observed.find(handle);
@@ -171,8 +171,8 @@ int publish_completed() {
   if (completed.load(std::memory_order_relaxed) == nullptr) return 0;
   int count = 0;
   completing.fetch_add(1, std::memory_order_relaxed);
-  // Acquire: pairs with the release in complete_request(), for the fields it has written. Release: pairs with
-  // the acquire in retire_completed(), for `completing`.
+  // Acquire: pairs with the release in complete_request(), for the fields of the request. Release: pairs
+  // with the acquire in retire_completed(), for `completing`.
   for (Request* request = completed.exchange(nullptr, std::memory_order_acq_rel); request != nullptr;
        ++count) {
     Request* const next = request->next;
@@ -225,7 +225,7 @@ void finish_request(mpix_host_request_t* request) {
   complete_in_mpi(*request);
 }
 
-/// Without memory the front end is not told.
+/// If memory is exhausted, `freed` is never called.
 void call_when_freed(mpix_host_request_t* request, void (*freed)(std::uint64_t argument),
                      std::uint64_t argument) try {
   std::lock_guard const held(observed_lock);
@@ -236,7 +236,7 @@ void call_when_freed(mpix_host_request_t* request, void (*freed)(std::uint64_t a
 } catch (std::bad_alloc const&) {
 }
 
-/// MPI libraries keep a completed request for messages to MPI_PROC_NULL.
+/// MPI libraries return a predefined completed request for messages to MPI_PROC_NULL.
 mpix_handle_t completed_request() {
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, communicators().self, &request);

@@ -1,5 +1,5 @@
-/// MPI requests for operations of the engine: generalized requests, or for reusable objects persistent
-/// receives from the process itself.
+/// MPI requests for operations of the engine: generalized requests, or, if persistent,
+/// persistent receives from the process itself.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@ namespace mpixrma::host {
 
 /// Passes the engine's completions to MPI. Returns their number. Any thread that may call MPI may call it.
 int publish_completed();
-/// As publish_completed(), and waits for other threads inside of it: afterwards the failures of freed
+/// As publish_completed(), and waits for other threads that are inside of that function: then the failures of freed
 /// requests are recorded. Does not take a lock that is held while a failure is recorded.
 int retire_completed();
 

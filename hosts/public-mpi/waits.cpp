@@ -52,7 +52,7 @@ int start_and_wait(mpix_engine_t* engine, MPI_Status* status, Start start) {
 
 int barrier(decltype(&MPI_Barrier) pass_on, MPI_Comm comm) {
   mpix_engine_t* const engine = engine_to_drive();
-  // MPI_Ibarrier does not match MPI_Barrier.
+  // MPI_Ibarrier does not match MPI_Barrier, which processes without the library call.
   if (engine == nullptr || !mpixrma::host::all_are_linked(comm)) return pass_on(comm);
   return start_and_wait(engine, MPI_STATUS_IGNORE,
                         [&](MPI_Request* request) { return PMPI_Ibarrier(comm, request); });
