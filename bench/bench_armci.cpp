@@ -81,7 +81,7 @@ void local_buffers(std::string const& implementation, char* target, bench::Sizes
   }
 }
 
-/// Describes segments of `bytes` bytes. Names each member, because ComEx orders them otherwise than ARMCI-MPI.
+/// Describes segments of `bytes` bytes. Assigns by name, because ComEx has the members in another order.
 armci_giov_t described(std::vector<void*>& from, std::vector<void*>& to, int bytes) {
   armci_giov_t list{};
   list.src_ptr_array = from.data();

@@ -85,8 +85,8 @@ template <typename Call>
   call();
 }
 
-/// Counts a call with the preparation of its arguments. In both languages the call checks for errors and takes
-/// its arguments from variables.
+/// Counts a call with the preparation of its arguments. In both languages it checks for errors and takes its
+/// arguments from variables.
 template <typename Call>
 void report_language(char const* language, char const* operation, Call call) {
   bench::report_instructions({"instructions", "mpix", operation, language, 1, 8}, [&] { perform(call); });

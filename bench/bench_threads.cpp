@@ -1,8 +1,8 @@
 /// Throughput of one, two and four threads of a process, on the same target and on different ones: time per
 /// operation over all threads. The targets sleep.
 ///
-/// usage: bench_threads [NAME]    (5 ranks: rank 0 is the origin; with NAME, measures only puts to plain memory
-/// of different targets, and prints NAME as the memory)
+/// usage: bench_threads [NAME]    (5 ranks: rank 0 is the origin; with NAME only puts to plain memory
+/// of different targets, printed with NAME as the memory)
 #include <mpi.h>
 #include <mpix_rma.h>
 

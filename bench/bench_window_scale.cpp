@@ -96,8 +96,8 @@ int PMPI_Comm_group(MPI_Comm, MPI_Group* group) {
 }
 int PMPI_Group_free(MPI_Group*) { return MPI_SUCCESS; }
 
-/// Handles reductions of pairs of a value and its complement, by which windows find out whether all ranks have
-/// the same value. Leaves reductions of a single value as they are.
+/// Handles reductions of pairs of a value and its complement, by which windows find out whether all ranks
+/// have the same value. Leaves reductions of a single value as they are.
 int PMPI_Allreduce(void const*, void* values, int count, MPI_Datatype, MPI_Op, MPI_Comm) {
   auto* const words = static_cast<std::uint64_t*>(values);
   for (int i = 1; i < count && !alike; i += 2) words[i] = UINT64_MAX;

@@ -1,7 +1,7 @@
 /// MPI windows through MPI's interface alone, so that the same program measures every component: operations
 /// with flush on three kinds of windows, synchronisation, creation, contended locks, and a computing target.
-/// With `nam`: windows at a memory server beside allocated ones, or, on one rank, regions striped over several
-/// servers beside regions at one server.
+/// With `nam`: windows at a memory server beside allocated ones, or, on one rank, regions striped over
+/// several servers beside regions at one server.
 ///
 /// usage: bench_windows [nam] [contended] [--quick|--guard] [--no-compare-swap] [--only-allocated]
 /// (2 ranks; contended: 4)

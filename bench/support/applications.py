@@ -12,7 +12,7 @@ KERNELS = ("stencil", "transpose", "wavefront")
 # scripts/peers builds them. MPI-PR keeps a process of each host for progress.
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "build" / "peers"
 COMEX = (("ComEx MPI-PR", "mpi-pr", 1), ("ComEx MPI-PT", "mpi-pt", 0), ("ComEx MPI-TS", "mpi-ts", 0))
-# Their processes are not bound to cores: a thread or a process for progress would have to share one with a rank.
+# Runtimes whose processes are not bound to cores: a thread or a process for progress would have to share one with a rank.
 UNBOUND = ("mpi-pr", "mpi-pt")
 TUNED = {"ARMCI_RMA_ATOMICITY": "0", "ARMCI_STRIDED_METHOD": "DIRECT"}
 # (operation, segments, bytes of a segment) of bench_armci
@@ -21,7 +21,7 @@ ARMCI = (("put", 1, 8), ("get", 1, 8), ("acc", 1, 8), ("put", 1, 262144), ("get"
 
 
 def comex_program(runtime, name):
-    """Its path below what scripts/peers has built."""
+    """The program's path below the directory that scripts/peers fills."""
     return f"ga-{runtime}/{name}"
 
 
@@ -43,7 +43,7 @@ def programs(options):
     stock = windows.PEERS_TWO_HOSTS if options.two_hosts else windows.PEERS_ONE_HOST
     runs = [(OURS, "bench_kernels", ["mpix"], [], {}),
             (WINDOWS, "bench_kernels", ["window"], ["osc", OURS], windows.environment_of_ours(options))]
-    # In the wavefront both processes wait by MPI_Fetch_and_op on their own counter, and osc/ucx does not end.
+    # In the wavefront both processes wait by MPI_Fetch_and_op on their own counter, which never ends on osc/ucx.
     runs += [(f"osc/{osc}", "bench_kernels", ["window"], ["osc", osc],
               {"BENCH_ONLY": "stencil|transpose"} if osc == "ucx" else {}) for osc in stock]
     tuned = ["osc", "ucx"] if options.two_hosts else ["osc", "sm,rdma"]

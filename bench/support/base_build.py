@@ -8,7 +8,7 @@ import sys
 import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# What decides how fast the code is, taken from the build that is compared.
+# Settings that decide how fast the code is, taken from the build that is compared.
 CACHED = re.compile(r"^((?:CMAKE_BUILD_TYPE|CMAKE_(?:C|CXX)_(?:COMPILER(?:_LAUNCHER)?|FLAGS(?:_[A-Z]+)?)):\w+=.*)$", re.MULTILINE)
 
 
@@ -32,7 +32,7 @@ def build_revision(revision, this_build, programs):
         run(configure, build)
         run(targets, build)
     except subprocess.CalledProcessError:
-        # The interface has changed since: the programs of that revision know less, but what they know is compared.
+        # The interface has changed since: that revision's own programs may measure fewer lines, which are compared.
         print(f"  the benchmarks of this tree cannot be built at {commit[:12]}: its own are compared", file=sys.stderr)
         shutil.rmtree(source / "bench")
         unpack(commit, source, benchmarks=True)
@@ -50,7 +50,7 @@ def git(*arguments):
 
 
 def unpack(commit, source, benchmarks=False):
-    """All but the benchmarks, or these alone. Writes the files that differ only, so that what has been built stays."""
+    """Unpacks all but the benchmarks, or these alone. Writes only files that differ, so that objects stay valid."""
     with tarfile.open(fileobj=io.BytesIO(git("archive", commit))) as archive:
         for member in archive.getmembers():
             if (member.name.split("/")[0] == "bench") != benchmarks:

@@ -30,8 +30,8 @@ class Suite:
     storage: str = ""  # of a memory server that serves the windows; empty: no server
 
     def lines(self, memory):
-        """The memory that the lines of the suite name, of the memory that the program names; None for lines that need no
-        server in a suite that has one."""
+        """The name of the memory in the lines of the suite, from the name that the program prints; None for lines that
+        need no server in a suite that has one."""
         if not self.storage:
             return memory
         return f"nam {self.storage}" if memory == "nam" else None
@@ -60,8 +60,8 @@ class Build:
         return (self.directory / "bench" / suite.program).exists()
 
     def start(self, command, suite, *variables):
-        """Through env, which sets the variables on the other host too. The programs' own run path may lead to the
-        directory where they were linked first: LD_LIBRARY_PATH comes before it."""
+        """Starts through env, which sets the variables on the other host too. LD_LIBRARY_PATH precedes the run path
+        of the programs, which may lead to another directory."""
         component = self.library_directory / "mpix-rma" / "openmpi"
         setting = ["env", f"LD_LIBRARY_PATH={self.library_directory}",
                    f"OMPI_MCA_mca_base_component_path={component}:SYSTEM_DEFAULT:USER_DEFAULT", *variables]
@@ -107,8 +107,8 @@ def environment():
 
 
 def interval(ratios):
-    """Of the median of what the ratios are samples of: the innermost pair of order statistics that holds it with the
-    confidence asked for, whatever the distribution; of fewer than FEWEST_PAIRS all of the range."""
+    """The interval of the median: the innermost pair of order statistics that holds the true median with CONFIDENCE,
+    whatever the distribution; with fewer than FEWEST_PAIRS ratios, their range."""
     count = len(ratios)
     outside, inner = 2 / 2 ** count, 0  # the probability that the median lies outside, and the places left out at each end
     while inner + 1 < (count + 1) // 2:
@@ -144,7 +144,7 @@ class Comparison:
         self.turn = 0
 
     def run_pair(self, suite, turn, only):
-        """Measures both builds, each first every other time, so that a drift of the machine's pace meets both."""
+        """Measures both builds, each first every other time, so that a drift of the machine's speed affects both."""
         measured = {}
         for build in self.builds if turn % 2 == 0 else self.builds[::-1]:
             measured[build] = build.measure(self.command, suite, only)
@@ -178,7 +178,8 @@ class Comparison:
         return {key for key, pairs in self.pairs.items() if not is_count(key) and row(key, pairs)["verdict"] == "slower"}
 
     def repeat_slower(self, pairs, deadline):
-        """Measures what seems slower again, alone: of many lines a few seem so by chance. The new interval decides."""
+        """Measures the lines that seem slower once more, alone: of many lines a few seem slower by chance. The new
+        interval decides."""
         suspects = self.suspects()
         if not suspects:
             return
@@ -195,7 +196,7 @@ class Comparison:
 
 def row(key, pairs):
     if is_count(key):
-        # Nothing adds instructions but what disturbs the run.
+        # Disturbances of a run only add instructions, so the smallest count is taken.
         this, base = min(this for this, _ in pairs), min(base for _, base in pairs)
         ratio = least = most = this / base if base else math.inf
         decision = verdict(least, most, FEWEST_PAIRS)

@@ -12,7 +12,7 @@ OVER_PEER = 1.0
 
 
 def programs(options):
-    """As windows.programs; a line of results names what was measured."""
+    """As windows.programs; a line of results names the method that was measured."""
     return [(windows.OURS, "bench_copies", ["methods"], ["osc", "mpix"], windows.environment_of_ours(options)),
             (PEER, "bench_copies", [], ["osc", "sm"], {"BENCH_LABEL": PEER})]
 

@@ -54,7 +54,7 @@ inline int refuse(char const* usage) {
   return 2;
 }
 
-/// Returns the median time of one call of `operation` in microseconds, over batches of calls that last about a
+/// Returns the median time of one call of `operation` in microseconds, over batches that last about a
 /// millisecond each.
 template <typename Operation>
 double median_us(Operation operation, int repetitions = 15) {

@@ -6,12 +6,12 @@ import statistics
 from compare import Suite
 
 OURS = "mpix"
-# Clients on another host than the server, with and without encryption of data.
+# Clients on a host other than the server's, with and without encryption of data.
 NETWORK, ENCRYPTED = "network", "encrypted"
-ON_TWO_HOSTS = ["on two hosts"]  # in the place of parameters: whatever --two-hosts is
+ON_TWO_HOSTS = ["on two hosts"]  # in place of MCA parameters: on two hosts even without --two-hosts
 TESTS = pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "nam"
 
-# As in bench/run; the time of ordinary windows is the peer's.
+# As the bars in bench/run; the peer is the same operation on an allocated window.
 OPERATION_BARS = [(f"{operation} {size} B and flush, at a memory server", ("window", operation, "nam", 1, size), "allocated", None, 1.15)
                   for operation, size in (("put", 8), ("get", 8), ("fetch_and_op", 8), ("put", 65536), ("get", 65536),
                                           ("put", 2 << 20), ("get", 2 << 20))]
@@ -47,13 +47,13 @@ def binaries(build_dir):
 
 
 def with_server(build_dir, command, storage="memory"):
-    """The command line beside a server of this host, which the build provides."""
+    """The command line that runs `command` beside a memory server on this host, from the same build."""
     return ["env", f"LD_LIBRARY_PATH={pathlib.Path(build_dir).resolve() / 'lib'}", f"MPIX_TEST_NAM_OPTIONS=--storage {storage}",
             str(TESTS / "with_server.sh"), binaries(build_dir), *command]
 
 
 def on_two_hosts(options, arguments):
-    """The program on two hosts with a server each: that of the target's has what the target's process would have."""
+    """The program on two hosts with a server each; the server on the target's host holds the target's memory."""
     return [str(TESTS / "on_two_hosts.sh"), binaries(options.build_dir), "2", "1", *arguments]
 
 

@@ -31,8 +31,8 @@ def environment_of_ours(options):
 
 
 def programs(options):
-    """(label, program, arguments, mca, environment): each component in turn, so that a change of the machine's pace meets
-    all of them."""
+    """(label, program, arguments, mca, environment): each component in turn, so that a change of the machine's speed
+    affects all of them."""
     quick = ["--quick"] if options.quick else []
     ours = environment_of_ours(options)
     runs = [("am", "bench_am", [], [], {})] if options.two_hosts else []
@@ -40,7 +40,7 @@ def programs(options):
         label = OURS if peer == OURS else f"osc/{peer}"
         # Open MPI 4.1.4's osc/rdma crashes in compare-and-swap.
         crashes = ["--no-compare-swap"] if peer == "rdma" else []
-        skip = ["--only-allocated"] if peer == "sm" else []  # it takes no other windows
+        skip = ["--only-allocated"] if peer == "sm" else []  # osc/sm supports no other windows
         for contended in ([], ["contended"]):
             arguments = [*contended, *quick, *crashes, *skip]
             runs.append((label, "bench_windows", arguments, ["osc", peer], ours if peer == OURS else {}))

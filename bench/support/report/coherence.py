@@ -1,9 +1,9 @@
 """A model of cores that contend for cache lines: recorded accesses are replayed on any number of cores.
 
 A core has a line to itself or has to ask for it. A request reaches the owner after half of the time of a transfer; the owner
-then gives the line away, but not before it has had it for `hold`, and the other half later the line has arrived. Requests are
+then gives the line away, but keeps it for `hold` at least; after the other half of the time the line arrives. Requests are
 served in the order in which they were made. A core asks for the first line of later operations while it still executes earlier
-ones. It takes the line of a lock away from the holder when it finds the lock held. Lines that an operation only loads are in all
+ones. A core that finds a lock held takes the lock's line away from the holder. Lines that an operation only loads are in all
 caches, and cost nothing."""
 import collections
 import dataclasses
@@ -27,7 +27,7 @@ class Costs:
     hold: float  # the time for which an owner keeps a line at least
     ahead: float = 0  # the time by which a core looks ahead of what it executes
     sockets: int = 1  # over which the cores are spread evenly
-    far: float = 1  # a transfer between sockets takes so many times as long
+    far: float = 1  # factor for a transfer between sockets
     disturbs: bool = True  # whether a core that waits for a lock takes the lock's line away from the holder
 
     def between(self, one, other):
@@ -51,7 +51,7 @@ def instructions(accesses):
 class Line:
     def __init__(self):
         self.owned = {}  # core: [from, until] of its newest possession
-        self.newest = None  # the possession that no request ends yet
+        self.newest = None  # the possession that no request has ended yet
         self.owner = None  # the core that has it
 
     def has(self, core, now):
@@ -114,7 +114,7 @@ class Replay:
         return self.random.randrange(self.operation.places)
 
     def spent(self, nanoseconds):
-        """Varies them a little, because cores in step with each other would meet in the same way each time."""
+        """Varies a time a little, because cores in step with each other would meet in the same way each time."""
         return nanoseconds * self.random.uniform(0.75, 1.25)
 
     def access(self, core, number, now, place):
@@ -128,7 +128,7 @@ class Replay:
         return arrival
 
     def begin(self, core, now):
-        """The core begins an operation, and sees one more of those behind it."""
+        """Begins an operation of the core, which then looks ahead to one more later operation."""
         places = self.places[core]
         places.popleft()
         places.append(self.draw())
@@ -136,7 +136,7 @@ class Replay:
             self.access(core, 0, now, places[-1])
 
     def run(self, operations):
-        """Returns the nanoseconds and the transfers of an operation of the whole job."""
+        """Returns the nanoseconds and the transfers per operation of the whole job."""
         queue = [(self.steps[0][0] * self.random.random(), core, 0) for core in range(len(self.places))]
         heapq.heapify(queue)
         done, now = 0, 0.0
@@ -167,7 +167,7 @@ class Replay:
 
 @functools.lru_cache(maxsize=None)
 def contended(operation, cores, costs, each=500):
-    """Nanoseconds and transfers of an operation of the whole job. Each core has `each` operations in the mean."""
+    """Nanoseconds and transfers per operation of the whole job. Each core executes `each` operations on average."""
     return Replay(operation, cores, costs).run(max(6000, each * cores))
 
 

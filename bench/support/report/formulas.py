@@ -13,7 +13,7 @@ class Formula(typing.NamedTuple):
 
 class Judged(typing.NamedTuple):
     formula: Formula
-    within: int  # of the points that did not help to find it, those within TOLERANCE
+    within: int  # of the points that the formula was not fitted to, those within TOLERANCE
     judged: int
     farthest: float  # ratio of the computed to the measured time that is farthest from 1
 
@@ -36,7 +36,7 @@ def solve(rows, wanted):
 
 
 def fit(terms, points):
-    """Constants >= 0 of sum(constant * term(point)) with the smallest squares of relative errors; None without such.
+    """Constants >= 0 of sum(constant * term(point)) with the least squares of relative errors; None if there are none.
     Terms whose constant would be negative are left out."""
     used = list(range(len(terms)))
     scales = [max(term(point) for point, _ in points) or 1 for term in terms]
@@ -87,7 +87,7 @@ def of_bytes(points):
 
 
 def of_segments(points):
-    """L + S s + G s n; a point is (n, s): bytes of a segment and segments, in which order every other one has both."""
+    """L + S s + G s n; a point is (n, s): bytes of a segment and segments, in this order, so that every other point varies both."""
     return of_terms("L + S s + G s n", (lambda at: 1.0, lambda at: float(at[1]), lambda at: float(at[0] * at[1])), points)
 
 

@@ -84,7 +84,7 @@ class Launcher:
 
     @staticmethod
     def stop(process):
-        """SIGTERM first, with which scripts/two-hosts removes its hosts."""
+        """Sends SIGTERM first, on which scripts/two-hosts removes its network namespaces."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(process.pid, number)

@@ -9,7 +9,7 @@ from .launch import ROOT
 
 
 def first_line(command):
-    """Of what a command prints; empty where it does not run."""
+    """The first line that a command prints; empty if the command fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
@@ -58,7 +58,7 @@ def caches():
 
 
 def describe(build_dir):
-    """{property: text} in the order of the page. Properties that the system does not tell are absent."""
+    """{property: text} in the order of the page. Properties that the system does not report are absent."""
     cache = pathlib.Path(build_dir) / "CMakeCache.txt"
     compiler = value_of(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache)
     build_type = value_of(r"^CMAKE_BUILD_TYPE:\w+=(.*)$", cache)

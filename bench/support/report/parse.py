@@ -10,7 +10,7 @@ WALL = re.compile(r"^wall seconds: ([0-9.]+)$", re.MULTILINE)
 
 
 def lines(output):
-    """What bench/support/harness.hpp prints. A line that stands there twice counts once, with its last value."""
+    """The lines that bench/support/harness.hpp prints. A line printed twice counts once, with its last value."""
     rows = {}
     for row in csv.reader(output.splitlines()):
         if len(row) == 7:
@@ -35,8 +35,8 @@ def scale(output):
 
 
 def nwchem(output):
-    """What bench/nwchem --one prints: seconds, and the energy in hartree. Nothing of a calculation without an energy, or
-    whose times are missing."""
+    """The values that bench/nwchem --one prints: seconds, and the energy in hartree. Empty if the energy or a time is
+    missing."""
     energy, wall = ENERGY.search(output), WALL.search(output)
     iterations, triples = ITERATION.findall(output), TRIPLES.findall(output)
     if not (energy and wall and iterations and triples):

@@ -22,7 +22,7 @@ def pyplot():
 
 
 def inline(svg):
-    """Without what a page does not want: prologue, metadata, fixed size, ids that two plots share."""
+    """Removes the prologue, the metadata and the fixed size, and makes the ids unique in the page."""
     prefix = f"plot{next(numbers)}-"
     svg = svg[svg.index("<svg"):]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

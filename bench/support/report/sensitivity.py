@@ -1,4 +1,4 @@
-"""What the model of contention predicts with another assumption, and which of its conclusions that changes."""
+"""Predictions of the contention model under other assumptions, and the conclusions that no longer hold then."""
 import dataclasses
 
 from . import coherence
@@ -24,7 +24,7 @@ class Setting:
         return dataclasses.replace(self, costs=dataclasses.replace(self.costs, **changed))
 
     def with_transfers(self, factor):
-        """Also the rounds of the fence are transfers."""
+        """Changes the rounds of a fence too, because they are transfers."""
         rounds = (self.both - self.private) * factor
         return dataclasses.replace(self.with_costs(transfer=self.costs.transfer * factor), both=self.private + rounds)
 

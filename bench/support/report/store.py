@@ -18,7 +18,7 @@ class Store:
         self.settings_path = self.directory / "settings.json"
 
     def open(self, identity, description):
-        """Returns the settings in force: those of the results that are there, or else both arguments as one. Results with
+        """Returns the settings in force: those of the results that are there, or else both arguments combined. Results with
         another `identity`, such as a commit, are no samples of the same thing: ends with an error."""
         self.raw.mkdir(parents=True, exist_ok=True)
         if not self.settings_path.exists():
@@ -46,7 +46,7 @@ class Store:
             try:
                 found.append(json.loads(line))
             except ValueError:
-                continue  # the interruption met the writing of this line
+                continue  # an interruption cut this line off
         return found
 
     def append(self, section, record):
@@ -61,7 +61,7 @@ class Store:
         return model.Results(self.records(section))
 
     def done(self, section):
-        """The pairs of a run's key and round with a result."""
+        """The pairs (key of a run, round) that have a result."""
         return {(record["key"], record["round"]) for record in self.records(section) if record["status"] == 0}
 
     def write_figures(self, sections, description):

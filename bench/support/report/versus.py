@@ -18,7 +18,7 @@ def load(directory):
 
 
 def rows(first, second):
-    """Of the lines that both have."""
+    """The table rows of the lines that both have."""
     for (run, line), samples in sorted(first.all(), key=lambda each: (each[0][0], *each[0][1])):
         a, b = [sample.value for sample in samples.values()], second.values(run, line)
         at = stats.unpaired_ratio(a, b) if b else None

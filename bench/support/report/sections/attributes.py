@@ -29,7 +29,7 @@ def line(operation, memory, size):
 
 
 def ratio(results, hosts, found):
-    """To the bare call of the same run of the program."""
+    """The ratio of a line's time to that of the bare call in the same run of the program."""
     run = TIMES[hosts].name
     return stats.ratio(results.samples(run, found), results.samples(run, line("none", found.memory, found.size)))
 

@@ -56,7 +56,7 @@ def comex_runs(hosts, part, program, arguments=(), environment=()):
 
 
 def other_runs(hosts, part, programs, arguments=(), environment=()):
-    """Of ours and of ARMCI-MPI."""
+    """The runs of ours and of ARMCI-MPI."""
     found = []
     for label, program, mca, extra in armci_methods.RUNS:
         if label in labels(hosts):
@@ -79,7 +79,7 @@ def group_of_global_arrays(hosts):
 
 
 def groups(options):
-    """Without a runtime only its runs, which are skipped by name: what the others take is in other sections."""
+    """If no runtime is built, only the runs of the runtimes, to be named as skipped: other sections have the rest."""
     hosts_of = (1,) if options.quick else (1, 2)
     found = [group for hosts in hosts_of
              for group in (*(group_of_armci(hosts, part, options) for part in PARTS), group_of_global_arrays(hosts))]

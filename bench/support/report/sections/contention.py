@@ -14,7 +14,7 @@ LOCKED = "accumulate"
 PATTERNS = (("counters", "fetch-and-add on a counter"), (LOCKED, "atomic accumulate, under a lock of the library"))
 FENCE = "MPI_Win_fence, per call"
 HALF_AND_DOUBLE = (0.5, 2)
-TRUSTED = 1.5  # a model that is farther from two cores says nothing about more
+TRUSTED = 1.5  # the largest factor by which a trusted model differs from two measured cores
 LIMITS = ("A model. Assumptions: each line takes the same time from any core to any other, as between the two that "
           "were measured; requests for a line are served in order; an owner keeps a line as long as two cores with the "
           "bare instruction do; each round of a fence takes as long as that of two cores. On several sockets a "
@@ -59,7 +59,7 @@ def operation_of(results, pattern, places):
 
 
 def fence_of(results):
-    """(nanoseconds of a fence on two cores that it spends without the other one, of the whole fence), or None."""
+    """(nanoseconds that a fence on two cores spends without the other core, nanoseconds of the whole fence), or None."""
     accesses, counter = recorded(results, "fence"), recorded(results, "counters")
     alone, both = median(results, "counters", 1, 1), median(results, "fence", 1, 2)
     if not (accesses and counter and alone and both):
@@ -89,7 +89,7 @@ def ratio_cell(value):
 
 
 def setting_of(results, costs):
-    """The input of the sensitivity, or None if a part of it was not measured."""
+    """The input of the sensitivity analysis, or None if a part of it was not measured."""
     operations = [operation_of(results, *which) for which in (("counters", 1), ("counters", PLACES[-1]), (LOCKED, 1))]
     fence = fence_of(results)
     return None if None in operations or fence is None else sensitivity.Setting(costs, *operations, *fence)
@@ -172,7 +172,7 @@ def simulated(results, operation, network, cores):
 
 
 def simulated_block(results):
-    """The model with transfers alone, in the same unit: half of a transfer is a message."""
+    """SimGrid beside the model with transfers alone. The unit is a message, which is half of a transfer."""
     one_line = coherence.Operation((coherence.Access("atomic", 0, 1),), 1e-3)
     rows = []
     for cores in CORES:

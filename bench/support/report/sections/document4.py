@@ -34,7 +34,7 @@ def name(label, hosts):
 
 
 def groups(options):
-    """The lines of each figure at a time: all sides of a comparison have their turn within a minute."""
+    """A group has the lines of one figure: all sides of a comparison have their turn within a minute."""
     found = []
     for part, sides in SIDES.items():
         one = [each for each in armci_methods.RUNS if each[0] in (QUICK if options.quick else sides)]

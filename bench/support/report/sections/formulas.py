@@ -1,4 +1,4 @@
-"""A closed formula for the time of each call, with which other sites predict theirs."""
+"""A closed formula for the time of each call, from which other sites can predict their times."""
 from .. import formulas, plots, stats, tables
 from ..model import Block, Cell, Line, Run
 

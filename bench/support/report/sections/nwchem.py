@@ -7,7 +7,7 @@ from ..model import Block, Cell, Line, Run
 NAME = "nwchem"
 TITLE = "ARMCI over MPI: figure 6, NWChem"
 ORDER = 30
-# By hosts: the fewest rounds that decide anything; and few on two, where a run on stock windows may last a minute.
+# Rounds by number of hosts: on one the fewest that decide anything; fewer on two, where a run may last a minute.
 ROUNDS = {1: 6, 2: 3}
 AGREE = 1e-8  # hartree
 OURS = {"mpix": "packaged, osc/mpix", "armci": "ARMCI, this library"}
@@ -39,7 +39,7 @@ def run(side, hosts, ranks, options):
 
 
 def groups(options):
-    """In quick mode only where it is named: it takes more minutes than that has."""
+    """In quick mode only if --only names this section, because it takes longer than quick mode allows."""
     if options.quick and NAME not in (getattr(options, "only", None) or ()):
         return []
     return [[run(side, hosts, ranks, options) for side in (QUICK if options.quick else SIDES)[hosts]] for hosts, ranks in PLACES]
@@ -75,7 +75,7 @@ def rows_of_times(results):
 
 
 def rows_of_energies(results):
-    """Of each run the energy that lies farthest from the median of all with its basis."""
+    """For each run, the energy that is farthest from the median of all energies with the same number of hosts."""
     for hosts in (1, 2):
         energies = {found: results.values(found, line("energy")) for place in PLACES if place[0] == hosts
                     for found in measured(results, *place).values()}

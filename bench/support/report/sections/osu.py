@@ -8,7 +8,7 @@ ORDER = 20
 OURS = ("MPIX_RMA", "MPIX_RMA on MPICH", "windows, osc/mpix", "ARMCI, this library")
 IN_WINDOWS = ("put", "get", "acc")
 OPERATIONS = (*IN_WINDOWS, "fop")  # the last: fetch-and-add of 8 bytes, latency only
-VERDICT = 6  # its column in the comparison
+VERDICT = 6  # column of the verdict in the comparison
 TUNED = (("ARMCI_RMA_ATOMICITY", "0"),)
 LIMITS = {1: "Two processes of one machine with two cores: the copies run at the speed of its caches. A virtual machine's clock "
              "changes between modes by itself, which the turns of the sides meet alike.",
@@ -17,7 +17,7 @@ LIMITS = {1: "Two processes of one machine with two cores: the copies run at the
 
 
 def runs(hosts, operation, options):
-    """One operation at a time: all sides of a comparison have their turn within a minute."""
+    """The runs of one operation: all sides of a comparison have their turn within a minute."""
     quick = ("--quick",) if options.quick else ()
     where = tables.hosts_text(hosts)
     only = ("BENCH_ONLY", f"^osu {operation}_")
@@ -70,7 +70,7 @@ def sizes_of(results, names):
 
 
 def scaled(summary, size):
-    """Megabytes each second, of microseconds; the ends of the interval change places."""
+    """Converts microseconds to megabytes per second; the ends of the interval change places."""
     return stats.Summary(size / summary.median, size / summary.high, size / summary.low, summary.count,
                          tuple(size / value for value in summary.outliers))
 

@@ -5,7 +5,7 @@ from ..model import Block, Cell, Line, Run
 NAME = "progress"
 TITLE = "Progress while the target computes"
 ORDER = 25
-ROUNDS = 5  # each round of the program has a second of computing several times
+ROUNDS = 5  # few, because each run of the program computes for three seconds
 SECOND = 1e6  # us
 ACCUMULATE = Line("progress", "accumulate", "heap", 1, 8)
 IDLE = Line("idle", "cpu_per_second", "none", 1, 0)
