@@ -51,8 +51,8 @@ static void run_tasks(int a, int b, int c, int counter) {
   }
 }
 
-/* A clock that all processes of the host share, unlike MPI_Wtime: with more processes than cores, one may start
- * long after the others, so a time runs from the first start to the last end. */
+/* A clock that all processes of the host share, unlike MPI_Wtime: with more processes than cores, one may
+ * start long after the others, so a time runs from the first start to the last end. */
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);

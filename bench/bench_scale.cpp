@@ -49,7 +49,7 @@ void measure_peers(std::size_t count, std::size_t max_endpoints, char const* lab
   start_engine(max_endpoints);
   Engine& engine = the_engine();
   std::vector<Peer*> peers(count);
-  put(*(peers[0] = engine.peers.find(bench::first_process)));  // not measured: one-time costs of the engine's first operation
+  put(*(peers[0] = engine.peers.find(bench::first_process)));  // one-time costs, not measured
   Meter const making;
   for (std::size_t i = 0; i < count; ++i) peers[i] = engine.peers.find(bench::first_process + i);
   double const made_bytes = making.bytes_each(count);
@@ -158,7 +158,7 @@ void measure_segments(std::size_t count) {
 
 int main(int argc, char** argv) {
   std::size_t const most = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100000;
-  rlimit const many{1u << 20, 1u << 20};  // as many as connections over TCP would need
+  rlimit const many{1u << 20, 1u << 20};  // so that descriptors do not limit the connections
   (void)::setrlimit(RLIMIT_NOFILE, &many);
   bool right = true;
   std::puts("peers,endpoints,number,known_bytes,known_us,used_bytes,first_us,look_up_us,operation_us,open");

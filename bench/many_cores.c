@@ -5,9 +5,9 @@
  * usage: many_cores    (any number of ranks; all on one host)
  *
  * Prints lines "many_cores,mpix,OPERATION,PLACES,RANKS,8,VALUE". VALUE is the median in microseconds per
- * operation of the whole job, that is, the time of the slowest rank divided by the operations of all ranks; for
- * "fence" per call, for "transfer" per line that goes from one core to another. Ends with status 1 if an update was
- * lost. */
+ * operation of the whole job, that is, the time of the slowest rank divided by the operations of all ranks;
+ * for "fence" per call, for "transfer" per line that goes from one core to another. Ends with status 1 if an
+ * update was lost. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 enum {
   places = 64,
   line = 128,     /* bytes; processors fetch lines in pairs */
-  apart = 16384,  /* bytes; the library has at least one lock for each */
+  apart = 16384,  /* bytes; one lock of the library covers no more */
   repetitions = 7 /* the first one warms up and does not count */
 };
 

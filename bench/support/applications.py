@@ -12,7 +12,7 @@ KERNELS = ("stencil", "transpose", "wavefront")
 # scripts/peers builds them. MPI-PR keeps a process of each host for progress.
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "build" / "peers"
 COMEX = (("ComEx MPI-PR", "mpi-pr", 1), ("ComEx MPI-PT", "mpi-pt", 0), ("ComEx MPI-TS", "mpi-ts", 0))
-# Runtimes whose processes are not bound to cores: a thread or a process for progress would have to share one with a rank.
+# Runtimes without binding to cores: a thread or a process for progress would have to share one with a rank.
 UNBOUND = ("mpi-pr", "mpi-pt")
 TUNED = {"ARMCI_RMA_ATOMICITY": "0", "ARMCI_STRIDED_METHOD": "DIRECT"}
 # (operation, segments, bytes of a segment) of bench_armci

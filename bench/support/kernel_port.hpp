@@ -1,5 +1,6 @@
 /// One-sided communication as the kernels of bench_kernels use it: put with a notification of the
-/// target when the data has arrived, and put followed by completion of all puts. On MPIX_RMA, and on MPI's windows.
+/// target when the data has arrived, and put followed by completion of all puts. On MPIX_RMA, and on MPI's
+/// windows.
 #pragma once
 
 #include <mpi.h>

@@ -12,8 +12,9 @@
 
 namespace bench {
 
-/// Keeps the processor busy without reading the clock, because that would yield the processor. The work is counted, not timed: a
-/// calibration depends on what the other processor does meanwhile, and would differ between implementations.
+/// Keeps the processor busy without reading the clock, because that would yield the processor. The work is
+/// counted, not timed: a calibration depends on what the other processor does meanwhile, and would differ
+/// between implementations.
 inline void compute(long rounds) {
   for (long i = 0; i < rounds; ++i) asm volatile("" : "+r"(i));
 }

@@ -18,8 +18,8 @@ inline constexpr std::uint64_t first_process = 0x10000;
 /// Returns the publication of simulated process `number`, from 0: the process is on another host, with a UCX
 /// address of the size for one network device.
 std::vector<std::byte> made_up_publication(std::uint32_t number);
-/// Returns the payload of that process's handshake with the engine that has published `target`, and the tokens of the
-/// resulting session.
+/// Returns the payload of that process's handshake with the engine that has published `target`, and the
+/// tokens of the resulting session.
 std::vector<std::byte> made_up_handshake(std::uint32_t number, std::span<std::byte const> target,
                                          mpixrma::engine::SessionTokens* tokens);
 

@@ -46,7 +46,7 @@ struct mpix_host_notified {
 struct mpix_host_flush {
   enum {
     mpix_flush_wait,          /**< MPI_Win_flush_all */
-    mpix_flush_begin,         /**< starts a flush, which a later mpix_flush_wait completes; all targets only */
+    mpix_flush_begin,         /**< starts a flush of all targets for mpix_flush_wait */
     mpix_flush_order,         /**< operations issued before take effect before later ones */
     mpix_flush_request,       /**< as mpix_flush_wait, with a request */
     mpix_flush_request_local, /**< MPI_Win_flush_local, MPI_Win_flush_local_all, with a request */
@@ -128,8 +128,8 @@ struct mpix_host_ops {
   int (*window_persist)(mpix_handle_t window);
 
   /** The reason why this thread's most recent window creation failed: an MPI error class, and a text that
-   * stays valid until the next window creation. MPI_SUCCESS if no reason is known. Also set
-   * by the nam_ functions below. */
+   * stays valid until the next window creation. MPI_SUCCESS if no reason is known. Also set by
+   * the nam_ functions below. */
   int (*window_refusal)(const char** text);
 
   /** `refuse` nonzero: MPI rejects every call on the MPI_Comm `communicator`; 0: MPI accepts them again. */
@@ -139,8 +139,8 @@ struct mpix_host_ops {
    * for the consent of mpix_nam_follow. Returns an MPI error class. */
   int (*nam_ranks)(const char* port, int follow, int* ranks);
 
-  /** Names of windows at their memory servers. Return an MPI error class. `nam_lookup` writes `port`, a buffer
-   * of `bytes` bytes, and also returns MPI_ERR_NAME if no server is known. */
+  /** Names of windows at their memory servers. Return an MPI error class. `nam_lookup` writes `port`, a
+   * buffer of `bytes` bytes, and also returns MPI_ERR_NAME if no server is known. */
   int (*nam_publish)(const char* name, const char* port);
   int (*nam_unpublish)(const char* name, const char* port);
   int (*nam_lookup)(const char* name, char* port, size_t bytes);
@@ -172,7 +172,7 @@ struct mpix_host_ops {
   int (*deliver_completions)(void);
 
   /** Makes communicator_is_live return 0 for a communicator that the application frees and that MPI keeps as
-   * long as requests need its error handler; `freed` 0 undoes that. NULL if MPI keeps no such communicators. */
+   * long as requests need its error handler; `freed` 0 undoes that. NULL if MPI keeps none. */
   void (*communicator_set_freed)(mpix_handle_t communicator, int freed);
 
   /** From here on, `freed` is called with `argument` by the thread in which the application frees an

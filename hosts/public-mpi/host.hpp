@@ -27,8 +27,8 @@ MPIX_HOST_API bool shares_cores() noexcept;
 /// Call before MPI_Init. Prints one line and exits if the process uses an MPI library other than the one that
 /// this library was built for.
 MPIX_HOST_API void check_library();
-/// Call after MPI_Init, whether or not this host is chosen. Prints one line and exits if another MPI's mpirun started the
-/// processes.
+/// Call after MPI_Init, whether or not this host is chosen. Prints one line and exits if another MPI's
+/// mpirun started the processes.
 MPIX_HOST_API void check_launcher();
 
 /// Private communicators that return errors. Valid while the host runs.

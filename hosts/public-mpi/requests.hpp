@@ -13,8 +13,8 @@ namespace mpixrma::host {
 
 /// Passes the engine's completions to MPI. Returns their number. Any thread that may call MPI may call it.
 int publish_completed();
-/// As publish_completed(), and waits for other threads that are inside of that function: then the failures of freed
-/// requests are recorded. Does not take a lock that is held while a failure is recorded.
+/// As publish_completed(), and waits for other threads that are inside of that function: then the failures
+/// of freed requests are recorded. Does not take a lock that is held while a failure is recorded.
 int retire_completed();
 
 // As in mpix_host_ops.

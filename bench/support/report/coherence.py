@@ -1,10 +1,10 @@
 """A model of cores that contend for cache lines: recorded accesses are replayed on any number of cores.
 
 A core has a line to itself or has to ask for it. A request reaches the owner after half of the time of a transfer; the owner
-then gives the line away, but keeps it for `hold` at least; after the other half of the time the line arrives. Requests are
-served in the order in which they were made. A core asks for the first line of later operations while it still executes earlier
-ones. A core that finds a lock held takes the lock's line away from the holder. Lines that an operation only loads are in all
-caches, and cost nothing."""
+then gives the line away, but keeps it for `hold` at least; after the other half of the time the line arrives. Requests
+are served in the order in which they were made. A core asks for the first line of later operations while it still executes
+earlier ones. A core that finds a lock held takes the lock's line away from the holder. Lines that an operation only
+loads are in all caches, and cost nothing."""
 import collections
 import dataclasses
 import functools

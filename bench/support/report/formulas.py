@@ -87,7 +87,7 @@ def of_bytes(points):
 
 
 def of_segments(points):
-    """L + S s + G s n; a point is (n, s): bytes of a segment and segments, in this order, so that every other point varies both."""
+    """L + S s + G s n; a point is (n, s), bytes of a segment and segments: every other point in this order varies both."""
     return of_terms("L + S s + G s n", (lambda at: 1.0, lambda at: float(at[1]), lambda at: float(at[0] * at[1])), points)
 
 

@@ -1,4 +1,4 @@
-"""Runs the sections' programs: round after round, sections and runs in random order, the sides of a comparison in turn."""
+"""Runs the sections' programs: round after round, sections and runs in random order, compared runs in turn."""
 import os
 import random
 import time

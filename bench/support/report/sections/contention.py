@@ -59,7 +59,7 @@ def operation_of(results, pattern, places):
 
 
 def fence_of(results):
-    """(nanoseconds that a fence on two cores spends without the other core, nanoseconds of the whole fence), or None."""
+    """(nanoseconds that a fence on two cores spends without the other core, those of the whole fence), or None."""
     accesses, counter = recorded(results, "fence"), recorded(results, "counters")
     alone, both = median(results, "counters", 1, 1), median(results, "fence", 1, 2)
     if not (accesses and counter and alone and both):
