@@ -9,8 +9,8 @@
  * those of the MPI3-RMA proposal of 2008. docs/semantics.md defines completion, order and atomicity.
  *
  * Calls that the proposal prints, and their other forms, take the address of the communicator: the
- * transfers, the rmws, MPIX_RMA_Complete, MPIX_RMA_Fence. All others take its value, as MPI's calls do. A
- * rank is one of the communicator's group, of an intercommunicator one of its remote group.
+ * transfers, the rmws, MPIX_RMA_Complete, MPIX_RMA_Fence. All others take its value, as MPI's calls do. Ranks
+ * are those of the communicator's group; for an intercommunicator, those of its remote group.
  *
  * A call reads its attributes, and the values that they point to, before it returns. A datatype may be freed
  * after the call, although the operation is not complete.
@@ -30,20 +30,21 @@
  * if it has no valid one) and returns the code that the handler was given. A call that is rejected for its
  * arguments changes nothing. Each function lists the classes of its codes, as from MPI_Error_class; the
  * string from MPI_Error_string names the call and the wrong argument with its value, or the rank and the
- * memory of the operation (but for MPIX_RMA_Get_version). A communicator that is freed, or another kind of
- * handle in its place, is MPI_ERR_COMM, a freed MPIX_Rma_request MPI_ERR_REQUEST; other invalid handles,
- * but for null, are undefined. A code keeps its string until the library has reported sixteen other errors
- * of the class. If the handler that a call of this library invokes aborts the job, the string is also
- * written to stderr, after the rank in MPI_COMM_WORLD; MPI_Wait and similar calls leave that to MPI.
+ * memory of the operation (except for MPIX_RMA_Get_version, whose codes have MPI's own strings). A freed
+ * communicator, or another kind of handle in its place, is reported as MPI_ERR_COMM, a freed MPIX_Rma_request
+ * as MPI_ERR_REQUEST; other invalid handles, except null handles, are undefined behaviour. A code keeps its
+ * string until the library has reported sixteen other errors of the class. If the handler that a call of this
+ * library invokes aborts the job, the string is also written to stderr, after the rank in MPI_COMM_WORLD;
+ * MPI_Wait and similar calls leave that to MPI.
  *
  * Before MPI_Init, after MPI_Finalize and in a child of fork() every function but MPIX_RMA_Get_version and
  * MPIX_RMA_Keyval prints a line on stderr and returns MPI_ERR_OTHER; no handler is invoked. If Open MPI has
  * not started the library's component (docs/debugging.md), every function but these two and
- * MPIX_RMA_Error_class prints a line and returns the transport class, through the handler, a collective call
- * at all ranks. MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases. A library that is loaded after
- * MPI_Init (by dlopen) needs the installation's environment (env.sh), or MPI_Init does not start the
- * component. It serves the processes of a communicator from their first MPIX_RMA_Allocate or creation of a
- * window on, and fails in the same way before.
+ * MPIX_RMA_Error_class prints a line, invokes the handler and returns the transport class; a collective call
+ * does so at all ranks. MPIX_RMA_Keyval returns MPI_KEYVAL_INVALID in these cases. A program that loads the
+ * library after MPI_Init (by dlopen) needs the installation's environment (env.sh), or MPI_Init does not
+ * start the component. Such a library serves the processes of a communicator only after their first
+ * MPIX_RMA_Allocate or creation of a window; earlier calls fail in the same way.
  */
 #ifndef MPIX_RMA_H
 #define MPIX_RMA_H

@@ -8,16 +8,16 @@
  * Completion. A blocking put or accumulate returns when the local buffer may be reused, a blocking get when
  * the data has arrived. Operations of one process to the same process take effect in issue order, except that
  * a get may be performed before an earlier put or accumulate that it does not overlap. ARMCI_Fence and
- * ARMCI_AllFence wait until they are complete at the target.
+ * ARMCI_AllFence wait until the caller's operations are complete at the target.
  *
- * Errors. Functions that return int return 0. A wrong argument, a failed transfer, or a call before ARMCI_Init
- * or after ARMCI_Finalize makes them return nonzero after one line on stderr that names the caller's rank, the
- * call, the process and the address there, the argument and its value; the program continues. ARMCI_Finalize
- * does nothing in that state, and calls that may be made at any time say so. Functions without an error code
- * (void, and those that return a value) end the program through ARMCI_Error with that line. A transfer that
- * the target rejects after a blocking put or accumulate has returned is reported by the next ARMCI_Fence,
- * ARMCI_AllFence, ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize, with the process. A wait names the operation
- * that failed.
+ * Errors. Functions that return int return 0. A wrong argument, a failed transfer, or a call before
+ * ARMCI_Init or after ARMCI_Finalize makes them return nonzero after one line on stderr that names the
+ * caller's rank, the call, the process and the address there, the argument and its value; the program
+ * continues. Without ARMCI_Init, ARMCI_Finalize does nothing; calls that may be made at any time say so.
+ * Functions without an error code (void, and those that return a value) end the program through ARMCI_Error
+ * with that line. A transfer that the target rejects after a blocking put or accumulate has returned is
+ * reported by the next ARMCI_Fence, ARMCI_AllFence, ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize, with the
+ * process. A wait names the operation that failed.
  *
  * Threads. With MPI_THREAD_MULTIPLE, which ARMCI_Init_thread requests, threads may call ARMCI at the same
  * time, except ARMCI_Init, ARMCI_Finalize, ARMCI_Create_mutexes, ARMCI_Destroy_mutexes,

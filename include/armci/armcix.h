@@ -17,7 +17,7 @@ extern "C" {
  * @param color      processes with the same number form one group; MPI_UNDEFINED: no group
  * @param key        order of the processes in the new group
  * @param new_group  receives the group, empty for MPI_UNDEFINED
- * @return 0; nonzero at every process for a negative color or a null argument at one. */
+ * @return 0; nonzero at every process for another negative color, or a null argument, at one process. */
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *new_group);
 int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *new_group);
 
@@ -57,7 +57,7 @@ void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc);
 /** Access modes of an allocation, as hints; alone or combined. */
 enum armcix_mode_e {
     ARMCIX_MODE_ALL = 1,           /**< any access; the mode of a new allocation */
-    ARMCIX_MODE_CONFLICT_FREE = 2, /**< nobody accumulates to memory that another process accesses at the same time */
+    ARMCIX_MODE_CONFLICT_FREE = 2, /**< no accumulate to memory that another process accesses meanwhile */
     ARMCIX_MODE_NO_LOAD_STORE = 4  /**< its owner does not access it by load and store */
 };
 

@@ -1,13 +1,13 @@
 /**
  * ARMCI's message-passing helpers, which Global Arrays needs besides one-sided operations.
  *
- * n is in elements, len in bytes. op is one of "+", "*", "max", "min", "absmax", "absmin", and for integers
- * "&&" or "land", "||" or "lor" (logical: 0 or 1), "&" or "band", "|" or "bor" or "or" (bitwise); characters
- * after the name, such as the blanks of a Fortran string, are ignored. "absmax" and "absmin" give magnitudes.
- * The result replaces x at every process. Wrong arguments end the program through ARMCI_Error. A scope is all
- * processes, the processes of the caller's domain, or the first process of each domain; by default a domain
- * is one process (see armci_domain_id(3)). A group has the scope SCOPE_ALL only, unless each domain is one
- * process.
+ * n is in elements (armci_msg_sel: bytes), len in bytes. op is one of "+", "*", "max", "min", "absmax",
+ * "absmin", and for integers "&&" or "land", "||" or "lor" (logical: 0 or 1), "&" or "band", "|" or "bor" or
+ * "or" (bitwise); characters after the name, such as the blanks of a Fortran string, are ignored. "absmax"
+ * and "absmin" give magnitudes. The result replaces x at every process. Wrong arguments end the program
+ * through ARMCI_Error. A scope is all processes, the processes of the caller's domain, or the first process
+ * of each domain; by default a domain is one process (see armci_domain_id(3)). A group has the scope
+ * SCOPE_ALL only, unless each domain is one process.
  */
 #ifndef HAVE_ARMCI_MSG_H
 #define HAVE_ARMCI_MSG_H

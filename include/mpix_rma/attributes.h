@@ -12,9 +12,9 @@ extern "C" {
 
 /* Bits of MPIX_RMA_Attributes::set. */
 #define MPIX_RMA_ATTR_ATOMICITY UINT64_C(0x01) /**< indivisible among operations with this bit */
-#define MPIX_RMA_ATTR_ORDERING UINT64_C(0x02)  /**< after earlier operations with this bit */
+#define MPIX_RMA_ATTR_ORDERING UINT64_C(0x02)  /**< takes effect after earlier operations with this bit */
 #define MPIX_RMA_ATTR_BLOCKING UINT64_C(0x04)  /**< returns when complete */
-#define MPIX_RMA_ATTR_REMOTE_COMPLETION UINT64_C(0x08)     /**< complete means in the target's memory */
+#define MPIX_RMA_ATTR_REMOTE_COMPLETION UINT64_C(0x08)     /**< complete: in the target's memory */
 #define MPIX_RMA_ATTR_ORIGIN_COMMUNICATABLE UINT64_C(0x10) /**< origin memory is allocated or registered */
 #define MPIX_RMA_ATTR_TARGET_COMMUNICATABLE UINT64_C(0x20) /**< target memory is allocated or registered */
 #define MPIX_RMA_ATTR_ACCUMULATE_OP UINT64_C(0x40)         /**< accumulate_op is valid; otherwise MPI_SUM */
@@ -29,7 +29,7 @@ extern "C" {
  * ORIGIN_COMMUNICATABLE and TARGET_COMMUNICATABLE state that the memory of that side lies in one segment
  * (MPIX_RMA_Segment), from its first byte to its last. A false statement is erroneous; the MCA parameter
  * osc_mpix_check makes it an error of the call: MPI_ERR_BUFFER for the origin, the address class for the
- * target. An attribute that does not apply to an operation, as ACCUMULATE_OP to a PUT, is ignored.
+ * target. An attribute that does not apply to an operation, such as ACCUMULATE_OP to a PUT, is ignored.
  *
  * The structure can grow: further fields are appended, each with a bit of its own. The library reads a field
  * only when its bit is set, so a program that was compiled with an older, shorter structure stays correct. A

@@ -20,7 +20,7 @@ extern "C" {
  *
  * Local. On return the origin buffers of PUT, ACCUMULATE and rmw may be changed, and those of GET and the
  * results of rmw hold their data. The effects are in the target's memory, visible to later operations of this
- * process, and to loads and operations of any process that has synchronised with it afterwards
+ * process, and to loads and operations of any process that has synchronised with this one afterwards
  * (docs/semantics.md, Memory model); the notification counters are incremented. Operations with a request
  * are covered, too; their requests remain to be completed. Drives progress while waiting.
  *
@@ -33,24 +33,24 @@ MPIX_RMA_API int MPIX_RMA_Complete(MPI_Comm *communicator, int target_rank);
 
 /**
  * Waits until the buffers of every operation that this process issued before through *communicator to
- * `target_rank` may be reused. An addition to the proposal: what MPI_Win_flush_local is for windows.
+ * `target_rank` may be reused. An addition to the proposal, which corresponds to MPI_Win_flush_local.
  *
  * @param communicator  address of the communicator; operations through others are not covered
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
  * Local; drives progress while waiting. On return the origin buffers of PUT, ACCUMULATE and rmw may be
- * changed, and those of GET and the results of rmw hold their data. Waits for the target only where data come
- * back, where an operation has ATOMICITY, and where more data are in flight than the target has granted. The
- * operations may still fail; MPIX_RMA_Complete reports it.
+ * changed, and those of GET and the results of rmw hold their data. Waits for the target only if an operation
+ * returns data or has ATOMICITY, or if the target's credit is used up. The operations may still fail;
+ * MPIX_RMA_Complete reports the failure.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class (the rank cannot be reached).
  */
 MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm *communicator, int target_rank);
 
 /**
- * Begin what MPIX_RMA_Complete and MPIX_RMA_Complete_local do, without waiting. The request is complete when
- * the corresponding call would return. Additions to the proposal: they are for communicators what
- * MPIX_Win_iflush is for windows.
+ * MPIX_RMA_Complete and MPIX_RMA_Complete_local with a request: do not wait. The request is complete when the
+ * corresponding call would return. Additions to the proposal, which correspond to MPIX_Win_iflush and
+ * MPIX_Win_iflush_local.
  *
  * @param communicator  address of the communicator; operations through others are not covered
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
@@ -58,7 +58,7 @@ MPIX_RMA_API int MPIX_RMA_Complete_local(MPI_Comm *communicator, int target_rank
  *
  * Local; does not wait. Covers the operations issued before, and none that are issued later. The request
  * of MPIX_RMA_Icomplete reports a failure that no other request has reported, in a string that names the rank
- * of the failed operation and not its address; that of MPIX_RMA_Icomplete_local reports none.
+ * of the failed operation and not its address; the request of MPIX_RMA_Icomplete_local reports no failure.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; the
  *         transport class (the rank cannot be reached).
@@ -77,10 +77,10 @@ MPIX_RMA_API int MPIX_RMA_Icomplete_local(MPI_Comm *communicator, int target_ran
  * @param communicator  address of the communicator
  * @param target_rank   rank in it, MPIX_ALL_RANKS for all of its ranks, or MPI_PROC_NULL for none
  *
- * Local; does not wait. A later operation by a faster protocol than an earlier one, or with MPIX_ALL_RANKS to
- * another rank, has to wait for it. The later operations are those through any communicator, with
- * MPIX_ALL_RANKS also those to processes outside *communicator. Covers earlier operations of other threads if
- * the program has synchronised with them.
+ * Local; does not wait. A later operation may have to wait for an earlier one that uses another protocol or,
+ * after a fence with MPIX_ALL_RANKS, another target. Later operations through any communicator are ordered,
+ * with MPIX_ALL_RANKS also those to processes outside *communicator. Covers operations of other threads whose
+ * calls happen before this one.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; the transport class (the rank cannot be reached).
  */
@@ -88,7 +88,7 @@ MPIX_RMA_API int MPIX_RMA_Fence(MPI_Comm *communicator, int target_rank);
 
 /** The error classes that MPI lacks. Further ones may follow. */
 typedef MPIX_RMA_ENUM_(MPIX_RMA_Error) {
-    MPIX_RMA_ERR_ADDRESS = 1,     /**< no memory at the target address, or memory without the right */
+    MPIX_RMA_ERR_ADDRESS = 1,     /**< target memory not mapped, or not readable or writable */
     MPIX_RMA_ERR_TRANSPORT = 2,   /**< no connection to the target */
     MPIX_RMA_ERR_NOTIFICATION = 3 /**< notification index out of range, of calls on windows */
 } MPIX_RMA_Error;

@@ -14,11 +14,11 @@ extern "C" {
  * Allocates communicatable memory at every rank of an intracommunicator (5.4).
  *
  * @param size          bytes, not negative; sizes may differ; 0 gives a null pointer
- * @param info          MPI_INFO_NULL, or an info object with any of the keys mpi_minimum_memory_alignment:
- *                      bytes, a power of two, at most 1 GiB; mpix_huge_pages: "true" for huge pages if the
- *                      system has them; mpix_lazy_memory: "true" for pages that are allocated at first touch;
- *                      mpix_same_address: "true" for the same base at all ranks; the value must be the
- *                      same at all ranks. Other keys are ignored
+ * @param info          MPI_INFO_NULL, or an info object with any of these keys: mpi_minimum_memory_alignment
+ *                      (bytes, a power of two, at most 1 GiB); mpix_huge_pages ("true" for huge pages if the
+ *                      system has them); mpix_lazy_memory ("true" for pages that are allocated at first
+ *                      touch); mpix_same_address ("true" for the same base at all ranks; its value must be
+ *                      the same at all ranks). Other keys are ignored
  * @param communicator  the communicator
  * @param base          receives the caller's own base address; may be NULL if `bases` is not
  * @param bases         array of communicator-size pointers: receives every rank's base address; may be NULL
@@ -47,8 +47,8 @@ MPIX_RMA_API int MPIX_RMA_Allocate(MPI_Aint size, MPI_Info info, MPI_Comm commun
  *
  * @param base          the caller's own base, NULL if its size was 0. If all pass NULL, nothing is freed
  * @param communicator  the communicator of the allocation, or another one of the same processes. The call
- *                      completes the operations of all processes through it; those through others must be
- *                      complete
+ *                      completes the operations of all processes through this communicator; operations
+ *                      through other communicators must be complete
  *
  * Collective: all processes free the same allocation, anything else is erroneous. On return no process
  * accesses the memory any more. Registrations in it have ended too.
@@ -95,8 +95,8 @@ MPIX_RMA_API int MPIX_RMA_Free_local(void *base);
  *              erroneous, and need not fail if the memory is writable. "readwrite" states that peers also
  *              write it. Without the key peers may do what the memory permits. Other keys are ignored
  *
- * Local. Registrations are counted: memory is communicatable as long as one of them, or an allocation, holds
- * it.
+ * Local. Registrations are counted: memory is communicatable as long as a registration or an allocation
+ * contains it.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG (null, empty, or beyond the end of an allocation); the address class
  *         (memory that is not fully mapped, not writable with "readwrite", or device memory of CUDA or ROCm);
@@ -153,8 +153,8 @@ typedef struct MPIX_RMA_Segment {
  * @param segments      receives the first `max` segments; may be NULL if `max` is 0
  * @param count         receives the number of the rank's segments, which may exceed `max`
  *
- * Local. Takes a few nanoseconds for each segment of a rank of the same host, and a round trip to the agent
- * of a rank of another. The answer can be outdated by the time it arrives.
+ * Local. Takes a few nanoseconds for each segment of a rank of the same host, and for a rank of another host
+ * a round trip to its agent. The answer can be outdated by the time it arrives.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_RANK; MPI_ERR_COUNT (negative); MPI_ERR_ARG (a null pointer);
  *         MPI_ERR_NO_MEM; the transport class.

@@ -11,9 +11,9 @@ extern "C" {
 #endif
 
 /* Attribute keys of windows at a memory server, for MPI_Win_get_attr. Each is a call of MPIX_RMA_Keyval:
- * valid from MPI_Init to MPI_Finalize. Windows from MPI_Win_allocate, MPI_Win_create_dynamic,
- * MPIX_Win_allocate_nam and MPIX_Win_connect have them; windows with memory of their processes do not. The
- * first value is an array of MPI_Aint, the second an array of int, with an entry for each process that
+ * valid from MPI_Init to MPI_Finalize. All windows at a memory server have them, whether created by
+ * MPI_Win_allocate, MPI_Win_create_dynamic, MPIX_Win_allocate_nam or MPIX_Win_connect; other windows do not.
+ * The first value is an array of MPI_Aint, the second an array of int, with an entry for each process that
  * created the window: the size of its memory in bytes and its displacement unit. The arrays live as long as
  * the window. */
 #define MPIX_WIN_SIZES MPIX_RMA_Keyval("MPIX_WIN_SIZES")
@@ -29,18 +29,18 @@ extern "C" {
  *                   mpix_nam_durability (clients, server or storage) sets what a persistent window survives;
  *                   mpix_nam_mode, octal as in 0644, sets the access rights; mpix_nam_stripe, bytes, a
  *                   multiple of 4096, distributes the memory over several servers; mpix_nam_encrypt=true
- *                   requires encryption of its data on networks; the keys of MPI_Win_allocate
+ *                   requires encryption of the window's data on networks; the keys of MPI_Win_allocate
  * @param comm       an intracommunicator
  * @param win        receives the window
  *
  * Collective. Equals MPI_Win_allocate with deep_mem_kind=deep_nam in its info object, but has no base
  * address. The memory is zeroed. It comes from the grants of MPIX_NAM_ALLOCATION (without that variable from
- * a private server, which ends with the job), and MPI_Win_free returns it to them unless the window is
+ * a private server, which ends with the job), and MPI_Win_free returns it to the grants unless the window is
  * persistent: then the memory lives as long as the grant, and the key deep_win_port_name of MPI_Win_get_info
  * is the port name of the window.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_SIZE (negative); MPI_ERR_DISP (not positive); MPI_ERR_ARG (null
- *         `win`); MPI_ERR_NO_MEM (the string tells the free bytes of the grant); MPI_ERR_INFO_VALUE
+ *         `win`); MPI_ERR_NO_MEM (the string gives the free bytes of the grant); MPI_ERR_INFO_VALUE
  *         (deep_mem_kind is unknown or differs between processes, or the mode or the stripe size is invalid);
  *         MPI_ERR_UNSUPPORTED_OPERATION (the server is not running on this host, or does not offer the
  *         durability or encryption); MPI_ERR_ACCESS; MPI_ERR_PORT (the grant does not exist); MPI_ERR_OTHER.
@@ -55,7 +55,7 @@ MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info in
  * @param port_name  the port name; significant at `root` only
  * @param info       MPI_INFO_NULL, or an info object with keys for the window; at `root`,
  *                   mpix_nam_follow=true permits connections to servers that only the owner of the window
- *                   names, and mpix_nam_encrypt=true requires encryption of its data on networks
+ *                   names, and mpix_nam_encrypt=true requires encryption of the window's data on networks
  * @param root       rank in `comm`
  * @param comm       an intracommunicator
  * @param win        receives the window
@@ -65,8 +65,8 @@ MPIX_RMA_API int MPIX_Win_allocate_nam(MPI_Aint size, int disp_unit, MPI_Info in
  * processes of `comm`; MPI_Win_post and MPI_Win_start are MPI_ERR_UNSUPPORTED_OPERATION, because the targets
  * are not processes. Locks exclude all users of the memory. Equals MPI_Comm_connect with
  * deep_win_connect=true and MPI_Win_create_dynamic. A user who does not own the grant has the rights of the
- * window's mode; other operations and exclusive locks return MPI_ERR_ACCESS when issued. Operations of such a
- * user are complete when their calls return.
+ * window's mode; operations beyond these rights and exclusive locks return MPI_ERR_ACCESS when issued.
+ * Operations of such a user are complete when their calls return.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ROOT; MPI_ERR_ARG (null `win`); MPI_ERR_PORT (not a port name of
  *         a window, or the window does not exist or is not visible to this user); MPI_ERR_ACCESS;

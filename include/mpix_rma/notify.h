@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /**
- * Allocates the counters of each process of a communicator, all zero, and frees its previous ones.
+ * Allocates the counters of each process of a communicator, all zero, and frees the previous counters.
  *
  * @param communicator  the communicator; of an intercommunicator, both groups take part
  * @param num           number of counters of this process, from 0 to 2^27; may differ between processes. A
@@ -77,8 +77,8 @@ MPIX_RMA_API int MPIX_RMA_Get_notify_value(MPI_Comm communicator, int notificati
 MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm communicator, int notification_idx, MPI_Count *value);
 
 /**
- * Creates a request that is complete when a counter of this process has been at a threshold or beyond, now
- * or later.
+ * Creates a request that completes as soon as a counter of this process is at a threshold or beyond, at once
+ * if the counter already is.
  *
  * @param communicator      the communicator
  * @param notification_idx  index of the counter, from 0
@@ -88,7 +88,7 @@ MPIX_RMA_API int MPIX_RMA_Reset_notify_value(MPI_Comm communicator, int notifica
  * The call is local; other processes have to increment the counter before the request is complete. Several
  * requests may wait for one counter. MPI_Request_free is permitted, MPI_Cancel is erroneous. The request
  * fails with the address class if the counters are freed first, by MPIX_RMA_Set_num_notify or
- * MPI_Comm_free. A request that is freed does not wait any more.
+ * MPI_Comm_free. A freed request no longer waits.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_ARG (no such counter, negative threshold); MPI_ERR_REQUEST (null
  *         pointer); MPI_ERR_NO_MEM.

@@ -21,8 +21,8 @@ typedef struct MPIX_RMA_Plan_s *MPIX_RMA_Plan;
  * @param origin_datatype  as for MPIX_RMA_xfer; may be freed after the call
  * @param target_rank      as for MPIX_RMA_xfer, MPI_PROC_NULL included
  * @param target_datatype  as for MPIX_RMA_xfer; may be freed after the call
- * @param communicator     the communicator. Attributes set on it later apply to later transfers. If it is
- *                         freed, the plan can only be freed, too
+ * @param communicator     the communicator. Attributes set on it later apply to later transfers. After it is
+ *                         freed, MPIX_RMA_Plan_issue fails, and the plan can only be freed
  * @param rma_attr_val     as for MPIX_RMA_xfer; copied, a scale included
  * @param plan             receives the plan
  *
@@ -31,7 +31,7 @@ typedef struct MPIX_RMA_Plan_s *MPIX_RMA_Plan;
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation); MPI_ERR_TYPE (not committed);
  *         MPI_ERR_RANK; MPI_ERR_ARG (unknown attribute, null `plan`); MPI_ERR_NO_MEM; the transport class
- *         (the rank cannot be reached). MPIX_RMA_Plan_issue reports the others.
+ *         (the rank cannot be reached). MPIX_RMA_Plan_issue reports all other errors.
  */
 MPIX_RMA_API int MPIX_RMA_Plan_create(MPIX_RMA_Op op, MPI_Datatype origin_datatype, int target_rank,
                                       MPI_Datatype target_datatype, MPI_Comm communicator,

@@ -1,7 +1,7 @@
 /**
  * The profiling interface: the calls of mpix_rma.h under a second name. A tool that defines MPIX_RMA_xfer
- * sees each call of the program, and passes it on as PMPIX_RMA_xfer; so for every call. The library does not
- * call the first names itself. Included by tools, beside mpix_rma.h.
+ * intercepts each such call of the program, and passes it on to PMPIX_RMA_xfer; likewise for all others. The
+ * library itself does not call the MPIX_ names. Included by tools, beside mpix_rma.h.
  */
 #ifndef MPIX_RMA_PROFILING_H
 #define MPIX_RMA_PROFILING_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* A second declaration of the same type; GCC, Clang and the compilers that follow them have it. */
+/* A second declaration of the same type; GCC, Clang and compatible compilers have __typeof__. */
 #define MPIX_RMA_PROFILED_(call) MPIX_RMA_API __typeof__(call) P##call;
 
 /* attributes.h */

@@ -189,9 +189,9 @@ MPIX_RMA_API int MPIX_Rma_request_testall(int count, MPIX_Rma_request requests[]
  * (5.3).
  *
  * @param count     number of requests, not negative
- * @param requests  array of `count` requests; if one without attributes occurs more than once, its other
- *                  elements are invalid afterwards
- * @param index     receives its index, or MPI_UNDEFINED if no request of the array is active
+ * @param requests  array of `count` requests; if a request without attributes occurs more than once, the
+ *                  other elements that hold the completed request are invalid afterwards
+ * @param index     receives the index of that request, or MPI_UNDEFINED if no request of the array is active
  *
  * Local; drives progress.
  *

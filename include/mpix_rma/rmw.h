@@ -12,12 +12,13 @@ extern "C" {
 
 /**
  * Operation types of MPIX_RMA_rmw (5.1). The last three are additions to the proposal. The operations of
- * MPIX_RMA_xfer, MPIX_RMA_rmw and MPIX_RMA_rmw2 have different values: MPI_ERR_OP for one that belongs to
- * another call. INC, MIN and MAX are defined for integers and real numbers, PROD and SUM for complex
- * numbers too, LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for integers and MPI_BYTE,
- * SWAP and NO_OP for every predefined datatype, pairs such as MPI_2INT included. Integers include MPI_CHAR,
- * MPI_AINT, MPI_COUNT and MPI_OFFSET. Integers wrap. Real and complex numbers are compared by value: -0.0
- * equals 0.0, and NaN equals nothing. The result of MIN and MAX with NaN is undefined.
+ * MPIX_RMA_xfer, MPIX_RMA_rmw and MPIX_RMA_rmw2 have different values, so that each call rejects the
+ * operations of the others with MPI_ERR_OP. INC, MIN and MAX are defined for integers and real numbers, PROD
+ * and SUM for complex numbers too, LAND, LOR and LXOR for integers and logicals, BAND, BOR and BXOR for
+ * integers and MPI_BYTE, SWAP and NO_OP for every predefined datatype, pairs such as MPI_2INT included.
+ * Integers include MPI_CHAR, MPI_AINT, MPI_COUNT and MPI_OFFSET. Integers wrap. Real and complex numbers are
+ * compared by value: -0.0 equals 0.0, and NaN equals nothing. The result of MIN and MAX with NaN is
+ * undefined.
  */
 typedef MPIX_RMA_ENUM_(MPIX_RMW_Op) {
     MPIX_RMW_INC = 101,   /**< target + 1 */
@@ -61,8 +62,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * @param datatype      predefined, or derived from one predefined datatype, with lower bound 0, whose
  *                      elements fill its extent in ascending order, as MPI_Type_contiguous makes it
  * @param result_addr   receives the previous elements; NULL: they are not fetched. Must not overlap the
- *                      operands, nor, at this process, the target elements. The padding of MPI_LONG_DOUBLE in
- *                      it is undefined
+ *                      operands, nor, if the target is this process, the target elements. The padding of
+ *                      MPI_LONG_DOUBLE in the result is undefined
  * @param target_rank   as for MPIX_RMA_xfer; with MPI_PROC_NULL the result does not change
  * @param target_disp   address of the first element in the target process, as from MPI_Get_address there. A
  *                      multiple of the largest power of two that divides the element's data size, at most 8;
@@ -74,10 +75,10 @@ typedef MPIX_RMA_ENUM_(MPIX_RMW2_Op) {
  * Local and non-blocking as MPIX_RMA_xfer; complete when result_addr holds the result and operand_addr may
  * be reused. With a result it is then remotely complete, too: the effect is visible. From the call until
  * remote completion only rmws, ACCUMULATEs with ATOMICITY, accumulates of windows, ARMCI_Acc, ARMCI_Rmw
- * and, if this rmw has ATOMICITY, PUTs and GETs with it may access the target elements: no other PUT or
- * GET, no load, no store (5.2.1). Integers, logicals and bytes of all sizes are atomic with respect to each
- * other where they overlap; likewise the other types among themselves. That holds for rmws with ATOMICITY
- * and without.
+ * and, if this rmw has ATOMICITY, PUTs and GETs with ATOMICITY may access the target elements: no other PUT
+ * or GET, no load, no store (5.2.1). Integers, logicals and bytes of all sizes are atomic with respect to
+ * each other where they overlap; likewise the other types among themselves. That holds for rmws with
+ * ATOMICITY and without.
  *
  * @return as MPIX_RMA_xfer; MPI_ERR_OP also for an operation that is not defined for the datatype;
  *         MPI_ERR_BUFFER also for a result that overlaps an operand; MPI_ERR_ARG also for a misaligned

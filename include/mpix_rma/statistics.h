@@ -15,7 +15,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Protocol) {
     MPIX_RMA_PROTOCOL_DIRECT = 1,       /**< loads and stores to mapped memory of the same host */
     MPIX_RMA_PROTOCOL_CROSS_MEMORY = 2, /**< process_vm_readv and process_vm_writev on the same host */
     MPIX_RMA_PROTOCOL_NETWORK = 3,      /**< UCX put and get */
-    MPIX_RMA_PROTOCOL_RING = 4,         /**< requests in shared memory to a process of the host that polls */
+    MPIX_RMA_PROTOCOL_RING = 4,         /**< requests in shared memory to a polling process of the host */
     MPIX_RMA_PROTOCOL_MESSAGE = 5,      /**< messages that the target's CPU executes */
     MPIX_RMA_PROTOCOL_ALL = 0           /**< the sum over all of them */
 } MPIX_RMA_Protocol;
@@ -24,10 +24,10 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Protocol) {
 typedef MPIX_RMA_ENUM_(MPIX_RMA_Statistic) {
     MPIX_RMA_STATISTIC_OPERATIONS = 1,        /**< operations, of one protocol or all */
     MPIX_RMA_STATISTIC_BYTES = 2,             /**< bytes of their target data, of one protocol or all */
-    MPIX_RMA_STATISTIC_MESSAGES_SENT = 3,     /**< requests to the rank, of operations and the library */
-    MPIX_RMA_STATISTIC_MESSAGES_EXECUTED = 4, /**< requests from there that this process has executed */
-    MPIX_RMA_STATISTIC_COUNTED = 5            /**< 1 if operations of the protocol (of all) are counted, or
-                                                   0 */
+    MPIX_RMA_STATISTIC_MESSAGES_SENT = 3,     /**< requests to the rank, for operations and by the library */
+    MPIX_RMA_STATISTIC_MESSAGES_EXECUTED = 4, /**< requests from the rank that this process executed */
+    MPIX_RMA_STATISTIC_COUNTED = 5            /**< 1 if operations of the protocol (of all protocols) are
+                                                   counted, else 0 */
 } MPIX_RMA_Statistic;
 
 /**

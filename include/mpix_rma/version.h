@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /**
- * Returns the version of the interface that the library has; MPIX_RMA_VERSION and MPIX_RMA_SUBVERSION are
- * those of the header. A library serves programs of every header with its own version and no later
+ * Returns the version of the interface that the library implements; MPIX_RMA_VERSION and MPIX_RMA_SUBVERSION
+ * are those of the header. A library serves programs of every header with its own version and no later
  * subversion.
  *
  * @param version     receives the version

@@ -95,7 +95,7 @@ MPIX_RMA_API int MPIX_Win_iflush_local_all(MPI_Win win, MPI_Request *request);
  * @param count  number of windows, not negative
  * @param wins   windows of this library, each in a passive-target epoch; a window may occur twice
  *
- * If one of them is not such a window, returns without waiting.
+ * If an element of `wins` is not such a window, the call returns without waiting.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG (negative count, null pointer), through the handler of MPI_COMM_WORLD.
  *         Through the handler of the window: MPI_ERR_WIN (window of another component); MPI_ERR_RMA_SYNC;
@@ -111,7 +111,7 @@ MPIX_RMA_API int MPIX_Win_flush_windows(int count, const MPI_Win wins[]);
  * @param win   a window of this library, in a passive-target epoch
  *
  * May also wait for earlier operations of other threads, because the library keeps one record of outstanding
- * operations per target for all threads. Does not wait for operations that they issue meanwhile.
+ * operations per target for all threads. Does not wait for operations that other threads issue meanwhile.
  *
  * @return as MPIX_Win_order.
  */
@@ -127,17 +127,17 @@ MPIX_RMA_API int MPIX_Win_flush_thread(int rank, MPI_Win win);
 MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
 
 /* Attribute keys of windows, for MPI_Win_get_attr. Each is a call of MPIX_RMA_Keyval: valid from MPI_Init to
- * MPI_Finalize. All windows of this library have them. Like predefined attributes they are addresses: of an
- * int, the suggested number of notification counters; of an int, the maximum number of counters of a process;
- * of an MPI_Count, the maximum value of a counter. A window from MPIX_Win_connect has zeros; any other has
- * 512 and 2^27 for the first two, unless the info key mpi_assert_max_num_notify at window creation sets
- * both. */
+ * MPI_Finalize. All windows of this library have them. As for predefined attributes, the value is an address:
+ * of an int, the suggested number of notification counters; of an int, the maximum number of counters of a
+ * process; of an MPI_Count, the maximum value of a counter. A window from MPIX_Win_connect has zeros; any
+ * other has 512 and 2^27 for the first two, unless the info key mpi_assert_max_num_notify at window creation
+ * sets both. */
 #define MPIX_WIN_NOTIFICATION_NUM_SB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_SB")
 #define MPIX_WIN_NOTIFICATION_NUM_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_NUM_UB")
 #define MPIX_WIN_NOTIFICATION_VALUE_UB MPIX_RMA_Keyval("MPIX_WIN_NOTIFICATION_VALUE_UB")
 
 /**
- * Allocates the notification counters of each process of a window, all zero, and frees its previous ones.
+ * Allocates the notification counters of each process of a window, all zero, and frees the previous counters.
  *
  * @param win   a window of this library that is not from MPIX_Win_connect
  * @param info  hints, or MPI_INFO_NULL; mpi_assert_same_num_notifications has no effect
@@ -145,11 +145,11 @@ MPIX_RMA_API int MPIX_Win_flush_thread_all(MPI_Win win);
  *
  * Collective over the window; notified operations on it must be complete. On return every process has its
  * new counters, which can be incremented. MPI_Win_free frees them. A process at which the call fails takes
- * part in it and keeps its counters; lack of memory at one process fails the call at all.
+ * part in the call and keeps its counters; lack of memory at one process fails the call at all processes.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN (another component's); MPI_ERR_ARG (negative, fewer than before, or more
- *         than 2^27 or the window's mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (a passive-target epoch, or an epoch
- *         of MPI_Win_start, is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
+ *         than 2^27 or the window's mpi_assert_max_num_notify); MPI_ERR_RMA_SYNC (a passive-target epoch, or
+ *         an epoch of MPI_Win_start, is open here); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int num);
 
@@ -197,8 +197,8 @@ MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MP
 MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
 
 /**
- * Creates a request that is complete when a notification counter of this process has been at a threshold or
- * beyond, now or later.
+ * Creates a request that completes as soon as a notification counter of this process is at a threshold or
+ * beyond, at once if the counter already is.
  *
  * @param win               a window of this library
  * @param notification_idx  index of the counter, from 0
@@ -228,7 +228,7 @@ MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, M
  * @param win               a window of this library, in a passive-target epoch to the target
  *
  * @return as MPI_Put; MPI_ERR_RMA_SYNC also in other epochs; the class MPIX_RMA_ERR_NOTIFICATION (the target
- *         has no such counter; an operation that waits for its lock reports it when it is completed);
+ *         has no such counter; an operation that waits for its lock reports the error at its completion);
  *         MPI_ERR_UNSUPPORTED_OPERATION (a window from MPIX_Win_connect).
  */
 MPIX_RMA_API int MPIX_Put_notify(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,

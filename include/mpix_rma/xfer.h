@@ -32,8 +32,8 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  *                         bits are then checked, each by itself
  * @param target_addr      virtual address in the target process, as the target itself sees it: allocated,
  *                         registered, or any other memory that the target may read (GET, and ACCUMULATE
- *                         with MPI_NO_OP), write (PUT), or read and write (ACCUMULATE). At this process it
- *                         must not overlap the origin memory: the data would be undefined
+ *                         with MPI_NO_OP), write (PUT), or read and write (ACCUMULATE). If the target is this
+ *                         process, target and origin memory must not overlap: the data would be undefined
  * @param target_count     elements of target_datatype, not negative
  * @param target_datatype  committed datatype; all its elements together have as many data bytes as the
  *                         origin's. The padding of pair types does not count and is not accessed on either
@@ -64,7 +64,7 @@ typedef MPIX_RMA_ENUM_(MPIX_RMA_Op) {
  * target, and an error for a datatype whose data begin at a displacement below 4096.
  *
  * @return MPI_SUCCESS; MPI_ERR_COMM; MPI_ERR_OP (unknown operation, not defined for the datatype, or a scale
- *         with another than MPI_SUM); MPI_ERR_COUNT (negative, or beyond the address space);
+ *         with an operation other than MPI_SUM); MPI_ERR_COUNT (negative, or beyond the address space);
  *         MPI_ERR_TYPE (not committed, or the two sides do not match); MPI_ERR_RANK; MPI_ERR_BUFFER
  *         (null origin; also unmapped memory at origin_addr, which is detected only for a PUT or GET whose
  *         target memory is on the same host and not allocated by the library, and by some protocols for

@@ -10,19 +10,19 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /** Creates and destroys mutexes. Each belongs to a process and can be locked by any process. Both calls are
- *  collective over all processes and fail at all of them. Mutexes are not recursive. (ARMCI 1.1, operations
- *  9.)
+ *  collective over all processes; a failure at one fails the call at all. Mutexes are not recursive. (ARMCI
+ *  1.1, operations 9.)
  * @param count  number of mutexes at the caller, not negative
  * @return 0; nonzero if a count is negative, if the mutexes exist already (create) or do not exist (destroy),
- *  or without memory. */
+ *  or if memory is exhausted. */
 int ARMCI_Create_mutexes(int count);
 int ARMCI_Destroy_mutexes(void);
 
-/** Acquires and releases a mutex, in the order of the requests. Operations issued under the mutex to its
- *  process take effect before the next holder acquires it; operations to other processes need a fence first.
- *  Local. A wrong argument, a mutex that the caller holds already (lock) or does not hold (unlock) ends the
- *  program through ARMCI_Error. With MPI_THREAD_MULTIPLE the caller is the thread, and threads of one process
- *  exclude each other. (ARMCI 1.1, operations 9.)
+/** Acquires and releases a mutex, in the order of the requests. Operations that the holder issued to the
+ *  process of the mutex take effect before the next holder acquires it; operations to other processes need a
+ *  fence first. Local. A wrong argument, a mutex that the caller holds already (lock) or does not hold
+ *  (unlock) ends the program through ARMCI_Error. With MPI_THREAD_MULTIPLE the caller is the thread, and
+ *  threads of one process exclude each other. (ARMCI 1.1, operations 9.)
  * @param mutex  index of the mutex at its process, from 0 on
  * @param proc   process of the mutex, a rank in the communicator of initialisation */
 void ARMCI_Lock(int mutex, int proc);
@@ -83,8 +83,8 @@ int armci_domain_count(armci_domain_t domain);
 int armci_domain_same_id(armci_domain_t domain, int proc);
 int ARMCI_Same_node(int proc);
 
-/** Whether addresses of other processes may be dereferenced: no. A limit of shared memory is ignored, because
- *  memory does not come from a limited pool. Local. (Not in ARMCI 1.1.)
+/** Shared memory: addresses of other processes must not be dereferenced, so the queries return 0. A limit is
+ *  ignored, because memory does not come from a limited pool. Local. (Not in ARMCI 1.1.)
  * @param group        ignored
  * @param shmemlimit   ignored
  * @return 0. */

@@ -101,8 +101,8 @@ int ARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int pr
  * @param iov             descriptors, which may be reused on return
  * @param iov_len         number of descriptors
  * @param proc            process, a rank in the communicator of initialisation
- * @param hdl, handle     an armci_hdl_t, or an int as in the text of ARMCI 1.1; the operation is added to it.
- *             NULL: ARMCI_WaitProc and ARMCI_WaitAll wait for the operation
+ * @param hdl, handle     an armci_hdl_t, or an int as in the text of ARMCI 1.1; the operation is added to
+ *             the handle. NULL: ARMCI_WaitProc and ARMCI_WaitAll wait for the operation
  * @return 0; nonzero as the calls without Nb. The wait reports a later failure, and also a failure that this
  *  call has reported. */
 int ARMCI_NbPut(void *src, void *dst, int bytes, int proc, void *hdl);
@@ -126,8 +126,8 @@ int ARMCI_NbAccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int 
  *  later versions.)
  * @param hdl   the handle, an armci_hdl_t or an int; empty afterwards unless ARMCI_Test returns 1
  * @param proc  process, a rank in the communicator of initialisation
- * @return 0 if complete, nonzero if an operation has failed, for a wrong process, and outside of ARMCI_Init
- *  and ARMCI_Finalize. ARMCI_Test: 0 complete, 1 not complete yet, 2 failed. */
+ * @return 0 if complete, nonzero if an operation has failed, for a wrong process, and before ARMCI_Init or
+ *  after ARMCI_Finalize. ARMCI_Test: 0 complete, 1 not complete yet, 2 failed. */
 int ARMCI_Wait(void *hdl);
 int ARMCI_Test(void *hdl);
 int ARMCI_WaitProc(int proc);
