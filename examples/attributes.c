@@ -1,7 +1,7 @@
 /*
- * 6. The three places of attributes: on a call, on a request object, and on a communicator. All of those that
- * apply to a call are merged; where two give a value, the call precedes the object, and the object the
- * communicator.
+ * 6. The three places of attributes: on a call, on a request object, and on a communicator. The attributes of
+ * all three are merged; if two give a value, the call takes precedence over the object, and the object over
+ * the communicator.
  *
  * Without the attribute on the communicator it breaks because an accumulate adds unless another operation is
  * chosen. To see it break: mpirun -np 2 ./attributes --without

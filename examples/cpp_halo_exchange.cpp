@@ -3,7 +3,7 @@
 //
 // Each rank has a block of columns of a periodic grid, with one more column on either side for the
 // neighbours' values. It averages each element with its neighbours to the left and right; the sum of all
-// elements stays.
+// elements does not change.
 //
 // Run: mpirun -np 4 ./cpp_halo_exchange
 #include <mpix_rma.hpp>
@@ -40,7 +40,7 @@ struct Block {
         mpix::wait_notify_value(comm, from_right, step + 1).wait();
         mpix::complete_local(comm); // the next step but one changes these columns
     }
-    // Computes the other grid of the one that has been exchanged.
+    // Computes the other grid from the one whose halos have been exchanged.
     void average(int step)
     {
         double const *const old = grids[step % 2].data();

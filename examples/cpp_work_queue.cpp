@@ -1,8 +1,8 @@
 // A distributed work queue in C++20.
 //
 // Rank 0 holds a counter of items handed out, and an array for the results; every process draws items with
-// fetch_add and puts each result into the array. Nobody serves: rank 0 works like the others. The memory is a
-// variable of rank 0: its address is all that the others need.
+// fetch_add and puts each result into the array. There is no server: rank 0 works like the others. The memory
+// is an object on the heap of rank 0: its address is all that the others need.
 //
 // Run: mpirun -np 4 ./cpp_work_queue
 #include <mpix_rma.hpp>
@@ -24,7 +24,7 @@ long solve(long item)
     return item * item + 7;
 }
 
-// Works until nothing is left; returns the number of items.
+// Works until no item is left; returns the number of items that this process has done.
 long work(MPI_Comm comm, mpix::remote_ptr<Queue> queue)
 {
     mpix::remote_ptr<long> const next = queue.member(&Queue::next);

@@ -38,8 +38,8 @@ int main(int argc, char **argv)
         MPIX_RMA_xfer(MPIX_RMA_PUT, &round, 1, MPI_LONG, next, flags[next], 1, MPI_LONG, NULL, &world,
                       chosen);
 
-        /* A get of the own memory. A loop of loads through volatile, with an acquire fence behind it, would
-         * do as well (docs/semantics.md, Memory model, Polling). */
+        /* A get of this rank's own memory. A loop of volatile loads, followed by an acquire fence, would do
+         * as well (docs/semantics.md, Memory model, Polling). */
         long seen = 0;
         while (seen < round) {
             MPIX_RMA_xfer(MPIX_RMA_GET, &seen, 1, MPI_LONG, rank, flags[rank], 1, MPI_LONG, NULL, &world,

@@ -4,7 +4,7 @@
  * details. A wrong argument is an error of the call. A failure at the target is an error of the call, of the
  * request, or of Complete, depending on when the protocol detects it.
  *
- * Without MPI_ERRORS_RETURN the job ends at the first of them: mpirun -np 2 ./errors --without
+ * Without MPI_ERRORS_RETURN the job ends at the first error: mpirun -np 2 ./errors --without
  */
 #include "course.h"
 
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     code = MPIX_RMA_xfer(MPIX_RMA_PUT, bytes, 8, MPI_BYTE, next, bases[next], 1, MPI_INT, NULL, &world, NULL);
     wrong += class_of(code) != MPI_ERR_TYPE;
 
-    /* No memory at the target's address: known to the call, or to Complete. */
+    /* No memory at the target's address: reported by the call or by Complete. */
     code =
         MPIX_RMA_xfer(MPIX_RMA_PUT, bytes, 8, MPI_BYTE, next, (void *) 4096, 8, MPI_BYTE, NULL, &world, NULL);
     const int late = MPIX_RMA_Complete(&world, next);

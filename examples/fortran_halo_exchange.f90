@@ -1,8 +1,8 @@
 ! Halo exchange with module mpix_rma_f08: Jacobi iteration on a grid that is split by columns.
 !
 ! Each process holds its columns with a border of one cell. In every step it puts its outermost columns into the borders
-! of its neighbours, and every fourth row of what it holds into a record of the left neighbour: an array section with
-! gaps, which needs no datatype. Complete and a barrier end the exchange.
+! of its neighbours. After the last step it puts every fourth row of its columns into the samples of the left neighbour:
+! an array section with gaps, which needs no datatype. Complete and a barrier end each exchange.
 !
 ! Run: mpirun -np 4 ./fortran_halo_exchange
 program fortran_halo_exchange

@@ -19,7 +19,7 @@ program fortran_work_queue
   call MPI_Init(ierror)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
   queue = 0
-  ! An address is data: it can be sent. It is meant for rank 0 wherever it is used.
+  ! An address is data that can be sent. It refers to rank 0 at every process.
   call MPI_Get_address(queue, place, ierror)
   call MPI_Bcast(place, 1, MPI_AINT, 0, MPI_COMM_WORLD, ierror)
 

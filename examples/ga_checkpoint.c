@@ -2,9 +2,10 @@
  * Checkpoint and restart of a Global Arrays program by a persistent window at a memory server.
  *
  * Heat spreads over a plate for a number of steps. Every ten steps the array is put into one of two copies in
- * the window, and after that, when it is safe, the number of the step into its first word: a job that ends in
- * the middle leaves the copy before. The next job finds the window by its name, and goes on from there with
- * any number of processes. At the end the array is compared with what one process computes alone.
+ * the window, and, once that copy is durable, the number of the step into the window's first word: a job that
+ * ends in the middle of a checkpoint leaves the previous copy valid. The next job finds the window by its
+ * name, and goes on from there with any number of processes. At the end the array is compared with the result
+ * of a serial computation.
  *
  * Build: mpicc ga_checkpoint.c $(ga-config --cppflags) $(pkg-config --cflags --libs mpix-rma) \
  *              $(pkg-config --variable=drop_in armci) $(ga-config --ldflags --libs --flibs) -o ga_checkpoint

@@ -1,9 +1,10 @@
 /*
  * Blocked matrix multiplication with Global Arrays.
  *
- * A, B and C are distributed over all processes. Each process takes blocks of C in turn, gets the blocks of A
- * and B that they need with one-sided gets, multiplies them locally and accumulates the product into C. At
- * the end a process compares rows of C with a reference computed from the formula of the elements.
+ * A, B and C are distributed over all processes. The processes take blocks of C in turn. For each block a
+ * process gets the blocks of A and B with one-sided gets, multiplies them locally and accumulates the
+ * products into C. At the end each process compares rows of C with values computed from the formula of the
+ * elements.
  *
  * Build: mpicc ga_matmul.c $(ga-config --cppflags) $(pkg-config --variable=drop_in armci) \
  *              $(ga-config --ldflags --libs --flibs) -o ga_matmul

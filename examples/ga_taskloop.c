@@ -1,9 +1,9 @@
 /*
  * A dynamically load-balanced loop with Global Arrays.
  *
- * Tasks of uneven cost are numbered by a shared counter (NGA_Read_inc): whoever is free takes the next. Each
- * adds its contribution to a global histogram with NGA_Acc. At the end the histogram is compared with the one
- * of a serial loop.
+ * Tasks of uneven cost are numbered by a shared counter (NGA_Read_inc): a free process takes the next one,
+ * and adds the task's contribution to a global histogram with NGA_Acc. At the end the histogram is compared
+ * with the one of a serial loop.
  *
  * Run: mpirun -np 4 ./ga_taskloop
  */

@@ -12,7 +12,7 @@ enum {
     cells = 1000,
     steps = 200,
     border = 2
-}; /* the borders of even and odd steps */
+}; /* border: halo cells of one step; even and odd steps have separate ones */
 
 int main(int argc, char **argv)
 {
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         now = then;
         then = swap;
     }
-    double sum = 0; /* which the average of neighbours keeps */
+    double sum = 0; /* averaging the neighbours does not change the sum */
     for (int i = 0; i < cells; ++i) {
         sum += now[i];
     }

@@ -17,7 +17,7 @@
 enum {
     n = 64,
     steps = 40
-}; /* interior cells per process and direction */
+}; /* n: interior cells per process and direction */
 enum {
     stride = n + 2,
     cells = stride * stride

@@ -4,8 +4,8 @@
  *
  * Without Complete before the release it breaks because the put may still be on its way when the next holder
  * gets the structure: the release is another operation, and no order holds between the two. Nor may the
- * buffer of the put be used again before. (A Fence orders the release, but does not free the buffer.) To see it
- * break:
+ * buffer of the put be reused before the put is complete. (A Fence orders the release, but does not free the
+ * buffer.) To see it break:
  * mpirun -np 4 --mca osc_mpix_path direct,message ./lock --without
  */
 #include "course.h"

@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     MPIX_RMA_Register(registered, count * sizeof(int), MPI_INFO_NULL);
     void **kinds[3] = {course_allocate(count * sizeof(int)), course_addresses(registered),
                        course_addresses(other)};
-    MPI_Barrier(world); /* all have registered theirs */
+    MPI_Barrier(world); /* every rank has registered its memory */
 
     int values[count];
     for (int i = 0; i < count; ++i) {

@@ -1,8 +1,8 @@
 /*
  * Finds the window that nam_producer has left at a memory server, with any number of processes, and reads it.
  *
- * The last example of "An API Proposal for Including the NAM into the MPI World" (2019). As printed, it fills one info
- * object and passes another.
+ * The last example of "An API Proposal for Including the NAM into the MPI World" (2019). The printed version
+ * fills one info object and passes another.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /*
- * Leaves a window at a memory server for jobs to come, and publishes its name: nam_consumer finds it.
+ * Leaves a window at a memory server for later jobs, and publishes its name, by which nam_consumer finds it.
  *
  *   mpix-namd --size 1G &
  *   export MPIX_NAM_ALLOCATION=$(mpix-nam --wait 60 grant 256M)
  *   mpirun -np 2 ./nam_producer field
  *   mpirun -np 1 ./nam_consumer field
  *
- * The first two examples of "An API Proposal for Including the NAM into the MPI World" (2019), as one program. As
- * printed, MPI_Put reads a loop variable that has changed by the time of the fence, and all processes put to the same
- * place at once.
+ * The first two examples of "An API Proposal for Including the NAM into the MPI World" (2019), as one
+ * program. In the printed version MPI_Put reads a loop variable that has changed by the time of the fence,
+ * and all processes put to the same place at once.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 
 def regions(window):
-    """What each of the processes had that made the window, as arrays: the memory itself, not copies of it."""
+    """Returns the memory of each rank that created the window, as arrays: the memory itself, not copies."""
     memories = []
     while True:
         try:
@@ -36,7 +36,7 @@ def main():
     expected = 100 * numpy.arange(ranks)[None, :] + numpy.arange(ranks)[:, None]
     wrong = int((numpy.stack(arrays) != expected).sum())
 
-    # The same by an operation, as it would be where memory is not mapped.
+    # The same by operations, which also serve where the memory is not mapped.
     copies = numpy.full((ranks, ranks), -1, dtype="i4")
     window.Lock_all()
     for rank in range(ranks):

@@ -1,6 +1,6 @@
 /*
- * 1. Put and get. Each rank puts a line into the memory of the next one, completes it there, and after a
- * barrier gets what the previous one has received.
+ * 1. Put and get. Each rank puts a line into the memory of the next rank, completes the put at the target,
+ * and after a barrier gets the last element of the line back.
  *
  * Without MPIX_RMA_Complete it breaks because a put is complete when its buffer may be reused: the target's
  * memory may still have the old content when the barrier ends. On one host with allocated memory the data are

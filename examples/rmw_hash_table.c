@@ -1,6 +1,7 @@
 /*
- * A hash table spread over all processes: a key claims its slot by compare-and-swap, its value is a sum that
- * all processes add to. Counts how often each word of a generated text occurs, from all processes at once.
+ * A hash table spread over all processes: a key claims its slot by compare-and-swap, and its value is a sum
+ * that all processes add to. Counts how often each word of a generated text occurs, from all processes at
+ * once.
  *
  * Run: mpirun -np 4 ./rmw_hash_table
  */
@@ -21,7 +22,7 @@ static uint64_t hash(uint64_t key)
     return key ^ (key >> 27);
 }
 
-/* Consecutive slots are at consecutive ranks, so the neighbours of a full slot are at the next rank. */
+/* Consecutive slots are at consecutive ranks, so the slot after a full one is at the next rank. */
 static word_t slot(uint64_t index, int which)
 {
     uint64_t wrapped = index % ((uint64_t) slots * (uint64_t) size);

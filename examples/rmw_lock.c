@@ -36,7 +36,7 @@ static void acquire(void)
     }
     word_swap(word((int) before - 1, next), rank + 1);
     while (word_load(word(rank, waiting)) != 0) {
-        sched_yield(); /* more processes than processors */
+        sched_yield(); /* there may be more processes than processors */
     }
 }
 

@@ -1,6 +1,7 @@
 /*
- * A bounded queue for any number of producers and consumers (after Vyukov), in the memory of rank 0, of
- * compare-and-swaps only: every slot has a turn number that tells whose it is.
+ * A bounded queue for any number of producers and consumers (after Vyukov), in the memory of rank 0, made of
+ * atomic reads, swaps and compare-and-swaps. The turn number of a slot tells which position of the queue uses
+ * the slot next, to put or to take an item.
  *
  * Run: mpirun -np 4 ./rmw_queue
  */
@@ -33,8 +34,8 @@ static word_t value_of(int64_t position)
     return at(slots + 2 * (position % capacity) + 1);
 }
 
-/* Takes the next position from `counter` whose slot has `turn` more than the position; -1: the queue is
- * full or empty. */
+/* Claims the next position of `counter` if the turn number of its slot is the position plus `turn`. Returns
+ * -1 if the queue is full or empty. */
 static int64_t claim(int64_t counter, int64_t turn)
 {
     for (;;) {

@@ -1,7 +1,8 @@
 /*
  * Atomic operations on a 64-bit word of any process, in terms of MPIX_RMA_rmw and MPIX_RMA_rmw2. A word is
- * named by a rank of MPI_COMM_WORLD and its address there. All of them return the word as it was before. Each
- * is complete at its target when it returns, because it has a result (docs/semantics.md, Completion).
+ * named by a rank of MPI_COMM_WORLD and its address there. Each function returns the previous value of the
+ * word. Its operation is then complete at the target, because it has a result (docs/semantics.md,
+ * Completion).
  */
 #ifndef RMW_WORDS_H
 #define RMW_WORDS_H
@@ -58,7 +59,7 @@ static inline int64_t word_compare_swap(word_t word, int64_t expected, int64_t w
     return before;
 }
 
-/* Words of every rank, allocated together, all zero. bases[r] is the address of those of rank r. */
+/* Allocates `count` zeroed words at every rank. bases[r] is the address of the words of rank r. */
 static inline int64_t **words_allocate(int64_t count)
 {
     MPI_Comm world = MPI_COMM_WORLD;

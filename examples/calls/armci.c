@@ -19,7 +19,7 @@ static double **field;
 static int me, size, next, previous;
 static long wrong;
 
-/* Waits until all are here, with everything complete, and clears the field. */
+/* Completes the operations of all ranks, and clears the field. */
 static void next_example(void)
 {
     ARMCI_Barrier();
@@ -105,7 +105,7 @@ static void count_tasks(void)
     wrong += task < 0 || task >= size;
 }
 
-/* A mutex at rank 0, around what one rank at a time may change. */
+/* A mutex at rank 0, for a value that only one rank at a time may change. */
 static void exclude(void)
 {
     int value;
@@ -152,8 +152,8 @@ static void make_groups(void)
     ARMCI_Group_free(&halves);
 }
 
-/* Memory of this process alone, for buffers; loads and stores to one's own memory between transfers of
- * others. */
+/* Memory of this process alone, for buffers; loads and stores to this process's part of the field between
+ * transfers of other processes. */
 static void use_own_memory(void)
 {
     double *buffer = ARMCI_Malloc_local(count * sizeof(double));
@@ -168,7 +168,7 @@ static void use_own_memory(void)
     ARMCI_Free_local(buffer);
 }
 
-/* A statement about a phase of the program: what one process accumulates to, no other one accesses. */
+/* Declares that in a phase of the program no process accesses memory to which another one accumulates. */
 static void set_mode(void)
 {
     ARMCI_Group world;
@@ -178,7 +178,7 @@ static void set_mode(void)
     ARMCIX_Mode_set(ARMCIX_MODE_ALL, field[me], &world);
 }
 
-/* The processes of this node. */
+/* The processes of the caller's domain. */
 static void ask_domains(void)
 {
     const int mine = armci_domain_my_id(ARMCI_DOMAIN_SMP);

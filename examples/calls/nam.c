@@ -11,7 +11,7 @@
 static char port[MPI_MAX_PORT_NAME];
 static long wrong;
 
-/* A window that stays at the server when the job has ended; its port name is how others find it. */
+/* A window that stays at the server when the job has ended; other jobs find it by its port name. */
 static void leave_window(void)
 {
     const long value = 100 + rank;
@@ -27,7 +27,7 @@ static void leave_window(void)
     MPI_Win_fence(0, win);
     MPI_Put(&value, 1, MPI_LONG, rank, 0, 1, MPI_LONG, win);
     MPI_Win_fence(0, win);
-    MPIX_Win_persist(win); /* on its storage, where it has one */
+    MPIX_Win_persist(win); /* on the server's storage, if it has any */
 
     MPI_Win_get_info(win, &info);
     MPI_Info_get(info, "deep_win_port_name", MPI_MAX_INFO_VAL, text, &flag);
@@ -36,7 +36,7 @@ static void leave_window(void)
     MPI_Win_free(&win);
 }
 
-/* Another job reads the window: its targets are the ranks that made it. */
+/* Reads the window, as another job would: the targets are the ranks that created the window. */
 static void read_window(void)
 {
     long value = 0;

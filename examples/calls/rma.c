@@ -1,6 +1,6 @@
 /*
  * The calls of MPIX_RMA that the course does not show, each in a function of a few lines: the examples of the
- * manual pages. Every rank has `field` at its successor and its own.
+ * manual pages. field[r] is memory of rank r.
  */
 #include "../course.h"
 
@@ -10,7 +10,7 @@ enum {
 static long **field; /* by rank */
 static long wrong;
 
-/* Puts that are ordered without attributes: the flag is not there before the data. */
+/* Puts that are ordered without attributes: the flag does not arrive before the data. */
 static void order_by_fence(void)
 {
     long data[count - 1] = {1, 2, 3, 4, 5, 6, 7}, flag = 1;
@@ -69,7 +69,7 @@ static void take_ticket(void)
     MPI_Barrier(world);
 }
 
-/* Attributes that a request object brings along: set once, for every operation that is issued with it. */
+/* Attributes of a request object: set once, for every operation that is issued with the object. */
 static void swap_with_request_object(void)
 {
     long before = -1, expected = 0, wanted = 30;
@@ -91,7 +91,7 @@ static void swap_with_request_object(void)
     MPI_Request_free(&request);
 }
 
-/* The library's own requests: several operations, of which the first complete one is used first. */
+/* The library's own requests: the operation that completes first is used first. */
 static void wait_for_own_requests(void)
 {
     long got[2] = {-1, -1};
@@ -148,7 +148,7 @@ static void wait_for_all_own_requests(void)
     wrong += memcmp(got, field[rank], sizeof(got)) != 0;
 }
 
-/* A plan: what does not change from transfer to transfer is checked once. */
+/* A plan: the arguments that are the same for all transfers are checked once. */
 static void issue_plan(void)
 {
     long value;
@@ -166,7 +166,7 @@ static void issue_plan(void)
     MPI_Barrier(world);
 }
 
-/* Memory that a rank makes on its own, and that others find. */
+/* Memory that a rank allocates on its own, and that others find in the list of its segments. */
 static void list_segments(void)
 {
     long *own;
@@ -180,7 +180,7 @@ static void list_segments(void)
         found += segments[i].size >= (MPI_Aint) (count * sizeof(long));
     }
     free(segments);
-    wrong += found < 2; /* field, and what the successor has just made */
+    wrong += found < 2; /* field, and the memory that the successor has just allocated */
     MPI_Barrier(world);
     MPIX_RMA_Free_local(own);
 }
@@ -209,7 +209,7 @@ static void count_arrivals(void)
     MPIX_RMA_Set_num_notify(world, 0);
 }
 
-/* The library that runs, and what it has done. */
+/* The version of the library, an attribute key, and statistics. */
 static void ask_library(void)
 {
     int version, subversion, key;
@@ -229,7 +229,7 @@ static void ask_library(void)
     wrong += counted && bytes - before != sizeof(value);
 }
 
-/* Zeroes, the same at all ranks. */
+/* Clears the field at every rank. */
 static void clear_field(void)
 {
     MPI_Barrier(world);

@@ -11,7 +11,7 @@ static MPI_Win win;
 static long *own; /* the memory of the window at this rank */
 static long wrong;
 
-/* Waits until all have done what stands before, and clears the window. */
+/* Completes the operations of all ranks, and clears the window. */
 static void next_example(void)
 {
     MPI_Win_flush_all(win);
@@ -21,14 +21,14 @@ static void next_example(void)
     MPI_Barrier(world);
 }
 
-/* The flag is not there before the data; nothing waits. */
+/* The flag does not arrive before the data; the origin does not wait. */
 static void order_puts(void)
 {
     const long data = 1, flag = 2;
     MPI_Put(&data, 1, MPI_LONG, next, 0, 1, MPI_LONG, win);
     MPIX_Win_order(next, win);
     MPI_Put(&flag, 1, MPI_LONG, next, 1, 1, MPI_LONG, win);
-    MPIX_Win_order_all(win); /* what follows comes behind, at every target */
+    MPIX_Win_order_all(win); /* orders later operations to each target after the earlier ones */
     MPI_Win_flush_all(win);
     MPI_Barrier(world);
     wrong += own[0] != 1 || own[1] != 2;
@@ -45,13 +45,13 @@ static void flush_by_request(void)
     MPI_Put(&value, 1, MPI_LONG, previous, 1, 1, MPI_LONG, win);
     MPIX_Win_iflush_local_all(win, &requests[2]);
     MPIX_Win_iflush_all(win, &requests[3]);
-    /* work that needs neither */
+    /* work that does not need the values there */
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
     MPI_Barrier(world);
     wrong += own[0] != 3 || own[1] != 3;
 }
 
-/* Several windows with one call; and only what this thread has issued. */
+/* Completes only the operations of this thread; completes several windows with one call. */
 static void flush_windows_and_threads(void)
 {
     const long value = 4;

@@ -1,7 +1,7 @@
 """A distributed work queue, as work_queue.c.
 
 Rank 0 holds a counter of items handed out, and an array for the results; every process draws items with fetch_and_op
-and puts each result into the array. Nobody serves: rank 0 works like the others.
+and puts each result into the array. There is no server: rank 0 works like the others.
 
   mpirun -np 4 python3 work_queue.py
 """
@@ -32,7 +32,7 @@ def main() -> int:
         done = memory.at(0, "i8", ITEMS, offset=8 + 8 * ITEMS)
         mine = 0
         while (item := int(rma.fetch_and_op(counter, 1, world))) < ITEMS:
-            # The array may go out of use: the package keeps it until the put has read it.
+            # The array may go out of scope: the package keeps it until the put has read it.
             rma.put(numpy.array(solve(item)), results[item], world)
             rma.rmw(rma.Rmw.INC, None, done[item], world)
             mine += 1

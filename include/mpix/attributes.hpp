@@ -13,9 +13,9 @@ namespace mpix
 /// They are merged with those of the communicator. MPIX_RMA_Attributes describes what each guarantees.
 struct attributes {
     bool atomicity = false;                   ///< indivisible among operations with this attribute
-    bool ordering = false;                    ///< after earlier operations with this attribute
+    bool ordering = false;                    ///< takes effect after earlier operations with this attribute
     bool blocking = false;                    ///< returns when complete
-    bool remote_completion = false;           ///< complete means in the target's memory
+    bool remote_completion = false;           ///< complete: in the target's memory
     bool origin_communicatable = false;       ///< origin memory is allocated or registered
     bool target_communicatable = false;       ///< target memory is allocated or registered
     std::optional<MPI_Op> accumulate_op = {}; ///< predefined operation of an accumulate, instead of MPI_SUM

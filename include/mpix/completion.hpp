@@ -43,7 +43,7 @@ outcome<Errors, request> icomplete_local(MPI_Comm const &comm, int rank = all_ra
     return detail::finish<Errors>(code, request(native));
 }
 
-/// Orders every operation issued before to `rank` before every later one; does not wait. MPIX_RMA_Fence.
+/// Orders every earlier operation to `rank` before every later one; does not wait. MPIX_RMA_Fence.
 template <error_policy Errors = exceptions>
 outcome<Errors> fence(MPI_Comm const &comm, int rank = all_ranks)
 {

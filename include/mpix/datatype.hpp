@@ -18,7 +18,7 @@ namespace mpix
 {
 
 /// The predefined MPI datatype of a C++ type: a specialisation has a static function get(). Programs may add
-/// types of their own that have one. Types without a specialisation are transferred as bytes.
+/// specialisations for types of their own. Types without a specialisation are transferred as bytes.
 template <typename T>
 struct predefined_datatype {
 };
@@ -202,7 +202,7 @@ auto view(Buffer &&buffer) noexcept
                                    datatype_of<T>()};
     }
 }
-/// The number of elements of a buffer's view as far as its type has it, otherwise 0.
+/// The number of elements of a buffer's view if the type of the buffer determines it, otherwise 0.
 template <typename T, typename Buffer>
 constexpr std::size_t fixed_count() noexcept
 {
@@ -220,8 +220,8 @@ constexpr std::size_t fixed_count() noexcept
         return 0;
     }
 }
-/// The type in which the C interface is given the count: int where the type of the buffer shows that it
-/// suffices, because those calls take fewer instructions.
+/// The type of the count that is passed to the C interface: int where the type of the buffer shows that int
+/// suffices, because the calls with int take fewer instructions.
 template <typename T, typename Buffer>
 using count_type =
     std::conditional_t<(fixed_count<T, Buffer>() > 0 && fixed_count<T, Buffer>() <= INT_MAX), int, MPI_Count>;
@@ -233,7 +233,7 @@ using view_type = decltype(view<T>(std::declval<Buffer>()));
 
 /// Memory of this process that can be the source of elements of type T: a contiguous range (std::span,
 /// std::vector, std::array, an array), a single object, or a local_view. A temporary that owns its elements
-/// is none: the operation may read them after the call.
+/// is not a source, because the operation may read them after the call.
 template <typename Buffer, typename T>
 concept source_of = detail::range_of<Buffer, T> || detail::lvalue_of<Buffer, T> || detail::view_of<Buffer, T>;
 

@@ -20,9 +20,9 @@ namespace mpix
 
 /// The error classes that MPI lacks.
 enum class errc : int {
-    address = MPIX_RMA_ERR_ADDRESS,          ///< no memory at the target address, or memory without the right
+    address = MPIX_RMA_ERR_ADDRESS,          ///< target memory not mapped, or not readable or writable
     transport = MPIX_RMA_ERR_TRANSPORT,      ///< no connection to the target
-    notification = MPIX_RMA_ERR_NOTIFICATION ///< notification index out of range
+    notification = MPIX_RMA_ERR_NOTIFICATION ///< notification index out of range, of calls on windows
 };
 
 /// An MPI error code, or success.
@@ -45,7 +45,7 @@ class [[nodiscard]] status
         MPI_Error_class(code_, &found);
         return found;
     }
-    /// Returns whether the class is `which`, which MPI lacks.
+    /// Returns whether the error class is `which`.
     bool is(errc which) const noexcept
     {
         int number = 0;
@@ -67,11 +67,11 @@ class [[nodiscard]] status
     int code_ = MPI_SUCCESS;
 };
 
-/// The exception of all functions. what() is the text of the error code.
+/// The exception that functions throw. what() is the text of the error code.
 class error : public std::runtime_error
 {
   public:
-    /// @param reason  what has failed
+    /// @param reason  the status of the failed call
     explicit error(mpix::status reason) : std::runtime_error(reason.message()), status_(reason) {}
 
     /// Returns the code, its class and its text.
@@ -145,7 +145,7 @@ struct outcome_type<results, void> {
     using type = status;
 };
 
-/// Out of line, so that the way of success stays short.
+/// Out of line, so that the success path stays short.
 [[noreturn, gnu::cold, gnu::noinline]] inline void raise(int code)
 {
     throw error(status(code));
@@ -185,7 +185,7 @@ outcome<Errors, T> finish(int code, T &&value)
     return std::forward<T>(value);
 }
 
-/// Invokes the error handler of a communicator for arguments that the C interface cannot be given.
+/// Invokes the error handler of a communicator for arguments that cannot be passed to the C interface.
 [[gnu::cold, gnu::noinline]] inline int reject(MPI_Comm comm, int code)
 {
     MPI_Comm_call_errhandler(comm, code);

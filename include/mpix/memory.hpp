@@ -17,14 +17,13 @@
 namespace mpix
 {
 
-/// Memory at every rank of a communicator, which the object owns; from allocate(). A range of this process's
-/// elements.
+/// Owns memory at every rank of a communicator; made by allocate(). As a range, the elements of this process.
 ///
 /// Destruction is collective, as MPIX_RMA_Free is: every rank of the communicator destroys its object, in the
-/// same order if there are several, before MPI_Finalize and before the communicator is freed. Two cases
-/// differ, because the other ranks may never come: while an exception is thrown, and after MPI_Finalize, the
-/// destructor frees nothing, and the memory stays allocated until the process ends. An error reaches the
-/// communicator's error handler only; free() reports it to the caller.
+/// same order if there are several, before MPI_Finalize and before the communicator is freed. While an
+/// exception propagates, because the other ranks may never destroy theirs, and after MPI_Finalize, the
+/// destructor frees nothing: the memory stays allocated until the process ends. An error of the destructor
+/// reaches the communicator's error handler only; free() reports an error to the caller.
 template <transferable T>
 class allocation
 {
@@ -32,7 +31,7 @@ class allocation
     /// No memory.
     allocation() noexcept = default;
     allocation(allocation &&other) noexcept { swap(other); }
-    /// Exchanges the memory of two objects, so that the one that is destroyed first frees this object's.
+    /// Exchanges the memory of the two objects: the destructor of `other` frees the memory of this one.
     allocation &operator=(allocation &&other) noexcept
     {
         swap(other);
@@ -54,8 +53,8 @@ class allocation
     /// Returns an element of this process.
     T &operator[](std::size_t index) const noexcept { return data_[index]; }
 
-    /// Returns the address of the first element of a rank. It is null if the rank has no elements, is
-    /// MPI_PROC_NULL, with which operations do nothing, or is none of the communicator's, which they reject.
+    /// Returns the address of the first element of a rank. The address is null if the rank has no elements,
+    /// is MPI_PROC_NULL (operations do nothing) or is not in the communicator (operations reject the rank).
     remote_ptr<T> at(int rank) const noexcept
     {
         auto const index = static_cast<std::size_t>(rank);
@@ -97,8 +96,8 @@ class allocation
 
 namespace detail
 {
-/// The size of elements; of more elements than memory can hold the largest size, for which every allocation
-/// fails with MPI_ERR_NO_MEM.
+/// Returns the size of `count` elements; if they exceed the address space, the largest size, for which every
+/// allocation fails with MPI_ERR_NO_MEM.
 template <typename T>
 constexpr MPI_Aint bytes_of(std::size_t count) noexcept
 {
@@ -136,8 +135,8 @@ outcome<Errors, allocation<T>> allocate(MPI_Comm comm, std::size_t count, MPI_In
     return detail::finish<Errors>(code, std::move(made));
 }
 
-/// Communicatable memory of this process alone, which the object owns; from allocate_local(). A range of its
-/// elements. Its destructor is local; operations on the memory must be complete.
+/// Owns communicatable memory of this process alone; made by allocate_local(). A range of the elements. The
+/// destructor is local; operations on the memory must be complete.
 template <transferable T>
 class local_allocation
 {
@@ -199,7 +198,7 @@ outcome<Errors, local_allocation<T>> allocate_local(std::size_t count, MPI_Info 
 /// The rights of peers to registered memory.
 enum class access {
     as_mapped, ///< whatever the memory permits
-    read,      ///< peers only read; this process need not be able to write it
+    read,      ///< peers only read; this process need not be able to write the memory
     read_write ///< peers read and write
 };
 
@@ -214,8 +213,8 @@ template <error_policy Errors = exceptions, typename Range>
     requires(detail::outlives<Range>)
 outcome<Errors, registration> register_memory(Range &&memory, access rights = access::as_mapped);
 
-/// The registration of existing memory, which the object owns; from register_memory(). Its destructor is
-/// local; no process uses the registration afterwards.
+/// Owns the registration of existing memory; made by register_memory(). The destructor is local; no process
+/// uses the registration afterwards.
 class [[nodiscard]] registration
 {
   public:
@@ -306,7 +305,7 @@ outcome<Errors, std::vector<segment>> segments(MPI_Comm comm, int rank)
     int count = 0;
     int code = MPIX_RMA_Segments(comm, rank, 0, nullptr, &count);
     while (code == MPI_SUCCESS &&
-           static_cast<std::size_t>(count) > native.size()) { // they may grow meanwhile
+           static_cast<std::size_t>(count) > native.size()) { // the number may have grown meanwhile
         native.resize(static_cast<std::size_t>(count));
         code = MPIX_RMA_Segments(comm, rank, count, native.data(), &count);
     }

@@ -8,8 +8,8 @@
 namespace mpix
 {
 
-/// Allocates this process's counters on a communicator, all zero, and frees its previous ones. Collective;
-/// the communicator's operations must be complete. MPIX_RMA_Set_num_notify.
+/// Allocates this process's counters on a communicator, all zero, and frees the previous counters.
+/// Collective; the communicator's operations must be complete. MPIX_RMA_Set_num_notify.
 ///
 /// @param count  counters of this process, at most 2^27; may differ between processes
 template <error_policy Errors = exceptions>
@@ -46,7 +46,7 @@ outcome<Errors, MPI_Count> reset_notify_value(MPI_Comm comm, int index)
     return detail::finish<Errors>(code, std::move(value));
 }
 
-/// Returns a request that is complete when a counter of this process reaches `threshold`, which does not
+/// Returns a request that completes when a counter of this process is at `threshold` or beyond. Does not
 /// change the counter. Local. The request's destructor does not wait: it frees the request.
 template <error_policy Errors = exceptions>
 outcome<Errors, request> wait_notify_value(MPI_Comm comm, int index, MPI_Count threshold)

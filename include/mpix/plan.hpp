@@ -30,10 +30,10 @@ class plan
     using target_type = detail::plan_target<op, T>;
 
     /// @param comm    must not be freed before the plan
-    /// @param rank    the target of all transfers; to MPI_PROC_NULL nothing is transferred
+    /// @param rank    the target of all transfers; with MPI_PROC_NULL nothing is transferred
     /// @param chosen  attributes of all transfers; copied, a scale included
     ///
-    /// Local. Throws mpix::error, as MPIX_RMA_Plan_create fails.
+    /// Local. Throws mpix::error if MPIX_RMA_Plan_create fails.
     plan(MPI_Comm comm, int rank, attributes const &chosen = {}) : rank_(rank)
     {
         detail::native_attributes const native(chosen);

@@ -26,8 +26,8 @@ class remote_ptr
 
     /// The null address of rank 0.
     constexpr remote_ptr() noexcept = default;
-    /// @param rank     the rank whose memory it is
-    /// @param address  the address there, as that process has it
+    /// @param rank     the rank that has the memory
+    /// @param address  the virtual address in that process
     constexpr remote_ptr(int rank, T *address) noexcept : rank_(rank), address_(address) {}
     /// A pointer to T as a pointer to T const.
     template <typename Other>
@@ -57,7 +57,7 @@ class remote_ptr
     /// Returns the address of the first element, if T is an array.
     auto elements() const noexcept { return remote_ptr<std::remove_extent_t<T>>(rank_, *address_); }
 
-    // By integers: in this process there is no object at the address.
+    // Arithmetic by integers, because in this process there is no object at the address.
     remote_ptr &operator+=(difference_type count) noexcept
     {
         address_ = reinterpret_cast<T *>(number() + static_cast<std::uintptr_t>(count) * sizeof(T));

@@ -13,12 +13,12 @@
 namespace mpix
 {
 
-/// The pending completion of one operation, which the object owns. It must end before MPI_Finalize.
+/// Owns the request of one operation. An active object must be destroyed before MPI_Finalize.
 ///
 /// The destructor waits for the operation, so that no buffer ends before the operation that uses it, also
-/// while an exception is thrown. A failure then reaches the error handler only; wait() reports it to the
-/// caller. No wait depends on a call by the target. The request of wait_notify_value is the exception: it has
-/// no buffer, its wait might never end, and its destructor frees it.
+/// while an exception propagates. A failure then reaches the error handler only; wait() reports it to the
+/// caller. No such wait depends on a call by the target. A request of wait_notify_value has no buffer, and a
+/// wait for it might never end: its destructor frees the request instead.
 class [[nodiscard]] request
 {
   public:
@@ -30,10 +30,10 @@ class [[nodiscard]] request
 
     /// A request without an operation, which counts as complete.
     request() noexcept = default;
-    /// Takes a native request over.
+    /// Takes over a native request.
     explicit request(MPI_Request native, at_end end = at_end::wait) noexcept : native_(native), end_(end) {}
     request(request &&other) noexcept : native_(other.release()), end_(other.end_) {}
-    /// Ends the operation that this object has had, as the destructor does.
+    /// Waits for or frees the previous request of this object, as the destructor does.
     request &operator=(request &&other) noexcept
     {
         if (this != &other) {
@@ -180,8 +180,8 @@ struct own_calls {
 } // namespace detail
 
 /// A request with attributes, which xfer and rmw use for one operation after the other: the operations have
-/// its attributes and those of the communicator. Its destructor waits for the operation in progress, if there
-/// is one, as that of request does.
+/// the attributes of the object and of the communicator. The destructor waits for the operation in progress,
+/// if there is one, as that of request does.
 template <typename Calls>
 class basic_request_object
 {

@@ -1,9 +1,9 @@
 /// Read-modify-write operations. Included by mpix_rma.hpp.
 ///
 /// Each element is updated atomically with respect to all other such operations on it. The operation is a
-/// template argument, and a type for which it is not defined does not compile. Arguments as of transfers
-/// (xfer.hpp); operands and results are contiguous and of equal length. MPIX_RMA_rmw describes completion,
-/// atomicity and the errors.
+/// template argument; a type for which the operation is not defined does not compile. The arguments are those
+/// of transfers (xfer.hpp); operands and results are contiguous and of equal length. MPIX_RMA_rmw describes
+/// completion, atomicity and errors.
 #pragma once
 
 #include <complex>
@@ -145,7 +145,7 @@ constexpr MPI_Count common_count(MPI_Count one, MPI_Count other) noexcept
     return other < 0 || one == other ? one : -2;
 }
 
-/// The arguments of a read-modify-write but for request, communicator and attributes. Count as of count_type.
+/// The arguments of a read-modify-write without request, communicator and attributes. Count: see count_type.
 template <typename T, typename Count>
 struct rmw_arguments {
     T const *operand;
@@ -347,7 +347,7 @@ outcome<Errors, T> atomic_read(MPI_Comm const &comm, remote_ptr<T> target, attri
 }
 
 /// Replaces one element by `desired` if it equals `expected`, and returns whether it did; otherwise stores
-/// its value in `expected`. An element at MPI_PROC_NULL has the value T{}.
+/// the element's value in `expected`. An element at MPI_PROC_NULL has the value T{}.
 template <error_policy Errors = exceptions, typename T>
     requires(detail::defined_for<rmw2_op::comp_swap_e, T>)
 outcome<Errors, bool> compare_exchange(MPI_Comm const &comm, remote_ptr<T> target,

@@ -23,8 +23,8 @@ enum class protocol : int {
 enum class statistic : int {
     operations = MPIX_RMA_STATISTIC_OPERATIONS,               ///< operations, of one protocol or all
     bytes = MPIX_RMA_STATISTIC_BYTES,                         ///< bytes of their data at the target
-    messages_sent = MPIX_RMA_STATISTIC_MESSAGES_SENT,         ///< requests to the agent there
-    messages_executed = MPIX_RMA_STATISTIC_MESSAGES_EXECUTED, ///< requests from there, executed here
+    messages_sent = MPIX_RMA_STATISTIC_MESSAGES_SENT,         ///< requests to the rank
+    messages_executed = MPIX_RMA_STATISTIC_MESSAGES_EXECUTED, ///< requests from the rank, executed here
     counted = MPIX_RMA_STATISTIC_COUNTED                      ///< 1 if operations of the protocol are counted
 };
 

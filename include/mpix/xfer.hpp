@@ -4,14 +4,14 @@
 ///
 ///   comm    the communicator
 ///   buffer  this process's memory: a contiguous range, an object, or a view with a layout (source_of,
-///           destination_of). It must stay as it is until the operation is complete
+///           destination_of). Must stay valid, and a source unchanged, until completion
 ///   target  a remote_ptr, which names as many contiguous elements as `buffer` has, or a remote_view. Its
-///           elements must have the type of the buffer's; put and accumulate require that it is not const
+///           elements must have the type of the buffer's, and not be const for put and accumulate
 ///   chosen  attributes of the operation
 ///
-/// They are local and do not wait, unless attributes::blocking is set; MPIX_RMA_xfer describes completion,
-/// order and the errors. put, get and accumulate are completed by complete(); rput, rget and raccumulate
-/// return a request.
+/// Transfers are local and do not wait, unless attributes::blocking is set; MPIX_RMA_xfer describes
+/// completion, order and errors. put, get and accumulate are completed by complete(); rput, rget and
+/// raccumulate return a request.
 #pragma once
 
 #include <type_traits>
