@@ -50,9 +50,9 @@ extern "C" {
  *  initialised already. MPI_THREAD_SINGLE in calls without it
  * @param comm             communicator of the processes that take part, MPI_COMM_WORLD in calls without it;
  *  may be freed afterwards
- * @return 0; nonzero without the one-sided engine, for a null communicator, if MPI runs below the requested
- *  thread level, for an invalid value of an environment variable, without memory, and after MPI_Finalize.
- *  ARMCI_Initialized: 1 between ARMCI_Init and ARMCI_Finalize, else 0. */
+ * @return 0; nonzero if Open MPI has not started the library's component, for a null communicator, if MPI
+ *  runs below the requested thread level, for an invalid value of an environment variable, if memory is
+ *  exhausted, and after MPI_Finalize. ARMCI_Initialized: 1 between ARMCI_Init and ARMCI_Finalize, else 0. */
 int ARMCI_Init(void);
 int ARMCI_Init_args(int *argc, char ***argv);
 int ARMCI_Init_mpi_comm(MPI_Comm comm);
