@@ -1,4 +1,4 @@
-# Tests of what needs neither UCX nor MPI.
+# Tests of code that needs neither UCX nor MPI.
 mpix_unit_test(layout_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/op/layout_test.cpp LIBRARIES mpix_engine_layout mpix_engine_kernel)
 mpix_unit_test(kernel_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/op/kernel_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/op/row_kernel_test.cpp ${CMAKE_CURRENT_LIST_DIR}/op/copy_methods_test.cpp LIBRARIES mpix_engine_layout mpix_engine_kernel)

@@ -6,9 +6,9 @@
 
 namespace mpixrma::engine::model {
 
-/// Readers and a writer of one stripe. The search of the readers for an entry begins at the last one and
-/// continues at the first, which the writer reads before. Relacy reports an access of the writer to `data`
-/// that is not ordered with those of a reader.
+/// Readers and a writer of one stripe. The readers search for a free entry from the last one on and continue
+/// at the first one, which the writer reads before the last. Relacy reports an access of the writer to `data`
+/// that is not ordered with the accesses of a reader.
 template <template <typename> class Atomic>
 struct StripeLockModel : rl::test_suite<StripeLockModel<Atomic>, 3> {
   static constexpr std::size_t entries = 3;

@@ -14,7 +14,7 @@ namespace mpixrma::test {
 inline int me() { return armci_msg_me(); }
 inline int size() { return armci_msg_nproc(); }
 
-/// An address of no memory.
+/// An address where no memory is mapped.
 inline void* const nowhere = reinterpret_cast<void*>(0xdead0000);
 
 /// Remote memory that all processes free at the end of the scope.

@@ -93,8 +93,8 @@ inline Status run(Engine& engine, Peer& peer, RmaOp operation) {
   return waiter.status;
 }
 
-/// Until operations at `address` of process `target` go by UCX put and get: its engine makes a key when it is
-/// first asked for one.
+/// Repeats a get until operations at `address` of process `target` use UCX put and get: the target's engine
+/// makes a key only when it is first asked for one.
 inline void await_key(Rank& rank, int target, RemoteAddress address) {
   auto const by_key = [&] {
     return rank.engine().traffic.with(Rank::process_of(target)).operations_by(Path::network);

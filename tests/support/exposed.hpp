@@ -14,7 +14,7 @@ namespace mpixrma::engine {
 
 inline constexpr std::size_t length = 40000;  // several messages
 inline constexpr std::size_t margin =
-    64;  // exposed memory begins after it, and guarded memory follows its end
+    64;  // bytes with the pattern before and after the exposed memory
 inline constexpr auto pattern = std::byte{0x5a};
 
 /// Exposes a part of a larger memory at each process: allocated, or plain memory. The rest keeps the pattern.

@@ -50,7 +50,7 @@ struct Identity {
   }
 };
 
-/// Returns `process`, on the host of `rank`, with the rogue's worker as address.
+/// Returns the identity of `process`, on the host of `rank`, with the rogue's worker as address.
 inline Identity identity_beside(Rank& rank, Rogue const& rogue, std::uint64_t process) {
   Identity self{target_of(rank, rank.rank()).address, {}};
   self.address.process = process;

@@ -82,7 +82,7 @@ class Rank {
     return {static_cast<std::byte const*>(address), length};
   }
 
-  /// Process `rank` will be killed.
+  /// Announces that process `rank` will be killed.
   void expect_death(int rank) const { board_.dies[rank] = true; }
 
   /// Ends this process at once, as if killed from outside; the job expects it.
@@ -155,8 +155,8 @@ inline std::size_t batch_bytes_of_tests() {
   return std::strcmp(given, "never") == 0 ? MPIX_ENGINE_NO_BATCHES : std::strtoul(given, nullptr, 10);
 }
 
-/// Returns the exit status of each child. If one status does not satisfy `is_well`, kills the processes that
-/// wait for that child in vain after a while.
+/// Returns the exit status of each child. If a status does not satisfy `is_well`, kills all remaining
+/// children after a grace period, because they may wait for that child in vain.
 inline std::vector<int> ends_of(std::vector<pid_t> const& children,
                                 std::function<bool(std::size_t rank, int status)> const& is_well) {
   constexpr int grace_ms = 30000 * slowness;

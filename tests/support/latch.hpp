@@ -10,7 +10,8 @@
 
 namespace mpixrma::test {
 
-/// A door of the process at which calls wait for the test. Should the test hang, it opens by itself.
+/// A gate at which calls of the process wait until the test opens the gate, or for a limited time if the test
+/// hangs.
 class Latch {
  public:
   void close() { is_open_.store(false); }

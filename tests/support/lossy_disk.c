@@ -1,7 +1,7 @@
 /* LD_PRELOAD library: a disk whose content is the file that MPIX_TEST_DISK names. fdatasync() of a storage file writes
- * the pages there that pwrite() has changed since the previous fdatasync(). While a file of the same name with ".fails"
- * exists, fdatasync() fails, and these pages are lost: as in Linux, they remain readable, and the next call does not
- * write them again. */
+ * the pages that pwrite() has changed since the previous fdatasync() to that disk. While a file of the same name with
+ * ".fails" exists, fdatasync() fails, and these pages are lost: as in Linux, they remain readable, and the next call
+ * does not write them again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

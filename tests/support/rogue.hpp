@@ -17,10 +17,10 @@
 
 namespace mpixrma::test {
 
-/// An own UCX worker with one endpoint, beside or without an engine. What comes back is counted.
+/// A UCX worker with one endpoint, in a process with or without an engine. Counts the received messages.
 class Rogue {
  public:
-  /// Transports of UCX: all, with shared memory, or TCP by the loopback, as between hosts.
+  /// Transports of UCX: all of them, or only TCP over the loopback device, as between hosts.
   enum class Way { any, loopback };
 
   explicit Rogue(std::span<std::byte const> victim, Way way = Way::any) : way_(way) {
@@ -90,7 +90,7 @@ class Rogue {
       progress();
     } while (pending_.size() > max_pending);
   }
-  /// Sends as much as leaves at once, and takes nothing that has arrived.
+  /// Sends as much as UCX sends at once. Does not receive.
   void send_only(engine::wire::MessageClass kind, std::vector<std::byte> header) {
     Pending& pending = pending_.emplace_back(Pending{std::move(header), {}, nullptr});
     ucp_request_param_t param{};
@@ -101,7 +101,7 @@ class Rogue {
     while (!pending_.empty() && is_done(pending_.front().request)) pending_.pop_front();
   }
 
-  /// Puts `value` to `address` by UCX; retries for some time.
+  /// Puts `value` to `address` by UCX, and drives the worker for the time `longest`.
   void put(std::uint64_t address, std::uint64_t value, std::chrono::milliseconds longest) {
     ucp_mem_map_params_t map{};
     map.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
@@ -143,7 +143,7 @@ class Rogue {
   }
   /// Number of messages received.
   std::size_t received() const { return received_; }
-  /// The other side has closed its end; with Way::loopback.
+  /// Whether the other side has closed its end; only with Way::loopback.
   bool has_failed() const { return has_failed_; }
 
   /// Called with each message that comes back.
@@ -180,12 +180,12 @@ class Rogue {
     param.arg = &listener;
     ucp_worker_set_am_recv_handler(worker_, &param);
   }
-  /// Also where the other side takes nothing. UCX 1.13 aborts the other side where a connection ends that is
-  /// not made yet.
+  /// Closes the endpoint, even if the other side receives nothing. UCX 1.13 aborts the other side if a
+  /// connection ends before it is established.
   void end() {
     ucp_request_param_t const param{};
     ucs_status_ptr_t const flush = ucp_ep_flush_nbx(endpoint_, &param);
-    // Something that came back shows that it is made.
+    // A received message shows that the connection is established.
     auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(received_ == 0 ? 1 : 0);
     bool is_flushed = is_done(flush);
     while (!is_flushed && std::chrono::steady_clock::now() < until) {
@@ -210,7 +210,7 @@ class Rogue {
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h endpoint_ = nullptr;
   std::uint64_t put_value_ = 0;
-  bool unanswered_ = false;  ///< a put: nobody may ever answer it
+  bool unanswered_ = false;  ///< a put, which the other side may never answer
   bool has_failed_ = false;
   std::deque<Listener> listeners_;
   std::deque<Pending> pending_;

@@ -13,7 +13,7 @@ inline std::uint64_t seed() {
   char const* const given = std::getenv("MPIX_TEST_SEED");
   std::uint64_t const value = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
   std::printf("MPIX_TEST_SEED=%llu\n", static_cast<unsigned long long>(value));
-  std::fflush(stdout);  // a process that is started from here does not print it again
+  std::fflush(stdout);  // otherwise a forked process would print it again
   return value;
 }
 

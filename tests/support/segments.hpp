@@ -20,7 +20,7 @@ namespace mpixrma::engine {
 inline constexpr std::uint64_t owner = 0x77;
 inline constexpr std::size_t region_bytes = 1 << 20;
 
-/// Runs `check` in another process; it returns nullptr or an error text.
+/// Runs `check`, which returns nullptr or an error text, in another process.
 template <typename Check>
 void in_another_process(Check check) {
   pid_t const child = ::fork();
@@ -79,7 +79,7 @@ class Segments : public ::testing::Test {
   Status attach(void* base, std::size_t bytes) {
     return table.attach(base, bytes, Registrar::program, &replaced);
   }
-  /// As the engine does.
+  /// Attaches readable memory only, as the engine does.
   Status attach_if_mapped(void* base, std::size_t bytes) {
     return rights_of(base, bytes).readable ? attach(base, bytes) : Status::bad_address;
   }

@@ -1,4 +1,4 @@
-/// A client of a session that speaks the engine's protocol itself, and keeps to no credit.
+/// A client of a session that speaks the engine's protocol itself, and ignores the credit.
 #pragma once
 
 #include <cstring>
@@ -24,7 +24,7 @@ inline Identity identity_at(Target const& target, Rogue const& rogue, std::uint6
 
 class SessionClient {
  public:
-  /// `process` is another one for each client of a session.
+  /// Each client of a session needs a different `process`.
   SessionClient(std::vector<std::byte> const& address, std::uint64_t exposure, std::uint64_t process = 0x77)
       : target_(read(address)),
         exposure_(exposure),
@@ -53,27 +53,27 @@ class SessionClient {
   void send(wire::RequestHeader const& header, std::vector<std::byte> payload = {}) {
     rogue_.send(wire::MessageClass::request, bytes_of(header), std::move(payload), UCP_AM_SEND_FLAG_EAGER);
   }
-  /// Takes nothing that has arrived meanwhile.
+  /// Sends without receiving.
   void send_only(wire::RequestHeader const& header) {
     rogue_.send_only(wire::MessageClass::request, bytes_of(header));
   }
 
-  /// For at most 100 seconds, receiving.
+  /// Receives until `predicate` holds, for at most 100 seconds.
   template <typename Predicate>
   bool wait(Predicate predicate) {
     return rogue_.wait(predicate);
   }
-  /// The target has executed a request of this client.
+  /// Returns whether the target has executed a first request of this client.
   bool connect() {
     send(next(wire::RequestKind::get, 8));
     return wait([&] { return data_bytes_ == 8; });
   }
 
-  /// Position of the stream up to which all is executed, as the last reply said.
+  /// Returns the stream position up to which all requests are executed, according to the replies.
   std::uint64_t executed() const { return executed_; }
   std::uint64_t sent() const { return sequence_; }
   std::uint64_t data_bytes() const { return data_bytes_; }
-  /// Replies with this status.
+  /// Returns the number of replies that report this status.
   std::uint64_t failures(engine::Status status) { return failures_[status]; }
   bool has_failed() const { return rogue_.has_failed(); }
 

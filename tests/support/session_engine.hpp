@@ -58,7 +58,7 @@ class SessionEngine {
   int close(Session const& session) { return mpix_engine_close_session(engine_, session.number); }
   int end_of(Session const& session) { return mpix_engine_session_has_ended(engine_, session.number); }
   std::uint64_t dropped() { return engine::engine_of(engine_).traffic.statistics().messages_dropped; }
-  /// The agent of the engine stores.
+  /// Loads atomically, because the engine's agent stores to this memory.
   std::uint64_t word(std::size_t index) const {
     return std::atomic_ref(const_cast<std::uint64_t&>(memory_[index])).load();
   }

@@ -10,7 +10,7 @@ namespace mpixrma::test {
 
 namespace {
 
-/// As GoogleTest matches one pattern of a filter.
+/// Whether one pattern of a GoogleTest filter matches the name.
 bool fits(std::string_view pattern, std::string_view name) {
   if (pattern.empty()) return name.empty();
   if (pattern.front() == '*')
@@ -42,7 +42,7 @@ std::string_view source_of(::testing::TestInfo const& test) {
   return file.substr(0, file.rfind('.'));
 }
 
-/// Selects the tests of a source; how many it has.
+/// Selects the tests of a source. Returns their number before --gtest_filter applies.
 int select_source(std::string_view source) {
   std::string const before = GTEST_FLAG_GET(filter);
   std::string selected;

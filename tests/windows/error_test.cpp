@@ -58,7 +58,7 @@ TEST_P(Errors, W116_03_fence_inside_of_a_lock_is_an_error) {
   expect_works(window);
 }
 
-/// Operations after a fence begin before any other epoch does.
+/// After a lock epoch, operations need a new fence: the epoch of the fence before the lock has ended.
 TEST_P(Errors, W116_15_operations_of_a_fence_after_a_lock_are_errors) {
   Window const window(GetParam(), 64);
   MPI_Win_fence(0, window);

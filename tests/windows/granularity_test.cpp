@@ -30,8 +30,8 @@ class Granularity : public FlavourTest {
     random_.seed(seed + static_cast<unsigned>(rank_));
   }
 
-  /// Returns memory that no earlier window has had, because memory keeps the way of its updates; nullptr for
-  /// windows that allocate.
+  /// Returns memory that no earlier window has used, because the update mode of memory outlasts a window;
+  /// nullptr for windows that allocate.
   void* fresh_memory() const {
     static constexpr std::size_t chunk = 32 * 1024;
     static_assert(bytes <= chunk);
@@ -46,7 +46,7 @@ class Granularity : public FlavourTest {
   /// One update of elements of a type that begin at `begin` in the memory of each rank.
   template <typename T>
   void update(Window const& window, MPI_Datatype type, MPI_Aint begin, Tally<T>& tally) {
-    // Single elements are few, and of one rank, so that they meet.
+    // Single elements are few, and all at one rank, so that updates of them collide.
     bool const is_single = below(2) == 0;
     int const rank = is_single ? size_ - 1 : below(size_);
     auto& sums = tally[static_cast<std::size_t>(rank)];
@@ -92,14 +92,14 @@ class Granularity : public FlavourTest {
     return Tally<T>(static_cast<std::size_t>(size_), std::vector<T>(static_cast<std::size_t>(count)));
   }
 
-  /// Updates the memory of all ranks through the windows, which are on the same memory, in turn.
+  /// Updates the memory of all ranks through each of the windows in turn. All windows are on the same memory.
   void contend(std::vector<Window const*> const& windows) {
     auto of_longs = tally_of<long>(longs);
     auto of_doubles = tally_of<double>(doubles);
     auto of_ints = tally_of<int>(ints);
     for (Window const* window : windows) MPI_Win_lock_all(0, *window);
     MPI_Barrier(world);
-    // By load and store, where an update takes less than a microsecond, it takes many of them to meet.
+    // By load and store an update takes less than a microsecond, so only many updates collide.
     bool const is_mapped = GetParam() == Flavour::allocate || GetParam() == Flavour::shared;
     double const end = MPI_Wtime() + (is_mapped ? 0.4 / shortened(3) : 0.05);
     for (int round = 0; round < 100 || MPI_Wtime() < end; ++round) {

@@ -96,7 +96,7 @@ class Region {
   std::vector<std::unique_ptr<std::vector<T>>> sources_;  ///< in use until they are complete
 };
 
-/// Returns when all processes have called it; until then MPI is called seldom, as by a process that computes.
+/// Returns when all processes have called it; until then calls MPI rarely, like a process that computes.
 void wait_seldom() {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibarrier(world, &request);

@@ -28,7 +28,7 @@ int agents() {
   return found;
 }
 
-/// The thread names itself when it runs for the first time.
+/// Waits, because the agent's thread sets its name only when it first runs.
 bool agent_appears() {
   for (int waited = 0; agents() == 0 && waited < 60000; ++waited)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -73,7 +73,7 @@ TEST(LateEngine, OpensWithTheFirstWindow) {
   EXPECT_EQ(agents(), 0);
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(agents(), 0);
-  // Half of the processes open theirs, and then the others; communicators that overlap follow.
+  // Half of the processes open their engines, then the other half; overlapping communicators follow.
   for (int turn = 0; turn < 2; ++turn) {
     MPI_Comm some = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2 == turn ? 0 : MPI_UNDEFINED, rank, &some);
@@ -113,7 +113,7 @@ TEST(LateEngine, OpensOnceForSeveralThreads) {
   EXPECT_EQ(agents(), opened);
 }
 
-/// All processes use another component together.
+/// If one process lacks descriptors, all processes use another component.
 TEST(LateEngine, IsUsedByNoRankIfOneLacksDescriptors) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -230,7 +230,7 @@ TEST_P(LocalCalls, W113_05_requests_progress_by_waits_alone) {
   if (rank_ == last_) EXPECT_EQ(window.base<long>()[0], 11);
 }
 
-/// A second target is free: its operations complete while the first one's wait.
+/// Operations on a second target, which is not locked, complete while operations on the first one wait.
 TEST_P(LocalCalls, W113_05_other_targets_do_not_wait) {
   if (waits_for_locks() || size_ < 3) return;
   Window const window(GetParam(), bytes);
@@ -249,7 +249,7 @@ TEST_P(LocalCalls, W113_05_other_targets_do_not_wait) {
   if (rank_ == 1 || rank_ == last_) AllKinds::expect_all_at(window);
 }
 
-/// The lock of an epoch without operations.
+/// An epoch in which all operations were rejected must still end.
 TEST_P(LocalCalls, W113_05_epoch_of_rejected_calls_ends) {
   if (waits_for_locks() || GetParam() == Flavour::dynamic) return;
   Window const window(GetParam(), bytes);

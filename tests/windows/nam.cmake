@@ -31,7 +31,7 @@ endfunction()
 
 set(scripts ${PROJECT_SOURCE_DIR}/tests/nam)
 set(servers $<TARGET_FILE_DIR:mpix-namd>)
-# The second host sees the server's socket, because both are one machine: once it uses it, once it does not.
+# Both hosts are one machine, so the second one can reach the server's Unix socket: MPIX_NAM_TCP=1 prevents that.
 set(private $<TARGET_FILE:nam_private_test> --gtest_filter=PrivateServerOfTwoHosts.*)
 set(two_hosts ${PROJECT_SOURCE_DIR}/scripts/two-hosts --)
 mpix_nam_test(two_hosts.nam_private.tcp0 COMMAND ${two_hosts} -x MPIX_NAM_TCP=0 ${private})
@@ -47,7 +47,7 @@ set(spread ${scripts}/spread.sh ${servers} ${MPIX_MPIRUN} --oversubscribe --bind
            $<TARGET_FILE:random_windows> --ops 3000)
 mpix_nam_test(mpi.random_windows.nam_spread SETTINGS component MPIX_TEST_MEMORY=deep_nam
   COMMAND ${spread} --without create,shared,dynamic)
-# What has no address is not stored to, windows without locks are not read then, and elements lie where they should.
+# Without features that striped windows do not support: stores, reads without locks, and elements across stripes.
 mpix_nam_test(mpi.random_windows.nam_striped SETTINGS component MPIX_TEST_MEMORY=deep_nam MPIX_TEST_STRIPE=4096
   COMMAND ${spread} --without create,shared,dynamic,stores,overlap,info,derived)
 set(random ${scripts}/on_two_hosts.sh ${servers} 1 2 $<TARGET_FILE:random_windows> --ops 10000
@@ -63,7 +63,7 @@ endforeach()
 mpix_mpi_program(nam_guest SOURCES nam_guest.cpp LIBRARIES mpix_rma MPI::MPI_C mpix_warnings)
 add_dependencies(nam_guest mpix-namd mpix-nam)
 mpix_nam_test(mpi.nam_users SETTINGS component COMMAND ${scripts}/users.sh ${MPIX_MPIRUN} ${servers} $<TARGET_FILE:nam_guest>)
-# The owner of a grant beside eight users who take what they can get.
+# The owner of a grant, and eight hostile users who try to exhaust the server.
 mpix_mpi_program(nam_colluder SOURCES ${PROJECT_SOURCE_DIR}/tests/nam/colluder.cpp LIBRARIES mpix_nam mpix_warnings)
 mpix_nam_test(mpi.nam_colluders SETTINGS component LABELS fault PROCESSORS 3
   COMMAND ${scripts}/colluders.sh ${MPIX_MPIRUN} ${servers} $<TARGET_FILE:nam_guest> $<TARGET_FILE:nam_colluder>)

@@ -1,12 +1,12 @@
 /// A job of a user who does not own the grant of the window that it uses, or of the owner.
 ///
 /// nam_guest make MODE:         makes a persistent window with this mode, fills it, and prints its port name
-/// nam_guest PORT reader:       reads all of it, and is refused whatever would change it
-/// nam_guest PORT writer:       changes all of it, and restores it
-/// nam_guest PORT count ROUNDS: each process counts so often
+/// nam_guest PORT reader:       reads all of the window; all calls that would change it are refused
+/// nam_guest PORT writer:       changes all of the window, and restores its content
+/// nam_guest PORT count ROUNDS: each process counts ROUNDS times
 /// nam_guest PORT expect N:     whether all counts are N
-/// nam_guest PORT refused:      must not be let to the window
-/// nam_guest PORT locks N:      locks N windows, and no more
+/// nam_guest PORT refused:      expects that access to the window is denied
+/// nam_guest PORT locks N:      locks N windows, and is refused one more
 #include <mpi.h>
 
 #include <cstdio>
@@ -18,8 +18,8 @@
 namespace {
 
 constexpr int elements = 1 << 17;  ///< of each rank; more than fits into one request
-constexpr int columns = 40000;     ///< more runs than fit into one
-constexpr int counters = 3;        ///< behind them
+constexpr int columns = 40000;     ///< more runs than fit into one request
+constexpr int counters = 3;        ///< behind the elements
 
 int failures = 0;
 
@@ -61,7 +61,7 @@ std::vector<long> values_of(int rank, long offset = 0) {
   return values;
 }
 
-/// The kind of epoch: only with locks there are flushes, and operations with requests.
+/// The kind of epoch: only passive ones permit flushes, and operations with requests.
 enum class Target { active, passive };
 
 void finish(MPI_Win window, int rank, Target target) {

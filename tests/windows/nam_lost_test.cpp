@@ -1,4 +1,4 @@
-/// Windows at a memory server all of whose processes die while the windows are used.
+/// Windows at a memory server whose processes are killed while the windows are used.
 #include <arpa/inet.h>
 #include <mpix_rma.h>
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ class LostServer : public WindowTest {
     if (rank_ == 0) job->start_again();
     MPI_Barrier(world);
   }
-  /// Expects errors in the open epoch. The second elements may change until then.
+  /// Expects that operations fail after a while in the open epoch. The second elements may change until then.
   void expect_end(MPI_Win window) {
     long const value = 6;
     EXPECT_TRUE(nam::eventually([&] {
@@ -122,8 +122,8 @@ TEST_F(LostServer, FirstOperationFailsAfterTheEndOfTheSession) {
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
   for (nam::Locator const& grant : job->grants()) end_sessions_at(grant.address.port);
-  // Until then the session admits its operations. All windows of this test that are not persistent end this
-  // way.
+  // Until the server has ended the session, the session admits operations. Its end frees all windows of this
+  // test that are not persistent.
   nam::Locator const& grant = job->grants().front();
   EXPECT_TRUE(nam::eventually([&] {
     nam::Json const usage = nam::Session::open(grant).usage();

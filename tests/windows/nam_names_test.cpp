@@ -86,7 +86,7 @@ TEST_F(NamCalls, WindowThatDemandsEncryptionIsRefusedWithoutIt) {
   }
 }
 
-/// A part at a server that is unknown here is only looked for with the info key of the connecting call.
+/// A part at a server unknown to this job is looked up only if the connecting call has the info key.
 TEST_F(NamCalls, InfoKeyAllowsServersNamedByOthers) {
   char port[nam::port_name_limit] = "";
   if (rank_ == 0) {

@@ -29,7 +29,7 @@ inline std::string_view remote_kind() {
   char const* const given = std::getenv("MPIX_TEST_NAM_REMOTE");
   return given != nullptr ? given : "";
 }
-/// Whether a rank is to reach the region of another one in that way.
+/// Whether a rank is to reach the region of another rank as if on another host.
 inline bool is_remote(int rank, int target) {
   if (remote_kind() == "second") return target % servers_of_job() == 1;
   return remote_kind() == "all" || (remote_kind() == "odd" && rank % 2 == 1);
@@ -57,7 +57,7 @@ class JobServers : public ::testing::Environment {
   /// Starts servers for all tests of the program.
   static JobServers* begin(nam::TestServer::Arguments arguments = nam::TestServer::defaults()) {
     auto* const servers = new JobServers(std::move(arguments));
-    ::testing::AddGlobalTestEnvironment(servers);  // which owns it
+    ::testing::AddGlobalTestEnvironment(servers);  // GoogleTest owns it
     return servers;
   }
   void SetUp() override {
@@ -131,7 +131,7 @@ class JobServers : public ::testing::Environment {
     each.server->start_bound(each.arguments);
     each.grant = each.server->grant(grant_bytes);
   }
-  /// Starts the server such that it listens at the same port when it is started again.
+  /// Starts the server such that a restarted server listens at the same port.
   static void start_for_all_hosts(Started& each) {
     each.arguments.insert(each.arguments.end(), {"--interfaces", "lo"});
     auto const listen = std::ranges::find(each.arguments, "none");

@@ -310,7 +310,7 @@ TEST_F(NamTest, N_11_persistent_window_is_found_with_its_segmentation) {
   EXPECT_EQ(MPI_Win_free(&second), MPI_SUCCESS);
   EXPECT_EQ(MPI_Win_free(&window), MPI_SUCCESS);
 
-  // By a single process, though more processes have made the window.
+  // Connected by a single process, although more processes have created the window.
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "deep_win_port_name", port.c_str());

@@ -330,7 +330,7 @@ TEST_P(EachNotification, W126_19_layouts_are_any) {
   wait_for(window, 0, 2);
   MPI_Win_unlock_all(window);
   for (int i = 0; i < 24; ++i) {
-    long const before = i / 6 * 2 + i % 6;  // of the elements that were sent
+    long const before = i / 6 * 2 + i % 6;  // index among the elements that were sent
     long const expected = i % 6 < 2 ? 200L * previous_ + 3 * before : 0;
     EXPECT_EQ(window.base<long>()[i], expected) << i;
   }

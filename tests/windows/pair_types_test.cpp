@@ -6,7 +6,7 @@ namespace mpixrma::test {
 namespace {
 
 constexpr unsigned char there = 0x5a;  ///< in the padding of the target's records
-constexpr unsigned char here = 0x33;   ///< and of the origin's
+constexpr unsigned char here = 0x33;   ///< in the padding of the origin's records
 
 template <typename V>
 class PairTypes : public ::testing::Test {
@@ -20,7 +20,8 @@ class PairTypes : public ::testing::Test {
     next_ = (rank_ + 1) % size;
   }
 
-  /// Sets records 0, 1, ... with index 7 at every process, calls operate(count), and then checks the records.
+  /// Sets records 0, 1, ... with index 7 at every process and calls operate(count). Then expects the first
+  /// `count` records to be those from `first` on with `index`, and the others to be unchanged.
   template <typename Operate>
   void updates(Window& window, char const* what, int first, int index, Operate operate) {
     for (int const count : {1, 3, most}) {
@@ -38,7 +39,7 @@ class PairTypes : public ::testing::Test {
     }
   }
 
-  /// Like updates(), for operations that do not change the target, and set records of this process.
+  /// Like updates(), for operations that fetch into records of this process and do not change the target.
   template <typename Operate>
   void fetches(Window& window, char const* what, Operate operate) {
     updates(window, what, 0, 7, [&](int count) {

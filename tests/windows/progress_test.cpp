@@ -12,11 +12,11 @@ namespace {
 class Progress : public FlavourTest {};
 MPIX_ON_EACH_FLAVOUR(Progress);
 
-/// Rank 0 computes until rank 1 has done everything, or so long that rank 1 must have waited for rank 0.
+/// Rank 0 computes until rank 1 is done. If it reaches the timeout, rank 1 has waited for rank 0.
 TEST_P(Progress, W1173_01_computing_target_does_not_delay_origins) {
   if (size_ < 2) GTEST_SKIP() << "for two ranks";
   Window const window(GetParam(), 4096);
-  constexpr int flag = 511;  // behind what is added and got
+  constexpr int flag = 511;  // behind the elements that are accumulated and read
   MPI_Barrier(world);
   if (rank_ == 0) {
     double const timeout = 50 * slowness;

@@ -1,4 +1,4 @@
-/// Puts of longs, of more than travels as one message and, on one host, of what goes through the kernel.
+/// Puts of longs: large ones exceed one message and, on one host, are copied by the kernel.
 #pragma once
 
 #include <mpi.h>

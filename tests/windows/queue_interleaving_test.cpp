@@ -14,7 +14,7 @@
 
 namespace {
 
-/// Called by the waiting thread in front of each lock of a mutex.
+/// Called by the waiting thread before it locks any mutex.
 thread_local void (*before_lock)() = nullptr;
 
 }  // namespace
@@ -33,19 +33,19 @@ extern "C" __attribute__((visibility("default"))) int pthread_mutex_lock(pthread
 namespace mpixrma::test {
 namespace {
 
-/// Set for the other thread to make one call, which it resets then.
+/// Set to make the other thread make one call. That thread then resets it.
 std::atomic<bool> call_is_due{false};
 
 /// Calls that the other thread may still make in this round.
 int calls_left = 0;
 
-/// Lets the other thread make a call, every eighth time on average: the queue is to be empty now and then.
+/// Lets the other thread make a call one time in eight, so that the queue is sometimes empty.
 void let_other_thread_call() {
   thread_local std::minstd_rand random;
   if (random() / 64 % 8 != 0 || calls_left == 0) return;
   --calls_left;
   call_is_due = true;
-  // Not for ever: the other thread may wait for a lock that this one holds.
+  // Waits for a limited time: the other thread may need a lock that this thread holds.
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
   while (call_is_due && std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
@@ -96,7 +96,7 @@ class QueueInterleaving : public NotificationTest {
 MPIX_ON_EACH_FLAVOUR(QueueInterleaving);
 
 TEST_P(QueueInterleaving, FailureLeavesNoCallInTheQueue) {
-  // MPI_Win_lock_all takes the locks of memory that is loaded and stored to.
+  // For memory that is accessed by load and store, MPI_Win_lock_all itself acquires the locks.
   if (size_ == 1 || GetParam() == Flavour::shared) return;
   Window const window(GetParam(), 64);
   set_counters(window, 1);

@@ -13,7 +13,7 @@ constexpr MPI_Aint bytes = longs * static_cast<MPI_Aint>(sizeof(long));
 
 class QueuedExtensions : public NotificationTest {
  protected:
-  /// MPI_Win_lock_all takes the locks of memory that is loaded and stored to.
+  /// For memory that is accessed by load and store, MPI_Win_lock_all itself acquires the locks.
   bool waits_for_locks() const { return size_ == 1 || GetParam() == Flavour::shared; }
   /// `access()` runs at rank 0 while the last rank holds its lock, and calls send_signal(last_).
   template <typename Access>
@@ -28,7 +28,7 @@ class QueuedExtensions : public NotificationTest {
     }
   }
 
-  /// Notified operations between `lock` and `unlock`, which get the lock later.
+  /// Notified operations between `lock` and `unlock`, issued before the lock is granted.
   template <typename Lock, typename Unlock>
   void notify_while_locked(Lock lock, Unlock unlock) {
     Window const window(GetParam(), bytes);

@@ -18,8 +18,8 @@ inline constexpr MPI_Aint bytes = (large_at + large) * static_cast<MPI_Aint>(siz
 inline void send_signal(int rank) { MPI_Send(nullptr, 0, MPI_BYTE, rank, 7, world); }
 inline void await_signal(int rank) { MPI_Recv(nullptr, 0, MPI_BYTE, rank, 7, world, MPI_STATUS_IGNORE); }
 
-/// Whether MPI_Win_lock returns with the lock. Below MPI_THREAD_MULTIPLE the request may travel in front of
-/// the operations, where all of them are messages.
+/// Whether MPI_Win_lock returns with the lock. Below MPI_THREAD_MULTIPLE, if all operations are messages, the
+/// lock request may precede them in the stream instead.
 inline bool lock_returns_with_lock() {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
@@ -47,7 +47,7 @@ class AllKinds {
                       MPI_LONG, window),
               MPI_SUCCESS);
   }
-  /// When the operations are complete.
+  /// To be called when the operations are complete.
   void expect_results() const {
     EXPECT_EQ(fetched_, 12);
     EXPECT_EQ(swapped_, 13);
@@ -68,7 +68,7 @@ class AllKinds {
   }
 
  private:
-  /// The datatype ends before the operation begins.
+  /// The datatype is freed before the operation begins.
   void issue_derived(Window const& window, int target) {
     MPI_Datatype spread = MPI_DATATYPE_NULL;
     MPI_Type_vector(4, 1, 2, MPI_LONG, &spread);
@@ -114,7 +114,7 @@ class LocalCalls : public FlavourTest {
     if (rank_ == origin) access();
     MPI_Barrier(world);
   }
-  /// MPI_Win_lock_all takes the locks of memory that is loaded and stored to.
+  /// For memory that is accessed by load and store, MPI_Win_lock_all itself acquires the locks.
   bool waits_for_locks() const { return size_ == 1 || GetParam() == Flavour::shared; }
 
   int last_ = size_ - 1;

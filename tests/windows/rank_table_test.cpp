@@ -75,7 +75,7 @@ TEST_F(RankTable, HasNoEntriesForRegularPartsOfTheJob) {
   MPI_Comm_free(&part);
 }
 
-/// Windows and memory of some ranks only, so that names and numbers differ between processes.
+/// Some ranks create windows and memory of their own, so that internal ids differ between processes.
 TEST_F(RankTable, HasNoEntriesAfterRanksDidDifferentThings) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -12,8 +12,8 @@ namespace {
 /// MPI_Win_lock that may return when it has requested the lock.
 class RequestedLock : public LocalCalls {
  protected:
-  /// Calls `access` while another process holds the lock of the last rank in `window`, and MPI_Win_lock of
-  /// the kind has returned. The signal that ends the other lock must follow.
+  /// Calls `access` while another process holds the lock of the last rank in `window`, and
+  /// MPI_Win_lock with `type` has returned. `access` must then send the signal that ends the other lock.
   template <typename Access>
   void behind_lock(Window const& window, int type, Access access) {
     while_locked(window, [&] {

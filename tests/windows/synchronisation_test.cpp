@@ -214,8 +214,8 @@ TEST_P(Epochs, W1153_05_NOCHECK_without_conflicts) {
   EXPECT_EQ(MPI_Win_unlock(0, window), MPI_SUCCESS);
 }
 
-// Locks of MPI_Win_lock_all are taken by the operations, here in opposite orders, while others wait for each
-// of the targets alone.
+// The operations acquire the locks of MPI_Win_lock_all, here in opposite orders, while other ranks wait for
+// an exclusive lock of one target each.
 TEST_P(Epochs, W1153_07_epochs_of_all_targets_do_not_wait_for_each_other) {
   if (size_ < 4) GTEST_SKIP() << "needs four ranks";
   Window const window(GetParam(), 64);
@@ -346,13 +346,13 @@ TEST_P(Epochs, W115_02_kinds_follow_each_other_on_one_window) {
   MPI_Group_free(&all);
 }
 
-/// All of them want one lock again and again until each has had it often: one that starves ends the test by
-/// its time, not by a count of turns, of which whoever is near takes hundreds while messages travel.
+/// All ranks acquire one lock repeatedly until each has had 50 turns. A starving rank fails the test by its
+/// time limit, not by a limit of turns: a near rank takes hundreds of turns while messages travel.
 TEST_F(WindowTest, ContendedLocksAreFair) {
   constexpr long turns = 50;
   Window const window(Flavour::allocate, 64);
   long mine = 0;
-  long counts[2] = {0, 0};  // turns of all of them; ranks that have had enough
+  long counts[2] = {0, 0};  // turns of all ranks; ranks that have had all their turns
   MPI_Barrier(world);
   while (counts[1] < size_) {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);

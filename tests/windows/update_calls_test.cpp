@@ -271,8 +271,8 @@ TEST_P(Calls, W1171_01_accumulates_of_many_origins_are_atomic_by_element) {
   }
 }
 
-/// The first call on a window says by an offset where its elements are, later ones by an address; origins for
-/// which the memory is not mapped send it.
+/// The first call on a window addresses its elements by an offset, later calls by an address. Origins that
+/// have not mapped the memory send the address in messages.
 TEST_F(WindowTest, W1171_01_single_elements_and_arrays_of_one_window_after_another) {
   constexpr int rounds = 60;
   for (int round = 0; round < rounds; ++round) {

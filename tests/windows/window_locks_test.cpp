@@ -1,4 +1,4 @@
-/// Many processes and the locks of their windows: nobody starves, and nobody waits in a circle.
+/// Many processes and the locks of their windows: no process starves, and no cycle of waits occurs.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -43,12 +43,12 @@ void add(int target, int index, long value, Window const& window, long* before =
   MPI_Win_flush(target, window);
 }
 
-/// The first ranks lock one rank alone, the others all ranks again and again. Of their epochs few pass a
-/// request.
+/// The first ranks lock one rank exclusively, the others lock all ranks repeatedly: few of the others' epochs
+/// may overtake an exclusive request.
 TEST_F(WindowLocks, ExclusiveLockIsNotStarvedByLockAll) {
   if (size_ < 4) GTEST_SKIP() << "needs four ranks";
   constexpr int passes_expected =
-      2000;  // on average; epochs are done while a requester has no processor, too
+      2000;  // on average; epochs also run while a requester has no processor
   int const locks = rounds(20);
   Window const window(Flavour::allocate, 64);
   int const first = size_ - 2;
@@ -135,8 +135,8 @@ TEST_F(WindowLocks, ProtectCountersOfNewWindows) {
   }
 }
 
-/// Shares of one window are held by who asks for a share of another one, and exclusive requests wait for
-/// both.
+/// Ranks hold a shared lock of one window while they request a shared lock of the other one, and exclusive
+/// requests wait for both windows.
 TEST_F(WindowLocks, SharesOfSeveralWindowsDoNotWaitForEachOther) {
   if (size_ < 4) GTEST_SKIP() << "needs four ranks";
   Window const first(Flavour::allocate, 64);
@@ -165,8 +165,8 @@ TEST_F(WindowLocks, SharesOfSeveralWindowsDoNotWaitForEachOther) {
   }
 }
 
-/// The holder of a share waits for a message of a process that wants a share, too, behind an exclusive
-/// request.
+/// The holder of a shared lock waits for a message of a process whose own shared request is behind an
+/// exclusive one.
 TEST_F(WindowLocks, HolderMayWaitForAMessageOfAnotherHolder) {
   if (size_ < 4) GTEST_SKIP() << "needs four ranks";
   constexpr int target = 2;
@@ -198,8 +198,8 @@ TEST_F(WindowLocks, HolderMayWaitForAMessageOfAnotherHolder) {
 }
 
 /// Random epochs: shares of all ranks of both windows in any order, one rank alone, or some locks in one
-/// order of which the last may be exclusive. None of them can wait in a circle with locks that let all shares
-/// pass.
+/// order of which the last may be exclusive. These epochs cannot deadlock if shared requests pass exclusive
+/// ones.
 TEST_F(WindowLocks, RandomEpochsComplete) {
   std::array<Window, 2> const windows{Window(Flavour::allocate, 64), Window(Flavour::create, 64)};
   std::mt19937 random(seed() + static_cast<unsigned>(rank_));

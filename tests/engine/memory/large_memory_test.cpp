@@ -75,7 +75,7 @@ bool has_page(std::byte* at) {
   return ::mincore(at, page, &resident) == 0 && (resident & 1) != 0;
 }
 
-// The kernel frees pages in address order: during that the first page is gone and the last one is present. A
+// The kernel frees pages in address order: meanwhile the first page is gone and the last one is present. A
 // thread that observes this state twice, and has acquired every channel's lock in between, has waited for no
 // lock.
 TEST(LargeMemory, ReleasesPagesWithoutLock) {

@@ -38,7 +38,7 @@ int sparse_file(std::size_t bytes) {
   return file;
 }
 
-/// The two ways to look at the map, and the chosen one.
+/// The two ways to read the map, and the one that the engine chooses.
 enum class Way { chosen, queries, text };
 
 class MemoryMap : public ::testing::TestWithParam<Way> {
@@ -82,7 +82,7 @@ TEST_P(MemoryMap, ReportsRightsOfEveryByte) {
   EXPECT_FALSE(engine::rights_of(pages.base(), SIZE_MAX).mapped);
 }
 
-/// A process that has used up its descriptors. Only while no other thread of the test opens any.
+/// Leaves the process no descriptors. Only for scopes in which no other thread of the test opens any.
 class WithoutDescriptors {
  public:
   WithoutDescriptors() {

@@ -1,5 +1,5 @@
 /// NUMA nodes: the one that a process belongs to, on synthetic topologies, and the policy of its memory. The
-/// machine of the tests may have one node: that pages come from the other one is not seen here.
+/// machine of the tests may have one node, so they do not check that pages come from another node.
 #include "engine/memory/numa.hpp"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Synthetic, NumaTopology,
                                            "node:2 core:4 pu:2(indexes=2*8:1*2)",
                                            "node:4(indexes=3,0,2,1) core:2 pu:2(indexes=pu:core)"));
 
-/// hwloc tells to which nodes each object is near.
+/// The expected nodes are those that hwloc reports as near to each object.
 TEST_P(NumaTopology, ProcessBelongsToTheNodeOfAllItsCores) {
   SyntheticMachine const machine(GetParam());
   std::vector<NumaNode> const nodes = machine.nodes();
@@ -96,7 +96,7 @@ TEST_P(NumaTopology, ProcessBelongsToTheNodeOfAllItsCores) {
   EXPECT_EQ(bound > 0, nodes.size() > 1);
 }
 
-/// A process is bound to the first core of each node, and nothing else is bound.
+/// A process is bound to the first core of each node in turn, and no other process is bound.
 TEST_P(NumaTopology, AgentStaysOnNodeOfItsProcess) {
   SyntheticMachine const machine(GetParam());
   std::vector<NumaNode> const nodes = machine.nodes();

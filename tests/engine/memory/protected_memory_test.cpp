@@ -109,7 +109,7 @@ TEST_P(ProtectedMemoryPaths, RefusesWritesToExposedReadOnlyMemory) {
   });
 }
 
-/// Memory of few pages is looked at in another way.
+/// The engine checks the rights of few pages by another method.
 TEST_P(EnginePath, RefusesWritesToPartlyReadOnlyMemory) {
   run_job(2, configure, [](Rank& rank) {
     Pages const memory;

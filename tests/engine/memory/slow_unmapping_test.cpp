@@ -1,4 +1,4 @@
-/// Memory of a process that has ended takes long to be unmapped: other threads go on.
+/// Unmapping the memory of an ended process takes long: other threads continue meanwhile.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -40,7 +40,8 @@ Status put_to(Rank& rank, int target) {
   return run(rank.engine(), rank.peer(target), contiguous(OpKind::put, &value, rank.shown(target, 0), 8));
 }
 
-/// The survivor puts to the mortal rank, which dies, and calls the functions before and after the death.
+/// The survivor puts to the mortal rank, calls `before_death`, lets the mortal rank die, and calls
+/// `after_death`.
 void outlive(std::function<void(Rank&)> const& before_death, std::function<void(Rank&)> const& after_death) {
   constexpr int ready = 10;
   constexpr int done = 11;
@@ -69,7 +70,7 @@ void outlive(std::function<void(Rank&)> const& before_death, std::function<void(
   run_job(ranks, direct, body, test::JobKind::mortal);
 }
 
-/// Others go on while a call waits at the latch.
+/// Expects that operations on another peer continue while a call waits at the latch.
 void go_on(Rank& rank, test::Latch& latch) {
   EXPECT_TRUE(test::eventually([&] { return latch.is_waited_at(); })) << "nothing was unmapped";
   EXPECT_EQ(put_to(rank, other), Status::ok);
@@ -90,7 +91,7 @@ TEST(SlowUnmapping, FindsPeersWhileForgettingLostPeer) {
             unmapping.close();
             std::thread forgetting([&] {
               rank.engine().peers.release(gone);
-              rank.engine().peers.release(gone);  // put_to has one, too
+              rank.engine().peers.release(gone);  // the reference of put_to()
             });
             go_on(rank, unmapping);
             EXPECT_EQ(rank.engine().traffic.statistics().peers, 1u);
@@ -106,7 +107,7 @@ void see_memory_released(Rank& rank) {
   EXPECT_TRUE(gone.is_lost());
   rank.engine().peer_memory.drop_stale_mappings();
   rank.engine().peers.release(gone);
-  rank.engine().peers.release(gone);  // put_to has one, too
+  rank.engine().peers.release(gone);  // the reference of put_to()
   EXPECT_EQ(rank.engine().traffic.statistics().peers, 1u);
   EXPECT_TRUE(replacing.is_waited_at());
   EXPECT_FALSE(replacing.was_forced());

@@ -20,7 +20,7 @@
 namespace mpixrma::engine {
 namespace {
 
-/// PagesOfRights with individual access rights: 'w', 'r', or ' ' for none.
+/// Pages with individual access rights: 'w', 'r', or ' ' for none.
 class PagesOfRights {
  public:
   explicit PagesOfRights(std::string_view rights) : bytes_(rights.size() * page) {
@@ -125,7 +125,7 @@ TEST(Touch, FollowsSignalMaskThatChanges) {
   changing.join();
 }
 
-/// That they were touched and that the thread let faults through then: the thread blocks them meanwhile.
+/// Whether an earlier touch of the bytes is remembered: the thread blocks faults, so it cannot touch anew.
 bool are_known(std::byte* begin, std::size_t bytes, Access access) {
   sigset_t faults;
   sigset_t before;

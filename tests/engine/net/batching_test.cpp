@@ -44,8 +44,8 @@ TEST_P(Batching, SendsFirstOperationAtOnceAndBatchesLaterOnes) {
   });
 }
 
-/// At rank 0: issues and completes short series until whole ones have become batches, which they do where the
-/// agent is awake. Returns whether they have.
+/// At rank 0: issues and completes short series of puts until three whole series have become batches, which
+/// happens if the agent is awake. Returns whether it has happened.
 bool sends_series_as_batches(BlockedTarget const& blocked, bool expected) {
   constexpr std::size_t puts = 4;
   int const rounds = expected ? 20000 : 50;

@@ -32,8 +32,8 @@ class BlockedTarget {
   Peer& target() const { return rank_.peer(1); }
   std::int64_t* here() const { return static_cast<std::int64_t*>(memory_); }
   std::int64_t volatile const& element(std::size_t index) const { return here()[index]; }
-  /// Returns the element at rank 1. Elements from `free` on, 6,000 of them, have another stripe than the
-  /// first.
+  /// Returns the address of the element at rank 1. The 6,000 elements from `free` on are not under the stripe
+  /// of the first one.
   RemoteAddress there(std::size_t index) const { return rank_.shown(1, memory_slot) + index * 8; }
   static constexpr std::size_t free = stripe / 8;
 

@@ -1,4 +1,4 @@
-/// The numbers of connections that are closed and opened again: messages of one that is closed already are
+/// Each connection that is opened again has a new number: messages with the number of a closed connection are
 /// ignored.
 #include <gtest/gtest.h>
 

@@ -277,7 +277,7 @@ TEST(LastEndpoint, AcceptsNextPeerAfterLastOneEnds) {
           rank.tell(invited, other);
           ASSERT_TRUE(rank.wait_for_value(guest, arrived, other, 20));
           EXPECT_EQ(__atomic_load_n(&words[other], __ATOMIC_ACQUIRE), other);
-          // Until the agent leaves progress to this thread and sleeps.
+          // Long enough for the agent to leave progress to this thread and sleep.
           auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
           rank.engine().waits.until([&] { return std::chrono::steady_clock::now() >= end; });
           rank.tell(leaves, other);

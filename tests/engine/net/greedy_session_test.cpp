@@ -1,4 +1,4 @@
-/// Sessions whose clients keep to no credit: what an engine keeps of them is bounded, and goes with them.
+/// Sessions whose clients ignore the credit: the engine's memory for them is bounded, and freed at their end.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ std::size_t resident() { return test::resident_bytes(::getpid()); }
 /// The interval of UCX's keepalive messages for workers that are created from now on.
 void set_keepalive(char const* interval) { ::setenv("UCX_KEEPALIVE_INTERVAL", interval, 1); }
 
-/// A keepalive message would wake an agent that has gone to sleep with work left.
+/// Disables keepalive messages: they would wake an agent that has wrongly gone to sleep with work left.
 struct WithoutKeepalive {
   WithoutKeepalive() { set_keepalive("inf"); }
 };
@@ -39,24 +39,24 @@ class GreedySession : public ::testing::Test {
   SessionClient client_of(SessionEngine::Session const& session, std::uint64_t process = 0x77) {
     return {session.address, server_.exposure, process};
   }
-  /// Another session is served.
+  /// Expects that another session is served.
   void expect_service() {
     SessionClient other = client_of(other_);
     EXPECT_TRUE(other.connect());
     EXPECT_EQ(server_.end_of(other_), MPIX_ENGINE_SESSION_GOES_ON);
   }
-  /// The server has buffered some of the client's 30,000 requests, and refused the others.
+  /// Expects that the server has buffered some of the client's 30,000 requests, and refused the others.
   void expect_bound(SessionClient& client) {
     EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
     EXPECT_GT(client.failures(Status::out_of_memory), 1000u);
     EXPECT_LT(client.failures(Status::out_of_memory), 29000u);
     expect_service();
   }
-  /// `count` gets of 1 MiB, whose answers nobody takes.
+  /// Sends `count` gets of 1 MiB without receiving their replies.
   static void flood(SessionClient& client, int count) {
     for (int i = 0; i < count; ++i) client.send_only(client.next(wire::RequestKind::get, mib));
   }
-  /// Most memory of the process in the next seconds.
+  /// Returns the peak resident memory of the process in the next three seconds.
   static std::size_t peak() {
     std::size_t most = 0;
     for (int i = 0; i < 300; ++i) {
@@ -79,14 +79,14 @@ TEST_F(GreedySession, BoundsUnreadReplies) {
   flood(client, 300);
   EXPECT_LT(peak(), before + 32 * mib);
   expect_service();
-  // All are answered when there is room.
+  // All gets are answered once the client receives.
   EXPECT_TRUE(client.wait([&] { return client.data_bytes() == 8 + 300 * mib; }));
   EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_GOES_ON);
   EXPECT_TRUE(client.wait([&] { return client.executed() == client.sent(); }));
 }
 
-/// No event announces that the transport has sent all answers at once: the agent must not sleep while
-/// requests wait for that.
+/// If the transport sends all replies immediately, no event announces it: the agent must not sleep while
+/// requests wait for these replies to be sent.
 TEST(SmallShareOfAnswers, ServesRequestsAfterRepliesAreSent) {
   constexpr std::size_t bytes = 128u << 10;
   WithoutKeepalive const first;
@@ -100,7 +100,7 @@ TEST(SmallShareOfAnswers, ServesRequestsAfterRepliesAreSent) {
   }
 }
 
-/// How often the agents of this process have gone to sleep.
+/// Returns how often the agents of this process have gone to sleep.
 std::uint64_t sleeps_of_agents() {
   std::uint64_t sleeps = 0;
   for (auto const& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -115,7 +115,7 @@ std::uint64_t sleeps_of_agents() {
   return sleeps;
 }
 
-/// No event announces that a client takes answers again: the agent polls, but seldom.
+/// No event announces that a client receives replies again: the agent polls, but rarely.
 TEST_F(GreedySession, WaitsForUnsentRepliesWithoutBusyPolling) {
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
@@ -154,7 +154,7 @@ TEST_F(GreedySession, SurvivesClientsThatEndBeforeTheirReplies) {
       SessionClient client = client_of(session);
       ASSERT_TRUE(client.connect());
       flood(client, 20);
-      // Some end while they take answers: the data process is about to send when the connection is reset.
+      // Some clients end while they receive: the server is about to send when the connection is reset.
       if (round % 4 < 2) {
         ::usleep(1000u * static_cast<unsigned>(round % 20));
       } else {
@@ -200,7 +200,7 @@ TEST_F(GreedySession, EndsWithTooManyProcesses) {
   EXPECT_EQ(server_.end_of(session_), MPIX_ENGINE_SESSION_GOES_ON) << "nothing is kept of it";
 }
 
-/// Half of an operation with a counter, of which the other half never comes.
+/// The client sends the first half of many operations with a counter, and never the second half.
 TEST_F(GreedySession, HasBoundedUnfinishedCounters) {
   SessionClient client = client_of(session_);
   ASSERT_TRUE(client.connect());
@@ -226,8 +226,8 @@ TEST_F(GreedySession, BoundsLocksOfUnexposedMemory) {
   expect_bound(client);
 }
 
-/// Positions behind one that never comes. The client finds out by a keepalive message that its connection has
-/// ended.
+/// The client skips a stream position and sends requests for later ones. A keepalive message shows the client
+/// that its connection has ended.
 TEST_F(GreedySession, HasBoundedPositionsAhead) {
   set_keepalive("500ms");
   SessionClient client = client_of(session_);

@@ -67,7 +67,7 @@ bool add_address(int socket, unsigned number) {
   return ::ioctl(socket, SIOCSIFADDR, &request) == 0;
 }
 
-/// For a process of its own, in a network namespace of its own: 0 if all addresses are found.
+/// Called in a child process with a network namespace of its own. Returns 0 if all addresses are found.
 int many_addresses_are_found(unsigned count) {
   int const socket = ::socket(AF_INET, SOCK_DGRAM, 0);
   ifreq loopback{};

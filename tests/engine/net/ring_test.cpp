@@ -267,7 +267,7 @@ class RingOfDead : public ::testing::TestWithParam<int> {
     std::vector<std::int64_t> const ones(static_cast<std::size_t>(GetParam()), 1);
     auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
     RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), at(there, 0), 8 * ones.size());
-    // An operation that holds stripes is only staged if the kernel would move it too.
+    // An operation that holds stripes is staged only if the kernel could move its data, too.
     update.flags = OpFlags::none;
     return run(rank.engine(), rank.peer(target), update);
   }

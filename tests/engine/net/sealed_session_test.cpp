@@ -88,7 +88,7 @@ class Client {
   std::uint64_t sequence_ = 0;
 };
 
-/// Another session continues, whatever happens to the first.
+/// Two sessions: the second one must continue whatever happens to the first.
 class SealedSession : public ::testing::Test {
  protected:
   ~SealedSession() override {
@@ -136,7 +136,7 @@ TEST_F(SealedSession, EndsWhenItsClientHasRefusedAMessage) {
   EXPECT_TRUE(client_.wait([&] { return server_.is_lost(client_.session()); }));
 }
 
-/// A reader of unencrypted traffic has the tokens of its sessions.
+/// An eavesdropper on unencrypted traffic knows the tokens of its sessions, and could forge such a notice.
 TEST(UnencryptedSession, SurvivesNoticeOfRefusedMessage) {
   Server server(false);
   Client client(server, server.open());

@@ -1,4 +1,4 @@
-/// Registrations with the network that take long: nothing but what needs the key, or ends it, waits for them.
+/// Registrations with the network that take long: only calls that need the key or end the registration wait.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <ucp/api/ucp.h>
@@ -46,7 +46,7 @@ void only_network(mpix_engine_config& config) {
 
 constexpr std::size_t words = 1000;
 
-/// A put, an update and a get of the memory at `address`, and what is there afterwards.
+/// A put, an update and a get of the memory at `address`; checks the result.
 void use(Rank& rank, int target, RemoteAddress address, std::int64_t value) {
   std::int64_t const one = 1;
   std::int64_t found = 0;
@@ -59,7 +59,7 @@ void use(Rank& rank, int target, RemoteAddress address, std::int64_t value) {
 
 using test::eventually;
 
-// Slots of the blackboard that tell(): steps of the test.
+// Slots of the blackboard by which ranks tell() each other the steps of the test.
 constexpr int held = 10;
 constexpr int used = 11;
 constexpr int ended = 12;
@@ -88,7 +88,7 @@ TEST(SlowRegistration, OriginsUseMessagesDuringRegistration) {
     } else {
       EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
       rank.tell(held, 1);
-      // The own operations of the process, and memory that comes and goes.
+      // This process's own operations, and registrations of other memory.
       use(rank, 2, rank.shown(2, 1), 3);
       ASSERT_EQ(rank.engine().memory.attach(other.data(), words * 8), Status::ok);
       ASSERT_EQ(rank.engine().memory.detach(other.data()), Status::ok);
@@ -103,7 +103,7 @@ TEST(SlowRegistration, OriginsUseMessagesDuringRegistration) {
   });
 }
 
-/// The same by the name of an exposure, whose key comes about later.
+/// The same for memory that is addressed by an exposure, whose key is made later.
 TEST(SlowRegistration, OriginsOfExposureUseMessagesDuringRegistration) {
   run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(words);
@@ -148,7 +148,7 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesDuringRegistration) {
   });
 }
 
-/// Rank 1 ends a registration, and that is held up at `latch`; the others go on, and the end waits.
+/// Rank 1 ends a registration while `latch` holds up UCX: the other ranks go on, and only the end waits.
 void end_slowly(test::Latch& latch) {
   run_job(3, only_network, [&latch](Rank& rank) {
     std::vector<std::int64_t> memory(words);
@@ -194,7 +194,7 @@ TEST(SlowRegistration, EndWaitsForRegistrationInProgress) { end_slowly(mapping);
 
 TEST(SlowRegistration, EndOfRegistrationDoesNotDelayOthers) { end_slowly(unmapping); }
 
-/// A registration that waits for its turn is not made any more when its memory is withdrawn.
+/// A registration that waits for its turn is cancelled if its memory is withdrawn.
 TEST(SlowRegistration, QueuedRegistrationIsWithdrawn) {
   run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> first(words);

@@ -111,7 +111,7 @@ class Model {
       update.target_layout = target.layout;
       switch (random_() % 4) {
         case 0: update.flags = OpFlags::atomic; break;
-        // Updates of a single word leave their KiB to atomic instructions.
+        // An update of a single word switches its granule of 1 KiB to the CPU's atomics.
         case 1: update.flags = OpFlags::element_atomic; break;
         default: break;
       }
@@ -242,7 +242,7 @@ TEST_P(StagedRing, RefusesWrongAddresses) {
       [](std::int64_t const* memory) { EXPECT_EQ(memory[9000], 1); }, target_of(GetParam()));
 }
 
-/// More dimensions than requests describe.
+/// Layouts of more dimensions than a staged request can describe.
 TEST_P(StagedRing, FallsBackForUnsupportedLayouts) {
   with_target(
       1, configuration_of(GetParam()),

@@ -175,14 +175,14 @@ TEST(UnauthenticatedPeer, HandshakesWithoutTheSecretOpenNoSession) {
 
 TEST(UnauthenticatedPeer, RelayedHandshakesOpenNoSession) {
   run_beside_a_friend(victim, [](Rank& rank, Sender& sender) {
-    // As a peer could relay a handshake that it received as someone else.
+    // A handshake for the friendly rank, as that rank could relay it to the victim.
     Identity const self = test::identity_beside(rank, sender.rogue(), 0xbad);
     Target target = test::target_of(rank, victim);
     target.address.process = Rank::process_of(friendly);
     SessionOpening const opening = self.opening_to(target, 1);
     sender.request(test::handshake_message(make_handshake(target.secret, opening, encode(self.address))));
     sender.request(test::put_of(tokens_of(target.secret, opening).request, 1, forbidden(rank), 3));
-    // With the address of another process.
+    // A handshake that contains the address of another process.
     target = test::target_of(rank, victim);
     ProcessAddress other = self.address;
     other.process = 0xdad;

@@ -92,7 +92,7 @@ TEST_F(CopyMethods, ShiftIsTheDistanceWithinAPage) {
   EXPECT_EQ(copy_shift(blocks.to(0), blocks.from(16)), CopyShift::other);
 }
 
-/// Sets one decision after the other, and sees the method of the copies of its class change, and no other.
+/// Sets one decision after the other: the method changes for the copies of its class, and for no others.
 TEST_F(CopyMethods, TableDecidesTheMethod) {
   Blocks blocks(first_size_of_class(copy_size_count - 1), 20086);
   constexpr std::size_t offset_of[] = {0, 16, 1040, 4080};

@@ -152,7 +152,7 @@ TEST_F(FilledRegionTest, RestartsAfterRemovalOfPages) {
 
 TEST_F(FilledRegionTest, CoversRegionsThatBeginAndEndWithinAChunk) {
   allocate(0, chunks * FilledRegion::pages_of_chunk);
-  std::size_t const first = 496;  // the kernel enters 16 pages at an access
+  std::size_t const first = 496;  // the kernel maps 16 pages at an access
   std::size_t const pages = 2 * FilledRegion::pages_of_chunk;
   FilledRegion region(&at(first), pages * page, map.get());
   EXPECT_EQ(region.chunks(), 3u);
@@ -183,7 +183,7 @@ TEST_F(FilledRegionTest, WatchesEndWhileTheThreadFills) {
   }
 }
 
-/// Stores to one page after the other, far apart, until others are entered, too.
+/// Stores to distant pages, one after the other, until pages between them are entered, too.
 TEST(PageFiller, FillsWindowsOfNeighbours) {
   if (!system_can_fill()) GTEST_SKIP() << "no MADV_POPULATE_READ, or no /proc/self/pagemap";
   constexpr std::size_t bytes = 16 * chunk;

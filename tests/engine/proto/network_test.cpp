@@ -167,7 +167,7 @@ TEST(Network, LooksUpUnregisteredAddressOncePerSegmentVersion) {
 
 enum class Named { address, exposure };
 
-/// The target is stopped after its first contact, by an operation on other memory: it answers nothing.
+/// The target answers nothing: it is stopped after a first operation, which accesses other memory.
 void put_to_stopped_target(Named named) {
   run_job(2, only_network, [named](Rank& rank) {
     constexpr std::size_t puts = 100;
@@ -214,13 +214,13 @@ void put_to_stopped_target(Named named) {
       };
       EXPECT_EQ(by_key(), 0u);
       rank.show(4, rank.engine().traffic.statistics().traffic.messages_sent);
-      // The answer, or the next one, brings the key.
+      // The reply to this put, or to the next one, brings the key.
       while (by_key() == 0) ASSERT_EQ(run(rank.engine(), rank.peer(1), put_of(puts - 1)), Status::ok);
     }
     rank.barrier();
     if (rank.rank() == 1) {
       for (std::size_t i = 0; i < puts; ++i) EXPECT_EQ(memory[i], static_cast<std::int64_t>(i) + 1);
-      // The first put, these, and few questions.
+      // The first put, these puts, and a few requests for the key.
       EXPECT_LE(rank.shown(0, 4), puts + 6);
     }
     rank.barrier();
@@ -296,14 +296,14 @@ TEST(Network, OverlappingPutsKeepTheirOrderWhileTheKeyArrives) {
   put_while_key_arrives(OpFlags::overlap_ordered);
 }
 
-/// Captures the engine's output from before the body of a test.
+/// Also captures stderr: the engine prints before the body of the test runs.
 void expect_hardware(mpix_engine_config& config) {
   config.paths = MPIX_ENGINE_PATH_NETWORK;
   config.network_hardware_expected = 1;
   ::testing::internal::CaptureStderr();
 }
 
-/// Registered memory that is protected later: UCX's emulation would end the target's process.
+/// The memory is protected after its registration: UCX's emulation would end the target's process.
 TEST(Network, ExpectationOfHardwareDoesNotAcceptEmulation) {
   if (hardware_rdma_present(nullptr, common_log)) GTEST_SKIP() << "the network puts and gets in hardware";
   run_job(2, expect_hardware, [](Rank& rank) {

@@ -13,7 +13,7 @@ enum : int { victim, intruder, ranks };
 constexpr std::uint64_t pattern = 0x5eed;
 
 /// Whether a UCP put reaches the memory of a process with these paths, over TCP. The key is forged, because
-/// UCX over TCP needs none. TCP's own put, which UCX 1.18 uses otherwise, always arrives (docs/security.md).
+/// UCX over TCP needs none. UCX_TCP_PUT_ENABLE=n, because TCP's own put always arrives (docs/security.md).
 bool put_arrives(unsigned paths) {
   // The victim checks the memory of its own process; the result is returned through shared memory.
   auto* const arrived =

@@ -1,5 +1,5 @@
-/// A network that starts with the first message: processes of one host that share memory have none, and ask
-/// each other for addresses when they need one.
+/// A network that starts with the first message: processes of one host that share memory begin without a
+/// network, and ask each other for addresses when they need one.
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ void defer_with_messages(mpix_engine_config& config) {
   config.paths = MPIX_ENGINE_PATH_DIRECT | MPIX_ENGINE_PATH_MESSAGE;
 }
 
-/// Whether UCX has created a worker in this process, which has its queue in shared memory.
+/// Whether UCX has created a worker in this process. A worker's queue is in shared memory.
 bool ucx_has_started() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -269,7 +269,7 @@ struct Pair {
   void ask(ServiceAddress const& where) {
     queries.ask(asked, target.secret, std::as_bytes(std::span(&where, 1)));
   }
-  /// Drives the query until it ends, or `turns` times, and the service beside it.
+  /// Drives the query and the service until the query ends, at most `turns` times.
   std::vector<AddressQueries::Answer> progress(int turns) {
     for (int turn = 0; turn < turns; ++turn) {
       std::vector<AddressQueries::Answer> answers = queries.progress();

@@ -164,7 +164,7 @@ std::string range_of(mpix_engine_parameter const& parameter) {
 
 std::string default_of(mpix_engine_parameter const& parameter) {
   if (!is_number(parameter)) return std::string("`") + parameter.initial_words + "`";
-  bool const varies = std::string_view(parameter.name) == "check";  // with the build
+  bool const varies = std::string_view(parameter.name) == "check";  // depends on the build
   return std::to_string(varies ? 0 : parameter.initial);
 }
 

@@ -14,7 +14,7 @@
 #include "tests/support/engine_paths.hpp"
 
 namespace {
-int permitted = 0;          ///< calls that write
+int permitted = 0;          ///< how many more writing calls succeed
 std::size_t shortened = 0;  ///< bytes that the last of them moves at most; 0: all
 /// Called once, before the first refusal.
 std::function<void()> before_refusal;
@@ -121,7 +121,7 @@ TEST(Refusal, CountsDataMovedByShortCall) {
   }
 }
 
-/// It stops within an element: the other half cannot be told from a value, and the update is not repeated.
+/// The last permitted call stops within an element: its value is unknown, so the update cannot be repeated.
 TEST(Refusal, ReportsPartlyWrittenElement) {
   test::run_job(2, without_ring, [](Rank& rank) {
     std::vector<std::int64_t> memory(words, 5);
@@ -143,8 +143,8 @@ TEST(Refusal, ReportsPartlyWrittenElement) {
   });
 }
 
-/// Positions of messages that are not executed reach far: the rest stands behind all of them, and is executed
-/// before.
+/// The rest of the update stands in the stream behind tens of thousands of messages that are not executed
+/// yet, and is executed before them.
 TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
   constexpr std::size_t fragment = 256;
   constexpr std::size_t most = 70000;  // messages
@@ -181,7 +181,7 @@ TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
   });
 }
 
-/// Messages that wait for the held stripes precede those of the rest, and are more than are sent at once.
+/// Messages that wait for the held stripes precede those of the rest of the update, and exceed the credit.
 TEST(Refusal, FinishesAtomicUpdateBeforeWaitingMessages) {
   constexpr std::size_t small = 100;    // words, one message
   constexpr std::size_t large = 20000;  // several messages, which request the stripes first
@@ -206,8 +206,8 @@ TEST(Refusal, FinishesAtomicUpdateBeforeWaitingMessages) {
         permitted = 3;
         before_refusal = [&] {
           auto const issue = [&](std::vector<std::int64_t> const& from, Waiter& waiter) {
-            // Behind messages in flight they do not request the target's stripes here, and without operands
-            // they need no stripes of this process.
+            // Behind messages in flight these updates do not request the target's stripes here, and without
+            // operands they need no stripes of this process.
             RmaOp sum = sum_at(rank, from, 2,
                                OpFlags::atomic | OpFlags::remote_completion | OpFlags::overlap_ordered);
             sum.reduce_op = ReduceOp::increment;

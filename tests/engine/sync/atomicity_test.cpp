@@ -180,8 +180,8 @@ TEST_P(AtomicityPaths, OrderedOperationsTakeEffectInTheOrderOfIssue) {
   });
 }
 
-/// Element-wise accumulates of integers in plain memory whose single elements are updated are messages; puts
-/// and gets of that memory are not.
+/// If single elements of plain memory are updated, element-wise accumulates of integers there are messages;
+/// puts and gets of that memory are not.
 TEST_P(AtomicityPaths, OrderedOperationsKeepOrderAcrossPaths) {
   constexpr std::int64_t rounds = 300;
   run_job(2, configure, [](Rank& rank) {

@@ -69,7 +69,7 @@ class Process {
 
   bool has_ended() const { return next_ == program_.size(); }
   bool can_go() const { return !has_ended() && state != State::waits; }
-  /// Returns the lock that it waits for, and the mode.
+  /// Returns the next step of the program: an acquisition, or a release.
   Step const& step() const { return program_[next_]; }
   bool holds(std::size_t target) const { return held_[target] != Held::none; }
   bool holds_any() const {
@@ -185,7 +185,7 @@ class World {
   bool has_ended() const {
     return std::ranges::all_of(processes, [](auto const& process) { return process->has_ended(); });
   }
-  /// Whether the process waits for waiting requests although the holders would permit its lock.
+  /// Whether the process waits only because of other waiting requests: the holders would permit its lock.
   bool waits_without_need(Process const& process) const {
     if (process.has_ended()) return false;
     Step const& wanted = process.step();

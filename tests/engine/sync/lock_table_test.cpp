@@ -20,7 +20,7 @@ struct Case {
     EXPECT_EQ(first, 0u);
   }
 
-  /// Tokens count the requests.
+  /// The operation ids number the requests.
   void ask(std::uint64_t process, std::uint32_t owner, LockMode mode, bool overtakes = false,
            LockTime time = 0) {
     table.acquire(0, {{process, owner}, mode, overtakes, time, ++operation_id, 0, &answers});

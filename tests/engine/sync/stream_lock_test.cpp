@@ -161,7 +161,7 @@ TEST(StreamLock, IsBatchedWithOperationsUnderIt) {
     for (std::int64_t const& value : values) {
       if (rank.rank() != 1) continue;
       EXPECT_EQ(target.complete(), Status::ok);
-      target.send = LockSend::at_once;  // before it is called
+      target.send = LockSend::at_once;  // lock() switches to batched
       auto const before = rank.engine().traffic.statistics();
       EXPECT_TRUE(target.lock());
       target.put(value);
@@ -170,7 +170,7 @@ TEST(StreamLock, IsBatchedWithOperationsUnderIt) {
       auto const after = rank.engine().traffic.statistics();
       EXPECT_EQ(after.requests_in_batches - before.requests_in_batches, 3u);
     }
-    // Only the lock: the release is waited for.
+    // Only the lock and its release, for which complete() waits.
     if (rank.rank() == 1) {
       auto const before = rank.engine().traffic.statistics();
       target.send = LockSend::at_once;

@@ -1,5 +1,5 @@
-/// Single elements are updated by the CPU's atomics, arrays at vector speed until a single element of theirs
-/// is updated: in any mixture, on every path, no update is lost.
+/// Single elements are updated by the CPU's atomics, arrays at vector speed until one of their elements is
+/// updated alone: in any mixture, on every path, no update is lost.
 #include "engine/op/kernel/update_modes.hpp"
 
 #include <algorithm>
@@ -139,7 +139,7 @@ TEST_P(UpdateModePaths, OnlySingleElementUpdatesSwitchTheMode) {
       if (has_modes_of_others(rank, kind)) continue;
       RemoteAddress const mine = rank.shown(rank.rank(), kind);
       RemoteAddress const theirs = rank.shown(1 - rank.rank(), kind);
-      // Not available if the engine treats this host as another one.
+      // Null if the engine treats this host as another one.
       StripeTable const* const table = rank.peer(rank.rank()).stripes();
       Peer& peer = rank.peer(1 - rank.rank());
       RmaOp whole = add_of(ones.data(), 1, theirs);
@@ -185,7 +185,7 @@ RmaOp add_around(std::vector<std::int64_t>& ones, std::vector<std::int64_t>& bef
 TEST_P(UpdateModePaths, CounterWithinArrayIsExact) {
   constexpr int rounds = 60;
   constexpr std::size_t count = 1024;
-  constexpr std::size_t counter = 500;  // for every second element
+  constexpr std::size_t counter = 500;  // even, so that updates of every second element include it
   run_job(3, configure, [](Rank& rank) {
     Buffers buffers(rank);
     std::vector<std::int64_t> ones(count, 1);

@@ -20,8 +20,8 @@ RmaOp scattered_put(std::vector<std::int64_t> const& from, RemoteAddress target)
   return put;
 }
 
-/// Until the stripe is free, arrays of the granule are updated without the CPU's atomics, and the element
-/// would be lost among them.
+/// Until the stripe is free, arrays of the granule are updated without the CPU's atomics, and an atomic
+/// update of the element would be lost among them.
 TEST(WaitingUpdate, SwitchesGranuleOnlyWithItsStripe) {
   auto const configure = [](mpix_engine_config& config) { config.ring_us = -1; };
   test::run_job(2, configure, [](Rank& rank) {

@@ -6,9 +6,10 @@
 ///
 /// Not guaranteed, and therefore excluded from the messages: a valid request may address any memory that the
 /// process can write, whether or not it is a segment, so writing requests address the victim's own segment,
-/// or addresses where nothing can be mapped; reading requests address anything. A valid lock keeps its
-/// stripes until it is used up, so none is sent. Valid requests read at most a few kilobytes, replies are
-/// received, and the address in a handshake is true, because UCX trusts a worker's address.
+/// or addresses where nothing can be mapped; reading requests address anything. A valid stripe_lock
+/// request holds its stripes until the announced bytes are executed, so none is sent. Valid requests read at
+/// most a few kilobytes, replies are received, and the address in a handshake is true, because UCX trusts a
+/// worker's address.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -132,8 +133,7 @@ class MessageGenerator {
   std::uint64_t random_below(std::uint64_t limit) { return random_() % limit; }
 
  private:
-  /// Appends requests that differ in position and address single_class, which become a run if the header
-  /// permits.
+  /// Appends requests that differ in position and address only, which become a run if the header permits.
   void continue_run(wire::BatchWriter<wire::RequestHeader>& records, wire::RequestHeader header,
                     std::vector<std::byte> const& payload) {
     bool const chained = random_below(2) == 0;

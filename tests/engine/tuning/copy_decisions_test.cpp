@@ -38,7 +38,7 @@ class CopyDecisionsTest : public ::testing::Test {
     for (auto& of_size : table.methods) of_size.fill(method);
     return table;
   }
-  /// Opens engines' decisions one after the other until `found`: a disturbed measurement finds nothing.
+  /// Opens decisions repeatedly until found() holds: a measurement that is disturbed finds nothing.
   template <typename Found>
   static bool open_until(mpix_engine_config const& config, Found found) {
     constexpr int most = 300;
@@ -104,7 +104,7 @@ TEST_F(CopyDecisionsTest, AreNotMeasuredIfAllAreSet) {
   EXPECT_FALSE(fs::exists(cache_directory()));
 }
 
-/// Another process of the user measures meanwhile: its result is taken.
+/// Another process of the user measures meanwhile: its result is used.
 TEST_F(CopyDecisionsTest, AreReceivedFromTheMeasuringProcess) {
   if (!is_available(CopyMethod::vector)) GTEST_SKIP() << "no vectors";
   CopyCache::Turn const turn = cache().take_turn();
@@ -118,7 +118,7 @@ TEST_F(CopyDecisionsTest, AreReceivedFromTheMeasuringProcess) {
   EXPECT_EQ(method_in_use(4096), CopyMethod::vector);
 }
 
-/// A server of other users writes nothing to the files of its own.
+/// A server for other users writes nothing to the cache of its own user.
 TEST_F(CopyDecisionsTest, OfAServerAreNotKept) {
   mpix_engine_config config{};
   config.exposed_only = 1;

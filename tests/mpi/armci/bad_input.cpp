@@ -18,9 +18,9 @@ int count[2] = {8, 2};
 struct Case {
   char const* name;
   char const* message;
-  bool ends;                   ///< the call has no return value: the job ends
-  int (*call)();               ///< its return value
-  char const* path = nullptr;  ///< the only one that the library may take
+  bool ends;                   ///< whether the call has no return value and ends the job
+  int (*call)();               ///< makes the call, and returns its return value
+  char const* path = nullptr;  ///< the only path that the library may take
 };
 
 /// For calls without a return value, which are not expected to come back.
@@ -272,7 +272,7 @@ void call_and_continue(Case const& one) {
   use_library();
 }
 
-/// Makes the call, and says whether this process wrote the message of the case to stderr.
+/// Makes the call, and returns whether this process wrote the message of the case to stderr.
 bool writes_its_message(Case const& one) {
   std::FILE* const file = std::tmpfile();
   int const usual = ::dup(STDERR_FILENO);

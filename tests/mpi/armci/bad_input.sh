@@ -1,6 +1,6 @@
 #!/bin/sh
-# Each bad call must give one clear message, and soon: through a return value, after which the program goes on, or by
-# the end of the job where the call has none. usage: bad_input.sh MPIRUN PROGRAM
+# Each bad call must soon give one clear message. If the call has a return value, it returns an error and the program
+# continues; otherwise the job ends. usage: bad_input.sh MPIRUN PROGRAM
 mpirun=$1
 program=$2
 status=0

@@ -16,7 +16,7 @@ namespace {
 using mpixrma::test::me;
 using mpixrma::test::size;
 
-/// The first process of each process's domain, as MPI and the setting have it.
+/// Returns the first process of each process's domain, according to MPI and ARMCI_DOMAINS.
 std::vector<int> expected_masters() {
   char const* const setting = std::getenv("ARMCI_DOMAINS");
   int mine = me();
@@ -63,7 +63,7 @@ TEST_F(Domains, AreNumberedByTheirFirstProcesses) {
     EXPECT_EQ(ARMCI_Same_node(process), same) << process;
     EXPECT_EQ(armci_domain_same_id(ARMCI_DOMAIN_SMP, process), same) << process;
   }
-  // Addresses of other processes may not be dereferenced, whatever a domain is.
+  // Addresses of other processes must not be dereferenced, even within a domain.
   EXPECT_EQ(ARMCI_Uses_shm(), 0);
 }
 

@@ -148,7 +148,7 @@ TEST(Mutexes, OutliveTheirGroup) {
   ARMCI_Barrier();
   EXPECT_EQ(ARMCI_GetValueLong(remote.at(0), 0), 100L * size());
   ARMCI_Barrier();
-  EXPECT_EQ(ARMCIX_Trylock_hdl(mutexes, 1, last), 2);  // there is one only
+  EXPECT_EQ(ARMCIX_Trylock_hdl(mutexes, 1, last), 2);  // there is only one mutex
   EXPECT_EQ(ARMCIX_Destroy_mutexes_hdl(mutexes), 0);
 }
 

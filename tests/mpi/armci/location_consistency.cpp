@@ -1,6 +1,6 @@
 /// Location consistency (ARMCI over MPI, section IV-A): a process sees its own operations to a process in the
 /// order in which they were issued. Random contiguous, strided and vector puts, accumulates and gets,
-/// blocking and not, without a fence; expected values are computed on the side.
+/// blocking and nonblocking, without a fence; a model computes the expected values.
 ///
 /// usage: location_consistency [--ops N] [--seed N]    (operations of all processes together)
 #include <getopt.h>

@@ -1,4 +1,4 @@
-/// ARMCI at MPI_THREAD_MULTIPLE: four threads of each process call it at the same time.
+/// ARMCI at MPI_THREAD_MULTIPLE: four threads of each process call ARMCI at the same time.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -48,7 +48,7 @@ TEST(Threads, HaveTheLevelThatWasRequested) {
   EXPECT_EQ(level, MPI_THREAD_MULTIPLE);
 }
 
-/// As threads of Global Arrays do, whose tables of handles have no lock.
+/// Threads share a handle, as in Global Arrays, whose tables of handles have no lock.
 TEST(Threads, WaitForTheOperationsOfOneHandle) {
   constexpr int rounds = 200;
   constexpr int longs = 2000;

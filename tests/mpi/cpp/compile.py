@@ -36,7 +36,7 @@ def precompile(source, command, directory):
 
 def errors_of(source, command, case):
     done = subprocess.run([*command, f"-DCASE={case}", str(source)], capture_output=True, text=True)
-    # The error stands where the call does, or the instantiation that it needs: GCC names both.
+    # The error is at the call, or at an instantiation that the call needs: GCC names both lines.
     lines = {int(found) for found in re.findall(rf"{re.escape(str(source))}:(\d+)", done.stderr)}
     return done.returncode, lines, done.stderr
 

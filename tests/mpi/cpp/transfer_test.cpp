@@ -7,7 +7,7 @@
 
 static int freed_requests = 0;
 
-/// Counts, and calls the library's.
+/// Counts its calls, and calls the MPI library's function.
 extern "C" int MPI_Request_free(MPI_Request* request) {
   static auto* const next =
       reinterpret_cast<decltype(&MPI_Request_free)>(::dlsym(RTLD_NEXT, "MPI_Request_free"));

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A Global Arrays program on this library's ARMCI has to print what it prints on ARMCI-MPI. Times are left out.
+# A Global Arrays program on this library's ARMCI has to print what it prints on ARMCI-MPI. Times are not compared.
 # usage: compare.sh PROGRAM-ON-OURS PROGRAM-ON-ARMCI-MPI MPIRUN RANKS [two-hosts-script]
 set -eu
 ours=$1 peer=$2 mpirun=$3 ranks=$4 two_hosts=${5:-}

@@ -86,7 +86,7 @@ TEST_F(Completions, LocalCompletionDeliversFetchedData) {
   }
 }
 
-/// Each thread puts and says so; another one completes, and the target's memory has all of it.
+/// Each thread puts and announces its put; then another thread completes, and the target has all values.
 TEST_F(Completions, CoverCallsOfOtherThreadsThatHappenBefore) {
   constexpr int threads = 3;
   constexpr int rounds = 50;
@@ -168,13 +168,13 @@ TEST_F(Completions, ReportFailures) {
     std::string const place = "a put of 8 bytes at address 0x1000 of rank " + std::to_string(next());
     EXPECT_NE(text_of(code).find(place), std::string::npos) << text_of(code);
   }
-  // By the call on one host, by the request where the operation is a message.
+  // The call reports the failure on one host; the request reports it if the operation is a message.
   EXPECT_EQ(issued == MPI_SUCCESS ? completed : issued, address_class);
   EXPECT_EQ(issued == MPI_SUCCESS ? issued : completed, MPI_SUCCESS);
   EXPECT_EQ(MPIX_RMA_Complete(&world, next()), MPI_SUCCESS);
 }
 
-/// The request of all ranks tells of a failure, and names the rank of the only outstanding operation.
+/// The request for all ranks reports a failure, and names the rank of the only outstanding operation.
 TEST_F(Completions, ReportFailuresOfSeveralRanks) {
   ErrorsReturn const returned(world);
   int address_class = 0;

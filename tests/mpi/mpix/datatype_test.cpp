@@ -75,7 +75,7 @@ Side make_side(std::mt19937_64& random) {
   return side;
 }
 
-/// Others at every rank. `count` is a multiple of 8.
+/// Returns different bytes at every rank. `count` is a multiple of 8.
 std::vector<char> random_bytes(std::size_t count, std::mt19937_64& random, int rank) {
   std::vector<char> bytes(count);
   for (std::size_t i = 0; i < count; i += sizeof(std::uint64_t)) {
@@ -326,7 +326,7 @@ TEST(Datatypes, BlocksAtAbsoluteAddressesMayBeAtMpiBottomOnBothSides) {
   }
 }
 
-/// Rows that go backwards at both sides, and elements that overlap the gaps of each other.
+/// Rows with negative strides on both sides. At the origin the rows lie in the gaps of each other.
 TEST(Datatypes, NegativeStridesOnBothSides) {
   Memory memory(32 * sizeof(int));
   int const next = (memory.rank() + 1) % memory.size();

@@ -47,7 +47,7 @@ TEST_F(Errors, ArgumentsGiveTheirClasses) {
   EXPECT_EQ(class_of(MPIX_RMA_Fence(&world, -7)), MPI_ERR_RANK);
 }
 
-/// The structure of a program that was compiled with fewer fields ends where its memory does.
+/// A program that was compiled with fewer fields passes a shorter structure, here one at the end of a page.
 TEST_F(Errors, AttributesAreReadUpToTheFieldsThatAreSet) {
   auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   auto* const pages =

@@ -93,7 +93,7 @@ TEST_F(Freed, RequestsReportTheirError) {
   EXPECT_EQ(class_of(own_code == MPI_SUCCESS ? MPIX_Rma_request_wait(&own) : own_code), address_class_);
 }
 
-/// Neither the request nor its wait remains: the heap does not grow.
+/// The library keeps neither the freed request nor its wait: the heap does not grow.
 TEST_F(Freed, RequestOfACounterDoesNotWaitAnyMore) {
   MPI_Comm comm = duplicate();
   ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
@@ -128,7 +128,7 @@ TEST_F(Freed, RequestOfACounterDoesNotWaitAnyMore) {
   MPI_Comm_free(&comm);
 }
 
-/// MPI keeps the communicator for its error handler, as long as a request exists and after a failed one.
+/// MPI keeps a freed communicator for its error handler while a request exists, and after a request failed.
 TEST_F(Freed, CommunicatorIsRejectedWhileMpiKeepsItForARequest) {
   for (int i = 0; i < 3; ++i) {
     MPI_Comm comm = duplicate();
@@ -146,7 +146,7 @@ TEST_F(Freed, CommunicatorIsRejectedWhileMpiKeepsItForARequest) {
     expect_rejection();
     EXPECT_EQ(class_of(MPI_Wait(&arrived, MPI_STATUS_IGNORE)), address_class_);
     expect_rejection();
-    for (int j = 0; j < 3; ++j) {  // with the same handle, at some time
+    for (int j = 0; j < 3; ++j) {  // a duplicate has the same handle at some time
       comm = duplicate();
       EXPECT_EQ(MPIX_RMA_Complete(&comm, next()), MPI_SUCCESS);
       MPI_Comm_free(&comm);

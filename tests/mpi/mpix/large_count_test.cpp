@@ -83,7 +83,7 @@ MPI_Aint address_of(void* target) { return reinterpret_cast<MPI_Aint>(target); }
 
 struct NamedRmw {
   char const* name;
-  bool swaps;  ///< in the place of the target comes operand2, not its sum with operand
+  bool swaps;  ///< the target becomes operand2, not the sum of the target and operand
   Rmw call;
 };
 NamedRmw const rmws[] = {
@@ -291,7 +291,7 @@ TEST(LargeTransfer, DISABLED_more_than_two_gib_in_one_call) {
   constexpr MPI_Count bytes = (MPI_Count{1} << 31) + 8;
   constexpr auto length = static_cast<std::size_t>(bytes);
   auto const value_at = [](std::size_t i) { return static_cast<signed char>(i % 61); };
-  ::alarm(600);  // in place of what main() allows
+  ::alarm(600);  // instead of the time limit of main()
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(world, &rank);

@@ -16,7 +16,7 @@
 namespace {
 
 constexpr unsigned hang_seconds = 300 * mpixrma::test::slowness;
-constexpr int without = 1;  ///< this rank
+constexpr int without = 1;  ///< the rank without the component
 
 int failures = 0;
 int rank = 0;

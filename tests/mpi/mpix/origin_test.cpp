@@ -1,4 +1,4 @@
-/// Origin addresses without memory behind them: detected when the data are copied by the kernel.
+/// Unmapped origin addresses: detected when the kernel copies the data.
 #include <sys/mman.h>
 
 #include <cstdlib>

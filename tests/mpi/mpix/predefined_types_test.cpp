@@ -1,6 +1,6 @@
-/// Predefined types of more than a number: pairs move their type map, and the padding in the program's memory
-/// is preserved; those of MPI_Type_create_f90_real and its like are computed with, logicals and texts are
-/// not.
+/// Predefined types that are not plain numbers. Pairs move their type map, and the padding in the program's
+/// memory is preserved. Types of MPI_Type_create_f90_real and the like support arithmetic; logicals and
+/// characters do not.
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/padded_records.hpp"
 

@@ -40,7 +40,7 @@ class ReadOnly {
     return T(static_cast<T>(static_cast<int>((index * 7 + static_cast<std::size_t>(rank)) % 100)));
   }
 
-  /// Writes the elements, and forbids everybody to write. Collective.
+  /// Writes the elements, and then makes the memory read-only. Collective.
   template <typename T>
   void fill() {
     MPI_Barrier(world);

@@ -134,7 +134,7 @@ TEST_F(Requests, EachFailureOfAnArrayReachesTheHandler) {
   MPI_Comm_free(&comm);
 }
 
-/// Until operations that fail have done so, and the MPI library knows.
+/// Waits long enough for failing operations to fail and for the MPI library to notice the failures.
 void let_operations_fail() {
   for (int i = 0; i < 100; ++i) {
     int found = 0;
@@ -322,7 +322,7 @@ TEST_F(Requests, MpisCallsReportEachFailureOfAnArray) {
     for (int i = 0; i < 3; ++i) MPI_Iprobe(MPI_ANY_SOURCE, 1, world, &flag, MPI_STATUS_IGNORE);
     request_handler_calls = 0;
     EXPECT_EQ(finish(requests), bad);
-    if (!on_public_mpi()) {  // whose failures go to the handler of MPI_COMM_WORLD
+    if (!on_public_mpi()) {  // on public MPI, failures go to MPI_COMM_WORLD's handler
       EXPECT_GE(request_handler_calls, 1);
       EXPECT_EQ(handled_comm, comm);
     }

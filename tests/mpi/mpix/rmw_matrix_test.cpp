@@ -1,5 +1,5 @@
 /// Every read-modify-write operation on every datatype, one element and many, against a reference. By default
-/// each in one kind of memory, which is another one for the next; in the long run in every kind.
+/// each case uses a random kind of memory; in the long run each case uses every kind.
 #include <algorithm>
 #include <complex>
 #include <random>

@@ -81,7 +81,7 @@ TEST_F(SameAddress, AllocationsDoNotOverlap) {
   free(first);
 }
 
-/// Also for memory that is kept elsewhere after it was freed.
+/// Also if the library keeps the freed pages at other addresses for reuse.
 TEST_F(SameAddress, FreedAddressesAreUsedAgain) {
   std::uintptr_t const first = allocate(8 << 20);
   free(first);

@@ -74,8 +74,8 @@ Counts counts_of(int rank, MPI_Comm comm = world) {
   return counts;
 }
 
-/// Until transfers of memory of `rank` go by UCX put and get: its owner makes the key when it is first asked
-/// for.
+/// Repeats a get until transfers to memory of `rank` use UCX put and get: that rank makes the key only when
+/// it is first asked for the key.
 void await_key(int rank, char* target) {
   char byte = 0;
   auto const by_key = [=] {
@@ -94,8 +94,8 @@ void expect_growth(Counts const& before, Counts const& after, Counts const& grow
   }
 }
 
-/// The paths on which the agent executes an operation: UCX does not compute and is not used for many small
-/// pieces, and an update that must be one instruction of a processor does not go through the kernel.
+/// The paths that can execute an operation. UCX put and get serve neither updates nor many small pieces, and
+/// the kernel serves no update that must be a single instruction of a processor.
 enum class Served { everywhere, not_by_network, directly };
 
 /// One use of the library: the effect of a call on the counts.

@@ -26,7 +26,7 @@ static void accumulate(MPI_Comm comm, MPI_Aint address, int times)
     }
 }
 
-/* The request is freed at once: Complete has to tell its failure. */
+/* The request is freed immediately: Complete has to report the failure. */
 static int get_with_freed_request(MPI_Aint address)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -55,7 +55,7 @@ static int get_with_freed_request(MPI_Aint address)
     return MPI_SUCCESS != MPIX_RMA_Complete(&world, 1);
 }
 
-/* The request is waited for, or freed when Complete has let MPI see that it is complete. */
+/* The request is waited for, or freed after Complete, by which MPI knows that the request is complete. */
 static int get_that_is_seen(MPI_Aint address, int waits, MPI_Request *request)
 {
     static long value;
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     }
 #ifdef MPICH_VERSION
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* that of requests of the public host there */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* the public host raises errors of requests there */
 #endif
     const MPI_Aint address = bad_address_of_rank_1();
     MPI_Comm copy = MPI_COMM_NULL;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Failures that a program does not ask for are told when MPI ends. Open MPI has two hosts, and programs of windows.
+# Failures that a program does not ask for are reported when MPI ends. Tested on both hosts, and with windows.
 # usage: unreported_failures.sh PROGRAM WINDOWS_PROGRAM|none MPIRUN [OPTION...]
 set -eu
 program=$1

@@ -1,5 +1,5 @@
-/// MPI's own blocking calls, on a host that moves the engine there: their results are MPI's, and operations
-/// on the memory of the waiting process progress. Tested under both names that MPI has for each.
+/// MPI's own blocking calls, on a host that drives the engine in them: their results are those of MPI, and
+/// operations on the memory of the waiting process progress. Tested by the MPI_ and the PMPI_ name of each.
 #include <string>
 
 #include "tests/support/mpix_fixture.hpp"

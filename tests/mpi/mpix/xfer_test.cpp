@@ -41,7 +41,7 @@ TEST(Xfer, PutThenGetReturnsTheValuesFromEveryRankAndKind) {
   }
 }
 
-/// Accumulates after a put of the same datatype to the same memory, which has found out all about both.
+/// Accumulates after a put of the same datatype to the same memory, so that both are already in the caches.
 template <typename Scalar>
 void expect_sums_after_put(MPI_Datatype type, int scalars_of_element, std::ptrdiff_t offset) {
   constexpr int most = 5;
@@ -86,7 +86,7 @@ TEST(Xfer, AccumulatesSumAfterPutsOfTheSameDatatype) {
   MPI_Type_free(&three);
 }
 
-/// A sum of such elements is not defined, although a put of them has just been possible.
+/// A sum of bytes is not defined, although the put of bytes before it has succeeded.
 TEST(Xfer, AccumulatesOfBytesFailAfterPutsOfBytes) {
   Memory memory(64);
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);

@@ -94,7 +94,7 @@ TEST_P(WindowEpochs, RefusesCallsOutsideOfEpochs) {
     EXPECT_EQ(class_of(MPI_Win_attach(win, &value, sizeof value)), MPI_ERR_RMA_FLAVOR);
   }
   value = 77 + world_rank();
-  EXPECT_EQ(put(0), MPI_SUCCESS);  // the window goes on working
+  EXPECT_EQ(put(0), MPI_SUCCESS);  // the window still works
   ASSERT_EQ(MPI_Win_unlock(next, win), MPI_SUCCESS);
   EXPECT_EQ(put(0), MPI_ERR_RMA_SYNC);
   MPI_Barrier(MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-/* A get on a window that fails at the target, of a program without MPIX: its request outlives the window, and
+/* A program without MPIX, in which a get on a window fails at the target. The request outlives the window, and
  * is then waited for or, with the argument "free", freed. Started with two ranks and osc_mpix_path=message.
  */
 #define _DEFAULT_SOURCE

@@ -38,7 +38,7 @@ class Conflicts {
       return range.window == window && range.rank == rank && (target < 0 || range.target == target);
     });
   }
-  /// Notes that a request of a get is complete, and the target was read.
+  /// Notes that all requests of the rank are complete, so that its gets have read their targets.
   void wait(int rank) {
     std::erase_if(
         open_, [&](Range const& range) { return range.rank == rank && range.request && range.kind == read; });

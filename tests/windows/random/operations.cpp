@@ -129,7 +129,7 @@ bool Operations::place(Step& step, int rank, int zone, std::size_t grain) {
   std::ptrdiff_t const last = begin + bytes - std::max<std::ptrdiff_t>(step.there.high(), 0);
   if (last < first) return false;
   auto range = static_cast<std::uint64_t>((last - first) / multiple + 1);
-  if (chance(50)) range = std::min<std::uint64_t>(range, 40);  // so that operations meet
+  if (chance(50)) range = std::min<std::uint64_t>(range, 40);  // so that operations overlap
   step.at = static_cast<std::size_t>(first) + below(range) * static_cast<std::size_t>(multiple);
   return true;
 }

@@ -20,8 +20,8 @@ class Operations {
     if (chance(Feature::meet, 20)) crowd_ = static_cast<int>(below(Layout::meetings));
   }
 
-  /// Adds one operation, after a flush if it needs one; or a call that completes some. `open`: all that the
-  /// rank may access.
+  /// Adds one operation, after a flush if one is needed; or a call that completes operations. `open`: all
+  /// targets that the rank may access.
   void add(Access const& access, std::vector<Access> const& open, std::vector<Step>& steps);
   void add_store(int window, int rank, std::vector<Step>& steps);
   Conflicts& conflicts() { return conflicts_; }
@@ -53,7 +53,7 @@ class Operations {
   Plan& plan_;
   Random& random_;
   Conflicts conflicts_;
-  int crowd_ = -1;  ///< the meeting at which nearly all operations are, of few targets; none: all are everywhere
+  int crowd_ = -1;  ///< the meeting, at few targets, of nearly all operations; -1: none
 };
 
 }  // namespace mpixrma::random_windows

@@ -106,7 +106,7 @@ struct WindowPlan {
   bool unordered = false;  ///< accumulate_ordering none
   bool same_op = false;    ///< accumulate_ops same_op
   std::vector<int> units;
-  std::vector<int> counters;  ///< for notification, by rank; none: not even asked for
+  std::vector<int> counters;  ///< notification counters by rank; empty: never requested
 };
 
 enum class Call {
@@ -150,15 +150,15 @@ struct Step {
   bool request = false;
   bool exclusive = false;
   bool nocheck = false;
-  bool needed = false;  ///< what follows conflicts without it
-  bool on = true;       ///< taken out while a failure is shrunk
-  bool checked = true;  ///< what is fetched is known
+  bool needed = false;  ///< whether later steps conflict without this one
+  bool on = true;       ///< false if removed while a failure is shrunk
+  bool checked = true;  ///< whether the fetched value is known
   Combine op = Combine::replace;
   Base const* base = nullptr;
   Use origin, result, there;
-  std::size_t at = 0;  ///< where the datatype's origin stands in the target's memory
+  std::size_t at = 0;  ///< offset of the datatype's origin in the target's memory
   std::uint64_t seed = 0;
-  int notification = -1;     ///< counter of the target that goes up; -1: none
+  int notification = -1;     ///< counter of the target that is incremented; -1: none
   std::vector<int> windows;  ///< of Call::flush_windows
 };
 

@@ -117,8 +117,8 @@ Epoch Planner::draw_epoch(int window) {
 }
 
 /// Adds the lock calls of one rank at the beginning of its segment. If any rank may lock exclusively, no rank
-/// waits for a second lock of a window while it holds one, which could deadlock; nor, while it holds locks of
-/// other windows, for those of MPI_Win_lock_all, which may be taken by the operations, in their order.
+/// waits for a second lock of a window while it holds one, which could deadlock. Nor does a rank that holds
+/// locks of other windows call MPI_Win_lock_all, whose locks may be acquired later, in the operations' order.
 void Planner::open_locks(Epoch const& epoch, bool alone, int rank, std::vector<Step>& steps,
                          std::vector<Step>& unlocks, std::vector<int>& targets) {
   bool const exclusive = !epoch.test && features_.has(Feature::exclusive);

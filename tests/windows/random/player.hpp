@@ -25,7 +25,7 @@ class Player {
     std::unique_ptr<Buffer> origin, result;
     std::vector<std::byte> compare;
     MPI_Request request = MPI_REQUEST_NULL;
-    bool released = false;  ///< checked, and only kept for late accesses
+    bool released = false;  ///< checked; kept only to detect late accesses
   };
 
   /// A flush with a request, and the operations before it.
@@ -55,7 +55,7 @@ class Player {
   int flush_several(Step const& step);
   void wait_for_flushes();
   void wait_all(std::uint64_t seed);
-  /// Makes buffers of the window available again; those of one target, or of all (-1).
+  /// Makes the buffers of operations on the window reusable: those for one target, or for all (-1).
   void release(int window, int target);
   void check(Pending& pending);
   void check_memories();

@@ -103,7 +103,7 @@ class Runner {
     MPI_Comm_size(comm_, &size_);
   }
 
-  /// Returns false after a failure, which it has printed.
+  /// Returns false after a failure, which has been printed.
   bool run() {
     for (std::uint64_t round = options_.first; operations_ < options_.operations; ++round) {
       if (thread_ == 0) current_round = round;

@@ -27,7 +27,7 @@ void turn_off(std::vector<bool*> switches, std::function<bool()> const& fails, i
 
 bool is_flush(Call call) { return call >= Call::flush && call <= Call::sync; }
 
-/// Returns flushes of ranks that have no operations left in the episode.
+/// Returns the flushes of ranks without remaining operations in the episode.
 std::vector<bool*> idle_flushes(Plan& plan) {
   std::vector<bool*> found;
   for (Episode& episode : plan.episodes) {

@@ -13,7 +13,7 @@ void free_mpi(std::byte* memory) { MPI_Free_mem(memory); }
 
 /// Returns the deep_mem_kind of windows that are allocated; null: the host's memory.
 char const* memory_kind() { return std::getenv("MPIX_TEST_MEMORY"); }
-/// Returns their mpix_nam_stripe, with which they have no address.
+/// Returns the mpix_nam_stripe of these windows, whose memory then has no address; or null.
 char const* stripe() { return std::getenv("MPIX_TEST_STRIPE"); }
 
 }  // namespace
