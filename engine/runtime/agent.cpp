@@ -30,7 +30,7 @@ constexpr microseconds glance{20};
 // often.
 constexpr int idle_polls = 16;
 constexpr int max_halvings = 6;
-// Number of messages that arrive slowly, after which the agent polls for the next one nevertheless.
+// If messages arrive slowly, the agent polls for the next one only once in this number of messages.
 constexpr unsigned trial_interval = 32;
 // Interval for checking processes whose end no descriptor announces, and idle connections.
 constexpr int check_interval_ms = 1000;
@@ -76,7 +76,7 @@ void Agent::run() {
   // By the first event, the other processes of the job have started and are bound.
   place_agent(cores_, log_);
   while (work_until_stopped()) {
-    // No poll since the last event: the application computes, so the agent executes messages at once.
+    // An application that has not polled since the last event computes: the agent executes messages at once.
     if (channel_.polls() != polls_seen_) yield_to_application();
   }
 }
@@ -104,7 +104,7 @@ bool Agent::handle_arrived() {
   return handled;
 }
 
-/// Messages handled without sleeping count as if they had arrived at once.
+/// Messages handled without sleeping count as a gap of 0.
 void Agent::note_handled() noexcept {
   auto const now = std::chrono::steady_clock::now();
   // Limits the effect of a very long gap.
@@ -116,7 +116,7 @@ void Agent::note_handled() noexcept {
 
 /// Polls while no other thread handles the messages and they keep arriving.
 bool Agent::linger() {
-  // The gap includes the time in which this thread woke up: from time to time it is seen without that.
+  // The gap includes the wake-up time of this thread: occasional polling measures the gap without it.
   bool const on_trial = gap_ > longest_linger_;
   if (on_trial && ++slept_at_once_ % trial_interval != 0) return false;
   std::uint64_t const polls = channel_.polls();
@@ -162,8 +162,8 @@ bool Agent::sleep_until_event() {
         break;
       }
     }
-    // A full queue to a peer, or held stripes: no event announces their end. A peer that is stopped leaves
-    // its queue full for long. Messages that arrive are an event.
+    // A full queue to a peer, or held stripes: no event announces their end. A stopped peer leaves its
+    // queue full for long. Arriving messages are an event.
     if (busy && pause(glance * (1 << halvings), armed ? channel_.transport.event_fd() : -1)) {
       forget_wake();
       polls_in_vain = 0;

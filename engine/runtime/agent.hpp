@@ -69,7 +69,7 @@ class Agent {
   /// Polls for another message; returns true if there was one.
   bool linger();
   void note_handled() noexcept;
-  /// The end of a sleep: an event alone, or at the latest the next periodic check.
+  /// The end of a sleep: only an event, or else the next periodic check.
   enum class SleepUntil : std::uint8_t { event, periodic_check };
   void sleep(SleepUntil end);
   /// Leaves the messages to the application as long as it polls.
@@ -86,7 +86,7 @@ class Agent {
   std::chrono::nanoseconds longest_linger_;
   CoreSharing core_sharing_;
   std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, moving average
-  unsigned slept_at_once_ = 0;                     ///< number of messages after which it did not poll
+  unsigned slept_at_once_ = 0;                     ///< number of messages after which the agent did not poll
   std::chrono::steady_clock::time_point handled_;  ///< time of the newest message
   std::chrono::steady_clock::time_point arrived_;  ///< time of the last wake-up
   std::string cores_;

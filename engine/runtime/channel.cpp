@@ -20,7 +20,7 @@ void Channel::handle_losses() {
 }
 
 /// A connection may be lost before its process has ended: a process that is killed closes its sockets first.
-/// Its end is then a second loss, which releases the memory.
+/// The end of the process is then a second loss, which releases the memory.
 void Channel::release_memory_of(Peer& peer) {
   PeerState& state = peer.state();
   pid_t const pid = state.location.pid;

@@ -1,5 +1,5 @@
-/// A channel for messages: the state shared by application threads and its agent, which consists of the lock,
-/// the transport, and both sides of the message path.
+/// A channel for messages: the lock, the transport, and both sides of the message path, shared by application
+/// threads and the channel's agent.
 #pragma once
 
 #include <atomic>
@@ -105,7 +105,7 @@ class Channel final : public MessageHandler {
     return progress();
   }
 
-  /// Makes progress until `done()` returns true. With the lock held, which other threads acquire in
+  /// Makes progress until `done()` returns true. With the lock held, which is released and reacquired in
   /// between.
   template <typename Predicate>
   void progress_until(std::unique_lock<std::mutex>& held, Predicate done) {
@@ -126,7 +126,7 @@ class Channel final : public MessageHandler {
     progress_at(now);
   }
 
-  /// The same for an operation that was added to a batch, which does not cause a poll each time.
+  /// The same for an operation that was added to a batch: does not call progress() each time.
   void progress_after_batching() {
     count_poll();
     auto const now = std::chrono::steady_clock::now();
@@ -134,7 +134,7 @@ class Channel final : public MessageHandler {
     if (now - last_progress_ >= progress_interval) progress_at(now);
   }
 
-  /// The same for an operation that has continued a run of a batch, without the clock for most of them.
+  /// The same for an operation that was appended to a run in a batch: most calls do not read the clock.
   void progress_after_append() {
     constexpr unsigned operations = 8;  // computation between them does not delay messages for long
     count_poll();
@@ -160,7 +160,7 @@ class Channel final : public MessageHandler {
   }
 
   /// Called by the agent: sends the batches that wait for more operations if no thread has called the library
-  /// since the last time. With the lock held.
+  /// since the agent's previous call. With the lock held.
   void send_abandoned_batches() {
     if (message_protocol.sender.has_deferred_batch() && polls() == polls_at_last_look_)
       message_protocol.sender.send_abandoned_batches();
@@ -176,7 +176,7 @@ class Channel final : public MessageHandler {
   /// Whether some processes or lock holders must be polled, because no event announces their end.
   bool must_poll() const noexcept { return watch.must_poll() || locks.must_poll(); }
 
-  /// Handles the end of a process, announced by itself or by others. With the lock held.
+  /// Handles the end of a process, announced by that process or by others. With the lock held.
   void lose(std::uint64_t process) {
     if (connections.knows(process) || message_protocol.sessions.knows(process))
       connections.lose(process, "the process has gone");
@@ -195,8 +195,8 @@ class Channel final : public MessageHandler {
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
   /// Called by the MPI library's progress. Does almost nothing while the agent sleeps on the event
-  /// descriptor, because then nothing has arrived. While messages arrive, it polls more often than the
-  /// library would: a turn of the library's own progress costs about as much as a message.
+  /// descriptor, because then nothing has arrived. Otherwise polls up to `turns_per_poll` times for an event,
+  /// because a turn of the library's own progress costs about as much as a message.
   int poll() {
     count_poll();
     int const entries = take_from_ring();
@@ -244,8 +244,8 @@ class Channel final : public MessageHandler {
   bool agent_sleeps() const noexcept { return agent_sleeps_.load(std::memory_order_relaxed); }
 
  private:
-  /// Sends deferred batches when an issuing thread has not waited for the oldest one for long. The first
-  /// operation of a series does not poll.
+  /// Sends the deferred batches once the oldest has been deferred for `progress_interval`. The first deferred
+  /// batch of a series also postpones the next call of progress().
   void send_overdue_batches(std::chrono::steady_clock::time_point now) {
     RequestSender& sender = message_protocol.sender;
     if (!sender.has_deferred_batch()) return;
@@ -300,8 +300,8 @@ class Channel final : public MessageHandler {
 
   /// Notifies both sides of the message path before the connection is closed.
   void handle_losses();
-  /// Releases the memory of a lost peer of this host that is mapped here, at the latest when its process
-  /// ends.
+  /// Unmaps the memory of a lost peer of this host if its process has ended; otherwise watches the process,
+  /// whose end leads to another call.
   void release_memory_of(Peer& peer);
 
   void on_message(wire::MessageClass kind, std::span<std::byte const> header,

@@ -6,7 +6,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-// Size of a message without its data: the header, and the description of a layout.
+// Largest size of a message without its data: the header, and the description of a layout.
 constexpr std::size_t max_beside_data = 32 * 1024;
 
 /// Divides the process's limits equally among its channels.
@@ -57,7 +57,8 @@ Status Channels::open_late(bool remote_memory, char const* interfaces) {
   return open(&Channels::open_all, remote_memory, interfaces);
 }
 
-/// Opens workers by `attempt`, without UCX's shared memory if it does not succeed with it.
+/// Opens workers by `attempt`; if that fails, repeats it without UCX's shared memory, unless descriptors run
+/// short.
 Status Channels::open(Attempt attempt, bool remote_memory, char const* interfaces) {
   UcxContext::Features features{remote_memory, remote_memory || size() > 1, true, interfaces, message_bytes_};
   Status const status = (this->*attempt)(features);
@@ -93,7 +94,7 @@ void Channels::begin(std::span<std::byte const> address) {
       channel->message_protocol.sessions.set_address(address);
       channel->message_protocol.network_started();
     }
-    channel->wake_agent();  // which sleeps without the worker's descriptor
+    channel->wake_agent();  // it sleeps, not yet on the worker's descriptor
   }
 }
 

@@ -21,11 +21,12 @@ class Channels {
 
   /// Creates the workers. If the system does not permit all of them, there are fewer channels.
   Status open(bool remote_memory, char const* interfaces);
-  /// Creates the workers of a process that has published the number of its channels. Needs no lock.
+  /// Creates all workers or fails, because the process has already published their number. Needs no lock.
   Status open_late(bool remote_memory, char const* interfaces);
-  /// Uses the workers from now on. `address`: the process's, with theirs. Sends what has waited for them.
+  /// Uses the workers from now on, and sends what has waited for them. `address`: of the process, with the
+  /// addresses of the workers.
   void begin(std::span<std::byte const> address);
-  /// Fails what waits for the workers, which do not exist.
+  /// Fails the operations that wait for the workers, which could not be created.
   void fail_to_begin();
   /// Starts the agents.
   Status start();

@@ -49,8 +49,8 @@ void CopyDecisions::adopt(CopyCache const& cache) {
   use_copy_methods(merge(fixed_, measured_));
 }
 
-/// Measures, or waits until another process of the user has. Without a usable directory it measures for
-/// itself.
+/// Measures, or waits until another process of the user has measured. Without a usable directory, measures
+/// for this process only.
 void CopyDecisions::complete(CopyCache const& cache) {
   ::pthread_setname_np(::pthread_self(), "mpix-measure");
   lower_priority();

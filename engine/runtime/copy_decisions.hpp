@@ -18,8 +18,9 @@ class CopyDecisions {
   CopyDecisions(CopyDecisions const&) = delete;
   CopyDecisions& operator=(CopyDecisions const&) = delete;
 
-  /// Uses what is set and what the cache has. A thread of low priority measures what is missing, and adds it
-  /// to the cache. An engine for exposed memory only, which serves other users, does not use the cache.
+  /// Uses the methods that the parameter sets and those in the cache. A thread of low priority measures the
+  /// missing ones, and adds them to the cache. An engine for exposed memory only, which serves other
+  /// users, does not use the cache.
   void open(mpix_engine_config const& config);
 
  private:

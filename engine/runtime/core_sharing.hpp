@@ -1,6 +1,6 @@
-/// Whether a polling thread gives its core to others between two polls. Others that poll as well return it
-/// soon. A thread that computes keeps it for a time slice, which is thousands of messages: then the polling
-/// thread does not ask for a long while.
+/// Decides whether a polling thread yields its core between two polls. Threads that also poll return the core
+/// soon. A thread that computes keeps it for a time slice, the time of thousands of messages: after that, the
+/// polling thread does not yield for a long while.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ class CoreSharing {
  public:
   using Duration = std::chrono::nanoseconds;
 
-  /// Whether to yield now. Called once in each poll in vain. Not in each of them, because the call takes
-  /// about as long as a poll, and what has arrived meanwhile waits.
+  /// Whether to yield now. Called after each poll that has found nothing. Not true each time, because
+  /// sched_yield() takes about as long as a poll, and messages that arrive meanwhile wait.
   bool yields() noexcept {
     if (pause_ == 0) {
       pause_ = between_yields;

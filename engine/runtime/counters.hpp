@@ -12,19 +12,19 @@ struct EngineState;
 
 class MPIX_ENGINE_API EngineCounters {
  public:
-  /// Most counters of a process on a communicator or window: 1 GiB. The system would need minutes for the
-  /// pages of as many as an int can name.
+  /// Largest number of counters of a process on a communicator or window: 1 GiB. For INT_MAX counters the
+  /// system would need minutes to allocate the pages.
   static constexpr int most = 1 << 27;
 
   explicit EngineCounters(EngineState& state) noexcept : state_(state) {}
 
-  /// Calls `completion`, during progress, once the counter has reached `threshold`. Returns the number of the
-  /// wait, which no other has.
+  /// Calls `completion`, during progress, once the counter has reached `threshold`. Returns a number that
+  /// identifies the wait and is never reused.
   std::uint64_t watch(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
-  /// Ends the wait with this number, and returns its completion, which is not called any more; nullptr if it
-  /// is called, or was.
+  /// Ends the wait with this number, and returns its completion, which is then not called; nullptr if the
+  /// completion has been called or is about to be.
   Completion* cancel(std::uint64_t number);
-  /// Removes the counters in [begin, end): requests that wait for one fail with Status::bad_address.
+  /// Ends the waits for counters in [begin, end) with Status::bad_address.
   void forget(void const* begin, void const* end);
 
  private:

@@ -37,7 +37,7 @@ Status Dispatch::find_segment() const {
   return bytes > found.length - (begin - found.base) ? Status::overrun : Status::ok;
 }
 
-/// Replaces an exposure of the peer, on this host, and an offset by the address, and validates the counter.
+/// For a peer on this host: replaces an exposure and an offset by the address, and validates the counter.
 Status Dispatch::resolve(RmaOp* operation) const {
   RemoteSegments const& segments = *peer_state().segments;
   Exposure exposure;
@@ -86,8 +86,8 @@ std::optional<Issued> Dispatch::try_protocols(Stage stage) {
   return std::nullopt;
 }
 
-/// Whether no other protocol can execute the operation while messages are in flight. Stripes are not
-/// considered, because the other protocols check again.
+/// Whether no protocol of Stage::at_once can execute the operation while messages are in flight. Ignores
+/// stripes, which are not acquired yet; the protocols check again when they issue the operation.
 bool Dispatch::must_use_message() {
   return std::ranges::none_of(protocols, [this](Protocol const& protocol) {
     return protocol.stage == Stage::at_once && protocol.can_execute(*this);
@@ -164,7 +164,7 @@ std::optional<Issued> Dispatch::execute_remainder() {
   RmaOp awaited = original_rest.operation();
   BlockingCompletion completion;
   awaited.completion = &completion;
-  // A part is done: what is left must not be refused, because the caller would repeat the whole.
+  // A part is done: the rest must not be refused, because the caller would repeat the whole operation.
   awaited.flags = without(awaited.flags, OpFlags::no_lock_wait) | OpFlags::remote_completion;
   Issued const issued = Dispatch(engine_, peer_, awaited).issue_in_stream();
   if (failed(issued.status) || issued.complete) return Issued::ended(issued.status);
@@ -176,7 +176,7 @@ Issued Dispatch::issue_in_stream() {
   engine_.order.wait_for_room(peer_);
   if (!engine_.locks.wait_for_stream_lock(peer_, original_.target_layout, original_.flags))
     return Issued::ended(Status::busy);
-  // Before the lock, because a thread that waits for stripes must let messages through.
+  // Before the channel's lock, because a thread that waits for stripes must let messages through.
   UniqueStripeLock origin = engine_.stripes.acquire_origin(peer_, footprint_of(original_));
   std::unique_lock held(channel().lock);
   // UCX puts and gets have no position in the stream of messages: they must end before their successors

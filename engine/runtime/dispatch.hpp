@@ -22,7 +22,7 @@ class Dispatch;
 
 /// When a protocol executes an operation.
 enum class Stage : std::uint8_t {
-  at_once,   ///< during the call, on a process of this host; it would overtake messages in flight
+  at_once,   ///< during the call, on a process of this host; could overtake messages in flight
   in_stream  ///< as a message, or after the messages that precede it, under the channel's lock
 };
 
@@ -31,12 +31,11 @@ struct Protocol {
   Path path;
   Stage stage;
   /// Whether the protocol can execute or reject the operation now, while messages to the target may be in
-  /// flight.
-  /// Called only before a wait for such messages; issue() checks by itself. Has no effect but a mapping. Null
-  /// for Stage::in_stream.
+  /// flight. Called only to decide whether to wait for such messages; issue() checks again. The only side
+  /// effect is that memory may be mapped. Null for Stage::in_stream.
   bool (*can_execute)(Dispatch&);
-  /// Executes or starts the operation. Returns nullopt if the protocol cannot: then nothing is done, or, if
-  /// Dispatch::unexecuted() is not empty, everything but the parts listed there.
+  /// Executes or starts the operation. Returns nullopt if the protocol cannot: then nothing is done; or, if
+  /// Dispatch::unexecuted() is not empty, everything is done except the parts listed there.
   std::optional<Issued> (*issue)(Dispatch&);
 };
 
@@ -84,7 +83,7 @@ class Dispatch {
   /// nullopt if there is none.
   std::optional<Issued> issue_at_once();
   /// While a trace is written: executes the operation by load and store if that needs neither a wait nor a
-  /// search for the memory, else nullopt. Then nothing is done.
+  /// search for the memory. Otherwise does nothing and returns nullopt.
   std::optional<Issued> issue_traced_direct();
   /// Issues the operation by the first protocol of Stage::in_stream that can: as a message, or by UCX put or
   /// get.
@@ -94,7 +93,8 @@ class Dispatch {
 
   /// The operation as it was issued.
   RmaOp const& original() const noexcept { return original_; }
-  /// The operation after resolve(): its target is named by an address. As original() except on this host.
+  /// The operation after resolve(): its target is named by an address. Differs from original() only for a
+  /// peer on this host.
   RmaOp const& operation() const noexcept { return *operation_; }
   Peer& peer() const noexcept { return peer_; }
   PeerState& peer_state() const noexcept { return peer_.state(); }
@@ -123,7 +123,7 @@ class Dispatch {
   /// Returns the segment that contains the target's memory: bad_address if none contains its first byte,
   /// overrun if the segment ends before the memory does.
   Status find_segment() const;
-  /// Executes requests in the own ring, while this process waits for an answer in another's.
+  /// Executes requests in this process's ring while it waits for an answer in the ring of another process.
   void serve_ring() { state_.channels.take_from_ring(); }
   /// The ranges that are left of a partly executed operation. A protocol that adds ranges returns nullopt;
   /// Dispatch executes them as a Remainder by cross-memory or messages.
@@ -137,11 +137,11 @@ class Dispatch {
   };
   Stream& stream() noexcept { return *stream_; }
   bool network_is_usable() const noexcept { return state_.network_usable && !peer_state().shares_memory; }
-  /// Records the operation for those that must not overtake it. Under the channel's lock, which was not
-  /// released since it was issued.
+  /// Records the memory access for later operations that must not overtake this one. Under the channel's
+  /// lock, which must have been held since the operation was issued.
   void note_access(Path path, Issued const& issued) const noexcept;
-  /// Asks the target for the key without which the operation could not use the network. Nothing waits for
-  /// the answer: until it has arrived, operations are messages. Under the channel's lock.
+  /// Asks the target for the key that the operation would have needed to use the network. Nothing waits for
+  /// the answer: until the key has arrived, operations are messages. Under the channel's lock.
   void query_key() noexcept;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace mpixrma::engine {
 
-/// Only if an operation can overtake messages.
+/// Whether accesses are recorded: only if an operation can overtake messages.
 bool Dispatch::keeps_accesses() const noexcept {
   return has(original_.flags, OpFlags::overlap_ordered) &&
          (peer_state().shares_memory || state_.network_usable);

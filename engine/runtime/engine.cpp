@@ -1,4 +1,4 @@
-/// Engine: construction and destruction, and what concerns several of its parts.
+/// Engine: construction and destruction, and functions that concern several of its parts.
 #include "engine/runtime/engine.hpp"
 
 #include <algorithm>

@@ -37,7 +37,7 @@ struct mpix_engine {};
 
 namespace mpixrma::engine {
 
-/// Its parts, each of which uses those before it, and the operations.
+/// The parts of the engine, each of which uses only parts declared before it, and the operations.
 class MPIX_ENGINE_API Engine : public mpix_engine {
  public:
   /// All fields of `config` are set (see mpix_engine_create). The memory that the arguments point to must
@@ -76,34 +76,34 @@ class MPIX_ENGINE_API Engine : public mpix_engine {
   /// Starts an operation. Arrays and layouts that it refers to may be reused when it returns; the
   /// origin and result buffers when it is complete.
   Issued issue(Peer& peer, RmaOp const& operation);
-  /// As issue(), in few instructions, for an operation that is like the last one to the peer, which is in a
-  /// batch that is not sent yet. The elements of an update are whole, and the operation is defined for them.
-  /// Returns Issued::sequence; 0: the operation is none of this kind, and nothing is done.
+  /// The fast path of issue(): appends the operation to the open batch to the peer, if the last operation in
+  /// this batch is like it. The elements of an update are whole, and the operation is defined for them.
+  /// Returns Issued::sequence; 0: the operation cannot be appended, and nothing is done.
   std::uint64_t continue_run(Peer& peer, RunOperation const& operation);
 
   struct UnreportedFailures {
     LateErrors::Failures all;
-    std::uint64_t process = 0;  ///< target of the first one, if its rank is LateError::of_peer
+    std::uint64_t process = 0;  ///< target of the first failure, if `rank` there is LateError::of_peer
   };
   /// Waits until all issued operations are complete, and returns all unreported failures.
   UnreportedFailures complete_everything();
 
-  /// Calls `body` while no thread of this process is in the middle of a message. A process that is killed in
-  /// the middle of one may block all messages of its host to the receiver in UCX's shared memory; so tests
-  /// that end processes do so here.
+  /// Calls `body` while no thread of this process is sending a message. A process that is killed while it
+  /// sends may block all messages of its host to the receiver in UCX's shared memory; so tests end processes
+  /// in `body`.
   void between_messages(std::function<void()> const& body);
 
   /// Makes every operation call issue(): Peer::translate returns nullptr from here on. Must be called before
-  /// the first operation; otherwise some still bypass it.
+  /// the first operation; otherwise some operations still bypass issue().
   void issue_all() noexcept;
   bool issues_all() const noexcept;
 
-  /// Counts operations by load and store in the traffic too, for which all must call issue().
+  /// Counts operations by load and store in the traffic too, for which it calls issue_all().
   void count_direct() noexcept;
   bool counts_direct() const noexcept;
 
-  /// While a trace is written and nothing else requires that operations call issue(): where callers record
-  /// those that they execute by load and store (Peer::translate_traced); else null.
+  /// The recorder to which callers add the operations that they execute by load and store
+  /// (Peer::translate_traced). Null if no trace is written, or if all operations must call issue() anyway.
   Recorder* direct_recorder() const noexcept { return direct_recorder_; }
 
  private:

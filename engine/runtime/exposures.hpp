@@ -23,18 +23,19 @@ class MPIX_ENGINE_API EngineExposures {
   /// The caller distributes the id. Read-only memory is exposed for reading only, and a write to it is
   /// not_writable. Errors: as attach(); bad_argument also for no rights; out_of_memory.
   Status expose(void* base, std::size_t bytes, Rights rights, ExposureId* id);
-  /// Updates each element of this process's memory there by the CPU's atomics from now on, where its type
-  /// permits: no update needs a stripe, and arrays are slower (engine/op/kernel/update_modes.hpp).
+  /// From now on, updates of this memory use the CPU's atomics for each element, if its type permits. Such
+  /// updates need no stripes, but are slower for arrays (engine/op/kernel/update_modes.hpp).
   void update_by_elements(void const* base, std::size_t bytes);
-  /// Withdraws an exposure. Operations that begin after the return find the exposure stale; UCX puts and gets
-  /// on it have ended. EngineMemory::free() withdraws all exposures in the memory. stale_exposure: it does
-  /// not exist.
+  /// Withdraws an exposure. Operations that begin after the return fail with stale_exposure; UCX puts and
+  /// gets on it have ended. EngineMemory::free() withdraws all exposures in the memory. stale_exposure: `id`
+  /// does not exist.
   Status conceal(ExposureId id);
-  /// As conceal() without the wait; is_unreachable() reports when it has ended.
+  /// As conceal() without the wait; is_unreachable(*left) reports whether the wait would have ended.
   Status start_conceal(ExposureId id, Concealed* left);
   bool is_unreachable(Concealed const& left);
-  /// Revokes the keys that ended processes knew from all other processes, and destroys them when these have
-  /// answered; they get new keys on request. Must be called from time to time, for engines with exposed_only.
+  /// Makes all other processes drop the keys that ended processes knew, and destroys these keys when all have
+  /// answered; processes get new keys on request. Must be called from time to time, for engines with
+  /// exposed_only.
   void renew_keys();
   /// For processes that agree on one id for their exposures: a slot and a generation that are unused at all
   /// of them form an id for change_id().

@@ -8,7 +8,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Returns an empty text if the memory begins in no segment, or lies completely in one.
+/// For memory that begins in the segment. Returns an empty text if it is contiguous and completely inside.
 std::string overrun_text(SegmentInfo const& segment, TargetMemory const& memory) {
   std::uint64_t const left = segment.length - (memory.address - segment.base);
   char text[160];

@@ -1,4 +1,4 @@
-/// Engine: what every operation passes before a protocol is chosen.
+/// Engine: the steps of every operation before a protocol is chosen.
 #include <atomic>
 
 #include "engine/op/kernel/whole_elements.hpp"

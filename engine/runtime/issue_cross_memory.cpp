@@ -7,21 +7,21 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// The CPU's atomics do not work across address spaces. Does not switch the mode of the target's memory,
-/// since the stripes may not be held yet.
+/// Whether the operation needs the CPU's atomics, which do not work across address spaces. Does not switch
+/// the mode of the target's memory, because the stripes may not be held yet.
 bool needs_cpu_atomics(RmaOp const& operation, UpdateModes const& modes) noexcept {
   return operation.is_update() && has_atomic_elements(operation, modes);
 }
 
-/// Whether an operation of which a part is done may be done again as a whole. While the stripes are held
-/// nobody sees the part, and nobody may see it afterwards.
+/// Whether a partly executed operation may be executed again as a whole. Not while the target's stripes are
+/// held: the rest must be executed before their release, so that no other operation sees only a part.
 bool may_be_repeated(Dispatch const& dispatch) noexcept {
   return !dispatch.operation().is_update() && !dispatch.holds_target();
 }
 
 /// Whether the target's memory was freed by its owner, although it is still mapped there.
 bool is_freed(Dispatch const& dispatch) {
-  if (dispatch.may_use(MPIX_ENGINE_PATH_DIRECT)) return false;  // it has been looked up
+  if (dispatch.may_use(MPIX_ENGINE_PATH_DIRECT)) return false;  // the direct protocol has looked it up
   auto const [begin, bytes] = dispatch.target();
   return dispatch.peer_state().segments->in_region(begin, begin + bytes) && failed(dispatch.find_segment());
 }

@@ -31,8 +31,8 @@ std::optional<Issued> issue_at_address(Dispatch& dispatch, RmaOp const& transfer
   return issued;
 }
 
-/// Returns nullopt if the exposure is the reason for which the protocol cannot be used: the agent reports the
-/// error.
+/// Returns nullopt if the exposure is unknown or not usable: the operation is then a message, and the target
+/// reports an error of the exposure.
 std::optional<Issued> issue_at_exposure(Dispatch& dispatch) {
   RmaOp const& transfer = dispatch.original();
   RemoteExposure const* const found = NetworkProtocol::find_exposure(dispatch.peer(), transfer);

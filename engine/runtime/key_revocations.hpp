@@ -1,5 +1,5 @@
-/// Makes peers drop the keys of memory that no longer exists, and remembers the memory until they have. With
-/// all channels locked.
+/// Makes peers drop the keys of memory that no longer exists, and remembers the memory until they have done
+/// so. All functions are called with all channels locked.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class KeyRevocations {
   void revoke(std::vector<OwnSegment> const& segments);
   /// Makes peers drop the segment or exposure with this number.
   void revoke(std::uint64_t number, RemoteAddress base);
-  /// Whether all have dropped it.
+  /// Whether all peers have dropped the segment or exposure with this number.
   bool is_dropped(std::uint64_t number);
   /// Whether no peer has a key any more for revoked memory in [begin, end), and none of it is registered with
   /// the network.

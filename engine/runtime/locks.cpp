@@ -14,7 +14,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// The calls on the way of an uncontended lock use this one, which is inlined.
+/// As own_holder(), inlined for the fast path of an uncontended lock.
 inline Holder holder_here(EngineState const& state, std::uint32_t owner) noexcept {
   return holder_of(own_process, state.bootstrap.process, owner);
 }
@@ -185,7 +185,7 @@ Issued EngineLocks::send_release(Peer& peer, LockId lock, std::uint32_t owner, w
   (void)wait_for_stream_lock(peer, {}, OpFlags::none);
   Channel& channel = channel_of(peer);
   std::unique_lock held(channel.lock);
-  // UCX puts and gets have no position in the stream of messages.
+  // UCX puts and gets have no position in the stream of messages: they must end before the release.
   wait_for_network(peer, peer.state().network().issued, held);
   Issued const issued = channel.message_protocol.lock_requests.release(peer, lock, owner, kind, context);
   channel.progress();

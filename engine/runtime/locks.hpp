@@ -40,14 +40,14 @@ class MPIX_ENGINE_API EngineLocks {
   /// lock, or its owner holds it or waits for it already; busy: an attempt, and the lock is not free;
   /// transport, unreachable: the peer has ended.
   Issued acquire(Peer& peer, LockRequest const& request);
-  /// As acquire(), for processes that only exchange messages: later operations to the peer wait there until
-  /// the lock is held, and the caller does not. Only for processes whose other threads issue nothing, because
-  /// theirs would wait too. request.attempt must be false, and its completion is not used.
+  /// As acquire(), for peers that are reached only by messages: later operations to the peer wait at the peer
+  /// until the lock is held; the caller does not wait. Only for processes in which no other thread issues
+  /// operations, because these would wait too. request.attempt must be false; request.completion is not used.
   /// EngineFailures::take(peer, context) reports a failure. Returns nullopt if this is not possible, or not
   /// now.
   std::optional<Issued> acquire_in_stream(Peer& peer, LockRequest const& request, std::uint32_t context,
                                           LockSend send);
-  /// Waits for the pending in-stream lock, if any. acquire() and acquire_in_stream() do so first (but for
+  /// Waits for the pending in-stream lock, if any. acquire() and acquire_in_stream() do so first (except with
   /// LockRequest::beside_stream), and callers that acquire locks by word() should do so too: a process
   /// requests locks one after the other, in the order of its calls.
   void finish_pending() {
@@ -59,9 +59,9 @@ class MPIX_ENGINE_API EngineLocks {
   /// Whether the stream to the peer waits for a lock that was requested by acquire_in_stream().
   bool stream_waits_for_lock(Peer& peer);
   /// Releases a lock. Releasing orders all operations that this process issued to `peer` before the next
-  /// holder's, whatever path they take; the call waits for operations on another path than the release
-  /// message, and, for a lock that was acquired without messages, for those that are messages. Complete when
-  /// it returns; EngineOrder::complete(peer, sequence) waits until it is executed. bad_argument: not held by
+  /// holder's, whatever path they take: a release by message waits for UCX puts and gets, and the release of
+  /// a lock that was acquired without messages waits for messages. Locally complete when the call returns;
+  /// EngineOrder::complete(peer, sequence) waits until the release is executed. bad_argument: not held by
   /// `owner`, reported by the call or by EngineFailures::take(peer, context).
   Issued release(Peer& peer, LockId lock, std::uint32_t owner, std::uint32_t context = 0);
 
@@ -70,7 +70,7 @@ class MPIX_ENGINE_API EngineLocks {
   /// available.
   SharedLock* word(Peer& peer, LockId lock);
   /// Releases `word`, which is word(peer, lock), without waiting for messages to the peer. nullopt: `holder`
-  /// has not acquired it there.
+  /// has not acquired the lock by `word`.
   std::optional<Issued> release_in_place(Peer& peer, LockId lock, SharedLock& word, Holder holder,
                                          std::uint32_t context) {
     auto const [outcome, agent_waits] = word.unlock(holder);
@@ -83,12 +83,12 @@ class MPIX_ENGINE_API EngineLocks {
 
   /// The clock of the locks of this process, raised to the times received from others.
   LockClock& clock() noexcept;
-  /// The clock of a peer if accessible, as it is if word() is; else nullptr.
+  /// The clock of a peer, or nullptr if it is not accessible. Accessible whenever word() is.
   LockClock* clock(Peer& peer) noexcept;
 
-  /// Waits for a pending in-stream lock, called before an operation on `target` is issued that could not be
-  /// sent at once and so must not queue behind the lock. If the operation must not wait either, sends the
-  /// request for the lock and returns false.
+  /// Called before an operation on `target` is issued: waits for a pending in-stream lock if the operation
+  /// could not be sent at once, and so must not queue behind the lock. With OpFlags::no_lock_wait, instead of
+  /// waiting sends the request for the lock and returns false.
   bool wait_for_stream_lock(Peer& peer, Layout const& target, OpFlags flags);
 
  private:

@@ -33,8 +33,8 @@ typedef struct mpix_engine_peer mpix_engine_peer_t;
 /** The status codes that functions return as an int. */
 enum mpix_engine_status {
   MPIX_ENGINE_OK = 0,
-  MPIX_ENGINE_BAD_ADDRESS,   /**< no readable or writable memory stands at the target address */
-  MPIX_ENGINE_BAD_ORIGIN,    /**< no readable (a get: writable) memory stands at the origin address */
+  MPIX_ENGINE_BAD_ADDRESS,   /**< no readable or writable memory at the target address */
+  MPIX_ENGINE_BAD_ORIGIN,    /**< no readable (for a get: writable) memory at the origin address */
   MPIX_ENGINE_DEVICE_MEMORY, /**< memory of this process is a device's */
   MPIX_ENGINE_BAD_ARGUMENT,  /**< out of range or inconsistent */
   MPIX_ENGINE_UNSUPPORTED,   /**< not available */
@@ -43,7 +43,7 @@ enum mpix_engine_status {
   MPIX_ENGINE_UNREACHABLE,    /**< no address of the peer is known, or no transport leads to it */
   MPIX_ENGINE_TRANSPORT,      /**< the transport reported a failure, or the peer has ended */
   MPIX_ENGINE_MALFORMED,      /**< a message did not pass its checks */
-  MPIX_ENGINE_BUSY,           /**< the lock is held, and whoever tries it does not wait */
+  MPIX_ENGINE_BUSY,           /**< the lock is not free, and the request does not wait for it */
   MPIX_ENGINE_OUT_OF_BOUNDS,  /**< the memory does not lie within the exposure that names it */
   MPIX_ENGINE_ACCESS_DENIED,  /**< the exposure does not permit what the operation does */
   MPIX_ENGINE_STALE_EXPOSURE  /**< no such exposure: never made, or withdrawn */
@@ -87,9 +87,9 @@ MPIX_ENGINE_API mpix_engine_peer_t* mpix_engine_find_peer_at(mpix_engine_t* engi
 
 /** Hints for an allocation; all zero: none. */
 struct mpix_engine_hints {
-  size_t alignment; /**< bytes, a power of two; less than what is usual (64): no matter */
-  int huge_pages;   /**< nonzero: where the system has them */
-  int lazy;         /**< nonzero: pages are taken where and when they are touched first */
+  size_t alignment; /**< bytes, a power of two; values below 64 have no effect */
+  int huge_pages;   /**< nonzero: use huge pages if available */
+  int lazy;         /**< nonzero: pages are allocated at first touch */
 };
 
 /** Allocates memory that peers on this host access by load and store. Local. `hints` may be NULL.
@@ -113,13 +113,13 @@ MPIX_ENGINE_API int mpix_engine_detach(mpix_engine_t* engine, void* base, size_t
 
 /** The rights of peers to exposed memory: a set. */
 enum mpix_engine_right {
-  MPIX_ENGINE_READ = 1,  /**< get; besides MPIX_ENGINE_UPDATE, what fetches the values before */
+  MPIX_ENGINE_READ = 1,  /**< get; with MPIX_ENGINE_UPDATE: updates that fetch the previous values */
   MPIX_ENGINE_WRITE = 2, /**< put */
   MPIX_ENGINE_UPDATE = 4 /**< updates, and notification */
 };
 
 /** Gives peers the `rights` to memory, which is registered until mpix_engine_conceal. The caller distributes
- * `*exposure`, which is never 0 and never reused: in operations with an exposure, addresses are offsets.
+ * `*exposure`, which is never 0 and never reused. In operations with an exposure, addresses are offsets.
  * Errors: as of mpix_engine_attach; BAD_ARGUMENT also for no rights; OUT_OF_MEMORY. */
 MPIX_ENGINE_API int mpix_engine_expose(mpix_engine_t* engine, void* base, size_t bytes, unsigned rights,
                                        uint64_t* exposure);
@@ -136,8 +136,8 @@ struct mpix_engine_concealed {
   uint64_t end;
 };
 
-/** As mpix_engine_conceal, but does not wait for peers that access the memory by UCX put and get: until they
- * have answered, which a stopped process does not, the memory must not be reused. */
+/** As mpix_engine_conceal, but does not wait for peers that access the memory by UCX put and get. The memory
+ * must not be reused until mpix_engine_is_unreachable returns nonzero, which a stopped peer delays. */
 MPIX_ENGINE_API int mpix_engine_start_conceal(mpix_engine_t* engine, uint64_t exposure,
                                               struct mpix_engine_concealed* left);
 
@@ -191,7 +191,7 @@ struct mpix_engine_transfer {
    * 64-bit word in memory that the target has allocated with its engine. */
   uint64_t notify;
   uint64_t exposure;        /**< not 0: `target` is an offset in this exposure of the target */
-  uint64_t notify_exposure; /**< not 0: so is `notify` in this one, where 0 is an offset, too */
+  uint64_t notify_exposure; /**< not 0: `notify` is an offset in this exposure, and may be 0 */
   struct mpix_engine_completion* completion;
 };
 
@@ -199,7 +199,7 @@ struct mpix_engine_transfer {
 struct mpix_engine_issued {
   int complete; /**< nonzero: complete at the level asked for; the completion will not be called */
   /** Position in the stream of messages to the peer, for mpix_engine_complete; 0: already complete at the
-   *  target, up to the full fence that mpix_engine_complete makes. */
+   *  target, except for the full memory fence of mpix_engine_complete. */
   uint64_t sequence;
 };
 
@@ -247,7 +247,7 @@ enum mpix_engine_type {
 
 /** The effect of an update on an element. `origin` is the first operand. */
 enum mpix_engine_operation {
-  MPIX_ENGINE_OP_REPLACE = 0, /**< swap, where the previous value is fetched */
+  MPIX_ENGINE_OP_REPLACE = 0, /**< a swap if the previous value is fetched */
   MPIX_ENGINE_OP_NO_OP,       /**< the element stays as it is; the operand is ignored */
   MPIX_ENGINE_OP_SUM,
   MPIX_ENGINE_OP_PROD,
@@ -275,8 +275,8 @@ enum mpix_engine_operation {
  *  target[i] = f(target[i], origin[i], operand2[i]); result[i] = previous target[i].
  *
  *  All layouts have the same number of bytes, and runs of whole elements; the memory of the sides does not
- * overlap. Without a flag of atomicity, concurrent updates of an element can be lost. Zero is the
- * default of every field. */
+ * overlap. Without MPIX_ENGINE_ATOMIC or MPIX_ENGINE_ELEMENT_ATOMIC, concurrent updates of an element can be
+ * lost. Zero is the default of every field. */
 struct mpix_engine_update {
   int operation;        /**< an mpix_engine_operation that is defined for the type, as MPI has it */
   int type;             /**< an mpix_engine_type */
@@ -330,20 +330,20 @@ MPIX_ENGINE_API int mpix_engine_take_error(mpix_engine_t* engine, mpix_engine_pe
 MPIX_ENGINE_API int mpix_engine_watch(mpix_engine_t* engine, const uint64_t* counter, uint64_t threshold,
                                       struct mpix_engine_completion* completion);
 
-/** Removes the counters in [begin, end). */
+/** Ends the waits for counters in [begin, end) with BAD_ADDRESS. */
 MPIX_ENGINE_API void mpix_engine_forget_counters(mpix_engine_t* engine, const void* begin, const void* end);
 
-/* ---- Locks: each belongs to a process, its target, and is held by owners: a process, and a number that
- * distinguishes the owners within it. A request for a lock that is not free waits in a queue at the target.
- * ---- */
+/* ---- Locks: each lock belongs to a process, its target. An owner is a process, and a number that
+ * distinguishes the owners in that process. A request for a lock that is not free waits in a queue at the
+ * target. ---- */
 
 struct mpix_engine_lock_request {
   uint32_t lock;                             /**< number at the target */
   uint32_t owner;                            /**< less than 2^24 */
-  int shared;                                /**< nonzero: with others that share it */
+  int shared;                                /**< nonzero: shared with other owners; 0: exclusive */
   int attempt;                               /**< nonzero: BUSY instead of a place in the queue */
   struct mpix_engine_completion* completion; /**< not NULL */
-  int overtakes; /**< nonzero: shared, before all exclusive requests that wait */
+  int overtakes; /**< nonzero: a shared request, served before all waiting exclusive ones */
 };
 
 /** Creates `count` free locks of this process, with consecutive numbers from `*first` on. Local.
@@ -363,15 +363,16 @@ MPIX_ENGINE_API int mpix_engine_lock(mpix_engine_t* engine, mpix_engine_peer_t* 
                                      struct mpix_engine_issued* issued);
 
 /** Releases a lock. Releasing orders all operations that this process issued to `peer` before the next
- *  holder's. Complete when it returns; mpix_engine_complete waits until it is executed. BAD_ARGUMENT: not
- *  held by `owner`, reported by the call or by mpix_engine_take_error with `context`. */
+ *  holder's. Locally complete when the call returns; mpix_engine_complete waits until the release is
+ *  executed. BAD_ARGUMENT: not held by `owner`, reported by the call or by mpix_engine_take_error with
+ *  `context`. */
 MPIX_ENGINE_API int mpix_engine_unlock(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint32_t lock,
                                        uint32_t owner, uint32_t context, struct mpix_engine_issued* issued);
 
 /* ---- Statistics ---- */
 
 /** Numbers of operations and bytes of this process by path, indexed in the order of mpix_engine_path. The
- *  direct path is 0 unless it is counted. */
+ *  numbers of the direct path are 0 unless its operations are counted. */
 struct mpix_engine_traffic {
   uint64_t operations[5];
   uint64_t bytes[5];

@@ -30,7 +30,8 @@ void EngineOrder::fence(std::span<PeerSequence const> earlier) noexcept try {
   for (PeerSequence const& issued : earlier) complete(*issued.peer, issued.sequence);
 }
 
-/// Ends the multi-peer fence for stores. Those to a peer may still have to wait for messages to it.
+/// Ends the multi-peer fence for loads and stores; an access to a peer may still wait for messages to that
+/// peer.
 void EngineOrder::end_multi_peer_fence() {
   state_.peers.for_each([](Peer& peer) {
     std::lock_guard const held(channel_of(peer).lock);

@@ -23,7 +23,7 @@ class MultiPeerFence {
   /// Acquire: pairs with the release in remove().
   bool is_pending() const noexcept { return pending_.load(std::memory_order_acquire); }
 
-  /// Has one entry for each peer: a later fence raises its position. Returns false if the peer had one.
+  /// Adds an entry for the peer, or raises the position of its entry; returns false in the latter case.
   bool add(PeerSequence const& unfinished) {
     auto const known = std::ranges::find(unfinished_, unfinished.peer, &PeerSequence::peer);
     if (known != unfinished_.end()) {
@@ -36,7 +36,7 @@ class MultiPeerFence {
   }
   std::vector<PeerSequence> const& unfinished() const noexcept { return unfinished_; }
 
-  /// Returns false if another thread has removed it, or a later fence has raised its position.
+  /// Returns false if another thread has removed the entry, or a later fence has raised its position.
   bool remove(PeerSequence const& finished) noexcept {
     auto const found = std::ranges::find(unfinished_, finished);
     if (found == unfinished_.end()) return false;

@@ -56,14 +56,14 @@ Status EngineState::start_network() {
   return Status::ok;
 }
 
-/// Whether processes of the host, which share memory, are the only ones, and nothing but messages needs UCX.
+/// Whether all processes of the job share the memory of this host, and only messages need UCX.
 bool EngineState::may_defer_network() const {
   bool const is_local = config.one_host != 0 && config.exposed_only == 0 && !is_closed_to_others();
   return config.defer_network != 0 && is_local && config.network_without_hardware == 0 &&
          !DeviceMemory::are_devices_present();
 }
 
-/// Publishes, instead of the addresses of the workers, where other processes ask for them.
+/// Publishes the address of the address service, which other processes ask for the addresses of the workers.
 Status EngineState::defer_network() {
   ServiceAddress const where = address_service.address();
   auto const* const begin = reinterpret_cast<std::byte const*>(&where);
@@ -96,8 +96,9 @@ void EngineState::start_if_wanted() {
   if (failed(start_late())) channels.fail_to_begin();
 }
 
-/// No operation of this process, and none on its memory, is a UCX put or get then, because those in flight
-/// were issued without. UCX has the feature as in the job's other processes, because UCX 1.13 requires that.
+/// After a late start, no operation of this process or on its memory is a UCX put or get, because operations
+/// in flight were issued on that assumption. UCX still gets the same features as in the job's other
+/// processes, because UCX 1.13 requires that.
 Status EngineState::start_late() {
   if (!address.empty()) return Status::ok;
   log.write(LogLevel::life, "UCX starts, for the first message");

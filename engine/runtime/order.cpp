@@ -9,7 +9,7 @@ namespace mpixrma::engine {
 
 namespace {
 
-/// Sends the batch to the peer, as a waiting thread would.
+/// Sends the batch to the peer, as a waiting thread would. Returns the operations up to `sequence`.
 Watches::Operations send_up_to(Peer& peer, std::uint64_t sequence) {
   Watches::Operations issued{&peer, std::min(sequence, peer.newest()), 0, false, 0, nullptr};
   std::lock_guard const held(channel_of(peer).lock);
@@ -27,8 +27,8 @@ bool EngineOrder::executed_or_request_ack(Peer& peer, std::uint64_t sequence) {
   return channel_of(peer).message_protocol.streams.executed_or_request_ack(peer, sequence);
 }
 
-/// The mark is read once in each round: another thread may begin a multi-peer fence at any time, whose mark
-/// is no position in the stream.
+/// Reads the position only once per iteration: at any time another thread may begin a multi-peer fence, which
+/// stores a mark that is not a position in the stream.
 void EngineOrder::wait_for_deferred_access(Peer& peer) {
   std::uint64_t position = peer.access_deferred_until();
   for (; position == Peer::deferred_by_multi_peer_fence; position = peer.access_deferred_until())

@@ -40,13 +40,13 @@ class MPIX_ENGINE_API EngineOrder {
   /// Makes every message up to `sequence`, and every store made so far, visible at the target before any
   /// operation issued later. Does not wait; a later store may have to.
   void fence(Peer& peer, std::uint64_t sequence) noexcept;
-  /// The same for several peers, and for operations to every peer: operations issued later become visible
-  /// after the `earlier` ones, to all of these peers. An operation to another peer may have to wait.
+  /// The same across peers: operations issued later, to any peer, become visible after the `earlier` ones to
+  /// all of their peers. A later operation to a peer may have to wait for messages to the others.
   void fence(std::span<PeerSequence const> earlier) noexcept;
 
   /// Calls `completion`, during progress or before this call returns, once complete(peer, sequence) would
-  /// return, with the status that EngineFailures::take(peer, context) would return then, and before with its
-  /// operation in `error`. `peer` must stay in use until then.
+  /// return. The completion receives the status that EngineFailures::take(peer, context) would return then;
+  /// `*error` is set as by take() before that. `peer` must stay in use until then.
   void watch(Peer& peer, std::uint64_t sequence, std::uint32_t context, Completion& completion,
              LateError* error = nullptr) noexcept;
   /// As above for complete_local(peer, sequence), without failures.
@@ -63,8 +63,8 @@ class MPIX_ENGINE_API EngineOrder {
   void wait_for_puts_to_self();
   /// Waits until another operation may be queued for the peer.
   void wait_for_room(Peer& peer);
-  /// Waits for the messages before a multi-peer fence; not for those to `next`, behind which a message has
-  /// its place.
+  /// Waits for the messages before a multi-peer fence, except those to `next`: a message to `next` follows
+  /// them without a wait.
   void wait_for_multi_peer_fence(Peer const* next);
 
  private:

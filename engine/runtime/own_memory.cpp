@@ -45,7 +45,7 @@ Status EngineMemory::try_to_allocate(std::size_t bytes, AllocationHints const& h
 Status EngineMemory::allocate(std::size_t bytes, AllocationHints const& hints, void** base) {
   Status const status = try_to_allocate(bytes, hints, base);
   if (status != Status::out_of_memory) return status;
-  // Kept freed memory may be the memory that is missing.
+  // Freed memory that is kept for reuse may be what is missing.
   SegmentTable::Garbage garbage;
   {
     std::lock_guard const held(state_.channels);
@@ -90,7 +90,7 @@ Status EngineMemory::find_rights(void const* base, std::size_t bytes, MemoryRigh
     std::lock_guard const held(state_.channels.front().lock);
     if (state_.segments.in_region(reinterpret_cast<RemoteAddress>(base), bytes)) return Status::ok;
   }
-  // Writing to a few pages, without changing them, is faster than the kernel's map and finds out the same.
+  // For a few pages, a write that changes nothing is a faster test than reading the kernel's memory map.
   constexpr std::size_t few_bytes = 16 * 1024;
   if (bytes <= few_bytes && accessible(base, bytes, Access::write)) return Status::ok;
   *found = rights_of(base, bytes);
@@ -145,7 +145,7 @@ Status EngineMemory::free(void* base) {
     OwnSegment const* const found = segments.at(base);
     if (found == nullptr || found->user_memory() || found->hidden) return Status::bad_argument;
     segment = *found;
-    // After this no peer finds it or gets a key for it.
+    // After this no peer finds the segment or gets a key for it.
     (void)segments.hide(base, &concealed);
     for (ExposureId const id : concealed)
       state_.revocations.revoke(static_cast<std::uint64_t>(id), segment.base);

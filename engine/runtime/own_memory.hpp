@@ -27,7 +27,8 @@ class MPIX_ENGINE_API EngineMemory {
   /// machine has too little left.
   Status allocate(std::size_t bytes, AllocationHints const& hints, void** base);
   Status allocate(std::size_t bytes, void** base) { return allocate(bytes, {}, base); }
-  /// Returns the first address from `from` and the configured base on where `bytes` are unmapped; or 0.
+  /// Returns the first address, from `from` and the configured base on, at which `bytes` bytes are unmapped;
+  /// 0: none.
   RemoteAddress unused_addresses(RemoteAddress from, std::size_t bytes, std::size_t alignment) const noexcept;
   /// Frees memory from allocate(), and ends registrations in it. Returns when no peer can access it any more.
   /// bad_argument: not from allocate().
@@ -37,13 +38,14 @@ class MPIX_ENGINE_API EngineMemory {
   /// Registers memory for the fastest possible access. Registrations may overlap; those of user memory then
   /// form one segment. Registrations of memory from allocate() must stay within one allocation and have no
   /// effect. bad_argument: empty, or beyond the end of an allocation; bad_address: not mapped, or not
-  /// readable; not_writable: `access` is write, and the memory is not; device_memory. Allocates no pages.
+  /// readable; not_writable: `access` is write, and the memory is read-only; device_memory. Allocates no
+  /// pages.
   Status attach(void* base, std::size_t bytes, PeerAccess access = PeerAccess::as_permitted,
                 Registrar registrar = Registrar::host);
   /// As above; `*found` receives the rights of this process to the memory.
   Status attach(void* base, std::size_t bytes, PeerAccess access, Registrar registrar, MemoryRights* found);
   /// Ends the newest registration of `bytes` bytes at `base` by `registrar`, of any length if 0. Returns when
-  /// no peer can access the memory through it any more. bad_argument: not registered by it.
+  /// no peer can access the memory through it any more. bad_argument: not registered so.
   Status detach(void* base, std::size_t bytes = 0, Registrar registrar = Registrar::host);
   /// As detach() without the wait for the memory in `*left`. With all channels locked.
   Status start_detach(void const* base, std::size_t bytes, Registrar registrar, Concealed* left);

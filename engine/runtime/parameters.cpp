@@ -203,7 +203,7 @@ unsigned without_lone_ring(unsigned paths) noexcept {
   return (paths & mapped) != 0 ? paths : paths & ~unsigned{MPIX_ENGINE_PATH_RING};
 }
 
-/// Independent of `network`, which clears the same bit whether it is set before or after.
+/// `path` and `network` may be set in either order, because both only clear bits of `paths`.
 int set_paths(mpix_engine_config& config, std::string_view text, char* why, std::size_t bytes) {
   if (text == "auto") return 0;
   unsigned paths = 0;

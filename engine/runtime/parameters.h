@@ -36,8 +36,8 @@ struct mpix_engine_parameter {
 /** Returns the table, whose entries have static addresses. */
 MPIX_ENGINE_API const struct mpix_engine_parameter* mpix_engine_parameters(size_t* count);
 
-/** Returns the name that a parameter had in the release before, which a host still accepts for one release,
- * with one line; NULL: the same. */
+/** Returns the name that a parameter had in the previous release; NULL: the same. A host accepts that name
+ * for one release, and prints one line. */
 MPIX_ENGINE_API const char* mpix_engine_former_name(const struct mpix_engine_parameter* parameter);
 
 /** Sets a numeric parameter. BAD_ARGUMENT: out of range; nothing is set, and `why`, a buffer of `bytes`

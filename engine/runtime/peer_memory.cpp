@@ -44,7 +44,7 @@ Status EnginePeerMemory::list_segments(Peer& peer, std::vector<SegmentInfo>* out
     std::ranges::sort(*out, {}, &SegmentInfo::base);
     return Status::ok;
   }
-  // The answer for an address between segments has the range up to the next one.
+  // The answer for an address between segments is the gap up to the next segment.
   for (RemoteAddress address = 0;;) {
     wire::SegmentReply answer{};
     if (Status const status = ask_for_segment(peer, address, &answer); failed(status)) return status;

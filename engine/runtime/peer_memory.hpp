@@ -45,19 +45,19 @@ class MPIX_ENGINE_API EnginePeerMemory {
   /// Maps an exposure of a peer on this host. stale_exposure: it does not exist; unsupported: not accessible
   /// by load and store.
   Status view(Peer& peer, ExposureId id, ExposedView* view);
-  /// Unmaps regions that their owners have freed. Local; called where a group frees memory.
+  /// Unmaps regions that their owners have freed. Local; called when a group frees memory.
   void drop_stale_mappings();
 
   /// Returns the segment of `peer` that contains `address`; bad_address if there is none. May query the
   /// peer's agent.
   Status find_segment(Peer& peer, RemoteAddress address, SegmentInfo* info);
-  /// Returns the segments of `peer` by address. Those that come and go meanwhile may be missing. Asks the
-  /// peer's agent for one after the other if they are not accessible.
+  /// Returns the segments of `peer`, sorted by address. Those that come and go meanwhile may be missing. Asks
+  /// the peer's agent for one segment after another if the peer shares no memory with this process.
   Status list_segments(Peer& peer, std::vector<SegmentInfo>* out);
 
-  /// Returns an error text for an operation on `memory` of `process` that has ended with `status`: to what
-  /// extent the memory lies within an allocation. May query the peer's agent and wait for its answer; call it
-  /// without locks. `memory` has no exposure.
+  /// Returns an error text for an operation on `memory` of `process` that has ended with `status`. The text
+  /// says how much of the memory lies within an allocation, if only a part does. May query the peer's agent
+  /// and wait for its answer; call it without locks. `memory` has no exposure.
   std::string reason(std::uint64_t process, Status status, TargetMemory const& memory);
 
  private:

@@ -33,8 +33,8 @@ void PeerTable::release(Peer& peer) {
   lost = take_lost();
 }
 
-/// Removes and returns unused peers whose processes have ended since the last call. Their end may unmap
-/// gigabytes.
+/// Removes and returns the lost peers without users. Destroying them may unmap gigabytes: callers do so after
+/// they have released the lock.
 PeerTable::LostPeers PeerTable::take_lost() {
   LostPeers taken;
   std::uint64_t lost = 0;
@@ -107,7 +107,7 @@ std::unique_ptr<PeerState> PeerTable::state_of(ProcessAddress its) {
   peer->channel = &state_.channels.of(process);
   peer->unannounced_transfers = &peer->channel->unannounced_transfers;
   peer->location = peer->channel->connections.locate(std::move(its));
-  // Without these paths, neighbours are treated like processes of another host.
+  // Without these paths, processes of this host are treated like processes of another host.
   bool const local_paths = state_.may_use(MPIX_ENGINE_PATH_DIRECT) ||
                            state_.may_use(MPIX_ENGINE_PATH_CROSS_MEMORY) ||
                            state_.may_use(MPIX_ENGINE_PATH_RING);

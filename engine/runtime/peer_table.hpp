@@ -42,7 +42,7 @@ class PeerTable {
   Peer* self() const noexcept { return self_.load(std::memory_order_acquire); }
 
   std::mutex lock;
-  PendingLock* pending_lock = nullptr;  ///< is removed with its peer
+  PendingLock* pending_lock = nullptr;  ///< cleared when its peer loses its last user
 
  private:
   using LostPeers = std::vector<std::unique_ptr<Peer>>;

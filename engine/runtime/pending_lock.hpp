@@ -8,7 +8,8 @@ namespace mpixrma::engine {
 
 class Peer;
 
-/// Used only by the thread that has requested the lock, which may have been granted.
+/// Used by the thread that has requested the lock, and cleared by PeerTable::release() with the peer's last
+/// user. The lock may already have been granted.
 struct PendingLock {
   std::atomic<Peer*> peer{nullptr};
   std::uint64_t sequence = 0;  ///< position in the stream

@@ -13,7 +13,7 @@ namespace {
 
 using namespace mpixrma::engine;
 
-/// As random as the secrets, and outside of the range of jobs' identities.
+/// Returns a session number as random as the secrets, outside the range of process identities in jobs.
 std::uint64_t session_of(Credentials const& random) noexcept {
   std::uint64_t session = 0;
   std::memcpy(&session, random.nonce.data(), sizeof session);

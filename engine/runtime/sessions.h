@@ -21,22 +21,23 @@ MPIX_ENGINE_API int mpix_engine_open_session(mpix_engine_t* engine,
 MPIX_ENGINE_API int mpix_engine_close_session(mpix_engine_t* engine, uint64_t session);
 
 /** Destroys the UCX keys that were known to processes of ended or lost sessions, once all other processes
- * have returned them and get new ones. Must be called after the end of a session, and from time to time.
- * Any thread except in UCX callbacks. OUT_OF_MEMORY: try again later. */
+ * have returned these keys; they get new ones on request. Must be called after the end of a session, and
+ * from time to time. Any thread except in UCX callbacks. OUT_OF_MEMORY: try again later. */
 MPIX_ENGINE_API int mpix_engine_renew_keys(mpix_engine_t* engine);
 
-/** How a session has ended that was not closed. */
+/** The reason for which a session has ended before it was closed. */
 enum mpix_engine_session_end {
   MPIX_ENGINE_SESSION_GOES_ON = 0,
   MPIX_ENGINE_SESSION_CONNECTION_LOST, /**< with mpix_engine_config::encrypt: its connection was lost, or
                                           carried an encrypted message that was changed */
   MPIX_ENGINE_SESSION_PROCESSES,       /**< more processes wanted to use it than
                                             mpix_engine_config::session_processes */
-  MPIX_ENGINE_SESSION_ANSWERS          /**< a process of it sends requests, and does not take the answers */
+  MPIX_ENGINE_SESSION_ANSWERS          /**< a process of the session sends requests, and does not take the
+                                            answers */
 };
 
-/** Whether the session has ended otherwise: an mpix_engine_session_end. It is to be closed all the same. Any
- * thread. */
+/** Returns whether and why the session has ended before it was closed: an mpix_engine_session_end. An ended
+ * session must still be closed. Any thread. */
 MPIX_ENGINE_API int mpix_engine_session_has_ended(mpix_engine_t* engine, uint64_t session);
 
 #ifdef __cplusplus

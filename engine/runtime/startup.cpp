@@ -42,7 +42,7 @@ void EngineState::open_device_memory() {
   device_memory.open(channels.context().get());
   if (char const* const kind = device_memory.known_kind())
     log.write(LogLevel::life, "memory of a device is looked for: UCX knows %s", kind);
-  // Engine::issue looks at the origins.
+  // Engine::issue() checks whether an origin is device memory.
   if (device_memory.is_possible()) issues_all.store(true, std::memory_order_relaxed);
 }
 

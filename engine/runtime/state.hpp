@@ -65,14 +65,14 @@ struct EngineState {
   mpix_engine_config config;
   mpix_bootstrap bootstrap;
   Log log;
-  std::unique_ptr<Recorder> recorder;  ///< of a trace, or nullptr
+  std::unique_ptr<Recorder> recorder;  ///< writes the trace; nullptr: no trace
   pid_t pid = own_process_id();
   HostIdentity identity;  ///< empty if no process may share memory with this one
   Credentials credentials;
   bool network_usable = false;
   DeviceMemory device_memory;
   SegmentTable segments;
-  PageFiller page_filler;  ///< outlives the peers, and the channels with the memory of lost ones
+  PageFiller page_filler;  ///< outlives the peers' mappings, in `peers` and in `channels` (lost_memory)
   LockTable locks;
   Channels channels;
   Registrations registrations;
@@ -82,14 +82,14 @@ struct EngineState {
   Inspection inspection;
   AddressService address_service;           ///< of a process whose network is deferred
   std::atomic<bool> network_wanted{false};  ///< a deferred network is to start
-  /// The blob with the addresses of the workers, without the secret; empty until they exist.
+  /// The blob with the addresses of the workers, without the secret; empty until the workers exist.
   std::vector<std::byte> address;
-  std::vector<std::byte> publication;  ///< the blob with the secret, which the host publishes
+  std::vector<std::byte> publication;  ///< the blob that the host publishes, with the secret
 
   PeerTable peers;
-  MultiPeerFence multi_peer_fence;  ///< changed with the lock of `peers`
+  MultiPeerFence multi_peer_fence;  ///< changed while `peers.lock` is held
 
-  /// Peer::translate finds no mapping.
+  /// Peer::translate() finds no mapping, so that every operation calls Engine::issue().
   std::atomic<bool> issues_all;
   /// Engine::issue counts operations by load and store.
   std::atomic<bool> counts_direct;
@@ -101,7 +101,7 @@ struct EngineState {
 
   // The start of the network (engine/runtime/network_start.cpp).
 
-  /// Starts it, or defers it to the first message.
+  /// Starts the network, or defers its start to the first message.
   Status prepare_network();
   Status start_network();
   bool may_put_and_get() const;
@@ -118,8 +118,8 @@ struct EngineState {
 
 inline Channel& channel_of(Peer& peer) noexcept { return *peer.state().channel; }
 
-/// Waits until every operation by UCX put and get up to `number` has ended, with the lock of the peer's
-/// channel held, which other threads acquire in between.
+/// Waits until every operation by UCX put and get up to `number` has ended. `held`: the lock of the peer's
+/// channel, released and reacquired meanwhile.
 inline void wait_for_network(Peer& peer, std::uint64_t number, std::unique_lock<std::mutex>& held) {
   channel_of(peer).progress_until(held, [&] { return NetworkProtocol::has_completed(peer, number); });
 }

@@ -14,8 +14,8 @@ class MPIX_ENGINE_API EngineStripes {
  public:
   EngineStripes(EngineState& state, EngineWaits& waits) noexcept : state_(state), waits_(waits) {}
 
-  /// Returns unlocked locks of the stripes that `footprint` requires of this process and of a peer with
-  /// accessible stripes.
+  /// Returns locks, not yet acquired, of the stripes that `footprint` requires in this process and in a peer
+  /// with accessible stripes.
   StripeLockPair make_locks(Peer const& peer, Footprint const& footprint) noexcept;
   /// As make_locks(), and waits until they are acquired.
   StripeLockPair acquire(Peer& peer, Footprint const& footprint);

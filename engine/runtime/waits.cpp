@@ -8,7 +8,7 @@
 namespace mpixrma::engine {
 
 int EngineWaits::progress() {
-  FaultScope const faults;  // in every turn, so that requests of successive turns need one system call
+  FaultScope const faults;  // in every turn: scopes in quick succession need only one system call
   return state_.channels.poll() + state_.watches.check();
 }
 

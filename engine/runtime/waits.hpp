@@ -35,7 +35,7 @@ class MPIX_ENGINE_API EngineWaits {
 
   /// Returns the time, if there is a trace.
   std::uint64_t begin_trace() const noexcept;
-  /// Traces a wait for messages to the peer, by the end of which those up to `sequence` are executed.
+  /// Traces the end of a wait for messages to the peer. Messages up to `sequence` are executed by then.
   void end_trace(Peer const& peer, std::uint64_t began, std::uint64_t sequence) const noexcept;
 
   /// Whether a waiting thread should yield its core at once.

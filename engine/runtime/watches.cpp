@@ -44,7 +44,7 @@ std::uint64_t Watches::add(std::uint64_t const* counter, std::uint64_t threshold
   return newest_number_;
 }
 
-/// The numbers are in order. A wait that is due is still in the list if there was no memory to end it.
+/// The list is sorted by number. It still contains a due wait if there was no memory to end that wait.
 Completion* Watches::cancel(std::uint64_t number) {
   std::lock_guard const held(lock_);
   auto const found = std::ranges::lower_bound(counters_, number, {}, &CounterWatch::number);

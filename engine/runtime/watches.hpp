@@ -1,6 +1,5 @@
 /// Waits that no event announces, checked during progress: for a counter that others increment, possibly by a
-/// store of another process, and for the completion of operations to a peer. They are checked only while
-/// there are waits.
+/// store of another process, and for the completion of operations to a peer.
 #pragma once
 
 #include <atomic>
@@ -30,12 +29,13 @@ class Watches {
 
   /// Returns the number of the wait.
   std::uint64_t add(std::uint64_t const* counter, std::uint64_t threshold, Completion& completion);
-  /// Calls `completion` at once if they are complete, or if memory is exhausted.
+  /// Calls `completion` at once if the operations are complete, or if memory is exhausted.
   void add(Operations const& operations, Completion& completion) noexcept;
 
   /// Calls the completions of ended waits. Returns their number.
   int check() { return waiting_.load(std::memory_order_relaxed) == 0 ? 0 : check_all(); }
 
+  /// Ends the waits for counters in [begin, end) with Status::bad_address.
   void forget(void const* begin, void const* end);
   /// Removes the wait for a counter with this number. Returns its completion, or nullptr if it has ended.
   Completion* cancel(std::uint64_t number);
