@@ -23,9 +23,9 @@ class MPIX_ENGINE_API EngineFailures {
   Status take(Peer& peer, std::uint32_t context, LateError* error = nullptr);
   /// As above, with the number of failures.
   LateErrors::Failures take_all(Peer& peer, std::uint32_t context);
-  /// Stores a failure that the operation's completion cannot report: the next take() for `context` and the peer with the
-  /// identity `process`, or for `context` and any peer, returns it. Its rank is not LateError::of_peer. May
-  /// be called by a completion.
+  /// Stores a failure that the operation's completion cannot report: the next take() for `context` and the
+  /// peer with the identity `process`, or for `context` and any peer, returns it. error.rank must not be
+  /// LateError::of_peer. May be called by a completion.
   void keep(std::uint32_t context, LateError const& error,
             std::uint64_t process = LateErrors::any_process) noexcept;
   /// Returns and removes the failures stored by keep(), of all contexts.

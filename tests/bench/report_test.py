@@ -208,18 +208,22 @@ class Runs(Directory):
                          [[1.5, 1.5], [2.5, 2.5]])
 
     def test_the_end_of_the_report_ends_the_program_that_it_has_started(self):
-        program = self.build / "bench" / "bench_attributes"
-        program.write_text(f"#!/bin/sh\necho $$ > '{self.path}/started'\nexec sleep 300\n")
-        program.chmod(0o755)
-        report = subprocess.Popen([sys.executable, str(REPORT), "--output", str(self.report), "--build-dir", str(self.build),
-                                   "--launcher", "env {ranks}=", "--only", "attributes"], stderr=subprocess.PIPE, text=True)
-        started = self.path / "started"
-        while not (started.exists() and started.read_text().endswith("\n")):
-            self.assertIsNone(report.poll())
-            time.sleep(0.02)
-        report.terminate()
-        self.assertIn("goes on with the results", report.communicate()[1])
-        self.await_end(int(started.read_text()))
+        # The second program ends the report while this is starting it.
+        for ends_report in ("", "kill -TERM $PPID\n"):
+            started = self.path / "started"
+            started.unlink(missing_ok=True)
+            program = self.build / "bench" / "bench_attributes"
+            program.write_text(f"#!/bin/sh\necho $$ > '{started}'\n{ends_report}exec sleep 300\n")
+            program.chmod(0o755)
+            report = subprocess.Popen([sys.executable, str(REPORT), "--output", str(self.report), "--build-dir", str(self.build),
+                                       "--launcher", "env {ranks}=", "--only", "attributes"], stderr=subprocess.PIPE, text=True)
+            while not (started.exists() and started.read_text().endswith("\n")):
+                self.assertTrue(report.poll() is None or ends_report)
+                time.sleep(0.02)
+            if not ends_report:
+                report.terminate()
+            self.assertIn("goes on with the results", report.communicate()[1])
+            self.await_end(int(started.read_text()))
 
     def await_end(self, pid):
         """The killed process has ended once the kernel has scheduled it, and goes once init has reaped it."""

@@ -12,6 +12,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 SKIPPED = 77  # exit status of scripts/two-hosts on a machine that permits no network namespaces
 TIMED_OUT = 124
 ERROR_CHARACTERS = 300
+INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
+
+
+def unblock_interrupts():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
 
 
 class Launcher:
@@ -70,17 +75,24 @@ class Launcher:
     def start(self, run, seed, timeout):
         """(exit status, output, end of the errors). A program that does not end is killed with all of its processes."""
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OPENBLAS_NUM_THREADS="1")
-        process = subprocess.Popen(self.command(run, seed), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+        process = None
+        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)  # or one could leave a program that has just been started
         try:
+            process = subprocess.Popen(self.command(run, seed), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True,
+                                       preexec_fn=unblock_interrupts)
+            unblock_interrupts()
             output, errors = process.communicate(timeout=timeout)
             return process.returncode, output, errors.strip()[-ERROR_CHARACTERS:]
         except subprocess.TimeoutExpired:
             self.stop(process)
             return TIMED_OUT, "", f"no result within {timeout} s"
         except BaseException:
-            self.stop(process)
+            if process is not None:
+                self.stop(process)
             raise
+        finally:
+            unblock_interrupts()
 
     @staticmethod
     def stop(process):
