@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -208,22 +209,33 @@ class Runs(Directory):
                          [[1.5, 1.5], [2.5, 2.5]])
 
     def test_the_end_of_the_report_ends_the_program_that_it_has_started(self):
-        # The second program ends the report while this is starting it.
-        for ends_report in ("", "kill -TERM $PPID\n"):
-            started = self.path / "started"
-            started.unlink(missing_ok=True)
-            program = self.build / "bench" / "bench_attributes"
-            program.write_text(f"#!/bin/sh\necho $$ > '{started}'\n{ends_report}exec sleep 300\n")
-            program.chmod(0o755)
-            report = subprocess.Popen([sys.executable, str(REPORT), "--output", str(self.report), "--build-dir", str(self.build),
-                                       "--launcher", "env {ranks}=", "--only", "attributes"], stderr=subprocess.PIPE, text=True)
-            while not (started.exists() and started.read_text().endswith("\n")):
-                self.assertTrue(report.poll() is None or ends_report)
-                time.sleep(0.02)
-            if not ends_report:
-                report.terminate()
-            self.assertIn("goes on with the results", report.communicate()[1])
-            self.await_end(int(started.read_text()))
+        program = self.build / "bench" / "bench_attributes"
+        program.write_text(f"#!/bin/sh\necho $$ > '{self.path}/started'\nexec sleep 300\n")
+        program.chmod(0o755)
+        report = subprocess.Popen([sys.executable, str(REPORT), "--output", str(self.report), "--build-dir", str(self.build),
+                                   "--launcher", "env {ranks}=", "--only", "attributes"], stderr=subprocess.PIPE, text=True)
+        started = self.path / "started"
+        while not (started.exists() and started.read_text().endswith("\n")):
+            self.assertIsNone(report.poll())
+            time.sleep(0.02)
+        report.terminate()
+        self.assertIn("goes on with the results", report.communicate()[1])
+        self.await_end(int(started.read_text()))
+
+    def test_an_interrupt_while_a_program_is_started_ends_the_program(self):
+        pids = []
+
+        class Interrupted(subprocess.Popen):
+            def __init__(self, *arguments, **settings):
+                super().__init__(*arguments, **settings)
+                pids.append(self.pid)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        (self.build / "bench" / "program").write_text("#!/bin/sh\nexec sleep 300\n")
+        (self.build / "bench" / "program").chmod(0o755)
+        with unittest.mock.patch.object(launch.subprocess, "Popen", Interrupted), self.assertRaises(KeyboardInterrupt):
+            launch.Launcher(self.build, "env {ranks}=").start(model.Run("r", "program"), 1, 600)
+        self.await_end(pids[0])
 
     def await_end(self, pid):
         """The killed process has ended once the kernel has scheduled it, and goes once init has reaped it."""
