@@ -162,7 +162,7 @@ MPIX_RMA_API int MPIX_Win_set_num_notify(MPI_Win win, MPI_Info info, int num);
  *
  * Local.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_RANK; MPI_ERR_ARG (null pointer).
+ * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_RANK; MPI_ERR_ARG (null pointer); MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_get_num_notify(MPI_Win win, int rank, int *num);
 
@@ -177,7 +177,7 @@ MPIX_RMA_API int MPIX_Win_get_num_notify(MPI_Win win, int rank, int *num);
  * Local.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter); MPI_ERR_ARG (null
- * pointer).
+ *         pointer); MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
 
@@ -192,7 +192,8 @@ MPIX_RMA_API int MPIX_Win_get_notify_value(MPI_Win win, int notification_idx, MP
  * Local. Requests whose threshold is at most the previous value are complete; others continue to wait until
  * the counter, which begins at zero again, reaches their threshold.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter).
+ * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter);
+ *         MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, MPI_Count *value);
 
@@ -209,7 +210,7 @@ MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, 
  * freed first.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter); MPI_ERR_ARG
- * (negative threshold); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM.
+ *         (negative threshold); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count threshold,
                                             MPI_Request *request);
