@@ -209,8 +209,8 @@ MPIX_RMA_API int MPIX_Win_reset_notify_value(MPI_Win win, int notification_idx, 
  * Local. The request fails with the address class, through the handler of MPI_COMM_WORLD, if the counters are
  * freed first.
  *
- * @return MPI_SUCCESS; MPI_ERR_WIN; the class MPIX_RMA_ERR_NOTIFICATION (no such counter); MPI_ERR_ARG
- *         (negative threshold); MPI_ERR_REQUEST (null pointer); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
+ * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG (negative threshold); MPI_ERR_REQUEST (null pointer); the
+ *         class MPIX_RMA_ERR_NOTIFICATION (no such counter); MPI_ERR_NO_MEM; MPI_ERR_UNSUPPORTED_OPERATION.
  */
 MPIX_RMA_API int MPIX_Win_wait_notify_value(MPI_Win win, int notification_idx, MPI_Count threshold,
                                             MPI_Request *request);
