@@ -104,7 +104,8 @@ class MPIX_INTERNAL_API Communicator {
   /// Stores the failure of an operation that was issued while context() was `context`, and whose request was
   /// freed: the next completion call that covers the target `error.rank` reports it. May be called by a
   /// completion.
-  void keep_failure(std::uint32_t context, engine::LateError const& error) noexcept;
+  __attribute__((visibility("hidden"))) void keep_failure(std::uint32_t context,
+                                                          engine::LateError const& error) noexcept;
 
   bool is_open() const noexcept { return comm_.is_published(); }
 

@@ -68,6 +68,29 @@ TEST_F(Freed, PlanDoesNotAdoptNextCommunicator) {
   MPI_Comm_free(&comm);
 }
 
+TEST_F(Freed, CounterHasEndedTheWaitsThatItHadReached) {
+  MPI_Comm comm = duplicate();
+  MPIX_RMA_Attributes notified{};
+  notified.set = MPIX_RMA_ATTR_NOTIFY | MPIX_RMA_ATTR_REMOTE_COMPLETION | MPIX_RMA_ATTR_BLOCKING;
+  for (bool const reached_before : {true, false}) {
+    ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
+    MPI_Request reached = MPI_REQUEST_NULL;
+    MPI_Request unreached = MPI_REQUEST_NULL;
+    if (!reached_before) ASSERT_EQ(rma_wait_notify_value(comm, 0, 1, &reached), MPI_SUCCESS);
+    MPI_Barrier(world);
+    ASSERT_EQ(MPIX_RMA_xfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), there(), 1, MPI_DOUBLE, nullptr,
+                            &comm, &notified),
+              MPI_SUCCESS);
+    MPI_Barrier(world);
+    if (reached_before) ASSERT_EQ(rma_wait_notify_value(comm, 0, 1, &reached), MPI_SUCCESS);
+    ASSERT_EQ(rma_wait_notify_value(comm, 0, 2, &unreached), MPI_SUCCESS);
+    ASSERT_EQ(rma_set_num_notify(comm, 1), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Wait(&reached, MPI_STATUS_IGNORE), MPI_SUCCESS) << "reached before " << reached_before;
+    EXPECT_NE(MPI_Wait(&unreached, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  }
+  MPI_Comm_free(&comm);
+}
+
 TEST_F(Freed, LateErrorsDoNotReachTheNextCommunicator) {
   MPI_Comm comm = duplicate();
   (void)fail<MPI_Request>(MPIX_RMA_PUT, &comm, nullptr);
