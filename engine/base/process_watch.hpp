@@ -1,5 +1,5 @@
 /// Detects the end of processes on this host by pidfds, because shared-memory connections do not report it.
-/// Not thread-safe, except for fd().
+/// Not thread-safe, except for fd() and must_poll().
 #pragma once
 
 #include <sys/types.h>
@@ -25,8 +25,8 @@ class ProcessWatch {
   bool add(std::uint64_t process, pid_t pid);
   void remove(std::uint64_t process);
 
-  /// Callable without the lock that protects the other calls. Whether some processes must be polled, because
-  /// they have no descriptor or had ended before they were added.
+  /// Whether some processes must be polled, because they have no descriptor or had ended before they were
+  /// added.
   bool must_poll() const noexcept { return must_poll_.load(std::memory_order_relaxed); }
 
   /// Returns the identities of the processes that have ended; each is returned once.

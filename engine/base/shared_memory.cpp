@@ -70,10 +70,6 @@ void Mapping::advise_huge_pages(std::size_t offset, std::size_t length) const no
 
 namespace {
 
-std::size_t round_up(std::size_t length, std::size_t alignment) noexcept {
-  return (length + alignment - 1) / alignment * alignment;
-}
-
 /// Returns an address range of `length` bytes, a multiple of `alignment`, whose start is one as well; nullptr
 /// if none is left.
 std::byte* reserve_addresses(std::size_t length, std::size_t alignment) noexcept {
@@ -92,7 +88,7 @@ std::byte* reserve_addresses(std::size_t length, std::size_t alignment) noexcept
 Mapping Mapping::make(FileDescriptor const& fd, std::size_t length, int protection, int flags,
                       std::size_t alignment) noexcept {
   Mapping mapping;
-  std::size_t const addresses = alignment != 0 ? round_up(length, alignment) : length;
+  std::size_t const addresses = alignment != 0 ? (length + alignment - 1) / alignment * alignment : length;
   std::byte* const place = alignment != 0 ? reserve_addresses(addresses, alignment) : nullptr;
   if (alignment != 0 && place == nullptr) return mapping;
   if (place != nullptr) flags |= MAP_FIXED;

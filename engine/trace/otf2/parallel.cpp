@@ -4,7 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -44,14 +43,16 @@ class SharedLoop {
 void for_each_in_parallel(std::size_t count, Cores const& cores,
                           std::function<void(std::size_t)> const& body) {
   SharedLoop loop(count, body);
+  std::size_t const wanted = std::min(count, cores.count());
   std::vector<std::thread> threads;
+  threads.reserve(wanted);
   try {
-    while (threads.size() < std::min(count, cores.count()))
+    while (threads.size() < wanted)
       threads.push_back(start_service_thread([&] {
         (void)set_thread_affinity(cores);  // else the thread runs on the cores of this process
         loop.run();
       }));
-  } catch (std::system_error const&) {  // fewer threads do the work
+  } catch (std::exception const&) {  // fewer threads do the work
   }
   if (threads.empty()) loop.run();
   for (std::thread& thread : threads) thread.join();
