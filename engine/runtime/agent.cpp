@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <iterator>
 #include <new>
 #include <system_error>
@@ -34,6 +36,14 @@ constexpr int max_halvings = 6;
 constexpr unsigned trial_interval = 32;
 // Interval for checking processes whose end no descriptor announces, and idle connections.
 constexpr int check_interval_ms = 1000;
+
+constexpr timespec timespec_of(microseconds duration) {
+  auto const seconds = std::chrono::floor<std::chrono::seconds>(duration);
+  return {seconds.count(), std::chrono::nanoseconds(duration - seconds).count()};
+}
+static_assert(timespec_of(microseconds(999'999)).tv_nsec == 999'999'000);
+static_assert(timespec_of(microseconds(1'000'000)).tv_sec == 1 &&
+              timespec_of(microseconds(1'000'000)).tv_nsec == 0);
 
 }  // namespace
 
@@ -230,7 +240,7 @@ bool Agent::pause(microseconds duration, int event) const {
                       {services_[2].fd, POLLIN, 0},
                       {wake_event_.get(), POLLIN, 0},
                       {event, POLLIN, 0}};
-  timespec const time{0, static_cast<long>(duration.count()) * 1000};
+  timespec const time = timespec_of(duration);
   if (::ppoll(sources, std::size(sources), &time, nullptr) <= 0) return false;
   answer(sources);
   return (sources[max_services].revents & POLLIN) != 0;

@@ -44,7 +44,8 @@ std::string read_parameters(mpix_engine_config& config, std::string& notes) {
   mpix_engine_parameter const* const parameters = mpix_engine_parameters(&count);
   for (mpix_engine_parameter const& parameter : std::span(parameters, count)) {
     char const* const former = given_as_before(parameter, notes);
-    char const* const text = former != nullptr ? former : given(parameter.name);
+    char const* const current = given(parameter.name);
+    char const* const text = current != nullptr ? current : former;
     if (text == nullptr) continue;
     if (mpix_engine_set_text(&config, &parameter, text, why, sizeof why) != 0) return why;
     if (*why != '\0') notes += "MPIX_RMA: " + std::string(why) + "\n";
