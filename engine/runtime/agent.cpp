@@ -130,8 +130,8 @@ bool Agent::linger() {
   bool const on_trial = gap_ > longest_linger_;
   if (on_trial && ++slept_at_once_ % trial_interval != 0) return false;
   std::uint64_t const polls = channel_.polls();
-  auto const end = handled_ + longest_linger_;
-  for (auto now = std::chrono::steady_clock::now(); now < end && channel_.polls() == polls;) {
+  for (auto now = std::chrono::steady_clock::now();
+       now < handled_ + longest_linger_ && channel_.polls() == polls;) {
     {
       std::unique_lock const held(channel_.lock, std::try_to_lock);
       if (held.owns_lock() && channel_.progress() != 0) {
@@ -144,7 +144,8 @@ bool Agent::linger() {
     bool const yields = core_sharing_.yields();
     if (yields) ::sched_yield();
     auto const later = std::chrono::steady_clock::now();
-    if (yields) core_sharing_.note(later - now);
+    // While other threads poll on this core, this thread does not wait for messages.
+    if (yields && core_sharing_.record_absence(later - now)) handled_ += later - now;
     now = later;
   }
   return false;

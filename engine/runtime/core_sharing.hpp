@@ -1,6 +1,7 @@
 /// Decides whether a polling thread yields its core between two polls. Threads that also poll return the core
-/// soon. A thread that computes keeps it for a time slice, the time of thousands of messages: after that, the
-/// polling thread does not yield for a long while.
+/// soon, except for a time slice now and then, which is how some kernels charge a thread for its yields. A
+/// thread that computes keeps the core for a time slice each time, the time of thousands of messages: after
+/// that, the polling thread does not yield for a long while.
 #pragma once
 
 #include <algorithm>
@@ -24,16 +25,18 @@ class CoreSharing {
     return false;
   }
 
-  /// Records how long the core was away.
-  void note(Duration away) noexcept {
+  /// Records how long the core was away after a yield. Returns whether that was less than a time slice.
+  bool record_absence(Duration away) noexcept {
     if (away < min_slice) {
-      quick_ = std::min(quick_ + 1, quick_needed);
-      if (quick_ == quick_needed) next_pause_ = min_pause;
-      return;
+      if (slices_ != 0 && --slices_ == 0) next_pause_ = min_pause;
+      return true;
     }
-    quick_ = 0;
-    pause_ = next_pause_;
-    next_pause_ = std::min(2 * next_pause_, longest_pause);
+    slices_ = std::min(slices_ + slice_weight, max_slices);
+    if (slices_ > slice_weight) {
+      pause_ = next_pause_;
+      next_pause_ = std::min(2 * next_pause_, longest_pause);
+    }
+    return false;
   }
 
  private:
@@ -44,12 +47,14 @@ class CoreSharing {
   static constexpr std::uint32_t between_yields = 3;
   static constexpr std::uint32_t min_pause = 1U << 10;
   static constexpr std::uint32_t longest_pause = 1U << 21;
-  /// Yields in a row after which the next pause is short again.
-  static constexpr std::uint32_t quick_needed = 1000;
+  /// Number of short absences that outweigh one time slice: among threads that poll, at least a hundred
+  /// absences in a row are short.
+  static constexpr std::uint32_t slice_weight = 64;
+  static constexpr std::uint32_t max_slices = 4 * slice_weight;
 
   std::uint32_t pause_ = 0;  ///< polls without yielding that are left
   std::uint32_t next_pause_ = min_pause;
-  std::uint32_t quick_ = 0;
+  std::uint32_t slices_ = 0;  ///< time slices away, each `slice_weight`, less the short absences since
 };
 
 }  // namespace mpixrma::engine
