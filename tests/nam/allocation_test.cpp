@@ -10,8 +10,8 @@
 namespace mpixrma::nam {
 namespace {
 
-/// Compared with a list of allocated pieces: pieces never overlap, and at the end all memory is free in one
-/// piece.
+/// Compares the allocator with a list of allocated pieces: pieces never overlap, and at the end all memory is
+/// free in one piece.
 TEST(SegmentAllocatorTest, RandomPiecesNeverOverlapAndMergeWhenFreed) {
   std::mt19937_64 random(test::seed());
   constexpr std::uint64_t space = 64u << 20;
@@ -39,8 +39,8 @@ TEST(SegmentAllocatorTest, RandomPiecesNeverOverlapAndMergeWhenFreed) {
   EXPECT_EQ(allocator.largest_free(), space);
 }
 
-/// Half full for a long time, with sizes of all kinds: a tenth of the space can still be allocated in one
-/// piece.
+/// After a long time at half full, with pieces of many sizes, a tenth of the space can still be allocated in
+/// one piece.
 TEST(SegmentAllocatorTest, DoesNotFragmentWithoutEnd) {
   std::mt19937_64 random(test::seed());
   constexpr std::uint64_t space = 256u << 20;

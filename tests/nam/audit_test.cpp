@@ -1,4 +1,4 @@
-/// Lines of the audit log, and how many a user may cause, without a server.
+/// Lines of the audit log, and how many of them a user may cause. No server runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,8 @@ class Audit : public ::testing::Test {
     }
     return found;
   }
-  /// Lines with `text`, and the acts that they say were left out; a line that says only this is no act.
+  /// Returns the number of acts in lines with `text`, plus the acts that these lines report as omitted. A
+  /// line with result=omitted only reports omitted acts, and counts as no act itself.
   std::uint64_t acts_told(std::string const& text) const {
     std::uint64_t acts = 0;
     for (std::string const& line : lines_with(text)) {
@@ -74,7 +75,7 @@ TEST_F(Audit, LinesOfManyHostsAreBoundedAndUsersKeepTheirs) {
   }
 }
 
-/// Acts that a data process has reported by their number only.
+/// The second record stands for acts of which a data process has sent only the number.
 TEST_F(Audit, ActsDroppedElsewhereAreCounted) {
   log.record({"eve", "session of grant 1", "write", "window", "denied", "no", 7});
   log.record({"eve", "session of grant 1", "", "", AuditLog::omitted_acts, "", 5});
@@ -99,7 +100,7 @@ TEST_F(Audit, AuthenticatedUsersDoNotCountAsHosts) {
   log.record({"bob", "10.1.0.6:40000", "evict", "window", "denied", "no"});
   log.record({"", "host5000:1000", "prove", "", "denied", "no"});
   EXPECT_EQ(lines_with("user=\"bob\"").size(), 1u);
-  // A line that says how many acts were left out before has no request.
+  // A line that only reports omitted acts has no request.
   EXPECT_EQ(lines_with("user=\"\"").size() - lines_with("result=omitted").size(),
             lines_with("request=\"prove\"").size());
 }
@@ -129,7 +130,7 @@ TEST_F(Audit, FieldsAreBounded) {
   EXPECT_NE(lines[0].find("object=\"" + std::string(299, 'x') + "...\""), std::string::npos);
 }
 
-/// A text and another one that shows how it is escaped are different lines.
+/// A text and the literal form of its escape sequence give different lines.
 TEST_F(Audit, FieldsAreUnambiguous) {
   std::vector<std::string> const fields{
       "a\nb", "a\\x0ab", "a\\\\x0ab", "a\" result=done", "a\\\" result=done", "a\\"};

@@ -36,7 +36,7 @@ TEST_F(ChannelTest, MessagesArriveWithDataAndDescriptors) {
   EXPECT_EQ(field<unsigned>(first->head, "a"), 1u);
   EXPECT_EQ(first->data, std::vector<std::byte>(100, std::byte{3}));
   EXPECT_EQ(first->descriptors.size(), 1u);
-  EXPECT_TRUE(far_.fill());  // descriptors end what is taken in at once
+  EXPECT_TRUE(far_.fill());  // fill() reads no further than a message with descriptors
   auto const second = far_.next();
   ASSERT_TRUE(second);
   EXPECT_EQ(field<unsigned>(second->head, "a"), 2u);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A Global Arrays program that ends in the middle of a checkpoint goes on from the one before, with other numbers of
-# processes.
+# A Global Arrays program that ends in the middle of a checkpoint resumes from the previous checkpoint, with other
+# numbers of processes.
 #
 # usage: tests/nam/checkpoint.sh MPIRUN BIN PROGRAM
 set -euo pipefail

@@ -1,8 +1,8 @@
-/// A user who takes what he can get of a memory server, over TCP, together with others: sessions of a grant
-/// of his own and of somebody else's window, connections, and the server's time. Prints "ready" with numbers
-/// when the server gives no more, and continues until stdin is closed.
+/// A user who, together with others, takes as much as a memory server gives over TCP: sessions of his own
+/// grant and of another user's window, connections, and the server's time. Prints "ready" with numbers when
+/// the server gives no more, and continues until stdin is closed.
 ///
-/// nam_colluder PORT: of a persistent window that he may read
+/// nam_colluder PORT: the port name of a persistent window that the user may read
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ class Colluder {
     std::fflush(stdout);
   }
 
-  /// Once more what the server has taken back, and requests that take its time.
+  /// Takes again what the server has taken back, and sends requests that take the server's time.
   void annoy() {
     for (int i = 0; i < 20; ++i) {
       silent_.push_back(connect_tcp(server_.host, server_.port, timeout_ms));

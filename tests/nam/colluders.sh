@@ -1,7 +1,7 @@
 #!/bin/bash
-# Jobs of the owner of a grant while eight other users together take what they get of the server, over TCP: connections,
-# sessions of grants of their own and of the owner's window, descriptors, processor time. Exit code 77: this process is not
-# root, other users cannot start the programs, or the system knows fewer than nine.
+# Jobs of the owner of a grant while eight other users together take as much as the server gives over TCP: connections,
+# sessions of grants of their own and of the owner's window, descriptors, processor time. Exit code 77: this process is
+# not root, other users cannot start the programs, or the system knows fewer than nine users besides root.
 #
 # usage: tests/nam/colluders.sh MPIRUN BIN GUEST COLLUDER
 set -euo pipefail
@@ -39,7 +39,7 @@ for user in "${colluders[@]}"; do
   cat "$directory/colluder-$user"
 done
 
-# Each job opens sessions. A put or get that is never complete is what the time is for.
+# Each job opens sessions. A put or get that never completes exceeds the time limit of the test.
 for tcp in 0 1; do
   job_options=(-x MPIX_NAM_TCP=$tcp)
   for action in writer "count 20"; do

@@ -1,5 +1,5 @@
-/// The functions that a data process has for UCX in the place of the C library's: the end of a connection is
-/// reported to those that read.
+/// The functions of the C library that a data process replaces for UCX: UCX learns of the end of a connection
+/// only by reading.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -17,7 +17,7 @@ namespace {
 
 using engine::FileDescriptor;
 
-/// A connection by TCP whose far end has closed it with data unread, so that it is reset.
+/// A TCP connection that is reset, because the far end has closed it with unread data.
 class ResetConnection : public ::testing::Test {
  protected:
   void SetUp() override {

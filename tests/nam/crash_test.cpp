@@ -1,5 +1,5 @@
-/// Random operations and kills, compared with a model: guaranteed data survive each restart. The number of
-/// rounds is MPIX_NAM_CRASH_ROUNDS, 10,000 by hand; MPIX_TEST_SEED repeats a run.
+/// Random operations and kills, compared with a model: guaranteed data survive each restart.
+/// MPIX_NAM_CRASH_ROUNDS is the number of rounds: 10,000 in manual runs. MPIX_TEST_SEED repeats a run.
 #include <cstdlib>
 #include <deque>
 #include <map>

@@ -58,7 +58,7 @@ class Eavesdropper {
     return is_bound ? std::move(made) : FileDescriptor();
   }
 
-  /// Also reads the data that have arrived when it is told to stop.
+  /// Reads until stop() is called, including data that have arrived by then.
   void read() {
     std::vector<std::byte> packet(1u << 17);
     for (;;) {
@@ -98,8 +98,8 @@ TestServer::Arguments with(TestServer::Arguments const& more) {
   return all;
 }
 
-/// Returns which markers were seen on the network while a client used a window of the server: of a put, of a
-/// get, and of an operand.
+/// Returns which markers were seen on the network while a client used a window of the server. The first
+/// marker is in the data of a put and in the operand of an update, the second one in the data of a get.
 std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& markers) {
   Locator const grant = server.grant(8u << 20);
   Session session = Session::open(grant);
@@ -112,7 +112,7 @@ std::vector<bool> seen(TestServer const& server, std::vector<Marker> const& mark
   {
     JobEngine job;
     job.meet(address);
-    // Data of one message, of several, and in pieces that share messages.
+    // Puts of one message, of several messages, and of pieces that share messages.
     auto const sent = repeated(markers[0], 60000);
     EXPECT_EQ(job.put(window.exposure, 0, sent), MPIX_ENGINE_OK);
     for (std::size_t at = 0; at < 1200; at += 120)

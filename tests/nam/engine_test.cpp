@@ -69,7 +69,7 @@ TEST_P(EngineTest, MessagesOfEndedSessionHaveNoEffect) {
   ASSERT_TRUE(eventually([&] { return other.usage().at("sessions") == 1; }));
   if (!has_keys()) {
     EXPECT_NE(ended.put_within(2000, window.exposure, 0, pattern(4096, 2)), 0);
-    if (GetParam().job == Rdma::never) {  // others wait within the call for an answer that never comes
+    if (GetParam().job == Rdma::never) {  // with RDMA the call would wait for an answer that never comes
       JobEngine late;
       late.meet(address_);
       EXPECT_NE(late.put_within(300, window.exposure, 0, pattern(4096, 3)), 0);
@@ -103,7 +103,8 @@ TEST_P(EngineTest, PutAndGetAreConfinedToTheWindow) {
   EXPECT_EQ(job.remote_accesses() - accesses, has_keys() ? 2u : 0u);
 }
 
-/// The key of a session ends with it; other sessions get another one in its place, and continue.
+/// The remote key becomes invalid with the end of a session; the other sessions, which shared the key, get a
+/// new one and continue.
 TEST_P(EngineTest, KeysEndWithTheSession) {
   if (!has_keys()) GTEST_SKIP() << "without keys";
   Session other = Session::open(grant_);
@@ -217,7 +218,8 @@ TEST_P(EngineTest, KilledDataProcessIsDetectedAndReplaced) {
   EXPECT_EQ(count, 42);
 }
 
-/// The data have left the process when the data process is killed, which has not executed the put.
+/// The data process is killed when the data have left the client, before the data process has executed the
+/// put.
 TEST_P(EngineTest, CompletionReportsUnexecutedPuts) {
   if (has_keys()) GTEST_SKIP() << "UCX completes its own puts";
   for (std::size_t const bytes : {64u, 16384u, 100000u}) {
@@ -256,13 +258,13 @@ TEST_P(EngineTest, LocksExcludeAllUsersOfTheWindow) {
   other->end_locks(2);
   is_next = false;
   EXPECT_TRUE(other->try_lock(window, 3, 1, LockMode::exclusive, &is_next));
-  other.reset();  // as when its process ends
+  other.reset();  // as when the client process ends
   is_next = false;
   EXPECT_TRUE(
       eventually([&] { return memory.control().try_lock(window.slot, 1, LockMode::exclusive, &is_next); }));
 }
 
-/// A client process that has put with a key, and is stopped.
+/// A stopped client process that has accessed a window with a remote key.
 class StoppedClient {
  public:
   StoppedClient(std::vector<std::byte> const& address, std::uint64_t exposure) {

@@ -174,7 +174,7 @@ TEST(Server, ReadsItsConfigurationAgain) {
   EXPECT_TRUE(eventually([&] { return server.ask({{"op", "usage"}}).at("capacity") == 16u << 20; }));
 }
 
-/// The environment names a configuration file; options of the command line take precedence over it.
+/// MPIX_NAMD_CONFIG names a configuration file; --config takes precedence.
 TEST(Server, ReadsConfigurationFromEnvironment) {
   TestServer server;
   auto const file = server.directory() / "namd.toml";
@@ -211,7 +211,7 @@ TEST(Server, AcceptsSocketsOfServiceManager) {
     ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
     ::setenv("LISTEN_FDS", "1", 1);
     (void)::fcntl(3, F_SETFL, 0);
-    new FileDescriptor(std::move(listener));  // stays open until the program takes this one's place
+    new FileDescriptor(std::move(listener));  // stays open until execv() replaces this program
   });
   EXPECT_TRUE(eventually([&] { return server.answers(); }));
 }

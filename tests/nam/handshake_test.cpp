@@ -90,7 +90,7 @@ TEST_F(Handshake, StreamDetectsAnyChangeOfRecord) {
   }
 }
 
-/// A message of several records must not be completed by bytes in place of a refused one.
+/// Bytes in place of a refused record must not complete a message of several records.
 TEST_F(Handshake, StreamAppendsNoDataOfRefusedRecord) {
   constexpr std::size_t whole = 2 * SecureStream::record_bytes;
   SecureStream sender(session.keys);

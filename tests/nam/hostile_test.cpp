@@ -90,7 +90,7 @@ Json strange_request(std::mt19937_64& random) {
   return request;
 }
 
-/// Sends random messages, a tenth of which are no valid messages at all.
+/// Sends a random message: in a tenth of the calls, bytes that are no message at all.
 void send_strange(Channel& channel, std::mt19937_64& random) {
   if (random() % 10 != 0)
     return channel.post(strange_request(random),
@@ -100,7 +100,7 @@ void send_strange(Channel& channel, std::mt19937_64& random) {
   (void)::send(channel.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-/// Sent to the control process, to a data process in a session, and over TCP without a session.
+/// The bytes go to the control process, to a data process in a session, and over TCP without a session.
 TEST(Server, HostileBytesEndTheirConnectionsOnly) {
   TestServer server;
   server.start({"--size", "64M", "--listen", "127.0.0.1:0", "--log-level", "error"});

@@ -20,7 +20,7 @@ namespace mpixrma::nam {
 
 enum class Rdma { never, emulated };
 
-/// An engine of a separate job: all of them have the same identity.
+/// An engine of a job of its own: the engines of different jobs have the same identity.
 class JobEngine {
  public:
   explicit JobEngine(Rdma rdma = Rdma::never) {
@@ -51,8 +51,8 @@ class JobEngine {
     return traffic.operations[static_cast<int>(engine::Path::network)];
   }
 
-  /// Until operations on the exposure go by UCX put and get: its owner makes the key when it is first asked
-  /// for.
+  /// Repeats a get until operations on the exposure use UCX put and get: the exposure's owner creates the
+  /// remote key at the first request for it.
   void await_key(std::uint64_t exposure) {
     std::byte byte{};
     for (std::uint64_t const before = remote_accesses(); remote_accesses() == before;)

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Jobs that find each other's data at one memory server: a producer and consumers of other sizes, and jobs that count
-# in one window at the same time, one of which is killed with the lock. The data are read from Python, too, where there
-# are mpi4py and NumPy.
+# Jobs that find each other's data at one memory server: a producer and consumers of other sizes, jobs that count in one
+# window at the same time, and a job that kills itself while it holds the lock. The data are read from Python, too,
+# where there are mpi4py and NumPy.
 #
 # usage: tests/nam/jobs.sh MPIRUN BIN PRODUCER CONSUMER COUNTER READER
 set -euo pipefail

@@ -1,6 +1,5 @@
 /// The rule by which requests for locks at a memory server overtake others
-/// (docs/decisions/0010-queued-locks.md), tested on the locks themselves, with random programs and a
-/// simulated clock.
+/// (docs/decisions/0010-queued-locks.md), tested on real locks, with random programs and a simulated clock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +30,7 @@ class Process {
   bool is_exclusive() const { return mode_ == LockMode::exclusive; }
   /// Returns the lock that the process has requested and does not hold, if any.
   std::optional<std::uint32_t> wanted() const { return wait_ ? std::optional(order_[held_]) : std::nullopt; }
-  /// Returns whether it has got a lock.
+  /// Takes one step. Returns whether the process has acquired a lock.
   bool go(NamLockWait::Clock::time_point now) {
     if (held_ == order_.size()) {
       for (std::uint32_t const rank : order_) control_.unlock(0, rank);
@@ -62,7 +61,7 @@ class Process {
 
 struct World {
   std::vector<std::unique_ptr<Process>> processes;
-  std::vector<std::vector<int>> overtakes;  ///< of each exclusive request that waits, by each process
+  std::vector<std::vector<int>> overtakes;  ///< [waiting exclusive process][overtaking process]
   int most = 0;
 
   /// Runs until all processes have ended. Returns false if that takes too many steps.
@@ -87,7 +86,8 @@ struct World {
     }
     return false;
   }
-  /// Counts exclusive requests for the lock that wait, and that the process `overtaking` has overtaken.
+  /// Counts that the process `overtaking` has overtaken each waiting exclusive request for the lock of
+  /// `rank`.
   void count(std::size_t overtaking, std::optional<std::uint32_t> rank) {
     for (std::size_t other = 0; other < processes.size(); ++other) {
       bool const waits = processes[other]->is_exclusive() && rank && processes[other]->wanted() == rank;
@@ -114,7 +114,7 @@ TEST(NamLocks, SharedLockSetsAndSingleExclusiveLocksDoNotDeadlock) {
   }
 }
 
-/// Each of eight processes first has a lock of its own.
+/// Each of eight processes first acquires a lock of its own: as the holder of a lock, it may overtake.
 TEST(NamLocks, EachProcessOvertakesAnExclusiveRequestAFewTimesOnly) {
   constexpr std::uint32_t sharing = 8;
   // The number is random: rarely above 12, and hundreds if holders overtook without a delay.

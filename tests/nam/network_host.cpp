@@ -14,7 +14,8 @@ namespace mpixrma::nam {
 
 namespace {
 
-/// UCX finds the devices there. A mount belongs to the network namespace in which it was made.
+/// UCX finds network devices in /sys. A mount of sysfs shows those of the network namespace in which it was
+/// made.
 bool mount_devices() {
   return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          ::mount("sysfs", "/sys", "sysfs", 0, nullptr) == 0;

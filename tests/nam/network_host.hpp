@@ -29,10 +29,10 @@ class NetworkHost {
   pid_t keeper() const noexcept { return keeper_; }
   /// Moves the calling thread to this host.
   bool enter() const;
-  /// Moves the calling process to this host, with a file system of its own in which it sees the host's
+  /// Moves the calling process to this host, with a mount namespace of its own, whose /sys shows the host's
   /// devices.
   bool enter_as_process() const;
-  /// Runs a command of the shell there.
+  /// Runs a command on this host, and returns whether it succeeds.
   bool run(std::string const& command) const;
 
  private:

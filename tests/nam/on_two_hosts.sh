@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs a program on two hosts, of which the first one, or each, also runs a memory server. A host does not see the socket of
-# another one's server.
+# Runs a program on two hosts, of which the first one, or each, also runs a memory server. A host does not see the
+# socket of the other host's server.
 #
 # usage: tests/nam/on_two_hosts.sh BIN SERVERS RANKS-PER-HOST COMMAND [ARGUMENT...]
 set -euo pipefail
@@ -15,7 +15,7 @@ if [ -z "${OMPI_COMM_WORLD_RANK:-}" ]; then
   exit
 fi
 
-# Once for each process, on its host.
+# The following is run by each process, on its host.
 host=$((OMPI_COMM_WORLD_RANK / ranks))
 server=$MPIX_TEST_DIRECTORY/server$host
 locator=$MPIX_TEST_DIRECTORY/locator

@@ -29,7 +29,7 @@ pid_t server_in(fs::path const& directory) {
   return -1;
 }
 
-/// A process with a server, which can be killed together with it.
+/// A process with a private server, which is killed with this object; the server can be killed earlier.
 class Owner {
  public:
   Owner() {
@@ -96,7 +96,7 @@ TEST(PrivateServer, OrphanedDataProcessEndsWithItsLastSession) {
   EXPECT_TRUE(eventually([&] { return !engine::process_is_alive(control_process); }));
   std::vector<std::byte> const values = {std::byte{1}, std::byte{2}};
   session->write(window, 0, 3, values);
-  std::this_thread::sleep_for(std::chrono::seconds(2));  // it looks once a second
+  std::this_thread::sleep_for(std::chrono::seconds(2));  // the data process checks once a second
   std::vector<std::byte> found(2);
   session->read(window, 0, 3, found);
   EXPECT_EQ(found, values);
@@ -104,7 +104,7 @@ TEST(PrivateServer, OrphanedDataProcessEndsWithItsLastSession) {
   EXPECT_TRUE(eventually([&] { return !engine::process_is_alive(data_process); }));
 }
 
-/// Run by the next test from another place.
+/// The next test runs this test from a copy of the program in another directory.
 TEST(PrivateServerProgram, Starts) {
   PrivateServer const server(1u << 20);
   EXPECT_FALSE(format(server.grant()).empty());

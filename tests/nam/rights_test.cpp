@@ -10,7 +10,7 @@
 namespace mpixrma::nam {
 namespace {
 
-/// Users who know every identifier.
+/// The other users know every identifier.
 TEST(Server, OtherUsersHaveRightsGrantedByOwner) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
@@ -153,7 +153,7 @@ TEST(Server, SecretOfUserIsSpecificToServer) {
   std::filesystem::remove(secret_file(grants[0].address));
   EXPECT_EQ(refusal([&] { Session::open(grants[0]); }), ErrorCode::denied);
   std::filesystem::remove(secret_file(grants[1].address));
-  EXPECT_EQ(refusal([&] { Session::open(grants[1]); }), std::nullopt);  // the one that was stored last
+  EXPECT_EQ(refusal([&] { Session::open(grants[1]); }), std::nullopt);  // by the secret that was stored last
   ::unsetenv("MPIX_NAM_SECRET_FILE");
 }
 
@@ -163,7 +163,7 @@ TEST(Server, GrantEndsAtItsExpiry) {
   Locator const grant = server.grant(1u << 20, {{"seconds", 3600}});
   WindowInfo const window = make_persistent(grant, 100, 1);
   Session session = Session::open(grant);
-  // Only now: the grant may end before the next request.
+  // The grant gets its short lifetime last, because it may end before the next request.
   server.ask({{"op", "extend"}, {"grant", grant.grant}, {"seconds", 1}});
   EXPECT_TRUE(eventually([&] { return refusal([&] { session.usage(); }) == ErrorCode::unavailable; }));
   EXPECT_EQ(refusal([&] { server.show(grant); }), ErrorCode::not_found);

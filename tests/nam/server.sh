@@ -1,6 +1,6 @@
 # To be sourced: a memory server for the life of the script, with a directory of its own ($directory) and a grant of 16 MiB.
 #
-# MPIX_TEST_NAM_LISTEN: where it listens beside its socket.
+# MPIX_TEST_NAM_LISTEN: the TCP address at which the server also listens.
 #
 # usage: . tests/nam/server.sh BIN [OPTION...]
 bin=$1
@@ -16,7 +16,7 @@ finish() {
 }
 trap finish EXIT
 export MPIX_NAM_SERVER=$directory/socket
-# Not by --wait, which tools of earlier revisions, that are compared with, do not have.
+# A loop rather than --wait, because tools of earlier revisions, which are run for comparison, lack that option.
 for ((tries = 0; tries < 600; ++tries)); do
   MPIX_NAM_ALLOCATION=$("$bin/mpix-nam" grant 16M 2> "$directory/refusal") && break
   sleep 0.1

@@ -46,7 +46,7 @@ class TestServer {
   Address address() const { return {(directory_ / "socket").string(), "", 0}; }
   pid_t pid() const { return pid_; }
 
-  /// Returns its exit code when it has ended; nothing while it runs.
+  /// Waits for the server to end. Returns the exit code; nothing if the server still runs after `within_ms`.
   std::optional<int> exit_code(int within_ms) {
     for (int waited = 0; waited <= within_ms; waited += 10) {
       int status = 0;
@@ -135,7 +135,7 @@ class TestServer {
   std::filesystem::path directory_;
   FileDescriptor held_;
   pid_t pid_ = -1;
-  FileDescriptor life_;  ///< of a server that ends with it
+  FileDescriptor life_;  ///< when closed, ends a server of start_bound()
 };
 
 /// Returns the code of the Error that `action` throws; nothing if it throws none.

@@ -112,13 +112,13 @@ TEST(Server, MemoryKeptForTheNextWindowIsAvailableToAll) {
   EXPECT_EQ(refusal([&] { other.allocate({600u << 10}, {1}); }), ErrorCode::no_space);
   std::uint64_t const offered = memory.control().offer_spare(first.slot, first.generation);
   EXPECT_FALSE(is_there(memory, first));
-  session.write(first, 0, 0, pattern(700u << 10, 5));  // whoever is late
+  session.write(first, 0, 0, pattern(700u << 10, 5));  // a late write to memory that was offered
   WindowInfo const second = other.allocate({600u << 10}, {1});
   EXPECT_EQ(content(other, second, 0), std::vector<std::byte>(600u << 10));
   EXPECT_FALSE(memory.control().take_spare(first.slot, offered));
   EXPECT_EQ(refusal([&] { session.join(first.id); }), ErrorCode::not_found);
   other.release(second);
-  // Memory that no session needs is also returned, except for what was reused in time.
+  // Offered memory that no session needs is returned, too, unless it is reused before.
   WindowInfo const third = session.allocate({1000}, {1});
   WindowInfo const fourth = session.allocate({1000}, {1});
   memory.control().offer_spare(third.slot, third.generation);
@@ -159,7 +159,7 @@ TEST(Server, RegionsAreLockedBetweenSessions) {
   EXPECT_TRUE(take(here, 1, LockMode::shared));
   EXPECT_FALSE(take(here, 0, LockMode::exclusive));
   here.control().unlock(window.slot, 0);
-  there.reset();  // as when its process ends; the server may still have the descriptor that it has just sent
+  there.reset();  // as when the client ends; the server may still have the descriptor that it has just sent
   EXPECT_TRUE(eventually([&] { return take(here, 0, LockMode::exclusive); }));
 }
 
@@ -212,7 +212,7 @@ TEST(Server, MemoryReleasedSoonIsFreeForTheNextRequest) {
   EXPECT_EQ(session.usage().at("windows"), 0);
 }
 
-/// An invalid request of this kind has no answer either: the next request would take it for its own.
+/// An invalid notice gets no reply either: the client would take the reply for that of its next request.
 TEST(Server, NoticesHaveNoReply) {
   TestServer server;
   server.start();

@@ -1,4 +1,4 @@
-/// The control block shared by the processes that map the memory of a grant: places of windows.
+/// The control block shared by the processes that map the memory of a grant: slots of windows.
 #include "nam/protocol/shared_control.hpp"
 
 #include <fcntl.h>

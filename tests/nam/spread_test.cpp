@@ -33,7 +33,7 @@ struct SpreadServers : ::testing::Test {
     }
     return options.other_parts.back();
   }
-  /// Makes a window in stripes, of which each region has several.
+  /// Makes a striped window, in which each region has several stripes.
   std::string make_striped() const {
     Spread const spread(2, chunk_granularity);
     WindowOptions options{.persistent = true, .chunk_bytes = chunk_granularity};
@@ -84,7 +84,8 @@ struct SpreadServers : ::testing::Test {
       EXPECT_EQ(found, pattern(bytes_of_region, static_cast<unsigned>(rank)));
     }
   }
-  /// A backup of the window contains all parts: it is restored as one window at one server, or spread again.
+  /// Expects that a backup of the window contains all parts, and can be restored as one window at one server
+  /// or as a spread window.
   void expect_saved(std::string const& port, std::uint64_t bytes_of_region) const {
     ASSERT_EQ(run_tool("backup '" + port + "' " + saved()), 0);
     Locator const grant = second.grant(1u << 20);
@@ -186,7 +187,8 @@ TEST_F(SpreadServers, UnkeptPartsEndWithTheirSession) {
   EXPECT_TRUE(eventually([&] { return used(first, grants[0]) == 0; }));
 }
 
-/// An administrator has the rights to use and evict such windows, which therefore must not count as parts.
+/// An administrator may use and evict the windows of all users: the parts of a window must therefore belong
+/// to one user.
 TEST_F(SpreadServers, RefusesWindowOfAnotherUserAsPart) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   first.admit_all_users();

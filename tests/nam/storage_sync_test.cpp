@@ -1,4 +1,4 @@
-/// Waiting for the disk beside an event loop. The disk is one that a test holds.
+/// Waiting for the disk while an event loop goes on. The disk is simulated: a test decides when a sync ends.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -11,7 +11,7 @@
 namespace mpixrma::nam {
 namespace {
 
-/// Each sync waits until it is let go, once for each call of let_go().
+/// Each call of let_go() lets one sync end.
 class HeldDisk {
  public:
   void sync() {
@@ -84,7 +84,7 @@ TEST_F(StorageSyncTest, LoopContinuesDuringSlowSync) {
   EXPECT_EQ(answers, std::vector<std::string>{"one"});
 }
 
-/// Data written after a sync has begun need not be in it.
+/// A sync need not include data that were written after it had begun.
 TEST_F(StorageSyncTest, RequestsDuringSyncShareTheNextSync) {
   request("one");
   disk.await_begun(1);
@@ -97,7 +97,7 @@ TEST_F(StorageSyncTest, RequestsDuringSyncShareTheNextSync) {
   EXPECT_EQ(answers, (std::vector<std::string>{"one", "two", "three"}));
 }
 
-/// The system tells a failure once, and it may be that of a page of theirs.
+/// The system reports a failed write only once, and the page may belong to any of these requests.
 TEST_F(StorageSyncTest, FailureAppliesToRequestsDuringSync) {
   disk.fail(true);
   request("one");

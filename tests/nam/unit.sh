@@ -1,6 +1,6 @@
 #!/bin/sh
-# The systemd unit, as it is installed: what systemd says about its exposure, and whether its command line starts a
-# server with the rights of the unit's user.
+# The installed systemd unit: its exposure level, and whether its command line starts a server with the rights of the
+# unit's user.
 # usage: tests/nam/unit.sh CMAKE BUILD SOURCE
 set -eu
 cmake=$1 build=$2 source=$3
@@ -20,13 +20,14 @@ chmod 755 "$dir"
   -D destination=lib/systemd/system -D "CMAKE_INSTALL_PREFIX=$dir" -P "$source/cmake/MpixWriteInstalled.cmake" > /dev/null
 unit=$dir/lib/systemd/system/mpix-namd.service
 [ -s "$unit" ] || fail "no unit was installed"
-# A user may not reach the checkout. The programs find the library beside them; its directory is there already.
+# The unit's user may lack access to the checkout, so the programs are copied. They find the library in ../lib, which
+# exists already.
 mkdir "$dir/bin"
 cp "$build/bin/mpix-namd" "$build/bin/mpix-nam" "$dir/bin/"
 cp -P "$build"/lib/libmpix_engine.so* "$dir/lib/"
 chmod -R go+rX "$dir/bin" "$dir/lib"
 
-# The values of a setting, with spaces between.
+# Prints the values of a setting, separated by spaces.
 setting() { sed -n "s/^$1=//p" "$unit" | tr '\n' ' ' | sed 's/ $//'; }
 grep -q "^u $(setting User) " "$source/nam/systemd/mpix-nam.sysusers" || fail "nobody makes the unit's user"
 [ "$(setting User)" = "$(setting Group)" ] || fail "the group is another one's"
@@ -39,7 +40,7 @@ elif ! systemd-analyze security --help 2> /dev/null | grep -q -- --offline; then
   analysed=no
 else
   analysed=yes
-  # Tenths: below 3.
+  # The threshold is in tenths: the level must be below 3.
   systemd-analyze security --no-pager --offline=true --threshold=29 "$unit" > "$dir/security" 2>&1 ||
     { tail -n 3 "$dir/security" >&2; fail "the exposure level is 3 or more"; }
   level=$(sed -n 's/.*Overall exposure level for mpix-namd.service: *\([0-9.]*\).*/\1/p' "$dir/security")
@@ -53,7 +54,7 @@ done_or_skip() {
 [ "$(id -u)" -eq 0 ] || done_or_skip "root, who starts the server as another user"
 command -v setpriv > /dev/null || done_or_skip "the command setpriv"
 
-# As systemd does it: another user, without groups, with these capabilities and this environment alone.
+# Start the server as systemd does: as another user, without groups, with only these capabilities and this environment.
 uid=64017
 lower() { tr 'A-Z' 'a-z' | sed 's/cap_//g'; }
 ambient=$(setting AmbientCapabilities | lower)
@@ -81,7 +82,7 @@ process=$($tool --json show "$grant" | sed -n 's/^  "pid": \([0-9]*\).*/\1/p')
 value() { sed -n "s/^$2:[[:space:]]*\([^[:space:]]*\).*/\1/p" "/proc/$1/status"; }
 [ "$(value "$server" Uid)" = $uid ] || fail "the main process is another user's"
 [ "$(value "$server" NoNewPrivs)" = 1 ] || fail "the main process may gain privileges"
-# Of the unit, or the server's own where this user namespace has no others.
+# A data process has a data user, or the server's user where this user namespace has no data users.
 data_user=$(value "$process" Uid)
 if grep -q 'needs the capabilities\|no users' "$dir/log"; then echo "data users: none in this user namespace"
 elif [ "$data_user" -lt 1879050000 ] || [ "$data_user" -ge 1879060000 ]; then fail "a data process is user $data_user"; fi

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Jobs of several users at one memory server of root: each has what the mode of the window says. Exit code 77: this
-# process is not root, or other users cannot start the programs.
+# Jobs of several users at one memory server of root: each user has the rights that the window's mode gives. Exit code
+# 77: this process is not root, or other users cannot start the programs.
 #
 # usage: tests/nam/users.sh MPIRUN BIN GUEST [OPTION OF THE SERVER...]
 set -euo pipefail
@@ -28,7 +28,7 @@ as "$stranger" "$stranger" "$bin/mpix-nam" chmod 0666 "$port" && exit 1
 as "$owner" "$group" "$bin/mpix-nam" publish field "$port"
 [ "$(as "$stranger" "$stranger" "$bin/mpix-nam" lookup --user "$owner" field)" = "$port" ]
 
-# Both maps and requests: all count in the same memory.
+# The owner's job maps the memory, the member's job sends requests: both count in the same memory.
 job "$owner" "$group" 2 "$port" count 50 &
 first=$!
 job "$member" "$group" 2 "$port" count 50 &

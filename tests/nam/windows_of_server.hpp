@@ -49,7 +49,7 @@ inline void expect_pattern(std::string const& port, std::size_t bytes, unsigned 
   EXPECT_EQ(content(session, window, 1), pattern(bytes, seed + 1));
 }
 
-/// Returns what a session of the grant gets: its memory and its control block.
+/// Returns the descriptors that a session of the grant gets: the memory and the control block.
 inline std::vector<FileDescriptor> mapped(Locator const& grant) {
   Client client(grant.address);
   (void)client.request({{"op", "open"}, {"grant", grant.grant}});

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A program beside a memory server, with a grant.
+# Runs a program beside a memory server, with a grant at this server.
 #
 # MPIX_TEST_NAM_OPTIONS: further options of the server, separated by spaces.
 #

@@ -76,7 +76,7 @@ TEST_F(RequestAudit, DeniedRequestsAreAudited) {
     EXPECT_TRUE(has_line(
         {"user=\"64002\"", "from=\"pid ", "request=\"" + std::string(request) + "\"", "result=denied"}))
         << request;
-  EXPECT_FALSE(has_line({"object=\"none\""}));  // there is no such thing that could be denied
+  EXPECT_FALSE(has_line({"object=\"none\""}));  // no object of this name exists, so nothing was denied
   struct stat status {};
   ASSERT_EQ(::stat(audit_file().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777u, 0600u);
@@ -94,8 +94,8 @@ TEST_F(RequestAudit, DenialsOfDataProcessesAreAudited) {
   }));
 }
 
-/// Many denials of one user in a data process, and a few of another, whom they do not hide; those without a
-/// line are counted.
+/// Many denials of one user in a data process do not hide the few of another user. Denials without a line are
+/// counted.
 TEST_F(RequestAudit, DenialsOfDataProcessesAreCountedPerUser) {
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
   auto const deny = [&](uid_t user, int count) {
@@ -209,7 +209,7 @@ TEST_F(RequestAudit, ChmodChangesAccessToWindow) {
   EXPECT_FALSE(as_stranger(reads));
 }
 
-/// The change also applies to sessions that are open.
+/// The change also applies to open sessions.
 TEST_F(RequestAudit, ChmodRevokesRightsOfOpenSessions) {
   server.ask({{"op", "chmod"}, {"port", port}, {"mode", 0644}});
   int ends[2][2];
@@ -240,7 +240,7 @@ TEST_F(RequestAudit, ChmodRevokesRightsOfOpenSessions) {
   }
 }
 
-/// A change of a mode that is asked for while the data process is stopped.
+/// A change of a mode is requested while the data process is stopped.
 class StoppedChmod : public RequestAudit {
  protected:
   void SetUp() override {
@@ -280,12 +280,12 @@ TEST_F(StoppedChmod, IsAnsweredIfTheDataProcessDies) {
   expect_readable();
 }
 
-/// A control process may end between the change of the catalog and the message.
+/// A control process may end after it has changed the catalog and before it tells the data process.
 TEST_F(RequestAudit, AdoptedDataProcessHasTheModesOfTheCatalog) {
   pid_t const process = server.data_process(grant);
   pid_t const control = server.control_process();
   server.kill();
-  // It ends after the main process, and has the catalog until then.
+  // The control process ends after the main process, and has the catalog open until then.
   ASSERT_TRUE(eventually([&] { return ::kill(control, 0) != 0; }));
   {
     Database catalog(server.state / "catalog.sqlite", Database::Mode::existing);
@@ -300,7 +300,7 @@ TEST_F(RequestAudit, AdoptedDataProcessHasTheModesOfTheCatalog) {
   EXPECT_EQ(server.data_process(grant), process);
 }
 
-/// Files that the tool of root makes in directories of others.
+/// Files that mpix-nam, run by root, creates in directories of other users.
 class Backup : public RequestAudit {
  protected:
   void SetUp() override {
@@ -312,7 +312,7 @@ class Backup : public RequestAudit {
     }
     std::ofstream(own / "victim") << "mine";
   }
-  /// As the stranger does.
+  /// Creates a symbolic link as if the stranger did.
   void set_link(std::filesystem::path const& target, std::filesystem::path const& at) const {
     std::filesystem::create_symlink(target, at);
     ASSERT_EQ(::lchown(at.c_str(), stranger, stranger), 0);
@@ -352,12 +352,12 @@ TEST_F(Backup, IsNotWrittenToDirectoryOfAnotherUser) {
     EXPECT_FALSE(std::filesystem::exists(own / "saved"));
     EXPECT_FALSE(std::filesystem::exists(own / "saved.unfinished"));
   }
-  std::filesystem::create_symlink("../own/./", own / "self");  // a link of root leads on
+  std::filesystem::create_symlink("../own/./", own / "self");  // links of root are followed
   EXPECT_EQ(back_up(own / "self" / "saved").exit_code, 0);
   EXPECT_TRUE(is_whole(own / "saved"));
 }
 
-/// The stranger would read it in a window of his grant.
+/// Otherwise the stranger could read the file of root in a window of his grant.
 TEST_F(Backup, IsNotRestoredFromFileOfAnotherUser) {
   ASSERT_EQ(back_up(own / "saved").exit_code, 0);
   std::filesystem::permissions(own, std::filesystem::perms(0700));

@@ -78,7 +78,7 @@ TEST_F(Administrators, HaveNoRightInSessionsThatBeginLater) {
   EXPECT_EQ(server_.data_process(grant_), process);
 }
 
-/// Owners keep their sessions, and administrators who remain theirs.
+/// Owners keep their sessions, and so do the remaining administrators.
 TEST_F(Administrators, RemovalKeepsSessionsOfOtherAdministrators) {
   Locator const own = server_.grant(1u << 20, {{"owner", std::to_string(former)}});
   Session remaining = Session::open(grant_);

@@ -1,4 +1,4 @@
-/// Attacks on the places of connections to the server: those whose user is not known yet keep nobody out.
+/// Attacks on the places for connections at the server: unauthenticated connections exclude nobody.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -24,7 +24,7 @@
 namespace mpixrma::nam {
 namespace {
 
-/// A server's connections, without the server.
+/// Admission of a server's connections, without the server.
 class Places : public ::testing::Test {
  protected:
   std::uint64_t admit(std::string const& peer, Standing standing = Standing::unauthenticated) {
@@ -81,7 +81,7 @@ TEST_F(Places, HostWithMostConnectionsYieldsPlacesToOthers) {
   EXPECT_FALSE(has(few + 1)) << "the oldest one of host b";
   EXPECT_TRUE(has(few) && has(few + 2) && has(newcomer));
   EXPECT_EQ(admission_.count(), 32u);
-  // Hosts b and c have as many now: the oldest one of both goes.
+  // Hosts b and c now have equally many connections: the oldest of both hosts is evicted.
   admit("host d");
   EXPECT_FALSE(has(few + 2));
 }
@@ -152,7 +152,8 @@ TEST_F(Places, AuthenticationReleasesPlaceOfTheHost) {
   EXPECT_EQ(admission_.count(), 0u);
 }
 
-/// A host that connects fast leaves a place to a user of it as often as places become free.
+/// With few places, some are reserved for unauthenticated connections: on a host that connects fast, a user
+/// gets a place only when one becomes free.
 TEST(FewPlaces, ReservePlacesForUnauthenticatedConnections) {
   std::map<std::uint64_t, Admission::Place> held;
   Admission admission(
@@ -172,7 +173,7 @@ TEST(FewPlaces, ReservePlacesForUnauthenticatedConnections) {
   EXPECT_EQ(admission.count(), 64u);
   EXPECT_EQ(refused("host a", Standing::unauthenticated), ErrorCode::quota);
   EXPECT_EQ(refused("host c", Standing::unauthenticated), std::nullopt);
-  // The limit of users is the same as without the flood, and they give way to each other.
+  // The limit for users is the same as without the flood, and users yield places to each other.
   std::uint64_t const first = next;
   for (int i = 0; i < 4; ++i) {
     for (int twice = 0; twice < 2; ++twice) {
@@ -227,7 +228,7 @@ class SilentHosts : public ::testing::Test {
     over_tcp_ = grant_.address;
     over_tcp_.unix_path.clear();
   }
-  /// From fifty addresses.
+  /// Makes `count` connections from fifty addresses.
   std::vector<FileDescriptor> silent(int count) const {
     std::vector<FileDescriptor> made;
     for (int i = 0; i < count; ++i)

@@ -17,7 +17,7 @@
 namespace mpixrma::nam {
 namespace {
 
-constexpr std::size_t share = 16u << 20;  ///< of a user, in answers that wait
+constexpr std::size_t share = 16u << 20;  ///< bytes of unread answers that a user may have
 
 class Answers : public ::testing::Test {
  protected:
@@ -55,7 +55,7 @@ TEST_F(Answers, UnreadRepliesUseBoundedMemory) {
   std::size_t const before = resident_bytes(control);
   Attack const attack(attacker, [&] {
     auto asked = std::make_shared<std::vector<Channel>>(ask(count));
-    // Sessions beyond the share end. The others keep their answers.
+    // Connections beyond the share end. The others keep their answers.
     std::size_t const kept = share / answer_bytes;
     bool const is_bounded = eventually([&] {
       std::size_t open = 0;

@@ -1,5 +1,5 @@
-/// Attacks on the memory of a grant through its files: memory of the kernel that belongs to a file, and that
-/// no grant counts. It stays after the attacker has ended, because the server keeps the file.
+/// Attacks on the memory of a grant through its files: extended attributes take kernel memory that no grant
+/// counts. The attributes stay after the attacker has ended, because the server keeps the file.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ class Attributes : public ::testing::Test {
     server_.admit_all_users();
     grant_ = server_.grant(1u << 20, {{"owner", std::to_string(owner)}});
   }
-  /// Whether the owner maps the memory, and adds nothing to its files.
+  /// Returns whether the owner gets the files of the grant, but can add no attribute to them.
   bool owner_adds_nothing() const {
     return as_user(owner, [&] {
       auto const files = mapped(grant_);
@@ -69,7 +69,7 @@ TEST_F(Attributes, OwnerCannotAddAttributesToMemoryOfGrant) {
   EXPECT_TRUE(owner_adds_nothing());
 }
 
-/// The memory belongs to the user of the data process that has made it.
+/// The memory belongs to the user of the data process that has created the memory.
 TEST_F(Attributes, OwnerCannotAddAttributesAfterEndOfDataProcess) {
   uid_t const user = user_of(server_.data_process(grant_));
   for (int round = 0; round < 3; ++round) {
@@ -79,7 +79,7 @@ TEST_F(Attributes, OwnerCannotAddAttributesAfterEndOfDataProcess) {
   }
 }
 
-/// A process of another server, say.
+/// The user of the memory may have another process, for example one of another server.
 TEST_F(Attributes, MemoryStaysInUseIfItsUserIsTaken) {
   uid_t const user = user_of(server_.data_process(grant_));
   if (user == 0) GTEST_SKIP() << "the system has no users for data processes";

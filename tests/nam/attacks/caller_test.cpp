@@ -1,5 +1,5 @@
 /// The server and its tool are started by a process with a hostile environment: a working directory and a
-/// home that others write, a mask of modes.
+/// home directory that others can write, and a umask.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ class StartDirectory : public ::testing::Test {
   fs::path const& directory() const { return made_.path; }
   fs::path written() const { return directory() / "written"; }
 
-  /// With this file UCX writes another one as soon as it is loaded.
+  /// Writes a ucx.conf that makes UCX create the file written() as soon as UCX is loaded.
   void configure_ucx() const {
     std::ofstream(directory() / "ucx.conf") << "UCX_LOG_FILE=" << written().string() << "\n";
   }
@@ -71,7 +71,7 @@ TEST_F(StartDirectory, IsThatOfRelativePaths) {
   EXPECT_EQ(std::system(line.c_str()), 0);
 }
 
-/// As of an administrator who has kept HOME of the user whose rights he had before.
+/// HOME is that of an administrator who has changed from another user's account and kept its HOME.
 TEST_F(StartDirectory, HomeOfAnotherUserConfiguresNoLibrary) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a directory of another user";
   configure_ucx();
@@ -107,7 +107,7 @@ unsigned mode_of(fs::path const& file) {
   return ::stat(file.c_str(), &status) == 0 ? status.st_mode & 07777u : 0;
 }
 
-/// Some start services without any mask, others with one that leaves nothing to other users.
+/// Some callers start services without a umask, others with a umask that denies everything to other users.
 class CallersMask : public StartDirectory {
  protected:
   fs::path socket() const { return directory() / "run/socket"; }
@@ -152,7 +152,7 @@ TEST_P(EveryMask, AdmitsOtherUsersToTheSocketOnly) {
 INSTANTIATE_TEST_SUITE_P(Masks, EveryMask, ::testing::Values("000", "022", "077"),
                          [](auto const& mask) { return std::string("Mask") + mask.param; });
 
-/// The owner of the directory exchanges the socket for a link as soon as it is there.
+/// The owner of the directory exchanges the socket for a link as soon as the socket exists.
 TEST(UnixSocket, HasItsModeWithoutChangingOtherFiles) {
   LockedTempDirectory const directory = make_locked_temp_directory("mpix-nam-test-");
   fs::path const file = directory.path / "file";

@@ -124,7 +124,7 @@ TEST_F(Catalogs, RepairKeepsCatalogOfRunningServer) {
   EXPECT_EQ(check(""), exit_ok) << "the storage file is as the server has made it";
 }
 
-/// Overwrites a part of the file, and writes it back in the end.
+/// Overwrites a part of the file; the destructor restores that part.
 class Damage {
  public:
   explicit Damage(std::filesystem::path const& file)
@@ -180,13 +180,13 @@ TEST_F(Catalogs, RepairKeepsLockedOrForbiddenCatalog) {
   EXPECT_EQ(inode(), before);
 }
 
-/// Returns the bytes of the file and of its write-ahead log.
+/// Returns the bytes of the file.
 std::string bytes_of(std::filesystem::path const& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Root would follow what the directory's owner puts there.
+/// With the rights of root, a repair would follow links that the directory's owner has put there.
 TEST_F(Catalogs, RepairHasTheRightsOfTheOwnerOfTheDirectory) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   server_.start();
@@ -218,7 +218,7 @@ TEST_F(Catalogs, RepairHasTheRightsOfTheOwnerOfTheDirectory) {
   EXPECT_TRUE(all_are());
 }
 
-/// Several users could exchange the directory.
+/// Otherwise several users could exchange the directory.
 TEST_F(Catalogs, RepairByRootNeedsOneOwnerOfTheDirectory) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   server_.start();
@@ -268,7 +268,7 @@ TEST_F(Catalogs, RepairKeepsTheDamagedCatalogWithItsLog) {
 
 class DamagedRow : public Catalogs {
  protected:
-  /// Bits that change in a text leave a catalog in which SQLite finds no damage.
+  /// Changes a text in the row of the window, which SQLite does not detect as damage.
   void damage(std::string const& window) const {
     Database(catalog(), Database::Mode::existing)
         .run(("UPDATE windows SET body = replace(body, 'offset', 'offsat') WHERE id = '" + window + "'")
@@ -328,7 +328,7 @@ TEST_F(DamagedRow, RepairKeepsCreatorOfEachGrant) {
   }));
 }
 
-/// If the server does not start, the catalog can be repaired.
+/// If the server does not start with such a value, it starts after a repair.
 TEST_F(DamagedRow, RandomValuesDoNotAffectOtherGrants) {
   std::mt19937_64 random(test::seed());
   auto const one_of = [&](std::vector<std::string> const& all) { return all[random() % all.size()]; };

@@ -22,8 +22,8 @@
 namespace mpixrma::nam {
 namespace {
 
-std::atomic<std::uint16_t> diverted{0};  ///< port to which UCX connects instead; 0: where it wants to
-std::atomic<std::uint16_t> meant{0};     ///< port to which it wanted to connect
+std::atomic<std::uint16_t> diverted{0};  ///< port to which connections of UCX are diverted; 0: none
+std::atomic<std::uint16_t> meant{0};     ///< port to which UCX wanted to connect
 thread_local bool is_between = false;    ///< the thread is that of the man in the middle
 
 int connect_diverted(int socket, sockaddr const* address, socklen_t length) noexcept {
@@ -40,7 +40,7 @@ int connect_diverted(int socket, sockaddr const* address, socklen_t length) noex
 }  // namespace
 }  // namespace mpixrma::nam
 
-/// In the place of the C library's, for UCX.
+/// Replaces the C library's connect() for UCX.
 extern "C" __attribute__((visibility("default"))) int connect(int socket, sockaddr const* address,
                                                               socklen_t length) {
   return mpixrma::nam::connect_diverted(socket, address, length);
@@ -115,7 +115,7 @@ class Meddler {
         part.end() - found >= static_cast<std::ptrdiff_t>(sizeof(engine::wire::SealedHeader));
     return is_whole ? found : part.end();
   }
-  /// Changes one bit of what is encrypted in the header.
+  /// Changes one bit behind the plaintext part of the sealed header.
   void change(std::vector<char>& part, Place sealed) const {
     Place const begin = sealed + sizeof(engine::wire::SealedHeader);
     auto const bits = 8 * static_cast<std::uint64_t>(part.end() - begin);
@@ -144,7 +144,7 @@ FileDescriptor connect_as_meant() {
 class DataProxy : public ::testing::Test {
  protected:
   void SetUp() override {
-    // UCX does not report the end of a connection: each side has to notify the other one.
+    // Without keepalive, UCX does not report the end of a connection: each side has to notify the other one.
     ::setenv("UCX_KEEPALIVE_INTERVAL", "inf", 1);
     server_.start({"--size", "64M", "--listen", "none", "--interfaces", "lo", "--encrypt"});
     grant_ = server_.grant(1u << 20);

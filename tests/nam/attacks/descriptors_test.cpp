@@ -1,4 +1,4 @@
-/// Descriptors that clients send unasked. Dropping the last reference to a TCP socket with SO_LINGER and
+/// Unsolicited descriptors from clients. Dropping the last reference to a TCP socket with SO_LINGER and
 /// unsent data would make the server wait.
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -43,8 +43,8 @@ struct LingeringSocket {
   }
 };
 
-/// Sends one byte with the socket. The message then has the only reference to it. Returns false if the kernel
-/// rejects it.
+/// Sends one byte with the socket. The message then has the only reference to the socket. Returns false if
+/// the kernel rejects the message.
 bool send_away(LingeringSocket& sent, FileDescriptor const& receiver) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   char byte = 'x';
@@ -65,7 +65,8 @@ bool send_away(LingeringSocket& sent, FileDescriptor const& receiver) {
   return true;
 }
 
-/// Runs `body` in a process that is confined like a data process, and ends it if it does not return.
+/// Runs `body` in a process that is confined like a data process, and ends the process if `body` does not
+/// return in time.
 bool in_confined_process(std::function<bool()> const& body) {
   constexpr unsigned longest_s = 60;
   pid_t const child = ::fork();
@@ -133,7 +134,7 @@ TEST(Descriptors, InterruptedWaitsEndWithOutermostScope) {
   }));
 }
 
-/// Descriptors in flight are bounded for all processes of a user.
+/// The kernel bounds the descriptors in flight of all processes of a user together.
 TEST(Descriptors, SessionThatReadsNoRepliesGetsDescriptorsOnce) {
   TestServer server;
   server.start();
@@ -146,7 +147,7 @@ TEST(Descriptors, SessionThatReadsNoRepliesGetsDescriptorsOnce) {
   for (int i = 0; i < 50; ++i) session.post({{"op", "map"}});
   session.post({{"op", "processes"}, {"window", window.id}});
   ASSERT_TRUE(session.flush());
-  // Sessions of a user take turns: the requests above have been served then.
+  // Sessions of a user take turns: after these requests, those above have been served.
   for (int i = 0; i < 60; ++i) (void)other.usage();
   auto const first = await_message(session);
   ASSERT_TRUE(first);

@@ -49,7 +49,7 @@ class Mapper {
   Mapper(Mapper const&) = delete;
   Mapper& operator=(Mapper const&) = delete;
 
-  /// Returns its status when it has ended, as waitpid() does.
+  /// Waits for the process to end. Returns its status as from waitpid().
   int await() {
     int status = 0;
     EXPECT_EQ(::waitpid(pid, &status, 0), pid);
@@ -149,7 +149,7 @@ TEST_F(Evict, EndsNoProcessThatItsUserMayNotSignal) {
   EXPECT_FALSE(is_listed());
 }
 
-/// A data process names the processes, and could name any process.
+/// The tool gets the process ids from a data process, which could name any process.
 TEST_F(Evict, EndsProcessesOfTheOwnerAlone) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   Mapper const administrators(0, port_);

@@ -30,7 +30,7 @@ class Eavesdropper {
       : Eavesdropper([server] { return connect_tcp(server.host, server.port, 5000); }, std::move(meddle)) {
     key_ = server.key;
   }
-  /// `connect` returns a connection to what is behind it.
+  /// `connect` returns a connection to the server behind the eavesdropper.
   Eavesdropper(std::function<FileDescriptor()> connect, Meddle meddle)
       : connect_(std::move(connect)), meddle_(std::move(meddle)), listener_(listen_tcp("127.0.0.1:0")) {
     thread_ = std::thread([this] { run(); });

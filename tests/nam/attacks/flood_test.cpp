@@ -45,7 +45,7 @@ struct Hosts {
   }
 };
 
-/// Nullptr where the system does not permit it.
+/// Returns nullptr where the system does not permit such hosts.
 Hosts const* hosts() {
   static Hosts const* const made = []() -> Hosts const* {
     if (!become_host()) return nullptr;
@@ -74,8 +74,8 @@ int begin_connection(std::uint16_t port, std::uint32_t sources, std::uint32_t nu
   return socket;
 }
 
-/// Keeps this many connections, silent ones, and makes a new one for each that the server ends. Returns the
-/// number of connections that the server has ended.
+/// Keeps `connections` silent connections open, and makes a new one for each that the server ends. Returns
+/// the number of connections that the server has ended.
 std::uint64_t flood(std::uint16_t port, std::uint32_t sources, int connections,
                     std::atomic<bool> const& stop) {
   FileDescriptor const events(::epoll_create1(EPOLL_CLOEXEC));

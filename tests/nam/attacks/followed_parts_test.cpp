@@ -12,7 +12,8 @@
 namespace mpixrma::nam {
 namespace {
 
-/// The owner of a window names a server of his own as that of its second part: clients do not connect to it.
+/// The owner of a window names a server of his own as that of the second part: clients do not connect to that
+/// server.
 TEST(FollowedParts, CannotBeAtServerNamedByOwner) {
   TestServer server;
   server.start();
@@ -30,7 +31,7 @@ TEST(FollowedParts, CannotBeAtServerNamedByOwner) {
   EXPECT_FALSE(accept_from(lure)) << "mpix-nam came";
 }
 
-/// The owner of the window could exchange the link after the client has seen who listens.
+/// The owner of the link could exchange it after the client has checked which user's server listens.
 TEST(FollowedParts, CannotBeBehindLinkOfAnotherUser) {
   if (!is_root()) GTEST_SKIP() << "needs another user";
   TestServer server;

@@ -1,5 +1,5 @@
-/// A server that another user runs: it may name the address of a server that is not his, and processes that
-/// have nothing to do with it.
+/// A server that another user runs may name the address of somebody else's server, and processes that do not
+/// use the server.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ class ForeignServer : public ::testing::Test {
     }));
   }
   std::string socket() const { return of_attacker_ / "socket"; }
-  /// As the user.
+  /// Runs `body` as the user, with the secret file of the user.
   bool as_victim(std::function<bool()> const& body) const {
     return as_user(harmless, [&] {
       ::setenv("MPIX_NAM_SECRET_FILE", (of_user_ / "secret").c_str(), 1);
@@ -106,14 +106,14 @@ TEST_F(ForeignServer, ReplacesNoOtherSecret) {
   }));
 }
 
-/// Nobody answers there now; the genuine server may be started later.
+/// No server listens at the claimed address now; the genuine server may be started later.
 TEST_F(ForeignServer, CannotClaimAddressWithoutServer) {
   start("127.0.0.77");
   EXPECT_TRUE(
       as_victim([&] { return fetch() != 0 && !fs::exists(secret_file(claimed_)) && !pinned_key(claimed_); }));
 }
 
-/// Root has the right to end any process.
+/// Root may end any process, but mpix-nam must not do so because another user's server names the process.
 TEST_F(ForeignServer, CannotEndProcessesOfOtherUsers) {
   start("127.0.0.1");
   Address const address{socket(), "", 0};

@@ -1,5 +1,5 @@
-/// A data process that another host has taken over by UCX's port: its messages to the control process are
-/// what an attacker wants them to be.
+/// A data process that another host has taken over through UCX's port: an attacker chooses the messages of
+/// this process to the control process.
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -59,7 +59,7 @@ class ForgedReports : public ::testing::Test {
                std::move(passed));
     EXPECT_TRUE(link_.flush());
   }
-  /// Sends messages; returns when the control process has taken them.
+  /// Sends `count` messages; returns when the control process has handled them.
   void send(Json const& message, int count = 1) {
     for (int i = 0; i < count; ++i) link_.post(message);
     link_.post({{"op", "load"}, {"after", 0}});
@@ -154,7 +154,7 @@ TEST_F(ForgedReports, WindowIdentifiersContainNoOtherText) {
   }
 }
 
-/// A user has an own number of lines in the audit log, which others cannot use up.
+/// Each user has a budget of lines in the audit log, which others cannot use up.
 TEST_F(ForgedReports, ForgedDenialsDoNotHideRealOnes) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   take_over();

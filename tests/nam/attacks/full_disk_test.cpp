@@ -81,7 +81,7 @@ TEST_F(FullDisk, RevokeAndEvictFreeSpace) {
   EXPECT_EQ(refusal([&] { Session::connect(evicted, &window); }), ErrorCode::not_found);
 }
 
-/// The user database need not know the user.
+/// The users of this test need no account.
 TEST_F(FullDisk, SecretWithoutSpaceIsCreatedLater) {
   start("memory");
   server_.admit_all_users();

@@ -92,8 +92,9 @@ TEST_F(OwnGrants, AreLimitedInNumber) {
   EXPECT_EQ(refusal([&] { server_.grant(4096, {{"owner", std::to_string(harmless)}}); }), std::nullopt);
 }
 
-/// Kibibytes of the mapping that contains `address` in the page tables of this process. For a file that the
-/// caller may not write, as when the grant has ended, mincore() counts every page.
+/// Returns how many KiB of the mapping that contains `address` are in the page tables of this process.
+/// mincore() is not suitable: it counts every page of a file that the caller may not write, and the caller
+/// may not write a grant that has ended.
 long mapped_kibibytes(void const* address) {
   std::ifstream smaps("/proc/self/smaps");
   bool is_inside = false;
@@ -123,7 +124,8 @@ TEST_F(OwnGrants, ReleaseMemoryAlthoughItIsMapped) {
   }));
 }
 
-/// Memory that such a process uses again counts for its user, as long as the server can see it.
+/// Memory of an ended grant that a client uses again counts for the client's user, as long as the server can
+/// see this use.
 TEST_F(OwnGrants, CountMemoryUsedAfterTheirEnd) {
   EXPECT_TRUE(as_user(harmless, [&] {
     Locator const grant = server_.grant(16u << 20);
@@ -143,7 +145,8 @@ TEST_F(OwnGrants, CountMemoryUsedAfterTheirEnd) {
   }));
 }
 
-/// Opens a session of `grant`, and ends. Its child has the memory, and uses all of it until `life` ends.
+/// Opens a session of `grant`, gets the memory, and returns. A child process uses all of the memory until the
+/// other end of `life` is closed.
 void pass_memory(Locator const& grant, int life) {
   Client client(grant.address);
   (void)client.request({{"op", "open"}, {"grant", grant.grant}});
@@ -156,7 +159,7 @@ void pass_memory(Locator const& grant, int life) {
   while (memory != MAP_FAILED && ::poll(&entry, 1, 0) == 0) std::memset(memory, 1, own_bytes);
 }
 
-/// The memory is used by a process that the server does not know.
+/// A process that the server does not know uses the memory.
 TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
   EXPECT_TRUE(as_user(harmless, [&] {
     Locator const grant = server_.grant(own_bytes);
@@ -185,7 +188,7 @@ TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
   }));
 }
 
-/// The data process has touched its pages, and they are not given back.
+/// The data process has touched the pages of the control blocks, and these pages are not given back.
 TEST_F(OwnGrants, CountControlBlocksThatAreKept) {
   EXPECT_TRUE(as_user(harmless, [&] {
     std::vector<FileDescriptor> control_blocks;
@@ -202,7 +205,7 @@ TEST_F(OwnGrants, CountControlBlocksThatAreKept) {
   }));
 }
 
-/// By a descriptor that does not count as an open file.
+/// The client keeps O_PATH descriptors, which do not count as open files.
 TEST_F(OwnGrants, AreNotOpenedAgainAfterTheirEnd) {
   EXPECT_TRUE(as_user(harmless, [&] {
     Locator const grant = server_.grant(own_bytes);
@@ -235,7 +238,7 @@ TEST_F(OwnGrants, AreExtendedByTheirCreatorsOnly) {
             4000);
 }
 
-/// Lines of a server's log about grants, and how many of them it has omitted.
+/// The number of lines about grants in a server's log, and of those that the server has omitted.
 struct GrantLines {
   int written = 0;
   int omitted = 0;

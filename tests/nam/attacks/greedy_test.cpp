@@ -1,4 +1,4 @@
-/// Owners of grants whose clients send messages of the engine and keep to no credit.
+/// Owners of grants whose clients send messages to the engine beyond their credit.
 #include "tests/nam/attacks/server_resources.hpp"
 #include "tests/nam/job_engine.hpp"
 #include "tests/nam/windows_of_server.hpp"
@@ -23,7 +23,7 @@ class Greedy : public ::testing::Test {
   static void flood(SessionClient& client, int count) {
     for (int i = 0; i < count; ++i) client.send_only(client.next(RequestKind::get, mib));
   }
-  /// Most memory of the data process in the next seconds.
+  /// Returns the largest resident memory of the data process in the next three seconds.
   std::size_t peak() const {
     std::size_t most = 0;
     for (int i = 0; i < 300; ++i) {
@@ -32,7 +32,7 @@ class Greedy : public ::testing::Test {
     }
     return most;
   }
-  /// Another session of the owner is served by the same process.
+  /// Expects that the same data process serves another session of the owner.
   void expect_service() const {
     Session session = Session::open(grant_);
     std::vector<std::byte> const address = session.engine_address();
@@ -70,7 +70,7 @@ TEST_F(Greedy, UnreadRepliesAreBoundedAndEndWithTheSession) {
   expect_service();
 }
 
-/// The error that a client of such a session gets.
+/// A client that reads no replies can learn why its session has ended.
 TEST_F(Greedy, SessionThatReadsNoRepliesGetsReasonForItsEnd) {
   start();
   Session session = Session::open(grant_);
@@ -105,7 +105,7 @@ TEST_F(Greedy, ExcessProcessesEndTheSession) {
   expect_service();
 }
 
-/// Each may have connections of some processes.
+/// Each session may have connections of several processes.
 TEST_F(Greedy, SessionsThatUseTheEngineShareDescriptors) {
   start(256);
   std::vector<Session> sessions;

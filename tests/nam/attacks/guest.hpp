@@ -7,7 +7,7 @@
 
 namespace mpixrma::nam {
 
-inline constexpr std::size_t window_bytes = 4096;  ///< of what guests use
+inline constexpr std::size_t window_bytes = 4096;  ///< size of each region of the windows that guests use
 
 /// A process of the user. It runs `body`, which calls its argument to wait for the test, and returns whether
 /// all was as expected.

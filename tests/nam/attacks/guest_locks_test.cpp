@@ -38,7 +38,7 @@ TEST(GuestLocks, OfReadersDoNotExhaustDescriptorsOfOwner) {
   reader.go_on();
 }
 
-/// The next window gets the same place in the control block, and with it the same locks.
+/// The next window in the same slot of the control block gets the same locks.
 TEST(GuestLocks, EndWithTheEvictedWindow) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
@@ -97,7 +97,7 @@ TEST(GuestLocks, SharedLocksOutlastTheRightToWrite) {
   writer.go_on();
 }
 
-/// A request says whether it has the turn.
+/// A client can forge the turn, because each lock request states whether it has the turn.
 TEST(GuestLocks, DoNotOvertakeByAForgedTurn) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer server;
@@ -111,7 +111,7 @@ TEST(GuestLocks, DoNotOvertakeByAForgedTurn) {
   Session waiting = Session::open(grant);
   EXPECT_FALSE(lock_rank(waiting, window, 0, engine::LockMode::exclusive));
   own.unlock_soon(window, 1, 0);
-  EXPECT_TRUE(eventually([&] { return own.usage().contains("sessions"); }));  // executed after the request
+  EXPECT_TRUE(eventually([&] { return own.usage().contains("sessions"); }));  // answered after the unlock
   EXPECT_TRUE(as_user(locker, [&] {
     WindowInfo found;
     Session session = Session::connect(port, &found);

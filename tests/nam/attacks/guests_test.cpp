@@ -252,7 +252,7 @@ TEST_F(Guests, MalformedOperationsAreRefused) {
   });
 }
 
-/// Several runs of one request, in order.
+/// The runs of a request are not sorted, and are processed in their order.
 TEST_F(Guests, OperationHasRunsAnywhereInTheRegion) {
   std::string const port = make(0666);
   expect_as(stranger, stranger, [&] {

@@ -1,5 +1,5 @@
-/// Attacks on the way of sessions from the control process to a data process: its owner stops the data
-/// process, which shares memory with him.
+/// Attacks on the handover of sessions from the control process to a data process: the owner of the grant,
+/// who shares memory with the data process, stops that process.
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -27,7 +27,7 @@ namespace {
 constexpr uid_t guest = 64002;
 constexpr std::size_t in_flight = 64;      ///< sessions of a grant that no data process has acknowledged
 constexpr std::size_t waiting_guest = 64;  ///< sessions of a guest that wait
-constexpr std::size_t connections = 256;   ///< that the server has, of all users
+constexpr std::size_t connections = 256;   ///< limit of the server for all users together
 constexpr std::size_t of_owner = connections / 2;
 constexpr std::size_t many = 900;
 
@@ -89,7 +89,7 @@ class Handover : public ::testing::Test {
   pid_t process = 0;
 };
 
-/// All that have a place get a session as soon as the data process goes on.
+/// All connections with a place get a session as soon as the data process goes on.
 TEST_F(Handover, SessionsForAStoppedProcessKeepTheirPlaces) {
   start(connections, 512);
   Locator const other = server.grant(1u << 20, {{"owner", std::to_string(guest)}});
@@ -106,7 +106,7 @@ TEST_F(Handover, SessionsForAStoppedProcessKeepTheirPlaces) {
     session.write(window, 0, 0, bytes);
     return content(session, window, 0) == bytes;
   }));
-  // The server has descriptors for other grants.
+  // The server still has descriptors for other grants.
   Locator const third = server.grant(1u << 20);
   expect_pattern(make_persistent(third, 100, 1).port, 100, 1);
   ::kill(server.data_process(third), SIGKILL);
@@ -121,7 +121,7 @@ TEST_F(Handover, DisconnectedClientsAreRemovedFromQueue) {
   start(connections, 512);
   stop_process(process);
   EXPECT_TRUE(as_user(owner, [&] {
-    // One place is for the question.
+    // One place is for the request of connections_of_all().
     Sessions const sessions(server.address(), of_owner - 1, open());
     return eventually([&] { return connections_of_all() == of_owner; });
   }));
@@ -152,7 +152,7 @@ TEST_F(Handover, GuestsHaveAShareOfTheSessionsThatWait) {
   EXPECT_TRUE(eventually([&] { return server.show(grant).at("sessions") == in_flight + waiting_guest; }));
 }
 
-/// As it happens when other processes of the system have all descriptors.
+/// The same happens when other processes of the system use up all descriptors.
 TEST_F(Handover, LackOfDescriptorsDelaysADataProcess) {
   server.start({"--size", "64M", "--listen", "none", "--storage", "file"});
   Locator const kept = server.grant(1u << 20);
@@ -184,8 +184,8 @@ struct Pair {
   }
 };
 
-/// Each side sends more than the sockets take before it looks at what the other one sends. One of them has
-/// more to send than that with which it reads: the other one has to read always.
+/// Each side sends more than the sockets buffer before it reads. The far side does not read while more than
+/// 1 MiB of its own data waits to be sent: the near side must therefore read at all times.
 TEST(Link, BothSidesMakeProgressWhileTheySend) {
   Pair pair;
   constexpr int count = 64;
@@ -223,8 +223,8 @@ std::vector<FileDescriptor> one_descriptor() {
   return made;
 }
 
-/// The system counts descriptors that were sent and not received, and refuses more of them to a user without
-/// rights. Here they are as many as the user may have until drain().
+/// The system counts descriptors in flight, sent and not yet received, and refuses more of them to an
+/// unprivileged user. Until drain(), this user has as many in flight as are permitted.
 class CrowdedUser {
  public:
   CrowdedUser() : channel_(std::move(pair_.near), {}) {

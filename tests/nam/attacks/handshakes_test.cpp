@@ -50,7 +50,7 @@ TEST_F(Network, MalformedHandshakesEndTheConnection) {
   EXPECT_TRUE(server_.answers());
 }
 
-/// Cuts all messages of a client until it is authenticated.
+/// Cuts each message that a client sends before it is authenticated.
 TEST_F(Network, HandshakesCutAtAnyByteEndTheConnection) {
   start();
   std::size_t const length = message(ClientHandshake().hello(std::nullopt)).size();
@@ -187,7 +187,8 @@ TEST_F(Network, ProofsOfAnotherUserAreRejected) {
             "malformed");
 }
 
-/// An unauthenticated peer would learn that the user has a secret, and the server's directory.
+/// From another error an unauthenticated peer would learn that the user has a secret, and the path of the
+/// server's directory.
 TEST_F(Network, UnusableSecretIsReportedLikeWrongSecret) {
   start();
   std::filesystem::path const file = server_.state / "secrets" / std::to_string(poor);
@@ -230,7 +231,7 @@ class OwnUserDatabase {
   }
   /// Called in the process of the server. Returns false if the system does not permit it.
   bool mount() const { return show_in_place_of(original, copy_); }
-  /// Whether it was opened since the last call.
+  /// Returns whether the copy was opened since the last call.
   bool was_opened() const {
     char events[4096];
     bool opened = false;

@@ -12,7 +12,8 @@ namespace mpixrma::nam {
 namespace {
 
 /// Reserves huge pages for a test; none if the system does not permit it. All processes of the system share
-/// the numbers of pages, so one test at a time changes and counts them, and ctest runs it alone.
+/// the numbers of pages, so only one test at a time changes and counts them, and ctest runs this program
+/// alone.
 class HugePages {
  public:
   explicit HugePages(int count) : turn_(::open(file, O_RDONLY | O_CLOEXEC)) {

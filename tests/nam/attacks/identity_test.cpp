@@ -1,4 +1,5 @@
-/// Attacks on the identity of users and servers: whose session it is, and to which server it leads.
+/// Attacks on the identity of users and servers: to which user a session belongs, and to which server it
+/// leads.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -64,7 +65,7 @@ void relay(FileDescriptor const& client, FileDescriptor const& server) {
   }
 }
 
-/// Whether the server accepts the relayed data as a request of an administrator.
+/// Returns whether the server executes a request that the attacker sends on the relayed connection.
 bool is_admitted(FileDescriptor socket) {
   Channel channel(std::move(socket), {});
   channel.post({{"op", "list"}});

@@ -66,7 +66,7 @@ TEST_P(KilledClients, DoNotEndTheDataProcess) {
     char byte = 0;
     EXPECT_EQ(::read(ends[0], &byte, 1), 1);
     ::close(ends[0]);
-    // In half of the rounds, while it connects.
+    // In half of the rounds, the client is killed while it connects.
     ::usleep(static_cast<unsigned>(random() % (round % 2 == 0 ? 3000 : 20000)));
     ::kill(child, SIGKILL);
     int status = 0;

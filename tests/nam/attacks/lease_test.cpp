@@ -39,8 +39,7 @@ class Lease : public ::testing::Test {
   WindowInfo window_;
 };
 
-/// A process that runs `body`, which reports through the returned descriptor and waits until the process is
-/// continued.
+/// A process that runs the `body` of start(), which reports to this process by single characters.
 struct Child {
   pid_t pid = -1;
   FileDescriptor reports;
@@ -153,12 +152,12 @@ TEST_F(Network, SimultaneouslyExpiredSessionsEndInTurns) {
     silent.push_back(session({{"op", "connect"}, {"port", window.port}}));
   Session owner = Session::open(grant);
   WindowInfo const joined = owner.join(parse_locator(window.port).window);
-  // The end of a session takes time with each window.
+  // Each window adds to the time that the end of a session takes.
   auto const renew = [&] {
     for (Channel& each : silent) each.post({{"op", "renew"}, {"quiet", true}});
   };
   for (int i = 0; i < 4000; ++i) {
-    if (i % 200 == 0) renew();  // a busy machine takes longer than a lease for all of them
+    if (i % 200 == 0) renew();  // on a busy machine, all allocations take longer than a lease
     (void)owner.allocate({64}, {1});
   }
   EXPECT_EQ(content(owner, joined, 0), pattern(100, 1));  // the first access takes long
@@ -166,7 +165,7 @@ TEST_F(Network, SimultaneouslyExpiredSessionsEndInTurns) {
   auto const count_ended = [&] {
     return static_cast<std::size_t>(std::ranges::count_if(silent, [](Channel const& each) {
       pollfd entry{each.socket().get(), POLLIN, 0};
-      return ::poll(&entry, 1, 0) == 1;  // the text that says why, and the end
+      return ::poll(&entry, 1, 0) == 1;  // the session's end, and before it the reason, can be read
     }));
   };
   std::set<std::size_t> ended;

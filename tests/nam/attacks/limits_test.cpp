@@ -77,8 +77,7 @@ TEST_F(ClientLimits, SilentTcpConnectionsTimeOut) {
   }));
 }
 
-/// Each connection announces a mebibyte, and withholds the last bytes.
-/// The memory of an owner is his grant. A JSON value takes much more memory than its text.
+/// The grant bounds the memory of its owner. A JSON value takes much more memory than its text.
 TEST_F(ClientLimits, MessagesOfManyValuesTakeLittleMemory) {
   start(TestServer::defaults(), 4096, 4096);
   Locator const grant = server_.grant(1u << 20);
@@ -99,6 +98,7 @@ TEST_F(ClientLimits, MessagesOfManyValuesTakeLittleMemory) {
   EXPECT_LT(resident_bytes(process), before + (64u << 20));
 }
 
+/// Each connection announces a mebibyte, and withholds the last bytes.
 TEST_F(ClientLimits, UnfinishedMessagesTakeLittleMemory) {
   start(TestServer::defaults(), 4096, 4096);
   pid_t const control = server_.control_process();
@@ -145,7 +145,8 @@ TEST_F(ClientLimits, GuestsOfWindowDoNotExhaustSessionsOfOwner) {
   }));
 }
 
-/// Eight guests who take all that they get leave something to a ninth, and more when he comes first.
+/// Eight guests who take as much as they can leave something to a ninth, and more once one of them has given
+/// back his share.
 TEST(GuestShares, OfManyUsersDoNotExhaustTheTotal) {
   Shares shares("things", 1024);
   auto const take_all = [&](uid_t user) {
@@ -206,7 +207,7 @@ class FullSocket {
   Channel channel_;
 };
 
-/// Sessions beyond the share of their user have no room for the error.
+/// Sessions beyond the share of their user get an error, for which their sockets have no room.
 TEST_F(ClientLimits, RefusedSessionsThatDoNotReadKeepNoDescriptors) {
   start({"--size", "64M", "--listen", "none", "--max-sessions", "8"}, 4096, 4096);
   Locator const grant = server_.grant(1u << 20, {{"owner", std::to_string(harmless)}});

@@ -63,7 +63,7 @@ TEST_F(LostPages, AreWrittenAgainByTheNextPersist) {
   EXPECT_TRUE(is_on_disk(window, pattern(lost_bytes, 2)));
 }
 
-/// The sync of one window also loses what was written of another.
+/// A failed sync for one window also loses written pages of another window.
 TEST_F(LostPages, RewritesPagesOfOtherWindow) {
   Session session = Session::open(grant);
   WindowInfo const window = make(session);

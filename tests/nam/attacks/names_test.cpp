@@ -53,7 +53,7 @@ class Names : public ::testing::Test {
     }
   }
   std::string tool(std::string const& arguments) const { return run_tool(server, arguments).output; }
-  /// Returns how many requests of another client are answered before the answer to this one comes.
+  /// Returns how many requests of another client are answered before the answer to `request` comes.
   int served_during(Json request) const {
     request["version"] = protocol_version;
     Channel slow(connect_unix(server.address().unix_path), {.head_bytes = 64u << 20, .data_bytes = 0});
@@ -82,7 +82,7 @@ TEST_F(Names, BelongToTheirPublisher) {
     return lookup("field") == second && lookup("./a program/field") == second;
   }));
   EXPECT_TRUE(as_user(owner, [&] {
-    publish("field", first);  // the stranger's does not stand in the way
+    publish("field", first);  // names of different users do not collide
     bool const own_first = lookup("field") == first;
     bool const taken = refusal([&] { publish("field", second); }) == ErrorCode::exists;
     return own_first && taken && lookup("~64002/field") == second &&
@@ -152,7 +152,7 @@ TEST_F(Names, RejectControlCharactersAndBrokenUtf8) {
     EXPECT_FALSE(is_plain_text(broken));
 }
 
-/// The catalog of an earlier server may have such a name.
+/// The catalog of an earlier server may have a name with control characters.
 TEST_F(Names, AreEscapedByTheTool) {
   start({"--storage", "file"});
   std::string const port = make_persistent(server.grant(1u << 20), 100, 1).port;
@@ -210,7 +210,7 @@ TEST_F(Names, SearchesOfOneUserDelayOthersByOneSearch) {
   greedy.go_on();
 }
 
-/// Returns parts so long that few fit.
+/// Returns port names of parts so long that few windows fit into a quota.
 std::vector<std::string> long_parts() {
   std::string part = "mpix-nam://" + std::string(32, 'a') + "/" + std::string(32, 'b') + "?unix=/";
   part.resize(port_name_limit - 1, 'x');

@@ -28,7 +28,8 @@ inline void send_all(FileDescriptor const& socket, Bytes const& bytes) {
   }
 }
 
-/// Returns a message in its wire format, with `sent` bytes of the head.
+/// Returns a message in its wire format. Its header announces `head_bytes` and `data_bytes`, which may be
+/// wrong.
 inline Bytes message(std::string const& head, std::uint32_t head_bytes, std::uint32_t data_bytes = 0) {
   std::uint32_t const header[4] = {0x316d616e, head_bytes, data_bytes, 0};
   Bytes bytes(sizeof header + head.size());
@@ -41,7 +42,7 @@ inline Bytes message(Json const& head) {
   return message(text, static_cast<std::uint32_t>(text.size()));
 }
 
-/// Whether the other end closes, regardless of earlier messages.
+/// Waits for the other end to close, and ignores messages before. Returns false if it does not close.
 inline bool is_closed(FileDescriptor const& socket) {
   char bytes[4096];
   for (;;) {
@@ -83,7 +84,7 @@ class Network : public ::testing::Test {
   }
   Channel connection() const { return {connect_tcp(address_.host, address_.port, 5000), {}}; }
 
-  /// Completes the first two messages of the handshake.
+  /// Exchanges the first two messages of the handshake.
   Peer begin() const {
     Channel channel = connection();
     ClientHandshake const handshake;

@@ -4,8 +4,8 @@
 namespace mpixrma::nam {
 namespace {
 
-/// A connection that has used up its place as unauthenticated, and gets none as a user's, would count for
-/// nobody.
+/// A connection that is authenticated has given up its place among the host's; if it stayed without a place
+/// among the user's, it would count for nobody.
 TEST_F(Network, ConnectionsBeyondTheShareOfAUserEnd) {
   start({"--max-connections", "64"}, 128);
   std::vector<Channel> open;
@@ -49,8 +49,8 @@ TEST_F(Network, UnprivilegedUserCannotAccessOthersObjects) {
   }
 }
 
-/// The owner of a small grant: each session may have a large request, but all together not the memory of the
-/// host.
+/// Each session of the owner of a small grant may send a large request, but all together must not take the
+/// memory of the host.
 TEST_F(Network, UnfinishedRequestsOfSessionsTakeBoundedMemory) {
   start();
   Locator const grant = server_.grant(4096, {{"owner", std::to_string(poor)}});

@@ -1,4 +1,4 @@
-/// Strangers at UCX's port of a data process.
+/// Connections of hosts without a session to UCX's port of a data process, and those of hosts with one.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -13,7 +13,8 @@
 namespace mpixrma::nam {
 namespace {
 
-/// Local ports of the IPv4 sockets of a process that are in this state (net/tcp_states.h, in hexadecimal).
+/// Returns the local ports of the IPv4 sockets of a process that are in the state `wanted` (net/tcp_states.h,
+/// in hexadecimal).
 std::vector<std::uint16_t> ports_in_state(pid_t process, std::string const& wanted) {
   std::set<std::string> own;
   for (auto const& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd")) {
@@ -38,14 +39,14 @@ std::vector<std::uint16_t> ports_in_state(pid_t process, std::string const& want
 std::vector<std::uint16_t> listening_ports(pid_t process) { return ports_in_state(process, "0A"); }
 std::size_t connections_of(pid_t process) { return ports_in_state(process, "01").size(); }
 
-/// Closed by the other end, within 20 seconds.
+/// Returns whether the other end closes the connection within 20 seconds.
 bool has_ended(FileDescriptor const& socket) {
   char byte = 0;
   pollfd entry{socket.get(), POLLIN, 0};
   return ::poll(&entry, 1, 20000) == 1 && ::recv(socket.get(), &byte, 1, MSG_DONTWAIT) <= 0;
 }
 
-/// Texts of UCX's protocol over TCP.
+/// Messages of UCX's protocol over TCP.
 using Text = std::string;
 template <typename... Parts>
 Text text_of(Parts... parts) {
@@ -67,7 +68,7 @@ Text opening() {
          message(32, static_cast<std::uint32_t>(request.size()), request);
 }
 
-/// From another address of the loopback than that of clients.
+/// Connects from `host`, a loopback address other than the clients'.
 FileDescriptor connect_from(char const* host, std::uint16_t port) {
   FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -90,7 +91,7 @@ class Port : public ::testing::Test {
     grant_ = server_.grant(8u << 20);
     process_ = server_.data_process(grant_);
   }
-  /// A session whose client says that its host has this address.
+  /// Opens a session whose client claims that its host has the address `host`.
   Client session_from(char const* host) const {
     Client client(grant_.address);
     client.request({{"op", "open"}, {"grant", grant_.grant}});
@@ -98,7 +99,7 @@ class Port : public ::testing::Test {
     (void)client.exchange({{"op", "engine_address"}, {"addresses", {host}}}, {}, &address, nullptr);
     return client;
   }
-  /// By an engine that begins a connection over TCP now.
+  /// Puts by a new engine, over a new TCP connection. Returns whether the window then has the data.
   bool new_job_puts(unsigned seed) const {
     ::setenv("UCX_TLS", "tcp", 1);
     Session session = Session::open(grant_);
@@ -160,7 +161,7 @@ TEST_F(Port, SilentConnectionsEnd) {
   EXPECT_TRUE(new_job_puts(1));
 }
 
-/// Each of these texts ends a process in which UCX 1.13 gets it.
+/// Each of these messages crashes a process in which UCX 1.13 receives it.
 TEST_F(Port, HostsWithoutSessionCannotReachUcx) {
   Session const session = [&] {
     Session made = Session::open(grant_);
@@ -223,7 +224,7 @@ TEST_F(Port, EndsConnectionsOfHostWithoutSessions) {
       connections.push_back(connect_from("127.0.0.9", port));
       Text const request = opening();
       (void)::send(connections.back().get(), request.data(), request.size(), MSG_NOSIGNAL);
-      EXPECT_FALSE(has_ended(connections.back()));  // takes the answer
+      EXPECT_FALSE(has_ended(connections.back()));  // reads the answer
     }
   }
   for (FileDescriptor const& connection : connections)

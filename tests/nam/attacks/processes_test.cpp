@@ -29,7 +29,7 @@ constexpr std::uint64_t data_users = 10000;
 
 using Status = std::map<std::string, std::string>;
 
-/// Returns the lines of /proc/PID/status: the first word of each.
+/// Returns the first value of each line of /proc/PID/status, by the line's name.
 Status status_of(pid_t pid) {
   Status status;
   std::ifstream file("/proc/" + std::to_string(pid) + "/status");
@@ -86,8 +86,8 @@ TEST_F(Processes, EachDataProcessHasAUserOfItsOwn) {
   }
 }
 
-/// The processes of a server that no root has started have its user's number: his other processes read
-/// nothing of them either.
+/// The processes of a server that an ordinary user has started run as this user, but the user's other
+/// processes cannot read their memory either.
 TEST_F(Processes, OfOrdinaryUserAreNotReadableByOtherProcesses) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   if (!as_user(nobody, [] { return ::access(MPIX_NAMD, X_OK) == 0; }))
@@ -134,7 +134,8 @@ TEST_F(Processes, ControlProcessOfAnotherUserHasNoCapabilities) {
   EXPECT_NE(user_of(server.data_process(grant)), nobody);
 }
 
-/// The control process has no right to signal a data process, and the main process is not its parent.
+/// The control process has no right to signal a data process, and the main process is not the parent of this
+/// data process.
 TEST_F(Processes, StoppedDataProcessOfAnEarlierServerIsEnded) {
   if (!is_root()) GTEST_SKIP() << "needs other users";
   TestServer::Arguments const arguments{"--size", "64M",    "--listen",
@@ -162,7 +163,7 @@ TEST_F(Processes, ControlProcessOfRootCannotSignalOtherUsers) {
   EXPECT_EQ(set & 1u << CAP_KILL, 0u);
 }
 
-/// Every user of the host lists processes with their arguments.
+/// Every user of the host can list processes with their arguments.
 TEST_F(Processes, ArgumentsNameNoGrant) {
   start();
   Locator const grant = server.grant(1u << 20);
@@ -262,7 +263,7 @@ bool refuses_what_a_data_process_has_no_use_for() {
     std::fprintf(stderr, "%s: %s\n", call, std::strerror(errno));
     ++failures;
   };
-  // If it runs, this process fails.
+  // If /bin/false ran, this process would end with its exit code, a failure.
   expect(::execve("/bin/false", arguments, arguments) != 0 && errno == EPERM, "execve");
   expect(::fork() < 0 && errno == EPERM, "fork");
   expect(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0 && errno == EPERM, "ptrace");

@@ -23,7 +23,7 @@ constexpr std::array acts{Act::repeat,        Act::repeat_later, Act::leave_out,
 
 using Record = std::vector<char>;
 
-/// The bytes of one direction, divided: the handshake, the header of the stream, records.
+/// The bytes of one direction, divided into the handshake, the header of the stream, and records.
 class Direction {
  public:
   void add(std::vector<char> const& bytes) { input_.insert(input_.end(), bytes.begin(), bytes.end()); }
@@ -134,8 +134,8 @@ class Proxy : public Network {
     address_.port = direct;
     return channel;
   }
-  /// Sends all requests at once, each of which adds 1. Returns the number of answers, each of which has the
-  /// next value from `first` on.
+  /// Sends all requests, each of which adds 1, at once. Returns the number of answers, and expects that they
+  /// have consecutive values from `first` on.
   std::size_t count(Channel& channel, std::int64_t first) const {
     std::int64_t const one = 1;
     engine::LayoutRun const run{0, sizeof one};
@@ -172,7 +172,7 @@ class Proxy : public Network {
     session.read(session.join(window_.id), 0, 0, std::as_writable_bytes(std::span(&value, 1)));
     return value;
   }
-  /// Meddles with a record of requests, or of answers.
+  /// Meddles with a record of the requests or of the answers, and checks which requests were executed.
   void expect_prefix(Act act, bool at_client, std::size_t position) {
     std::int64_t const before = counted();
     std::size_t const sound = position + (act == Act::repeat ? 1 : act == Act::repeat_later ? 2 : 0);
@@ -205,7 +205,8 @@ TEST_F(Proxy, PassesUnchangedRecords) {
   EXPECT_EQ(counted(), static_cast<std::int64_t>(operations));
 }
 
-/// Requests before the record are executed once, those behind it not at all. Answers before it are taken.
+/// Requests before a modified record are executed once, later ones not at all. Answers before a modified
+/// record are accepted.
 TEST_F(Proxy, EndsSessionAtModifiedRecord) {
   std::mt19937_64 random(test::seed());
   begin_counting();
@@ -267,13 +268,14 @@ class LargeMessages : public Proxy {
   std::vector<std::byte> const fresh_ = std::vector<std::byte>(bytes, std::byte{5});
 };
 
-/// Otherwise whoever changes a record determines bytes of the window.
+/// Otherwise an attacker who changes a record would determine bytes of the window.
 TEST_F(LargeMessages, PutWithChangedRecordStoresNoData) {
   begin_copying();
   for (Act const act : {Act::change_text, Act::repeat, Act::leave_out, Act::reflect}) {
     for (std::size_t const record : {last_record, last_record - 1}) {
       SCOPED_TRACE("act " + std::to_string(static_cast<int>(act)) + ", record " + std::to_string(record));
-      // Repeated behind the message, or left out where the server waits for it.
+      // The repetition of the last record comes after the complete message, and the server would wait for a
+      // record that is left out.
       if ((act == Act::repeat || act == Act::leave_out) && record == last_record) continue;
       auto const answer = copy(OperationRequest::Kind::put, act, record);
       EXPECT_FALSE(answer && answer->head.contains("executed")) << answer->head;

@@ -11,8 +11,8 @@
 
 namespace mpixrma::nam {
 
-/// Starts a server for clients of all users that may have `descriptors` descriptors, and raise this limit to
-/// `max_descriptors`. Its process calls `before` first.
+/// Starts a server that may have `descriptors` descriptors, and may raise this limit to `max_descriptors`.
+/// Admits clients of all users. The process of the server calls `before` first.
 inline void start_with_descriptors(
     TestServer& server, TestServer::Arguments const& arguments, rlim_t descriptors, rlim_t max_descriptors,
     std::function<void()> const& before = [] {}) {

@@ -1,5 +1,5 @@
-/// A user who acts as the users that the system has given to him (/etc/subuid), usually 65536 of them. Each
-/// could have the share of a user, and all together everything.
+/// A user who acts as the users that the system has given to him (/etc/subuid), usually 65536 of them. If
+/// each had the share of a user, all of them together could take everything.
 #include <unistd.h>
 
 #include <chrono>
@@ -77,7 +77,8 @@ TEST(SubordinateUsers, BelongToTheUserOfTheirRange) {
   EXPECT_EQ(users.owner_of(99999), 99999u);
 }
 
-/// One connection each, so that nobody has more than one to give to others.
+/// Each subordinate user has one connection: if they counted separately, no user would have several
+/// connections and have to yield one.
 TEST_F(SubordinateUsersAttack, ConnectionsCountForOneUser) {
   start({"--size", "64M", "--listen", "none", "--max-connections", "64"});
   server_.await();
@@ -92,11 +93,11 @@ TEST_F(SubordinateUsersAttack, ConnectionsCountForOneUser) {
   }
   EXPECT_TRUE(serves(harmless));
   EXPECT_TRUE(serves(stranger));
-  // The last one first: each has inherited the descriptors by which the earlier ones end.
+  // The last attack ends first: each has inherited the descriptors whose closing ends the earlier ones.
   while (!attacks.empty()) attacks.pop_back();
 }
 
-/// With other users than the range's, the limit would be the one of each.
+/// If subordinate users counted separately, each would have the limit of a user.
 TEST_F(SubordinateUsersAttack, GrantsCountForOneUser) {
   start({"--size", "64M", "--listen", "none", "--self-service", "8M", "--max-user-grants", "3"});
   server_.await();

@@ -1,4 +1,5 @@
-/// The directory of a job's server, in a directory in which others rename what is not theirs.
+/// The directory of a job's server, in a directory in which others can rename directories that are not
+/// theirs.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Directories that killed jobs have left are known by their names alone.
+/// Directories that killed jobs have left are recognised by their names alone.
 TEST(TemporaryDirectory, KeepsDirectoryThatMayBeRenamed) {
   constexpr char const* prefix = "mpix-nam-renamed-";
   if (fs::status("/tmp").permissions() != fs::perms(01777)) GTEST_SKIP() << "/tmp is not the usual one";

@@ -15,7 +15,7 @@ namespace mpixrma::nam {
 
 struct ToolRun {
   int exit_code = -1;
-  std::string output;  ///< with what it says on stderr
+  std::string output;  ///< of stdout and stderr
 };
 
 /// Runs mpix-nam, without a terminal.

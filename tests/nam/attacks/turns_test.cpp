@@ -1,5 +1,5 @@
-/// Many requests that come together, and long ones: others are served in between. The tests count the
-/// requests that are served meanwhile. A server that lets nobody in between serves two at most.
+/// Many requests that arrive together, and long ones: the server executes requests of other clients in
+/// between. The tests count these. A server that executes none in between would serve two at most.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -87,7 +87,7 @@ class Turns : public ::testing::Test {
     server.admit_all_users();
     grant = server.grant(1u << 20, {{"owner", std::to_string(owner)}});
   }
-  /// A server with storage files, which waits for the disk while held_sync() is there.
+  /// Starts a server with storage files, whose syncs do not end while the file held_sync() exists.
   void start_with_file() {
     server.spawn({"--size", "64M", "--listen", "none", "--storage", "file"}, [this] {
       ::setenv("LD_PRELOAD", MPIX_HELD_SYNC, 1);
@@ -98,7 +98,7 @@ class Turns : public ::testing::Test {
     grant = server.grant(large + (1u << 20), {{"owner", std::to_string(owner)}});
   }
   std::string held_sync() const { return (server.directory() / "held").string(); }
-  /// All processes of the server at once.
+  /// Kills all processes of the server at once, and starts the server again.
   void kill_and_restart() {
     pid_t const process = server.data_process(grant);
     server.kill();
@@ -107,7 +107,7 @@ class Turns : public ::testing::Test {
     server.start({"--size", "64M", "--listen", "none", "--storage", "file"});
   }
   static constexpr std::size_t large = 48u << 20;
-  /// With a long description.
+  /// Makes a window with a long description.
   std::string window_of_many_regions(unsigned mode) const {
     std::vector<std::uint64_t> const sizes(20000, 0);
     std::vector<std::uint64_t> const units(20000, 1);
@@ -158,7 +158,7 @@ TEST_F(Turns, NewWindowsOfManySessionsDoNotBlockControlProcess) {
   EXPECT_GE(served, 10);
 }
 
-/// Others wait behind them in the queue of the socket.
+/// Other clients wait behind the abandoned connections in the queue of the socket.
 TEST_F(Turns, AbandonedConnectionsDoNotBlockControlProcess) {
   constexpr int requests = 300;
   start();
@@ -184,8 +184,8 @@ TEST_F(Turns, AbandonedConnectionsDoNotBlockControlProcess) {
 
 TEST_F(Turns, RequestsOfOtherUserDoNotBlockControlProcess) {
   start();
-  // A window that the stranger may use: a refusal would be delayed, and the time be that of others in any
-  // case.
+  // The stranger may use this window: a refusal would be delayed, and the server would serve others during
+  // the delay in any case.
   std::string const port = window_of_many_regions(0644);
   EXPECT_TRUE(as_user(owner, [&] {
     server.ask({{"op", "publish"}, {"name", "field"}, {"port", port}});
@@ -241,7 +241,7 @@ TEST_F(Turns, NewPersistentWindowDoesNotBlockDataProcess) {
   Json const request{
       {"op", "allocate"}, {"sizes", {large}}, {"units", {1}}, {"persistent", true}, {"mode", 0600}};
   allocating.send(frames(request, 1));
-  int served = 0;  // while the window goes to storage: then it is persistent, and enters the catalog
+  int served = 0;  // while the window goes to storage; afterwards it is persistent, and enters the catalog
   while (!allocating.has_answer()) {
     Json const now = other.usage();
     if (now.at("windows") == 1 && now.at("persistent") == 0) ++served;
@@ -251,7 +251,7 @@ TEST_F(Turns, NewPersistentWindowDoesNotBlockDataProcess) {
   EXPECT_EQ(server.show(grant).at("window_list").size(), 1u);
 }
 
-/// A slow disk delays the one who waits for it.
+/// A slow disk delays only those clients that wait for the disk.
 TEST_F(Turns, PersistToSlowDiskDoesNotBlockDataProcess) {
   if (test::sanitized) GTEST_SKIP() << "loads a library before the sanitizer's";
   start_with_file();

@@ -54,7 +54,7 @@ void leave_version_1(TestServer const& server) {
 TEST(Upgrade, AdoptsCatalogAndFilesOfVersion1) {
   TestServer server;
   leave_version_1(server);
-  for (int round = 0; round < 2; ++round) {  // the second finds what the first has left
+  for (int round = 0; round < 2; ++round) {  // the second round finds what the first one has left
     server.start({"--size", "64M", "--listen", "none", "--storage", "file"});
     auto const port = [&](char const* grant, char const* window) {
       return format(Locator{grant, window, server.address()});
@@ -101,7 +101,7 @@ TEST(Upgrade, RefusesCatalogOfNewerServer) {
   EXPECT_EQ(*code, 1);
 }
 
-/// A client of version 1 on the server's host begins with its request.
+/// A client of version 1 on the server's host begins with a request that states no version.
 TEST(Upgrade, NamesComponentToUpdateForOtherVersions) {
   TestServer server;
   server.start();

@@ -24,7 +24,7 @@ inline constexpr std::size_t window_bytes = block_count * block_bytes;
 /// acknowledged to the last attempted one: a server that dies may leave part of an unacknowledged write.
 struct Block {
   std::atomic<std::uint64_t> attempted{0};
-  std::atomic<std::uint64_t> acknowledged{0};  ///< survives the death of any process but all of the server's at once
+  std::atomic<std::uint64_t> acknowledged{0};  ///< lost only if all processes of the server die
   std::atomic<std::uint64_t> persisted{0};     ///< survives the death of all processes of the server
 
   /// To be called after the death of all processes of the server.
@@ -44,7 +44,7 @@ struct ClientRecord {
 struct Ledger {
   std::array<ClientRecord, client_count> clients;
   std::atomic<std::uint64_t> deaths{0};  ///< odd while all processes of the server are being killed
-  std::atomic<std::uint64_t> round{1};   ///< each client checks all of its window once in each
+  std::atomic<std::uint64_t> round{1};   ///< each client checks all of its window once in each round
   std::atomic<bool> ends{false};
   std::atomic<bool> has_failed{false};
   std::array<char, 512> failure{};

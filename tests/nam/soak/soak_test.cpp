@@ -115,8 +115,8 @@ class Soak : public ::testing::Test {
     ::_exit(0);
   }
 
-  /// Returns when the process has closed its connections: on a loaded machine, long after the signal. Until
-  /// then a client that maps memory takes it for alive.
+  /// Kills the process, and returns when it has closed its connections: on a loaded machine, long after the
+  /// signal. Until then a client that maps memory takes the process for alive.
   static void end(pid_t process) {
     engine::FileDescriptor const watched(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
     if (!watched) return;
@@ -137,8 +137,8 @@ class Soak : public ::testing::Test {
     ++kills_of_clients_;
   }
 
-  /// Does not kill a data process that a new server has not adopted yet: it is the only holder of the grant's
-  /// memory.
+  /// Does not kill a data process that a new server has not adopted yet, because that process is the only
+  /// holder of the grant's memory.
   void kill_data_process() {
     try {
       Json const grant = server_->show(grants_[random_() % user_count]);
@@ -165,8 +165,8 @@ class Soak : public ::testing::Test {
     }
   }
 
-  /// Kills the main process, and the control process with it. While a data process starts again, the main
-  /// process is the only holder of the grant's memory.
+  /// Kills the main process, and the control process with it, unless a data process is starting again: the
+  /// main process is then the only holder of the grant's memory.
   void kill_main_process() {
     if (!all_grants_are_ready()) return;
     server_->kill();
@@ -221,7 +221,8 @@ class Soak : public ::testing::Test {
     ++full_disks_;
   }
 
-  /// Whether every client has checked its whole window since the call.
+  /// Waits until every client has checked its whole window. Returns false if one has failed or takes too
+  /// long.
   bool everything_is_checked() {
     std::uint64_t const round = ++ledger_->round;
     for (int waited = 0; waited < longest_recovery_ms; waited += 20) {

@@ -35,7 +35,7 @@ std::string name_of(testing::TestParamInfo<Path> const& path) {
   return path.param == Path::port ? "Port" : path.param == Path::encrypted ? "Encrypted" : "Requests";
 }
 
-/// The middleman, for all tests of this process, which lives on the server's host.
+/// The middleman, for all tests of this process, which is on the server's host.
 Middleman* middleman() {
   static std::unique_ptr<Middleman> const made = Middleman::make();
   return made.get();
@@ -65,7 +65,8 @@ class Middle : public testing::TestWithParam<Path> {
     if (middleman() != nullptr) middleman()->meddle({});
   }
 
-  /// The job of a user: both ranks put and count in the window, whose records begin anew.
+  /// Resets the records of the window, and starts a job of a user, in which both ranks put and count in the
+  /// window.
   pid_t start_job(int rounds) {
     std::vector<std::uint64_t> words(record_window_bytes / sizeof(std::uint64_t));
     for (int rank = 0; rank < record_ranks; ++rank)
@@ -100,7 +101,7 @@ class Middle : public testing::TestWithParam<Path> {
     std::ifstream(ledger_file(), std::ios::binary).read(reinterpret_cast<char*>(&found), sizeof found);
     return found;
   }
-  /// Returns when each rank has completed as many rounds more.
+  /// Returns when each rank has completed `more` further rounds.
   void await_rounds(std::uint64_t more) const {
     Ledger const before = ledger();
     EXPECT_TRUE(eventually([&] {
@@ -117,7 +118,8 @@ class Middle : public testing::TestWithParam<Path> {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  /// Expects that the window has what was reported complete, and nothing else but what was on its way.
+  /// Expects that the window has the data that were reported complete, and otherwise only data that were in
+  /// flight.
   void expect_records() {
     Ledger const done = ledger();
     std::vector<std::uint64_t> words(record_window_bytes / sizeof(std::uint64_t));
@@ -137,7 +139,7 @@ class Middle : public testing::TestWithParam<Path> {
     EXPECT_GE(words.back(), counted);
     EXPECT_LE(words.back(), counted + record_ranks);
   }
-  /// Expects that others lock the window, and that a job without an attacker does all it has to.
+  /// Expects that others can lock the window, and that a job without an attacker completes all of its rounds.
   void expect_service() {
     EXPECT_TRUE(eventually([&] { return try_lock(*own_, window_, engine::LockMode::exclusive); }));
     own_->unlock_soon(window_, 1, 0);
@@ -147,7 +149,8 @@ class Middle : public testing::TestWithParam<Path> {
     expect_records();
   }
 
-  /// Runs a job whose packets are meddled with from the beginning, and which must do all it has to.
+  /// Runs a job whose packets pass through `meddle` from the beginning, and expects that it completes all of
+  /// its rounds.
   void expect_success_despite(Middleman::Meddle const& meddle, int rounds) {
     middleman()->meddle(meddle);
     EXPECT_EQ(exit_code_of(start_job(rounds)), 0) << job_log();
@@ -184,8 +187,9 @@ class Middle : public testing::TestWithParam<Path> {
     }).join();
   }
 
-  /// Returns the part of the packet's data whose change must be noticed: of the session's connection all, of
-  /// UCX's the encrypted headers of the engine. UCX's own headers are not authenticated.
+  /// Returns the part of the packet's data whose change must be noticed: all data of the session's
+  /// connection, but only the engine's encrypted headers in a connection of UCX, whose own headers are not
+  /// authenticated.
   std::span<std::byte const> authenticated(Packet const& packet) const {
     if (!is_data(packet)) return {};
     std::span<std::byte const> const data = packet.payload();

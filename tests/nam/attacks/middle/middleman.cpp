@@ -48,7 +48,7 @@ bool disable_offloads(char const* name) {
   return true;
 }
 
-/// Returns a command that succeeds when the device can send: UCX leaves out others.
+/// Returns a command that waits until the device can send: UCX ignores a device that cannot.
 std::string wait_for(std::string const& device) {
   return "for i in $(seq 200); do ip link show " + device +
          " | grep -q LOWER_UP && exit 0; sleep 0.05; done; exit 1";
@@ -118,7 +118,7 @@ void Middleman::run(FileDescriptor const& to_server, FileDescriptor const& to_jo
   }
 }
 
-/// Returns in how many milliseconds the next packet is due, at most 20.
+/// Sends the packets that are due. Returns in how many milliseconds the next one is due, at most 20.
 int Middleman::send_due() {
   auto const now = Clock::now();
   auto const end = waiting_.upper_bound(now);

@@ -16,8 +16,8 @@
 
 namespace mpixrma::nam {
 
-/// This process's host has the server, another one the jobs. Their only link is that between each and the
-/// host between them.
+/// This process's host has the server, another host has the jobs. Each of the two is linked only to the host
+/// between them.
 class Middleman {
  public:
   static constexpr char const* server_host = "10.98.0.1";
@@ -38,7 +38,7 @@ class Middleman {
   Middleman& operator=(Middleman const&) = delete;
 
   NetworkHost const& jobs() const noexcept { return *jobs_; }
-  /// From now on. Without a function everything passes.
+  /// Passes each packet to `meddle` from now on. An empty function lets all packets pass.
   void meddle(Meddle meddle);
   std::size_t forwarded() const noexcept { return forwarded_; }
 

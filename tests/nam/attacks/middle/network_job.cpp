@@ -1,5 +1,5 @@
-/// A job on another host than its memory server: each rank puts records to a window, and counts there, until
-/// it has done so often, or a call fails.
+/// A job on another host than its memory server: each rank puts records into a window, and counts there,
+/// until it has completed ROUNDS rounds or a call fails.
 ///
 /// nam_network_job PORT LEDGER ROUNDS
 #include <fcntl.h>
@@ -48,7 +48,7 @@ MPI_Win attach(char const* port) {
   return window;
 }
 
-/// Checks the rank's record of the round before, and puts that of this round.
+/// Checks the rank's record of the previous round, and puts the record of this round.
 void put_record(MPI_Win window, std::uint64_t round) {
   MPI_Aint const place = rank * static_cast<MPI_Aint>(record_bytes);
   std::vector<std::uint64_t> words(record_words);

@@ -1,5 +1,5 @@
-/// A frame of Ethernet as a man in the middle reads and changes it: most have a segment of TCP in a packet of
-/// IPv4.
+/// An Ethernet frame, which a man in the middle reads and changes: most frames have a TCP segment in an IPv4
+/// packet.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ class Packet {
   bool has_port(std::uint16_t port) const noexcept { return source() == port || destination() == port; }
   std::span<std::byte const> payload() const noexcept;
 
-  // All return valid packets.
+  // Both return valid packets, made of this one.
   /// Replaces the data, which may be shorter.
   Packet with_payload(std::span<std::byte const> data) const;
-  /// Ends the connection in the name of the sender.
+  /// Replaces the data by a TCP reset, which ends the connection in the name of the sender.
   Packet reset() const;
 
  private:
@@ -34,7 +34,7 @@ class Packet {
 
   std::vector<std::byte> frame_;
   std::size_t tcp_ = 0;
-  std::size_t payload_ = 0;  ///< 0: no segment of TCP
+  std::size_t payload_ = 0;  ///< 0: no TCP segment
 };
 
 }  // namespace mpixrma::nam

@@ -14,12 +14,12 @@ inline constexpr std::size_t record_bytes = record_words * sizeof(std::uint64_t)
 /// A record for each rank, and then a counter.
 inline constexpr std::size_t record_window_bytes = record_ranks * record_bytes + sizeof(std::uint64_t);
 
-/// Returns each word of the record that the rank puts in this round.
+/// Returns the value of every word of the record that the rank puts in this round.
 constexpr std::uint64_t stamp_of(int rank, std::uint64_t round) noexcept {
   return 0x6d70697800000000u + (static_cast<std::uint64_t>(rank) << 24) + round;
 }
 
-/// The file of a job: rounds whose operations were complete at each rank.
+/// The content of a job's ledger file: by rank, the last round in which the operation was complete.
 struct Ledger {
   std::array<std::uint64_t, record_ranks> put{};
   std::array<std::uint64_t, record_ranks> counted{};
