@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "spec-conformance/support.hpp"
-#include "tests/support/at_length.hpp"
+#include "tests/support/full_length.hpp"
 
 namespace mpixrma::test {
 namespace {

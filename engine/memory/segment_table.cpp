@@ -42,24 +42,24 @@ Status SegmentTable::publish(Reservation const& reservation, void** base) {
   return Status::ok;
 }
 
-Status SegmentTable::hide(void const* base, std::vector<ExposureId>* concealed) {
+Status SegmentTable::hide(void const* base, std::vector<ExposureId>* withdrawn) {
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
   if (it == segments_.end() || it->second.user_memory()) return Status::bad_argument;
   if (it->second.hidden) return Status::ok;
   index_.begin_change();
-  withdraw(it->second);
+  invalidate(it->second);
   index_.finish_change();
   it->second.hidden = true;
   for (ExposureId const id : exposures_.within(it->second.base, it->second.base + it->second.length)) {
     Exposure ended;
-    if (exposures_.remove(id, &ended)) concealed->push_back(id);
+    if (exposures_.remove(id, &ended)) withdrawn->push_back(id);
   }
   return Status::ok;
 }
 
 Status SegmentTable::free(void const* base, Garbage* garbage) {
-  std::vector<ExposureId> concealed;
-  if (Status const status = hide(base, &concealed); failed(status)) return status;
+  std::vector<ExposureId> withdrawn;
+  if (Status const status = hide(base, &withdrawn); failed(status)) return status;
   auto const it = segments_.find(reinterpret_cast<RemoteAddress>(base));
   OwnSegment const segment = it->second;
   registrations_.erase(registrations_.lower_bound(segment.base),
@@ -120,8 +120,8 @@ Status SegmentTable::change_id(ExposureId from, ExposureId to) {
   return Status::ok;
 }
 
-Status SegmentTable::conceal(ExposureId id, Exposure* concealed) {
-  return exposures_.remove(id, concealed) ? Status::ok : Status::stale_exposure;
+Status SegmentTable::withdraw(ExposureId id, Exposure* withdrawn) {
+  return exposures_.remove(id, withdrawn) ? Status::ok : Status::stale_exposure;
 }
 
 /// Returns the first segment that ends behind `address`.
@@ -231,14 +231,14 @@ Status SegmentTable::publish(RemoteAddress base, std::size_t length, std::uint32
 }
 
 /// Withdraws a segment from peers. Called between begin_change() and finish_change() of the index.
-void SegmentTable::withdraw(OwnSegment& segment) {
+void SegmentTable::invalidate(OwnSegment& segment) {
   tables_->segments[segment.slot].withdraw(segment.generation + 1);
   index_.remove(segment.slot);
   ++version_;
 }
 
 void SegmentTable::remove(Segments::iterator it) {
-  if (!it->second.hidden) withdraw(it->second);
+  if (!it->second.hidden) invalidate(it->second);
   free_slots_.push_back(it->second.slot);
   segments_.erase(it);
 }

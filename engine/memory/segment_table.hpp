@@ -110,8 +110,8 @@ class SegmentTable {
 
   /// The first step of free() for callers that must wait between the steps: hides the allocation at `base`
   /// from peers and find(), and leaves its memory unchanged. Exposures within it are withdrawn and added to
-  /// `concealed`. bad_argument: no such allocation.
-  Status hide(void const* base, std::vector<ExposureId>* concealed);
+  /// `withdrawn`. bad_argument: no such allocation.
+  Status hide(void const* base, std::vector<ExposureId>* withdrawn);
   /// The second step. Ends the registrations within the memory.
   Status free(void const* base, Garbage* garbage);
 
@@ -138,7 +138,7 @@ class SegmentTable {
   /// As EngineExposures::change_id.
   Status change_id(ExposureId from, ExposureId to);
   /// Withdraws the exposure; its memory stays registered. stale_exposure: it does not exist.
-  Status conceal(ExposureId id, Exposure* concealed);
+  Status withdraw(ExposureId id, Exposure* withdrawn);
   ExposureTable const& exposures() const noexcept { return exposures_; }
 
   /// Returns the segment that contains `address`, or nullptr; never a hidden segment.
@@ -183,7 +183,7 @@ class SegmentTable {
 
   bool has_free_slot() const noexcept;
   Status publish(RemoteAddress base, std::size_t length, std::uint32_t region);
-  void withdraw(OwnSegment& segment);
+  void invalidate(OwnSegment& segment);
   void remove(Segments::iterator it);
   Segments::iterator first_after(RemoteAddress address);
   void cover(Coverage::Range range, std::vector<OwnSegment>* replaced);

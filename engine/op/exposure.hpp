@@ -60,7 +60,7 @@ struct Exposure {
 };
 
 /// A withdrawn exposure, and the memory [begin, end) that peers may still access through it.
-struct Concealed {
+struct WithdrawnExposure {
   ExposureId id = ExposureId::none;
   RemoteAddress begin = 0;
   RemoteAddress end = 0;

@@ -99,7 +99,7 @@ bool Agent::work_until_stopped() {
     } catch (std::bad_alloc const&) {
       log_.write(LogLevel::error, "the agent has no memory to go on");
       forget_wake();
-      (void)pause(trust_, -1);
+      (void)pause(poll_interval_, -1);
     }
   }
 }
@@ -196,7 +196,7 @@ void Agent::sleep(SleepUntil end) {
                       {channel_.watch.fd(), POLLIN, 0},
                       {channel_.locks.fd(), POLLIN, 0},
                       {channel_.locks.timer_fd(), POLLIN, 0},
-                      {attended_, POLLIN, 0}};
+                      {watched_fd_, POLLIN, 0}};
   int ready = -1;
   int const timeout_ms = end == SleepUntil::periodic_check ? check_interval_ms : -1;
   while (ready < 0) ready = ::poll(sources, std::size(sources), timeout_ms);
@@ -231,7 +231,7 @@ void Agent::yield_to_application() {
     std::uint64_t const handled = channel_.events();
     idle = handled == events ? idle + 1 : 0;
     events = handled;
-    duration = trust_;
+    duration = poll_interval_;
   }
 }
 

@@ -31,12 +31,12 @@ class Channel;
 
 class Agent {
  public:
-  /// `trust`: how long a poll is taken as a sign that the application continues to poll. `longest_linger`,
-  /// `cores`: as in mpix_engine_config.
-  Agent(Channel& channel, std::chrono::microseconds trust, std::chrono::microseconds longest_linger,
+  /// `poll_interval`: how long a poll is taken as a sign that the application continues to poll.
+  /// `longest_linger`, `cores`: as in mpix_engine_config.
+  Agent(Channel& channel, std::chrono::microseconds poll_interval, std::chrono::microseconds longest_linger,
         char const* cores, Log const& log)
       : channel_(channel),
-        trust_(trust),
+        poll_interval_(poll_interval),
         longest_linger_(std::max(longest_linger, std::chrono::microseconds(0))),
         cores_(cores != nullptr ? cores : ""),
         log_(log) {}
@@ -44,8 +44,8 @@ class Agent {
 
   /// Calls `take`, with the channel unlocked, when `fd` is readable, and periodically. Call it before
   /// start().
-  void attend(int fd, std::function<void()> take) {
-    attended_ = fd;
+  void watch_fd(int fd, std::function<void()> take) {
+    watched_fd_ = fd;
     take_ = std::move(take);
   }
 
@@ -82,7 +82,7 @@ class Agent {
   void forget_wake() noexcept;
 
   Channel& channel_;
-  std::chrono::microseconds trust_;
+  std::chrono::microseconds poll_interval_;
   std::chrono::nanoseconds longest_linger_;
   CoreSharing core_sharing_;
   std::chrono::nanoseconds gap_ = std::chrono::seconds(1);  ///< between messages, moving average
@@ -92,7 +92,7 @@ class Agent {
   std::string cores_;
   Log const& log_;
   FileDescriptor wake_event_;
-  int attended_ = -1;
+  int watched_fd_ = -1;
   std::function<void()> take_;
   std::function<void()> work_;
   static constexpr std::size_t max_services = 3;

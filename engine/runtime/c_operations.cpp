@@ -159,23 +159,23 @@ int mpix_engine_expose(mpix_engine_t* engine, void* base, size_t bytes, unsigned
   });
 }
 
-int mpix_engine_conceal(mpix_engine_t* engine, uint64_t exposure) {
-  return status_of([&] { return engine_of(engine).exposures.conceal(static_cast<ExposureId>(exposure)); });
+int mpix_engine_withdraw(mpix_engine_t* engine, uint64_t exposure) {
+  return status_of([&] { return engine_of(engine).exposures.withdraw(static_cast<ExposureId>(exposure)); });
 }
 
-int mpix_engine_start_conceal(mpix_engine_t* engine, uint64_t exposure, mpix_engine_concealed* left) {
+int mpix_engine_start_withdraw(mpix_engine_t* engine, uint64_t exposure, mpix_engine_withdrawn* left) {
   return status_of([&] {
-    Concealed concealed;
+    WithdrawnExposure withdrawn;
     Status const status =
-        engine_of(engine).exposures.start_conceal(static_cast<ExposureId>(exposure), &concealed);
-    *left = {static_cast<std::uint64_t>(concealed.id), concealed.begin, concealed.end};
+        engine_of(engine).exposures.start_withdraw(static_cast<ExposureId>(exposure), &withdrawn);
+    *left = {static_cast<std::uint64_t>(withdrawn.id), withdrawn.begin, withdrawn.end};
     return status;
   });
 }
 
-int mpix_engine_is_unreachable(mpix_engine_t* engine, mpix_engine_concealed const* left) {
-  Concealed const concealed{static_cast<ExposureId>(left->exposure), left->begin, left->end};
-  return engine_of(engine).exposures.is_unreachable(concealed) ? 1 : 0;
+int mpix_engine_is_unreachable(mpix_engine_t* engine, mpix_engine_withdrawn const* left) {
+  WithdrawnExposure const withdrawn{static_cast<ExposureId>(left->exposure), left->begin, left->end};
+  return engine_of(engine).exposures.is_unreachable(withdrawn) ? 1 : 0;
 }
 
 void* mpix_engine_map(mpix_engine_t* engine, mpix_engine_peer_t* peer, uint64_t address, size_t bytes) {

@@ -98,7 +98,7 @@ void Channels::begin(std::span<std::byte const> address) {
   }
 }
 
-void Channels::fail_to_begin() {
+void Channels::fail_deferred() {
   for (auto const& channel : channels_) {
     {
       std::lock_guard const held(channel->lock);

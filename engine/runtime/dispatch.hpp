@@ -139,7 +139,7 @@ class Dispatch {
   bool network_is_usable() const noexcept { return state_.network_usable && !peer_state().shares_memory; }
   /// Records the memory access for later operations that must not overtake this one. Under the channel's
   /// lock, which must have been held since the operation was issued.
-  void note_access(Path path, Issued const& issued) const noexcept;
+  void track_access(Path path, Issued const& issued) const noexcept;
   /// Asks the target for the key that the operation would have needed to use the network. Nothing waits for
   /// the answer: until the key has arrived, operations are messages. Under the channel's lock.
   void query_key() noexcept;
@@ -152,7 +152,7 @@ class Dispatch {
   Status resolve(RmaOp* operation) const;
   Status revalidate() const;
   void count(Path path, Issued const& issued) noexcept;
-  bool keeps_accesses() const noexcept;
+  bool tracks_accesses() const noexcept;
   void wait_for_overlapping();
   Predecessors predecessors() const;
 

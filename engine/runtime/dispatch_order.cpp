@@ -8,7 +8,7 @@
 namespace mpixrma::engine {
 
 /// Whether accesses are recorded: only if an operation can overtake messages.
-bool Dispatch::keeps_accesses() const noexcept {
+bool Dispatch::tracks_accesses() const noexcept {
   return has(original_.flags, OpFlags::overlap_ordered) &&
          (peer_state().shares_memory || state_.network_usable);
 }
@@ -34,7 +34,7 @@ Predecessors Dispatch::predecessors() const {
     before.message = std::max(before.message, stream.ordered);
     before.network = std::max(before.network, network.newest_ordered);
   }
-  if (keeps_accesses()) {
+  if (tracks_accesses()) {
     TargetAccess const access = access_of(original_);
     if (stream.accesses == nullptr) stream.accesses = std::make_unique<RecentAccesses>();
     before.message = std::max(before.message, stream.accesses->newest_conflict(access));
@@ -43,8 +43,8 @@ Predecessors Dispatch::predecessors() const {
   return before;
 }
 
-void Dispatch::note_access(Path path, Issued const& issued) const noexcept {
-  if (failed(issued.status) || !keeps_accesses()) return;
+void Dispatch::track_access(Path path, Issued const& issued) const noexcept {
+  if (failed(issued.status) || !tracks_accesses()) return;
   TargetAccess const access = access_of(original_);
   if (path == Path::network) {
     NetworkState& network = *peer_state().network_if_any();

@@ -40,26 +40,26 @@ Status EngineExposures::change_id(ExposureId from, ExposureId to) {
   return state_.segments.change_id(from, to);
 }
 
-Status EngineExposures::conceal(ExposureId id) {
-  Concealed left;
-  if (Status const status = start_conceal(id, &left); failed(status)) return status;
+Status EngineExposures::withdraw(ExposureId id) {
+  WithdrawnExposure left;
+  if (Status const status = start_withdraw(id, &left); failed(status)) return status;
   waits_.until([&] { return is_unreachable(left); });
   return Status::ok;
 }
 
-Status EngineExposures::start_conceal(ExposureId id, Concealed* left) {
+Status EngineExposures::start_withdraw(ExposureId id, WithdrawnExposure* left) {
   std::lock_guard const held(state_.channels);
-  Exposure concealed;
-  if (Status const status = state_.segments.conceal(id, &concealed); failed(status)) return status;
-  state_.revocations.revoke(static_cast<std::uint64_t>(id), concealed.base);
+  Exposure withdrawn;
+  if (Status const status = state_.segments.withdraw(id, &withdrawn); failed(status)) return status;
+  state_.revocations.revoke(static_cast<std::uint64_t>(id), withdrawn.base);
   left->id = id;
   // The host may have ended the registration itself.
-  (void)memory_.start_detach(reinterpret_cast<void const*>(concealed.base), concealed.length, Registrar::host,
+  (void)memory_.start_detach(reinterpret_cast<void const*>(withdrawn.base), withdrawn.length, Registrar::host,
                              left);
   return Status::ok;
 }
 
-bool EngineExposures::is_unreachable(Concealed const& left) {
+bool EngineExposures::is_unreachable(WithdrawnExposure const& left) {
   std::lock_guard const held(state_.channels);
   bool const dropped = state_.revocations.are_dropped(left.begin, left.end);
   return state_.revocations.is_dropped(static_cast<std::uint64_t>(left.id)) && dropped;

@@ -19,7 +19,7 @@ class MPIX_ENGINE_API EngineExposures {
   EngineExposures(EngineState& state, EngineWaits& waits, EngineMemory& memory) noexcept
       : state_(state), waits_(waits), memory_(memory) {}
 
-  /// Gives peers the `rights` to memory, which is registered as by EngineMemory::attach() until conceal().
+  /// Gives peers the `rights` to memory, which is registered as by EngineMemory::attach() until withdraw().
   /// The caller distributes the id. Read-only memory is exposed for reading only, and a write to it is
   /// not_writable. Errors: as attach(); bad_argument also for no rights; out_of_memory.
   Status expose(void* base, std::size_t bytes, Rights rights, ExposureId* id);
@@ -29,10 +29,10 @@ class MPIX_ENGINE_API EngineExposures {
   /// Withdraws an exposure. Operations that begin after the return fail with stale_exposure; UCX puts and
   /// gets on it have ended. EngineMemory::free() withdraws all exposures in the memory. stale_exposure: `id`
   /// does not exist.
-  Status conceal(ExposureId id);
-  /// As conceal() without the wait; is_unreachable(*left) reports whether the wait would have ended.
-  Status start_conceal(ExposureId id, Concealed* left);
-  bool is_unreachable(Concealed const& left);
+  Status withdraw(ExposureId id);
+  /// As withdraw() without the wait; is_unreachable(*left) reports whether the wait would have ended.
+  Status start_withdraw(ExposureId id, WithdrawnExposure* left);
+  bool is_unreachable(WithdrawnExposure const& left);
   /// Makes all other processes drop the keys that ended processes knew, and destroys these keys when all have
   /// answered; processes get new keys on request. Must be called from time to time, for engines with
   /// exposed_only.

@@ -32,9 +32,9 @@ Status EngineLocks::destroy(LockId first, std::uint32_t count) { return state_.l
 
 SharedLock* EngineLocks::word(Peer& peer, LockId lock) {
   PeerState& state = peer.state();
-  bool const at_hand =
+  bool const is_mapped =
       state.shares_memory && state_.may_use(MPIX_ENGINE_PATH_DIRECT) && lock < shared_lock_count;
-  return at_hand ? &state.segments->locks()[lock] : nullptr;
+  return is_mapped ? &state.segments->locks()[lock] : nullptr;
 }
 
 Holder EngineLocks::own_holder(std::uint32_t owner) const noexcept { return holder_here(state_, owner); }
@@ -82,9 +82,9 @@ Issued EngineLocks::acquire(Peer& peer, LockRequest const& request) {
     bool const wrong = outcome == SharedLock::Outcome::missing || word->is_held_by(holder);
     // The agent may have granted shared locks.
     bool const open = request.mode == LockMode::shared && word->is_queued();
-    bool const given_up = wrong || (request.attempt && !open && !may_be_orphaned(*word));
-    if (given_up && agent_waits) (void)report_release(peer, request.lock, request.owner, 0);
-    if (given_up) return Issued::ended(wrong ? Status::bad_argument : Status::busy);
+    bool const is_rejected = wrong || (request.attempt && !open && !may_be_orphaned(*word));
+    if (is_rejected && agent_waits) (void)report_release(peer, request.lock, request.owner, 0);
+    if (is_rejected) return Issued::ended(wrong ? Status::bad_argument : Status::busy);
     if (!request.attempt && !agent_waits && try_lock_spin(*word, holder, request.mode)) return {};
   }
   order_.wait_for_room(peer);

@@ -118,7 +118,7 @@ enum mpix_engine_right {
   MPIX_ENGINE_UPDATE = 4 /**< updates, and notification */
 };
 
-/** Gives peers the `rights` to memory, which is registered until mpix_engine_conceal. The caller distributes
+/** Gives peers the `rights` to memory, which is registered until mpix_engine_withdraw. The caller distributes
  * `*exposure`, which is never 0 and never reused. In operations with an exposure, addresses are offsets.
  * Errors: as of mpix_engine_attach; BAD_ARGUMENT also for no rights; OUT_OF_MEMORY. */
 MPIX_ENGINE_API int mpix_engine_expose(mpix_engine_t* engine, void* base, size_t bytes, unsigned rights,
@@ -127,23 +127,23 @@ MPIX_ENGINE_API int mpix_engine_expose(mpix_engine_t* engine, void* base, size_t
 /** Withdraws the exposure: operations that begin after the call has returned fail with STALE_EXPOSURE, which
  *  is also the status for an exposure that does not exist. mpix_engine_free withdraws all exposures in the
  *  memory. */
-MPIX_ENGINE_API int mpix_engine_conceal(mpix_engine_t* engine, uint64_t exposure);
+MPIX_ENGINE_API int mpix_engine_withdraw(mpix_engine_t* engine, uint64_t exposure);
 
 /** A withdrawn exposure that peers may still be using. */
-struct mpix_engine_concealed {
+struct mpix_engine_withdrawn {
   uint64_t exposure;
   uint64_t begin; /**< its memory: [begin, end) */
   uint64_t end;
 };
 
-/** As mpix_engine_conceal, but does not wait for peers that access the memory by UCX put and get. The memory
+/** As mpix_engine_withdraw, but does not wait for peers that access the memory by UCX put and get. The memory
  * must not be reused until mpix_engine_is_unreachable returns nonzero, which a stopped peer delays. */
-MPIX_ENGINE_API int mpix_engine_start_conceal(mpix_engine_t* engine, uint64_t exposure,
-                                              struct mpix_engine_concealed* left);
+MPIX_ENGINE_API int mpix_engine_start_withdraw(mpix_engine_t* engine, uint64_t exposure,
+                                              struct mpix_engine_withdrawn* left);
 
 /** Nonzero if no peer accesses the memory any more. */
 MPIX_ENGINE_API int mpix_engine_is_unreachable(mpix_engine_t* engine,
-                                               const struct mpix_engine_concealed* left);
+                                               const struct mpix_engine_withdrawn* left);
 
 /** Returns a local pointer to the `bytes` bytes at `address` of `peer`, mapping them if necessary; NULL if
  * they are not accessible by load and store. Valid until the peer frees the memory. */

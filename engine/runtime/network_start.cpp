@@ -23,7 +23,7 @@ bool EngineState::may_put_and_get() const {
   return false;
 }
 
-Status EngineState::give_keys() {
+Status EngineState::start_registrations() {
   channels.for_each([this](Channel& channel) {
     channel.executor.queries.set_key_provider(
         [this](OwnSegment const& segment) { return registrations.key_of(segment); });
@@ -45,7 +45,7 @@ Status EngineState::start_network() {
   if (Status const status = channels.open(network_usable, config.interfaces); failed(status))
     return descriptors_run_short() ? Status::no_descriptors : status;
   if (network_usable) {
-    if (Status const status = give_keys(); failed(status)) return status;
+    if (Status const status = start_registrations(); failed(status)) return status;
   }
   std::vector<std::vector<std::byte>> workers = channels.worker_addresses();
   if (workers.empty()) return Status::transport;
@@ -93,7 +93,7 @@ Status EngineState::defer_network() {
 
 void EngineState::start_if_wanted() {
   if (!network_wanted.exchange(false, std::memory_order_relaxed)) return;
-  if (failed(start_late())) channels.fail_to_begin();
+  if (failed(start_late())) channels.fail_deferred();
 }
 
 /// After a late start, no operation of this process or on its memory is a UCX put or get, because operations

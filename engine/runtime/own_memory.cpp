@@ -116,7 +116,8 @@ Status EngineMemory::attach(void* base, std::size_t bytes, PeerAccess access, Re
 }
 
 /// With all channels locked.
-Status EngineMemory::start_detach(void const* base, std::size_t bytes, Registrar registrar, Concealed* left) {
+Status EngineMemory::start_detach(void const* base, std::size_t bytes, Registrar registrar,
+                                  WithdrawnExposure* left) {
   std::vector<OwnSegment> replaced;
   Coverage::Range ended{};
   Status const status = state_.segments.detach(base, bytes, registrar, &replaced, &ended);
@@ -127,7 +128,7 @@ Status EngineMemory::start_detach(void const* base, std::size_t bytes, Registrar
 }
 
 Status EngineMemory::detach(void* base, std::size_t bytes, Registrar registrar) {
-  Concealed left;
+  WithdrawnExposure left;
   {
     std::lock_guard const held(state_.channels);
     if (Status const status = start_detach(base, bytes, registrar, &left); failed(status)) return status;
@@ -139,19 +140,19 @@ Status EngineMemory::detach(void* base, std::size_t bytes, Registrar registrar) 
 Status EngineMemory::free(void* base) {
   SegmentTable& segments = state_.segments;
   OwnSegment segment;
-  std::vector<ExposureId> concealed;
+  std::vector<ExposureId> withdrawn;
   {
     std::lock_guard const held(state_.channels);
     OwnSegment const* const found = segments.at(base);
     if (found == nullptr || found->user_memory() || found->hidden) return Status::bad_argument;
     segment = *found;
     // After this no peer finds the segment or gets a key for it.
-    (void)segments.hide(base, &concealed);
-    for (ExposureId const id : concealed)
+    (void)segments.hide(base, &withdrawn);
+    for (ExposureId const id : withdrawn)
       state_.revocations.revoke(static_cast<std::uint64_t>(id), segment.base);
     state_.revocations.revoke({segment});
   }
-  for (ExposureId const id : concealed) wait_until_dropped(id);
+  for (ExposureId const id : withdrawn) wait_until_dropped(id);
   wait_until_dropped(segment.base, segment.base + segment.length);
   SegmentTable::Garbage garbage;
   {

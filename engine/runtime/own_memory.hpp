@@ -48,7 +48,7 @@ class MPIX_ENGINE_API EngineMemory {
   /// no peer can access the memory through it any more. bad_argument: not registered so.
   Status detach(void* base, std::size_t bytes = 0, Registrar registrar = Registrar::host);
   /// As detach() without the wait for the memory in `*left`. With all channels locked.
-  Status start_detach(void const* base, std::size_t bytes, Registrar registrar, Concealed* left);
+  Status start_detach(void const* base, std::size_t bytes, Registrar registrar, WithdrawnExposure* left);
 
  private:
   Status try_to_allocate(std::size_t bytes, AllocationHints const& hints, void** base);

@@ -13,7 +13,7 @@ Status EngineState::start() {
   if (Status const status = prepare_network(); failed(status)) return status;
   open_device_memory();
   if (bootstrap.exit_fd != nullptr && bootstrap.next_exited != nullptr)
-    channels.front().agent.attend(bootstrap.exit_fd(bootstrap.context), [this] { handle_exits(); });
+    channels.front().agent.watch_fd(bootstrap.exit_fd(bootstrap.context), [this] { handle_exits(); });
   inspection.open();
   channels.front().agent.serve(inspection.fd(), [this] { inspection.answer([this] { return inspect(); }); });
   if (Status const status = channels.start(); failed(status)) return status;

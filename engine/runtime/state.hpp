@@ -105,7 +105,7 @@ struct EngineState {
   Status prepare_network();
   Status start_network();
   bool may_put_and_get() const;
-  Status give_keys();
+  Status start_registrations();
   bool may_defer_network() const;
   Status defer_network();
   /// Starts a deferred network, unless it has started. Called by the agent of the first channel only.

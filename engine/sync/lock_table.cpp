@@ -24,7 +24,7 @@ LockTable::LockTable(Log const& log, Clock::duration overtake_delay)
       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
 
 Status LockTable::create(std::uint32_t count, LockId* first) {
-  Visit const visit(*this, nullptr);
+  TableGuard const visit(*this, nullptr);
   if (count == 0) return Status::bad_argument;
   if (count > max_locks) return Status::out_of_memory;
   // Uses the lowest gap, because locks with low numbers can be acquired without the agent.
@@ -49,7 +49,7 @@ Status LockTable::create(std::uint32_t count, LockId* first) {
 }
 
 Status LockTable::destroy(LockId first, std::uint32_t count) {
-  Visit const visit(*this, nullptr);
+  TableGuard const visit(*this, nullptr);
   if (count == 0 || first > max_locks || count > max_locks - first) return Status::bad_argument;
   for (LockId lock = first; lock < first + count; ++lock) {
     if (!exists(lock)) return Status::bad_argument;
@@ -81,7 +81,7 @@ void LockTable::answer(Request const& request, Status status) {
 }
 
 std::vector<LockTable::Answer> LockTable::take_answers(Answers& own) {
-  Visit const visit(*this, &own);
+  TableGuard const visit(*this, &own);
   own.news_.store(false, std::memory_order_relaxed);
   return std::exchange(own.answers_, {});
 }
@@ -135,7 +135,7 @@ void LockTable::keep_progressing(std::uint64_t process, std::size_t members) noe
 }
 
 void LockTable::acquire(LockId lock, Request const& request) {
-  Visit const visit(*this, request.answers);
+  TableGuard const visit(*this, request.answers);
   auto const entry = queue_for(lock, request);
   if (entry == queues_.end()) return;
   add(entry->second, request);
@@ -197,7 +197,7 @@ void LockTable::set_deadline(std::int64_t deadline) noexcept {
 }
 
 void LockTable::admit_overtaking(Answers& own) {
-  Visit const visit(*this, &own);
+  TableGuard const visit(*this, &own);
   std::int64_t const now = Clock::now().time_since_epoch().count();
   std::int64_t next_deadline = no_deadline;
   for (auto next = queues_.begin(); next != queues_.end();) {
@@ -227,7 +227,7 @@ void LockTable::publish_earliest(LockId lock, Queue const& queue) noexcept {
 }
 
 void LockTable::try_acquire(LockId lock, Request const& request) {
-  Visit const visit(*this, request.answers);
+  TableGuard const visit(*this, request.answers);
   auto const entry = queue_for(lock, request);
   if (entry == queues_.end()) return;
   Queue& queue = entry->second;
@@ -242,7 +242,7 @@ void LockTable::try_acquire(LockId lock, Request const& request) {
 }
 
 Status LockTable::release(LockId lock, Owner const& owner, Answers& own) {
-  Visit const visit(*this, &own);
+  TableGuard const visit(*this, &own);
   auto const entry = queues_.find(lock);
   if (entry == queues_.end()) return Status::bad_argument;
   Queue& queue = entry->second;
@@ -256,14 +256,14 @@ Status LockTable::release(LockId lock, Owner const& owner, Answers& own) {
 }
 
 Status LockTable::note_release(LockId lock, Answers& own) {
-  Visit const visit(*this, &own);
+  TableGuard const visit(*this, &own);
   if (!exists(lock)) return Status::bad_argument;
   if (auto const entry = queues_.find(lock); entry != queues_.end()) serve(entry);
   return Status::ok;
 }
 
 void LockTable::forget(std::uint64_t process, Answers& own) {
-  Visit const visit(*this, &own);
+  TableGuard const visit(*this, &own);
   bool held_some = false;
   for (auto next = queues_.begin(); next != queues_.end() && members_.contains(process);) {
     auto const entry = next++;
@@ -335,7 +335,7 @@ void LockTable::drop_ended(LockId lock) noexcept {
 
 void LockTable::poll_holders(Answers& own) {
   if (!watches_.load(std::memory_order_relaxed)) return;
-  Visit const visit(*this, &own);
+  TableGuard const visit(*this, &own);
   if (watch_.take_ended().empty()) return;
   for (auto next = queues_.begin(); next != queues_.end();) {
     auto const entry = next++;

@@ -154,12 +154,12 @@ class LockTable {
   using Queues = std::unordered_map<LockId, Queue>;
 
   /// Locks the table on behalf of a thread that will check its answers itself.
-  class Visit {
+  class TableGuard {
    public:
-    Visit(LockTable& table, Answers* own) : held_(table.mutex_), table_(table) { table_.own_ = own; }
-    ~Visit() { table_.own_ = nullptr; }
-    Visit(Visit const&) = delete;
-    Visit& operator=(Visit const&) = delete;
+    TableGuard(LockTable& table, Answers* own) : held_(table.mutex_), table_(table) { table_.own_ = own; }
+    ~TableGuard() { table_.own_ = nullptr; }
+    TableGuard(TableGuard const&) = delete;
+    TableGuard& operator=(TableGuard const&) = delete;
 
    private:
     std::lock_guard<std::mutex> held_;

@@ -29,7 +29,7 @@ void Executor::describe_waiting(BoundedText& text) const {
 }
 
 void LockTable::describe(BoundedText& text) {
-  Visit const visit(*this, nullptr);
+  TableGuard const visit(*this, nullptr);
   for (LockId lock = 0; lock < exists_.size(); ++lock) {
     if (!exists_[lock]) continue;
     if (SharedLock* const word = shared(lock)) {

@@ -36,22 +36,22 @@ int init_plain(char const* name, int* argc, char*** argv) {
 
 extern "C" {
 
-MPIX_HOST_SEES int MPI_Init(int* argc, char*** argv) { return init_plain("MPI_Init", argc, argv); }
-MPIX_HOST_SEES int PMPI_Init(int* argc, char*** argv) { return init_plain("PMPI_Init", argc, argv); }
+MPIX_HOST_INTERCEPT int MPI_Init(int* argc, char*** argv) { return init_plain("MPI_Init", argc, argv); }
+MPIX_HOST_INTERCEPT int PMPI_Init(int* argc, char*** argv) { return init_plain("PMPI_Init", argc, argv); }
 
-MPIX_HOST_SEES int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+MPIX_HOST_INTERCEPT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return init(next(&MPI_Init_thread, "MPI_Init_thread"), argc, argv, required, provided);
 }
-MPIX_HOST_SEES int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+MPIX_HOST_INTERCEPT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return init(next(&MPI_Init_thread, "PMPI_Init_thread"), argc, argv, required, provided);
 }
 
-MPIX_HOST_SEES int MPI_Request_free(MPI_Request* request) {
+MPIX_HOST_INTERCEPT int MPI_Request_free(MPI_Request* request) {
   static auto* const pass_on = next(&MPI_Request_free, "MPI_Request_free");
   if (request != nullptr) mpixrma::host::request_freed(*request);
   return pass_on(request);
 }
-MPIX_HOST_SEES int PMPI_Request_free(MPI_Request* request) {
+MPIX_HOST_INTERCEPT int PMPI_Request_free(MPI_Request* request) {
   static auto* const pass_on = next(&MPI_Request_free, "PMPI_Request_free");
   if (request != nullptr) mpixrma::host::request_freed(*request);
   return pass_on(request);

@@ -6,7 +6,7 @@
 #include "include/mpix_rma.h"
 
 // Weak, because a statically linked tool may define some of them too.
-#define MPIX_HOST_SEES MPIX_RMA_API __attribute__((weak))
+#define MPIX_HOST_INTERCEPT MPIX_RMA_API __attribute__((weak))
 
 namespace mpixrma::host {
 

@@ -118,11 +118,11 @@ int wait_some(decltype(&MPI_Waitsome) pass_on, int count, MPI_Request* requests,
 // Defines both names of MPI's `call`, with these parameters, by `function`. Each forwards to the next
 // definition of its own name: a tool behind the library may define the MPI_ name and call the PMPI_ name.
 #define MPIX_HOST_SEES_BOTH(call, function, parameters, ...)       \
-  MPIX_HOST_SEES int MPI_##call parameters {                       \
+  MPIX_HOST_INTERCEPT int MPI_##call parameters {                  \
     static auto* const pass_on = next(&MPI_##call, "MPI_" #call);  \
     return function(pass_on, __VA_ARGS__);                         \
   }                                                                \
-  MPIX_HOST_SEES int PMPI_##call parameters {                      \
+  MPIX_HOST_INTERCEPT int PMPI_##call parameters {                 \
     static auto* const pass_on = next(&MPI_##call, "PMPI_" #call); \
     return function(pass_on, __VA_ARGS__);                         \
   }

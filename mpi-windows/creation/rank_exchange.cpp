@@ -38,7 +38,7 @@ void publish_rank_table(Window& window) {
   bool const allocated = !engine::failed(window.engine.memory.allocate(window.table.bytes(), &base));
   if (allocated) {
     std::memcpy(base, window.table.data(), window.table.bytes());
-    window.table.move_to(static_cast<RankEntry const*>(base), RankTable::Store::own);
+    window.table.refer_to(static_cast<RankEntry const*>(base), RankTable::Store::own);
     window.memory.published_rank_table = base;
   }
   auto const address = allocated ? reinterpret_cast<std::uint64_t>(base) : ControlLayout::no_table;
@@ -55,7 +55,7 @@ int gather(Window& window, MPI_Comm comm, RankEntry& mine) {
     if (found.is_pattern && (found.same_ids || agree_exposure_ids(window, comm, found.unused, mine))) {
       found.pattern.first.control = mine.control;
       found.pattern.first.exposure = mine.exposure;
-      window.table.follow(window.processes.size, found.pattern);
+      window.table.use_pattern(window.processes.size, found.pattern);
       return MPI_SUCCESS;
     }
   }
@@ -83,7 +83,7 @@ void share_rank_table(Window& window) {
   window.engine.waits.until([&] { return (address = published.load(std::memory_order_acquire)) != 0; });
   if (address == ControlLayout::no_table) return;
   if (std::byte* const there = window.engine.peer_memory.map(*first->process, address, window.table.bytes()))
-    window.table.move_to(reinterpret_cast<RankEntry const*>(there), RankTable::Store::of_other_process);
+    window.table.refer_to(reinterpret_cast<RankEntry const*>(there), RankTable::Store::of_other_process);
 }
 
 }  // namespace mpixrma::windows

@@ -171,7 +171,7 @@ int execute_by_request(Window& window, Target& target, engine::RmaOp const& oper
   try {
     target.by_request->execute(target.requested_rank, operation);
   } catch (NamError const& error) {
-    Subject const subject = subject_of(window, target, operation);
+    ReportedTarget const subject = subject_of(window, target, operation);
     return code_with(error.error_class(), "%s failed: %s", describe(subject).c_str(), error.what());
   }
   if (request != nullptr) *request = completed_request();

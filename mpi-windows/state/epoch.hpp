@@ -47,13 +47,13 @@ struct AccessEpoch {
   int check_access(Target const& target, Permission* permission) const noexcept;
   /// Lists the target as open.
   void add(Target& target) {
-    target.place = opened.size();
+    target.open_index = opened.size();
     opened.push_back(&target);
   }
   /// Closes the target.
   void remove(Target& target) noexcept {
-    opened.back()->place = target.place;
-    opened[target.place] = opened.back();
+    opened.back()->open_index = target.open_index;
+    opened[target.open_index] = opened.back();
     opened.pop_back();
     target.close();
   }

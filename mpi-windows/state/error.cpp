@@ -66,7 +66,7 @@ void print_error(int code) {
   std::fprintf(stderr, "[rank %d] %s\n", rank, text);
 }
 
-std::string describe(Subject const& subject) {
+std::string describe(ReportedTarget const& subject) {
   if (subject.rank < 0) return engine::name_of(subject.kind);
   char text[160];
   if (subject.bytes == 0) {

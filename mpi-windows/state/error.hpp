@@ -43,14 +43,14 @@ constexpr engine::ReportedOperation reported_kind(engine::RmaOp const& operation
 }
 
 /// An operation as described in an error text.
-struct Subject {
+struct ReportedTarget {
   engine::ReportedOperation kind = engine::ReportedOperation::unknown;
   int rank = -1;  ///< -1: the operation is unknown
   MPI_Aint disp = 0;
   std::uint64_t bytes = 0;
 };
 /// Returns a text such as "a put of 8 bytes at displacement 64 of rank 1".
-__attribute__((cold)) std::string describe(Subject const& subject);
+__attribute__((cold)) std::string describe(ReportedTarget const& subject);
 
 /// Returns the error class of the exception being handled, for the catch blocks of functions that C calls.
 int class_of_exception() noexcept;

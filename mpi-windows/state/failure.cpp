@@ -22,13 +22,14 @@ int class_of(Window const& window, engine::Status status) noexcept {
   return is_lost && window.nam != nullptr ? MPI_ERR_WIN : windows::class_of(status);
 }
 
-Subject subject_of(Window const& window, Target const& target, engine::LateError const& error) noexcept {
+ReportedTarget subject_of(Window const& window, Target const& target,
+                          engine::LateError const& error) noexcept {
   engine::TargetMemory const& memory = error.memory;
   if (error.rank != engine::LateError::of_peer)
     return {error.kind, error.rank, static_cast<MPI_Aint>(memory.address), memory.bytes};
   bool const exposed = memory.exposure != engine::ExposureId::none && memory.exposure == target.exposure;
   bool const named = exposed || target.by_request != nullptr;
-  Subject subject{error.kind, target.rank, 0, 0};
+  ReportedTarget subject{error.kind, target.rank, 0, 0};
   if (window.is_dynamic()) {
     subject.disp = static_cast<MPI_Aint>(memory.address);
     subject.bytes = memory.bytes;
@@ -40,7 +41,8 @@ Subject subject_of(Window const& window, Target const& target, engine::LateError
   return subject;
 }
 
-Subject subject_of(Window const& window, Target const& target, engine::RmaOp const& operation) noexcept {
+ReportedTarget subject_of(Window const& window, Target const& target,
+                          engine::RmaOp const& operation) noexcept {
   engine::TargetMemory const memory{operation.target, operation.target_layout.size(), true,
                                     operation.exposed.target};
   return subject_of(window, target, {engine::Status::ok, reported_kind(operation), memory});
@@ -63,7 +65,7 @@ int failure_of(Window const& window, Target const& target, engine::LateError con
   return code_with(class_of(window, error.status), "%s failed: %s", what.c_str(), reason.c_str());
 }
 
-int range_failure(Target const& target, Subject const& subject) {
+int range_failure(Target const& target, ReportedTarget const& subject) {
   return code_with(
       MPI_ERR_RMA_RANGE, "%s is not inside the window: rank %d has %" PRIu64 " bytes, in units of %lld",
       describe(subject).c_str(), target.rank, target.size, static_cast<long long>(target.disp_unit));
@@ -93,10 +95,10 @@ int naming(char const* call, int error, int error_class) {
 }  // namespace
 
 int report_failure(Window const& window, int error, char const* call, int rank) {
-  return report_failure(window, error, call, Subject{{}, rank, 0, 0});
+  return report_failure(window, error, call, ReportedTarget{{}, rank, 0, 0});
 }
 
-int report_failure(Window const& window, int error, char const* call, Subject const& subject) {
+int report_failure(Window const& window, int error, char const* call, ReportedTarget const& subject) {
   bool const moves = subject.kind != engine::ReportedOperation::unknown;
   std::string what = call;
   if (subject.rank >= 0)

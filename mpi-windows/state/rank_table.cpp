@@ -114,7 +114,7 @@ RankEntry* RankTable::open(int ranks) {
   return own_.data();
 }
 
-void RankTable::follow(int ranks, RankPattern const& pattern) noexcept {
+void RankTable::use_pattern(int ranks, RankPattern const& pattern) noexcept {
   ranks_ = ranks;
   pattern_ = pattern;
 }
@@ -132,7 +132,7 @@ void RankTable::use_single_exposure(engine::ExposureId exposure) noexcept {
   }
 }
 
-void RankTable::move_to(RankEntry const* shared, Store store) noexcept {
+void RankTable::refer_to(RankEntry const* shared, Store store) noexcept {
   entries_ = {shared, own_.size()};
   own_ = std::vector<RankEntry>();  // unlike clear(), frees the memory
   note_kept(own_.capacity() * sizeof(RankEntry) + (store == Store::own ? bytes() : 0));

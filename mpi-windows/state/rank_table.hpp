@@ -90,15 +90,15 @@ class RankTable {
   /// Allocates entries for `ranks` ranks, to be filled by an allgather.
   RankEntry* open(int ranks);
   /// Represents all ranks by a pattern, without entries.
-  void follow(int ranks, RankPattern const& pattern) noexcept;
+  void use_pattern(int ranks, RankPattern const& pattern) noexcept;
   /// Places all memory in one exposure of rank 0, in rank order. Only while the table is private.
   void use_single_exposure(engine::ExposureId exposure) noexcept;
   enum class Store { own, of_other_process };
   /// Makes the table refer to entries elsewhere, in memory of this process or another one.
-  void move_to(RankEntry const* shared, Store store) noexcept;
+  void refer_to(RankEntry const* shared, Store store) noexcept;
 
   bool has_entries() const noexcept { return !entries_.empty(); }
-  /// True after move_to().
+  /// True after refer_to().
   bool is_shared() const noexcept { return has_entries() && own_.empty(); }
 
   RankEntry operator[](int rank) const noexcept {

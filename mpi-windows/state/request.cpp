@@ -15,7 +15,7 @@ namespace {
 CompletionPool<RequestCompletion> pool;
 
 void keep(RequestCompletion const& failed) noexcept {
-  Subject const& subject = failed.subject;
+  ReportedTarget const& subject = failed.subject;
   engine::TargetMemory const memory{static_cast<engine::RemoteAddress>(subject.disp), subject.bytes, true,
                                     engine::ExposureId::none};
   keep_unreported(failed.context, {failed.status, subject.kind, memory, subject.rank});

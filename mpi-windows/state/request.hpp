@@ -22,7 +22,7 @@ struct RequestCompletion : engine::Completion {
   std::uint32_t context = 0;              ///< of the window, which reports a failure if no caller waits
   engine::Status status = engine::Status::ok;
   int error = MPI_SUCCESS;         ///< error code of the failure, if `status` does not give it
-  Subject subject;                 ///< describes the operation in error texts
+  ReportedTarget subject;          ///< describes the operation in error texts
   Window const* window = nullptr;  ///< window of an aggregate request
   engine::AggregateCompletion::FirstFailure first;  ///< first failed operation of an aggregate request
   RequestCompletion* next = nullptr;

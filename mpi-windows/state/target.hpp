@@ -62,7 +62,7 @@ struct Target {
   std::uint64_t granted = 0;           ///< from note_granted() if the rank's agent granted the lock; else 0
   bool in_group = false;               ///< member of the current access epoch of MPI_Win_start
   std::uint8_t posts_seen = 0;
-  std::size_t place = 0;  ///< index among the open targets
+  std::size_t open_index = 0;  ///< index among the open targets
   /// The lock word if the lock is acquired and released by load and store, else null.
   engine::SharedLock* lock_word = nullptr;
 

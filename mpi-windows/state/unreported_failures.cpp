@@ -54,8 +54,8 @@ void print_unreported() {
   std::lock_guard const held(unreported().lock);
   auto const& [first, count] = unreported().orphan;
   if (count == 0) return;
-  Subject const subject{first.kind, first.rank, static_cast<MPI_Aint>(first.memory.address),
-                        first.memory.bytes};
+  ReportedTarget const subject{first.kind, first.rank, static_cast<MPI_Aint>(first.memory.address),
+                               first.memory.bytes};
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   std::fprintf(

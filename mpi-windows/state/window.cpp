@@ -30,7 +30,7 @@ void release_own_memory(Window& window) {
     (void)window.engine.memory.detach(reinterpret_cast<void*>(base), bytes);
   window.cold->attached.clear();
   if (window.memory.exposure != engine::ExposureId::none)
-    (void)window.engine.exposures.conceal(window.memory.exposure);
+    (void)window.engine.exposures.withdraw(window.memory.exposure);
   if (window.memory.allocated != nullptr) (void)window.engine.memory.free(window.memory.allocated);
   if (window.memory.published_rank_table != nullptr)
     (void)window.engine.memory.free(window.memory.published_rank_table);

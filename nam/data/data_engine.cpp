@@ -111,14 +111,14 @@ std::uint64_t DataEngine::expose(std::byte* base, std::uint64_t bytes) {
   return exposure;
 }
 
-mpix_engine_concealed DataEngine::conceal(std::uint64_t exposure) noexcept {
-  mpix_engine_concealed concealed{};
-  (void)mpix_engine_start_conceal(engine_, exposure, &concealed);
-  return concealed;
+mpix_engine_withdrawn DataEngine::withdraw(std::uint64_t exposure) noexcept {
+  mpix_engine_withdrawn withdrawn{};
+  (void)mpix_engine_start_withdraw(engine_, exposure, &withdrawn);
+  return withdrawn;
 }
 
-bool DataEngine::is_unreachable(mpix_engine_concealed const& concealed) const noexcept {
-  return mpix_engine_is_unreachable(engine_, &concealed) != 0;
+bool DataEngine::is_unreachable(mpix_engine_withdrawn const& withdrawn) const noexcept {
+  return mpix_engine_is_unreachable(engine_, &withdrawn) != 0;
 }
 
 }  // namespace mpixrma::nam

@@ -61,8 +61,8 @@ class DataEngine {
   std::uint64_t expose(std::byte* base, std::uint64_t bytes);
   /// Withdraws the exposure: no operation can begin to use it. Operations of clients with keys may continue
   /// until is_unreachable().
-  mpix_engine_concealed conceal(std::uint64_t exposure) noexcept;
-  bool is_unreachable(mpix_engine_concealed const& concealed) const noexcept;
+  mpix_engine_withdrawn withdraw(std::uint64_t exposure) noexcept;
+  bool is_unreachable(mpix_engine_withdrawn const& withdrawn) const noexcept;
 
  private:
   bool has_keys_;

@@ -170,7 +170,7 @@ void DataProcess::handle_control_message(Message& message) {
 /// exclusive locks of the window, one without any right all of its locks.
 void DataProcess::change_mode(std::string const& window, unsigned mode) {
   if (auto const found = windows_.find(window); found != windows_.end()) {
-    Held& held = found->second;
+    ServedWindow& held = found->second;
     held.window.ownership.mode = mode;
     revoke_locks_without_right(held);
   }

@@ -68,7 +68,7 @@ class DataProcess {
   /// The reply to a request that returns nothing.
   inline static Json const done{{"ok", true}};
 
-  struct Held {
+  struct ServedWindow {
     Window window;
     SessionId session = 0;  ///< the window ends with this session; 0: with the grant
     SharedControl::Slot slot = 0;
@@ -81,11 +81,11 @@ class DataProcess {
     std::optional<std::uint64_t> synced{};
   };
   /// Memory in the grant that belonged to a window.
-  struct Piece {
+  struct RetiredSegment {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
     bool in_file = false;               ///< it was a persistent window
-    mpix_engine_concealed concealed{};  ///< exposure through which clients may reach this memory
+    mpix_engine_withdrawn withdrawn{};  ///< exposure through which clients may reach this memory
     std::string window{};               ///< the evicted window; empty unless evicted
     std::set<SessionId> used_by{};  ///< of an evicted window: sessions that may still store to it if they map
   };
@@ -100,11 +100,11 @@ class DataProcess {
   struct Storing {
     SessionId session;
     std::string window;
-    Durability durability;            ///< the durability for which the session waits
-    std::function<void(Held&)> done;  ///< answers the session, or throws Error
-    std::function<void()> failed;     ///< before the failure is reported to the session
-    std::uint64_t stored = 0;         ///< bytes of the window
-    std::uint64_t failures = 0;       ///< failed_syncs() at the beginning
+    Durability durability;                    ///< the durability for which the session waits
+    std::function<void(ServedWindow&)> done;  ///< answers the session, or throws Error
+    std::function<void()> failed;             ///< before the failure is reported to the session
+    std::uint64_t stored = 0;                 ///< bytes of the window
+    std::uint64_t failures = 0;               ///< failed_syncs() at the beginning
   };
   struct Quotas {
     std::uint64_t windows = 0;
@@ -167,9 +167,9 @@ class DataProcess {
   void report_denied(SessionId id, Json const& request, Error const& error);
   void report_omitted_denials();
   void on_request(SessionId id, Message& message);
-  Json describe(SessionId id, Held& held);
-  void make_durable(SessionId id, Held& held, std::function<void()> failed);
-  void add_to_catalog(SessionId id, Held& held);
+  Json describe(SessionId id, ServedWindow& held);
+  void make_durable(SessionId id, ServedWindow& held, std::function<void()> failed);
+  void add_to_catalog(SessionId id, ServedWindow& held);
   Json allocate(SessionId id, Json const& request);
   Json make_persistent(SessionId id, Json const& request);
   Json join(SessionId id, Json const& request);
@@ -186,12 +186,12 @@ class DataProcess {
   void end_lock(SessionId id, Json const& request);
   void end_holder(SessionId id, Json const& request);
   enum class Revoked { all, exclusive };
-  void revoke_locks(SessionId id, Held const& held, Revoked which) noexcept;
-  void revoke_locks_without_right(Held const& held) noexcept;
+  void revoke_locks(SessionId id, ServedWindow const& held, Revoked which) noexcept;
+  void revoke_locks_without_right(ServedWindow const& held) noexcept;
 
   // processes.cpp: processes that map a window.
   void processes(SessionId id, Json const& request);
-  bool is_mapped(Piece const& piece) const;
+  bool is_mapped(RetiredSegment const& piece) const;
   static void check_takes_descriptors(Session const& session);
 
   // durability.cpp: the storage file.
@@ -212,18 +212,18 @@ class DataProcess {
   void open_access(Session& session);
   void close_access(Session const& session) noexcept;
   void trim_memory();
-  std::uint64_t expose(Held& held);
+  std::uint64_t expose(ServedWindow& held);
   SharedControl const& locks_of(SessionId id, Json const& request);
   void try_lock(SessionId id, Json const& request);
   void unlock(SessionId id, Json const& request);
   void end_locks(SessionId id, Json const& request);
-  void give_back(Piece const& piece);
+  void give_back(RetiredSegment const& piece);
   void reclaim_revoked();
-  bool may_be_accessed(Piece const& piece) const noexcept;
-  void wait_for_concealed(Window const& window);
+  bool may_be_accessed(RetiredSegment const& piece) const noexcept;
+  void wait_for_withdrawn(Window const& window);
 
   static bool may(Session const& session, Window const& window, WindowRights wanted) noexcept;
-  Held& window_for(SessionId id, Json const& request, WindowRights wanted);
+  ServedWindow& window_for(SessionId id, Json const& request, WindowRights wanted);
   static std::vector<std::string> other_parts_of(Json const& request);
   Window make_window(Session const& session, Json const& request);
   bool has_room_for(Window const& window) const;
@@ -307,11 +307,11 @@ class DataProcess {
   Remote remote_;
   Quotas quotas_;
   SessionShares shares_;
-  std::map<std::string, Held> windows_;
+  std::map<std::string, ServedWindow> windows_;
   Budgets denials_{10, 1};  ///< reports to the control process, of each user
   Totals totals_;
   Catalog catalog_;
-  std::vector<Piece> concealed_;  ///< memory of ended windows that clients may still reach
+  std::vector<RetiredSegment> retired_;  ///< memory of ended windows that clients may still reach
   std::map<SessionId, Session> sessions_;
   SessionId next_session_ = 1;
   UsageReport usage_report_;

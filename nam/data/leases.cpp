@@ -85,7 +85,7 @@ void DataProcess::end_lost_sessions() {
 /// The session does not use the window any more, which may have been evicted.
 void DataProcess::leave(SessionId id, std::string const& window) {
   if (auto const found = windows_.find(window); found != windows_.end()) found->second.used_by.erase(id);
-  for (Piece& piece : concealed_) {
+  for (RetiredSegment& piece : retired_) {
     if (piece.window == window) piece.used_by.erase(id);
   }
 }

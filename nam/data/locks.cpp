@@ -5,7 +5,7 @@
 namespace mpixrma::nam {
 
 void DataProcess::request_lock(SessionId id, Json const& request) {
-  Held& held = window_for(id, request, WindowRights::none);
+  ServedWindow& held = window_for(id, request, WindowRights::none);
   LockKey const key{held.slot, field<std::uint64_t>(request, "holder"),
                     field<std::uint32_t>(request, "rank")};
   Session& session = sessions_.at(id);
@@ -42,7 +42,7 @@ void DataProcess::end_holder(SessionId id, Json const& request) {
 }
 
 /// Releases locks and turns of the session at the window.
-void DataProcess::revoke_locks(SessionId id, Held const& held, Revoked which) noexcept {
+void DataProcess::revoke_locks(SessionId id, ServedWindow const& held, Revoked which) noexcept {
   auto const found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Session& session = found->second;
@@ -59,7 +59,7 @@ void DataProcess::revoke_locks(SessionId id, Held const& held, Revoked which) no
 }
 
 /// Revokes the locks to which sessions have no right any more.
-void DataProcess::revoke_locks_without_right(Held const& held) noexcept {
+void DataProcess::revoke_locks_without_right(ServedWindow const& held) noexcept {
   for (SessionId const id : held.lockers) {
     Session const& session = sessions_.at(id);
     if (may(session, held.window, WindowRights::write)) continue;

@@ -19,7 +19,7 @@ bool has_ended(FileDescriptor const& process) {
 
 }  // namespace
 
-bool DataProcess::is_mapped(Piece const& piece) const {
+bool DataProcess::is_mapped(RetiredSegment const& piece) const {
   return std::any_of(piece.used_by.begin(), piece.used_by.end(),
                      [this](SessionId id) { return sessions_.at(id).has_mapped; });
 }
@@ -48,7 +48,7 @@ void DataProcess::processes(SessionId id, Json const& request) {
     users.insert(used_by.begin(), used_by.end());
   };
   if (auto const found = windows_.find(window); found != windows_.end()) add(found->second.used_by);
-  for (Piece const& piece : concealed_) {
+  for (RetiredSegment const& piece : retired_) {
     if (piece.window == window) add(piece.used_by);
   }
   Json described = Json::array();

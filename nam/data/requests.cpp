@@ -93,7 +93,7 @@ void DataProcess::on_request(SessionId id, Message& message) {
 }
 
 /// Returns the window of the request. To a client that may do nothing with it, the window does not exist.
-DataProcess::Held& DataProcess::window_for(SessionId id, Json const& request, WindowRights wanted) {
+DataProcess::ServedWindow& DataProcess::window_for(SessionId id, Json const& request, WindowRights wanted) {
   auto const name = field<std::string>(request, "window");
   auto const found = windows_.find(name);
   Session const& session = sessions_.at(id);
@@ -110,7 +110,7 @@ bool DataProcess::may(Session const& session, Window const& window, WindowRights
   return session.is_owner || window.ownership.permits(session.identity, wanted);
 }
 
-Json DataProcess::describe(SessionId id, Held& held) {
+Json DataProcess::describe(SessionId id, ServedWindow& held) {
   Window const& window = held.window;
   Session const& session = sessions_.at(id);
   Json answer = to_json(window);
@@ -178,7 +178,7 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
                                             "' do not outlive the server: start it with --storage file");
   reclaim_revoked();
   if (!has_room_for(window)) take_back_spares(Spares::all);
-  wait_for_concealed(window);
+  wait_for_withdrawn(window);
   check_quotas(window);
   window.id = random_identifier();
   auto const offset = memory_.free->take(window.bytes);
@@ -198,12 +198,12 @@ Window DataProcess::make_window(Session const& session, Json const& request) {
 /// The reply is sent when the persistent window is in the catalog. The storage file may still have the
 /// content of an earlier window there: until the window's own content is stored, the window ends with its
 /// session.
-void DataProcess::make_durable(SessionId id, Held& held, std::function<void()> failed) {
+void DataProcess::make_durable(SessionId id, ServedWindow& held, std::function<void()> failed) {
   begin_storing({id, held.window.id, held.window.durability,
-                 [this, id](Held& stored) { add_to_catalog(id, stored); }, std::move(failed)});
+                 [this, id](ServedWindow& stored) { add_to_catalog(id, stored); }, std::move(failed)});
 }
 
-void DataProcess::add_to_catalog(SessionId id, Held& held) {
+void DataProcess::add_to_catalog(SessionId id, ServedWindow& held) {
   if (!control_)
     throw Error(ErrorCode::unavailable,
                 "the server's control process is unavailable; the window cannot be kept");
@@ -227,7 +227,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
   Window window = make_window(session, request);
   std::string const name = window.id;
   register_window(std::move(window), id);
-  Held& held = windows_.at(name);
+  ServedWindow& held = windows_.at(name);
   report_usage_of(held.window);
   try {
     if (!persistent) return describe(id, held);
@@ -241,7 +241,7 @@ Json DataProcess::allocate(SessionId id, Json const& request) {
 
 /// Makes a window of the session persistent.
 Json DataProcess::make_persistent(SessionId id, Json const& request) {
-  Held& held = window_for(id, request, WindowRights::write);
+  ServedWindow& held = window_for(id, request, WindowRights::write);
   if (held.session != id) throw Error(ErrorCode::denied, "the window is not one that ends with this session");
   make_durable(id, held, [] {});
   return nullptr;
@@ -254,19 +254,20 @@ Json DataProcess::join(SessionId id, Json const& request) {
 /// A persistent window remains, and its content is written to the storage file.
 void DataProcess::release(SessionId id, Json const& request) {
   leave(id, field<std::string>(request, "window"));
-  Held const& held = window_for(id, request, WindowRights::write);
+  ServedWindow const& held = window_for(id, request, WindowRights::write);
   if (held.session != 0) {
     if (held.session != id) throw Error(ErrorCode::denied, "the window belongs to another session");
     drop(std::string(held.window.id));
     return answer_session(id, done);
   }
-  begin_storing(
-      {id, held.window.id, Durability::server, [this, id](Held&) { answer_session(id, done); }, [] {}});
+  begin_storing({id, held.window.id, Durability::server,
+                 [this, id](ServedWindow&) { answer_session(id, done); }, [] {}});
 }
 
 void DataProcess::persist(SessionId id, Json const& request) {
   Window const& window = window_for(id, request, WindowRights::write).window;
-  begin_storing({id, window.id, window.durability, [this, id](Held&) { answer_session(id, done); }, [] {}});
+  begin_storing(
+      {id, window.id, window.durability, [this, id](ServedWindow&) { answer_session(id, done); }, [] {}});
 }
 
 namespace {
@@ -334,19 +335,19 @@ void DataProcess::take_back_spares(Spares which) {
 void DataProcess::drop(std::string const& name, Ending ending) {
   auto const found = windows_.find(name);
   if (found == windows_.end()) return;
-  Held& held = found->second;
+  ServedWindow& held = found->second;
   Window const& window = held.window;
   // The next window in this slot has the same locks.
   for (SessionId const locker : held.lockers) revoke_locks(locker, held, Revoked::all);
-  memory_.shared->free_place(held.slot);
-  Piece piece{window.offset, window.bytes, window.persistent, {}, {}, {}};
-  if (held.exposure != 0) piece.concealed = remote_.engine->conceal(held.exposure);
+  memory_.shared->free_slot(held.slot);
+  RetiredSegment piece{window.offset, window.bytes, window.persistent, {}, {}, {}};
+  if (held.exposure != 0) piece.withdrawn = remote_.engine->withdraw(held.exposure);
   if (ending == Ending::evicted) {
     piece.window = name;
     piece.used_by = std::move(held.used_by);
   }
   if (may_be_accessed(piece)) {
-    concealed_.push_back(std::move(piece));
+    retired_.push_back(std::move(piece));
   } else {
     give_back(piece);
   }

@@ -80,7 +80,7 @@ void DataProcess::close_session(SessionId id) {
     held.lockers.erase(id);
     if (held.session == id) ended.push_back(window);
   }
-  for (Piece& piece : concealed_) piece.used_by.erase(id);
+  for (RetiredSegment& piece : retired_) piece.used_by.erase(id);
   // Must come first: afterwards the engine executes no operation of the session any more.
   close_access(session);
   sessions_.erase(found);

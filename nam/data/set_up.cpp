@@ -169,7 +169,7 @@ void DataProcess::register_window(Window window, SessionId session,
   if (!slot) throw Error(ErrorCode::quota, "the grant has no place for another window");
   totals_.regions += window.regions.size();
   totals_.metadata += metadata_bytes(window);
-  Held& held = windows_.emplace(id, Held{std::move(window), session, *slot}).first->second;
+  ServedWindow& held = windows_.emplace(id, ServedWindow{std::move(window), session, *slot}).first->second;
   if (session != 0) held.synced = 0;  // the file has nothing of a new window
 }
 

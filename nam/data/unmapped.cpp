@@ -104,13 +104,13 @@ void DataProcess::trim_memory() {
 }
 
 /// All regions of a window are one exposure: they have one owner.
-std::uint64_t DataProcess::expose(Held& held) {
+std::uint64_t DataProcess::expose(ServedWindow& held) {
   if (held.exposure == 0 && held.window.bytes != 0)
     held.exposure = remote_.engine->expose(memory_.storage->base() + held.window.offset, held.window.bytes);
   return held.exposure;
 }
 
-void DataProcess::give_back(Piece const& piece) {
+void DataProcess::give_back(RetiredSegment const& piece) {
   std::uint64_t const length = SegmentAllocator::footprint(piece.bytes);
   memory_.storage->clear(piece.offset, length);
   if (memory_.file && piece.in_file) memory_.file->clear(piece.offset, length);
@@ -118,23 +118,23 @@ void DataProcess::give_back(Piece const& piece) {
 }
 
 void DataProcess::reclaim_revoked() {
-  std::erase_if(concealed_, [this](Piece const& piece) {
+  std::erase_if(retired_, [this](RetiredSegment const& piece) {
     bool const accessible = may_be_accessed(piece);
     if (!accessible) give_back(piece);
     return !accessible;
   });
 }
 
-bool DataProcess::may_be_accessed(Piece const& piece) const noexcept {
-  return is_mapped(piece) || (remote_.engine && !remote_.engine->is_unreachable(piece.concealed));
+bool DataProcess::may_be_accessed(RetiredSegment const& piece) const noexcept {
+  return is_mapped(piece) || (remote_.engine && !remote_.engine->is_unreachable(piece.withdrawn));
 }
 
 /// Waits briefly for clients to return the keys of ended windows: a running client does so at once. Memory
 /// that a stopped client can reach is not given to others until it continues or ends.
-void DataProcess::wait_for_concealed(Window const& window) {
+void DataProcess::wait_for_withdrawn(Window const& window) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-  auto const may_soon_end = [this](Piece const& piece) { return !is_mapped(piece); };
-  while (std::any_of(concealed_.begin(), concealed_.end(), may_soon_end) && !has_room_for(window) &&
+  auto const may_soon_end = [this](RetiredSegment const& piece) { return !is_mapped(piece); };
+  while (std::any_of(retired_.begin(), retired_.end(), may_soon_end) && !has_room_for(window) &&
          std::chrono::steady_clock::now() < end) {
     std::this_thread::yield();
     reclaim_revoked();
@@ -162,7 +162,7 @@ SharedControl const& DataProcess::locks_of(SessionId id, Json const& request) {
 /// Attempts once: a client that waits asks again. A lock that excludes others needs the right to write.
 void DataProcess::try_lock(SessionId id, Json const& request) {
   bool const exclusive = field<bool>(request, "exclusive");
-  Held const& held = window_for(id, request, exclusive ? WindowRights::write : WindowRights::none);
+  ServedWindow const& held = window_for(id, request, exclusive ? WindowRights::write : WindowRights::none);
   auto const rank = field<std::uint32_t>(request, "rank");
   if (rank >= held.window.regions.size()) throw Error(ErrorCode::bad_request, "the window has no such rank");
   auto const mode = exclusive ? engine::LockMode::exclusive : engine::LockMode::shared;

@@ -110,7 +110,7 @@ std::uint64_t SharedControl::spare(Slot slot) const noexcept {
   return offered == entry(slot).generation.load(std::memory_order_relaxed) ? offered : 0;
 }
 
-void SharedControl::free_place(Slot slot) noexcept {
+void SharedControl::free_slot(Slot slot) noexcept {
   if (slot < taken_.size()) taken_[slot] = false;
   withdraw(slot);
 }

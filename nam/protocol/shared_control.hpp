@@ -54,7 +54,7 @@ class SharedControl {
   /// Returns a slot for a new window; nothing if all are taken.
   std::optional<Slot> place(std::string const& window) noexcept;
   /// Ends the window and frees its slot.
-  void free_place(Slot slot) noexcept;
+  void free_slot(Slot slot) noexcept;
   /// Ends the window. Also called by clients that detect the end of the data process.
   void withdraw(Slot slot) const noexcept;
   /// Ends the windows that are not among `windows`.

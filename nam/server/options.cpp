@@ -20,7 +20,7 @@ namespace mpixrma::nam {
 namespace {
 
 /// Values as they were written.
-struct Texts {
+struct RawOptions {
   std::string capacity;
   std::string storage = "memory";
   std::string remote_keys = "never";
@@ -33,7 +33,7 @@ struct Texts {
   std::vector<std::string> admins;
 };
 
-void add_users(CLI::App& app, Texts& texts) {
+void add_users(CLI::App& app, RawOptions& texts) {
   app.add_option("--user", texts.user, "User of the control process; default: the one that starts the server")
       ->envname("MPIX_NAMD_USER");
   app.add_option(
@@ -76,7 +76,7 @@ void add_places(CLI::App& app, Options& options) {
                "Remove the directory when the server ends, which is not started again");
 }
 
-void add_limits(CLI::App& app, Options& options, Texts& texts) {
+void add_limits(CLI::App& app, Options& options, RawOptions& texts) {
   app.add_option("--size", texts.capacity, "Memory for all grants, as in 512M or 1G")
       ->envname("MPIX_NAMD_SIZE")
       ->required();
@@ -148,7 +148,7 @@ void set_defaults(Options& options) {
   options.max_connections = 4096;
 }
 
-void convert_users(Texts const& texts, CLI::App const& app, Options& options) {
+void convert_users(RawOptions const& texts, CLI::App const& app, Options& options) {
   if (!texts.user.empty()) {
     passwd const* const known = ::getpwuid(parse_user(texts.user));
     if (known == nullptr) throw Error(ErrorCode::bad_request, "there is no user '" + texts.user + "'");
@@ -166,7 +166,7 @@ void convert_users(Texts const& texts, CLI::App const& app, Options& options) {
   options.data_users = static_cast<std::uint32_t>(count);
 }
 
-void convert(Texts const& texts, CLI::App const& app, Options& options) {
+void convert(RawOptions const& texts, CLI::App const& app, Options& options) {
   convert_users(texts, app, options);
   options.capacity = parse_bytes(texts.capacity);
   options.storage = parse_storage(texts.storage);
@@ -216,7 +216,7 @@ std::filesystem::path default_directory() {
 
 std::optional<Options> read_options(int argc, char const* const* argv, int* exit_code) {
   Options options;
-  Texts texts;
+  RawOptions texts;
   set_defaults(options);
   CLI::App app("Memory server: keeps memory for MPI windows that outlive the jobs that use them.",
                "mpix-namd");

@@ -244,13 +244,13 @@ static void use_exposure(const struct job* job, mpix_engine_peer_t* peer, uint64
   transfer.origin = &in;
   run(job, peer, 1, transfer);
   REQUIRE(in == out);
-  show_place(job, "concealed", exposed);
+  show_place(job, "withdrawn", exposed);
   for (uint64_t process = 1; process <= job->count; ++process) {
-    (void)place_of(job, "concealed", process);
+    (void)place_of(job, "withdrawn", process);
   }
   REQUIRE(exposed[3] != 0);
-  REQUIRE(mpix_engine_conceal(job->engine, own) == MPIX_ENGINE_OK);
-  REQUIRE(mpix_engine_conceal(job->engine, own) == MPIX_ENGINE_STALE_EXPOSURE);
+  REQUIRE(mpix_engine_withdraw(job->engine, own) == MPIX_ENGINE_OK);
+  REQUIRE(mpix_engine_withdraw(job->engine, own) == MPIX_ENGINE_STALE_EXPOSURE);
 }
 
 static void work(const struct job* job, struct memory* memory) {

@@ -38,11 +38,11 @@ class LockFault : public ::testing::TestWithParam<Place> {
           LockId id = 1;
           ASSERT_EQ(rank.engine().locks.create(1, &id), Status::ok);
           ASSERT_EQ(id, 0u);
-          rank.tell(ready, 1);
+          rank.signal(ready, 1);
           for (int i = 0; i < ranks; ++i) ASSERT_TRUE(rank.wait_for_value(i, ready, 1));
           body(rank);
           if (rank.rank() != victim) {
-            rank.tell(ended, 1);
+            rank.signal(ended, 1);
             for (int const i : {int{target}, int{next_holder}}) ASSERT_TRUE(rank.wait_for_value(i, ended, 1));
           }
         },
@@ -86,7 +86,7 @@ TEST_P(LockFault, LockOfKilledHolderPassesToNextInQueue) {
     run_mortal([mode](Rank& rank) {
       if (rank.rank() == victim) {
         EXPECT_EQ(lock(rank, mode), Status::ok);
-        rank.tell(granted, 1);
+        rank.signal(granted, 1);
         ASSERT_TRUE(rank.wait_for_value(next_holder, asked, 1));
         rank.die();
       }
@@ -96,7 +96,7 @@ TEST_P(LockFault, LockOfKilledHolderPassesToNextInQueue) {
         EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
         rank.engine().order.complete(rank.peer(target), UINT64_MAX);
         EXPECT_FALSE(waiter.complete);
-        rank.tell(asked, 1);
+        rank.signal(asked, 1);
         EXPECT_EQ(wait(rank, waiter), Status::ok);
         unlock(rank);
       }
@@ -109,7 +109,7 @@ TEST_P(LockFault, RequestAfterTheDeathOfTheHolderIsGranted) {
     run_mortal([attempt](Rank& rank) {
       if (rank.rank() == victim) {
         EXPECT_EQ(lock(rank), Status::ok);
-        rank.tell(granted, 1);
+        rank.signal(granted, 1);
         rank.die();
       }
       if (rank.rank() == next_holder) {
@@ -131,7 +131,7 @@ TEST_P(LockFault, ProcessKilledInTheQueueIsSkipped) {
   run_mortal([](Rank& rank) {
     if (rank.rank() == target) {
       EXPECT_EQ(lock(rank), Status::ok);
-      rank.tell(granted, 1);
+      rank.signal(granted, 1);
       ASSERT_TRUE(rank.wait_for_value(next_holder, asked, 1));
       unlock(rank);
     }
@@ -140,7 +140,7 @@ TEST_P(LockFault, ProcessKilledInTheQueueIsSkipped) {
       Waiter waiter;
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
       rank.engine().order.complete(rank.peer(target), UINT64_MAX);
-      rank.tell(asked, 1);
+      rank.signal(asked, 1);
       ASSERT_TRUE(rank.wait_for_value(next_holder, asked, 1));
       rank.die();
     }
@@ -149,7 +149,7 @@ TEST_P(LockFault, ProcessKilledInTheQueueIsSkipped) {
       Waiter waiter;
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive).complete);
       rank.engine().order.complete(rank.peer(target), UINT64_MAX);
-      rank.tell(asked, 1);
+      rank.signal(asked, 1);
       EXPECT_EQ(wait(rank, waiter), Status::ok);
       unlock(rank);
     }
@@ -163,7 +163,7 @@ TEST_P(LockFault, WaitForALockOfAKilledProcessFails) {
       Waiter held;
       EXPECT_TRUE(ask(rank, held, LockMode::exclusive, false, victim).status == Status::ok);
       EXPECT_EQ(wait(rank, held), Status::ok);
-      rank.tell(granted, 1);
+      rank.signal(granted, 1);
       ASSERT_TRUE(rank.wait_for_value(next_holder, ended, 1));
       // It may detect the death later than the next holder: a message sent before is lost, as the lock is.
       Status status = Status::ok;
@@ -181,12 +181,12 @@ TEST_P(LockFault, WaitForALockOfAKilledProcessFails) {
       ASSERT_TRUE(rank.wait_for_value(target, granted, 1));
       EXPECT_FALSE(ask(rank, waiter, LockMode::exclusive, false, victim).complete);
       rank.engine().order.complete(rank.peer(victim), UINT64_MAX);
-      rank.tell(asked, 1);
+      rank.signal(asked, 1);
       EXPECT_EQ(wait(rank, waiter), Status::transport);
       EXPECT_EQ(
           rank.engine().locks.acquire(rank.peer(victim), {0, LockMode::shared, 0, false, &waiter}).status,
           Status::unreachable);
-      rank.tell(ended, 1);
+      rank.signal(ended, 1);
     }
   });
 }

@@ -60,9 +60,9 @@ TEST_P(Fault, KilledTargetFailsItsOperationsOnly) {
     std::vector<std::int64_t> memory(100000, 0);
     void* allocated = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(4096, &allocated), Status::ok);
-    rank.show(0, memory.data());
-    rank.show(1, allocated);
-    rank.tell(2, 1);
+    rank.publish(0, memory.data());
+    rank.publish(1, allocated);
+    rank.signal(2, 1);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     std::int64_t value = 7;
     if (rank.rank() == 1) {
@@ -73,36 +73,36 @@ TEST_P(Fault, KilledTargetFailsItsOperationsOnly) {
     if (rank.rank() == 0) {
       std::vector<std::int64_t> many(100000, 1);
       RmaOp stream =
-          contiguous(ReduceOp::sum, ElementType::int64, many.data(), rank.shown(1, 0), many.size() * 8);
+          contiguous(ReduceOp::sum, ElementType::int64, many.data(), rank.published(1, 0), many.size() * 8);
       stream.flags = OpFlags::atomic;
       for (int i = 0; i < 50; ++i) (void)rank.engine().issue(rank.peer(1), stream);
       rank.engine().order.complete(rank.peer(1), UINT64_MAX);
       (void)rank.engine().failures.take(rank.peer(1), 0);
       for (int slot = 0; slot < 2; ++slot) {
         for (OpKind const direction : {OpKind::put, OpKind::get})
-          EXPECT_NE(first_failure(rank, 1, contiguous(direction, &value, rank.shown(1, slot), 8)),
+          EXPECT_NE(first_failure(rank, 1, contiguous(direction, &value, rank.published(1, slot), 8)),
                     Status::ok);
         std::int64_t before = 0;
-        EXPECT_NE(first_failure(
-                      rank, 1,
-                      contiguous(ReduceOp::sum, ElementType::int64, &value, rank.shown(1, slot), 8, &before)),
+        EXPECT_NE(first_failure(rank, 1,
+                                contiguous(ReduceOp::sum, ElementType::int64, &value, rank.published(1, slot),
+                                           8, &before)),
                   Status::ok);
       }
       // For a process known to be unreachable, the call itself fails at once.
-      EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 1), 8)),
+      EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.published(1, 1), 8)),
                 Status::unreachable);
       rank.engine().order.complete(rank.peer(1), UINT64_MAX);
       EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 0), Status::ok);
       value = 9;
-      EXPECT_EQ(run(rank.engine(), rank.peer(2), contiguous(OpKind::put, &value, rank.shown(2, 0), 8)),
+      EXPECT_EQ(run(rank.engine(), rank.peer(2), contiguous(OpKind::put, &value, rank.published(2, 0), 8)),
                 Status::ok);
-      rank.tell(3, 1);
+      rank.signal(3, 1);
     } else if (rank.rank() == 2) {
       ASSERT_TRUE(rank.wait_for_value(0, 3, 1));
       EXPECT_EQ(memory[0], 9);
     }
     EXPECT_EQ(rank.engine().memory.free(allocated), Status::ok);
-    if (rank.rank() == 2) rank.tell(4, 1);
+    if (rank.rank() == 2) rank.signal(4, 1);
     ASSERT_TRUE(rank.wait_for_value(2, 4, 1));
   });
 }
@@ -112,24 +112,25 @@ TEST_P(Fault, KilledTargetFailsLargeTransfersInFlight) {
     constexpr std::size_t bytes = 1 << 20;
     std::vector<std::byte> memory(bytes);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), bytes), Status::ok);
-    rank.show(0, memory.data());
-    rank.show(1, static_cast<std::uint64_t>(::getpid()));
-    rank.tell(2, 1);
+    rank.publish(0, memory.data());
+    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
+    rank.signal(2, 1);
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     if (rank.rank() == 1) {
       for (;;) ::pause();
     }
-    ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, memory.data(), rank.shown(1, 0), 8)),
-              Status::ok);
+    ASSERT_EQ(
+        run(rank.engine(), rank.peer(1), contiguous(OpKind::put, memory.data(), rank.published(1, 0), 8)),
+        Status::ok);
     // UCX puts, not messages, which take their place until the key is known.
-    if (std::string(GetParam().name) == "network") await_key(rank, 1, rank.shown(1, 0));
-    auto const target = static_cast<pid_t>(rank.shown(1, 1));
+    if (std::string(GetParam().name) == "network") await_key(rank, 1, rank.published(1, 0));
+    auto const target = static_cast<pid_t>(rank.published(1, 1));
     rank.expect_death(1);
     ::kill(target, SIGSTOP);
     std::vector<Waiter> waiters(32);
     std::size_t under_way = 0;
     for (Waiter& waiter : waiters) {
-      RmaOp put = contiguous(OpKind::put, memory.data(), rank.shown(1, 0), bytes);
+      RmaOp put = contiguous(OpKind::put, memory.data(), rank.published(1, 0), bytes);
       put.flags = OpFlags::remote_completion;
       put.completion = &waiter;
       Issued const issued = rank.engine().issue(rank.peer(1), put);
@@ -154,17 +155,18 @@ TEST_P(Fault, MemoryIsReleasedAfterItsUsersWereKilled) {
     void* allocated = nullptr;
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
     ASSERT_EQ(rank.engine().memory.allocate(4096, &allocated), Status::ok);
-    rank.show(0, memory.data());
-    rank.show(1, allocated);
-    rank.tell(2, 1);
+    rank.publish(0, memory.data());
+    rank.publish(1, allocated);
+    rank.signal(2, 1);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     if (rank.rank() != 0) {
       std::int64_t value = rank.rank();
       for (int slot = 0; slot < 2; ++slot) {
-        ASSERT_EQ(run(rank.engine(), rank.peer(0), contiguous(OpKind::put, &value, rank.shown(0, slot), 8)),
-                  Status::ok);
+        ASSERT_EQ(
+            run(rank.engine(), rank.peer(0), contiguous(OpKind::put, &value, rank.published(0, slot), 8)),
+            Status::ok);
       }
-      rank.tell(3, 1);
+      rank.signal(3, 1);
       if (rank.rank() == 1) rank.die();
       ASSERT_TRUE(rank.wait_for_value(0, 4, 1, 40));
     } else {
@@ -172,7 +174,7 @@ TEST_P(Fault, MemoryIsReleasedAfterItsUsersWereKilled) {
       ASSERT_TRUE(rank.wait_for_value(2, 3, 1));
       EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
       EXPECT_EQ(rank.engine().memory.free(allocated), Status::ok);
-      rank.tell(4, 1);
+      rank.signal(4, 1);
     }
   });
 }
@@ -182,24 +184,24 @@ TEST_P(Fault, LocksOfAKilledOriginAreFree) {
     constexpr std::size_t words = 65536;  // many messages under one lock
     std::vector<std::int64_t> memory(words, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
-    rank.show(0, memory.data());
-    rank.tell(2, 1);
+    rank.publish(0, memory.data());
+    rank.signal(2, 1);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     std::vector<std::int64_t> ones(words, 1);
-    RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(0, 0), words * 8);
+    RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.published(0, 0), words * 8);
     sum.flags = OpFlags::atomic;
     if (rank.rank() == 1) {
       // UCX 1.13 aborts at the other side if a process ends while its first connection is being established.
       EXPECT_EQ(run(rank.engine(), rank.peer(0), sum), Status::ok);
       for (int i = 0; i < 200; ++i) {
         (void)rank.engine().issue(rank.peer(0), sum);
-        if (i == 20) rank.tell(3, 1);
+        if (i == 20) rank.signal(3, 1);
         if (i == 60) rank.die();
       }
     } else if (rank.rank() == 2) {
       ASSERT_TRUE(rank.wait_for_value(1, 3, 1));
       for (int i = 0; i < 20; ++i) EXPECT_EQ(run(rank.engine(), rank.peer(0), sum), Status::ok);
-      rank.tell(4, 1);
+      rank.signal(4, 1);
     } else {
       ASSERT_TRUE(rank.wait_for_value(2, 4, 1, 40));
       EXPECT_GE(memory[0], 20);
@@ -213,17 +215,17 @@ TEST_P(Fault, FloodToStoppedTargetUsesBoundedMemoryAndArrives) {
   run_mortal(2, [](Rank& rank) {
     constexpr std::size_t puts = test::sanitized ? 25000 : 100000;
     std::vector<std::uint32_t> memory(puts, 0);
-    rank.show(0, memory.data());
-    rank.show(1, static_cast<std::uint64_t>(::getpid()));
-    rank.tell(2, 1);
+    rank.publish(0, memory.data());
+    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
+    rank.signal(2, 1);
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(rank.wait_for_value(i, 2, 1));
     if (rank.rank() == 0) {
       // By messages: other paths need no help of the target and do not wait.
       std::vector<std::uint32_t> values(puts);
       for (std::size_t i = 0; i < puts; ++i) values[i] = static_cast<std::uint32_t>(i + 1);
-      RmaOp first = contiguous(OpKind::put, values.data(), rank.shown(1, 0), 4);
+      RmaOp first = contiguous(OpKind::put, values.data(), rank.published(1, 0), 4);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), first), Status::ok);
-      auto const target = static_cast<pid_t>(rank.shown(1, 1));
+      auto const target = static_cast<pid_t>(rank.published(1, 1));
       std::int64_t const before = resident_kib();
       ::kill(target, SIGSTOP);
       std::thread helper([target] {
@@ -232,7 +234,7 @@ TEST_P(Fault, FloodToStoppedTargetUsesBoundedMemoryAndArrives) {
       });
       std::int64_t most = 0;
       for (std::size_t i = 0; i < puts; ++i) {
-        RmaOp const put = contiguous(OpKind::put, &values[i], rank.shown(1, 0) + i * 4, 4);
+        RmaOp const put = contiguous(OpKind::put, &values[i], rank.published(1, 0) + i * 4, 4);
         ASSERT_EQ(rank.engine().issue(rank.peer(1), put).status, Status::ok);
         if (i % 1000 == 0) most = std::max(most, resident_kib());
       }
@@ -243,11 +245,11 @@ TEST_P(Fault, FloodToStoppedTargetUsesBoundedMemoryAndArrives) {
       if (!test::sanitized) {
         EXPECT_LT(most - before, 24 * 1024) << "KiB";
       }
-      rank.tell(3, 1);
+      rank.signal(3, 1);
     } else {
       ASSERT_TRUE(rank.wait_for_value(0, 3, 1, 60));
       for (std::size_t i = 0; i < puts; ++i) ASSERT_EQ(memory[i], i + 1);
-      rank.tell(3, 1);
+      rank.signal(3, 1);
     }
     ASSERT_TRUE(rank.wait_for_value(1, 3, 1, 60));
   });

@@ -29,7 +29,7 @@ class Audit : public ::testing::Test {
   }
   /// Returns the number of acts in lines with `text`, plus the acts that these lines report as omitted. A
   /// line with result=omitted only reports omitted acts, and counts as no act itself.
-  std::uint64_t acts_told(std::string const& text) const {
+  std::uint64_t count_acts(std::string const& text) const {
     std::uint64_t acts = 0;
     for (std::string const& line : lines_with(text)) {
       if (line.find("result=omitted") == std::string::npos) ++acts;
@@ -49,12 +49,12 @@ TEST_F(Audit, ActsOfOneUserDoNotHideActsOfAnother) {
   log.record({"bob", "pid 2", "evict", "window", "denied", "no"});
   EXPECT_EQ(lines_with("user=\"bob\"").size(), 1u);
   EXPECT_LT(lines_with("user=\"eve\"").size(), 1000u);
-  while (acts_told("user=\"eve\"") < 5000) {
+  while (count_acts("user=\"eve\"") < 5000) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     log.report_omitted();
   }
-  EXPECT_EQ(acts_told("user=\"eve\""), 5000u);
-  EXPECT_EQ(acts_told("user=\"bob\""), 1u);
+  EXPECT_EQ(count_acts("user=\"eve\""), 5000u);
+  EXPECT_EQ(count_acts("user=\"bob\""), 1u);
 }
 
 /// A host may have the addresses of a whole network.
@@ -69,7 +69,7 @@ TEST_F(Audit, LinesOfManyHostsAreBoundedAndUsersKeepTheirs) {
   EXPECT_EQ(lines_with("user=\"bob\"").size(), 1u);
   EXPECT_LT(lines_with("from=\"10.1.").size(), 1500u);
   for (std::string const& line : lines_with("from=\"10.1.")) ASSERT_LT(line.size(), 1000u);
-  while (acts_told("connect") + acts_told("result=omitted") < hosts) {
+  while (count_acts("connect") + count_acts("result=omitted") < hosts) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     log.report_omitted();
   }
@@ -79,19 +79,19 @@ TEST_F(Audit, LinesOfManyHostsAreBoundedAndUsersKeepTheirs) {
 TEST_F(Audit, ActsDroppedElsewhereAreCounted) {
   log.record({"eve", "session of grant 1", "write", "window", "denied", "no", 7});
   log.record({"eve", "session of grant 1", "", "", AuditLog::omitted_acts, "", 5});
-  EXPECT_EQ(acts_told("user=\"eve\""), 13u);
+  EXPECT_EQ(count_acts("user=\"eve\""), 13u);
   EXPECT_EQ(lines_with("result=omitted omitted=5").size(), 1u);
 }
 
 TEST_F(Audit, ActsDroppedElsewhereAreCountedWithDroppedLines) {
   for (int i = 0; i < 200; ++i)
     log.record({"eve", "session of grant 1", "write", "window", "denied", "no", 7});
-  for (int waited = 0; waited < 1000 && acts_told("user=\"eve\"") < 1600; ++waited) {
+  for (int waited = 0; waited < 1000 && count_acts("user=\"eve\"") < 1600; ++waited) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     log.report_omitted();
   }
   EXPECT_LT(lines_with("request=\"write\"").size(), 200u);
-  EXPECT_EQ(acts_told("user=\"eve\""), 1600u);
+  EXPECT_EQ(count_acts("user=\"eve\""), 1600u);
 }
 
 TEST_F(Audit, AuthenticatedUsersDoNotCountAsHosts) {
@@ -115,7 +115,7 @@ TEST_F(Audit, AddressesOfIpv6NetworkCountAsOneHost) {
   EXPECT_LT(lines_with("from=\"[2001:db8::").size(), 1000u);
   EXPECT_EQ(lines_with("from=\"[2001:db8:0:1::1]:1000\"").size(), 1u);
   EXPECT_EQ(lines_with("from=\"10.1.0.6:1000\"").size(), 1u);
-  while (acts_told("from=\"2001:db8::\"") == 0) {
+  while (count_acts("from=\"2001:db8::\"") == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     log.report_omitted();
   }

@@ -25,7 +25,7 @@ TEST(SharedControlTest, EachWindowHasItsOwnSlotUntilItEnds) {
   EXPECT_FALSE(control.find("e"));
   for (std::string const ended : {"b", "a"}) {
     std::uint64_t const generation = control.generation(places[ended]).load();
-    control.free_place(places[ended]);
+    control.free_slot(places[ended]);
     EXPECT_FALSE(SharedControl::take_over(control.reopen()).find(ended));
     EXPECT_EQ(control.place("after " + ended), places[ended]);
     EXPECT_NE(control.generation(places[ended]).load(), generation);
@@ -65,7 +65,7 @@ TEST(SharedControlTest, IsUsableWithAHole) {
   ASSERT_EQ(::fallocate(client.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, status.st_size), 0);
   EXPECT_FALSE(control.is_taken(slot));
   EXPECT_NE(control.place("b"), slot) << "the owner of the places knows which are taken";
-  control.free_place(slot);
+  control.free_slot(slot);
   EXPECT_EQ(control.generation(slot).load(), 1u);
 }
 

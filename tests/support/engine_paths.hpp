@@ -115,9 +115,9 @@ struct Buffers {
     EXPECT_EQ(rank.engine().memory.allocate(bytes, &allocated), Status::ok);
     EXPECT_EQ(rank.engine().memory.attach(attached.data(), bytes), Status::ok);
     std::memset(allocated, 0, bytes);
-    rank.show(0, allocated);
-    rank.show(1, attached.data());
-    rank.show(2, plain.data());
+    rank.publish(0, allocated);
+    rank.publish(1, attached.data());
+    rank.publish(2, plain.data());
     rank.barrier();
   }
   char* kind(int k) {

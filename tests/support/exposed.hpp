@@ -13,8 +13,7 @@
 namespace mpixrma::engine {
 
 inline constexpr std::size_t length = 40000;  // several messages
-inline constexpr std::size_t margin =
-    64;  // bytes with the pattern before and after the exposed memory
+inline constexpr std::size_t margin = 64;     // bytes with the pattern before and after the exposed memory
 inline constexpr auto pattern = std::byte{0x5a};
 
 /// Exposes a part of a larger memory at each process: allocated, or plain memory. The rest keeps the pattern.
@@ -28,18 +27,18 @@ class Exposed {
     memory_ = static_cast<std::byte*>(base);
     std::fill_n(memory_, own_.size(), pattern);
     EXPECT_EQ(rank.engine().exposures.expose(memory_ + margin, length, rights, &id), Status::ok);
-    rank.show(0, static_cast<std::uint64_t>(id));
+    rank.publish(0, static_cast<std::uint64_t>(id));
     rank.barrier();
   }
   ~Exposed() {
     rank_.barrier();
     if (is_exposed) {
-      EXPECT_EQ(rank_.engine().exposures.conceal(id), Status::ok);
+      EXPECT_EQ(rank_.engine().exposures.withdraw(id), Status::ok);
     }
     if (allocated_) {
       EXPECT_EQ(rank_.engine().memory.free(memory_), Status::ok);
     }
-    EXPECT_EQ(rank_.engine().exposures.conceal(id), Status::stale_exposure);
+    EXPECT_EQ(rank_.engine().exposures.withdraw(id), Status::stale_exposure);
   }
   Exposed(Exposed const&) = delete;
   Exposed& operator=(Exposed const&) = delete;
@@ -62,7 +61,7 @@ class Exposed {
 };
 
 inline ExposureId shown_id(Rank& rank, int of, int slot = 0) {
-  return static_cast<ExposureId>(rank.shown(of, slot));
+  return static_cast<ExposureId>(rank.published(of, slot));
 }
 
 /// Returns a contiguous transfer at `offset` of the exposure `id`.

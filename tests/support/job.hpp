@@ -55,15 +55,17 @@ class Rank {
     (void)engine().traffic.statistics();
   }
 
-  /// Publishes `value` to the other processes, which read it with shown() after a barrier.
-  void show(int slot, std::uint64_t value) const { board_.values[rank_][slot] = value; }
-  void show(int slot, void const* pointer) const { show(slot, reinterpret_cast<std::uint64_t>(pointer)); }
-  std::uint64_t shown(int rank, int slot) const { return board_.values[rank][slot]; }
+  /// Publishes `value` to the other processes, which read it with published() after a barrier.
+  void publish(int slot, std::uint64_t value) const { board_.values[rank_][slot] = value; }
+  void publish(int slot, void const* pointer) const {
+    publish(slot, reinterpret_cast<std::uint64_t>(pointer));
+  }
+  std::uint64_t published(int rank, int slot) const { return board_.values[rank][slot]; }
   std::uint64_t const* place(int rank, int slot) const { return &board_.values[rank][slot]; }
 
   /// The same without barriers, for jobs in which processes die: wait_for_value() waits until `rank` has
   /// published `value`.
-  void tell(int slot, std::uint64_t value) const {
+  void signal(int slot, std::uint64_t value) const {
     __atomic_store_n(&board_.values[rank_][slot], value, __ATOMIC_RELEASE);
   }
   bool wait_for_value(int rank, int slot, std::uint64_t value, int seconds = 20) const {
@@ -140,7 +142,7 @@ class Configure {
 };
 
 /// Whether the processes of a job synchronise before and after the body, or may end at any time.
-enum class JobKind { meeting, mortal };
+enum class JobKind { synchronised, mortal };
 
 /// Returns the environment's setting for engines that their test does not configure otherwise.
 inline int chosen_for_tests(char const* variable, int otherwise) {
@@ -183,7 +185,7 @@ inline std::vector<int> ends_of(std::vector<pid_t> const& children,
 /// Runs `body` in `ranks` processes whose engines are configured by `configure`, and expects each of them to
 /// end without a failed expectation, or by Rank::die().
 inline void run_job(int ranks, Configure const& configure, std::function<void(Rank&)> const& body,
-                    JobKind kind = JobKind::meeting) {
+                    JobKind kind = JobKind::synchronised) {
   auto* const board = static_cast<Blackboard*>(
       ::mmap(nullptr, sizeof(Blackboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(board, MAP_FAILED);
@@ -218,7 +220,7 @@ inline void run_job(int ranks, Configure const& configure, std::function<void(Ra
     Rank self(*board, rank, ranks, *static_cast<engine::Engine*>(engine), bootstrap);
     pthread_barrier_wait(&board->barrier);
     body(self);
-    if (kind == JobKind::meeting) self.barrier();
+    if (kind == JobKind::synchronised) self.barrier();
     mpix_engine_destroy(engine);
     mpix_file_bootstrap_close(files);
     bool const failed = ::testing::Test::HasFailure();

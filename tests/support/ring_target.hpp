@@ -32,7 +32,7 @@ inline void with_target(int origins, Configure const& configure,
   run_job(origins + 1, configure, [&](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(static_cast<std::size_t>(options.words));
     int const target = origins;
-    rank.show(0, memory.get());
+    rank.publish(0, memory.get());
     rank.barrier();
     if (rank.rank() == target) {
       for (int origin = 0; origin < origins; ++origin) {
@@ -43,14 +43,14 @@ inline void with_target(int origins, Configure const& configure,
       bool const messages = options.ways == Ways::ring_and_messages;
       EXPECT_EQ(rank.engine().traffic.statistics().traffic.messages_executed != 0, messages);
     } else {
-      auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
+      auto* const there = reinterpret_cast<std::int64_t*>(rank.published(target, 0));
       body(rank, rank.peer(target), there);
       auto const traffic = rank.engine().traffic.with(Rank::process_of(target));
       bool const only = traffic.operations_by(engine::Path::cross_memory) == 0 &&
                         traffic.operations_by(engine::Path::ring) != 0;
       EXPECT_TRUE(only || options.ways == Ways::any);
       EXPECT_EQ(traffic.operations_by(engine::Path::message) != 0 && options.ways == Ways::ring_only, false);
-      rank.tell(1, 1);
+      rank.signal(1, 1);
     }
   });
 }

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/support/at_length.hpp"
+#include "tests/support/full_length.hpp"
 #include "tests/windows/support.hpp"
 
 namespace mpixrma::test {

@@ -29,7 +29,7 @@ std::size_t pages_of(int file) {
 void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
   ExposureId id{};
   ASSERT_EQ(rank.engine().exposures.expose(memory, bytes, Rights::all, &id), Status::ok);
-  rank.show(0, static_cast<std::uint64_t>(id));
+  rank.publish(0, static_cast<std::uint64_t>(id));
   rank.barrier();
   std::int64_t value = 7;
   if (rank.rank() == 0) {
@@ -41,7 +41,7 @@ void expose_and_use(Rank& rank, void* memory, std::size_t bytes) {
   if (rank.rank() == 1) {
     EXPECT_EQ(std::memcmp(static_cast<std::byte*>(memory) + bytes - 8, &value, 8), 0);
   }
-  EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
+  EXPECT_EQ(rank.engine().exposures.withdraw(id), Status::ok);
 }
 
 // The network protocol registers memory, which allocates its pages, so that path is excluded.

@@ -93,19 +93,19 @@ TEST_P(ProtectedMemoryPaths, RefusesWritesToExposedReadOnlyMemory) {
     Pages const memory(PROT_READ);
     ExposureId id{};
     ASSERT_EQ(rank.engine().exposures.expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
-    rank.show(0, static_cast<std::uint64_t>(id));
-    rank.show(1, memory.base());
+    rank.publish(0, static_cast<std::uint64_t>(id));
+    rank.publish(1, memory.base());
     rank.barrier();
     if (rank.rank() == 0) {
       for (std::size_t const bytes : {std::size_t{8}, std::size_t{64}, Pages::bytes()}) {
         EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1), 0, bytes, false), only_reads) << bytes;
         for (bool const vouched : {false, true})
-          EXPECT_EQ(outcomes_of(rank, ExposureId::none, rank.shown(1, 1), bytes, vouched), only_reads)
+          EXPECT_EQ(outcomes_of(rank, ExposureId::none, rank.published(1, 1), bytes, vouched), only_reads)
               << bytes;
       }
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.withdraw(id), Status::ok);
   });
 }
 
@@ -125,8 +125,8 @@ TEST_P(EnginePath, RefusesWritesToPartlyReadOnlyMemory) {
               Status::bad_address);
     EXPECT_TRUE(std::all_of(memory.base(), memory.base() + 2 * page,
                             [](std::byte value) { return value == std::byte{7}; }));
-    rank.show(0, static_cast<std::uint64_t>(mixed));
-    rank.show(1, static_cast<std::uint64_t>(whole));
+    rank.publish(0, static_cast<std::uint64_t>(mixed));
+    rank.publish(1, static_cast<std::uint64_t>(whole));
     rank.barrier();
     if (rank.rank() == 0) {
       EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1), 0, 64, false), only_reads);
@@ -134,8 +134,8 @@ TEST_P(EnginePath, RefusesWritesToPartlyReadOnlyMemory) {
       EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1, 1), 0, page, false), all_well);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().exposures.conceal(whole), Status::ok);
-    EXPECT_EQ(rank.engine().exposures.conceal(mixed), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.withdraw(whole), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.withdraw(mixed), Status::ok);
   });
 }
 
@@ -166,33 +166,33 @@ std::array<Change, 4> const changes{
     Change{"unmapped", [](Pages const& memory) { memory.unmap(); }, nothing, nothing},
     Change{"cut off", [](Pages const& memory) { memory.cut_off(Pages::bytes() / 2); }, all_well, nothing}};
 
-/// Process 0 operates on changed memory of process 1, while process 1 calls attend(round).
+/// Process 0 operates on changed memory of process 1, while process 1 calls watch_fd(round).
 template <typename Attend>
-void operate_on_changed_memory(Rank& rank, Attend attend) {
+void operate_on_changed_memory(Rank& rank, Attend watch_fd) {
   Pages const memory;
   ExposureId id{};
   ASSERT_EQ(rank.engine().exposures.expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
-  rank.show(0, static_cast<std::uint64_t>(id));
-  rank.show(1, memory.base());
+  rank.publish(0, static_cast<std::uint64_t>(id));
+  rank.publish(1, memory.base());
   rank.barrier();
   std::uint64_t round = 0;
   for (Change const& change : changes) {
     if (rank.rank() == 1) change.make(memory);
     rank.barrier();
     ++round;
-    if (rank.rank() == 1) attend(round);
+    if (rank.rank() == 1) watch_fd(round);
     if (rank.rank() == 0) {
       for (std::size_t const bytes : {std::size_t{8}, std::size_t{1000}, Pages::bytes() / 4}) {
         std::uint64_t const last = Pages::bytes() - bytes;
         EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1), 0, bytes, false), change.first_page) << change.name;
         EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1), last, bytes, false), change.last_page) << change.name;
         for (bool const vouched : {false, true}) {
-          EXPECT_EQ(outcomes_of(rank, ExposureId::none, rank.shown(1, 1) + last, bytes, vouched),
+          EXPECT_EQ(outcomes_of(rank, ExposureId::none, rank.published(1, 1) + last, bytes, vouched),
                     change.last_page)
               << change.name << ", " << bytes << " bytes, " << vouched;
         }
       }
-      rank.tell(2, round);
+      rank.signal(2, round);
     }
     rank.barrier();
     if (rank.rank() == 1) memory.map_again();
@@ -202,7 +202,7 @@ void operate_on_changed_memory(Rank& rank, Attend attend) {
     }
     rank.barrier();
   }
-  EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
+  EXPECT_EQ(rank.engine().exposures.withdraw(id), Status::ok);
 }
 
 TEST_P(ProtectedMemoryPaths, SurvivesOperationsOnMemoryThatChangesAfterItsExposure) {
@@ -233,7 +233,7 @@ TEST_P(ProtectedMemoryPaths, SurvivesConcurrentChangesOfProtection) {
     Pages const memory;
     ExposureId id{};
     ASSERT_EQ(rank.engine().exposures.expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
-    rank.show(0, static_cast<std::uint64_t>(id));
+    rank.publish(0, static_cast<std::uint64_t>(id));
     rank.barrier();
     if (rank.rank() == 0) {
       std::vector<std::int64_t> values(Pages::bytes() / 8, 1);
@@ -255,7 +255,7 @@ TEST_P(ProtectedMemoryPaths, SurvivesConcurrentChangesOfProtection) {
         if (failed(status)) ++failures;
       }
       ::testing::Test::RecordProperty("failures", static_cast<int>(failures));
-      rank.tell(2, 1);
+      rank.signal(2, 1);
     } else {
       for (std::uint64_t i = 0; __atomic_load_n(rank.place(0, 2), __ATOMIC_ACQUIRE) == 0; ++i) {
         Change const& change = changes[i % changes.size()];
@@ -270,7 +270,7 @@ TEST_P(ProtectedMemoryPaths, SurvivesConcurrentChangesOfProtection) {
       EXPECT_EQ(outcomes_of(rank, shown_id(rank, 1), 0, Pages::bytes(), false), all_well);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.withdraw(id), Status::ok);
   });
 }
 
@@ -284,8 +284,8 @@ TEST_P(ProtectedMemoryPaths, ReportsCounterThatCannotBeRaised) {
     ASSERT_EQ(rank.engine().exposures.expose(memory.base(), Pages::bytes(), Rights::all, &id), Status::ok);
     ASSERT_EQ(rank.engine().exposures.expose(counters.base(), Pages::bytes(), Rights::all, &counter),
               Status::ok);
-    rank.show(0, static_cast<std::uint64_t>(id));
-    rank.show(1, static_cast<std::uint64_t>(counter));
+    rank.publish(0, static_cast<std::uint64_t>(id));
+    rank.publish(1, static_cast<std::uint64_t>(counter));
     if (rank.rank() == 1) counters.protect(PROT_READ);
     rank.barrier();
     if (rank.rank() == 0) {
@@ -299,8 +299,8 @@ TEST_P(ProtectedMemoryPaths, ReportsCounterThatCannotBeRaised) {
                 Status::ok);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
-    EXPECT_EQ(rank.engine().exposures.conceal(counter), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.withdraw(id), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.withdraw(counter), Status::ok);
   });
 }
 

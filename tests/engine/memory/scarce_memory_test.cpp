@@ -42,7 +42,7 @@ constexpr int rounds = 5;
 void operate(Rank& rank, std::int64_t round) {
   Engine& engine = rank.engine();
   Peer& peer = rank.peer(1);
-  RemoteAddress const there = rank.shown(1, 0);
+  RemoteAddress const there = rank.published(1, 0);
   std::array<std::int64_t, operations> values{};
   std::array<std::int64_t, operations> before{};
   std::array<std::int64_t, operations> got{};
@@ -74,7 +74,7 @@ TEST(ScarceMemory, LosesNoReply) {
   };
   test::run_job(2, by_messages, [=](Rank& rank) {
     std::vector<std::int64_t> memory(operations);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     int seen = 0;
     for (int round = 0; round < rounds; ++round) {

@@ -37,7 +37,7 @@ enum : int { survivor, other, mortal, ranks };
 
 Status put_to(Rank& rank, int target) {
   std::int64_t value = 7;
-  return run(rank.engine(), rank.peer(target), contiguous(OpKind::put, &value, rank.shown(target, 0), 8));
+  return run(rank.engine(), rank.peer(target), contiguous(OpKind::put, &value, rank.published(target, 0), 8));
 }
 
 /// The survivor puts to the mortal rank, calls `before_death`, lets the mortal rank die, and calls
@@ -48,8 +48,8 @@ void outlive(std::function<void(Rank&)> const& before_death, std::function<void(
   auto const body = [&](Rank& rank) {
     void* base = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(large, &base), Status::ok);
-    rank.show(0, base);
-    rank.tell(ready, 1);
+    rank.publish(0, base);
+    rank.signal(ready, 1);
     for (int each = 0; each < ranks; ++each) ASSERT_TRUE(rank.wait_for_value(each, ready, 1));
     if (rank.rank() == mortal) {
       EXPECT_TRUE(rank.wait_for_value(survivor, done, 1));
@@ -59,9 +59,9 @@ void outlive(std::function<void(Rank&)> const& before_death, std::function<void(
       EXPECT_EQ(put_to(rank, mortal), Status::ok);
       before_death(rank);
       rank.expect_death(mortal);
-      rank.tell(done, 1);
+      rank.signal(done, 1);
       after_death(rank);
-      rank.tell(done, 2);
+      rank.signal(done, 2);
     } else {
       EXPECT_TRUE(rank.wait_for_value(survivor, done, 2, 100));
     }

@@ -27,7 +27,7 @@ TEST_P(SparseMemoryPaths, DistantRowsAllocateNoPagesBetweenThem) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       ASSERT_NE(memory, MAP_FAILED);
       (void)::madvise(memory, sparse_bytes, MADV_NOHUGEPAGE);  // kernels without huge pages do not support it
-      rank.show(0, memory);
+      rank.publish(0, memory);
     }
     rank.barrier();
     if (rank.rank() == 0) {
@@ -39,7 +39,7 @@ TEST_P(SparseMemoryPaths, DistantRowsAllocateNoPagesBetweenThem) {
         transfer.kind = direction;
         transfer.origin = reinterpret_cast<std::byte*>(data.data());
         transfer.origin_layout = Layout::contiguous(rows * row);
-        transfer.target = rank.shown(1, 0);
+        transfer.target = rank.published(1, 0);
         transfer.target_layout = {row, apart, {}};
         return run(rank.engine(), rank.peer(1), transfer);
       };
@@ -47,7 +47,7 @@ TEST_P(SparseMemoryPaths, DistantRowsAllocateNoPagesBetweenThem) {
       std::vector<std::int64_t> in(out.size());
       EXPECT_EQ(move(OpKind::get, in), Status::ok);
       EXPECT_EQ(in, out);
-      RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, out.data(), rank.shown(1, 0), rows * row);
+      RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, out.data(), rank.published(1, 0), rows * row);
       sum.target_layout = {row, apart, {}};
       EXPECT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
       EXPECT_EQ(move(OpKind::get, in), Status::ok);

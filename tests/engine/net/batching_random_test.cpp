@@ -31,7 +31,7 @@ class Mixture {
     std::size_t const bytes = shared_bytes + own_bytes * static_cast<std::size_t>(rank.size());
     EXPECT_EQ(rank.engine().memory.allocate(bytes, &memory_), Status::ok);
     std::memset(memory_, 0, bytes);
-    rank.show(memory_slot, memory_);
+    rank.publish(memory_slot, memory_);
     rank.barrier();
     models_.resize(static_cast<std::size_t>(rank.size()), std::vector<unsigned char>(own_bytes));
     sums_.resize(static_cast<std::size_t>(rank.size()) * counters);
@@ -58,7 +58,7 @@ class Mixture {
     check_gets();
     for (int to = 0; to < rank_.size(); ++to) {
       for (std::size_t i = 0; i < counters; ++i)
-        rank_.show(2 + static_cast<int>(i), static_cast<std::uint64_t>(sums_[index(to, i)]));
+        rank_.publish(2 + static_cast<int>(i), static_cast<std::uint64_t>(sums_[index(to, i)]));
       rank_.barrier();
       if (to == rank_.rank()) check_sums();
       rank_.barrier();
@@ -83,11 +83,13 @@ class Mixture {
   std::size_t index(int to, std::size_t counter) const {
     return static_cast<std::size_t>(to) * counters + counter;
   }
-  RemoteAddress counter(int to, std::size_t which) const { return rank_.shown(to, memory_slot) + which * 8; }
+  RemoteAddress counter(int to, std::size_t which) const {
+    return rank_.published(to, memory_slot) + which * 8;
+  }
   /// Returns byte `offset` of the memory at rank `to` that only this process writes.
   RemoteAddress own(int to, std::size_t offset) const {
-    return rank_.shown(to, memory_slot) + shared_bytes + own_bytes * static_cast<std::size_t>(rank_.rank()) +
-           offset;
+    return rank_.published(to, memory_slot) + shared_bytes +
+           own_bytes * static_cast<std::size_t>(rank_.rank()) + offset;
   }
   void issue(int to, auto const& operation) {
     EXPECT_EQ(rank_.engine().issue(rank_.peer(to), operation).status, Status::ok);
@@ -163,7 +165,7 @@ class Mixture {
     for (std::size_t i = 0; i < counters; ++i) {
       std::int64_t expected = 0;
       for (int rank = 0; rank < rank_.size(); ++rank)
-        expected += static_cast<std::int64_t>(rank_.shown(rank, 2 + static_cast<int>(i)));
+        expected += static_cast<std::int64_t>(rank_.published(rank, 2 + static_cast<int>(i)));
       EXPECT_EQ(static_cast<std::int64_t*>(memory_)[i], expected) << "counter " << i;
     }
   }

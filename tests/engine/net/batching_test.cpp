@@ -26,7 +26,7 @@ TEST_P(Batching, SendsFirstOperationAtOnceAndBatchesLaterOnes) {
       for (std::int64_t i = 0; i < puts; ++i)
         blocked.put(blocked.free + 1 + static_cast<std::size_t>(i), 100 + i);
       EXPECT_EQ(blocked.in_batches(), batches() ? static_cast<std::uint64_t>(puts) : 0u);
-      rank.tell(phase_slot, issued);
+      rank.signal(phase_slot, issued);
     } else {
       constexpr int a_while = 200;  // milliseconds
       blocked.hold(
@@ -35,7 +35,7 @@ TEST_P(Batching, SendsFirstOperationAtOnceAndBatchesLaterOnes) {
       // The origin does not call the engine: its agent sends when nothing is in flight any more.
       for (std::int64_t i = 0; i < puts; ++i)
         EXPECT_TRUE(blocked.becomes(blocked.free + 1 + static_cast<std::size_t>(i), 100 + i));
-      rank.tell(phase_slot, seen);
+      rank.signal(phase_slot, seen);
     }
     if (rank.rank() == 0) {
       EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
@@ -85,7 +85,7 @@ TEST_P(Batching, FirstOfSeriesArrivesWithoutOthers) {
     if (rank.rank() == 0) {
       EXPECT_EQ(sends_series_as_batches(blocked, batches()), batches());
       blocked.put(blocked.free + alone, 77);
-      rank.tell(phase_slot, issued);
+      rank.signal(phase_slot, issued);
       // The origin does not call the engine: its agent sends the put.
       EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
       EXPECT_EQ(sends_series_as_batches(blocked, batches()), batches());
@@ -100,7 +100,7 @@ TEST_P(Batching, FirstOfSeriesArrivesWithoutOthers) {
     } else {
       EXPECT_TRUE(rank.wait_for_value(0, phase_slot, issued));
       EXPECT_TRUE(blocked.becomes(blocked.free + alone, 77));
-      rank.tell(phase_slot, seen);
+      rank.signal(phase_slot, seen);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -121,7 +121,7 @@ TEST_P(Batching, SendsBatchWithLateAcknowledgementAtOnce) {
       EXPECT_EQ(blocked.in_batches(), 0u);
       blocked.put(blocked.free + last, 9);
       (void)blocked.signal(blocked.free + 1);
-      rank.tell(phase_slot, issued);
+      rank.signal(phase_slot, issued);
       EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
     } else {
       blocked.hold(
@@ -129,7 +129,7 @@ TEST_P(Batching, SendsBatchWithLateAcknowledgementAtOnce) {
             EXPECT_TRUE(blocked.becomes(blocked.free, 1));
             EXPECT_TRUE(blocked.becomes(blocked.free + 1, 1));
             EXPECT_TRUE(blocked.becomes(blocked.free + last, 9));
-            rank.tell(phase_slot, seen);
+            rank.signal(phase_slot, seen);
           },
           issued);
     }
@@ -168,7 +168,7 @@ TEST_P(Batching, SendsFullBatchWhileMessagesAreInFlight) {
       blocked.engine().order.complete(blocked.target(), UINT64_MAX);  // the answer contains the credit
       blocked.block();
       for (std::size_t i = 0; i < puts; ++i) blocked.put(blocked.free + i, static_cast<std::int64_t>(i) + 1);
-      rank.tell(phase_slot, issued);
+      rank.signal(phase_slot, issued);
       EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
     } else {
       blocked.hold_until_seen();
@@ -185,7 +185,7 @@ TEST_P(Batching, FenceSendsOpenBatch) {
       blocked.block();
       blocked.put(blocked.free, 1);
       blocked.engine().order.fence(blocked.target(), UINT64_MAX);
-      rank.tell(phase_slot, issued);
+      rank.signal(phase_slot, issued);
       EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
     } else {
       blocked.hold_until_seen();
@@ -213,9 +213,9 @@ TEST_P(Batching, WaitForReplyEndsWhileAnotherIsInFlight) {
         blocked.engine().waits.until(blocked.target(), [&] { return waiter.complete.load(); });
         EXPECT_EQ(waiter.status, Status::ok);
       }
-      rank.tell(phase_slot, issued);
+      rank.signal(phase_slot, issued);
       blocked.engine().order.complete(blocked.target(), UINT64_MAX);
-      rank.tell(phase_slot, seen);
+      rank.signal(phase_slot, seen);
     } else {
       blocked.hold([] {}, issued);
       EXPECT_TRUE(rank.wait_for_value(0, phase_slot, seen));
@@ -236,7 +236,7 @@ TEST_P(Batching, AtomicOperationIsNotDelayedByBatch) {
       Waiter waiter;
       atomic.completion = &waiter;
       EXPECT_EQ(blocked.engine().issue(blocked.target(), atomic).status, Status::ok);
-      rank.tell(phase_slot, issued);
+      rank.signal(phase_slot, issued);
       EXPECT_TRUE(rank.wait_for_value(1, phase_slot, seen));
       blocked.engine().order.complete(blocked.target(), UINT64_MAX);
       EXPECT_TRUE(waiter.complete.load());
@@ -245,7 +245,7 @@ TEST_P(Batching, AtomicOperationIsNotDelayedByBatch) {
           [&] {
             EXPECT_TRUE(blocked.becomes(blocked.free + 1, 2));
             EXPECT_TRUE(blocked.becomes(blocked.free, 1)) << "it was issued before";
-            rank.tell(phase_slot, seen);
+            rank.signal(phase_slot, seen);
           },
           issued);
     }
@@ -277,7 +277,7 @@ TEST_P(Batching, OperationAfterReleasedLockArrives) {
         EXPECT_TRUE(rank.wait_for_value(1, phase_slot, static_cast<std::uint64_t>(round)));
       } else {
         EXPECT_TRUE(blocked.becomes(blocked.free, round));
-        rank.tell(phase_slot, static_cast<std::uint64_t>(round));
+        rank.signal(phase_slot, static_cast<std::uint64_t>(round));
       }
     }
     rank.barrier();

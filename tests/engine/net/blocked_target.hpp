@@ -23,7 +23,7 @@ class BlockedTarget {
   explicit BlockedTarget(Rank& rank) : rank_(rank) {
     EXPECT_EQ(rank.engine().memory.allocate(4 * stripe, &memory_), Status::ok);
     std::memset(memory_, 0, 4 * stripe);
-    rank.show(memory_slot, memory_);
+    rank.publish(memory_slot, memory_);
     rank.barrier();
   }
 
@@ -34,7 +34,7 @@ class BlockedTarget {
   std::int64_t volatile const& element(std::size_t index) const { return here()[index]; }
   /// Returns the address of the element at rank 1. The 6,000 elements from `free` on are not under the stripe
   /// of the first one.
-  RemoteAddress there(std::size_t index) const { return rank_.shown(1, memory_slot) + index * 8; }
+  RemoteAddress there(std::size_t index) const { return rank_.published(1, memory_slot) + index * 8; }
   static constexpr std::size_t free = stripe / 8;
 
   /// At rank 1: holds the stripe of the first element until rank 0 publishes `until`; calls `meanwhile` when
@@ -48,7 +48,7 @@ class BlockedTarget {
     StripeLockPair locks = engine().stripes.make_locks(rank_.peer(1), footprint);
     while (!locks.acquire()) {
     }
-    rank_.tell(phase_slot, held);
+    rank_.signal(phase_slot, held);
     EXPECT_TRUE(rank_.wait_for_value(0, phase_slot, issued));
     meanwhile();
     if (until != issued) {
@@ -62,7 +62,7 @@ class BlockedTarget {
     hold(
         [this] {
           EXPECT_TRUE(becomes(free, 1));
-          rank_.tell(phase_slot, seen);
+          rank_.signal(phase_slot, seen);
         },
         issued);
   }

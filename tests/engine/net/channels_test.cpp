@@ -124,12 +124,12 @@ TEST_P(ChannelJob, ThreadPerTargetReadsItsValuesBack) {
     ASSERT_EQ(rank.engine().memory.allocate(sizeof(Memory), &base), Status::ok);
     auto& memory = *static_cast<Memory*>(base);
     std::memset(base, 0, sizeof(Memory));
-    rank.show(0, base);
+    rank.publish(0, base);
     rank.barrier();
     on_a_thread_per_target(rank, [&rank](int target, int) {
       Engine& engine = rank.engine();
       Peer& peer = rank.peer(target);
-      RemoteAddress const there = rank.shown(target, 0);
+      RemoteAddress const there = rank.published(target, 0);
       RemoteAddress const own = there + offsetof(Memory, of) + sizeof(Memory::of[0]) * unsigned(rank.rank());
       std::vector<std::int64_t> out(words);
       std::vector<std::int64_t> in(words);
@@ -173,7 +173,7 @@ TEST_P(ChannelJob, MemoryIsAllocatedAndFreedWhileChannelsAreInUse) {
     constexpr std::int64_t rounds = 40;
     std::vector<std::int64_t> steady(words * processes, 0);
     ASSERT_EQ(rank.engine().memory.attach(steady.data(), steady.size() * 8), Status::ok);
-    rank.show(0, steady.data());
+    rank.publish(0, steady.data());
     rank.barrier();
     std::thread busy([&rank] {
       for (std::int64_t round = 0; round < rounds; ++round) {
@@ -188,7 +188,7 @@ TEST_P(ChannelJob, MemoryIsAllocatedAndFreedWhileChannelsAreInUse) {
       }
     });
     on_a_thread_per_target(rank, [&rank](int target, int) {
-      RemoteAddress const own = rank.shown(target, 0) + words * 8 * unsigned(rank.rank());
+      RemoteAddress const own = rank.published(target, 0) + words * 8 * unsigned(rank.rank());
       std::vector<std::int64_t> out(words);
       std::vector<std::int64_t> in(words);
       for (std::int64_t round = 1; round <= rounds; ++round) {
@@ -212,12 +212,12 @@ TEST_P(ChannelJob, FreedMemoryIsInaccessibleOnEveryChannel) {
     void* base = nullptr;
     if (rank.rank() == 0) {
       ASSERT_EQ(rank.engine().memory.allocate(words * 8, &base), Status::ok);
-      rank.show(0, base);
+      rank.publish(0, base);
     }
     rank.barrier();
     std::vector<std::int64_t> values(words, rank.rank());
     Peer& owner = rank.peer(0);
-    RmaOp const get = contiguous(OpKind::get, values.data(), rank.shown(0, 0), words * 8);
+    RmaOp const get = contiguous(OpKind::get, values.data(), rank.published(0, 0), words * 8);
     EXPECT_EQ(run(rank.engine(), owner, get), Status::ok);
     rank.barrier();
     if (rank.rank() == 0) {
@@ -236,15 +236,15 @@ TEST_P(ChannelJob, EndOfProcessDoesNotAffectOthers) {
     constexpr std::size_t words = 512;
     constexpr int victim = processes - 1;
     std::vector<std::int64_t> memory(words * processes, 0);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     auto const meet = [&rank](int slot, int last) {
-      rank.tell(slot, 1);
+      rank.signal(slot, 1);
       for (int other = 0; other <= last; ++other) ASSERT_TRUE(rank.wait_for_value(other, slot, 1));
     };
     auto const talk_to_all_but = [&rank](int excluded) {
       on_a_thread_per_target(rank, [&rank, excluded](int target, int) {
         if (target == excluded) return;
-        RemoteAddress const own = rank.shown(target, 0) + words * 8 * unsigned(rank.rank());
+        RemoteAddress const own = rank.published(target, 0) + words * 8 * unsigned(rank.rank());
         std::vector<std::int64_t> out(words);
         std::vector<std::int64_t> in(words);
         for (int round = 0; round < 20; ++round) {
@@ -266,8 +266,8 @@ TEST_P(ChannelJob, EndOfProcessDoesNotAffectOthers) {
     Status status = Status::ok;
     for (int i = 0; i < 20000 && !failed(status); ++i) {
       ::usleep(1000);
-      status =
-          run(rank.engine(), rank.peer(victim), contiguous(OpKind::put, &value, rank.shown(victim, 0), 8));
+      status = run(rank.engine(), rank.peer(victim),
+                   contiguous(OpKind::put, &value, rank.published(victim, 0), 8));
     }
     EXPECT_TRUE(failed(status));
     talk_to_all_but(victim);

@@ -78,9 +78,9 @@ TEST(ConnectionNumbers, MessagesOfClosedConnectionsAreIgnored) {
   auto const only_messages = [](mpix_engine_config& config, int) { config.paths = MPIX_ENGINE_PATH_MESSAGE; };
   run_job(2, only_messages, [](Rank& rank) {
     std::uint64_t memory[2] = {};
-    rank.show(0, memory);
+    rank.publish(0, memory);
     rank.barrier();
-    RemoteAddress const there = rank.shown(serving_rank, 0);
+    RemoteAddress const there = rank.published(serving_rank, 0);
     if (rank.rank() == origin_rank) {
       ClosingOrigin origin(test::target_of(rank, serving_rank), rank);
       origin.shake_hands(1);

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "engine/net/affordable_endpoints.hpp"
-#include "tests/support/at_length.hpp"
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/full_length.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -76,22 +76,22 @@ TEST_P(FewEndpoints, RandomTrafficArrivesDespiteEviction) {
     void* memory = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
     auto* const mine = new (memory) Shared;
-    rank.show(0, mine);
+    rank.publish(0, mine);
     rank.barrier();
     std::mt19937 random(first + static_cast<unsigned>(rank.rank()));
     std::size_t most = 0;
     for (int i = 0; i < operations && !::testing::Test::HasFailure(); ++i) {
       int const to = (rank.rank() + 1 + static_cast<int>(random() % (processes - 1))) % processes;
-      exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.shown(to, 0)), random());
+      exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.published(to, 0)), random());
       most = std::max(most, rank.engine().traffic.statistics().endpoints);
     }
-    rank.show(1, static_cast<std::uint64_t>(operations));
+    rank.publish(1, static_cast<std::uint64_t>(operations));
     rank.barrier();
     std::uint64_t sum = __atomic_load_n(&mine->sum, __ATOMIC_ACQUIRE);
-    rank.show(2, sum);
+    rank.publish(2, sum);
     rank.barrier();
     std::uint64_t all = 0;
-    for (int r = 0; r < processes; ++r) all += rank.shown(r, 2);
+    for (int r = 0; r < processes; ++r) all += rank.published(r, 2);
     EXPECT_EQ(all, static_cast<std::uint64_t>(processes) * static_cast<std::uint64_t>(operations));
     std::printf("process %d: at most %zu endpoints, %zu at the end\n", rank.rank(), most,
                 rank.engine().traffic.statistics().endpoints);
@@ -111,14 +111,14 @@ TEST_P(FewEndpoints, KeepsConnectionsWithOperationsInFlight) {
     void* memory = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
     auto* const mine = new (memory) Shared;
-    rank.show(0, mine);
+    rank.publish(0, mine);
     rank.barrier();
     // Operations to all processes at once without waiting: more connections are busy than the limit.
     std::uint64_t const one = 1;
     for (int i = 0; i < rounds; ++i) {
       for (int to = 0; to < processes; ++to) {
         if (to == rank.rank()) continue;
-        auto* const there = reinterpret_cast<Shared*>(rank.shown(to, 0));
+        auto* const there = reinterpret_cast<Shared*>(rank.published(to, 0));
         RmaOp const add = contiguous(ReduceOp::sum, ElementType::uint64, &one,
                                      reinterpret_cast<RemoteAddress>(&there->sum), sizeof one);
         ASSERT_EQ(rank.engine().issue(rank.peer(to), add).status, Status::ok);
@@ -137,7 +137,7 @@ TEST_P(FewEndpoints, EvictionKeepsLocksAndQueuePositions) {
   run_job(processes, configure, [&](Rank& rank) {
     void* memory = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
-    rank.show(0, new (memory) Shared);
+    rank.publish(0, new (memory) Shared);
     LockId id = 1;
     ASSERT_EQ(rank.engine().locks.create(1, &id), Status::ok);
     rank.barrier();
@@ -155,7 +155,8 @@ TEST_P(FewEndpoints, EvictionKeepsLocksAndQueuePositions) {
     ASSERT_EQ(rank.engine().locks.acquire(far, {.lock = id, .completion = &waiting}).status, Status::ok);
     for (int round = 0; round < 5; ++round) {
       for (int to = 0; to < processes; ++to) {
-        if (to != rank.rank()) exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.shown(to, 0)), 7);
+        if (to != rank.rank())
+          exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.published(to, 0)), 7);
       }
       ::usleep(20000);
     }
@@ -182,7 +183,7 @@ TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
     void* memory = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
     auto* const mine = new (memory) Shared;
-    rank.show(0, mine);
+    rank.publish(0, mine);
     LockId id = 1;
     ASSERT_EQ(rank.engine().locks.create(1, &id), Status::ok);
     rank.barrier();
@@ -195,7 +196,7 @@ TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
       int const to = other();
       Peer& peer = rank.peer(to);
       auto const number =
-          reinterpret_cast<RemoteAddress>(&reinterpret_cast<Shared*>(rank.shown(to, 0))->rows[0]);
+          reinterpret_cast<RemoteAddress>(&reinterpret_cast<Shared*>(rank.published(to, 0))->rows[0]);
       if (rank.engine().locks.acquire_in_stream(peer, {.lock = id}, context, LockSend::batched)) {
         ++in_stream;
       } else {
@@ -214,12 +215,12 @@ TEST_P(FewEndpoints, EvictionKeepsBatchedLockRequests) {
       rank.engine().order.complete(peer, UINT64_MAX);
       ASSERT_EQ(rank.engine().failures.take(peer, context), Status::ok);
     }
-    rank.show(1, static_cast<std::uint64_t>(rounds));
+    rank.publish(1, static_cast<std::uint64_t>(rounds));
     rank.barrier();
-    rank.show(2, mine->rows[0][0]);
+    rank.publish(2, mine->rows[0][0]);
     rank.barrier();
     std::uint64_t all = 0;
-    for (int r = 0; r < processes; ++r) all += rank.shown(r, 2);
+    for (int r = 0; r < processes; ++r) all += rank.published(r, 2);
     EXPECT_EQ(all, static_cast<std::uint64_t>(processes) * static_cast<std::uint64_t>(rounds));
     EXPECT_TRUE(GetParam().paths != MPIX_ENGINE_PATH_MESSAGE || in_stream > rounds / 2) << in_stream;
     rank.barrier();
@@ -232,11 +233,11 @@ TEST_P(FewEndpoints, FreesMemoryDuringEviction) {
     for (int round = 0; round < 10; ++round) {
       void* memory = nullptr;
       ASSERT_EQ(rank.engine().memory.allocate(sizeof(Shared), &memory), Status::ok);
-      rank.show(0, new (memory) Shared);
+      rank.publish(0, new (memory) Shared);
       rank.barrier();
       for (int step = 1; step < processes; ++step) {
         int const to = (rank.rank() + step) % processes;
-        exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.shown(to, 0)), 7);
+        exchange(rank, rank.peer(to), reinterpret_cast<Shared*>(rank.published(to, 0)), 7);
       }
       rank.barrier();
       EXPECT_EQ(rank.engine().memory.free(memory), Status::ok);
@@ -270,26 +271,26 @@ TEST(LastEndpoint, AcceptsNextPeerAfterLastOneEnds) {
         static std::uint64_t words[processes] = {};
         auto const address = reinterpret_cast<RemoteAddress>(words);
         auto const number = static_cast<std::uint64_t>(rank.rank());
-        rank.tell(place, address);
+        rank.signal(place, address);
         for (std::uint64_t other = 1; rank.rank() == 0 && other < processes; ++other) {
           auto const guest = static_cast<int>(other);
           rank.expect_death(guest);
-          rank.tell(invited, other);
+          rank.signal(invited, other);
           ASSERT_TRUE(rank.wait_for_value(guest, arrived, other, 20));
           EXPECT_EQ(__atomic_load_n(&words[other], __ATOMIC_ACQUIRE), other);
           // Long enough for the agent to leave progress to this thread and sleep.
           auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
           rank.engine().waits.until([&] { return std::chrono::steady_clock::now() >= end; });
-          rank.tell(leaves, other);
+          rank.signal(leaves, other);
           rank.engine().waits.until([&] { return rank.engine().traffic.statistics().endpoints == 0; });
         }
         if (rank.rank() == 0) return;
         EXPECT_TRUE(rank.wait_for_value(0, invited, number, 120));
         EXPECT_EQ(run(rank.engine(), rank.peer(0),
                       contiguous(OpKind::put, const_cast<std::uint64_t*>(&number),
-                                 rank.shown(0, place) + number * sizeof number, sizeof number)),
+                                 rank.published(0, place) + number * sizeof number, sizeof number)),
                   Status::ok);
-        rank.tell(arrived, number);
+        rank.signal(arrived, number);
         EXPECT_TRUE(rank.wait_for_value(0, leaves, number));
         rank.die();
       },

@@ -137,21 +137,21 @@ TEST(Ring, WrongAddressesAreRefusedOnBothSides) {
 TEST(Ring, SingleElementsSwitchTheirOwnMemoryOnly) {
   run_job(2, long_ring_timeout, [](Rank& rank) {
     Exposed const memory(rank, false, Rights::all);
-    rank.show(1, memory.at(8));
+    rank.publish(1, memory.at(8));
     rank.barrier();
     if (rank.rank() == 0) {
       std::int64_t const one = 1;
       std::int64_t before = 0;
       RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, &one, 8, 8, &before);
-      update.exposed.target = static_cast<ExposureId>(rank.shown(1, 0));
+      update.exposed.target = static_cast<ExposureId>(rank.published(1, 0));
       ASSERT_EQ(run(rank.engine(), rank.peer(1), update), Status::ok);
       UpdateModes const& modes = rank.peer(1).stripes()->modes;
-      EXPECT_TRUE(modes.is_by_element(rank.shown(1, 1)));
+      EXPECT_TRUE(modes.is_by_element(rank.published(1, 1)));
       int switched = 0;
       for (RemoteAddress granule = 0; granule < granule_count; ++granule)
         switched += modes.is_by_element(granule << granule_shift) ? 1 : 0;
       EXPECT_EQ(switched, 1);
-      rank.tell(2, 1);
+      rank.signal(2, 1);
     }
     while (__atomic_load_n(rank.place(0, 2), __ATOMIC_ACQUIRE) == 0) rank.engine().waits.progress();
   });
@@ -162,10 +162,10 @@ TEST(Ring, FallsBackIfTargetDoesNotPoll) {
   auto const soon = [](mpix_engine_config& config) { config.ring_us = 1; };
   run_job(2, soon, [](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(words);
-    rank.show(0, memory.get());
+    rank.publish(0, memory.get());
     rank.barrier();
     if (rank.rank() == 0) {
-      auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(1, 0));
+      auto* const there = reinterpret_cast<std::int64_t*>(rank.published(1, 0));
       for (std::int64_t i = 0; i < 3000; ++i) {
         std::int64_t before = -1;
         std::int64_t const one = 1;
@@ -191,17 +191,17 @@ TEST(Ring, ProcessesThatWaitForEachOtherServeEachOther) {
   constexpr int updates = 3000;
   run_job(2, long_ring_timeout, [](Rank& rank) {
     auto const memory = std::make_unique<std::int64_t[]>(words);
-    rank.show(0, memory.get());
+    rank.publish(0, memory.get());
     rank.barrier();
     int const other = 1 - rank.rank();
-    auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(other, 0));
+    auto* const there = reinterpret_cast<std::int64_t*>(rank.published(other, 0));
     std::int64_t const one = 1;
     for (int i = 0; i < updates; ++i) {
       ASSERT_EQ(run(rank.engine(), rank.peer(other),
                     contiguous(ReduceOp::sum, ElementType::int64, &one, at(there, 0), 8)),
                 Status::ok);
     }
-    rank.tell(1, 1);
+    rank.signal(1, 1);
     while (__atomic_load_n(rank.place(other, 1), __ATOMIC_ACQUIRE) == 0) rank.engine().waits.progress();
     EXPECT_EQ(memory[0], std::int64_t{updates});
   });
@@ -265,7 +265,7 @@ class RingOfDead : public ::testing::TestWithParam<int> {
   /// Adds 1 to all words of the target's memory.
   static Status update(Rank& rank, int target) {
     std::vector<std::int64_t> const ones(static_cast<std::size_t>(GetParam()), 1);
-    auto* const there = reinterpret_cast<std::int64_t*>(rank.shown(target, 0));
+    auto* const there = reinterpret_cast<std::int64_t*>(rank.published(target, 0));
     RmaOp update = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), at(there, 0), 8 * ones.size());
     // An operation that holds stripes is staged only if the kernel could move its data, too.
     update.flags = OpFlags::none;
@@ -292,7 +292,7 @@ TEST_P(RingOfDead, DoesNotBlockRequesters) {
       2, long_ring_timeout,
       [](Rank& rank) {
         auto const memory = std::make_unique<std::int64_t[]>(static_cast<std::size_t>(GetParam()));
-        rank.show(0, memory.get());
+        rank.publish(0, memory.get());
         rank.barrier();
         if (rank.rank() == 1) {
           while (__atomic_load_n(&memory[0], __ATOMIC_RELAXED) < 100) rank.engine().waits.progress();
@@ -316,15 +316,15 @@ TEST_P(RingOfDead, ReusesSlotsOfEndedOrigins) {
       3, long_ring_timeout,
       [](Rank& rank) {
         auto const memory = std::make_unique<std::int64_t[]>(static_cast<std::size_t>(GetParam()));
-        rank.show(0, memory.get());
-        rank.show(1, static_cast<std::uint64_t>(::getpid()));
+        rank.publish(0, memory.get());
+        rank.publish(1, static_cast<std::uint64_t>(::getpid()));
         rank.barrier();
         if (rank.rank() == dying) {
           EXPECT_EQ(update(rank, target), Status::ok);
           leave_requests(rank, ring_of(rank, target));
           rank.die();
         }
-        auto const ending = static_cast<pid_t>(rank.shown(dying, 1));
+        auto const ending = static_cast<pid_t>(rank.published(dying, 1));
         if (rank.rank() == target) {
           while (__atomic_load_n(rank.place(surviving, 2), __ATOMIC_ACQUIRE) == 0)
             rank.engine().waits.progress();
@@ -337,7 +337,7 @@ TEST_P(RingOfDead, ReusesSlotsOfEndedOrigins) {
         ASSERT_NE(own, nullptr);
         for (int i = 0; i < 200; ++i) EXPECT_EQ(update(rank, target), Status::ok);
         for (int i = 0; i < 3; ++i) EXPECT_NE(claim(ring, rank), nullptr) << i;
-        rank.tell(2, 1);
+        rank.signal(2, 1);
       },
       test::JobKind::mortal);
 }

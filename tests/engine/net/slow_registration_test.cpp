@@ -70,26 +70,26 @@ TEST(SlowRegistration, OriginsUseMessagesDuringRegistration) {
     std::vector<std::int64_t> memory(words);
     std::vector<std::int64_t> other(words);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
-    rank.show(0, memory.data());
-    rank.show(1, other.data());
+    rank.publish(0, memory.data());
+    rank.publish(1, other.data());
     if (rank.rank() == 1) mapping.close();
     rank.barrier();
     if (rank.rank() != 1) {
       auto const place = static_cast<std::size_t>(8 * rank.rank());
-      use(rank, 1, rank.shown(1, 0) + place, 5);
+      use(rank, 1, rank.published(1, 0) + place, 5);
       EXPECT_TRUE(rank.wait_for_value(1, held, 1)) << "nobody has asked for a key";
-      use(rank, 1, rank.shown(1, 0) + place, 7);  // while it is certainly held up
-      use(rank, 1, rank.shown(1, 1) + place, 9);
+      use(rank, 1, rank.published(1, 0) + place, 7);  // while it is certainly held up
+      use(rank, 1, rank.published(1, 1) + place, 9);
       EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Path::network), 0u);
-      rank.tell(used, 1);
+      rank.signal(used, 1);
       EXPECT_TRUE(rank.wait_for_value(1, ended, 1));
-      await_key(rank, 1, rank.shown(1, 0));
-      use(rank, 1, rank.shown(1, 0) + place, 11);
+      await_key(rank, 1, rank.published(1, 0));
+      use(rank, 1, rank.published(1, 0) + place, 11);
     } else {
       EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
-      rank.tell(held, 1);
+      rank.signal(held, 1);
       // This process's own operations, and registrations of other memory.
-      use(rank, 2, rank.shown(2, 1), 3);
+      use(rank, 2, rank.published(2, 1), 3);
       ASSERT_EQ(rank.engine().memory.attach(other.data(), words * 8), Status::ok);
       ASSERT_EQ(rank.engine().memory.detach(other.data()), Status::ok);
       EXPECT_TRUE(rank.wait_for_value(0, used, 1));
@@ -97,7 +97,7 @@ TEST(SlowRegistration, OriginsUseMessagesDuringRegistration) {
       EXPECT_TRUE(mapping.is_waited_at()) << "the registration was not held up all the time";
       EXPECT_FALSE(mapping.was_forced());
       mapping.open();
-      rank.tell(ended, 1);
+      rank.signal(ended, 1);
     }
     rank.barrier();
   });
@@ -110,14 +110,14 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesDuringRegistration) {
     if (rank.rank() == 1) {
       ExposureId id{};
       ASSERT_EQ(rank.engine().exposures.expose(memory.data(), words * 8, Rights::all, &id), Status::ok);
-      rank.show(0, static_cast<std::uint64_t>(id));
+      rank.publish(0, static_cast<std::uint64_t>(id));
       mapping.close();
     }
     rank.barrier();
     std::int64_t value = 4;
     auto const put = [&] {
       RmaOp transfer = contiguous(OpKind::put, &value, 8, 8);
-      transfer.exposed.target = static_cast<ExposureId>(rank.shown(1, 0));
+      transfer.exposed.target = static_cast<ExposureId>(rank.published(1, 0));
       ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
     };
     auto const by_key = [&] {
@@ -128,17 +128,17 @@ TEST(SlowRegistration, OriginsOfExposureUseMessagesDuringRegistration) {
       EXPECT_TRUE(rank.wait_for_value(1, held, 1)) << "nobody has asked for a key";
       put();
       EXPECT_EQ(by_key(), 0u);
-      rank.tell(used, 1);
+      rank.signal(used, 1);
       EXPECT_TRUE(rank.wait_for_value(1, ended, 1));
       for (value = 5; by_key() == 0;) put();
     } else {
       EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
-      rank.tell(held, 1);
+      rank.signal(held, 1);
       EXPECT_TRUE(rank.wait_for_value(0, used, 1));
       EXPECT_FALSE(mapping.was_forced());
       EXPECT_EQ(memory[1], 4);
       mapping.open();
-      rank.tell(ended, 1);
+      rank.signal(ended, 1);
     }
     rank.barrier();
     if (rank.rank() == 1) {
@@ -154,19 +154,19 @@ void end_slowly(test::Latch& latch) {
     std::vector<std::int64_t> memory(words);
     std::vector<std::int64_t> other(words);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
-    rank.show(0, memory.data());
-    rank.show(1, other.data());
+    rank.publish(0, memory.data());
+    rank.publish(1, other.data());
     if (rank.rank() == 1) latch.close();
     rank.barrier();
     if (rank.rank() != 1) {
       auto const place = static_cast<std::size_t>(8 * rank.rank());
-      if (&latch == &unmapping) await_key(rank, 1, rank.shown(1, 0));
-      use(rank, 1, rank.shown(1, 0) + place, 5);
-      rank.tell(used, 1);
+      if (&latch == &unmapping) await_key(rank, 1, rank.published(1, 0));
+      use(rank, 1, rank.published(1, 0) + place, 5);
+      rank.signal(used, 1);
       EXPECT_TRUE(rank.wait_for_value(1, held, 1)) << "nothing was held up";
-      use(rank, 1, rank.shown(1, 0) + place, 7);
-      use(rank, 1, rank.shown(1, 1) + place, 9);
-      rank.tell(used, 2);
+      use(rank, 1, rank.published(1, 0) + place, 7);
+      use(rank, 1, rank.published(1, 1) + place, 9);
+      rank.signal(used, 2);
     } else {
       EXPECT_TRUE(rank.wait_for_value(0, used, 1));
       EXPECT_TRUE(rank.wait_for_value(2, used, 1));
@@ -176,8 +176,8 @@ void end_slowly(test::Latch& latch) {
         over.store(true);
       });
       EXPECT_TRUE(eventually([&latch] { return latch.is_waited_at(); }));
-      rank.tell(held, 1);
-      use(rank, 2, rank.shown(2, 1), 3);
+      rank.signal(held, 1);
+      use(rank, 2, rank.published(2, 1), 3);
       EXPECT_TRUE(rank.wait_for_value(0, used, 2));
       EXPECT_TRUE(rank.wait_for_value(2, used, 2));
       EXPECT_FALSE(over.load()) << "the memory may be unmapped while it is registered";
@@ -201,25 +201,25 @@ TEST(SlowRegistration, QueuedRegistrationIsWithdrawn) {
     std::vector<std::int64_t> second(words);
     ASSERT_EQ(rank.engine().memory.attach(first.data(), words * 8), Status::ok);
     ASSERT_EQ(rank.engine().memory.attach(second.data(), words * 8), Status::ok);
-    rank.show(0, first.data());
-    rank.show(1, second.data());
+    rank.publish(0, first.data());
+    rank.publish(1, second.data());
     if (rank.rank() == 1) mapping.close();
     rank.barrier();
     if (rank.rank() == 0) {
-      use(rank, 1, rank.shown(1, 0), 5);
+      use(rank, 1, rank.published(1, 0), 5);
       EXPECT_TRUE(rank.wait_for_value(1, held, 1));
-      use(rank, 1, rank.shown(1, 1), 6);
-      rank.tell(used, 1);
+      use(rank, 1, rank.published(1, 1), 6);
+      rank.signal(used, 1);
       EXPECT_TRUE(rank.wait_for_value(1, ended, 1));
-      use(rank, 1, rank.shown(1, 1), 7);
+      use(rank, 1, rank.published(1, 1), 7);
     } else {
       EXPECT_TRUE(eventually([] { return mapping.is_waited_at(); }));
-      rank.tell(held, 1);
+      rank.signal(held, 1);
       EXPECT_TRUE(rank.wait_for_value(0, used, 1));
       EXPECT_EQ(rank.engine().memory.detach(second.data()), Status::ok);
       EXPECT_TRUE(mapping.is_waited_at());
       EXPECT_FALSE(mapping.was_forced());
-      rank.tell(ended, 1);
+      rank.signal(ended, 1);
     }
     rank.barrier();
     mapping.open();

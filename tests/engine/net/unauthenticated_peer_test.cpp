@@ -76,26 +76,26 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
     if (rank.rank() == victim) {
       ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
     }
-    rank.show(memory_slot, memory.data());
-    rank.show(end_slot, std::uint64_t{0});
+    rank.publish(memory_slot, memory.data());
+    rank.publish(end_slot, std::uint64_t{0});
     rank.barrier();
-    RemoteAddress const there = rank.shown(victim, memory_slot);
+    RemoteAddress const there = rank.published(victim, memory_slot);
     if (rank.rank() == friendly) run_well_behaved_peer(rank, victim, there, 1);
     rank.barrier();
     if (rank.rank() == intruder) {
       {
         Sender sender(known_of(rank, target));
         attack(rank, sender);
-        rank.show(sent_slot, sender.sent());
+        rank.publish(sent_slot, sender.sent());
       }
-      rank.show(end_slot, 1);
+      rank.publish(end_slot, 1);
     }
     if (rank.rank() == friendly) {
-      while (rank.shown(intruder, end_slot) == 0 && !::testing::Test::HasFailure())
+      while (rank.published(intruder, end_slot) == 0 && !::testing::Test::HasFailure())
         run_well_behaved_peer(rank, victim, there, 1);
     }
     rank.barrier();
-    std::uint64_t const sent = rank.shown(intruder, sent_slot);
+    std::uint64_t const sent = rank.published(intruder, sent_slot);
     if (rank.rank() == target) {
       rank.engine().waits.until([&] { return rank.engine().traffic.statistics().messages_dropped >= sent; });
       EXPECT_EQ(rank.engine().traffic.statistics().messages_dropped, sent);
@@ -106,18 +106,19 @@ void run_beside_a_friend(int target, std::function<void(Rank&, Sender&)> const& 
     }
     if (rank.rank() == friendly) {
       run_well_behaved_peer(rank, victim, there, 100);
-      rank.show(sent_slot, rank.engine().traffic.statistics().traffic.messages_sent);
+      rank.publish(sent_slot, rank.engine().traffic.statistics().traffic.messages_sent);
     }
     rank.barrier();
     if (rank.rank() != victim) return;
     EXPECT_EQ(std::vector<std::uint64_t>(memory.begin() + untouched_from, memory.end()),
               std::vector<std::uint64_t>(words - untouched_from, pattern_word));
-    EXPECT_EQ(rank.engine().traffic.statistics().traffic.messages_executed, rank.shown(friendly, sent_slot));
+    EXPECT_EQ(rank.engine().traffic.statistics().traffic.messages_executed,
+              rank.published(friendly, sent_slot));
     EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
   });
 }
 
-RemoteAddress forbidden(Rank& rank) { return rank.shown(victim, memory_slot) + untouched_from * 8; }
+RemoteAddress forbidden(Rank& rank) { return rank.published(victim, memory_slot) + untouched_from * 8; }
 
 TEST(UnauthenticatedPeer, BatchedRequestsAreNotExecuted) {
   std::uint64_t const seed = test::seed();
@@ -214,9 +215,9 @@ TEST(UnauthenticatedPeer, RepliesWithoutTheSessionAreIgnored) {
 TEST(UnauthenticatedPeer, ReplayedHandshakeOpensNoSession) {
   run_job(ranks, only_messages, [](Rank& rank) {
     std::vector<std::uint64_t> memory(words, pattern_word);
-    rank.show(memory_slot, memory.data());
+    rank.publish(memory_slot, memory.data());
     rank.barrier();
-    RemoteAddress const there = rank.shown(victim, memory_slot);
+    RemoteAddress const there = rank.published(victim, memory_slot);
     if (rank.rank() == intruder) {
       Target const target = test::target_of(rank, victim);
       Sender admitted(target);

@@ -12,9 +12,9 @@
 #include <map>
 #include <random>
 
-#include "tests/support/at_length.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/full_length.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/support/update_model.hpp"
 
@@ -115,7 +115,7 @@ class Origin {
     auto const place =
         static_cast<std::size_t>(rank_.rank()) * static_cast<std::size_t>(ElementType::count_) +
         static_cast<std::size_t>(type);
-    area.address = (rank_.shown(to, kind) + 63) / 64 * 64 + place * area_bytes;
+    area.address = (rank_.published(to, kind) + 63) / 64 * 64 + place * area_bytes;
     return area;
   }
 
@@ -231,8 +231,8 @@ void fetch_and_add_everywhere(Rank& rank, ElementType type, std::size_t at, Fetc
   for (int round = 0; round < rounds; ++round) {
     for (int kind = 0; kind < 3; ++kind) {
       std::vector<T> before(count);
-      RmaOp add = contiguous(ReduceOp::sum, type, ones.data(), rank.shown(0, kind) + at, count * sizeof(T),
-                             before.data());
+      RmaOp add = contiguous(ReduceOp::sum, type, ones.data(), rank.published(0, kind) + at,
+                             count * sizeof(T), before.data());
       add.flags = round % 2 == 0 ? OpFlags::atomic : OpFlags::element_atomic;
       add.origin_layout = {sizeof(T), every_second, {}};
       ASSERT_EQ(run(rank.engine(), rank.peer(0), add), Status::ok);

@@ -25,7 +25,7 @@ TEST_P(CompletionWatch, ReportsLocalAndRemoteCompletion) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(watched_bytes, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), watched_bytes), Status::ok);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
       Engine& engine = rank.engine();
@@ -36,7 +36,8 @@ TEST_P(CompletionWatch, ReportsLocalAndRemoteCompletion) {
         Waiter put_waiter;
         Waiter get_waiter;
         Waiter local;
-        Issued issued = engine.issue(peer, contiguous(OpKind::put, origin.data(), rank.shown(1, 0), bytes));
+        Issued issued =
+            engine.issue(peer, contiguous(OpKind::put, origin.data(), rank.published(1, 0), bytes));
         ASSERT_EQ(issued.status, Status::ok);
         engine.order.watch_local(peer, engine.order.newest(peer), local);
         engine.order.watch(peer, engine.order.newest(peer), 0, put_waiter);
@@ -44,7 +45,7 @@ TEST_P(CompletionWatch, ReportsLocalAndRemoteCompletion) {
         std::fill(origin.begin(), origin.end(), std::uint8_t{0xee});
         wait_for(engine, put_waiter);
         EXPECT_TRUE(engine.order.test(peer, issued.sequence));
-        issued = engine.issue(peer, contiguous(OpKind::get, back.data(), rank.shown(1, 0), bytes));
+        issued = engine.issue(peer, contiguous(OpKind::get, back.data(), rank.published(1, 0), bytes));
         ASSERT_EQ(issued.status, Status::ok);
         engine.order.watch(peer, engine.order.newest(peer), 0, get_waiter);
         wait_for(engine, get_waiter);
@@ -63,17 +64,17 @@ TEST_P(CompletionWatch, ReportsNoCompletionWhileTargetIsStopped) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(watched_bytes, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), watched_bytes), Status::ok);
-    rank.show(0, memory.data());
-    rank.show(1, static_cast<std::uint64_t>(::getpid()));
+    rank.publish(0, memory.data());
+    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
     rank.barrier();
     if (rank.rank() == 0 && std::string(GetParam().name) == "message") {
       Engine& engine = rank.engine();
       Peer& peer = rank.peer(1);
       std::uint64_t value = 5;
-      RmaOp const put =
-          contiguous(OpKind::put, reinterpret_cast<std::uint8_t*>(&value), rank.shown(1, 0), sizeof value);
+      RmaOp const put = contiguous(OpKind::put, reinterpret_cast<std::uint8_t*>(&value), rank.published(1, 0),
+                                   sizeof value);
       ASSERT_EQ(run(engine, peer, put), Status::ok);
-      auto const target = static_cast<pid_t>(rank.shown(1, 1));
+      auto const target = static_cast<pid_t>(rank.published(1, 1));
       test::stop(target);
       Waiter local;
       Waiter complete;

@@ -30,9 +30,9 @@ TEST_P(ExposureEndPaths, RevokedExposureIsStaleAfterReuseOfItsSlot) {
     }
     rank.barrier();
     if (rank.rank() == 1) {
-      EXPECT_EQ(rank.engine().exposures.conceal(exposed.id), Status::ok);
+      EXPECT_EQ(rank.engine().exposures.withdraw(exposed.id), Status::ok);
       EXPECT_EQ(rank.engine().exposures.expose(exposed.at(8), 16, Rights::all, &exposed.id), Status::ok);
-      rank.show(0, static_cast<std::uint64_t>(exposed.id));
+      rank.publish(0, static_cast<std::uint64_t>(exposed.id));
     }
     rank.barrier();
     if (rank.rank() == 0) {
@@ -59,7 +59,7 @@ TEST_P(ExposureEndPaths, ExposuresEndWithTheAllocation) {
     EXPECT_EQ(rank.engine().exposures.expose(base, length + 1, Rights::all, &id), Status::bad_argument);
     EXPECT_EQ(rank.engine().exposures.expose(base, length, Rights::none, &id), Status::bad_argument);
     ASSERT_EQ(rank.engine().exposures.expose(base, length, Rights::all, &id), Status::ok);
-    rank.show(0, static_cast<std::uint64_t>(id));
+    rank.publish(0, static_cast<std::uint64_t>(id));
     rank.barrier();
     std::vector<std::byte> out(length, std::byte{1});
     auto const put = [&] {
@@ -71,7 +71,7 @@ TEST_P(ExposureEndPaths, ExposuresEndWithTheAllocation) {
     }
     rank.barrier();
     ASSERT_EQ(rank.engine().memory.free(base), Status::ok);
-    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::stale_exposure);
+    EXPECT_EQ(rank.engine().exposures.withdraw(id), Status::stale_exposure);
     rank.barrier();
     if (rank.rank() == 0) {
       EXPECT_EQ(put(), Status::stale_exposure);
@@ -91,12 +91,12 @@ TEST_P(ExposureEndPaths, ReusedExposuresAreNeverConfused) {
       ASSERT_EQ(
           rank.engine().exposures.expose(memory.data() + piece * words, words * 8, Rights::all, &ids[piece]),
           Status::ok);
-      rank.tell(static_cast<int>(piece), static_cast<std::uint64_t>(ids[piece]));
+      rank.signal(static_cast<int>(piece), static_cast<std::uint64_t>(ids[piece]));
     };
     if (rank.rank() == 0) {
       for (std::size_t piece = 0; piece < pieces; ++piece) expose(piece);
     }
-    rank.tell(8, 0);
+    rank.signal(8, 0);
     rank.barrier();
     auto const begin = std::chrono::steady_clock::now();
     auto const lasts = [&](int milliseconds) {
@@ -104,9 +104,9 @@ TEST_P(ExposureEndPaths, ReusedExposuresAreNeverConfused) {
     };
     std::uint64_t done = 0;
     std::uint64_t stale = 0;
-    for (std::size_t round = 0; rank.rank() == 0 && rank.shown(1, 8) + rank.shown(2, 8) < 2 && lasts(60000);
-         ++round) {
-      ASSERT_EQ(rank.engine().exposures.conceal(ids[round % pieces]), Status::ok);
+    for (std::size_t round = 0;
+         rank.rank() == 0 && rank.published(1, 8) + rank.published(2, 8) < 2 && lasts(60000); ++round) {
+      ASSERT_EQ(rank.engine().exposures.withdraw(ids[round % pieces]), Status::ok);
       expose(round % pieces);
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
@@ -122,7 +122,7 @@ TEST_P(ExposureEndPaths, ReusedExposuresAreNeverConfused) {
       for (std::int64_t const value : out)
         ASSERT_TRUE(value == 0 || value == static_cast<std::int64_t>(piece + 1)) << value;
     }
-    rank.tell(8, 1);
+    rank.signal(8, 1);
     rank.barrier();
     if (rank.rank() != 0) {
       EXPECT_GE(done, 20u) << stale << " stale";
@@ -132,7 +132,7 @@ TEST_P(ExposureEndPaths, ReusedExposuresAreNeverConfused) {
         std::int64_t const value = memory[piece * words + i];
         ASSERT_TRUE(value == 0 || value == static_cast<std::int64_t>(piece + 1)) << piece << ": " << value;
       }
-      EXPECT_EQ(rank.engine().exposures.conceal(ids[piece]), Status::ok);
+      EXPECT_EQ(rank.engine().exposures.withdraw(ids[piece]), Status::ok);
     }
     rank.barrier();
   });
@@ -148,11 +148,11 @@ TEST_P(ExposureEndPaths, ExposuresOfAllProcessesCanShareOneId) {
     for (int i = 0; i < 3 * rank.rank(); ++i)
       ASSERT_EQ(engine.exposures.expose(&memory[90], 8, Rights::all, &other), Status::ok);
     ASSERT_EQ(engine.exposures.expose(memory.data(), 80 * 8, Rights::all, &id), Status::ok);
-    rank.tell(0, engine.exposures.unused_exposure_ids().slot);
-    rank.tell(1, engine.exposures.unused_exposure_ids().generation);
+    rank.signal(0, engine.exposures.unused_exposure_ids().slot);
+    rank.signal(1, engine.exposures.unused_exposure_ids().generation);
     rank.barrier();
-    auto const slot = static_cast<std::uint32_t>(std::max(rank.shown(0, 0), rank.shown(1, 0)));
-    std::uint64_t const generation = std::max(rank.shown(0, 1), rank.shown(1, 1)) + 2;
+    auto const slot = static_cast<std::uint32_t>(std::max(rank.published(0, 0), rank.published(1, 0)));
+    std::uint64_t const generation = std::max(rank.published(0, 1), rank.published(1, 1)) + 2;
     ExposureId const name = make_exposure_id(slot, generation);
     EXPECT_EQ(engine.exposures.change_id(id, id), Status::bad_argument);
     EXPECT_EQ(engine.exposures.change_id(id, make_exposure_id(slot, generation + 1)), Status::bad_argument);
@@ -178,7 +178,7 @@ TEST_P(ExposureEndPaths, ExposuresOfAllProcessesCanShareOneId) {
     ExposureId next{};
     ASSERT_EQ(engine.exposures.expose(&memory[90], 8, Rights::all, &next), Status::ok);
     EXPECT_GT(generation_of(next), generation);
-    EXPECT_EQ(engine.exposures.conceal(name), Status::ok);
+    EXPECT_EQ(engine.exposures.withdraw(name), Status::ok);
     rank.barrier();
   });
 }
@@ -195,7 +195,7 @@ TEST(ExposedView, GrantsAccessUntilRevocation) {
                     Status::unsupported)
               << "user memory";
         }
-        rank.show(1, static_cast<std::uint64_t>(exposed.id));
+        rank.publish(1, static_cast<std::uint64_t>(exposed.id));
         rank.barrier();
         if (rank.rank() == 0) {
           ASSERT_EQ(rank.engine().peer_memory.view(rank.peer(1), shown_id(rank, 1, 1), &view), Status::ok);
@@ -210,7 +210,7 @@ TEST(ExposedView, GrantsAccessUntilRevocation) {
         rank.barrier();
         if (rank.rank() == 1) {
           EXPECT_EQ(*exposed.at(length - 1), std::byte{77});
-          EXPECT_EQ(rank.engine().exposures.conceal(exposed.id), Status::ok);
+          EXPECT_EQ(rank.engine().exposures.withdraw(exposed.id), Status::ok);
         }
         rank.barrier();
         if (rank.rank() == 0) {

@@ -33,19 +33,19 @@ TEST_P(LocalCompletion, PutsToStoppedTargetCompleteLocally) {
   run_job(2, configure, [](Rank& rank) {
     std::vector<std::uint8_t> memory(room, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), room), Status::ok);
-    rank.show(0, memory.data());
-    rank.show(1, static_cast<std::uint64_t>(::getpid()));
+    rank.publish(0, memory.data());
+    rank.publish(1, static_cast<std::uint64_t>(::getpid()));
     rank.barrier();
     if (rank.rank() == 0) {
       Peer& peer = rank.peer(1);
       std::vector<std::uint8_t> origin(room);
       for (std::size_t i = 0; i < room; ++i) origin[i] = static_cast<std::uint8_t>(i * 7 + 1);
       std::vector<std::uint8_t> const sent = origin;
-      RemoteAddress const there = rank.shown(1, 0);
+      RemoteAddress const there = rank.published(1, 0);
       ASSERT_EQ(run(rank.engine(), peer, contiguous(OpKind::put, origin.data(), there, 8)), Status::ok);
       // UCX puts, not messages, which take their place until the key is known.
       if (std::string(GetParam().name) == "network") await_key(rank, 1, there);
-      auto const target = static_cast<pid_t>(rank.shown(1, 1));
+      auto const target = static_cast<pid_t>(rank.published(1, 1));
       test::stop(target);
       std::deque<Waiter> waiters;
       std::size_t offset = 0;
@@ -88,8 +88,8 @@ TEST_P(LocalCompletion, FetchedDataHaveArrived) {
     std::vector<std::uint8_t> memory(1 << 20, static_cast<std::uint8_t>(rank.rank() + 3));
     std::int64_t counter = 40;
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size()), Status::ok);
-    rank.show(0, memory.data());
-    rank.show(1, &counter);
+    rank.publish(0, memory.data());
+    rank.publish(1, &counter);
     rank.barrier();
     if (rank.rank() == 0) {
       Peer& peer = rank.peer(1);
@@ -98,9 +98,9 @@ TEST_P(LocalCompletion, FetchedDataHaveArrived) {
         std::int64_t const one = 1;
         std::int64_t before = -1;
         RmaOp add =
-            contiguous(ReduceOp::sum, ElementType::int64, &one, rank.shown(1, 1), sizeof one, &before);
+            contiguous(ReduceOp::sum, ElementType::int64, &one, rank.published(1, 1), sizeof one, &before);
         Waiter waiters[2];
-        RmaOp get = contiguous(OpKind::get, got.data(), rank.shown(1, 0), got.size());
+        RmaOp get = contiguous(OpKind::get, got.data(), rank.published(1, 0), got.size());
         get.completion = &waiters[0];
         add.completion = &waiters[1];
         ASSERT_EQ(rank.engine().issue(peer, get).status, Status::ok);

@@ -193,11 +193,11 @@ TEST(PageFiller, FillsWindowsOfNeighbours) {
         void* memory = nullptr;
         if (rank.rank() == 1) {
           ASSERT_EQ(rank.engine().memory.allocate(bytes, &memory), Status::ok);
-          rank.show(0, memory);
+          rank.publish(0, memory);
         }
         rank.barrier();
         if (rank.rank() == 0) {
-          std::byte* const mapped = rank.engine().peer_memory.map(rank.peer(1), rank.shown(1, 0), bytes);
+          std::byte* const mapped = rank.engine().peer_memory.map(rank.peer(1), rank.published(1, 0), bytes);
           ASSERT_NE(mapped, nullptr);
           bool filled = false;
           // On a busy machine the filler may be late, or the faults too few.
@@ -233,11 +233,11 @@ TEST(PageFiller, IsDisabledByTheParameter) {
         if (rank.rank() == 1) {
           ASSERT_EQ(rank.engine().memory.allocate(bytes, &memory), Status::ok);
           (void)::madvise(memory, bytes, MADV_NOHUGEPAGE);
-          rank.show(0, memory);
+          rank.publish(0, memory);
         }
         rank.barrier();
         if (rank.rank() == 0) {
-          std::byte* const mapped = rank.engine().peer_memory.map(rank.peer(1), rank.shown(1, 0), bytes);
+          std::byte* const mapped = rank.engine().peer_memory.map(rank.peer(1), rank.published(1, 0), bytes);
           ASSERT_NE(mapped, nullptr);
           for (std::size_t i = 0; i < bytes / page / 2; ++i) {
             mapped[2 * i * page] = std::byte{1};

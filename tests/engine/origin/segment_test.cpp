@@ -83,12 +83,12 @@ TEST_F(Segments, HiddenSegmentIsNotFoundAndKeepsItsMemory) {
   ExposureId id{};
   ASSERT_EQ(table.expose({address, 64, Rights::read}, &id), Status::ok);
   EXPECT_EQ(table.expose({address, 65, Rights::read}, &id), Status::bad_argument);
-  std::vector<ExposureId> concealed;
-  ASSERT_EQ(table.hide(memory, &concealed), Status::ok);
-  EXPECT_EQ(concealed, std::vector<ExposureId>{id});
+  std::vector<ExposureId> withdrawn;
+  ASSERT_EQ(table.hide(memory, &withdrawn), Status::ok);
+  EXPECT_EQ(withdrawn, std::vector<ExposureId>{id});
   EXPECT_EQ(table.exposures().find(id), nullptr);
-  EXPECT_EQ(table.hide(memory, &concealed), Status::ok);
-  EXPECT_EQ(table.hide(memory + 1, &concealed), Status::bad_argument);
+  EXPECT_EQ(table.hide(memory, &withdrawn), Status::ok);
+  EXPECT_EQ(table.hide(memory + 1, &withdrawn), Status::bad_argument);
   EXPECT_FALSE(seen.find(address, &found));
   EXPECT_EQ(table.find(address), nullptr);
   EXPECT_NE(table.at(memory), nullptr);

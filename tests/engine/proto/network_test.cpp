@@ -34,17 +34,17 @@ void get_then_put(OpFlags flags, void (*between)(Rank&)) {
     constexpr std::size_t words = 8192;
     std::vector<std::int64_t> memory(words, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), words * 8), Status::ok);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
-      await_key(rank, 1, rank.shown(1, 0));
+      await_key(rank, 1, rank.published(1, 0));
       std::vector<std::int64_t> got(words);
       std::vector<std::int64_t> next(words);
       for (std::int64_t round = 1; round <= 60; ++round) {
         std::fill(next.begin(), next.end(), round);
-        start(rank, contiguous(OpKind::get, got.data(), rank.shown(1, 0), words * 8), flags);
+        start(rank, contiguous(OpKind::get, got.data(), rank.published(1, 0), words * 8), flags);
         between(rank);
-        start(rank, contiguous(OpKind::put, next.data(), rank.shown(1, 0), words * 8), flags);
+        start(rank, contiguous(OpKind::put, next.data(), rank.published(1, 0), words * 8), flags);
         complete_all(rank);
         ASSERT_EQ(std::count(got.begin(), got.end(), round - 1), static_cast<std::ptrdiff_t>(words));
       }
@@ -67,14 +67,14 @@ TEST(Network, CompleteCoversOwnPutsWhileAnotherThreadCompletes) {
     constexpr std::size_t words = 4096;
     std::vector<std::int64_t> memory(2 * words, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
-      await_key(rank, 1, rank.shown(1, 0));
+      await_key(rank, 1, rank.published(1, 0));
       auto const body = [&](std::size_t half) {
         std::vector<std::int64_t> out(words);
         std::vector<std::int64_t> in(words);
-        RemoteAddress const target = rank.shown(1, 0) + half * words * 8;
+        RemoteAddress const target = rank.published(1, 0) + half * words * 8;
         for (std::int64_t round = 1; round <= 200; ++round) {
           std::fill(out.begin(), out.end(), round);
           start(rank, contiguous(OpKind::put, out.data(), target, words * 8), OpFlags::none);
@@ -96,15 +96,15 @@ TEST(Network, ManyRequestsForRemoteCompletionShareFlushes) {
   run_job(2, only_network, [](Rank& rank) {
     std::vector<std::int64_t> memory(1000, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), memory.size() * 8), Status::ok);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
-      await_key(rank, 1, rank.shown(1, 0));
+      await_key(rank, 1, rank.published(1, 0));
       std::vector<std::int64_t> values(1000, 7);
       std::vector<Waiter> waiters(values.size());
       std::size_t at_once = 0;
       for (std::size_t i = 0; i < values.size(); ++i) {
-        RmaOp put = contiguous(OpKind::put, &values[i], rank.shown(1, 0) + i * 8, 8);
+        RmaOp put = contiguous(OpKind::put, &values[i], rank.published(1, 0) + i * 8, 8);
         put.flags = OpFlags::remote_completion;
         put.completion = &waiters[i];
         Issued const issued = rank.engine().issue(rank.peer(1), put);
@@ -131,12 +131,12 @@ TEST(Network, LooksUpUnregisteredAddressOncePerSegmentVersion) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::uint64_t puts = 200;
     std::vector<std::int64_t> memory(100, 0);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     auto const put_all = [&](std::int64_t value) {
       for (std::uint64_t i = 0; i < puts; ++i) {
         ASSERT_EQ(run(rank.engine(), rank.peer(1),
-                      contiguous(OpKind::put, &value, rank.shown(1, 0) + i % 100 * 8, 8)),
+                      contiguous(OpKind::put, &value, rank.published(1, 0) + i % 100 * 8, 8)),
                   Status::ok);
       }
     };
@@ -151,7 +151,7 @@ TEST(Network, LooksUpUnregisteredAddressOncePerSegmentVersion) {
     rank.barrier();
     // The agent's answers show that the segments have changed, and later that there is a key.
     if (rank.rank() == 0) {
-      await_key(rank, 1, rank.shown(1, 0));
+      await_key(rank, 1, rank.published(1, 0));
       std::uint64_t const before = rank.engine().traffic.statistics().traffic.operations_by(Path::network);
       put_all(2);
       EXPECT_EQ(rank.engine().traffic.statistics().traffic.operations_by(Path::network), before + puts);
@@ -176,23 +176,23 @@ void put_to_stopped_target(Named named) {
     ExposureId id = ExposureId::none;
     ASSERT_EQ(rank.engine().memory.attach(memory.data(), puts * 8), Status::ok);
     ASSERT_EQ(rank.engine().exposures.expose(memory.data(), puts * 8, Rights::all, &id), Status::ok);
-    rank.show(0, memory.data());
-    rank.show(1, static_cast<std::uint64_t>(id));
-    rank.show(2, &contact);
-    rank.show(3, static_cast<std::uint64_t>(::getpid()));
+    rank.publish(0, memory.data());
+    rank.publish(1, static_cast<std::uint64_t>(id));
+    rank.publish(2, &contact);
+    rank.publish(3, static_cast<std::uint64_t>(::getpid()));
     rank.barrier();
     if (rank.rank() == 0) {
       std::vector<std::int64_t> values(puts);
       auto const put_of = [&](std::size_t i) {
         bool const by_exposure = named == Named::exposure;
-        RmaOp put = contiguous(OpKind::put, &values[i], (by_exposure ? 0 : rank.shown(1, 0)) + i * 8, 8);
-        if (by_exposure) put.exposed.target = static_cast<ExposureId>(rank.shown(1, 1));
+        RmaOp put = contiguous(OpKind::put, &values[i], (by_exposure ? 0 : rank.published(1, 0)) + i * 8, 8);
+        if (by_exposure) put.exposed.target = static_cast<ExposureId>(rank.published(1, 1));
         return put;
       };
-      RmaOp const first = contiguous(OpKind::put, values.data(), rank.shown(1, 2), 8);
+      RmaOp const first = contiguous(OpKind::put, values.data(), rank.published(1, 2), 8);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), first), Status::ok);
       complete_all(rank);
-      test::StoppedProcess target(static_cast<pid_t>(rank.shown(1, 3)));
+      test::StoppedProcess target(static_cast<pid_t>(rank.published(1, 3)));
       std::vector<Waiter> waiters(puts);
       for (std::size_t i = 0; i < puts; ++i) {
         values[i] = static_cast<std::int64_t>(i) + 1;
@@ -213,7 +213,7 @@ void put_to_stopped_target(Named named) {
         return rank.engine().traffic.statistics().traffic.operations_by(Path::network);
       };
       EXPECT_EQ(by_key(), 0u);
-      rank.show(4, rank.engine().traffic.statistics().traffic.messages_sent);
+      rank.publish(4, rank.engine().traffic.statistics().traffic.messages_sent);
       // The reply to this put, or to the next one, brings the key.
       while (by_key() == 0) ASSERT_EQ(run(rank.engine(), rank.peer(1), put_of(puts - 1)), Status::ok);
     }
@@ -221,10 +221,10 @@ void put_to_stopped_target(Named named) {
     if (rank.rank() == 1) {
       for (std::size_t i = 0; i < puts; ++i) EXPECT_EQ(memory[i], static_cast<std::int64_t>(i) + 1);
       // The first put, these puts, and a few requests for the key.
-      EXPECT_LE(rank.shown(0, 4), puts + 6);
+      EXPECT_LE(rank.published(0, 4), puts + 6);
     }
     rank.barrier();
-    EXPECT_EQ(rank.engine().exposures.conceal(id), Status::ok);
+    EXPECT_EQ(rank.engine().exposures.withdraw(id), Status::ok);
     EXPECT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
   });
 }
@@ -246,7 +246,7 @@ void put_while_key_arrives(OpFlags flags) {
     constexpr std::size_t words = 8192;
     constexpr int rounds = 20;
     std::vector<std::int64_t> memory(words, 0);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     std::uint64_t by_message = 0;
     for (int round = 0; round < rounds; ++round) {
       if (rank.rank() == 1) {
@@ -265,19 +265,19 @@ void put_while_key_arrives(OpFlags flags) {
             sent.clear();
           }
           sent.emplace_back(words, ++value);
-          start(rank, contiguous(OpKind::put, sent.back().data(), rank.shown(1, 0), words * 8), flags);
+          start(rank, contiguous(OpKind::put, sent.back().data(), rank.published(1, 0), words * 8), flags);
         }
         std::vector<std::int64_t> found(words);
-        start(rank, contiguous(OpKind::get, found.data(), rank.shown(1, 0), words * 8), flags);
+        start(rank, contiguous(OpKind::get, found.data(), rank.published(1, 0), words * 8), flags);
         complete_all(rank);
         ASSERT_EQ(std::count(found.begin(), found.end(), value), static_cast<std::ptrdiff_t>(words))
             << "round " << round;
         by_message += traffic().operations_by(Path::message) - messages_before;
-        rank.show(1, static_cast<std::uint64_t>(value));
+        rank.publish(1, static_cast<std::uint64_t>(value));
       }
       rank.barrier();
       if (rank.rank() == 1) {
-        auto const last = static_cast<std::int64_t>(rank.shown(0, 1));
+        auto const last = static_cast<std::int64_t>(rank.published(0, 1));
         ASSERT_EQ(std::count(memory.begin(), memory.end(), last), static_cast<std::ptrdiff_t>(words));
         ASSERT_EQ(rank.engine().memory.detach(memory.data()), Status::ok);
       }
@@ -312,10 +312,10 @@ TEST(Network, ExpectationOfHardwareDoesNotAcceptEmulation) {
     constexpr std::size_t bytes = 4096;
     void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_EQ(rank.engine().memory.attach(memory, bytes), Status::ok);
-    rank.show(0, memory);
+    rank.publish(0, memory);
     rank.barrier();
     std::vector<std::byte> values(bytes);
-    RmaOp const put = contiguous(OpKind::put, values.data(), rank.shown(1, 0), bytes);
+    RmaOp const put = contiguous(OpKind::put, values.data(), rank.published(1, 0), bytes);
     if (rank.rank() == 0) {
       for (int i = 0; i < 100; ++i) ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
     }
@@ -337,14 +337,14 @@ TEST(Network, MemoryIsRevokedDuringTransfers) {
   run_job(2, only_network, [](Rank& rank) {
     constexpr std::size_t bytes = 1 << 20;
     std::vector<char> memory(bytes);
-    rank.show(0, memory.data());
-    rank.show(1, std::uint64_t{0});
+    rank.publish(0, memory.data());
+    rank.publish(1, std::uint64_t{0});
     rank.barrier();
     if (rank.rank() == 0) {
       std::vector<char> out(bytes, 1);
       for (int i = 0; i < 60; ++i) {
-        start(rank, contiguous(OpKind::put, out.data(), rank.shown(1, 0), bytes), OpFlags::none);
-        start(rank, contiguous(OpKind::get, out.data(), rank.shown(1, 0), bytes), OpFlags::none);
+        start(rank, contiguous(OpKind::put, out.data(), rank.published(1, 0), bytes), OpFlags::none);
+        start(rank, contiguous(OpKind::get, out.data(), rank.published(1, 0), bytes), OpFlags::none);
       }
       complete_all(rank);
       EXPECT_EQ(rank.engine().failures.take(rank.peer(1), 0), Status::ok);

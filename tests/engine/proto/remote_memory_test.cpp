@@ -28,11 +28,11 @@ bool put_arrives(unsigned paths) {
       },
       [=](Rank& rank) {
         std::uint64_t volatile word = pattern;
-        rank.show(0, const_cast<std::uint64_t*>(&word));
+        rank.publish(0, const_cast<std::uint64_t*>(&word));
         rank.barrier();
         if (rank.rank() == intruder) {
           Rogue rogue(target_of(rank, victim).address.workers.front());
-          rogue.put(rank.shown(victim, 0), 0xbad, std::chrono::seconds(1));
+          rogue.put(rank.published(victim, 0), 0xbad, std::chrono::seconds(1));
         }
         rank.barrier();
         if (rank.rank() == victim) *arrived = word != pattern;

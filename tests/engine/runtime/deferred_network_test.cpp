@@ -47,14 +47,14 @@ bool is_deferred(std::span<std::byte const> publication) {
 std::vector<std::int64_t>& heap_of(Rank& rank) {
   static std::vector<std::int64_t> words;
   words.assign(64, 0);
-  rank.show(0, words.data());
+  rank.publish(0, words.data());
   return words;
 }
 
 Status add(Rank& rank, int target, std::int64_t operand, std::int64_t* before = nullptr) {
-  return run(
-      rank.engine(), rank.peer(target),
-      contiguous(ReduceOp::sum, ElementType::int64, &operand, rank.shown(target, 0), sizeof operand, before));
+  return run(rank.engine(), rank.peer(target),
+             contiguous(ReduceOp::sum, ElementType::int64, &operand, rank.published(target, 0),
+                        sizeof operand, before));
 }
 
 TEST(DeferredNetwork, StartsWithTheFirstMessageAndNotBefore) {
@@ -63,12 +63,12 @@ TEST(DeferredNetwork, StartsWithTheFirstMessageAndNotBefore) {
     void* allocated = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(64, &allocated), Status::ok);
     std::memset(allocated, 0, 64);
-    rank.show(1, allocated);
+    rank.publish(1, allocated);
     rank.barrier();
     EXPECT_TRUE(is_deferred(rank.address_of(1 - rank.rank())));
     std::int64_t value = 40 + rank.rank();
     ASSERT_EQ(run(rank.engine(), rank.peer(1 - rank.rank()),
-                  contiguous(OpKind::put, &value, rank.shown(1 - rank.rank(), 1), sizeof value)),
+                  contiguous(OpKind::put, &value, rank.published(1 - rank.rank(), 1), sizeof value)),
               Status::ok);
     rank.barrier();
     EXPECT_EQ(*static_cast<std::int64_t*>(allocated), 41 - rank.rank());
@@ -168,20 +168,20 @@ TEST(DeferredNetwork, EndedProcessIsUnreachable) {
       3, defer_with_messages,
       [](Rank& rank) {
         std::vector<std::int64_t> const& heap = heap_of(rank);
-        rank.tell(1, 1);
+        rank.signal(1, 1);
         for (int other = 0; other < rank.size(); ++other) ASSERT_TRUE(rank.wait_for_value(other, 1, 1));
         if (rank.rank() == 0) {
           Peer& ended = rank.peer(2);
-          rank.tell(2, 1);
+          rank.signal(2, 1);
           ASSERT_TRUE(rank.wait_for_value(1, 2, 1));
           Status status = Status::ok;
           while (!failed(status)) status = add(rank, 2, 1);
           EXPECT_TRUE(ended.is_lost());
           EXPECT_EQ(add(rank, 1, 9), Status::ok);
-          rank.tell(3, 1);
+          rank.signal(3, 1);
         }
         if (rank.rank() == 1) {
-          rank.tell(2, 1);
+          rank.signal(2, 1);
           ASSERT_TRUE(rank.wait_for_value(0, 3, 1));
           EXPECT_EQ(heap[0], 9);
         }

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/support/at_length.hpp"
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/full_length.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -33,7 +33,7 @@ TEST_P(EnginePath, PutAndGetMoveTheValuesInEveryKindOfMemory) {
             std::vector<char> out(bytes);
             for (std::size_t i = 0; i < bytes; ++i)
               out[i] = static_cast<char>(i * 7 + bytes + static_cast<std::size_t>(kind));
-            RemoteAddress const address = rank.shown(target, kind);
+            RemoteAddress const address = rank.published(target, kind);
             ASSERT_EQ(run(engine, rank.peer(target), contiguous(OpKind::put, out.data(), address, bytes)),
                       Status::ok);
             std::vector<char> in(bytes);
@@ -65,7 +65,7 @@ TEST_P(EnginePath, MapsNoMemoryIfAllOperationsAreIssued) {
     rank.barrier();
     if (rank.rank() == 0) {
       Peer& peer = rank.peer(1);
-      RemoteAddress const address = rank.shown(1, 0);
+      RemoteAddress const address = rank.published(1, 0);
       std::uint64_t out = 77;
       std::uint64_t in = 0;
       ASSERT_EQ(run(engine, peer, contiguous(OpKind::put, &out, address, sizeof out)), Status::ok);
@@ -103,7 +103,7 @@ TEST_P(EnginePath, StridedAndIndexedLayoutsCombine) {
         transfer.kind = OpKind::put;
         transfer.origin = reinterpret_cast<std::byte*>(out.data());
         transfer.origin_layout = {24, rows, {}};
-        transfer.target = rank.shown(1, kind);
+        transfer.target = rank.published(1, kind);
         transfer.target_layout = {2400, {}, pieces};
         ASSERT_EQ(run(rank.engine(), rank.peer(1), transfer), Status::ok);
         std::vector<char> in(4000);
@@ -131,8 +131,8 @@ TEST_P(EnginePath, ConcurrentAtomicAccumulatesAreExact) {
     double const scale = 2.0;
     for (int round = 0; round < rounds; ++round) {
       for (int kind = 0; kind < 3; ++kind) {
-        RmaOp update =
-            contiguous(ReduceOp::sum, ElementType::float64, ones.data(), rank.shown(0, kind), elements * 8);
+        RmaOp update = contiguous(ReduceOp::sum, ElementType::float64, ones.data(), rank.published(0, kind),
+                                  elements * 8);
         update.scale = &scale;
         update.flags = OpFlags::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(0), update).status, Status::ok);
@@ -171,13 +171,13 @@ TEST_P(EnginePath, ContendedCounterReturnsEachValueOnce) {
         std::int64_t const one = 1;
         std::int64_t fetched = -1;
         RmaOp const add =
-            contiguous(ReduceOp::sum, ElementType::int64, &one, rank.shown(0, kind), 8, &fetched);
+            contiguous(ReduceOp::sum, ElementType::int64, &one, rank.published(0, kind), 8, &fetched);
         ASSERT_EQ(run(rank.engine(), rank.peer(0), add), Status::ok);
         ASSERT_GE(fetched, 0);
         ASSERT_LT(fetched, ranks * rounds);
         char mark = 1;
-        RmaOp const put =
-            contiguous(OpKind::put, &mark, rank.shown(0, kind) + 64 + static_cast<std::uint64_t>(fetched), 1);
+        RmaOp const put = contiguous(OpKind::put, &mark,
+                                     rank.published(0, kind) + 64 + static_cast<std::uint64_t>(fetched), 1);
         ASSERT_EQ(run(rank.engine(), rank.peer(0), put), Status::ok);
       }
     }
@@ -227,7 +227,8 @@ TEST_P(EnginePath, ReportsBadAddressesWithoutSideEffects) {
         EXPECT_EQ(error.memory.bytes, 8);
         EXPECT_EQ(engine.failures.take(rank.peer(1), 7), Status::ok);
       }
-      EXPECT_EQ(run(engine, rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 0), 8)), Status::ok);
+      EXPECT_EQ(run(engine, rank.peer(1), contiguous(OpKind::put, &value, rank.published(1, 0), 8)),
+                Status::ok);
     }
     rank.barrier();
   });
@@ -248,7 +249,7 @@ TEST_P(EnginePath, ReportsEachFailureOnce) {
       for (int i = 0; i < 20; ++i) late = !failed(put(16)) || late;
       engine.order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
       EXPECT_EQ(engine.failures.take(rank.peer(1), 7), late ? Status::bad_address : Status::ok);
-      EXPECT_EQ(put(rank.shown(1, 0)), Status::ok);
+      EXPECT_EQ(put(rank.published(1, 0)), Status::ok);
       engine.order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
       EXPECT_EQ(engine.failures.take(rank.peer(1), 7), Status::ok);
     }
@@ -267,9 +268,9 @@ TEST_P(EnginePath, ListOfAdjacentPiecesIsSentAsBlock) {
       std::vector<LayoutRun> touching;
       for (std::size_t i = 0; i < pieces; ++i) touching.push_back({static_cast<std::ptrdiff_t>(i), 1});
       std::vector<char> out(pieces, 3);
-      RmaOp put = contiguous(OpKind::put, out.data(), rank.shown(1, 0) + 64, pieces);
+      RmaOp put = contiguous(OpKind::put, out.data(), rank.published(1, 0) + 64, pieces);
       put.target_layout = {pieces, {}, touching};
-      put.notify = rank.shown(1, 0);
+      put.notify = rank.published(1, 0);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
     }
     rank.barrier();
@@ -291,11 +292,11 @@ TEST_P(EnginePath, FreedMemoryIsInaccessibleAndItsSuccessorIsFound) {
       void* memory = nullptr;
       ASSERT_EQ(rank.engine().memory.allocate(bytes, &memory), Status::ok);
       std::memset(memory, 0, bytes);
-      rank.show(0, memory);
+      rank.publish(0, memory);
       rank.barrier();
       std::int64_t value = round;
       if (rank.rank() == 0) {
-        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 0), 8)),
+        ASSERT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.published(1, 0), 8)),
                   Status::ok);
       }
       rank.barrier();
@@ -305,7 +306,7 @@ TEST_P(EnginePath, FreedMemoryIsInaccessibleAndItsSuccessorIsFound) {
       ASSERT_EQ(rank.engine().memory.free(memory), Status::ok);
       rank.barrier();
       if (rank.rank() == 0 && GetParam().paths != MPIX_ENGINE_PATH_CROSS_MEMORY) {
-        EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.shown(1, 0), 8)),
+        EXPECT_EQ(run(rank.engine(), rank.peer(1), contiguous(OpKind::put, &value, rank.published(1, 0), 8)),
                   Status::bad_address);
       }
       rank.engine().peer_memory.drop_stale_mappings();
@@ -322,12 +323,12 @@ TEST_P(EnginePath, FenceOrdersOperationsOnDifferentPaths) {
       std::vector<std::int64_t> ones(500, 1);
       for (int round = 1; round <= rounds; ++round) {
         RmaOp accumulate =
-            contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(1, 2), ones.size() * 8);
+            contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.published(1, 2), ones.size() * 8);
         accumulate.flags = OpFlags::atomic;
         ASSERT_EQ(rank.engine().issue(rank.peer(1), accumulate).status, Status::ok);
         rank.engine().order.fence(rank.peer(1), EngineOrder::newest(rank.peer(1)));
         std::int64_t flag = round;
-        RmaOp put = contiguous(OpKind::put, &flag, rank.shown(1, 0), 8);
+        RmaOp put = contiguous(OpKind::put, &flag, rank.published(1, 0), 8);
         Issued const issued = rank.engine().issue(rank.peer(1), put);
         ASSERT_EQ(issued.status, Status::ok);
         rank.engine().order.complete(rank.peer(1), EngineOrder::newest(rank.peer(1)));
@@ -358,7 +359,8 @@ TEST_P(EnginePath, ComputingTargetDoesNotDelayOrigin) {
       EXPECT_EQ(*value, 1.5);
     } else {
       double addend = 1.5;
-      RmaOp const accumulate = contiguous(ReduceOp::sum, ElementType::float64, &addend, rank.shown(1, 2), 8);
+      RmaOp const accumulate =
+          contiguous(ReduceOp::sum, ElementType::float64, &addend, rank.published(1, 2), 8);
       EXPECT_EQ(run(rank.engine(), rank.peer(1), accumulate), Status::ok);
     }
     rank.barrier();

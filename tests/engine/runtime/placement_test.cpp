@@ -75,11 +75,12 @@ class TwoCores : public ::testing::Test {
   }
   static void wake_agent(test::Rank& rank) {
     static std::uint64_t word = 0;
-    rank.show(0, &word);
+    rank.publish(0, &word);
     rank.barrier();
     int const other = 1 - rank.rank();
     std::uint64_t const one = 1;
-    RmaOp const add = contiguous(ReduceOp::sum, ElementType::uint64, &one, rank.shown(other, 0), sizeof one);
+    RmaOp const add =
+        contiguous(ReduceOp::sum, ElementType::uint64, &one, rank.published(other, 0), sizeof one);
     ASSERT_EQ(rank.engine().issue(rank.peer(other), add).status, Status::ok);
     rank.engine().order.complete(rank.peer(other), UINT64_MAX);
     rank.barrier();

@@ -46,7 +46,8 @@ void without_ring(mpix_engine_config& config) { config.ring_us = -1; }
 
 /// Adds one to each word, or to every second one.
 RmaOp sum_at(Rank& rank, std::vector<std::int64_t> const& ones, std::size_t step, OpFlags flags) {
-  RmaOp sum = contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.shown(1, 0), 8 * ones.size());
+  RmaOp sum =
+      contiguous(ReduceOp::sum, ElementType::int64, ones.data(), rank.published(1, 0), 8 * ones.size());
   sum.flags = flags;
   if (step == 1) return sum;
   static Dimension apart[1];
@@ -64,7 +65,7 @@ void expect_updates_once(OpFlags flags, int updates) {
       test::run_job(2, without_ring, [=](Rank& rank) {
         std::vector<std::int64_t> memory(2 * words);
         std::iota(memory.begin(), memory.end(), 1);
-        rank.show(0, memory.data());
+        rank.publish(0, memory.data());
         rank.barrier();
         if (rank.rank() == 0) {
           std::vector<std::int64_t> const ones(words, 1);
@@ -103,7 +104,7 @@ TEST(Refusal, CountsDataMovedByShortCall) {
     for (std::size_t const bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{40000}}) {
       test::run_job(2, without_ring, [=](Rank& rank) {
         std::vector<std::int64_t> memory(words, 5);
-        rank.show(0, memory.data());
+        rank.publish(0, memory.data());
         rank.barrier();
         if (rank.rank() == 0) {
           std::vector<std::int64_t> const ones(words, 1);
@@ -125,7 +126,7 @@ TEST(Refusal, CountsDataMovedByShortCall) {
 TEST(Refusal, ReportsPartlyWrittenElement) {
   test::run_job(2, without_ring, [](Rank& rank) {
     std::vector<std::int64_t> memory(words, 5);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
       std::vector<std::int64_t> const ones(words, 1);
@@ -156,7 +157,7 @@ TEST(Refusal, FinishesAtomicUpdateBehindManyMessages) {
   test::run_job(2, configure, [](Rank& rank) {
     constexpr std::size_t far_words = most * fragment / 8;
     std::vector<std::int64_t> memory(words + 2 * far_words);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
       std::vector<std::int64_t> const ones(words, 1);
@@ -195,7 +196,7 @@ TEST(Refusal, FinishesAtomicUpdateBeforeWaitingMessages) {
     constexpr int issued = 1500;
     test::run_job(2, configure, [=](Rank& rank) {
       std::vector<std::int64_t> memory(2 * words + 2 * long_way);
-      rank.show(0, memory.data());
+      rank.publish(0, memory.data());
       rank.barrier();
       if (rank.rank() == 0) {
         std::vector<std::int64_t> const ones(words, 1);
@@ -255,13 +256,13 @@ TEST(Refusal, FinishesAtomicUpdateBeforeWaitingMessages) {
 TEST(Refusal, SendsOnlyTheRestOfAtomicPut) {
   test::run_job(2, without_ring, [](Rank& rank) {
     std::vector<std::int64_t> memory(128 * 1024);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     if (rank.rank() == 0) {
       std::size_t const count = memory.size() / 2;
       std::vector<std::int64_t> values(count);
       std::iota(values.begin(), values.end(), 1);
-      RmaOp put = contiguous(OpKind::put, values.data(), rank.shown(1, 0), 8 * count);
+      RmaOp put = contiguous(OpKind::put, values.data(), rank.published(1, 0), 8 * count);
       Dimension const apart[] = {{count / 128, 2048}};
       put.target_layout = Layout{1024, apart, {}};
       put.origin_layout = Layout::contiguous(put.target_layout.size());

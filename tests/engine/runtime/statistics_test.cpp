@@ -33,7 +33,7 @@ constexpr std::size_t get_bytes = 3000;
 
 /// Puts, gets and fetch-and-adds to the allocated memory of `target`.
 void operate(Rank& rank, int target) {
-  RemoteAddress const base = rank.shown(target, 0);
+  RemoteAddress const base = rank.published(target, 0);
   std::vector<char> buffer(get_bytes);
   for (std::uint64_t i = 0; i < puts; ++i)
     ASSERT_EQ(
@@ -70,7 +70,7 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
     if (rank.rank() == 0) {
       Traffic wanted[3];
       for (int target = 1; target < 3; ++target) {
-        if (expected.transfers == Path::network) await_key(rank, target, rank.shown(target, 0));
+        if (expected.transfers == Path::network) await_key(rank, target, rank.published(target, 0));
         wanted[target] = rank.engine().traffic.with(Rank::process_of(target));
       }
       operate(rank, 1);
@@ -84,7 +84,7 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
         Traffic const found = rank.engine().traffic.with(Rank::process_of(target));
         EXPECT_EQ(found.operations, wanted[target].operations) << "target " << target;
         EXPECT_EQ(found.bytes, wanted[target].bytes) << "target " << target;
-        rank.show(3 + target, found.messages_sent);
+        rank.publish(3 + target, found.messages_sent);
         sum += found;
       }
       Traffic const all = rank.engine().traffic.statistics().traffic;
@@ -102,8 +102,9 @@ void check(ExpectedPaths const& expected, bool direct_counts) {
     rank.barrier();
     EXPECT_EQ(rank.engine().counts_direct(), direct_counts);
     EXPECT_EQ(rank.engine().traffic.with(Rank::process_of(0)).messages_executed,
-              rank.shown(0, 3 + rank.rank()));
-    EXPECT_EQ(rank.engine().traffic.statistics().traffic.messages_executed, rank.shown(0, 3 + rank.rank()));
+              rank.published(0, 3 + rank.rank()));
+    EXPECT_EQ(rank.engine().traffic.statistics().traffic.messages_executed,
+              rank.published(0, 3 + rank.rank()));
     EXPECT_EQ(rank.engine().traffic.with(0x999).messages_executed, 0u);
     std::int64_t sum = 0;
     std::memcpy(&sum, buffers.allocated, sizeof sum);
@@ -122,8 +123,8 @@ TEST(EngineStatistic, CountAnOperationAndItsNotificationOnce) {
     if (rank.rank() == 0) {
       std::uint64_t out = 7;
       for (int kind : {0, 2}) {
-        RmaOp put = contiguous(OpKind::put, &out, rank.shown(1, kind) + 64, sizeof out);
-        put.notify = rank.shown(1, 0);
+        RmaOp put = contiguous(OpKind::put, &out, rank.published(1, kind) + 64, sizeof out);
+        put.notify = rank.published(1, 0);
         ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
       }
       Traffic const found = rank.engine().traffic.with(Rank::process_of(1));
@@ -144,7 +145,7 @@ TEST(EngineStatistic, ExcludeRefusedOperations) {
     if (rank.rank() == 0) {
       std::uint64_t out = 7;
       EXPECT_EQ(run(rank.engine(), rank.peer(1),
-                    contiguous(OpKind::put, &out, rank.shown(1, 0) + Buffers::bytes + (1 << 20), 8)),
+                    contiguous(OpKind::put, &out, rank.published(1, 0) + Buffers::bytes + (1 << 20), 8)),
                 Status::bad_address);
       EXPECT_EQ(rank.engine().traffic.with(Rank::process_of(1)).operations_by(Path::direct), 0u);
     }

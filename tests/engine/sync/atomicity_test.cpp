@@ -29,16 +29,17 @@ TEST_P(AtomicityPaths, CrossingAtomicPutsAreSerializable) {
         std::memset(mine, 2 * (round % 50) + rank.rank(), bytes);
         rank.barrier();
         for (int repeat = 0; repeat < 5; ++repeat) {
-          RmaOp put = contiguous(OpKind::put, mine, rank.shown(other, kind), bytes);
+          RmaOp put = contiguous(OpKind::put, mine, rank.published(other, kind), bytes);
           put.flags = OpFlags::atomic;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
         }
         rank.engine().order.complete(rank.peer(other), EngineOrder::newest(rank.peer(other)));
         rank.barrier();
         ASSERT_TRUE(uniform(mine, bytes)) << "kind " << kind << " round " << round;
-        rank.show(8 + kind, static_cast<std::uint64_t>(mine[0]));
+        rank.publish(8 + kind, static_cast<std::uint64_t>(mine[0]));
         rank.barrier();
-        ASSERT_EQ(rank.shown(0, 8 + kind), rank.shown(1, 8 + kind)) << "kind " << kind << " round " << round;
+        ASSERT_EQ(rank.published(0, 8 + kind), rank.published(1, 8 + kind))
+            << "kind " << kind << " round " << round;
       }
     }
   });
@@ -58,16 +59,16 @@ TEST_P(AtomicityPaths, AtomicOperationsAreIndivisible) {
         int const target = (rank.rank() + round) % ranks;
         Peer& peer = rank.peer(target);
         // The origin is the process's own array, which the others write.
-        RmaOp put = contiguous(OpKind::put, buffers.kind(kind), rank.shown(target, kind), bytes);
+        RmaOp put = contiguous(OpKind::put, buffers.kind(kind), rank.published(target, kind), bytes);
         put.flags = OpFlags::atomic;
         if (target != rank.rank()) {
           ASSERT_EQ(run(rank.engine(), peer, put), Status::ok);
         }
         std::vector<char> got(bytes, static_cast<char>(round));
-        RmaOp fresh = contiguous(OpKind::put, got.data(), rank.shown(target, kind), bytes);
+        RmaOp fresh = contiguous(OpKind::put, got.data(), rank.published(target, kind), bytes);
         fresh.flags = OpFlags::atomic;
         ASSERT_EQ(run(rank.engine(), peer, fresh), Status::ok);
-        RmaOp get = contiguous(OpKind::get, got.data(), rank.shown(target, kind), bytes);
+        RmaOp get = contiguous(OpKind::get, got.data(), rank.published(target, kind), bytes);
         get.flags = OpFlags::atomic;
         ASSERT_EQ(run(rank.engine(), peer, get), Status::ok);
         ASSERT_TRUE(uniform(got.data(), bytes)) << "kind " << kind << " round " << round;
@@ -88,10 +89,10 @@ TEST_P(AtomicityPaths, ManyOutstandingAtomicOperationsOfAnySizeEnd) {
         for (std::size_t const bytes : {std::size_t{8}, std::size_t{70000}}) {  // exceeds the credit
           bool const atomic = round % 2 == 0;
           char* const into = atomic ? shared.data() : own.emplace_back(bytes).data();
-          RmaOp put = contiguous(OpKind::put, buffers.kind(kind), rank.shown(other, kind), bytes);
+          RmaOp put = contiguous(OpKind::put, buffers.kind(kind), rank.published(other, kind), bytes);
           put.flags = OpFlags::atomic | OpFlags::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), put).status, Status::ok);
-          RmaOp get = contiguous(OpKind::get, into, rank.shown(other, kind), bytes);
+          RmaOp get = contiguous(OpKind::get, into, rank.published(other, kind), bytes);
           get.flags = atomic ? OpFlags::atomic : OpFlags::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(other), get).status, Status::ok);
         }
@@ -110,7 +111,7 @@ TEST_P(AtomicityPaths, CounterIsIncrementedAfterTheData) {
     void* memory = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(64, &memory), Status::ok);
     std::memset(memory, 0, 64);
-    rank.show(9, memory);
+    rank.publish(9, memory);
     rank.barrier();
     auto* const counter = static_cast<std::uint64_t*>(memory);
     for (std::size_t const bytes : {std::size_t{8}, std::size_t{30000}}) {
@@ -120,8 +121,8 @@ TEST_P(AtomicityPaths, CounterIsIncrementedAfterTheData) {
         if (rank.rank() == 0) {
           std::vector<char> data(bytes, static_cast<char>(round));
           for (int kind = 0; kind < 3; ++kind) {
-            RmaOp put = contiguous(OpKind::put, data.data(), rank.shown(1, kind), bytes);
-            put.notify = rank.shown(1, 9);
+            RmaOp put = contiguous(OpKind::put, data.data(), rank.published(1, kind), bytes);
+            put.notify = rank.published(1, 9);
             ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
           }
         } else {
@@ -137,7 +138,7 @@ TEST_P(AtomicityPaths, CounterIsIncrementedAfterTheData) {
     if (rank.rank() == 0) {
       // A counter that does not exist is an error and increments nothing.
       char byte = 0;
-      RmaOp put = contiguous(OpKind::put, &byte, rank.shown(1, 0), 1);
+      RmaOp put = contiguous(OpKind::put, &byte, rank.published(1, 0), 1);
       put.notify = 0x10000;
       EXPECT_EQ(run(rank.engine(), rank.peer(1), put), Status::bad_address);
     }
@@ -163,7 +164,7 @@ TEST_P(AtomicityPaths, OrderedOperationsTakeEffectInTheOrderOfIssue) {
               transfer.flags = OpFlags::ordered | more;
               ASSERT_EQ(rank.engine().issue(rank.peer(target), transfer).status, Status::ok);
             };
-            RemoteAddress const at = rank.shown(target, kind) + 50000;
+            RemoteAddress const at = rank.published(target, kind) + 50000;
             issue(contiguous(OpKind::put, first.data(), at, bytes), OpFlags::none);
             issue(contiguous(OpKind::put, second.data(), at, bytes / 2),
                   round % 2 == 0 ? OpFlags::atomic : OpFlags::none);
@@ -189,7 +190,7 @@ TEST_P(AtomicityPaths, OrderedOperationsKeepOrderAcrossPaths) {
     if (rank.rank() == 0) {
       for (int kind = 0; kind < 3; ++kind) {
         RmaOp const single =
-            contiguous(ReduceOp::increment, ElementType::int64, nullptr, rank.shown(1, kind), 8);
+            contiguous(ReduceOp::increment, ElementType::int64, nullptr, rank.published(1, kind), 8);
         ASSERT_EQ(run(rank.engine(), rank.peer(1), single), Status::ok);
       }
       for (std::int64_t round = 1; round <= rounds; ++round) {
@@ -198,12 +199,12 @@ TEST_P(AtomicityPaths, OrderedOperationsKeepOrderAcrossPaths) {
           std::int64_t const base = 1000 * round;
           std::int64_t got[2] = {-1, -1};
           auto const issue = [&](OpKind direction, void const* origin) {
-            RmaOp transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
+            RmaOp transfer = contiguous(direction, const_cast<void*>(origin), rank.published(1, kind), 8);
             transfer.flags = OpFlags::ordered;
             ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
           };
           issue(OpKind::put, &base);
-          RmaOp add = contiguous(ReduceOp::sum, ElementType::int64, &one, rank.shown(1, kind), 8);
+          RmaOp add = contiguous(ReduceOp::sum, ElementType::int64, &one, rank.published(1, kind), 8);
           add.flags = add.flags | OpFlags::ordered;
           ASSERT_EQ(rank.engine().issue(rank.peer(1), add).status, Status::ok);
           issue(OpKind::get, &got[0]);
@@ -227,14 +228,14 @@ TEST_P(AtomicityPaths, OrderedOperationsDoNotOvertakeOneWaitingForStripes) {
     void* memory = nullptr;
     ASSERT_EQ(rank.engine().memory.allocate(64, &memory), Status::ok);
     std::memset(memory, 0, 64);
-    rank.show(9, memory);
+    rank.publish(9, memory);
     rank.barrier();
     std::uint64_t const done = 1;
     if (rank.rank() == 1) {
       std::vector<char> block(40000, 1);
       while (__atomic_load_n(static_cast<std::uint64_t*>(memory), __ATOMIC_ACQUIRE) != done) {
         for (int kind = 0; kind < 3; ++kind) {
-          RmaOp put = contiguous(OpKind::put, block.data(), rank.shown(1, kind) + 64, block.size());
+          RmaOp put = contiguous(OpKind::put, block.data(), rank.published(1, kind) + 64, block.size());
           put.flags = OpFlags::atomic;
           ASSERT_EQ(run(rank.engine(), rank.peer(1), put), Status::ok);
         }
@@ -246,7 +247,7 @@ TEST_P(AtomicityPaths, OrderedOperationsDoNotOvertakeOneWaitingForStripes) {
           std::int64_t const second = -round;
           std::int64_t got = 0;
           auto const issue = [&](OpKind direction, void const* origin, OpFlags more) {
-            RmaOp transfer = contiguous(direction, const_cast<void*>(origin), rank.shown(1, kind), 8);
+            RmaOp transfer = contiguous(direction, const_cast<void*>(origin), rank.published(1, kind), 8);
             transfer.flags = OpFlags::ordered | more;
             ASSERT_EQ(rank.engine().issue(rank.peer(1), transfer).status, Status::ok);
           };
@@ -259,7 +260,7 @@ TEST_P(AtomicityPaths, OrderedOperationsDoNotOvertakeOneWaitingForStripes) {
       }
       ASSERT_EQ(
           run(rank.engine(), rank.peer(1),
-              contiguous(OpKind::put, const_cast<std::uint64_t*>(&done), rank.shown(1, 9), sizeof done)),
+              contiguous(OpKind::put, const_cast<std::uint64_t*>(&done), rank.published(1, 9), sizeof done)),
           Status::ok);
     }
     rank.barrier();

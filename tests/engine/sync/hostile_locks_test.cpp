@@ -94,7 +94,7 @@ class Origin {
 
 /// A well-behaved owner of two of the victim's locks.
 struct Friend {
-  explicit Friend(Rank& job) : rank(job), word(job.shown(victim, word_slot)) {}
+  explicit Friend(Rank& job) : rank(job), word(job.published(victim, word_slot)) {}
 
   Status lock(LockId id, bool attempt = false) const {
     Waiter waiter;
@@ -128,9 +128,9 @@ void prepare(Rank& rank) {
     LockId first = 1;
     ASSERT_EQ(rank.engine().locks.create(2, &first), Status::ok);
     ASSERT_EQ(first, 0u);
-    rank.show(word_slot, &word);
+    rank.publish(word_slot, &word);
   }
-  rank.show(stage_slot, std::uint64_t{0});
+  rank.publish(stage_slot, std::uint64_t{0});
   rank.barrier();
 }
 
@@ -151,19 +151,19 @@ void compete(AsRogue as_rogue, AsFriend as_friend) {
           Origin origin(rank);
           origin.send(origin.lock_request(wire::RequestKind::lock_request, 0, 0));
           std::uint64_t const asked = origin.newest();
-          origin.send(origin.put(rank.shown(victim, word_slot), value, asked));
+          origin.send(origin.put(rank.published(victim, word_slot), value, asked));
           as_rogue(rank, origin, asked);
           ::usleep(50000);
           rank.die();
         } else {
           Friend const self(rank);
           EXPECT_EQ(self.lock(0), Status::ok);
-          rank.tell(stage_slot, 1);
+          rank.signal(stage_slot, 1);
           EXPECT_TRUE(rank.wait_for_value(rogue, stage_slot, 1));
           as_friend(rank, self);
           EXPECT_EQ(self.lock(0), Status::ok);
           self.unlock(0);
-          rank.tell(stage_slot, ended);
+          rank.signal(stage_slot, ended);
         }
       },
       test::JobKind::mortal);
@@ -177,7 +177,7 @@ TEST(HostileLocks, StreamWaitsForOneLockAndLocksOfDeadAreFreed) {
         auto again = origin.lock_request(wire::RequestKind::lock_request, 1, 2);
         again.sequence = asked;
         origin.send(again);
-        rank.tell(stage_slot, 1);
+        rank.signal(stage_slot, 1);
         origin.progress_until(rank, friendly, 2);
         // A repeated request is rejected, because the stream holds the lock.
         origin.send(origin.lock_request(wire::RequestKind::lock_request, 0, 0));
@@ -190,7 +190,7 @@ TEST(HostileLocks, StreamWaitsForOneLockAndLocksOfDeadAreFreed) {
         self.unlock(0);
         EXPECT_TRUE(self.sees(value));
         EXPECT_EQ(self.lock(0, true), Status::busy);
-        rank.tell(stage_slot, 2);
+        rank.signal(stage_slot, 2);
       });
 }
 
@@ -198,7 +198,7 @@ TEST(HostileLocks, ProcessThatEndsWhileItsStreamWaitsIsSkipped) {
   compete(
       [](Rank& rank, Origin&, std::uint64_t) {
         rank.expect_death(rogue);
-        rank.tell(stage_slot, 1);
+        rank.signal(stage_slot, 1);
       },
       [](Rank&, Friend const& self) {
         ::usleep(300000);
@@ -222,7 +222,7 @@ TEST(HostileLocks, OneMessageMayAcquireAndReleaseLocksRepeatedly) {
           auto const request = origin.lock_request(wire::RequestKind::lock_request, owner, owner);
           texts.push_back({test::bytes_of(request), {}});
         }
-        texts.push_back(origin.put(rank.shown(victim, word_slot), round, origin.newest()));
+        texts.push_back(origin.put(rank.published(victim, word_slot), round, origin.newest()));
         for (std::uint32_t owner : {0u, 0u, 1u}) {
           auto const request = origin.lock_request(wire::RequestKind::lock_release, owner, owner);
           texts.push_back({test::bytes_of(request), {}});
@@ -238,7 +238,7 @@ TEST(HostileLocks, OneMessageMayAcquireAndReleaseLocksRepeatedly) {
         EXPECT_EQ(self.lock(id), Status::ok);
         self.unlock(id);
       }
-      rank.tell(stage_slot, 1);
+      rank.signal(stage_slot, 1);
     }
     rank.barrier();
   });
@@ -254,7 +254,7 @@ TEST(HostileLocks, RequestsInTheWrongOrderAreExecutedInOrder) {
       std::vector<Text> texts;
       texts.push_back({test::bytes_of(origin.lock_request(wire::RequestKind::lock_request, 0, 0)), {}});
       for (std::uint64_t number = 1; number <= chain; ++number)
-        texts.push_back(origin.put(rank.shown(victim, word_slot), number, origin.newest()));
+        texts.push_back(origin.put(rank.published(victim, word_slot), number, origin.newest()));
       auto release = origin.lock_request(wire::RequestKind::lock_release, 0, 0);
       release.after = release.sequence - 1;
       texts.push_back({test::bytes_of(release), {}});
@@ -267,7 +267,7 @@ TEST(HostileLocks, RequestsInTheWrongOrderAreExecutedInOrder) {
       EXPECT_TRUE(self.sees(chain));
       EXPECT_EQ(self.lock(0), Status::ok);
       self.unlock(0);
-      rank.tell(stage_slot, 1);
+      rank.signal(stage_slot, 1);
     }
     rank.barrier();
   });

@@ -8,8 +8,8 @@
 
 #include "engine/origin/peer_state.hpp"
 #include "engine/sync/lock_table.hpp"
-#include "tests/support/at_length.hpp"
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/full_length.hpp"
 #include "tests/support/slowness.hpp"
 
 namespace mpixrma::engine {
@@ -59,15 +59,15 @@ TEST_P(Lock, ProtectedMemoryIsSeenByTheNextHolder) {
     constexpr std::size_t words = 600;  // several messages
     Buffers buffers(rank);
     LockId const id = rank.rank() == 0 ? make_locks(rank) : 0;
-    rank.show(3, id);
+    rank.publish(3, id);
     rank.barrier();
     std::vector<std::int64_t> values(words);
     for (int round = 0; round < rounds; ++round) {
       int const target = 0;
       int const kind = round % 3;
-      Owned const lock{rank, target, static_cast<LockId>(rank.shown(target, 3))};
+      Owned const lock{rank, target, static_cast<LockId>(rank.published(target, 3))};
       ASSERT_EQ(lock.lock(), Status::ok);
-      RemoteAddress const there = rank.shown(target, kind);
+      RemoteAddress const there = rank.published(target, kind);
       RmaOp get = contiguous(OpKind::get, values.data(), there, words * 8);
       ASSERT_EQ(run(rank.engine(), rank.peer(target), get), Status::ok);
       for (std::size_t i = 1; i < words; ++i) ASSERT_EQ(values[i], values[0]) << "round " << round;
@@ -168,7 +168,7 @@ TEST_P(Lock, IsGrantedInFifoOrder) {
   run_job(4, configure, [](Rank& rank) {
     if (rank.rank() == 0) make_locks(rank);
     std::int64_t turns[2] = {0, 0};
-    rank.show(0, &turns[0]);
+    rank.publish(0, &turns[0]);
     rank.barrier();
     Owned const lock{rank, 0, 0};
     if (rank.rank() == 0) {
@@ -196,16 +196,15 @@ TEST_P(Lock, IsGrantedInFifoOrder) {
       EXPECT_EQ(waiter.status, Status::ok);
       std::int64_t const one = 1;
       std::int64_t before = -1;
-      RmaOp const turn = contiguous(ReduceOp::sum, ElementType::int64, &one, rank.shown(0, 0), 8, &before);
+      RemoteAddress const turns_there = rank.published(0, 0);
+      RmaOp const turn = contiguous(ReduceOp::sum, ElementType::int64, &one, turns_there, 8, &before);
       ASSERT_EQ(run(rank.engine(), rank.peer(0), turn), Status::ok);
       if (shares) {
         EXPECT_GE(before, 1);
         // Both hold it at the same time: each waits for the other.
-        for (;;) {
-          std::int64_t seen = 0;
-          RmaOp const get = contiguous(OpKind::get, &seen, rank.shown(0, 0), 8);
+        for (std::int64_t seen = 0; seen != 3;) {
+          RmaOp const get = contiguous(OpKind::get, &seen, turns_there, 8);
           ASSERT_EQ(run(rank.engine(), rank.peer(0), get), Status::ok);
-          if (seen == 3) break;
         }
       } else {
         EXPECT_EQ(before, 0);
@@ -315,8 +314,8 @@ TEST_P(Lock, ExcludesThreadsAndProcesses) {
     int const rounds = 200 / test::slowness / test::shortened(4);
     // Updated by a load and a separate store at the target, and by every kind of access to plain memory.
     std::int64_t counters[2] = {0, 0};
-    rank.show(0, &counters[0]);
-    rank.show(1, &counters[1]);
+    rank.publish(0, &counters[0]);
+    rank.publish(1, &counters[1]);
     rank.barrier();
     std::atomic<int> done{0};
     auto const body = [&](std::uint32_t thread) {
@@ -334,9 +333,9 @@ TEST_P(Lock, ExcludesThreadsAndProcesses) {
           ASSERT_EQ(lock.lock(mode), Status::ok);
         }
         std::int64_t value = 0;
-        RemoteAddress const there = rank.shown(target, static_cast<int>(id));
-        ASSERT_EQ(run(rank.engine(), rank.peer(target), contiguous(OpKind::get, &value, there, 8)),
-                  Status::ok);
+        RemoteAddress const there = rank.published(target, static_cast<int>(id));
+        RmaOp const get = contiguous(OpKind::get, &value, there, 8);
+        ASSERT_EQ(run(rank.engine(), rank.peer(target), get), Status::ok);
         if (!reads) {
           ++value;
           RmaOp put = contiguous(OpKind::put, &value, there, 8);
@@ -349,7 +348,7 @@ TEST_P(Lock, ExcludesThreadsAndProcesses) {
     std::thread other(body, 1);
     body(0);
     other.join();
-    rank.show(2, static_cast<std::uint64_t>(done.load()));
+    rank.publish(2, static_cast<std::uint64_t>(done.load()));
     rank.barrier();
     int exclusive = 0;
     for (int round = 0; round < rounds; ++round) {
@@ -368,14 +367,14 @@ TEST_P(Lock, IsFair) {
     rank.barrier();
     auto const total = static_cast<std::uint64_t>(4000 / test::slowness / test::shortened(10));
     std::int64_t count = 0;
-    rank.show(0, &count);
+    rank.publish(0, &count);
     rank.barrier();
     std::uint64_t own = 0;
     while (rank.rank() != 0) {
       Owned const lock{rank, 0, 0};
       ASSERT_EQ(lock.lock(), Status::ok);
       std::int64_t value = 0;
-      RemoteAddress const there = rank.shown(0, 0);
+      RemoteAddress const there = rank.published(0, 0);
       ASSERT_EQ(run(rank.engine(), rank.peer(0), contiguous(OpKind::get, &value, there, 8)), Status::ok);
       bool const last = value >= static_cast<std::int64_t>(total);
       ++value;
@@ -384,15 +383,15 @@ TEST_P(Lock, IsFair) {
       if (last) break;
       ++own;
     }
-    rank.show(1, own);
+    rank.publish(1, own);
     rank.barrier();
     if (rank.rank() != 0) return;
     std::uint64_t sum = 0;
-    for (int i = 1; i < 5; ++i) sum += rank.shown(i, 1);
+    for (int i = 1; i < 5; ++i) sum += rank.published(i, 1);
     EXPECT_EQ(sum, total);
     for (int i = 1; i < 5; ++i)
       std::printf("origin %d: %.1f %% of the turns\n", i,
-                  100.0 * static_cast<double>(rank.shown(i, 1)) / static_cast<double>(total));
+                  100.0 * static_cast<double>(rank.published(i, 1)) / static_cast<double>(total));
   });
 }
 

@@ -26,11 +26,11 @@ struct StreamTarget {
     if (rank.rank() == number) {
       EXPECT_EQ(rank.engine().locks.create(1, &id), Status::ok);
     }
-    rank.show(2 * number, word.get());
-    rank.show(2 * number + 1, id);
+    rank.publish(2 * number, word.get());
+    rank.publish(2 * number + 1, id);
     rank.barrier();
-    id = static_cast<LockId>(rank.shown(number, 2 * number + 1));
-    there = rank.shown(number, 2 * number);
+    id = static_cast<LockId>(rank.published(number, 2 * number + 1));
+    there = rank.published(number, 2 * number);
   }
 
   /// Alternates requests that are sent at once and requests that wait for a batch. Returns false if it had to
@@ -139,7 +139,7 @@ TEST(StreamLock, CanBeAwaitedWithoutOperations) {
     if (rank.rank() == 2) {
       EXPECT_TRUE(target.lock());
       for (int i = 0; i < 50; ++i) EXPECT_FALSE(rank.engine().order.test(target.peer(), UINT64_MAX));
-      rank.tell(2, 1);
+      rank.signal(2, 1);
       EXPECT_EQ(target.complete(), Status::ok);
       target.unlock();
       EXPECT_EQ(target.complete(), Status::ok);
@@ -222,14 +222,14 @@ TEST(StreamLock, AllowsAnyNumberOfLaterOperations) {
     constexpr std::size_t words = 20000;
     StreamTarget const target(rank);
     std::vector<std::int64_t> memory(words);
-    rank.show(3, memory.data());
+    rank.publish(3, memory.data());
     rank.barrier();
     std::vector<std::int64_t> const values(words, rank.rank());
     for (int round = 0; round < 20 && rank.rank() != 0; ++round) {
       (void)target.lock();
       for (std::size_t bytes : {std::size_t{64}, std::size_t{4096}, words * 8}) {
         RmaOp const put =
-            contiguous(OpKind::put, const_cast<std::int64_t*>(values.data()), rank.shown(0, 3), bytes);
+            contiguous(OpKind::put, const_cast<std::int64_t*>(values.data()), rank.published(0, 3), bytes);
         for (int i = 0; i < 10; ++i) ASSERT_EQ(rank.engine().issue(target.peer(), put).status, Status::ok);
       }
       target.unlock();
@@ -261,7 +261,7 @@ TEST(StreamLock, IsGrantedWhenItsHolderHasDied) {
         if (rank.rank() == 1) {
           (void)target.lock();
           EXPECT_EQ(target.complete(), Status::ok);
-          rank.tell(held, 1);
+          rank.signal(held, 1);
           wait_for(2, asked);
           rank.die();
         }
@@ -271,9 +271,9 @@ TEST(StreamLock, IsGrantedWhenItsHolderHasDied) {
           target.put(value);
           target.unlock();
           EXPECT_FALSE(rank.engine().order.test(target.peer(), UINT64_MAX));
-          rank.tell(asked, 1);
+          rank.signal(asked, 1);
           EXPECT_EQ(target.complete(), Status::ok);
-          rank.tell(done, 1);
+          rank.signal(done, 1);
         }
         wait_for(2, done);
         if (rank.rank() == 0) {

@@ -9,9 +9,9 @@
 
 #include "engine/base/liveness.hpp"
 #include "engine/sync/stripes.hpp"
-#include "tests/support/at_length.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/engine_paths.hpp"
+#include "tests/support/full_length.hpp"
 
 namespace mpixrma::engine {
 namespace {
@@ -123,7 +123,8 @@ RmaOp sum_of(std::vector<Word>& summands, RemoteAddress target, OpFlags flags) {
 bool has_modes_of_others(Rank const& rank, int kind) {
   for (int process = 0; process < rank.size(); ++process) {
     for (int before = 0; before < kind; ++before) {
-      RemoteAddress const apart = (rank.shown(process, kind) - rank.shown(process, before)) % stripe_period;
+      RemoteAddress const apart =
+          (rank.published(process, kind) - rank.published(process, before)) % stripe_period;
       if (std::min(apart, stripe_period - apart) < Buffers::bytes + granule) return true;
     }
   }
@@ -137,8 +138,8 @@ TEST_P(UpdateModePaths, OnlySingleElementUpdatesSwitchTheMode) {
     std::vector<std::int64_t> ones(count, 1);
     for (int kind = 0; kind < 3; ++kind) {
       if (has_modes_of_others(rank, kind)) continue;
-      RemoteAddress const mine = rank.shown(rank.rank(), kind);
-      RemoteAddress const theirs = rank.shown(1 - rank.rank(), kind);
+      RemoteAddress const mine = rank.published(rank.rank(), kind);
+      RemoteAddress const theirs = rank.published(1 - rank.rank(), kind);
       // Null if the engine treats this host as another one.
       StripeTable const* const table = rank.peer(rank.rank()).stripes();
       Peer& peer = rank.peer(1 - rank.rank());
@@ -191,7 +192,7 @@ TEST_P(UpdateModePaths, CounterWithinArrayIsExact) {
     std::vector<std::int64_t> ones(count, 1);
     std::vector<std::int64_t> before(count);
     for (int kind = 0; kind < 3; ++kind) {
-      RemoteAddress const array = rank.shown(0, kind);
+      RemoteAddress const array = rank.published(0, kind);
       std::int64_t last = -1;
       for (int round = 0; round < rounds; ++round) {
         std::int64_t old = 0;
@@ -242,7 +243,7 @@ class Contestant {
 
  private:
   RemoteAddress address(int kind, std::size_t element) const {
-    return rank_.shown(0, kind) + element * sizeof(Word);
+    return rank_.published(0, kind) + element * sizeof(Word);
   }
 
   void add_single(int kind, std::size_t element) {
@@ -331,13 +332,14 @@ TEST(UpdateModesOfPaths, CrossMemoryServesIntegersUntilSingleElementsAreUpdated)
     Buffers buffers(rank);
     if (rank.rank() == 0) {
       std::vector<std::int64_t> ones(100, 1);
-      auto const sum = sum_of(ones, rank.shown(1, 2), OpFlags::element_atomic);
+      auto const sum = sum_of(ones, rank.published(1, 2), OpFlags::element_atomic);
       auto const through = [&](Path path) {
         return rank.engine().traffic.statistics().traffic.operations[static_cast<std::size_t>(path)];
       };
       ASSERT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
       EXPECT_EQ(through(Path::cross_memory), 1u);
-      ASSERT_EQ(run(rank.engine(), rank.peer(1), add_of(ones.data(), 1, rank.shown(1, 2) + 80)), Status::ok);
+      ASSERT_EQ(run(rank.engine(), rank.peer(1), add_of(ones.data(), 1, rank.published(1, 2) + 80)),
+                Status::ok);
       ASSERT_EQ(run(rank.engine(), rank.peer(1), sum), Status::ok);
       EXPECT_EQ(through(Path::cross_memory), 1u);
       EXPECT_EQ(through(Path::message), 2u);

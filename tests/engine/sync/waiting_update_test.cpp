@@ -27,19 +27,19 @@ TEST(WaitingUpdate, SwitchesGranuleOnlyWithItsStripe) {
   test::run_job(2, configure, [](Rank& rank) {
     constexpr std::size_t pieces = 1000;
     std::vector<std::int64_t> memory(4 * pieces, 5);
-    rank.show(0, memory.data());
+    rank.publish(0, memory.data());
     rank.barrier();
     if (rank.rank() == 1) {
       // No message is executed meanwhile.
       rank.engine().between_messages([&] {
-        rank.tell(1, 1);
+        rank.signal(1, 1);
         EXPECT_TRUE(rank.wait_for_value(0, 1, 1));
       });
     } else {
       Engine& engine = rank.engine();
       Peer& peer = rank.peer(1);
       ASSERT_TRUE(rank.wait_for_value(1, 1, 1));
-      RemoteAddress const array = rank.shown(1, 0);
+      RemoteAddress const array = rank.published(1, 0);
       RemoteAddress const element = array + 8 * 3 * pieces;
       std::optional<StripeGuard> array_update(std::in_place, *peer.stripes(),
                                               stripes_of(element, element + 8));
@@ -53,7 +53,7 @@ TEST(WaitingUpdate, SwitchesGranuleOnlyWithItsStripe) {
       sum.completion = &waiter;
       ASSERT_EQ(engine.issue(peer, sum).status, Status::ok);
       EXPECT_FALSE(peer.stripes()->modes.is_by_element(element));
-      rank.tell(1, 1);
+      rank.signal(1, 1);
       EXPECT_FALSE(peer.stripes()->modes.is_by_element(element));
       array_update.reset();
       engine.waits.until(peer, [&] { return waiter.complete.load(); });

@@ -302,7 +302,7 @@ void run_hostile_peer(Rank& rank, std::uint64_t seed) {
   ASSERT_TRUE(sender.is_connected());
   test::Identity const self = test::identity_beside(rank, sender, 0xbad);
   SessionOpening const opening = self.opening_to(target, 1);
-  MessageGenerator generator(seed, rank.shown(victim, target_slot),
+  MessageGenerator generator(seed, rank.published(victim, target_slot),
                              tokens_of(target.secret, opening).request);
   unsigned const eager = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
   Text const opened = test::handshake_message(make_handshake(target.secret, opening, encode(self.address)));
@@ -347,27 +347,28 @@ TEST(Hostile, MessagesChangeOnlyNamedMemoryAndEndNoProcess) {
       ASSERT_EQ(rank.engine().memory.attach(for_friends.data(), for_friends.size() * 8), Status::ok);
       LockId first = 0;
       ASSERT_EQ(rank.engine().locks.create(locks, &first), Status::ok);
-      rank.show(target_slot, memory.segment());
-      rank.show(friend_slot, for_friends.data());
+      rank.publish(target_slot, memory.segment());
+      rank.publish(friend_slot, for_friends.data());
     }
-    rank.show(end_slot, std::uint64_t{0});
+    rank.publish(end_slot, std::uint64_t{0});
     rank.barrier();
     std::size_t const before = test::resident_bytes(::getpid());
     if (rank.rank() == rogue) {
       run_hostile_peer(rank, seed);
-      rank.show(end_slot, 1);
+      rank.publish(end_slot, 1);
     }
     if (rank.rank() == friendly) {
       int rounds = 0;
-      for (; rank.shown(rogue, end_slot) == 0 && !::testing::Test::HasFailure(); ++rounds) {
-        run_well_behaved_peer(rank, victim, rank.shown(victim, friend_slot), 1);
+      for (; rank.published(rogue, end_slot) == 0 && !::testing::Test::HasFailure(); ++rounds) {
+        run_well_behaved_peer(rank, victim, rank.published(victim, friend_slot), 1);
         try_lock(rank);
       }
       std::printf("%d rounds of a well-behaved peer meanwhile\n", rounds);
       EXPECT_GT(rounds, 20);
     }
     rank.barrier();
-    if (rank.rank() == friendly) run_well_behaved_peer(rank, victim, rank.shown(victim, friend_slot), 100);
+    if (rank.rank() == friendly)
+      run_well_behaved_peer(rank, victim, rank.published(victim, friend_slot), 100);
     rank.barrier();
     if (rank.rank() != victim) return;
     EXPECT_TRUE(memory.guards_are_whole());

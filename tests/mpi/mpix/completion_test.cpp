@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/at_length.hpp"
+#include "tests/support/full_length.hpp"
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/pinning.hpp"
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <random>
 
-#include "tests/support/at_length.hpp"
+#include "tests/support/full_length.hpp"
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/support/slowness.hpp"

@@ -4,7 +4,7 @@
 #include <complex>
 #include <random>
 
-#include "tests/support/at_length.hpp"
+#include "tests/support/full_length.hpp"
 #include "tests/support/mpix_fixture.hpp"
 #include "tests/support/random_layout.hpp"
 

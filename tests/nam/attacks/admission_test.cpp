@@ -25,7 +25,7 @@ namespace mpixrma::nam {
 namespace {
 
 /// Admission of a server's connections, without the server.
-class Places : public ::testing::Test {
+class AdmissionTest : public ::testing::Test {
  protected:
   std::uint64_t admit(std::string const& peer, Standing standing = Standing::unauthenticated) {
     std::uint64_t const connection = next_++;
@@ -42,7 +42,7 @@ class Places : public ::testing::Test {
   std::map<std::uint64_t, Admission::Place> held_;
 };
 
-TEST_F(Places, NewConnectionReplacesOldestOfItsHost) {
+TEST_F(AdmissionTest, NewConnectionReplacesOldestOfItsHost) {
   std::uint64_t const other = admit("host a");
   std::uint64_t const oldest = admit("host b");
   fill("host b", 15);
@@ -54,7 +54,7 @@ TEST_F(Places, NewConnectionReplacesOldestOfItsHost) {
 }
 
 /// A host that connects fast cannot have connections ended before the server answers them.
-TEST(YoungPlaces, AreNotTakenByConnectionsOfTheSameHost) {
+TEST(AdmissionMinStay, AreNotTakenByConnectionsOfTheSameHost) {
   std::map<std::uint64_t, Admission::Place> held;
   Admission admission(
       64, [&](std::uint64_t connection) { held.erase(connection); }, std::chrono::milliseconds(200));
@@ -73,7 +73,7 @@ TEST(YoungPlaces, AreNotTakenByConnectionsOfTheSameHost) {
   held.clear();  // before `admission`
 }
 
-TEST_F(Places, HostWithMostConnectionsYieldsPlacesToOthers) {
+TEST_F(AdmissionTest, HostWithMostConnectionsYieldsPlacesToOthers) {
   std::uint64_t const few = admit("host a");
   fill("host b", 16);
   fill("host c", 15);
@@ -86,7 +86,7 @@ TEST_F(Places, HostWithMostConnectionsYieldsPlacesToOthers) {
   EXPECT_FALSE(has(few + 2));
 }
 
-TEST_F(Places, UsersReplaceUnauthenticatedConnections) {
+TEST_F(AdmissionTest, UsersReplaceUnauthenticatedConnections) {
   for (std::size_t i = 0; i < 32; ++i) admit("host " + std::to_string(i));
   for (std::size_t i = 0; i < 56; ++i) admit("user " + std::to_string(i), Standing::user);
   EXPECT_EQ(admission_.count(), 56u) << "a part is for owners and administrators";
@@ -95,7 +95,7 @@ TEST_F(Places, UsersReplaceUnauthenticatedConnections) {
   EXPECT_EQ(refusal([&] { admit("user y", Standing::owner); }), std::nullopt);
 }
 
-TEST_F(Places, OwnersCannotTakeAllPlacesOfUsers) {
+TEST_F(AdmissionTest, OwnersCannotTakeAllPlacesOfUsers) {
   std::uint64_t const oldest = admit("user 1", Standing::owner);
   for (std::size_t i = 1; i < 32; ++i) admit("user 1", Standing::owner);
   EXPECT_EQ(refusal([&] { admit("user 1", Standing::owner); }), ErrorCode::quota);
@@ -117,7 +117,7 @@ TEST_F(Places, OwnersCannotTakeAllPlacesOfUsers) {
 
 /// Eight users who have as many connections as they may have leave places to a ninth, to hosts, and to
 /// administrators.
-TEST_F(Places, ColludingUsersCannotTakeAllPlaces) {
+TEST_F(AdmissionTest, ColludingUsersCannotTakeAllPlaces) {
   for (std::size_t user = 0; user < 8; ++user) {
     Standing const standing = user % 2 == 0 ? Standing::owner : Standing::user;
     for (std::size_t i = 0; i < 32; ++i)
@@ -141,7 +141,7 @@ TEST_F(Places, ColludingUsersCannotTakeAllPlaces) {
   EXPECT_TRUE(has(admitted[2]) && has(admitted[3]));
 }
 
-TEST_F(Places, AuthenticationReleasesPlaceOfTheHost) {
+TEST_F(AdmissionTest, AuthenticationReleasesPlaceOfTheHost) {
   fill("host a", 15);
   std::uint64_t const connection = admit("host a");
   held_[connection] = admission_.admit({"user 1", Standing::user, connection}, std::move(held_[connection]));
@@ -154,7 +154,7 @@ TEST_F(Places, AuthenticationReleasesPlaceOfTheHost) {
 
 /// With few places, some are reserved for unauthenticated connections: on a host that connects fast, a user
 /// gets a place only when one becomes free.
-TEST(FewPlaces, ReservePlacesForUnauthenticatedConnections) {
+TEST(AdmissionReserve, ReservePlacesForUnauthenticatedConnections) {
   std::map<std::uint64_t, Admission::Place> held;
   Admission admission(
       16, [&](std::uint64_t connection) { held.erase(connection); }, std::chrono::hours(1), 64);

@@ -147,7 +147,7 @@ TEST_F(OwnGrants, CountMemoryUsedAfterTheirEnd) {
 
 /// Opens a session of `grant`, gets the memory, and returns. A child process uses all of the memory until the
 /// other end of `life` is closed.
-void pass_memory(Locator const& grant, int life) {
+void leave_memory_to_child(Locator const& grant, int life) {
   Client client(grant.address);
   (void)client.request({{"op", "open"}, {"grant", grant.grant}});
   std::vector<FileDescriptor> descriptors;
@@ -168,7 +168,7 @@ TEST_F(OwnGrants, CountMemoryOfAPassedDescriptor) {
     pid_t const client = ::fork();
     if (client == 0) {
       ::close(life[1]);
-      pass_memory(grant, life[0]);
+      leave_memory_to_child(grant, life[0]);
       ::_exit(0);
     }
     int status = 0;
@@ -256,8 +256,8 @@ struct GrantLines {
 };
 
 constexpr int rounds = 60;
-constexpr int at_once = 20;
-constexpr int a_second = 2;
+constexpr int burst_lines = 20;
+constexpr int lines_per_second = 2;
 
 TEST_F(OwnGrants, DoNotFillTheLog) {
   auto const begin = std::chrono::steady_clock::now();
@@ -269,7 +269,7 @@ TEST_F(OwnGrants, DoNotFillTheLog) {
   EXPECT_TRUE(eventually([&] { return GrantLines(log).written + GrantLines(log).omitted == 2 * rounds; }));
   auto const span = std::chrono::steady_clock::now() - begin;
   int const seconds = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(span).count());
-  EXPECT_LE(GrantLines(log).written, at_once + a_second * seconds);
+  EXPECT_LE(GrantLines(log).written, burst_lines + lines_per_second * seconds);
 }
 
 TEST_F(OwnGrants, DoNotFillTheLogByRepeatedExpiry) {
@@ -288,7 +288,7 @@ TEST_F(OwnGrants, DoNotFillTheLogByRepeatedExpiry) {
   EXPECT_TRUE(eventually([&] { return GrantLines(log).written + GrantLines(log).omitted == rounds + 1; }));
   auto const span = std::chrono::steady_clock::now() - begin;
   int const seconds = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(span).count());
-  EXPECT_LE(GrantLines(log).written, at_once + a_second * seconds);
+  EXPECT_LE(GrantLines(log).written, burst_lines + lines_per_second * seconds);
 }
 
 }  // namespace

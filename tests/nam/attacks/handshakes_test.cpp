@@ -191,7 +191,7 @@ TEST_F(Network, ProofsOfAnotherUserAreRejected) {
 /// server's directory.
 TEST_F(Network, UnusableSecretIsReportedLikeWrongSecret) {
   start();
-  std::filesystem::path const file = server_.state / "secrets" / std::to_string(poor);
+  std::filesystem::path const file = server_.state / "secrets" / std::to_string(tcp_user);
   auto const answer = [&] {
     auto const [channel, refused] = authenticated();
     return refused;

@@ -11,7 +11,7 @@
 namespace mpixrma::nam {
 
 /// The system must know a user who connects over TCP.
-inline constexpr uid_t poor = nobody;
+inline constexpr uid_t tcp_user = nobody;
 
 using Bytes = std::vector<std::byte>;
 
@@ -77,8 +77,8 @@ class Network : public ::testing::Test {
     TestServer::Arguments arguments{"--size", "256M", "--listen", "127.0.0.1:0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     start_with_descriptors(server_, arguments, descriptors, descriptors, before);
-    ASSERT_TRUE(as_user(poor, [&] { return server_.ask({{"op", "secret"}}).contains("secret"); }));
-    secret_ = *read_secret(server_.state / "secrets" / std::to_string(poor));
+    ASSERT_TRUE(as_user(tcp_user, [&] { return server_.ask({{"op", "secret"}}).contains("secret"); }));
+    secret_ = *read_secret(server_.state / "secrets" / std::to_string(tcp_user));
     address_ = server_.grant(4096).address;
     address_.unix_path.clear();
   }
@@ -99,7 +99,7 @@ class Network : public ::testing::Test {
             {"user", user},
             {"proof", make_proof(secret_, prover, user, peer.session.transcript)}};
   }
-  /// Returns a connection of the poor user, and the server's answer to the proof.
+  /// Returns a connection of the tcp_user user, and the server's answer to the proof.
   std::pair<Channel, Json> authenticated() const {
     Peer peer = begin();
     Channel channel(std::move(peer.socket), {});
@@ -119,7 +119,7 @@ class Network : public ::testing::Test {
   }
 
   TestServer server_;
-  UserSecret secret_{};  ///< of the poor user
+  UserSecret secret_{};  ///< of the tcp_user user
   Address address_;
 };
 

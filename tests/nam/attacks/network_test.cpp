@@ -53,7 +53,7 @@ TEST_F(Network, UnprivilegedUserCannotAccessOthersObjects) {
 /// memory of the host.
 TEST_F(Network, UnfinishedRequestsOfSessionsTakeBoundedMemory) {
   start();
-  Locator const grant = server_.grant(4096, {{"owner", std::to_string(poor)}});
+  Locator const grant = server_.grant(4096, {{"owner", std::to_string(tcp_user)}});
   Channel const first = session({{"op", "open"}, {"grant", grant.grant}});
   pid_t const process = server_.data_process(grant);
   std::size_t const before = resident_bytes(process);

@@ -111,7 +111,7 @@ class Port : public ::testing::Test {
     return job.put_within(5000, window.exposure, 0, pattern(4096, seed)) == 0 &&
            content(session, window, 0) == pattern(4096, seed);
   }
-  std::vector<FileDescriptor> strangers(int count, char const* host) const {
+  std::vector<FileDescriptor> silent_connections(int count, char const* host) const {
     std::vector<FileDescriptor> silent;
     for (std::uint16_t const port : listening_ports(process_)) {
       for (int i = 0; i < count; ++i) silent.push_back(connect_from(host, port));
@@ -133,7 +133,7 @@ TEST_F(Port, SilentConnectionsDoNotBlockDataOfSession) {
   job.meet(address);
   EXPECT_EQ(job.put(window.exposure, 0, pattern(4096, 1)), 0);
   Client const neighbour = session_from("127.0.0.9");
-  auto silent = strangers(2000, "127.0.0.9");
+  auto silent = silent_connections(2000, "127.0.0.9");
   EXPECT_EQ(job.put(window.exposure, 0, pattern(4096, 2)), 0) << "a connection that was there";
   EXPECT_EQ(content(session, window, 0), pattern(4096, 2));
   for (unsigned i = 0; i < 20; ++i) {
@@ -142,7 +142,7 @@ TEST_F(Port, SilentConnectionsDoNotBlockDataOfSession) {
     local.write(made, 0, 0, pattern(4096, i));
     EXPECT_EQ(content(local, made, 0), pattern(4096, i));
   }
-  EXPECT_TRUE(new_job_puts(3)) << "a connection that is new, while strangers have theirs";
+  EXPECT_TRUE(new_job_puts(3)) << "a connection that is new, while silent_connections have theirs";
   EXPECT_EQ(server_.data_process(grant_), process_);
   silent.clear();
   EXPECT_TRUE(new_job_puts(4));
@@ -150,7 +150,7 @@ TEST_F(Port, SilentConnectionsDoNotBlockDataOfSession) {
 
 TEST_F(Port, SilentConnectionsEnd) {
   Client const neighbour = session_from("127.0.0.9");
-  auto const silent = strangers(300, "127.0.0.9");
+  auto const silent = silent_connections(300, "127.0.0.9");
   EXPECT_TRUE(eventually([&] {
     return std::all_of(silent.begin(), silent.end(), [](FileDescriptor const& each) {
       char byte = 0;

@@ -253,7 +253,7 @@ TEST_F(Processes, ControlProcessEndsWithTheMainProcess) {
 }
 
 /// Runs in a child, which remains confined.
-bool refuses_what_a_data_process_has_no_use_for() {
+bool refuses_unneeded_system_calls() {
   drop_privileges();
   confine_data_process(DataProcessUser::of_server);
   char* const arguments[] = {nullptr};
@@ -295,9 +295,7 @@ int run_confined(Body body) {
   return status;
 }
 
-TEST(Sandbox, RefusesUnneededSystemCalls) {
-  EXPECT_EQ(run_confined(refuses_what_a_data_process_has_no_use_for), 0);
-}
+TEST(Sandbox, RefusesUnneededSystemCalls) { EXPECT_EQ(run_confined(refuses_unneeded_system_calls), 0); }
 
 /// A system call that is in no list, like a call of a newer kernel.
 TEST(Sandbox, UnknownCallsAreAbsentOrEndTheProcess) {

@@ -41,7 +41,7 @@ Middleman* middleman() {
   return made.get();
 }
 
-class Middle : public testing::TestWithParam<Path> {
+class ManInTheMiddle : public testing::TestWithParam<Path> {
  protected:
   using Sent = Middleman::Sent;
   using Sents = std::vector<Sent>;
@@ -229,10 +229,10 @@ class Middle : public testing::TestWithParam<Path> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Paths, Middle, testing::Values(Path::port, Path::encrypted, Path::requests),
+INSTANTIATE_TEST_SUITE_P(Paths, ManInTheMiddle, testing::Values(Path::port, Path::encrypted, Path::requests),
                          name_of);
 
-TEST_P(Middle, JobSurvivesLossDelayRepetitionAndReorder) {
+TEST_P(ManInTheMiddle, JobSurvivesLossDelayRepetitionAndReorder) {
   expect_success_despite(
       [this](Packet const& packet, bool) -> Sents {
         if (!packet.is_tcp()) return {{packet}};
@@ -244,7 +244,7 @@ TEST_P(Middle, JobSurvivesLossDelayRepetitionAndReorder) {
       10);
 }
 
-TEST_P(Middle, JobSurvivesTruncatedPackets) {
+TEST_P(ManInTheMiddle, JobSurvivesTruncatedPackets) {
   expect_success_despite(
       [this](Packet const& packet, bool) -> Sents {
         if (packet.payload().size() < 2 || !chance(0.05)) return {{packet}};
@@ -254,7 +254,7 @@ TEST_P(Middle, JobSurvivesTruncatedPackets) {
 }
 
 /// Changes one authenticated bit of the data.
-TEST_P(Middle, ChangedDataEndTheJob) {
+TEST_P(ManInTheMiddle, ChangedDataEndTheJob) {
   if (GetParam() == Path::port) GTEST_SKIP() << "data are not authenticated";
   bool const in_answers = chance(0.5);
   expect_failure_by([=, this](Packet const& packet, bool from_job) -> Sents {
@@ -268,7 +268,7 @@ TEST_P(Middle, ChangedDataEndTheJob) {
 }
 
 /// The forged data come before the genuine ones, which TCP then takes for a repetition.
-TEST_P(Middle, InjectedDataEndTheJob) {
+TEST_P(ManInTheMiddle, InjectedDataEndTheJob) {
   if (GetParam() == Path::port) GTEST_SKIP() << "data are not authenticated";
   expect_failure_by([this](Packet const& packet, bool) -> Sents {
     std::span<std::byte const> const data = authenticated(packet);
@@ -283,7 +283,7 @@ TEST_P(Middle, InjectedDataEndTheJob) {
 
 /// A user of the job's host has read all that the job sent, and sends it to the same ports, before and after
 /// the job's end.
-TEST_P(Middle, RepeatedConnectionsHaveNoEffect) {
+TEST_P(ManInTheMiddle, RepeatedConnectionsHaveNoEffect) {
   std::mutex mutex;
   std::map<std::pair<std::uint16_t, std::uint16_t>, Bytes> streams;  // by the job's port and the server's
   middleman()->meddle([&](Packet const& packet, bool from_job) -> Sents {
@@ -314,18 +314,18 @@ TEST_P(Middle, RepeatedConnectionsHaveNoEffect) {
   expect_service();
 }
 
-TEST_P(Middle, ResetConnectionsEndTheJob) {
+TEST_P(ManInTheMiddle, ResetConnectionsEndTheJob) {
   expect_failure_by([this](Packet const& packet, bool) -> Sents {
     if (!is_data(packet)) return {{packet}};
     return {{packet.reset()}};
   });
 }
 
-TEST_P(Middle, SilenceEndsTheJob) {
+TEST_P(ManInTheMiddle, SilenceEndsTheJob) {
   expect_failure_by([](Packet const&, bool) -> Sents { return {}; });
 }
 
-TEST_P(Middle, SilenceOfTheDataPathEndsTheJob) {
+TEST_P(ManInTheMiddle, SilenceOfTheDataPathEndsTheJob) {
   expect_failure_by([this](Packet const& packet, bool) -> Sents {
     if (packet.is_tcp() && is_control(packet) != (GetParam() == Path::requests)) return {{packet}};
     return {};
