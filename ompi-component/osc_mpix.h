@@ -71,7 +71,7 @@ void ompi_osc_mpix_requests_start(void);
 void ompi_osc_mpix_requests_stop(void);
 mpix_host_request_t *ompi_osc_mpix_request_create(mpix_handle_t communicator, mpix_handle_t *handle);
 mpix_host_request_t *ompi_osc_mpix_window_request_create(void *window, mpix_handle_t *handle);
-void ompi_osc_mpix_request_complete(mpix_host_request_t *request, size_t bytes,
+void ompi_osc_mpix_request_complete(mpix_host_request_t *request,
                                     const struct mpix_host_failure *failure, void *context);
 void ompi_osc_mpix_request_when_freed(mpix_host_request_t *request, void (*freed)(uint64_t argument),
                                       uint64_t argument);

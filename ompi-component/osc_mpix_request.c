@@ -30,7 +30,6 @@ typedef struct osc_mpix_request_t {
     const struct mpix_host_failure *failure; /* of a failed operation, until `end` is called */
     void *failure_context;
     bool asked; /* the failure was reported to the application */
-    size_t bytes;
     atomic_int references;        /* one of the engine until completion, one of the user until free */
     void (*freed)(mpix_handle_t); /* persistent requests: the front end's hook */
     void (*when_freed)(uint64_t); /* others: likewise, or NULL */
@@ -285,13 +284,12 @@ int ompi_osc_mpix_request_is_active(mpix_host_request_t *request)
     return OMPI_REQUEST_ACTIVE == ((osc_mpix_request_t *) request)->super.req_state;
 }
 
-void ompi_osc_mpix_request_complete(mpix_host_request_t *handle, size_t bytes,
+void ompi_osc_mpix_request_complete(mpix_host_request_t *handle,
                                     const struct mpix_host_failure *failure, void *context)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) handle;
     request->failure = failure;
     request->failure_context = context;
-    request->bytes = bytes;
     request->next_completed = atomic_load_explicit(&completed, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&completed, &request->next_completed, request,
                                                   memory_order_release, memory_order_relaxed)) {
@@ -306,7 +304,7 @@ static void show(osc_mpix_request_t *request)
         request->mpi_error = request->failure->code(request->failure_context);
         hide_failure(request);
     }
-    request->super.req_status._ucount = request->bytes;
+    request->super.req_status._ucount = 0;
     ompi_request_complete(&request->super, true);
     release(request);
 }
@@ -315,7 +313,6 @@ void ompi_osc_mpix_request_finish(mpix_host_request_t *handle)
 {
     osc_mpix_request_t *request = (osc_mpix_request_t *) handle;
     request->failure = NULL;
-    request->bytes = 0;
     show(request);
 }
 

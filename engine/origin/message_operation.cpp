@@ -73,7 +73,8 @@ std::uint16_t element_flags(wire::RequestKind kind, OpFlags op_flags) noexcept {
 }
 
 Layout described_by(MessageOperation const& operation, Fragment const& fragment) noexcept {
-  return fragment.whole ? operation.target : Layout{fragment.bytes, {}, fragment.runs};
+  return fragment.whole ? operation.target
+                        : Layout{fragment.layout_offset + fragment.bytes, {}, fragment.runs};
 }
 
 wire::RequestHeader header_of(MessageOperation const& operation, Fragment const& fragment,

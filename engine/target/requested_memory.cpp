@@ -114,6 +114,22 @@ StripeSets stripes_for(wire::CheckedRequest const& request, UpdateModes const& m
   return shared ? StripeSets{0, stripes} : StripeSets{stripes, 0};
 }
 
+/// A run that an earlier message has begun must not continue into memory of another segment.
+Status RequestedMemory::check_first_run(wire::CheckedRequest const& request) const noexcept {
+  if (request.header.layout_offset == 0) return Status::ok;
+  LayoutCursor cursor(request.layout);
+  cursor.seek(request.header.layout_offset);
+  std::size_t const before = cursor.within();
+  if (before == 0) return Status::ok;
+  LayoutRun const rest = cursor.next(request.header.bytes);
+  RemoteAddress const begin = request.header.address + static_cast<std::uint64_t>(rest.offset) - before;
+  std::size_t const bytes = before + rest.length;
+  if (!segments_.in_region(begin, bytes)) return Status::ok;
+  OwnSegment const* const segment = segments_.find(begin);
+  if (segment == nullptr) return Status::bad_address;
+  return segment->contains(begin, bytes) ? Status::ok : Status::overrun;
+}
+
 /// Memory of the regions is valid as long as its segment, and registered memory as long as the origin
 /// guarantees that (flag_registered); everything else is probed.
 Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* accessed) const {
@@ -124,6 +140,7 @@ Status RequestedMemory::find(wire::CheckedRequest const& request, FaultRange* ac
   (void)admit_faults();
   Access const access = access_of(request.header);
   bool const vouched = (request.header.flags & wire::flag_registered) != 0;
+  if (Status const status = check_first_run(request); failed(status)) return status;
   auto const probe = [&](RemoteAddress from, std::size_t bytes) {
     OwnSegment const* const segment = segments_.find(from);
     bool const sure = segment != nullptr && (vouched || !segment->user_memory());

@@ -49,6 +49,7 @@ class RequestedMemory {
   void execute_unguarded(wire::CheckedRequest const& request) const noexcept;
 
  private:
+  Status check_first_run(wire::CheckedRequest const& request) const noexcept;
   void update(wire::CheckedRequest const& request, DataRange part, std::byte* fetched) const noexcept;
 
   SegmentTable const& segments_;

@@ -86,11 +86,10 @@ struct mpix_host_ops {
    * completes it. */
   mpix_host_request_t* (*request_create)(mpix_handle_t communicator, mpix_handle_t* handle);
 
-  /** Completes a request from request_create with the number of bytes transferred; the MPI library sees the
-   * completion at its next progress. `failure` is NULL if the operation has succeeded; otherwise it must
-   * stay valid. */
-  void (*request_complete)(mpix_host_request_t* request, size_t bytes,
-                           const struct mpix_host_failure* failure, void* context);
+  /** Completes a request from request_create, with 0 bytes in its status; the MPI library sees the completion
+   * at its next progress. `failure` is NULL if the operation has succeeded; otherwise it must stay valid. */
+  void (*request_complete)(mpix_host_request_t* request, const struct mpix_host_failure* failure,
+                           void* context);
 
   /** Completes a request whose operation has succeeded before its call returns. Called by an application
    * thread; the MPI library sees the completion at once. */

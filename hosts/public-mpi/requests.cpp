@@ -15,7 +15,6 @@
 
 struct mpix_host_request {
   MPI_Request handle = MPI_REQUEST_NULL;
-  std::size_t bytes = 0;
   int code = MPI_SUCCESS;
   mpix_host_failure const* failure = nullptr;
   void* context = nullptr;
@@ -86,7 +85,7 @@ std::atomic<int> persistent_count{0};   ///< persistent requests ever created, t
 int query(void* object, MPI_Status* status) {
   auto& request = *static_cast<Request*>(object);
   request.code_delivered = true;
-  PMPI_Status_set_elements_x(status, MPI_BYTE, static_cast<MPI_Count>(request.bytes));
+  PMPI_Status_set_elements_x(status, MPI_BYTE, 0);
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
@@ -208,11 +207,9 @@ mpix_host_request_t* create_request(mpix_handle_t, mpix_handle_t* handle) {
   return request;
 }
 
-void complete_request(mpix_host_request_t* request, std::size_t bytes, mpix_host_failure const* failure,
-                      void* context) {
+void complete_request(mpix_host_request_t* request, mpix_host_failure const* failure, void* context) {
   request->failure = failure;
   request->context = context;
-  request->bytes = bytes;
   request->next = completed.load(std::memory_order_relaxed);
   while (!completed.compare_exchange_weak(request->next, request, std::memory_order_release,
                                           std::memory_order_relaxed)) {
@@ -221,7 +218,6 @@ void complete_request(mpix_host_request_t* request, std::size_t bytes, mpix_host
 
 void finish_request(mpix_host_request_t* request) {
   request->failure = nullptr;
-  request->bytes = 0;
   complete_in_mpi(*request);
 }
 

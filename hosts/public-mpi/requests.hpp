@@ -19,8 +19,7 @@ int retire_completed();
 
 // As in mpix_host_ops.
 mpix_host_request_t* create_request(mpix_handle_t communicator, mpix_handle_t* handle);
-void complete_request(mpix_host_request_t* request, size_t bytes, mpix_host_failure const* failure,
-                      void* context);
+void complete_request(mpix_host_request_t* request, mpix_host_failure const* failure, void* context);
 void finish_request(mpix_host_request_t* request);
 void call_when_freed(mpix_host_request_t* request, void (*freed)(std::uint64_t argument),
                      std::uint64_t argument);

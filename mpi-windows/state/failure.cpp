@@ -79,7 +79,9 @@ char const* epoch_text(Window const& window) noexcept {
     case Epoch::locks: return "an epoch of MPI_Win_lock is open";
     case Epoch::lock_all: return "an epoch of MPI_Win_lock_all is open";
   }
-  return window.exposure_epoch.is_open ? "an exposure epoch of MPI_Win_post is open" : "no epoch is open";
+  if (window.exposure_epoch.is_open) return "an exposure epoch of MPI_Win_post is open";
+  return window.hints.no_locks() ? "no epoch is open, and the info key no_locks excludes locks"
+                                 : "no epoch is open";
 }
 
 namespace {

@@ -41,11 +41,11 @@ void end_failed(void* context, int asked) noexcept {
 constexpr mpix_host_failure failure_of_request{
     [](void* context) noexcept { return code_of(*static_cast<RequestCompletion*>(context)); }, &end_failed};
 
-void complete_request(engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
+void complete_request(engine::Completion& self, engine::Status status, std::size_t /*bytes*/) noexcept {
   auto& completion = static_cast<RequestCompletion&>(self);
   completion.status = status;
   bool const failed = engine::failed(status);
-  mpix_host_operations()->request_complete(completion.request, bytes, failed ? &failure_of_request : nullptr,
+  mpix_host_operations()->request_complete(completion.request, failed ? &failure_of_request : nullptr,
                                            &completion);
   if (!failed) pool.give_back(&completion);
 }

@@ -57,11 +57,11 @@ NativeCompletion* completion_of(mpix_host_request_t* request, MPI_Request handle
   // With these values, the rest of `first` is not read.
   completion->first.target.rank = engine::LateError::unknown;
   completion->first.error.status = engine::Status::ok;
-  completion->done = [](engine::Completion& self, engine::Status status, std::size_t bytes) noexcept {
+  completion->done = [](engine::Completion& self, engine::Status status, std::size_t /*bytes*/) noexcept {
     auto& native = static_cast<NativeCompletion&>(self);
     native.status = status;
     bool const failed = engine::failed(status);
-    host().request_complete(native.request, bytes, failed ? &failure_of_request : nullptr, &native);
+    host().request_complete(native.request, failed ? &failure_of_request : nullptr, &native);
     if (!failed) native_pool.give_back(&native);
   };
   return completion;

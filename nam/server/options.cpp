@@ -223,6 +223,7 @@ std::optional<Options> read_options(int argc, char const* const* argv, int* exit
   app.set_version_flag("--version", std::string("mpix-namd " MPIX_VERSION));
   app.set_config("--config", "", "TOML or INI file with options by their long names")
       ->envname("MPIX_NAMD_CONFIG");  // for the help text: see arguments_of()
+  app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer(
       "Exit codes: 0 ended in order, 1 failure, 2 wrong usage or configuration, 3 a server uses the "
       "directory\n"

@@ -199,6 +199,14 @@ TEST(Server, ReadsConfigurationFromEnvironment) {
   EXPECT_EQ(server.exit_code(10000), 2) << "a file that is named and missing";
 }
 
+TEST(Server, RefusesUnknownOptionsOfItsConfiguration) {
+  TestServer server;
+  auto const file = server.directory() / "namd.toml";
+  std::ofstream(file) << "size = \"8M\"\nencrpyt = true\n";
+  server.spawn({"--config", file.string(), "--listen", "none"});
+  EXPECT_EQ(server.exit_code(10000), 2);
+}
+
 TEST(Server, AcceptsSocketsOfServiceManager) {
   TestServer server;
   server.spawn({"--size", "8M"}, [&] {

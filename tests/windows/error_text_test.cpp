@@ -49,6 +49,16 @@ TEST_P(ErrorTexts, OperationOutsideEpochNamesDisplacementAndRank) {
   MPI_Win_unlock_all(window);
 }
 
+TEST_P(ErrorTexts, LockOfAWindowWithoutLocksNamesTheInfoKey) {
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "no_locks", "true");
+  Window const window(GetParam(), 64, 8, info);
+  MPI_Info_free(&info);
+  expect(MPI_Win_lock(MPI_LOCK_SHARED, next_, 0, window), MPI_ERR_RMA_SYNC, {"MPI_Win_lock", "no_locks"});
+  expect(MPI_Win_lock_all(0, window), MPI_ERR_RMA_SYNC, {"MPI_Win_lock_all", "no_locks"});
+}
+
 TEST_P(ErrorTexts, OperationBeyondTheWindowNamesSizeAndUnit) {
   if (GetParam() == Flavour::dynamic) GTEST_SKIP() << "has no size";
   Window const window(GetParam(), 64, 8);

@@ -81,6 +81,9 @@ class LayoutCursor {
   /// Number of bytes from the current position to the end.
   std::size_t remaining() const noexcept { return remaining_; }
 
+  /// Number of bytes of the current run before the current position.
+  std::size_t within() const noexcept { return within_; }
+
   /// The next run of at most `limit` bytes; advances past it. {0, 0} at the end.
   LayoutRun next(std::size_t limit = SIZE_MAX) noexcept;
 

@@ -235,5 +235,54 @@ TEST_F(CommunicatableMemoryCalls, RefuseWrongArgumentsOfSegments) {
   EXPECT_EQ(count, 77);
 }
 
+/// Also if each message of the operation alone lies inside an allocation.
+TEST_F(CommunicatableMemoryCalls, EndWhereTheAllocationEnds) {
+  constexpr std::size_t bytes = 512 << 10;
+  constexpr int count = 4;
+  int address_class = 0;
+  ASSERT_EQ(MPIX_RMA_Error_class(MPIX_RMA_ERR_ADDRESS, &address_class), MPI_SUCCESS);
+  int const next = (memory_.rank() + 1) % memory_.size();
+  std::vector<void*> own(count);
+  std::vector<std::vector<void*>> bases(count, std::vector<void*>(memory_.size()));
+  for (int i = 0; i < count; ++i) {
+    ASSERT_EQ(rma_allocate(bytes, MPI_INFO_NULL, world, &own[i], bases[i].data()), MPI_SUCCESS);
+    std::fill_n(static_cast<char*>(own[i]), bytes, static_cast<char>(i + 1));
+  }
+  MPI_Barrier(world);
+  auto const lowest =
+      std::min_element(bases.begin(), bases.end(), [&](auto& a, auto& b) { return a[next] < b[next]; });
+  auto* const begin = static_cast<char*>((*lowest)[next]);
+  std::vector<char> data(2 * bytes, 9);
+  MPI_Datatype blocks = MPI_DATATYPE_NULL;  // many short blocks before the long one
+  std::vector<int> lengths(101, 1);
+  std::vector<int> places(101);
+  for (int i = 0; i < 100; ++i) places[i] = 2 * i;
+  lengths[100] = static_cast<int>(2 * bytes) - 200;
+  places[100] = 200;
+  MPI_Type_indexed(101, lengths.data(), places.data(), MPI_CHAR, &blocks);
+  MPI_Type_commit(&blocks);
+  for (std::size_t const size : {bytes + 8, bytes + 4096, 2 * bytes}) {
+    for (MPIX_RMA_Op const op : {MPIX_RMA_PUT, MPIX_RMA_GET}) {
+      int error = transfer(op, data.data(), static_cast<int>(size), MPI_CHAR, next, begin);
+      if (error == MPI_SUCCESS) error = MPIX_RMA_Complete(&world, next);
+      EXPECT_EQ(class_of(error), address_class) << size << " bytes";
+    }
+  }
+  int error = transfer(MPIX_RMA_PUT, data.data(), 1, blocks, next, begin);
+  if (error == MPI_SUCCESS) error = MPIX_RMA_Complete(&world, next);
+  EXPECT_EQ(class_of(error), address_class) << "blocks";
+  MPI_Barrier(world);
+  void* const first = *std::min_element(own.begin(), own.end());
+  for (int i = 0; i < count; ++i) {
+    char const* const memory = static_cast<char const*>(own[i]);
+    if (own[i] == first) continue;
+    EXPECT_EQ(std::count(memory, memory + bytes, static_cast<char>(i + 1)),
+              static_cast<std::ptrdiff_t>(bytes));
+  }
+  MPI_Barrier(world);
+  MPI_Type_free(&blocks);
+  for (void* const base : own) EXPECT_EQ(rma_free(base, world), MPI_SUCCESS);
+}
+
 }  // namespace
 }  // namespace mpixrma::test

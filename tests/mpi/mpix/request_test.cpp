@@ -54,6 +54,22 @@ TEST_F(Requests, FreedBeforeCompletionAreUsedAgain) {
   EXPECT_LT(resident() - before, 1024);  // 250 bytes each would be seven times as much
 }
 
+TEST_F(Requests, HaveAnEmptyStatus) {
+  for (int kind = 0; kind < Memory::kinds; ++kind) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    ASSERT_EQ(transfer(MPIX_RMA_PUT, &value_, 1, MPI_DOUBLE, next(), memory_.at(next(), kind), 0, &request),
+              MPI_SUCCESS);
+    MPI_Status status{};
+    ASSERT_EQ(MPI_Wait(&request, &status), MPI_SUCCESS);
+    int count = -1;
+    int cancelled = 1;
+    MPI_Get_count(&status, MPI_DOUBLE, &count);
+    MPI_Test_cancelled(&status, &cancelled);
+    EXPECT_EQ(count, 0) << "memory of kind " << kind;
+    EXPECT_EQ(cancelled, 0);
+  }
+}
+
 TEST_F(Requests, FreedBeforeCompletionDoNotCompleteOthers) {
   constexpr std::size_t count = 100000;
   Memory memory(static_cast<int>((count + 1) * sizeof(double)));
