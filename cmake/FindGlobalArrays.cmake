@@ -1,5 +1,5 @@
-# Debian's Global Arrays for Open MPI, and the one for MPICH where that is, whose ARMCI symbols are left to be resolved by a
-# library of choice.
+# Debian's static Global Arrays for Open MPI and, where installed, for MPICH. Their ARMCI symbols are undefined: the
+# program chooses the library that resolves them.
 find_path(GlobalArrays_INCLUDE_DIR ga.h)
 foreach(mpi openmpi mpich)
   find_library(GlobalArrays_LIBRARY_${mpi} NAMES ga-${mpi})
@@ -11,7 +11,7 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(GlobalArrays REQUIRED_VARS GlobalArrays_INCLUDE_DIR GlobalArrays_LIBRARY_openmpi
   GlobalArrays_SCALAPACK_openmpi GlobalArrays_LAPACK GlobalArrays_BLAS)
 
-# link_static_global_arrays(target mpi library...): the static library in front, then the libraries, then what it needs.
+# link_static_global_arrays(target mpi library...): static Global Arrays, the libraries, then what Global Arrays needs.
 function(link_static_global_arrays target mpi)
   target_include_directories(${target} PRIVATE ${GlobalArrays_INCLUDE_DIR})
   target_link_libraries(${target} PRIVATE ${GlobalArrays_LIBRARY_${mpi}} ${ARGN} ${GlobalArrays_SCALAPACK_${mpi}}

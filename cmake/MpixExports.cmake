@@ -1,4 +1,5 @@
-# mpix_limit_exports(TARGET): exports the names of cmake/exports.map at most. Sanitizers need symbols of their own.
+# mpix_limit_exports(TARGET): exports only names that cmake/exports.map lists. Builds with sanitizers, which need
+# symbols of their own, export all.
 function(mpix_limit_exports target)
   if(MPIX_SANITIZE)
     return()

@@ -1,4 +1,4 @@
-# mpix_install_link(TARGET PATH): installs the symbolic link PATH, relative to the prefix, that leads to TARGET.
+# mpix_install_link(TARGET PATH): installs a symbolic link to TARGET as PATH, which is relative to the prefix.
 function(mpix_install_link target path)
   set(link ${PROJECT_BINARY_DIR}/links/${path})
   get_filename_component(built_in ${link} DIRECTORY)

@@ -10,7 +10,7 @@ endforeach()
 function(mpix_install_written template destination name)
   set(configured ${PROJECT_BINARY_DIR}/installed/${name}.in)
   set(written ${PROJECT_BINARY_DIR}/installed/${name})
-  # Replaced by themselves: the second step replaces them.
+  # configure_file() leaves these variables in place: MpixWriteInstalled.cmake replaces them at installation.
   foreach(variable MPIX_SHELL_PREFIX MPIX_TCL_PREFIX MPIX_SYSTEMD_PREFIX)
     set(${variable} "@${variable}@")
   endforeach()

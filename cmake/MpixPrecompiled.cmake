@@ -3,8 +3,9 @@
 # mpix_precompile(TARGET [HEADER...])
 #   TARGET's C++ sources see the headers of the standard library that most sources include, and HEADERs.
 # mpix_precompile_tests(DIRECTORY)
-#   Every C++ program of DIRECTORY and below, and what it has of objects for several programs, shares one precompiled
-#   header, with GoogleTest, and with JSON, where it is linked with these. Call it when all targets exist.
+#   The C++ programs, object libraries and static libraries of DIRECTORY and below use one of three shared precompiled
+#   headers: with GoogleTest and JSON, with GoogleTest, or with neither, by what they link. Call it when all targets
+#   exist.
 set(mpix_standard_headers <algorithm> <array> <atomic> <bit> <chrono> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring> <functional>
     <map> <memory> <mutex> <optional> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
 
@@ -46,7 +47,7 @@ function(mpix_precompile_tests directory)
     get_target_property(without ${target} DISABLE_PRECOMPILE_HEADERS)
     if(NOT without AND type MATCHES "EXECUTABLE|OBJECT_LIBRARY|STATIC_LIBRARY" AND sources MATCHES "\\.cpp")
       if(NOT type STREQUAL EXECUTABLE)
-        # As programs are compiled; CMake takes it for a part of a shared library.
+        # The precompiled header requires the flags of programs; CMake would give the library -fPIC.
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
         target_compile_options(${target} PRIVATE -fPIE)
       endif()

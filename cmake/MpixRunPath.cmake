@@ -1,7 +1,7 @@
 # mpix_run_path(TARGET...): programs find the libraries beside them, in the build tree as in an installation.
-# A path that CMake replaces at installation ends in an empty entry, and the loader takes the working directory for
-# that: whoever writes there would choose the libraries. If libraries are installed elsewhere than in lib, the build
-# tree remains like that.
+# A run path that CMake replaces at installation ends in an empty entry, which the loader takes for the working
+# directory: anyone who can write there could choose the libraries. So the build tree has the installed run path, except
+# where libraries are installed elsewhere than in lib.
 function(mpix_run_path)
   set_target_properties(${ARGN} PROPERTIES INSTALL_RPATH "$ORIGIN/../${MPIX_LIBDIR}")
   if(MPIX_LIBDIR STREQUAL "lib")

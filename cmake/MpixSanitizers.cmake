@@ -1,12 +1,12 @@
-# What the tests of a build with sanitizers need:
-#   mpix_sanitizer_environment  variables of the processes that are tested; mpirun hands them on
-#   mpix_sanitized_tests(TEST...)  these fail by a report of whichever process, also where its exit code is lost
-#   mpix_sanitized_program(TARGET) keeps what it loads until its end, when leaks are looked for and named
+# For the tests of a build with sanitizers:
+#   mpix_sanitizer_environment  environment variables of the tested processes; mpirun passes them on
+#   mpix_sanitized_tests(TEST...)  the tests fail on a report from any process, even if its exit code is lost
+#   mpix_sanitized_program(TARGET) the program unloads no library before it ends, when leaks are detected and symbolized
 set(mpix_sanitizer_environment "")
 set(mpix_suppressions ${PROJECT_SOURCE_DIR}/tests/support)
 if(MPIX_SANITIZE)
-  # UCX's memory hooks replace what the sanitizers replace, and run at the end of threads, when the thread sanitizer
-  # has forgotten them already.
+  # UCX's memory hooks replace the same functions as the sanitizers, and run at the end of a thread, which the thread
+  # sanitizer has already forgotten.
   list(APPEND mpix_sanitizer_environment UCX_MEM_EVENTS=n UCX_MEM_MMAP_HOOK_MODE=none)
 endif()
 if(MPIX_SANITIZE MATCHES thread)
@@ -14,10 +14,11 @@ if(MPIX_SANITIZE MATCHES thread)
     "TSAN_OPTIONS=history_size=7 exitcode=66 suppressions=${mpix_suppressions}/tsan.supp")
 endif()
 if(MPIX_SANITIZE MATCHES address)
-  # UCX 1.18 finds out whether a process can be read by reading it into the list that says where what is read goes. The
-  # kernel has read the list before; the sanitizer looks at it afterwards, and takes what came for an address.
+  # UCX 1.18 tests whether it can read a process by reading into the iovec array that describes this very read. The
+  # kernel has copied the array before; the sanitizer inspects the array afterwards, and takes the data read for an
+  # address.
   list(APPEND mpix_sanitizer_environment UCX_TLS=^cma)
-  # Open MPI is compiled without frame pointers: leaks are found by the tables of the unwinder.
+  # Open MPI is compiled without frame pointers: the stacks of leaks need the slow unwinder.
   list(APPEND mpix_sanitizer_environment "ASAN_OPTIONS=exitcode=66 fast_unwind_on_malloc=0"
     "LSAN_OPTIONS=suppressions=${mpix_suppressions}/lsan.supp print_suppressions=0")
 endif()

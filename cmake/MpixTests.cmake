@@ -2,25 +2,25 @@
 #               [TWO_HOSTS [1x2] [2x2]] [MORE ranks or hosts...] [VARIANT name] [MCA key=value ...]
 #               [ENVIRONMENT NAME=VALUE ...] [ARGUMENTS ...] [RESULTS directory])
 #   A program run under mpirun at each rank count; with TWO_HOSTS also through scripts/two-hosts, whose exit code 77
-#   means that the machine does not permit it: with one rank on each of two hosts (1x2) and with two (2x2), or with
-#   those that are named. MORE: which of these bear label `more` (CONTRIBUTING.md), as 2 or 1x2. Without SOURCES the
-#   target exists already; VARIANT then names the tests of this set of MCA parameters. RESULTS: where rank 0 leaves
-#   <test name>.json. Under sanitizers a test has a tenth of the operations of its ARGUMENTS (--ops) and five times its
-#   TIMEOUT.
+#   means that the machine does not permit it: with one rank (1x2) and with two ranks (2x2) on each of two hosts, or
+#   with the given one of these. MORE: the rank counts and hosts whose tests bear label `more` (CONTRIBUTING.md), as 2
+#   or 1x2. Without SOURCES the target exists already; VARIANT then names the tests of this set of MCA parameters.
+#   RESULTS: the directory for the results that GoogleTest writes as JSON. Under sanitizers a test has a tenth of the
+#   operations of its ARGUMENTS (--ops) and five times its TIMEOUT.
 # mpix_mpi_tests(TABLE [WITHOUT PROGRAM...])
 #   The tests of a table of this folder, a row each: program | variant | ranks | hosts | labels | settings | arguments.
 #   ranks: rank counts on one host, or "-"; hosts: "1x2" for one rank on each of two hosts, too, "2x2" for two, "two"
 #   for both; settings: MCA parameters (lower case), variables of the environment (upper case), and "component" where
 #   the program is not linked with the library; "-" where there is nothing. Several rows may have one program and
-#   variant, and differ in ranks, hosts and labels. Rows of a program WITHOUT are left out.
+#   variant, and differ in ranks, hosts and labels. Rows of the programs after WITHOUT are left out.
 # mpix_mpi_program(NAME SOURCES a.cpp... [LIBRARIES ...])
-#   A program that tests of a table run.
+#   A program that the rows of a table run.
 # mpix_armci_program(NAME SOURCES a.cpp... [LIBRARIES ...])
 #   A program that sees this library's ARMCI headers, not the system's. mpix_mpi_test() without SOURCES runs it.
 find_package(GTest REQUIRED)
 # Most of the time that an optimised build takes goes into tests, which gain nothing from the optimiser.
 set(mpix_test_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-O1>)
-# Programs with GoogleTest spend their time in the libraries: they are not optimised at all, but for those that call
+# Programs with GoogleTest spend their time in the libraries: they are not optimised at all, except those passed to
 # mpix_optimise().
 set(mpix_gtest_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-O0>)
 
@@ -42,22 +42,24 @@ endfunction()
 # Debian's Open MPI may not be the default MPI of the machine.
 find_program(MPIX_MPIRUN NAMES mpirun.openmpi mpirun REQUIRED)
 include(MpixUnitTests)
-# Label `sanitized`. Not tests of faults: a sanitizer itself wants address space, and a child with all its threads.
+# Rank counts whose tests bear label `sanitized`, except tests of faults: these limit the address space, which a
+# sanitizer itself needs, and fork, after which a sanitizer misses the threads of the parent.
 set(mpix_sanitized_ranks 2 3)
-# Open MPI takes pml/ob1 on machines without a network of its own, after it has opened the libraries of all the others; named,
-# a job starts in two thirds of the time. The tests of installed files leave the choice to Open MPI.
+# On machines without a high-speed network Open MPI selects pml/ob1 after opening the libraries of all PMLs; with
+# pml/ob1 named, a job starts in two thirds of the time. The tests of installed files leave the choice to Open MPI.
 set(mpix_mpi_environment OMPI_MCA_pml=ob1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
     XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache ${mpix_sanitizer_environment})
-# Jobs run side by side, and one that waits gives its core to another.
+# Jobs run side by side: a process that waits yields its core to another job.
 set(mpix_shared_cores OMPI_MCA_mpi_yield_when_idle=1)
 # For programs that are not linked with the library, as in share/env.sh.in.
 set(mpix_component_environment PMIX_MCA_mca_base_component_path=${PROJECT_BINARY_DIR}/lib/mpix-rma
     OMPI_MCA_mca_base_component_path=${PROJECT_BINARY_DIR}/lib/mpix-rma/openmpi:SYSTEM_DEFAULT)
 
 # mpix_processors(RANKS RESULT [LABEL...])
-#   PROCESSORS of a test with so many ranks on one host, in halves of a core, of which scripts/test gives out eight:
-#   while a job starts and ends, the cores are idle half of the time. Litmus tests, and ranks that wait for each other in
-#   turn on fewer cores, take several times as long beside another test; they leave two halves to one that is small.
+#   PROCESSORS of a test with RANKS ranks on one host, in halves of a core, of which scripts/test gives out eight: while
+#   a job starts and ends, the cores are idle half of the time. Litmus tests, and more than three ranks, which wait for
+#   each other on fewer cores, take several times as long beside another test: they get six halves, and leave two to a
+#   small test.
 function(mpix_processors ranks result)
   set(processors 2)
   if(ranks EQUAL 1)
@@ -69,7 +71,8 @@ function(mpix_processors ranks result)
 endfunction()
 
 # mpix_two_hosts_sharing(RANKS PROCESSORS ENVIRONMENT [LABEL...])
-#   PROCESSORS of a test with so many ranks on each of two hosts, and the variables with which it shares the cores.
+#   PROCESSORS of a test with RANKS ranks on each of two hosts, and the ENVIRONMENT with which the test shares the
+#   cores.
 function(mpix_two_hosts_sharing ranks processors environment)
   math(EXPR all "2 * ${ranks}")
   mpix_processors(${all} taken ${ARGN})
@@ -118,7 +121,7 @@ function(mpix_mpi_tests table)
   mpix_read_table(${table} rows)
   foreach(row IN LISTS rows)
     string(REPLACE "|" ";" row "${row}")
-    list(APPEND row "-")  # where a row ends with its settings
+    list(APPEND row "-")  # the arguments of a row without any
     list(POP_FRONT row program variant ranks hosts labels settings arguments)
     if(program IN_LIST arg_WITHOUT)
       continue()

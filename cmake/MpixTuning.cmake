@@ -1,20 +1,22 @@
-# The libraries' code as fast as it gets, at all levels of optimisation but none. Sanitizers look at what runs, not at how fast.
+# The libraries are compiled with -O3 in every configuration but Debug, but not with sanitizers, where speed is no
+# matter.
 set(mpix_fastest $<$<NOT:$<CONFIG:Debug>>:-O3>)
 if(MPIX_SANITIZE)
   set(mpix_fastest "")
 endif()
-# Tools run for moments, and their command lines are templates of CLI11, which the optimiser takes long for.
+# Tools run briefly, and the optimiser takes long for the templates of CLI11 that parse their command lines.
 set(mpix_tool_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 
-# How GCC clears and copies what is too large for single stores and not worth a call: for processors in general it takes
-# `rep stos` and `rep movs`, which begin slowly. Operations are described by structures of 100 to 300 bytes, on every path.
+# How GCC clears and copies blocks too large for single stores and too small for a call. Its generic tuning uses `rep
+# stos` and `rep movs`, which start slowly; every path clears or copies structures of 100 to 300 bytes that describe
+# operations.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(mpix_by_vectors vector_loop:1024:noalign,libcall:-1:noalign)
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-mmemset-strategy=${mpix_by_vectors}>
                       $<$<COMPILE_LANGUAGE:C,CXX>:-mmemcpy-strategy=${mpix_by_vectors}>)
 endif()
 
-# GCC collects garbage a tenth of the time. Where two compilers find the room, each begins later.
+# GCC spends a tenth of its time on garbage collection. Where two compilers have room in memory, each collects later.
 cmake_host_system_information(RESULT mpix_memory QUERY TOTAL_PHYSICAL_MEMORY) # MiB
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND mpix_memory GREATER 6000)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>)

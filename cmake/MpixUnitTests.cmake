@@ -1,18 +1,18 @@
 # mpix_unit_test(NAME [SOURCES a.cpp...] [LIBRARIES ...] [TIMEOUT seconds, above 1200] [LABELS ...] [VARIANT name]
 #                [ENVIRONMENT NAME=VALUE ...] [PROCESSORS halves of a core] [COST seconds])
 #   A GoogleTest binary that needs no MPI. Without SOURCES the target exists already; VARIANT then names the test with
-#   this ENVIRONMENT. PROCESSORS is 2, or 1 for what waits most of the time. COST: see mpix_order_test.
+#   this ENVIRONMENT. PROCESSORS is 2 by default; give 1 for a test that mostly waits. COST: see mpix_order_test.
 # mpix_unit_group(GROUP SOURCES NAME.cpp... [LIBRARIES ...] [PREFIX prefix] [LABELS ...] [PROCESSORS ...] [COST ...])
-#   One program GROUP of several such sources, compiled together. Each is a test of its own, unit.PREFIXNAME, which runs
-#   GROUP --source=NAME; target PREFIXNAME builds the group. What is in unnamed namespaces has a name of its own in the
-#   group, and a suite the tests of one source.
+#   One program GROUP of several such sources, compiled together. Each source is a test of its own, unit.PREFIXNAME,
+#   which runs GROUP --source=NAME; target PREFIXNAME builds the group. Names in unnamed namespaces must be unique in
+#   the group, and all tests of a suite must be in one source.
 # mpix_unit_tests(TABLE)
 #   Variants of unit tests, a row each: program | variant | labels | settings (MpixTests.cmake).
 # mpix_order_test(TEST PROCESSORS [SECONDS])
-#   ctest begins with what needs more than a core, which would otherwise wait for the end of everything else and leave
-#   cores idle before; then with what takes long.
-# mpix_optimise(TARGET): a test that computes much itself, or whose own accesses race, is optimised, and does without the
-# precompiled header of the others.
+#   Makes ctest start the tests that need more than a core first, which would otherwise wait until all other tests have
+#   ended while cores are idle, and then the tests that take long (SECONDS).
+# mpix_optimise(TARGET): compiles a test that computes much itself, or whose own accesses race, with optimisation, and
+# without the precompiled header of the other tests.
 include(MpixSanitizers)
 
 function(mpix_unit_test name)
@@ -44,7 +44,7 @@ function(mpix_unit_test name)
   endif()
   # UCX 1.18 starts a thread when it is loaded, which looks for a daemon and ends: a test that forks meanwhile gives the
   # child locks of UCX that this thread holds. By default UCX writes to 512 receive buffers for each kind of shared memory
-  # when it starts, which is a fifth of the time of tests that start several processes each.
+  # when it starts, which takes a fifth of the time of tests that start several processes.
   set_tests_properties(${test_name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
     ENVIRONMENT "${mpix_sanitizer_environment};UCX_VFS_ENABLE=n;UCX_POSIX_RX_BUFS_GROW=64;UCX_SYSV_RX_BUFS_GROW=64;XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache;${arg_ENVIRONMENT}")
   mpix_order_test(${test_name} ${arg_PROCESSORS} ${arg_COST})

@@ -1,15 +1,15 @@
 # Unity builds: sources that are compiled as one parse their headers and instantiate templates once for all of them. Their
-# unnamed namespaces become one, too: names in these differ. A source with the property SKIP_UNITY_BUILD_INCLUSION stays
-# alone. -D CMAKE_UNITY_BUILD=OFF compiles each source by itself, which shows missing includes.
+# unnamed namespaces become one, too: names in them must differ. A source with the property SKIP_UNITY_BUILD_INCLUSION
+# stays alone. -D CMAKE_UNITY_BUILD=OFF compiles each source by itself, which shows missing includes.
 # mpix_unity(TARGET [BATCH])
 #   All C++ sources of TARGET as one, or BATCH of them at a time.
 # mpix_unity_by_folder(TARGET)
-#   The C++ sources of each folder as one. In the directory that has made TARGET.
+#   The C++ sources of each folder as one. Call it in the directory that creates TARGET.
 # mpix_unity_tests(DIRECTORY)
 #   Every test program of DIRECTORY and below from one source, or some of them. Call it when all targets exist.
 # mpix_unity_test(TARGET)
-#   One of these. A name at the beginning of one test is a local variable in the next: a build without unity finds what
-#   hides a name of the same source.
+#   One such program. Without -Wshadow, because a global name of one source may be a local variable of the next; a build
+#   without unity finds names that are hidden in their own source.
 function(mpix_unity target)
   if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
     return()
@@ -48,7 +48,7 @@ function(mpix_unity_test target)
   endif()
 endfunction()
 
-# Those with more than one source.
+# Test programs with more than one source.
 function(mpix_unity_tests directory)
   mpix_targets_below(${directory} targets)
   foreach(target IN LISTS targets)

@@ -17,7 +17,7 @@ if(MPIX_SANITIZE)
   endif()
 endif()
 
-# What the fuzzers explore is instrumented for coverage.
+# The code that the fuzzers explore is instrumented for coverage.
 if(MPIX_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

@@ -1,5 +1,5 @@
-# The libraries above the engine, compiled for another processor than this machine's with the header of its MPI. They are
-# not linked and not run: Open MPI does not start under qemu. A test looks for the barriers that aarch64 needs and x86
+# The libraries above the engine, cross-compiled with the mpi.h of the target's Open MPI. They are not linked and not
+# run: Open MPI does not start under qemu. A test looks for the barriers that aarch64 needs and x86
 # does not.
 set(mpi_include ${CMAKE_SOURCE_DIR}/build/aarch64-root/usr/lib/aarch64-linux-gnu/openmpi/include)
 if(NOT EXISTS ${mpi_include}/mpi.h)

@@ -1,5 +1,5 @@
-# What can be built for another processor than this machine's, and its tests: the engine where its libraries are there
-# for that processor (scripts/aarch64), else the parts that need neither UCX nor MPI. GoogleTest is built from Debian's
+# The cross-compiled parts and their tests: the engine, where the libraries it needs exist for the target processor
+# (scripts/aarch64), else the parts that need neither UCX nor MPI. GoogleTest is built from Debian's
 # sources (googletest).
 enable_testing()
 find_package(Threads REQUIRED)

@@ -8,8 +8,8 @@ set(libraries ${fetched}/usr/lib/aarch64-linux-gnu)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${fetched})
 set(ENV{PKG_CONFIG_LIBDIR} ${libraries}/pkgconfig)
 set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,-rpath-link,${libraries})
-# qemu has no process_vm_readv(), says of MADV_POPULATE_READ that all is well, so that addresses that are wrong
-# are believed, and runs nothing of that processor by exec().
+# Tests that qemu cannot run: it has no process_vm_readv(), reports success for MADV_POPULATE_READ on invalid addresses
+# too, and cannot exec() programs of the emulated processor.
 string(JOIN ":" beyond_qemu CrossMemory.* *CrossMemoryServes* *EngineStatistics.*/cross_memory
        *FallsBackIfTargetDoesNotPoll
        Hostile.MessagesChangeOnlyNamedMemoryAndEndNoProcess

@@ -72,7 +72,7 @@ struct Side {
   std::vector<int> strides;
   std::ptrdiff_t first = 0;
 
-  /// Returns the place of a block, which Algorithm 1 of the second document numbers.
+  /// Returns the offset of a block, in the numbering of Algorithm 1 of ARMCI over MPI (P).
   std::ptrdiff_t place(std::vector<int> const& count, int block) const {
     std::ptrdiff_t offset = first;
     for (std::size_t i = 0; i < strides.size(); ++i) {
@@ -238,7 +238,7 @@ TEST_F(Armci, A_09_handles_may_be_the_ints_of_the_text) {
   EXPECT_EQ(got, values);
   ARMCI_INIT_HANDLE(&handles.request[1]);
   EXPECT_TRUE(handles.before == guard && handles.after == guard);
-  // Of an armci_hdl_t only the first int is used.
+  // Only the first int of an armci_hdl_t is used.
   armci_hdl_t handle;
   handle.aggregate = guard;
   ARMCI_INIT_HANDLE(&handle);

@@ -55,7 +55,7 @@ T own(Remote const& remote, std::ptrdiff_t offset) {
   return value;
 }
 
-/// Segments in two allocations and in other memory of the process, in no order of their addresses.
+/// Remote segments in two allocations, local segments in ordinary memory, in no order of their addresses.
 TEST(ArmciMethods, P_09_every_method_moves_all_segments) {
   constexpr int segments = 50;
   for (Variables const& method : methods) {
@@ -95,7 +95,7 @@ TEST(ArmciMethods, P_09_every_method_moves_all_segments) {
   }
 }
 
-/// Also DIRECT, which this library executes in the order of the list.
+/// DIRECT as well, which this library executes in the order of the list.
 TEST(ArmciMethods, P_09_overlapping_segments_take_effect_in_order_by_every_method) {
   constexpr int segments = 9;
   for (Variables const& method : methods) {
@@ -130,7 +130,7 @@ TEST(ArmciMethods, P_09_overlapping_segments_take_effect_in_order_by_every_metho
   }
 }
 
-/// Returns what a vector put of three segments returns; the last begins `distance` bytes behind the first.
+/// Returns the result of a vector put of three segments; the third begins `distance` bytes after the first.
 int put_of_three(Remote const& remote, std::ptrdiff_t distance) {
   int const next = (me() + 1) % size();
   long values[] = {1, 2, 3};
@@ -155,8 +155,8 @@ TEST(ArmciMethods, P_18_overlaps_of_a_vector_are_found) {
   }
 }
 
-/// A destination whose rows coincide is an error of the vector method with checks, and none of the direct
-/// one.
+/// Coinciding rows of a destination are an error with ARMCI_STRIDED_METHOD=IOV and checks, but not with
+/// DIRECT.
 TEST(ArmciMethods, P_10_strided_transfers_go_directly_or_as_vectors) {
   for (char const* const method : {"DIRECT", "IOV"}) {
     Settings const settings({{"ARMCI_STRIDED_METHOD", method}, {"ARMCI_IOV_CHECKS", "1"}});

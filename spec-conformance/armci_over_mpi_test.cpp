@@ -42,7 +42,7 @@ TEST_F(Armci, P_04_groups_translate_to_absolute_ids) {
   for (int process = 0; process < size_; process += 2) members.push_back(process);
   ARMCI_Group group;
   bool const inside = me_ % 2 == 0;
-  // Only the members call it.
+  // Only the members call ARMCI_Group_create.
   if (inside) {
     ARMCI_Group_create(static_cast<int>(members.size()), members.data(), &group);
     int rank = -1;
@@ -90,7 +90,7 @@ TEST_F(Armci, P_05_empty_parts_have_a_null_base_and_are_freed_with_it) {
     EXPECT_EQ(ARMCI_Free(bases[index(me_)]), 0);  // null at all processes but one
     long got = 0;
     if (me_ != owner) {
-      EXPECT_NE(ARMCI_Get(base, &got, 8, owner), 0);  // freed, and the other allocation is not
+      EXPECT_NE(ARMCI_Get(base, &got, 8, owner), 0);  // freed, unlike the other allocation
     }
     if (size_ > 1) {
       int const other = (owner + 1) % size_;
@@ -132,7 +132,7 @@ TEST_F(Armci, P_08_global_memory_may_be_the_local_buffer) {
   EXPECT_EQ(own<long>(bytes / 4), 1000L * me_);
 }
 
-/// Allocations of the world and of two groups: every address of each finds its own.
+/// Allocations of the world and of two groups: every address is found in its own allocation.
 TEST_F(Armci, P_13_addresses_find_their_allocation) {
   auto const index = [](int process) { return static_cast<std::size_t>(process); };
   constexpr int allocations = 6;

@@ -60,7 +60,7 @@ TEST_F(ArmciProgress, P_03_operations_progress_while_the_target_is_in_no_library
   EXPECT_EQ(ARMCI_Destroy_mutexes(), 0);
 }
 
-/// A token goes round: its holder operates on all processes, which are in MPI_Recv.
+/// A token goes round: its holder operates on all processes while the others wait in MPI_Recv.
 TEST_F(ArmciProgress, P_12_blocking_operations_mix_with_blocking_mpi_calls) {
   ASSERT_EQ(ARMCI_Create_mutexes(1), 0);
   constexpr int rounds = 5;
@@ -84,7 +84,7 @@ TEST_F(ArmciProgress, P_12_blocking_operations_mix_with_blocking_mpi_calls) {
   EXPECT_EQ(ARMCI_Destroy_mutexes(), 0);
 }
 
-/// All processes add, some also take away what is there: what they took and what is left is what they added.
+/// All processes add, and every third round swap in 0: values swapped out and the rest are what was added.
 template <typename T>
 void adds_and_takes(char* word, int add, int swap) {
   constexpr int rounds = 600;

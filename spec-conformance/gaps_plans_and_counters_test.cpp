@@ -13,7 +13,7 @@ bool has_thread_multiple() {
   return provided == MPI_THREAD_MULTIPLE;
 }
 
-/// Nothing but the completion of the operation precedes the message to the target.
+/// Only the completion of the operation orders the notification before the message to the target.
 TEST_F(G, G_13_remote_completion_includes_the_notification) {
   constexpr int rounds = 30;
   Duplicate comm;
@@ -39,7 +39,7 @@ TEST_F(G, G_13_remote_completion_includes_the_notification) {
   }
 }
 
-/// A failed call leaves the counters; when one succeeds, those of all ranks are there and zero.
+/// A failed call leaves the counters unchanged; after a successful one, the counters of all ranks are zero.
 TEST_F(G, G_13_new_counters_can_be_incremented_at_once) {
   ErrorsReturn const returned(world);
   Duplicate comm;

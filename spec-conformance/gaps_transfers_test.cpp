@@ -75,7 +75,7 @@ TEST_F(G, G_09_intercommunicator_addresses_its_remote_group) {
   MPI_Comm_free(&local);
 }
 
-/// More than 2^32 bytes through a small memory: the datatype's elements overlap.
+/// More than 2^32 bytes in a small buffer: the datatype's elements overlap.
 TEST_F(G, G_10_totals_beyond_32_bits) {
   MPI_Datatype block = MPI_DATATYPE_NULL;
   MPI_Datatype folded = MPI_DATATYPE_NULL;
@@ -87,7 +87,7 @@ TEST_F(G, G_10_totals_beyond_32_bits) {
   if (rank_ == 0) {
     std::vector<char> values(block_bytes);
     std::iota(values.begin(), values.end(), char{1});
-    // One kind of memory in a short run; runs with other numbers of ranks have the others.
+    // A short run tests one kind of memory; runs with other numbers of ranks test the others.
     int const stride = shortened(Memory::kinds);
     for (int kind = size_ % stride; kind < Memory::kinds; kind += stride) {
       ASSERT_EQ(MPIX_RMA_xfer_req(MPIX_RMA_PUT, values.data(), count, folded, next_, there(kind), count,

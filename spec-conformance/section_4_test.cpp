@@ -105,7 +105,7 @@ TEST_F(X4, X4_06_remote_completion_shows_in_the_target) {
   }
 }
 
-/// In allocated memory: the kernel moves other memory of the same host, without guarantees.
+/// In allocated memory only: other memory of the same host is copied by the kernel, which may tear words.
 TEST_F(X4, X4_07_single_aligned_words_are_not_torn) {
   fill(0);
   constexpr int rounds = 300;

@@ -196,7 +196,7 @@ TEST_F(X511, X511_07_attributes_of_call_request_and_communicator_combine) {
   EXPECT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
 }
 
-/// Operations of every kind and random layouts update blocks whose elements are equal at all times.
+/// Random operations update strided blocks whose elements are equal at all times.
 TEST_F(X511, X511_08_updates_of_a_target_do_not_interleave) {
   constexpr int rounds = 60;
   std::mt19937_64 random(seed() + static_cast<std::uint64_t>(rank_));
@@ -204,7 +204,7 @@ TEST_F(X511, X511_08_updates_of_a_target_do_not_interleave) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     for (int round = 0; round < rounds; ++round) {
       int const target = static_cast<int>(random() % static_cast<unsigned>(size_));
-      // Every second element of the block, in one of two descriptions.
+      // Every second element of the block.
       int const count = kind == Memory::plain ? 6000 : 600;
       MPI_Datatype strided = MPI_DATATYPE_NULL;
       MPI_Type_vector(count, 1, 2, MPI_INT, &strided);
@@ -225,8 +225,8 @@ TEST_F(X511, X511_08_updates_of_a_target_do_not_interleave) {
   }
 }
 
-/// Neighbours exchange their arrays at the same time: with both sides locked, the ring never rotates but
-/// collapses.
+/// All ranks copy their arrays to or from the next rank at the same time. With both sides locked, the values
+/// never rotate around the ring: at least one is lost.
 TEST_F(X511, X511_09_updates_of_an_origin_do_not_interleave) {
   constexpr int rounds = 30;
   for (int kind = 0; kind < Memory::kinds; ++kind) {
@@ -241,7 +241,7 @@ TEST_F(X511, X511_09_updates_of_an_origin_do_not_interleave) {
       ASSERT_EQ(MPIX_RMA_Complete(&world, next_), MPI_SUCCESS);
       MPI_Barrier(world);
       ASSERT_TRUE(is_uniform(memory_.own(kind), static_cast<std::size_t>(count))) << "kind " << kind;
-      // In any order of the exchanges the first one leaves two neighbours equal.
+      // In any order of the operations, the first one makes two neighbours equal.
       int const value = memory_.own(kind)[0];
       int sum = 0;
       int all = 0;

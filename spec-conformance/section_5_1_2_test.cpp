@@ -84,7 +84,7 @@ TEST_F(X512, X512_03_general_datatypes_on_both_sides) {
   for (MPI_Datatype* const type : {&indexed, &reversed, &resized}) MPI_Type_free(type);
 }
 
-/// The operation keeps what it needs of them.
+/// The operation keeps what it needs of its datatypes and attributes.
 TEST_F(X512, X512_03_datatypes_and_attributes_may_end_after_the_call) {
   constexpr int rounds = 100;
   constexpr int count = 50;

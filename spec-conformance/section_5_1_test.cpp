@@ -37,7 +37,7 @@ class X51 : public Clause {
       expect(kind, result, before, after);
     }
   }
-  /// Three values around `middle`: below, equal, above; the swapped ones show the comparison.
+  /// Comperands below, equal to and above the target: the swapped elements show which comparisons hold.
   void comparison(MPIX_RMW2_Op op, bool when_less, bool when_equal, bool when_greater) {
     std::vector<long> const target = {10, 10, 10};
     std::vector<long> const comperand = {9, 10, 11};

@@ -20,7 +20,8 @@ class X51Updates : public Clause {
   std::vector<long> ones_ = std::vector<long>(many, 1);
 };
 
-/// Half of the ranks add with ATOMICITY, the others without, or by ACCUMULATEs with it.
+/// Every third round all ranks use ACCUMULATE with ATOMICITY; otherwise half of them add with ATOMICITY, and
+/// the other half without.
 TEST_F(X51Updates, X51_22_elements_are_updated_atomically_with_atomicity_and_without) {
   constexpr int rounds = 300;
   fill(0);
@@ -65,7 +66,7 @@ TEST_F(X51Updates, X51_22_with_atomicity_a_call_is_indivisible) {
   }
 }
 
-/// Nothing but the completion of the update precedes the message to the target.
+/// Only the completion of the update orders the update before the message to the target.
 TEST_F(X51Updates, X51_23_complete_update_with_result_is_visible_to_the_target) {
   constexpr int rounds = 30;
   fill(0);

@@ -18,7 +18,7 @@ class X52Combined : public Clause {
   char* place(int kind) const { return there(kind, 8 * (longs - 1)); }
   int fence(By by) { return by == By::attribute ? MPI_SUCCESS : MPIX_RMA_Fence(&world, next_); }
   static std::uint64_t ordering(By by) { return by == By::call ? 0 : MPIX_RMA_ATTR_ORDERING; }
-  /// Fetches the target's long, without waiting.
+  /// Updates the target's long and fetches its previous value, without waiting.
   int update(MPIX_RMW_Op op, long operand, long* before, int kind, By by) {
     MPIX_RMA_Attributes chosen = {};
     chosen.set = ordering(by);

@@ -142,8 +142,8 @@ TEST_F(X52, X52_06_operations_before_a_fence_are_visible_first) { flags_follow_d
 
 TEST_F(X52, X52_07_fence_of_all_ranks_orders_each_of_them) { flags_follow_data(memory_, MPIX_ALL_RANKS); }
 
-/// Rank 0 puts data to the last rank and, behind a fence of all ranks, a flag to the one before. That one
-/// gets the data when it sees the flag.
+/// Rank 0 puts data to the last rank and, after a fence of all ranks, a flag to the rank before the last,
+/// which gets the data when it sees the flag.
 TEST_F(X52, X52_07_fence_of_all_ranks_orders_different_ranks) {
   if (size_ < 3) GTEST_SKIP() << "three ranks are needed";
   constexpr std::int64_t rounds = 200;

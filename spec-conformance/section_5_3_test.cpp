@@ -322,7 +322,7 @@ TEST_F(X53, X53_11_displacement_is_the_address_at_the_target) {
   long before = -1;
   MPIX_RMA_Attributes blocking = attributes(MPIX_RMA_ATTR_BLOCKING);
   MPI_Aint const mine = address_of(memory_.own(0));
-  MPI_Aint right = 0;  // of the next rank, as it has found it itself
+  MPI_Aint right = 0;  // the address that the next rank itself has found
   MPI_Sendrecv(&mine, 1, MPI_AINT, (rank_ + size_ - 1) % size_, 0, &right, 1, MPI_AINT, next_, 0, world,
                MPI_STATUS_IGNORE);
   ASSERT_EQ(MPIX_RMA_rmw(MPIX_RMW_SUM, &one, 1, MPI_LONG, &before, next_, right, nullptr, &comm, &blocking),

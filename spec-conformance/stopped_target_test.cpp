@@ -19,7 +19,7 @@ class StoppedTarget : public Clause {
     pids_.resize(static_cast<std::size_t>(size_));
     pid_t const own_pid = ::getpid();
     MPI_Allgather(&own_pid, sizeof own_pid, MPI_BYTE, pids_.data(), sizeof own_pid, MPI_BYTE, world);
-    // Rank 0 has connections to all that it will need, and the target's agent has nothing left to do.
+    // Afterwards rank 0 has all connections that it will need, and the target's agent has nothing left to do.
     if (rank_ == 0) put_to_all_kinds(-1);
     MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
     MPI_Barrier(world);

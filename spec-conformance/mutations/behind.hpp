@@ -1,11 +1,11 @@
-/// The functions of the libraries that a library of broken promises is loaded before.
+/// The functions of the libraries that are loaded after a library of broken promises.
 #pragma once
 
 #include <dlfcn.h>
 
 namespace mpixrma::broken {
 
-/// The function of the next library that defines it, for those that the profiling interface does not give.
+/// The definition of a function in the next library, for functions that have no name for profiling.
 template <typename F>
 F* behind(char const* name) {
   return reinterpret_cast<F*>(::dlsym(RTLD_NEXT, name));

@@ -1,5 +1,5 @@
 /// A library that is loaded before MPIX_RMA and breaks the promise of one clause: the one that the
-/// environment variable MPIX_BROKEN_CLAUSE names. It sees each call by the profiling interface.
+/// environment variable MPIX_BROKEN_CLAUSE names. It intercepts calls by the profiling interface.
 #pragma once
 
 #include <mpi.h>
@@ -57,18 +57,18 @@ struct Rmw {
   int issue() const;
 };
 
-/// Transfers that the library has not been given yet. They are issued at the next transfer, too late.
+/// Transfers that are withheld from the library, and issued too late: after the next transfer.
 class Late {
  public:
-  /// Keeps the transfer with a copy of its origin, as if it were complete; its request is complete.
+  /// Withholds the transfer with a copy of its origin. The transfer's request is complete.
   int keep_copy(Transfer const& transfer);
-  /// Keeps the transfer, which reads its origin later.
+  /// Withholds the transfer, which reads its origin when it is issued.
   int keep(Transfer const& transfer);
   /// Forgets the transfer. Its request is complete.
   static int leave_out(Transfer const& transfer);
-  /// Forgets those on other communicators.
+  /// Forgets the transfers on other communicators.
   void forget_others(MPI_Comm comm);
-  /// Issues all of them, or those to `rank`.
+  /// Issues all transfers, or those to `rank`.
   int issue(int rank = MPIX_ALL_RANKS);
 
  private:
@@ -83,10 +83,11 @@ Late& late();
 /// Number of transfers since the last Complete.
 extern int outstanding;
 
-/// Issues the transfer in the way that breaks the clause, if it concerns the clause. Returns false if not.
+/// Breaks the clause if the transfer concerns it. Returns false if the caller has to issue the transfer,
+/// whose arguments may have changed.
 bool transfer_broken(Transfer& transfer, int* code);
 bool update_broken(Rmw& rmw, int* code);
-/// The bytes of so many elements.
+/// The size of `count` elements in bytes.
 std::size_t bytes_of(MPI_Count count, MPI_Datatype type);
 
 }  // namespace mpixrma::broken

@@ -55,7 +55,7 @@ void Late::forget_others(MPI_Comm comm) {
 int Late::issue(int rank) {
   int code = MPI_SUCCESS;
   std::vector<Kept> others;
-  if (!kept_.empty()) ::usleep(200);  // others see what came before
+  if (!kept_.empty()) ::usleep(200);  // other processes see the earlier transfers first
   for (Kept& one : std::exchange(kept_, {})) {
     if (rank != MPIX_ALL_RANKS && one.transfer.rank != rank) {
       others.push_back(std::move(one));
@@ -89,7 +89,7 @@ MPIX_Rma_request ordered_request = MPIX_RMA_REQUEST_NULL;
 int run(Transfer transfer) {
   newest = transfer.op;
   Late before;
-  std::swap(before, late());  // what is late follows this transfer
+  std::swap(before, late());  // withheld transfers are issued after this one
   int code = MPI_SUCCESS;
   if (!transfer_broken(transfer, &code)) code = transfer.issue();
   int const later = before.issue();

@@ -1,4 +1,4 @@
-/// Questions that the libraries of broken promises of windows ask about a call.
+/// Queries about a call on a window, for the libraries of broken promises.
 #pragma once
 
 #include <mpi.h>
@@ -39,7 +39,7 @@ inline int class_of(int code) {
   return error_class;
 }
 
-/// `code`, or MPI_SUCCESS if it is of this class and the clause is broken.
+/// Returns `code`, or MPI_SUCCESS if `code` is of this class and the clause is broken.
 inline int without_error(char const* clause, int code, int error_class) {
   return is(clause) && class_of(code) == error_class ? MPI_SUCCESS : code;
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t blocking_remote = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION;
 
-/// Half of the elements at a time, and other processes in between.
+/// Issues half of the elements at a time, with a pause for other processes in between.
 int issue_in_halves(Transfer transfer) {
   MPI_Count const all = transfer.origin_count;
   Transfer first = transfer;
@@ -28,14 +28,14 @@ int issue_in_halves(Transfer transfer) {
   return transfer.issue();
 }
 
-/// A word of eight bytes, in two parts.
+/// Issues a word of eight bytes in two parts.
 int issue_torn(Transfer transfer) {
   transfer.origin_type = transfer.target_type = MPI_UINT32_T;
   transfer.origin_count = transfer.target_count = 2;
   return issue_in_halves(transfer);
 }
 
-/// Every second int of the target, half of them at a time.
+/// Issues a transfer to every second int of the target, half of the ints at a time.
 int issue_strided_in_halves(Transfer transfer) {
   int const half = static_cast<int>(transfer.origin_count) / 2;
   MPI_Datatype strided = MPI_DATATYPE_NULL;

@@ -1,4 +1,4 @@
-"""bench/run --compare REVISION: which sources are built, of a repository with two small ones."""
+"""The sources that bench/run --compare REVISION builds, in a small repository with a commit and later changes."""
 import contextlib
 import io
 import pathlib
@@ -38,7 +38,7 @@ class BaseBuild(unittest.TestCase):
         (self.root / "CMakeLists.txt").write_text(CMAKE % needs)
 
     def build_first(self, needs):
-        """Commits a library that builds with programs that have `needs` in them, changes all, and builds the commit."""
+        """Commits a library that builds only with programs that contain `needs`, changes all, and builds the commit."""
         self.write("first library", "first program", needs)
         self.git("add", ".")
         self.git("commit", "--quiet", "--message", "first")

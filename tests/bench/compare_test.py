@@ -12,8 +12,8 @@ import unittest
 
 import compare
 
-# Prints the lines of its build that BENCH_ONLY matches, as bench/support/harness.hpp does. After its first twelve runs the
-# lines are those of `later`, if there are some.
+# Prints the lines of its build that BENCH_ONLY matches, as bench/support/harness.hpp does. After its first twelve runs it
+# prints those of the file `later`, if there is one.
 PROGRAM = """#!/bin/sh
 case "${LD_DEBUG:-}" in
   files) echo "1: calling init: %(build)s/lib/mpix-rma/openmpi/mca_osc_mpix.so" > "$LD_DEBUG_OUTPUT.1"; exit ;;

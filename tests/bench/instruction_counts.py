@@ -3,8 +3,9 @@
 
 usage: instruction_counts.py [--write] TOOLS COUNTS COMMAND...
 
-TOOLS names compiler and MPI library. The processor's level is added: the library has code for each. COUNTS is a file of CSV; COMMAND runs bench_instructions. A call with more
-instructions than recorded, but for an allowance, fails. --write records the present counts. Exit status 77: there is
+TOOLS names compiler and MPI library. The processor's x86-64 level is added, because the library has code for each level.
+COUNTS is a CSV file; COMMAND runs bench_instructions. A call fails that takes more instructions than recorded, beyond an
+allowance. --write records the present counts. Exit status 77: there is
 nothing to compare with. A call of the C++ interface that takes more than the same in C fails with any compiler."""
 import csv
 import pathlib
@@ -17,7 +18,7 @@ AT_LEAST = 2  # instructions
 
 
 def level():
-    """The level of x86-64 to which the processor belongs, as far as the library tells them apart."""
+    """The x86-64 level of the processor, of those that the library distinguishes."""
     information = pathlib.Path("/proc/cpuinfo")
     words = set(information.read_text().split()) if information.exists() else set()
     if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= words:
@@ -62,7 +63,7 @@ def compare(found, expected):
 
 
 def compare_languages(found):
-    """A line for each call that takes more instructions in C++ than in C, both from the caller's on."""
+    """A line for each call that takes more instructions in C++ than in C, both counted from the caller on."""
     return [f"{call}: {count} instructions in C++, {found['c', call]} in C" for (interface, call), count in found.items()
             if interface == "c++" and count > found["c", call] + AT_LEAST]
 

@@ -56,7 +56,7 @@ class Comex(Directory):
         text = self.measure()
         section = re.search(r'<section id="comex">.*?</section>', text, re.DOTALL).group(0)
         articles = re.findall(r"<article>.*?</article>", section, re.DOTALL)
-        # What is missing; the tables of Global Arrays and of ARMCI; three figures, and six with segments of each kind.
+        # Missing runtimes; the tables of Global Arrays and of ARMCI; three figures, and six with segments of each kind.
         self.assertEqual(len(articles), 1 + 2 + 3 + 2 * 6)
         for article in articles:
             self.assertIn("<pre>", article)
@@ -66,7 +66,7 @@ class Comex(Directory):
         self.assertIn("ComEx MPI-PR: 2 lines, 2 faster, 0 slower", articles[1])
         self.assertIn("ComEx MPI-TS: 2 lines, 0 faster, 2 slower", articles[1])
         self.assertIn("ComEx MPI-TS: 31 lines, 0 faster, 31 slower", articles[2])
-        # MPI-PR has a process more.
+        # MPI-PR has one process more.
         self.assertEqual([(self.path / runtime).read_text().split()[0] for runtime in ("mpi-pr", "mpi-ts")], ["3", "2"])
 
     @unittest.skipUnless(HAS_PAGE, "jinja2 or matplotlib is missing")

@@ -119,7 +119,7 @@ class Simulation(unittest.TestCase):
         found = {(row[1], row[2]): row[5] for row in parse.lines(done.stdout)}
         self.assertAlmostEqual(found["counter", "crossbar"], 1, places=2)
         self.assertAlmostEqual(found["barrier", "crossbar"], 4, places=2)
-        # On 4 x 4 places two different ones are 2.1 hops apart in the mean.
+        # On 4 x 4 places, two different places are 2.1 hops apart on average.
         self.assertTrue(1.5 < found["counter", "torus"] < 3, found)
         self.assertGreater(found["barrier", "torus"], 4)
 

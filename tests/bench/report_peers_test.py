@@ -1,4 +1,4 @@
-"""What bench/report starts beside Open MPI's programs: those of MPICH, of OpenSHMEM, and NWChem."""
+"""Programs that bench/report starts beside Open MPI's: those of MPICH and of OpenSHMEM, and NWChem."""
 import unittest
 import unittest.mock
 
@@ -90,5 +90,5 @@ wall seconds: 2.875
             found = blocks(other)
             self.assertEqual(sorted(row[3].text for row in found[-1].rows), sorted(expected), other)
             self.assertTrue(all(len(row) == len(block.columns) for block in found for row in block.rows))
-        # Two hosts have another basis, and another energy.
+        # On two hosts the basis is another, and so is the energy.
         self.assertEqual([row[3].text for row in blocks(1e-3, hosts=2)[-1].rows], ["yes", "yes"])

@@ -39,7 +39,7 @@ def samples(values, began=0.0):
 class Statistics(unittest.TestCase):
     def test_summary_has_median_interval_and_outliers(self):
         found = stats.summary([1, 2, 3, 4, 5, 6, 7, 8, 100])
-        # Of nine samples the second and the eighth hold the median with 96 %.
+        # Of nine samples, the second smallest and the eighth enclose the median with 96 % confidence.
         self.assertEqual((found.median, found.low, found.high, found.count), (5, 2, 8, 9))
         self.assertEqual(found.outliers, (100,))
 
@@ -74,7 +74,7 @@ class Statistics(unittest.TestCase):
             ours, peer = ([factor * source.lognormvariate(0, 0.3) for _ in range(20)] for factor in (3.0, 2.0))
             found = stats.unpaired_ratio(ours, peer)
             held += found.low <= 1.5 <= found.high
-        # 57 are expected; 40 or fewer come once in 10^8 runs, also if the interval holds the ratio with 90 % only.
+        # 57 are expected; 40 or fewer come once in 10^8 runs, even if the interval has 90 % confidence only.
         self.assertGreater(held, 40)
 
     def test_best_peer_is_the_one_with_the_smallest_median(self):
@@ -175,7 +175,7 @@ class Runs(Directory):
         self.assertEqual(self.starts("one"), 0)
         self.assertTrue(self.runner().run(plan, 2, time.monotonic() + 600))
         self.assertEqual((self.starts("one"), self.starts("two")), (2, 3))
-        # The interruption met the writing of the last line.
+        # As if the interruption had come while the last line was written.
         path = self.report / "raw" / "s.jsonl"
         lines = path.read_text().splitlines()
         lost = json.loads(lines[-1])
@@ -238,7 +238,7 @@ class Runs(Directory):
         self.await_end(pids[0])
 
     def await_end(self, pid):
-        """The killed process has ended once the kernel has scheduled it, and goes once init has reaped it."""
+        """Waits until the killed process is a zombie, for which the kernel has to schedule it, or has been reaped."""
         stat = pathlib.Path(f"/proc/{pid}/stat")
         end = time.monotonic() + 60
         while time.monotonic() < end:
@@ -289,7 +289,7 @@ class Building(Directory):
 @unittest.skipUnless(HAS_PAGE, "jinja2 or matplotlib is missing")
 class Page(Directory):
     def check(self, path):
-        """The page as a tree; every reference stays inside."""
+        """Returns the page as a tree and as text, and checks that every reference stays inside the page."""
         text = path.read_text()
         tree = ElementTree.fromstring(text)
         references = [value for element in tree.iter() for name, value in element.attrib.items()
@@ -310,7 +310,7 @@ class Page(Directory):
         self.assertEqual(self.starts("bench_attributes"), 12)
         self.assertIn("Rounds: attributes 6. ", text)
         shown = [section.get("id") for section in tree.iter("section")]
-        # No section is empty: only the clauses need no measurement.
+        # Sections without measurements are left out, but for the clauses, which need none.
         self.assertEqual(shown, ["attributes", "conformance", "method"])
         self.assertGreater(len(list(tree.iter("svg"))), 3)
         for article in tree.iter("article"):

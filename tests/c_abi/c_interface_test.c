@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(world);
   REQUIRE(*(int*)bases[rank] == 10 + (rank + size - 1) % size);
   MPI_Barrier(world);
-  /* Attributes by the void pointer that the proposal prints. */
+  /* Attributes through a void pointer, as in the prototypes that the proposal prints. */
   MPIX_RMA_Attributes complete = {.set = MPIX_RMA_ATTR_BLOCKING | MPIX_RMA_ATTR_REMOTE_COMPLETION};
   void* attributes = &complete;
   long add = 1, sum = 0;

@@ -57,7 +57,7 @@ export PKG_CONFIG_PATH
   c++ -std=c++20 -include mpi.h "$cxx_program" $(pkg-config --cflags --libs mpix-rma) -o "$dir/cxx_mpi_first"
   cc "$probe" $(pkg-config --cflags --libs mpix-rma) -o "$dir/probe"
 }
-# The headers alone: a program that is compiled by other flags than the package's.
+# Without the package's flag against MPI's C++ bindings, the headers alone have to exclude these.
 mpi_cflags=$(pkg-config --cflags mpix-rma | sed 's/-DOMPI_SKIP_MPICXX=1//')
 # shellcheck disable=SC2046,SC2086
 c++ -std=c++20 "$cxx_program" $mpi_cflags $(pkg-config --libs mpix-rma) -o "$dir/cxx_plain"
@@ -112,7 +112,7 @@ for static in static_program static_armci ${fortran:+static_fortran}; do
   if readelf -d "$dir/$static" | grep -E 'NEEDED.*(libmpix_rma|libarmci)'; then fail "$static is linked to a shared library"; fi
 done
 
-# What cannot work does not take MPI with it, and the first call says why.
+# A configuration that cannot work does not stop MPI, and the first call of the library says why.
 expect() { # text in the output of the probe, [what is put before the probe, such as env NAME=VALUE]
   text=$1
   shift
@@ -133,7 +133,7 @@ refused path direct,telepathy 'has "telepathy", which is none of'
 probe_argument=without-descriptors
 expect 'out of file descriptors'
 probe_argument=
-# A list of the user's with a directory that does not exist.
+# The user's own component path, with a directory that does not exist.
 components=$(ompi_info --path pkglibdir --parsable | sed 's/^path:pkglibdir://')
 expect 'class 0' env "OMPI_MCA_mca_base_component_path=/nonexistent:$components"
 mv "$libdir/mpix-rma/openmpi" "$dir/away"

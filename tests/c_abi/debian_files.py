@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every installed file is in exactly one of Debian's packages, and every line of debian/*.install finds some.
+"""Every installed file is in exactly one of Debian's packages, and every line of debian/*.install matches some.
 
 usage: debian_files.py CMAKE BUILD-DIR DEBIAN-DIR [--without-mpich] [--without-python] [--without-trace]
 """
@@ -11,7 +11,7 @@ import tempfile
 
 def patterns(file):
     lines = (line.split("#")[0].split() for line in file.read_text().splitlines())
-    # Debian's directory of libraries has a level more.
+    # Debian's directory of libraries is one level deeper.
     return [words[0].replace("usr/lib/*/", "usr/lib/") for words in lines if words]
 
 

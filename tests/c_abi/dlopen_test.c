@@ -2,10 +2,10 @@
  *
  * usage: dlopen_test LIBRARY before|after|without
  *
- * before   in front of MPI_Init, which then finds the component
- * after    behind MPI_Init, which has found the component by the environment: calls fail with the transport
+ * before   before MPI_Init, which then finds the component
+ * after    after MPI_Init, which has found the component by the environment: calls fail with the transport
  *          class until MPIX_RMA_Allocate has opened the engines
- * without  behind MPI_Init, which knows of no component: calls fail with the transport class
+ * without  after MPI_Init, which has found no component: calls fail with the transport class
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -80,7 +80,7 @@ static void* put_and_get(void* argument) {
   return NULL;
 }
 
-/* The processes that have no engine yet open it in the collective call. */
+/* A process without an engine cannot transfer; only a collective call can open the engines. */
 static void expect_transport_error(int rank) {
   int transport = 0;
   int class = 0;

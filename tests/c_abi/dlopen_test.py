@@ -1,11 +1,11 @@
-"""The library loaded by Python's ctypes in front of MPI_Init: puts to the next rank and gets them back.
+"""The library loaded by Python's ctypes before MPI_Init: puts to the next rank and gets them back.
 
 usage: dlopen_test.py LIBRARY
 """
 import ctypes
 import sys
 
-library = ctypes.CDLL(sys.argv[1])  # brings MPI along
+library = ctypes.CDLL(sys.argv[1])  # loads MPI, too
 
 
 def handle(name):

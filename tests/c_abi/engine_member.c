@@ -101,8 +101,8 @@ static void run(const struct job* job, mpix_engine_peer_t* peer, int get,
   }
 }
 
-/* Puts a value to each word of the three arrays of the next process, gets them back, and increments its
- * counter. */
+/* Puts a value to each word of the three arrays of the next process, gets them back, and increments
+ * that process's counter. */
 static void exchange(const struct job* job, mpix_engine_peer_t* peer, uint64_t base) {
   uint64_t out[words], in[words];
   for (uint64_t i = 0; i < words; ++i) {

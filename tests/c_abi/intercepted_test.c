@@ -1,4 +1,4 @@
-/* A program with calls of its own in the place of the library's: they see each call, and pass it on. */
+/* A program with functions of its own in place of the library's: they count each call, and pass it on. */
 #include <mpix_rma.h>
 #include <mpix_rma/profiling.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * A profiling tool that defines MPI_Comm_set_attr and MPI_Comm_free_keyval stands in front of the library:
- * attributes that are set on a communicator in use count all the same, also when the program has freed a key.
+ * A profiling tool that defines MPI_Comm_set_attr and MPI_Comm_free_keyval comes before the library:
+ * attributes set on a communicator in use take effect nevertheless, also after the program has freed a key.
  */
 #include <mpi.h>
 #include <mpix_rma.h>

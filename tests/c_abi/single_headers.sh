@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Each header that mpix_rma.h includes refuses to be included alone, but for one of preprocessor definitions.
+# Each header that mpix_rma.h includes refuses to be included alone, except no_cxx_bindings.h.
 # usage: single_headers.sh INCLUDE-DIR C-COMPILER
 set -euo pipefail
 failed=0 count=0

@@ -1,4 +1,4 @@
-"""Bytes of thread-local memory that a library asks for when it is loaded: glibc has few left for dlopen().
+"""Checks that no library needs more than MOST bytes of static thread-local storage: glibc has little left for dlopen().
 
 usage: static_tls.py MOST LIBRARY...
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Debian's ARMCI-MPI, and Global Arrays on it, on our windows: what they print on the stock components.
+# Debian's ARMCI-MPI, and Global Arrays on it: they print on our windows what they print on the stock components.
 . "$(dirname "$0")/lib.sh"
 need_packages libarmci-mpi-dev libglobalarrays-dev libscalapack-openmpi-dev
 

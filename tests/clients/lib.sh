@@ -1,5 +1,5 @@
 # Shared by the scripts of this directory, each of which runs a client of MPI's windows that knows nothing of this
-# library: on its windows, and where there is something to compare on the stock components.
+# library: on this library's windows, and for comparisons on the stock components.
 # usage of each: SCRIPT [--long] COMPONENT-DIRECTORY
 # Exit status 77: a package is missing.
 set -eu
@@ -9,10 +9,11 @@ component=${1:?"$0: where is mca_osc_mpix.so?"}
 here=$(cd "$(dirname "$0")" && pwd)
 two_hosts=$here/../../scripts/two-hosts
 mpirun=$(command -v mpirun.openmpi || command -v mpirun)
-# Components that ours is compared with: those of these that there are, for Open MPI 5 ends a program where one is missing.
+# The components that ours is compared with: only those present, because Open MPI 5 ends a program if a named one is
+# missing.
 present() { "$(command -v ompi_info.openmpi || command -v ompi_info)" | sed -n 's/^ *MCA osc: \([a-z0-9]*\) .*/\1/p'; }
 stock=${MPIX_TEST_STOCK:-$(present | grep -xE 'sm|rdma|ucx|pt2pt' | paste -sd,)}
-ours=${MPIX_TEST_OURS:-mpix}                 # what is tried in its place, to see what a script says
+ours=${MPIX_TEST_OURS:-mpix}                 # another component here shows what a script reports
 export PMIX_MCA_mca_base_component_path=$component/.. # as in share/env.sh.in
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
 dir=$(mktemp -d)

@@ -6,7 +6,7 @@ need_packages gfortran
 mpicc=$(command -v mpicc.openmpi || command -v mpicc)
 mpifort=$(command -v mpifort.openmpi || command -v mpifort)
 
-# With the mirrors of this machine's apt, which learns nothing of it.
+# Uses the mirrors of this machine's apt, and leaves apt's own state alone.
 fetch_source() { # PACKAGE
   local state=$PWD/apt file
   mkdir -p "$state"/lists/partial "$state"/cache/archives/partial "$state"/sources
@@ -31,7 +31,7 @@ cd source/test/mpi
 
 # Calls and constants of MPI-1 that MPI-3 has removed.
 sed -i -E 's/MPI_Type_(hvector|hindexed|struct)\(/MPI_Type_create_\1(/; s/\bMPI_[LU]B\b/MPI_DATATYPE_NULL/g' dtpools/src/*.c util/*.c
-# The compiler is to take buffers of all types; one test of Fortran declares what Open MPI's mpif.h declares, too.
+# The compiler has to accept buffers of all types. One Fortran test does not compile: it repeats declarations of mpif.h.
 lax=-fallow-argument-mismatch
 build_tests() {
   local part
@@ -43,7 +43,7 @@ build_tests() {
 build_tests > build 2>&1 ||
   fail "MPICH's tests do not build" build
 
-# Fail on Open MPI's own components likewise, by what its MPI layer checks, or do not build with it.
+# Tests that fail on Open MPI's own components, too, because of checks in its MPI layer, or do not build with it.
 known="rmanull badrma aintf"
 run=0
 failed=""

@@ -30,7 +30,7 @@ dimer="$water
 
 energies() { grep -E 'Total (SCF|CCSD|CCSD\(T\)) energy' "$1"; }
 
-# compare NAME OUTPUT: against what stands in NAME.stock
+# compare NAME OUTPUT: the energies in OUTPUT with those on the stock components, in NAME.stock.energies
 compare() {
   energies "$2" > "$2.energies" || true
   [ "$(wc -l < "$2.energies")" -ge 3 ] || fail "NWChem gives no energies on our windows" "$2"

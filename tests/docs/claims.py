@@ -4,10 +4,10 @@ names what was measured, with both sides of a ratio:
     [0.62](docs/evaluation/index.html#osu "MPIX_RMA, one host: put_latency allocated 8 / windows, osc/sm, one host: put_latency
     allocated 8")
 
-The title is RUN: OPERATION MEMORY SIZE, once or twice; an operation may have several words. A size of several segments is SEGMENTSxBYTES. A ratio is that of the
-medians of pairs, as the page has it. The text may round it, and the interval and the verdict that may stand behind it:
-"(0.60 to 0.64)", "(0.5 to 1.2, unclear)". Figures, tables and page have to be of the commit that
-docs/evaluation/summary.md names.
+The title is RUN: OPERATION MEMORY SIZE, once or twice; an operation may have several words. A size of several segments is
+SEGMENTSxBYTES. A ratio is the median of the ratios of pairs, as on the page. The text may round the figure. An interval,
+rounded likewise, and a verdict may follow the figure: "(0.60 to 0.64)", "(0.5 to 1.2, unclear)".
+Figures, tables and page have to be of the commit that docs/evaluation/summary.md names.
 
 usage: claims.py DIRECTORY [--write]
 

@@ -39,7 +39,7 @@ def blocks_of(source, document):
 
 
 def check(source):
-    """Checks that each block is executed or has a reason, which few have, and that the named files and functions exist."""
+    """Checks that all blocks are executed, but for a few with a reason, and that the named files and functions exist."""
     if faults := references.check(source):
         sys.exit("\n".join(faults))
     marks = []
@@ -62,7 +62,7 @@ def check(source):
 
 
 class Script:
-    """The commands of a document on the lines where they stand there, so that bash names the line that fails."""
+    """The commands of a document, each on its line of the document, so that bash names the line that fails."""
 
     def __init__(self, source, document, values):
         self.source = source
@@ -95,7 +95,7 @@ class Script:
         self.lines[block.line + len(block.text)] += self.one_line(fixtures.CHECKS.get(key, []))
 
     def add_program(self, block):
-        """Adds the programs after the last snippet of a language. Each snippet has its place in one of them."""
+        """Adds the programs after the last snippet of a language. Each snippet has exactly one place in the programs."""
         snippets = [found.text for found in self.blocks if found.language == block.language and not found.reason]
         places = [0] * len(snippets)
         all_commands = []
@@ -140,7 +140,7 @@ def run(source, prefix, document, times):
         for name in ("mpirun", "mpicc", "mpifort"):  # Debian's Open MPI may not be the machine's default
             if found := shutil.which(f"{name}.openmpi"):
                 (work / "bin" / name).symlink_to(found)
-        (work / "bin" / "python3").symlink_to("/usr/bin/python3")  # for which Debian's packages are
+        (work / "bin" / "python3").symlink_to("/usr/bin/python3")  # the one that Debian's packages are for
         script = Script(source, document, {"PREFIX": str(prefix), "SOURCE": str(source), "EXAMPLES": str(source / "examples"), "WORK": str(work)})
         text = script.write()
         print("\n".join(script.not_run), flush=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The course of examples: each program is right, and where its comment gives a command to see it break without what it
-# explains, the command shows errors.
+# The course of examples: each program is correct. If its comment gives a command with --without, which leaves out what
+# the program explains, that command shows errors.
 set -euo pipefail
 mpirun=$1
 programs=$2
@@ -10,8 +10,8 @@ run() {
   timeout 300 $mpirun --oversubscribe --bind-to none "$@"
 }
 
-# broken SOURCE: runs the command of the comment. A run may be right by chance, and most are where other programs have
-# the cores.
+# broken SOURCE: runs the command of the comment. A run may be correct by chance, and most are while other programs
+# use the cores.
 broken() {
   local command
   command=$(tr '\n' ' ' < "$sources/$1.c" | sed 's/ \*\/.*//; s/ \* / /g; s/  */ /g' | grep -o 'mpirun .* --without') || return 0

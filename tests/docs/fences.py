@@ -59,7 +59,7 @@ def blocks_of(text, name):
 
 
 def blocks_of_comment(text):
-    """The commands of an example's comment behind "Build:" and "Run:", as a block for each."""
+    """The commands after "Build:" and "Run:" in an example's comment, as a block for each."""
     blocks, lines = [], text.splitlines()
     for number, line in enumerate(lines):
         found = re.match(r"^ \* (?:Build|Run): (m?\w+ .*)$", line)
@@ -68,6 +68,6 @@ def blocks_of_comment(text):
         command = [found[1]]
         while command[-1].endswith("\\"):
             command.append(lines[number + len(command)].removeprefix(" *"))
-        # The line in front is that of the fence, which there is none of.
+        # The line before the command stands for that of a fence.
         blocks.append(Block("sh", "", number, command))
     return blocks

@@ -1,6 +1,6 @@
-"""Where the commands of the documents find what they name: the reader's own program, and a server of the test's own."""
+"""Files that the commands of the documents name, such as the reader's own program, checks, and programs for snippets."""
 
-# By document and section: commands that run in front of each block. SOURCE is the checkout.
+# By document and section: commands that run before each block. SOURCE is the checkout.
 FILES = {
     ("README.md", "Where to go"): ["cp SOURCE/examples/work_queue.c program.c"],
     ("docs/windows.md", "MPI's windows on this library"): ["cp SOURCE/tests/install/windows.c program.c", "mpicc program.c -o program"],
@@ -21,7 +21,7 @@ FILES = {
     ("docs/python.md", "Install"): ["cp -r SOURCE/python .", "export CFLAGS=-O0"],
 }
 
-# Behind a section's commands: what shows that they have done it.
+# By document and section: commands that run after each block, and show that the block has worked.
 CHECKS = {
     ("README.md", "Where to go"): ["(cd / && mpirun -np 2 \"$OLDPWD/program\")"],
     # A second run replaces the window of the first.
@@ -35,8 +35,8 @@ CHECKS = {
         "! ldd program | grep libmpi.so > /dev/null || mpirun -np 2 ./program"],
 }
 
-# Programs around a document's snippets in a language: (document, language): [(file, commands)]. The programs have lines
-# `snippet N`, for which the Nth block of that language stands.
+# Programs around a document's snippets in a language: (document, language): [(file, commands)]. In the programs, the
+# Nth block of that language replaces the line `snippet N`.
 PROGRAMS = {
     ("README.md", "c"): [
         ("readme.c", ["cc -Wall readme.c $(pkg-config --cflags --libs mpix-rma) -o readme",

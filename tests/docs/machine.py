@@ -1,4 +1,4 @@
-"""What a block can need of the machine, by the names in `<!-- needs: ... -->`."""
+"""The requirements on the machine that a block can name in `<!-- needs: ... -->`."""
 import os
 import shutil
 import subprocess

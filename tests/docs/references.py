@@ -1,5 +1,5 @@
-"""Checks that files and functions exist which documents name, that links lead to files, and that the index of decisions has
-all of them, and that the texts of messages are those of the sources.
+"""Checks that files and functions that documents name exist, that links lead to files, that the index of decisions lists
+all decisions, and that the texts of messages are those of the sources.
 
 A path stands in backquotes, relative to the project's folder; `*` matches as in a shell. In `NAME` (`PATH`) the file at
 PATH contains NAME, without its scope; in `NAME` (same file) the last file named before does. Messages are what stands in
@@ -15,7 +15,7 @@ LINK = re.compile(r"\]\(([^)#:\s]+)\)")
 MESSAGES = re.compile(r"^\| message(?: or state)? \|.*\n\|[ |-]+\n((?:\|.*\n)+)", re.MULTILINE)
 FIRST_CELL = re.compile(r"^\| [^|]*?`([^`]+)`", re.MULTILINE)
 VARIABLE = re.compile(r"\.\.+|\b(?:0x)?\d\w*")
-# Of SQLite, and names of states.
+# Messages of SQLite, and names of states, which the sources do not have.
 OTHER_TEXTS = ("database or disk is full", "database is locked by another process", "expired", "not ready")
 INDEX = "docs/decisions/README.md"
 NAMED = re.compile(r"`([\w:]+)`\s+\((?:`([\w./-]+)`|same\s+file\))")
@@ -28,7 +28,7 @@ def is_path(root, text):
 
 
 def text_of(root, document):
-    """Without fenced blocks, of which only the line ends are kept: commands are executed by another test."""
+    """The text without fenced blocks, of which only the line ends are kept: commands are executed by another test."""
     return FENCED.sub(lambda block: "\n" * block[0].count("\n"), (root / document).read_text())
 
 

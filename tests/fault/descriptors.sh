@@ -1,6 +1,6 @@
 #!/bin/bash
 # descriptors.sh MPIRUN PROGRAM [ARGUMENT...]: two ranks, one of which may open few files only. The job ends in time,
-# and where it does not pass it says what is missing.
+# and passes or says that it lacks descriptors.
 if [ "$1" = --limited ]; then
   shift
   [ "$OMPI_COMM_WORLD_RANK" = 0 ] && ulimit -n "$MPIX_TEST_DESCRIPTORS"

@@ -149,7 +149,7 @@ TEST_F(ForkTest, ArmciCallsOfForkedChildFail) {
     return count;
   });
   EXPECT_EQ(refused, 5);
-  // A call without a return value ends the child, and nothing else.
+  // A call that cannot return an error ends the child, and nothing else.
   EXPECT_NE(exit_status_of([&] {
               ARMCI_Fence(next);
               return 0;

@@ -47,7 +47,7 @@ class Killed : public ::testing::Test {
     MPI_Bcast(first_, sizeof first_, MPI_BYTE, 0, world);
   }
 
-  /// A parent kills them: by then MPI's messages from them to others have arrived.
+  /// A parent kills the children: by then MPI's messages from the children to others have arrived.
   void kill_children() {
     int rank = 0;
     MPI_Comm_rank(world, &rank);
@@ -62,7 +62,7 @@ class Killed : public ::testing::Test {
                          MPI_INT64_T, nullptr, &children_, &chosen);
   }
 
-  /// Until all processes know that the child is gone.
+  /// Repeats a put to the child until a put fails, for 20 s at most. Returns the last result.
   int last_result(int child, int kind) {
     auto const end = Clock::now() + std::chrono::seconds(20);
     int result = MPI_SUCCESS;
@@ -102,7 +102,7 @@ class Killed : public ::testing::Test {
     int const transport = transport_class();
     for (int kind = 0; kind < Meeting::kinds; ++kind)
       EXPECT_EQ(class_of(last_result(child, kind)), transport) << "kind " << kind;
-    // Known from here on: the call reports it, and no late failure remains.
+    // From here on the call itself reports the failure, and leaves none to be reported later.
     EXPECT_EQ(class_of(put_to_child(child, Meeting::allocated, 0)), transport);
   }
 
@@ -160,7 +160,7 @@ TEST_F(Killed, KilledTargetFailsOperationsInFlight) {
   EXPECT_EQ(meeting_->failures(), 0);
 }
 
-/// Operations to the other child wait for those to this one, and no longer than it lives.
+/// Operations to one child wait for earlier ones to the other child, but no longer than that child lives.
 TEST_F(Killed, KilledTargetDoesNotBlockFenceOfAllRanks) {
   meet("waits");
   int rank = 0;

@@ -39,7 +39,7 @@ rlim_t address_space() {
 
 constexpr MPI_Aint mebibyte = 1 << 20;
 
-/// Checks that operations on existing memory still work.
+/// Checks that operations still work, on a small new allocation and in other memory.
 void expect_to_go_on() {
   Memory memory(4096);
   int const next = (memory.rank() + 1) % memory.size();

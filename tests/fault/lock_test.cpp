@@ -165,7 +165,8 @@ TEST_P(LockFault, WaitForALockOfAKilledProcessFails) {
       EXPECT_EQ(wait(rank, held), Status::ok);
       rank.signal(granted, 1);
       ASSERT_TRUE(rank.wait_for_value(next_holder, ended, 1));
-      // It may detect the death later than the next holder: a message sent before is lost, as the lock is.
+      // This process may detect the death later than the next holder: until then its message is lost, like
+      // the lock.
       Status status = Status::ok;
       for (int i = 0; i < 10000 && !failed(status); ++i) {
         status = rank.engine().locks.release(rank.peer(victim), 0, 0).status;

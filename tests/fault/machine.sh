@@ -8,8 +8,9 @@ launch() { "$mpirun" --oversubscribe --bind-to none "$@" < /dev/null; }
 
 case $case in
   small_shm)
-    # Docker's default of 64 MiB is as small for 16 processes as this is for three. Open MPI's own transport has its files
-    # elsewhere: it looks at the free space before it maps them and takes a SIGBUS where UCX had the space meanwhile.
+    # Ten MiB are as little for three processes as Docker's default of 64 MiB is for 16. Open MPI's own transport has
+    # its files elsewhere: it checks the free space before it maps them, and gets a SIGBUS if UCX takes the space
+    # meanwhile.
     export OMPI_MCA_btl_vader_backing_directory="${TMPDIR:-/tmp}" OMPI_MCA_btl_sm_backing_directory="${TMPDIR:-/tmp}"
     unshare -m true 2> /dev/null || exit 77
     exec unshare -m sh -c 'mount -t tmpfs -o size=10M none /dev/shm && exec "$@"' sh \

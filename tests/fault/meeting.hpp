@@ -79,14 +79,14 @@ class Meeting {
     return MPIX_RMA_xfer(MPIX_RMA_GET, value, 1, MPI_INT64_T, to, address, 1, MPI_INT64_T, nullptr, &other_,
                          &blocking_);
   }
-  /// Adds to as many words; atomic, complete on return.
+  /// Adds `values` to as many words; atomic, complete on return.
   int sum(std::vector<std::int64_t> const& values, int to, std::int64_t* address) {
     auto const count = static_cast<int>(values.size());
     return MPIX_RMA_xfer(MPIX_RMA_ACCUMULATE, const_cast<std::int64_t*>(values.data()), count, MPI_INT64_T,
                          to, address, count, MPI_INT64_T, nullptr, &other_, &atomic_);
   }
 
-  /// Frees the memory, without communicators.
+  /// Frees the memory, without use of the communicator.
   void end() {
     note(rma_free_local(allocated_) == MPI_SUCCESS);
     note(rma_deregister(registered_.data(), bytes()) == MPI_SUCCESS);

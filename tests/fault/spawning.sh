@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a test that starts jobs, up to three times where MPI_Comm_spawn does not return: Open MPI 4.1 with PMIx 4.2 now
-# and then never starts what it is asked to. mpirun may not end then, and is ended as soon as the test says so.
+# and then never starts what it is asked to. mpirun may hang then, and is killed as soon as the test says so.
 # Usage: spawning.sh COMMAND...
 set -u
 output=$(mktemp)
@@ -22,7 +22,7 @@ for attempt in 1 2 3; do
   gave_up || break
 done
 cat "$output"
-# mpirun --enable-recovery is content with ranks that were killed.
+# mpirun --enable-recovery succeeds even if ranks were killed.
 if [ $result -eq 0 ] && ! grep -q '\[  PASSED  \]' "$output"; then
   echo "spawning.sh: the test ended before its end"
   result=1

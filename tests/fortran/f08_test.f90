@@ -49,7 +49,7 @@ program f08_test
 
 contains
 
-  ! Everybody's memory has this value, and nobody writes yet.
+  ! On return all processes' memory has this value, and no process has written yet.
   subroutine begin(value)
     double precision, intent(in) :: value
     call MPI_Barrier(comm)
@@ -57,7 +57,7 @@ contains
     call MPI_Barrier(comm)
   end subroutine begin
 
-  ! What was issued is in the targets' memory.
+  ! On return the operations of all processes are complete at their targets.
   subroutine finish
     call MPIX_RMA_Complete(comm, MPIX_ALL_RANKS, ierror)
     call expect(ierror == MPI_SUCCESS, "complete")
@@ -130,7 +130,7 @@ contains
     call expect(ierror == MPI_SUCCESS, "put of a section")
   end subroutine put
 
-  ! Elements that the datatype is a part of.
+  ! Array elements that consist of several elements of the datatype.
   subroutine section_types
     complex(kind(1d0)), asynchronous :: z(9)
     integer :: i
@@ -320,7 +320,7 @@ contains
     call finish
   end subroutine notification
 
-  ! What every accumulate of 3 makes of 7 with the communicator's attributes.
+  ! The result of an accumulate of 3 onto 7, with the attributes of communicator `with`.
   double precision function combined(with)
     type(MPI_Comm), intent(in) :: with
     double precision, asynchronous :: three
@@ -366,7 +366,7 @@ contains
     call MPI_Comm_free(other)
   end subroutine attributes
 
-  ! Of other attributes nothing is changed.
+  ! Attributes that are not the library's work as before.
   subroutine foreign_attributes
     integer :: key
     integer(address_kind) :: value

@@ -1,4 +1,4 @@
-! mpixf.h behind mpif.h, in fixed form; in columns that free form reads, too.
+! mpixf.h after mpif.h, in fixed form that is valid free form, too.
       program include_test
       implicit none
       include 'mpif.h'

@@ -53,7 +53,7 @@ contains
     call MPI_Barrier(comm, ierror)
   end subroutine finish
 
-  ! The own base is that of every rank.
+  ! Every rank has the same base address.
   subroutine same_address
     integer(address_kind) :: base
     integer :: info, into

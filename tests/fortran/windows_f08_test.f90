@@ -50,7 +50,7 @@ program windows_f08_test
 
 contains
 
-  ! Everybody's memory has this value, all counters are zero, and nobody writes yet.
+  ! On return all processes' memory has this value, all counters are zero, and no process has written yet.
   subroutine begin(value)
     double precision, intent(in) :: value
     integer :: i
@@ -66,7 +66,7 @@ contains
     call MPI_Barrier(MPI_COMM_WORLD)
   end subroutine begin
 
-  ! Until the neighbour has notified so often.
+  ! Waits until the neighbour has incremented the counter to `value`.
   subroutine wait_for(counter, value)
     integer, intent(in) :: counter, value
     type(MPI_Request) :: request
@@ -147,7 +147,7 @@ contains
     call put(a(10:1:-3, 2:9:2), 16, 0)   ! backwards, in two dimensions
     call put(a(5, :), 12, 16)            ! a row
     call put(a(2:9:3, 3:12:4), 5, 28)    ! one whole column and two of the next
-    call put(z(1:9:4), 6, 40)            ! elements that the datatype is a part of
+    call put(z(1:9:4), 6, 40)            ! elements of several datatype elements
     call wait_for(0, 4)
     call expect(all(mine(1:16) == [((cell(i, j, left), i = 10, 1, -3), j = 2, 9, 2)]), "section backwards")
     call expect(all(mine(17:28) == [(cell(5, j, left), j = 1, 12)]), "row")
@@ -263,7 +263,7 @@ contains
     call MPI_Wait(several(1), MPI_STATUS_IGNORE)
   end subroutine requests
 
-  ! Nothing is complete between the puts; the last one stays.
+  ! No put is completed before the next one; the values of the last one stay.
   subroutine order
     double precision, asynchronous :: from(n, 6)
     integer :: i, length
@@ -309,7 +309,7 @@ contains
       call expect(ierror == MPI_SUCCESS, "flush")
       if (i <= 4) call MPI_Wait(request, MPI_STATUS_IGNORE)
       if (i == 3 .or. i == 4) then
-        from = -1  ! in use no more
+        from = -1  ! no longer in use
         call MPI_Win_flush(right, win)
       end if
       if (i /= 5) call MPI_Win_flush(right, second)

@@ -1,4 +1,4 @@
-! Module mpix_rma, calls on MPI's windows; where MPI itself makes the windows, they are refused.
+! Module mpix_rma, calls on MPI's windows; on windows of MPI itself, the calls are refused.
 program windows_integers_test
   use, intrinsic :: iso_c_binding
   use mpi

@@ -19,7 +19,7 @@ constexpr std::uint64_t session = 0x5e55104;
 template <typename Header>
 bool read_records(Input records) {
   wire::BatchReader<Header> reader(session, records);
-  // Records may be divided into runs in another way: each takes its header at most.
+  // The writer may divide the records into other runs; at most each record gets a header of its own.
   std::size_t const room = 4 * records.size() + sizeof(Header);
   auto const again = std::make_unique<std::byte[]>(room);
   wire::BatchWriter<Header> writer(session, {again.get(), room});

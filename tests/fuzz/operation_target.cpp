@@ -1,5 +1,5 @@
-/// Operations that travel as requests of a session: what is taken stays within its region, has all of its
-/// operands, and says the same when it is packed again.
+/// Operations that travel as requests of a session: an accepted request stays within its region, has all of
+/// its operands, and is the same when it is packed again.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -15,8 +15,8 @@ using namespace mpixrma::nam;
 
 constexpr std::array kinds{"put", "get", "update", "other"};
 
-/// The first bytes of an input are the fields of the head. Fields that are absent, and of other types, are
-/// those of target "messages", which reads the head as text.
+/// The first bytes of an input are the fields of the head. Target "messages", which reads the head as
+/// text, covers fields that are absent or of other types.
 Json head_of(Reader& reader) {
   Json head{{"kind", kinds[reader.byte() % kinds.size()]}};
   head["operation"] = reader.byte();

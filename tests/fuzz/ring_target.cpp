@@ -27,7 +27,7 @@ constexpr std::size_t exposed_begin = 1024;
 constexpr std::size_t exposed_bytes = 2048;
 constexpr auto untouched = std::byte{0xc3};
 
-/// A process whose exposed memory only is accessible.
+/// A process of which only exposed memory is accessible.
 class Victim {
  public:
   Victim() : memory_(std::make_unique<std::byte[]>(memory_bytes)) {

@@ -36,7 +36,7 @@ inline constexpr Target targets[] = {
 /// Prints a line and ends the process if `holds` is false.
 void require(bool holds, char const* what);
 
-/// Reads values from the front of an input; zeros at its end.
+/// Reads values from the front of an input, and zeros after its end.
 class Reader {
  public:
   explicit Reader(Input input) : rest_(input) {}

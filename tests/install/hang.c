@@ -1,6 +1,6 @@
 /* A job that hangs, for `mpix-rma ps`: rank 0 locks its own memory exclusively and computes; the others
- * wait for the lock. It continues when the file in the argument exists. Rank 0 prints "ready" when it has
- * the lock. */
+ * wait for the lock. The job continues when the file that the argument names exists. Rank 0 prints "ready"
+ * when it has the lock. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

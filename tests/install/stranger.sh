@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Uses the installed files as somebody does who has got the installation from another place: installs into a temporary
+# Uses the installed files like a user who has got the installation from another place: installs into a temporary
 # prefix with a space in its name, moves it, and then uses nothing else.
 # usage: stranger.sh CMAKE BUILD-DIR SOURCE-DIR MPIRUN MPICC [FORTRAN-COMPILER]
 set -euo pipefail
 cmake=$1 build=$2 source=$3 mpirun=$4 mpicc=$5 fortran=${6:-}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# Only what the installation's own files set.
+# The installation's own files set these.
 unset MANPATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH "${!OMPI_MCA_@}" "${!PMIX_MCA_@}"
 
 fail() {
   echo "stranger.sh: $*" >&2
   exit 1
 }
-expect() { # TEXT COMMAND...: its output, of both kinds, has TEXT
+expect() { # TEXT COMMAND...: its stdout or stderr has TEXT
   local text=$1 output
   shift
   output=$("$@" 2>&1 < /dev/null) || { echo "$output"; fail "failed: $*"; }
@@ -27,7 +27,7 @@ refuse() { # TEXT COMMAND...: fails with one line, which has TEXT
     *) echo "$output"; fail "no word of \"$text\" from: $*" ;; esac
 }
 
-# Files that are written at installation have the prefix, with DESTDIR as without.
+# Files that are written at installation have the prefix without DESTDIR.
 DESTDIR=$dir/stage "$cmake" --install "$build" --prefix "/opt/it's 100% mine" > /dev/null
 staged="$dir/stage/opt/it's 100% mine"
 grep -qF "ExecStart=\"/opt/it's 100%% mine/bin/mpix-namd\"" "$staged/lib/systemd/system/mpix-namd.service" ||
@@ -43,7 +43,8 @@ rm -r "$dir/stage"
 prefix="$dir/moved here"
 export here=$prefix
 
-# In each shell that there is: the file, twice, and the command. Exactly the variables, and nothing else left behind.
+# In each available shell: the file, sourced twice, and the command set exactly the variables, and leave nothing else
+# behind.
 show='printf "%s|" "$PATH" "$MANPATH" "$PKG_CONFIG_PATH" "$CMAKE_PREFIX_PATH" "$LD_LIBRARY_PATH"
   printf "%s|" "$OMPI_MCA_mca_base_component_path" "$PMIX_MCA_mca_base_component_path"; set | grep "^mpix_rma" || :'
 wanted="$prefix/bin:/usr/bin:/bin|$prefix/share/man:|$prefix/lib/pkgconfig|$prefix|$prefix/lib|"
@@ -59,7 +60,7 @@ found  $found
 wanted $wanted"
   done
   expect "$prefix" clean $shell -euc '(. "$here/share/mpix-rma/env.sh"; echo "$CMAKE_PREFIX_PATH")'
-  # Components of the user's own go on being excluded or are joined.
+  # The user's own choice of components stays: an exclusion as it is, a list with mpix added.
   expect 'sm,mpix.' clean OMPI_MCA_osc=sm $shell -euc '. "$here/share/mpix-rma/env.sh"; echo $OMPI_MCA_osc.'
   expect '^sm.' clean OMPI_MCA_osc=^sm $shell -euc '. "$here/share/mpix-rma/env.sh"; echo $OMPI_MCA_osc.'
   expect "dropped from OMPI_MCA_mca_base_component_path" clean OMPI_MCA_mca_base_component_path=/none:SYSTEM_DEFAULT $shell -euc \
@@ -70,7 +71,7 @@ done
 ! command -v tcsh > /dev/null ||
   expect "$prefix/bin:/usr/bin" clean tcsh -fc 'eval "`'"'$prefix/bin/mpix-rma'"' env --shell csh`"; echo "$PATH"'
 
-# The component that is not there never reaches Open MPI.
+# The path of a missing component is never given to Open MPI.
 mv "$prefix/lib/mpix-rma/openmpi" "$dir/away"
 for shell in bash dash zsh; do
   [ -n "$(command -v $shell)" ] || continue
@@ -94,7 +95,7 @@ else
   echo "not tried, because it is missing: environment modules"
 fi
 
-# From here on the shell that reads this.
+# From here on in this shell.
 . "$prefix/share/mpix-rma/env.sh"
 run() { timeout 60 "$mpirun" --oversubscribe --bind-to none -np 2 "$@"; }
 
@@ -105,7 +106,7 @@ expect 'windows of another component' env -u OMPI_MCA_mca_base_component_path ti
 [ ! -e $modules/bash ] || expect 'windows of osc/mpix' env -u OMPI_MCA_mca_base_component_path bash -c \
   ". $modules/bash; module use \"\$here/share/modulefiles\"; module load mpix-rma; '$mpirun' --oversubscribe -np 1 '$dir/windows'"
 
-# pkg-config: with spaces in the prefix its output is read by the shell once more, as its quotes want it.
+# pkg-config quotes the spaces in the prefix, so that its output needs eval.
 eval "cc '$source/examples/work_queue.c' $(pkg-config --cflags --libs mpix-rma) -o '$dir/program'"
 eval "cc '$source/examples/work_queue.c' $(pkg-config --static --cflags --libs mpix-rma) -o '$dir/static_program'"
 (unset LD_LIBRARY_PATH && run "$dir/program" && run "$dir/static_program") < /dev/null > "$dir/log" 2>&1 || { cat "$dir/log"; fail "pkg-config"; }
@@ -114,7 +115,7 @@ if [ -n "$fortran" ]; then
   expect '' run "$dir/fortran"
 fi
 
-# CMake finds it by CMAKE_PREFIX_PATH of the environment.
+# CMake finds the package by CMAKE_PREFIX_PATH of the environment.
 mkdir "$dir/project"
 cp "$source/examples/work_queue.c" "$dir/project/program.c"
 cat > "$dir/project/CMakeLists.txt" <<'END'
@@ -162,7 +163,7 @@ grep -Eq '^mpix-rma: +0 +1 +1( +[0-9]+){5}$' "$dir/log" || { cat "$dir/log"; fai
 grep -q 'left to other components' "$dir/log" || { cat "$dir/log"; fail "mpix-rma check does not see windows of others"; }
 ! OMPI_MCA_osc=rdma,pt2pt PATH=$PATH mpix-rma ps $$ > "$dir/log" 2>&1 || fail "mpix-rma ps finds an engine in a shell"
 grep -q 'has no engine' "$dir/log" || { cat "$dir/log"; fail "mpix-rma ps"; }
-# Files of several installations are told apart, in one line.
+# Files of different versions are reported, in one line.
 cp "$prefix/lib/mpix-rma/openmpi/mca_osc_mpix.so" "$dir/component"
 LC_ALL=C sed -i 's|osc/mpix version [0-9]|osc/mpix version 9|' "$prefix/lib/mpix-rma/openmpi/mca_osc_mpix.so"
 (mpix-rma info || :) > "$dir/log" 2>&1 < /dev/null
@@ -171,11 +172,11 @@ LC_ALL=C sed -i 's|osc/mpix version [0-9]|osc/mpix version 9|' "$prefix/lib/mpix
 [ "$(grep -c 'osc/mpix has version 9[0-9.]* and .* use both from one installation' "$dir/log")" = 1 ] ||
   { cat "$dir/log"; fail "no word of the versions"; }
 cp "$dir/component" "$prefix/lib/mpix-rma/openmpi/mca_osc_mpix.so"
-# What a job that hangs waits for.
+# The lock for which a hanging job waits.
 "$mpicc" -Wall -Wextra "$source/tests/install/hang.c" -o "$dir/hang"
 timeout 100 "$mpirun" --oversubscribe --bind-to none -np 2 "$dir/hang" "$dir/go" > "$dir/hang.log" 2>&1 < /dev/null &
 job=$!
-for _ in $(seq 600); do # one that never comes ends with the job's own bound
+for _ in $(seq 600); do # if "ready" never comes, the job ends by its own timeout
   ! grep -q ready "$dir/hang.log" || break
   sleep 0.1
 done

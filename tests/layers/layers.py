@@ -4,14 +4,14 @@
 layers.py --picture: prints the layers, and the folders inside of them, as docs/internals.md shows them.
 layers.py [DIRECTORY]: reads every source below DIRECTORY (default: this project) and fails, with one line for each
 offence, on an include that goes up or sideways, on a foreign header outside of the layer that owns it, and on files that
-need each other in a circle. Tests in C++ call allocation, query and notification through TEST_HEADER only.
+include each other in a cycle. Tests in C++ call allocation, query and notification through TEST_HEADER only.
 """
 
 import pathlib
 import re
 import sys
 
-# What each layer may include of the others.
+# The other layers that each layer may include.
 LAYERS = {
     "engine": set(),
     "hosts/common": {"engine"},
@@ -35,8 +35,8 @@ FOREIGN = {
     re.compile(r"(ompi|opal)/|.*mca/"): {"ompi-component"},
     re.compile(r"otf2/"): {"engine"},
 }
-# The rooms of folders, from the lowest floor up: a file includes files of its own room and of floors below. The files
-# beside the rooms stand on the highest floor.
+# The subfolders ("rooms") of folders, in levels ("floors") from the lowest up: a file includes files of its own room and of
+# floors below. Files directly in the folder are above all floors.
 FLOORS = {
     "engine": [["base"], ["bootstrap", "op/layout"], ["op/kernel"], ["op", "tuning"], ["trace"], ["trace/otf2"], ["sync"], ["net"], ["memory"], ["origin"], ["proto"],
                ["target"], ["runtime"]],
@@ -45,7 +45,7 @@ FLOORS = {
     "mpi-windows": [["nam"], ["state"], ["epochs"], ["creation", "operations"]],
     "nam": [["protocol"], ["client", "process"], ["data"], ["server"], ["tool"]],
 }
-# Layers without circles between files; a header and the source beside it count as one.
+# Layers without include cycles between files; a header and the source beside it count as one file.
 ACYCLIC = {"datatype", "armci"}
 # The header through which tests make calls whose signatures may change, and the tests that call them as users do, or
 # define them.
@@ -102,7 +102,7 @@ def layer_of(path):
 
 
 def floor_of(path):
-    """The number of the floor of `path` in its folder, and the folder; None where the folder has no floors."""
+    """The folder of `path`, and the number of the floor of `path` in that folder; None where no folder has floors."""
     for folder, floors in FLOORS.items():
         if path.is_relative_to(folder):
             inside = path.parent.relative_to(folder)

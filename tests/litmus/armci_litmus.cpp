@@ -2,8 +2,8 @@
 ///
 ///   mpirun -np 3 armci_litmus [--slice MICROSECONDS] [--rounds LEAST] [--sample N] [--only TEXT] [--verbose]
 ///
-/// Options and output are those of mpix_litmus. ARMCI's operations of one process to one other are ordered;
-/// as with MPIX_RMA's ORDERING a get may be performed before an earlier put that it does not overlap.
+/// Options and output are those of mpix_litmus. ARMCI orders the operations of one process to one other;
+/// as with MPIX_RMA's ORDERING, a get may be performed before an earlier put that it does not overlap.
 #include <mpi.h>
 
 #include <cstring>

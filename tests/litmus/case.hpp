@@ -25,8 +25,8 @@ struct Result {
 /// A barrier that leaves the processor to processes that still run.
 void wait_for_all(MPI_Comm comm);
 
-/// Runs all roles concurrently; those of one rank are threads. Rank 0 receives the logs and has the result,
-/// except for a shape with a word per round. Collective.
+/// Runs all roles concurrently; the roles of one rank are threads. Rank 0 receives the logs and has the
+/// result, except for a shape with a word per round. Collective.
 Result play(MPI_Comm comm, Shape const& shape, std::vector<Player> const& players, Length length);
 
 }  // namespace mpixrma::test::litmus

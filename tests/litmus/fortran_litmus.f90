@@ -1,5 +1,5 @@
-! Message passing from Fortran: the attributes that order the operations are those of a communicator, of a request
-! object, or of the call. Rank 0 puts x and then y in each round, rank 1 gets y and then x: x is never older.
+! Message passing from Fortran: the attribute that orders the PUTs is that of a communicator, of a request object, or
+! of the call. Rank 0 puts x and then y in each round, rank 1 gets y and then x: x is never older.
 !
 !   mpirun -np 2 fortran_litmus [ROUNDS]
 program fortran_litmus

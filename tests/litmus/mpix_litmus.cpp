@@ -111,13 +111,13 @@ bool spans_targets(Promise const& promise) {
   return promise.action == Action::complete || (promise.attributes & MPIX_RMA_ATTR_REMOTE_COMPLETION) != 0;
 }
 
-/// Drops settings that the promise does not cover in this combination.
+/// Replaces values that the promise does not cover in this combination.
 void make_consistent(Row const& row, Setting& setting) {
   bool const can_spread = spans_targets(row.promise) && !row.shape.word_per_round;
   if (setting.home == Setting::Home::spread && !can_spread) setting.home = Setting::Home::last;
   if (setting.home == Setting::Home::spread && setting.get == Setting::Get::span)
     setting.get = Setting::Get::outstanding;
-  // A request of each PUT does not order a GET.
+  // Waiting for the request of each PUT does not order a GET.
   if (row.promise.waits && setting.get == Setting::Get::outstanding) setting.get = Setting::Get::blocking;
   if (setting.get == Setting::Get::span) setting.kind[1] = setting.kind[2] = setting.kind[0];
 }

@@ -33,13 +33,13 @@ struct Setting {
   Home home;         ///< the rank of the variables; spread: each at another rank
   bool second_comm;  ///< role 1 uses its own communicator
   bool threads;      ///< all roles are threads of rank 0
-  bool all_ranks;    ///< MPIX_ALL_RANKS for the rank
+  bool all_ranks;    ///< the ordering call takes MPIX_ALL_RANKS
   bool helper;       ///< another thread makes the ordering call
 
   std::string text() const;
 };
 
-/// Bytes from x to y, and to z; the words of consecutive rounds of 2+2W are twice as far apart.
+/// Bytes from x to y, and from y to z; the words of consecutive rounds of 2+2W are twice as far apart.
 inline constexpr std::ptrdiff_t distance = 128;
 inline constexpr std::size_t memory_bytes = 2 * distance * (words_per_sweep + 1);
 inline constexpr int block_words = distance / sizeof(Value);

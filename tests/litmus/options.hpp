@@ -14,9 +14,9 @@ namespace mpixrma::test::litmus {
 
 struct Options {
   std::int64_t slice_microseconds = 2000;  ///< per case
-  std::uint64_t min_rounds = 0;            ///< the table is repeated until so many are done
-  std::size_t sample = 1;                  ///< one of so many settings of each row is run
-  std::string only;                        ///< rows whose name contains it
+  std::uint64_t min_rounds = 0;            ///< the table is repeated until so many rounds are done
+  std::size_t sample = 1;                  ///< one in `sample` settings of each row is run
+  std::string only;                        ///< runs only the rows whose name contains this text
   bool verbose = false;
   unsigned seed = 0;  ///< selects the settings
 

@@ -21,7 +21,7 @@ using Logs = std::vector<Log>;
 /// Returns the k-th value that a role has fetched in a round.
 Value at(Log const& log, std::size_t k, std::uint64_t round) { return log.values[k][round - 1]; }
 
-/// Round i of role 0 has not seen the store of round j of role 1, nor that round the store of round i. The
+/// Round i of role 0 has not seen the store of round j of role 1, nor round j the store of round i. The
 /// values do not decrease, so for each i the smallest such j decides.
 std::uint64_t count_store_buffering(Logs const& logs) {
   std::uint64_t found = 0;

@@ -40,7 +40,7 @@ class Suite {
 
  private:
   bool run(Trial const& trial);
-  /// Whether the sample has this one of `count` settings of a row.
+  /// Whether the sample includes setting `index` of the `count` settings of a row.
   bool is_chosen(std::size_t index, std::size_t count) const;
 
   Options options_;

@@ -221,7 +221,7 @@ class WindowPort final : public Port {
                          MPI_NO_OP, window_);
     }
   }
-  /// At the target: y opens an exposure and waits for its end, after which both words have arrived.
+  /// At the target: a read of y opens an exposure and waits for its end, after which both words have arrived.
   void load(Variable variable, Value* result) {
     if (variable == Variable::y) {
       MPI_Win_post(partners_, 0, window_);
@@ -301,7 +301,7 @@ class Cases {
   }
 
  private:
-  /// Memory of all flavours; shared memory only if all processes are on one host.
+  /// Returns the number of flavours: without shared memory, the last, unless all processes are on one host.
   static unsigned flavours_here() {
     int size = 0;
     int size_of_host = 0;

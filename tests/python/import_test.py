@@ -3,8 +3,8 @@
 usage: import_test.py first|second|window|without|uninitialised
   first          mpix_rma is imported first, and makes MPI find the component
   second         MPI has found the component by the environment: the engines open in allocate()
-  window         the same: they open in win_allocate_nam()
-  without        MPI knows of no component: the import fails, with what to do
+  window         as second, but the engines open in win_allocate_nam()
+  without        MPI knows of no component: the import fails, and the error says what to do
   uninitialised  the program calls MPI.Init() itself
 """
 import sys

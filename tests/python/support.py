@@ -49,7 +49,7 @@ class MemoryCase(unittest.TestCase):
 
 
 class AbortingResult(unittest.TextTestResult):
-    """The other ranks of a failed test may wait for this one."""
+    """Aborts the job at the first failure: the other ranks may be waiting for this one."""
 
     def _abort(self):
         for test, trace in self.failures + self.errors:

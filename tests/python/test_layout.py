@@ -36,7 +36,7 @@ class Layout(MemoryCase):
         self.assert_same(self.own[10:16], [0, 3, 1, 4, 2, 5])
 
     def test_random_parts(self):
-        """Of both sides, compared with NumPy's assignment."""
+        """Random parts of both sides, compared with NumPy's assignment."""
         random = seeded()
         for _ in range(60):
             dimensions = random.randint(1, 4)
@@ -90,7 +90,7 @@ class Layout(MemoryCase):
         self.assert_same(self.own[:1499], numpy.ones(1499))
 
     def test_a_target_keeps_its_layout(self):
-        """Beyond the time that the cache holds it."""
+        """Even after the cache has dropped the layout."""
         column = self.memory.at(NEXT, "d", (40, 50))[:, 7]
         for extent in range(2, 700):
             rma.put(numpy.broadcast_to(numpy.ones(1), extent), self.next[:extent], WORLD)

@@ -34,7 +34,7 @@ class Allocation(unittest.TestCase):
         info.Free()
 
     def test_size_beyond_the_addresses(self):
-        """At one rank: the others do not wait for it."""
+        """One rank asks for such a size: the others fail, too, instead of waiting for it."""
         for size, error_class in ((2**70, MPI.ERR_NO_MEM), (-(2**70), MPI.ERR_ARG)):
             with self.assertRaises(rma.Error) as raised:
                 rma.allocate(size if RANK == 0 else 8, WORLD)
@@ -61,7 +61,7 @@ class Allocation(unittest.TestCase):
                 use()
 
     def test_an_exception_frees_nothing(self):
-        """The other ranks would wait in vain for the collective call that ends the block."""
+        """Freeing is collective, and after an exception other ranks may not come to that call."""
         with self.assertRaises(KeyError):
             with rma.allocate(80, WORLD) as memory:
                 raise KeyError

@@ -35,7 +35,7 @@ class Rmw(MemoryCase):
                 self.assertEqual(rma.fetch_and_op(target, None, WORLD, rma.Rmw.NO_OP), value)
 
     def test_concurrent_sums(self):
-        """A lost update would break the sum, a value drawn twice the set."""
+        """The list of drawn values shows a lost update as well as a value drawn twice."""
         counter = self.memory.at(0, "i8", ())
         drawn = [int(rma.fetch_and_op(counter, 1, WORLD)) for _ in range(300)]
         everything = sorted(sum(WORLD.allgather(drawn), []))

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Checks the annotations of the package and its examples with mypy, and the stub of the extension against it.
+# Checks the annotations of the package and its examples with mypy, and the stub of the extension module against that
+# module.
 # usage: types.sh PYTHON SOURCE-DIR PACKAGE-DIR
 # Exit status 77: mypy is missing, or mpi4py has other annotations than those of 3.1, which the package's follow.
 set -eu

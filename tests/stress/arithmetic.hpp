@@ -57,7 +57,7 @@ struct Traits<Pair<T, Index>> {
   using Scalar = T;
 };
 
-/// Returns an integer with the bits of any of the small types; the unsigned one wraps.
+/// Returns the bits of a value of a small type as an unsigned integer, whose arithmetic wraps.
 template <typename T>
 std::uint64_t bits(T value) {
   std::uint64_t wide = 0;
@@ -227,7 +227,8 @@ void modify(Modify op, std::byte* target, std::byte const* operand, std::byte co
   }
 }
 
-/// Fills with small whole numbers: all results are exact, and no zero is negative.
+/// Fills integers and bytes with random bits, and other types with small whole numbers: all results are
+/// exact, and no zero is negative.
 template <typename T>
 void fill(Random& random, bool factor, std::byte* value) {
   constexpr Family family = Traits<T>::family;

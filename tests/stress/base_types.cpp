@@ -10,7 +10,7 @@ namespace mpixrma::stress {
 
 namespace {
 
-/// Returns the zone of a type whose values need a zone of their own.
+/// Returns the zone of a type: 0 unless its values need a zone of their own.
 template <typename T>
 int zone_of() {
   Arithmetic const* const known[] = {arithmetic<float>(),

@@ -80,7 +80,7 @@ struct Base {
   }
 };
 
-/// Returns all that this MPI has. To be called after MPI_Init.
+/// Returns all predefined datatypes that this MPI has. To be called after MPI_Init.
 std::vector<Base> make_bases();
 
 }  // namespace mpixrma::stress

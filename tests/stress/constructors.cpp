@@ -20,7 +20,7 @@ class Construction {
   int between(int low, int high) {
     return low + static_cast<int>(random_() % static_cast<std::uint64_t>(high - low + 1));
   }
-  /// Draws a displacement in bytes. Values of a type keep to the grid of its zone.
+  /// Draws a displacement in bytes, a multiple of the type's size if the type has a zone of its own.
   std::ptrdiff_t displacement() {
     bool const free = old_.base == nullptr || old_.base->zone == 0;
     auto const grain = static_cast<std::ptrdiff_t>(free ? 1 : old_.base->size);

@@ -100,7 +100,7 @@ void Origin::fill(Base const* base, int zone, std::byte* at, std::size_t bytes, 
   }
 }
 
-/// Expects the present content, which the caller changes where data are to arrive.
+/// Expects the present content; the caller changes the expected bytes where data are to arrive.
 void Origin::expect(std::byte const* begin, std::size_t bytes, char const* what) {
   expectations_.push_back(
       {begin, std::vector<std::byte>(begin, begin + bytes), std::vector<std::uint8_t>(bytes, 1), what});
@@ -109,7 +109,7 @@ void Origin::expect(std::byte const* begin, std::size_t bytes, char const* what)
 void Origin::move(int rank, int kind) {
   int const zone = chance(60) ? 0 : static_cast<int>(below(zones));
   auto const& bases = job_.shapes.bases_of(zone);
-  // Not always a single type; and often contiguous on both sides, as hardware paths require.
+  // Sometimes elements of several types; often contiguous on both sides, as hardware paths require.
   bool const plain = chance(35);
   Base const* const base = plain || zone != 0 ? bases[below(bases.size())] : nullptr;
   auto const any = [&]() -> Shape const& {

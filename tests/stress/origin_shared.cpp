@@ -70,7 +70,7 @@ void Origin::touch_uniform(int rank, int kind) {
   auto* const buffer = reinterpret_cast<int*>(arena_.take(Region::uniform_ints * sizeof(int)));
   std::fill_n(buffer, Region::uniform_ints, static_cast<int>(below(1000)));
   MPIX_RMA_Attributes chosen = attributes(kind, rank);
-  // A request object that is used again may be used for another operation.
+  // Always sets the operation: a reused request object may have the operation of an earlier accumulate.
   chosen.set |= MPIX_RMA_ATTR_ATOMICITY | MPIX_RMA_ATTR_ACCUMULATE_OP;
   chosen.accumulate_op = chance(50) ? MPI_SUM : MPI_BXOR;
   Shape shape;
@@ -103,7 +103,7 @@ void Origin::count(int rank, int kind) {
   ++model.counted[which];
 }
 
-/// Registers memory of this process, uses it, and unregisters it.
+/// Allocates or registers memory of this process, puts to it, and frees or deregisters it.
 void Origin::use_passing_memory() {
   std::size_t const bytes = 64 + below(chance(90) ? 20000 : 400000);
   bool const allocated = chance(50);

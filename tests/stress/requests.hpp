@@ -26,7 +26,7 @@ class Requests {
   MPI_Request* native_with(MPIX_RMA_Attributes const& attributes);
   MPIX_Rma_request* own_with(MPIX_RMA_Attributes const& attributes);
 
-  /// Waits for all requests and frees them. Requests that were freed while active are not waited for.
+  /// Waits for all requests and frees them; at random, frees active requests of the own type without waiting.
   void finish();
 
  private:
@@ -34,7 +34,7 @@ class Requests {
   template <typename Request, typename Set>
   void set_all(Request* request, MPIX_RMA_Attributes const& attributes, Set set);
   void finish_native();
-  bool finish_own();  ///< false: left as they are
+  bool finish_own();  ///< false: the requests are still active
 
   Random& random_;
   Require require_;

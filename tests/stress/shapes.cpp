@@ -11,7 +11,7 @@ namespace {
 
 constexpr int shapes_per_base = 8;
 constexpr int mixed_shapes = 100;
-constexpr int long_rows = 10;  // of these
+constexpr int long_rows = 10;  // of mixed_shapes
 constexpr int max_nesting = 3;
 constexpr std::ptrdiff_t widest = 4096;  // bytes from the lowest to the highest of one element
 constexpr int longest_repetition = 64;   // elements of a derived type in one call

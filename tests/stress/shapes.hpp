@@ -21,7 +21,7 @@ struct Shape {
   std::vector<Piece> pieces;   ///< of one element of `type`, in the order of the data
   std::ptrdiff_t extent = 0;
   std::ptrdiff_t low = 0;   ///< lowest byte of one element
-  std::ptrdiff_t high = 0;  ///< behind its highest
+  std::ptrdiff_t high = 0;  ///< behind the highest byte of one element
   std::size_t bytes = 0;    ///< data of one element, without padding
   int most = 0;             ///< elements in a row that do not overlap
   int nesting = 0;          ///< constructors inside of each other

@@ -30,7 +30,7 @@ struct Options {
   std::uint64_t seed = 0;
   int threads = 1;
   std::uint64_t round = 30000;  ///< operations of all ranks between checks of all memory
-  std::string path;             ///< must have been taken
+  std::string path;             ///< must have been taken by a tenth of the operations
 };
 
 constexpr char const* usage =
@@ -80,7 +80,7 @@ std::vector<Channel> open_channels() {
   return channels;
 }
 
-/// Sets counters to zero.
+/// Gives every communicator counters that are zero.
 void prepare(std::vector<Channel>& channels) {
   for (Channel& channel : channels) mpixrma::test::rma_set_num_notify(channel.comm, Channel::counters);
 }

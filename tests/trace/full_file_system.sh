@@ -24,7 +24,7 @@ MPIX_RMA_TRACE=$trace "$@" "$program" many 2> "$FULL_FILE_SYSTEM/errors" || fail
 cat "$FULL_FILE_SYSTEM/errors"
 line="is not converted to OTF2: No space left on device; its records stay there$"
 grep -q "$line" "$FULL_FILE_SYSTEM/errors" || fail "there is no line about it"
-! grep -v "$line" "$FULL_FILE_SYSTEM/errors" || fail "there are other lines"  # two if processes end at once
+! grep -v "$line" "$FULL_FILE_SYSTEM/errors" || fail "there are other lines"  # two lines if both processes end at once
 [ "$(ls "$trace")" = records ] || fail "parts of a trace are left"
 mount -o remount,size=64M "$FULL_FILE_SYSTEM"
 "$tool" timeline "$trace" -o "$FULL_FILE_SYSTEM/page.html"

@@ -51,7 +51,7 @@ def number_of(name):
 
 
 class Trace:
-    """What the trace has: operations by rank, target and protocol; executed bytes by rank; completions."""
+    """The contents of a trace: operations by rank, target and protocol; executed bytes by rank; completions."""
 
     def __init__(self, path):
         self.operations = collections.defaultdict(lambda: (0, 0))
@@ -100,7 +100,7 @@ def by_target(operations):
 
 
 def check_printed(path, trace):
-    """otf2-print reads the same."""
+    """Checks that otf2-print reads the same records."""
     text = subprocess.run(["otf2-print", str(path)], check=True, capture_output=True, text=True).stdout
     words = collections.Counter(line.split(maxsplit=1)[0] for line in text.splitlines() if line.strip())
     for printed, kind in (("RMA_PUT", "RmaPut"), ("RMA_GET", "RmaGet"), ("RMA_ATOMIC", "RmaAtomic"), ("ENTER", "Enter")):
@@ -138,7 +138,7 @@ def check_complete(directory, trace, threads):
 
 
 def check_killed(trace):
-    """Nothing is lost of what the processes had done."""
+    """Checks that no operation of the processes is lost."""
     counts = by_target(trace.operations)
     ranks = {rank for rank, _ in counts}
     expect({key: count for key, (count, _) in counts.items()}, {(a, b): CALLS for a in ranks for b in ranks}, "operations")

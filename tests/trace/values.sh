@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a program, which checks values, while a trace is written: operations by load and store are executed and recorded
-# by code of their own then. The trace must be there afterwards.
+# Runs a program that checks values while a trace is written, because separate code executes and records operations by
+# load and store then. The trace must be there afterwards.
 # usage: values.sh COMMAND...
 set -eu
 dir=$(mktemp -d)

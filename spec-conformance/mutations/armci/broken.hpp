@@ -14,17 +14,17 @@
 
 namespace mpixrma::broken {
 
-/// Operations that the library has not been given yet.
+/// Operations that are withheld from the library.
 class Late {
  public:
-  /// The time at which an operation is issued at last.
+  /// When a withheld operation is issued.
   enum class Until {
     next,       ///< before the next operation on its process
     next_done,  ///< after the next operation on its process
     together    ///< when all processes are in ARMCI_Barrier
   };
   void keep(Until until, int process, std::function<int()> issue);
-  /// Takes the operations on a process out, in their order.
+  /// Removes and returns the operations on a process, in their order.
   std::vector<std::function<int()>> take(Until until, int process);
   void issue(Until until, int process);
   void issue_all(Until until);
@@ -40,11 +40,12 @@ class Late {
 };
 Late& late();
 
-/// The last operation of this process.
+/// The kind of this process's last operation.
 enum class Previous { put, swap, other };
 extern Previous previous;
 
-/// Issues an operation between those that wait for it. Returns its code.
+/// Issues an operation after those kept until `next`, and before those kept until `next_done`. Returns its
+/// code.
 template <typename F>
 int in_turn(int process, F issue) {
   late().issue(Late::Until::next, process);
@@ -54,7 +55,7 @@ int in_turn(int process, F issue) {
   return code;
 }
 
-/// Keeps a contiguous put with a copy of its source, as if it were complete.
+/// Withholds a contiguous put with a copy of its source, as if the put were complete.
 int keep_put(Late::Until until, void const* source, void* destination, int size, int process);
 
 /// The allocations of this process, with the addresses of all processes.

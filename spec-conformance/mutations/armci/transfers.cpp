@@ -14,7 +14,7 @@ using Until = Late::Until;
 /// Whether the program has called MPI_Recv since its last MPI_Barrier.
 bool has_received = false;
 
-/// A receive that takes a message of the program.
+/// Posts a receive that takes a message of the program.
 void take_message() {
   static std::vector<char> buffer(1 << 16);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -36,7 +36,7 @@ bool put_broken(void* src, void* dst, int size, int process, int* code) {
   if (is("P_08") && allocations().find(armci_msg_me(), src).offset >= 0) return *code = 0, true;
   if (is("P_13")) {
     Allocations::Place const place = allocations().find(process, dst);
-    // The first allocation is the memory of the test.
+    // Allocation 0 is the memory of the test fixture.
     if (place.offset >= 0 && place.allocation > 1) {
       char* const first = allocations().base(1, process);
       if (first != nullptr) return *code = PARMCI_Put(src, first + place.offset, size, process), true;
@@ -147,7 +147,7 @@ int ARMCI_PutV(armci_giov_t* iov, int iov_len, int proc) {
 }
 
 int ARMCI_AccV(int datatype, void* scale, armci_giov_t* iov, int iov_len, int proc) {
-  // The test of P_12 makes fewer of them.
+  // The test of P_12 issues fewer vector accumulates.
   constexpr int in_time = 10;
   static std::map<int, int> pairs;
   if (is("P_03") && iov->ptr_array_len == 2 && ++pairs[proc] > in_time) {

@@ -1,5 +1,5 @@
 /// A library that is loaded before MPIX_RMA and breaks the promise of one clause about the extensions of
-/// windows: the one that the environment variable MPIX_BROKEN_CLAUSE names. It sees each call by the
+/// windows: the one that the environment variable MPIX_BROKEN_CLAUSE names. It intercepts calls by the
 /// profiling interface.
 #pragma once
 
@@ -33,15 +33,15 @@ struct Transfer {
   int issue() const;
 };
 
-/// Transfers that the library has not been given yet.
+/// Transfers that are withheld from the library.
 class Late {
  public:
   int keep(Transfer const& transfer);
   /// Keeps the transfer with a copy of its origin.
   int keep_copy(Transfer const& transfer);
-  /// Issues all of them. Their copies stay: some wait for a lock.
+  /// Issues all transfers. Their copies stay: a transfer that waits for a lock reads its copy later.
   void issue();
-  /// The same, before what the process issues next on the window.
+  /// Issues all transfers, ordered before later operations on the window.
   void issue_in_order(MPI_Win window);
   bool is_empty();
 
@@ -54,7 +54,7 @@ class Late {
   std::vector<Kept> kept_;
   std::vector<Kept> issued_;
 };
-/// Those that the next call follows, and those that wait for the end of the epoch.
+/// Transfers that are withheld until a later call, and those that are withheld until the end of the epoch.
 Late& late();
 Late& until_end();
 
@@ -79,16 +79,16 @@ class Marked {
   std::set<MPI_Win> windows_;
 };
 extern Marked all_locked;      ///< between MPI_Win_lock_all and MPI_Win_unlock_all
-extern Marked fenced;          ///< MPI_Win_fence was called, and no lock since
+extern Marked fenced;          ///< MPI_Win_fence was called, and no unlock since
 extern Marked with_counters;   ///< MPIX_Win_set_num_notify was called
 extern Marked with_request;    ///< MPIX_Rput_notify was called
-extern Marked of_other_order;  ///< not of the processes of MPI_COMM_WORLD in their order
+extern Marked of_other_order;  ///< its processes are not those of MPI_COMM_WORLD in their order
 
 /// Requests for thresholds that this thread has made since its last MPI_Wait.
 extern thread_local int thresholds_awaited;
 
 int no_such_counter();
-/// The size of the contiguous transfers of the tests of order.
+/// The contiguous transfers of the tests of order have more elements.
 constexpr int many = 1000;
 
 }  // namespace mpixrma::broken

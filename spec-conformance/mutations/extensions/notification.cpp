@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Transfer::Kind;
 
-/// The increment of an operation without its data.
+/// Increments the counter of an operation, without the operation's data.
 int notify(int rank, MPI_Aint displacement, int counter, MPI_Win window) {
   return PMPIX_Put_notify(nullptr, 0, MPI_LONG, rank, displacement, 0, MPI_LONG, counter, window);
 }
@@ -29,13 +29,13 @@ bool has_gaps(MPI_Datatype type) {
   return extent > size;
 }
 
-/// A request that is complete.
+/// Makes a request that is complete.
 int complete_request(MPI_Win window, MPI_Request* request) {
   long nothing = 0;
   return PMPI_Rget(&nothing, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, window, request);
 }
 
-/// A put of which data and increment are issued in the wrong order.
+/// Issues data and increment of a put in the wrong order. Returns false if no broken clause concerns the put.
 bool is_put_divided(Transfer const& put, int* code) {
   if ((is("W126_06") && put.count == 4096) || (is("W126_12") && put.count == 8192)) {
     *code = notify(put.rank, put.displacement, put.counter, put.window);

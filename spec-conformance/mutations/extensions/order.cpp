@@ -14,13 +14,13 @@ using Kind = Transfer::Kind;
 std::atomic<int> flush_requests{0};
 /// Whether this thread has called MPIX_Win_flush_thread in the epoch.
 thread_local bool has_flushed = false;
-/// Whether its last call was MPIX_Win_order.
+/// Whether this thread has called MPIX_Win_order since its last put.
 thread_local bool has_ordered = false;
 
-/// Issues what is late before a call that completes it.
+/// Issues withheld transfers before a call that completes them.
 void issue_late() { late().issue(); }
 
-/// Before a flush with a request: what it does not cover waits for the end of the epoch.
+/// Begins a flush with a request. If `clause` is broken, the flush leaves out the withheld transfers.
 int begin_flush(char const* clause, MPI_Win window, MPI_Request* request) {
   if (is("E_15") && is_other_thread()) return MPI_ERR_OTHER;
   if (is("E_13") && flush_requests.load() > 8) return MPI_ERR_OTHER;

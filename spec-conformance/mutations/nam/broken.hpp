@@ -19,19 +19,19 @@ namespace mpixrma::broken {
 struct Made {
   MPI_Aint bytes = 0;      ///< of this process
   bool is_flat = false;    ///< one process alone has brought memory
-  bool by_call = false;    ///< of MPIX_Win_connect
-  bool is_shared = false;  ///< another window has been connected with its memory
+  bool by_call = false;    ///< made by MPIX_Win_connect
+  bool is_shared = false;  ///< another window has been connected to its memory
   bool is_started = false;
   std::string port;
-  MPI_Comm handle = MPI_COMM_NULL;  ///< of MPI_Comm_connect
+  MPI_Comm handle = MPI_COMM_NULL;  ///< of MPI_Comm_connect, from which the window was made
 };
-/// By window; one that is not known has the values above.
+/// By window; a window without an entry has the default values.
 extern std::map<MPI_Win, Made> made;
 
 /// The handles of MPI_Comm_connect.
 struct Handle {
   int connecting = 0;  ///< number of processes that have connected together
-  int windows = 0;     ///< made of it so far
+  int windows = 0;     ///< made from it so far
 };
 extern std::map<MPI_Comm, Handle> handles;
 

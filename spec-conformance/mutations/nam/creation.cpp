@@ -54,7 +54,7 @@ std::string port_of(MPI_Win window) {
 
 auto const allocate = behind<decltype(MPI_Win_allocate)>("MPI_Win_allocate");
 
-/// The call for a window that the promise of one clause is broken for.
+/// Allocates a window in the way that breaks the clause, if the window concerns it.
 int allocate_broken(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) {
   std::string const kind = value_of(info, "deep_mem_kind");
   bool const has_kinds =

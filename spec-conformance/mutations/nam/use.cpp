@@ -16,7 +16,7 @@ Made const& known(MPI_Win window) {
 
 auto const query = behind<decltype(MPIX_Win_query)>("MPIX_Win_query");
 
-/// The displacement in the units of 8 bytes that every region has by the broken promise.
+/// Converts a displacement as if every region had units of 8 bytes, by which N_23/units is broken.
 MPI_Aint in_units_of_8(MPI_Win window, int rank, MPI_Aint displacement) {
   MPI_Aint bytes = 0;
   int unit = 8;
@@ -24,7 +24,7 @@ MPI_Aint in_units_of_8(MPI_Win window, int rank, MPI_Aint displacement) {
   return displacement * 8 / unit;
 }
 
-/// An attribute in which all ranks have the value of the first.
+/// Replaces an attribute by one in which all ranks have the value of rank 0.
 template <typename Value>
 void repeat_first(void* attribute) {
   static std::vector<Value> values;

@@ -1,5 +1,5 @@
 /// A library that is loaded before Open MPI and breaks the promise of one clause about windows: the one that
-/// the environment variable MPIX_BROKEN_CLAUSE names. It sees each call by the profiling interface.
+/// the environment variable MPIX_BROKEN_CLAUSE names. It intercepts calls by the profiling interface.
 #pragma once
 
 #include <mpi.h>
@@ -33,15 +33,15 @@ struct Transfer {
 
 bool is_derived(MPI_Datatype type);
 
-/// Transfers that the library has not been given yet.
+/// Transfers that are withheld from the library.
 class Late {
  public:
-  /// Keeps the transfer, which reads its origin now, or later.
+  /// Withholds the transfer, which reads its origin now (keep_copy) or when it is issued (keep).
   int keep_copy(Transfer const& transfer);
   int keep(Transfer const& transfer);
-  /// Issues all of them.
+  /// Issues all transfers.
   void issue();
-  /// Forgets those that have this datatype.
+  /// Forgets the transfers whose target has this datatype.
   void forget(MPI_Datatype type);
 
  private:
@@ -79,10 +79,10 @@ class Marked {
   std::set<T> objects_;
 };
 
-/// Windows by what is known of them.
+/// Windows by their properties.
 struct Windows {
-  Marked<MPI_Win> of_other_groups;   ///< not of the processes of MPI_COMM_WORLD in their order
-  Marked<MPI_Win> without_memory;    ///< this process has brought none
+  Marked<MPI_Win> of_other_groups;   ///< its processes are not those of MPI_COMM_WORLD in their order
+  Marked<MPI_Win> without_memory;    ///< this process has brought no memory
   Marked<MPI_Win> on_allocated;      ///< on memory of MPI_Alloc_mem
   Marked<MPI_Win> without_order;     ///< accumulate_ordering was "none" when they were created
   Marked<MPI_Win> with_gaps;         ///< alloc_shared_noncontig
@@ -92,8 +92,8 @@ struct Windows {
   Marked<MPI_Win> posted_no_store;   ///< the last post had MPI_MODE_NOSTORE
   Marked<MPI_Win> started;           ///< between MPI_Win_start and MPI_Win_complete
   Marked<MPI_Win> all_locked;        ///< between MPI_Win_lock_all and MPI_Win_unlock_all
-  Marked<MPI_Win> locked_unchecked;  ///< MPI_Win_lock with MPI_MODE_NOCHECK
-  Marked<MPI_Win> locked_before;     ///< MPI_Win_lock with MPI_LOCK_EXCLUSIVE
+  Marked<MPI_Win> locked_unchecked;  ///< the last MPI_Win_lock had MPI_MODE_NOCHECK
+  Marked<MPI_Win> locked_before;     ///< was locked before with MPI_LOCK_EXCLUSIVE
   Marked<MPI_Win> failed;            ///< a put to a rank that does not exist was refused
 };
 Windows& windows();

@@ -98,7 +98,7 @@ int MPI_Win_shared_query(MPI_Win window, int rank, MPI_Aint* size, int* unit, vo
   bool const other = rank != own_rank(window);
   auto* const found = static_cast<char**>(base);
   if (other && *unit == 8 && ((is("W1123_01") && !gaps) || (is("W1123_04") && gaps)))
-    *found = static_cast<char*>(std::calloc(1, 4096));  // stays: nobody says when it is not used any more
+    *found = static_cast<char*>(std::calloc(1, 4096));  // never freed: no call ends its use
   if (is("W1123_02") && *unit == 1 && rank > 0) *found += 8;
   if (is("W12_04") && windows().allocated.has(window)) *size = 0;
   return code;

@@ -55,7 +55,7 @@ int get_broken(Transfer get) {
   return windows().fenced.has(get.window) ? without_error("W116_15", code, MPI_ERR_RMA_SYNC) : code;
 }
 
-/// An accumulate that another one can come between.
+/// An accumulate in two steps, between which another one can come.
 int accumulate_in_steps(void const* origin, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
                         MPI_Op op, MPI_Win window) {
   int size = 0;
@@ -78,7 +78,7 @@ bool is_accumulate_left_out(MPI_Op op, MPI_Win window) {
          (is("W1173_01") && op == MPI_REPLACE);
 }
 
-/// The accumulate that W1172_01 issues after the operation behind it.
+/// The accumulate that W1172_01 issues after the next operation.
 struct {
   void const* origin = nullptr;
   int rank;

@@ -33,13 +33,13 @@ int for_each_rank(Part part) {
   return code;
 }
 
-/// Issues late transfers before a synchronisation that completes them.
+/// Issues withheld transfers before a synchronisation that completes them.
 void late_before() {
   for (char const* const clause : {"W113_04", "W1135_01", "W1154_01", "W1154_02", "W1154_03", "W1172_02"})
     if (is(clause)) late().issue();
 }
 
-/// The same before a flush, which breaks other promises.
+/// The same before a flush. Transfers of the other clauses stay withheld.
 void late_before_flush() {
   for (char const* const clause : {"W113_04", "W1154_02", "W1172_02"})
     if (is(clause)) late().issue();

@@ -44,7 +44,7 @@ TEST_F(ArgumentAttacks, OverlappingLocalMemoryIsCopiedLikeMemmove) {
           char* const target = op == MPIX_RMA_PUT ? b : a;
           EXPECT_EQ(transfer(op, origin, bytes, MPI_BYTE, memory_.rank(), target), MPI_SUCCESS);
           EXPECT_EQ(MPIX_RMA_Complete(&world, memory_.rank()), MPI_SUCCESS);
-          // The kernel copies forwards, so the result of overlapping transfers is undefined there.
+          // Across processes the kernel copies forwards, so overlapping transfers have an undefined result.
           char const* const path = std::getenv("OMPI_MCA_osc_mpix_path");
           if (path != nullptr && std::strcmp(path, "cross_memory") == 0)
             std::memcpy(model.data() + (b - own), b, static_cast<std::size_t>(bytes));
@@ -110,7 +110,7 @@ TEST_F(ArgumentAttacks, CountsBeyondMemoryAreRefusedOrFail) {
           << count;
   }
   (void)MPIX_RMA_Complete(&world, MPIX_ALL_RANKS);
-  // Repeats it after the fast path for known memory has seen such a count.
+  // Such counts again, after a transfer that opens the fast path for known memory.
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(transfer(MPIX_RMA_PUT, &value, 1, MPI_LONG, right(), memory_.at(right(), 0)), MPI_SUCCESS);
     EXPECT_NE(MPIX_RMA_xfer_c(MPIX_RMA_PUT, &value, MPI_Count{1} << 61, MPI_LONG, right(),

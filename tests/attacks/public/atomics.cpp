@@ -204,7 +204,7 @@ TEST_F(AtomicAttacks, EachNotifiedOperationIsCountedOnce) {
         counts = false;
         break;
       default:
-        chosen.notify_index = random() % 2 == 0 ? 5 : -1;  // it does not exist
+        chosen.notify_index = random() % 2 == 0 ? 5 : -1;  // no such counter
         code = MPIX_RMA_xfer(MPIX_RMA_PUT, values.data(), 1, MPI_LONG, right, there, 1, MPI_LONG, nullptr,
                              &comm, &chosen);
         EXPECT_EQ(class_of(code), MPI_ERR_ARG);

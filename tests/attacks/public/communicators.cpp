@@ -129,7 +129,7 @@ TEST_F(CommunicatorAttacks, CommunicatorsMayBeFreedWithOperationsInFlight) {
       }
       MPI_Comm_free(&comm);
       EXPECT_EQ(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
-      // An operation through another communicator to the same target follows it.
+      // An operation to the same target through another communicator works afterwards.
       long back[n];
       EXPECT_EQ(
           transfer(MPIX_RMA_GET, back, n, MPI_LONG, right, memory.at(right, kind), MPIX_RMA_ATTR_BLOCKING),

@@ -299,7 +299,7 @@ TEST_F(MemoryAttacks, ProtectionsMayChangeDuringOperations) {
   stop.store(true);
   changes.join();
   MPI_Barrier(world);
-  // Afterwards it works again.
+  // Afterwards transfers succeed again.
   long value = 4711 + rank_;
   long back = 0;
   auto* const there = reinterpret_cast<char*>(all[static_cast<std::size_t>(right)]);

@@ -183,7 +183,7 @@ TEST_F(RequestAttacks, CancelledAndStartedRequestsStillComplete) {
   }
 }
 
-/// Freeing the counter fails the request, which has been freed: no communicator reports that error.
+/// Freeing the counter fails a request that the program has freed before: no communicator reports that error.
 TEST_F(RequestAttacks, FreedCounterRequestReportsNoError) {
   for (int round = 0; round < 20; ++round) {
     // Earlier requests belong to operations through MPI_COMM_WORLD.
@@ -260,7 +260,7 @@ TEST_F(RequestAttacks, AttributesOfAllSourcesCombine) {
   MPI_Comm_free(&comm);
 }
 
-/// A call with an attribute argument takes no object: it makes a request, and the object stays as it was.
+/// A call with an attribute argument uses no request object: it returns a new request and leaves the object.
 TEST_F(RequestAttacks, CallsWithAttributesReturnAnotherRequest) {
   for (int kind = 0; kind < Memory::kinds; ++kind) {
     MPI_Request object = MPI_REQUEST_NULL;

@@ -1,5 +1,5 @@
 /// "mpix-rma ps" prints what a process says about itself: its name, its arguments, and the answer of a
-/// socket. All of these are the choice of its user, and the name of the socket is free for all users.
+/// socket. The process's user chooses all of these, and any user can bind the name of the socket.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,7 +17,7 @@
 
 namespace {
 
-/// A process that runs `body`, which reports by the given descriptor that it is ready and does not return.
+/// A process that runs `body`, which reports on descriptor `ready` that it is ready and does not return.
 class Process {
  public:
   explicit Process(std::function<void(int ready)> const& body) {

@@ -1,5 +1,5 @@
-/* The program around the snippets of docs/nam.md: leaves a window and finds it by its name; and a striped
- * one. */
+/* The program around the snippets of docs/nam.md: leaves a window and finds it by its name, and makes a
+ * striped window. */
 #include <mpi.h>
 #include <mpix_rma.h>
 #include <string.h>
@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     char port[MPI_MAX_INFO_VAL + 1];
 
     MPI_Lookup_name("field", MPI_INFO_NULL, port);
-    MPI_Unpublish_name("field", MPI_INFO_NULL, port); /* that of nam_producer */
+    MPI_Unpublish_name("field", MPI_INFO_NULL, port); /* the name that nam_producer published */
     MPI_Info_create(&info);
     /* snippet 1 */
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
