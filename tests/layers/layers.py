@@ -159,10 +159,6 @@ def check(root):
     return offences
 
 
-def layer_of(path):
-    return next((layer for layer in LAYERS if path.is_relative_to(layer)), None)
-
-
 def layer_lines(root):
     """The layers, a layer above those that it includes, and the layers that each includes."""
     below = {layer: set() for layer in LAYERS}

@@ -34,7 +34,7 @@ Promise const waited_for{"REMOTE_COMPLETION and MPI_Wait",
                          false,
                          false,
                          true};
-Promise const notified{"NOTIFY", "E_01", 0, Action::none, true};
+Promise const notified{"NOTIFY", "G_13", 0, Action::none, true};
 Promise const atomic{"ATOMICITY",  "X511_08", MPIX_RMA_ATTR_ATOMICITY | blocking_remote,
                      Action::none, false,     true};
 
