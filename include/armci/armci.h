@@ -11,9 +11,10 @@
  * ARMCI_AllFence wait until the caller's operations are complete at the target.
  *
  * Errors. Functions that return int return 0. A wrong argument, a failed transfer, or a call before
- * ARMCI_Init or after ARMCI_Finalize makes them return nonzero after one line on stderr that names the
- * caller's rank, the call, the process and the address there, the argument and its value; the program
- * continues. Without ARMCI_Init, ARMCI_Finalize does nothing; calls that may be made at any time say so.
+ * ARMCI_Init or after ARMCI_Finalize makes them return nonzero after one line on stderr that names the call,
+ * the process and the address there, the argument and its value, and the caller's rank while ARMCI is
+ * initialised; the program continues. Without ARMCI_Init, ARMCI_Finalize does nothing; calls that may be made
+ * at any time say so, and queries of groups, domains and modes need no ARMCI_Init.
  * Functions without an error code (void, and those that return a value) end the program through ARMCI_Error
  * with that line. A transfer that the target rejects after a blocking put or accumulate has returned is
  * reported by the next ARMCI_Fence, ARMCI_AllFence, ARMCI_Barrier, ARMCI_Free or ARMCI_Finalize, with the

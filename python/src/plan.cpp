@@ -39,6 +39,9 @@ class Plan {
     target_size_ = size_of(target);
     MPI_Count lower = 0;
     check(MPI_Type_get_extent_x(origin, &lower, &origin_extent_));
+    int integers = 0, addresses = 0, datatypes = 0, combiner = 0;
+    check(MPI_Type_get_envelope(origin, &integers, &addresses, &datatypes, &combiner));
+    is_predefined_ = combiner == MPI_COMBINER_NAMED && origin != MPI_BYTE;
     check(MPIX_RMA_Plan_create(static_cast<MPIX_RMA_Op>(op), origin, rank_, target, *comm(),
                                keywords.argument(), &plan_));
   }
@@ -53,7 +56,11 @@ class Plan {
     if (!buffer.contiguous) throw py::type_error("the origin of a plan is an array without gaps");
     int item = 0;
     check(MPI_Type_size(buffer.datatype, &item));
+    if (is_predefined_ && buffer.element != MPI_BYTE && item != origin_size_)
+      throw py::type_error("the origin has elements of another type than the plan");
     MPI_Count const bytes = buffer.count * item;
+    if (bytes % origin_extent_ != 0)
+      throw py::value_error("the origin does not consist of whole elements of the plan's datatype");
     MPI_Count const origin_count = bytes / origin_extent_;
     MPI_Count const target_count = origin_count * origin_size_ / target_size_;
     void* const target = address_of(address.ptr());
@@ -76,6 +83,7 @@ class Plan {
   int rank_;
   bool is_get_;
   bool blocking_ = false;
+  bool is_predefined_ = false;  ///< the datatype at the origin; not if it is MPI_BYTE
   MPI_Count origin_size_ = 0, origin_extent_ = 0, target_size_ = 0;
   MPIX_RMA_Plan plan_ = MPIX_RMA_PLAN_NULL;
 };

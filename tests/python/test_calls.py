@@ -135,6 +135,15 @@ class Plans(MemoryCase):
         with self.assertRaises(TypeError):
             rma.Plan(rma.Op.PUT, "d", NEXT, "d", WORLD, blokking=True)
 
+    def test_origins_of_other_types_are_refused(self):
+        doubles = rma.Plan(rma.Op.PUT, MPI.DOUBLE, NEXT, MPI.DOUBLE, WORLD)
+        with self.assertRaisesRegex(TypeError, "another type than the plan"):
+            doubles.issue(numpy.zeros(3, "i4"), self.memory.bases[NEXT])
+        with self.assertRaisesRegex(ValueError, "whole elements"):
+            doubles.issue(bytes(12), self.memory.bases[NEXT])
+        with self.assertRaisesRegex(TypeError, "another type than the plan"):
+            rma.Plan(rma.Op.PUT, MPI.INT, NEXT, MPI.INT, WORLD).issue(numpy.zeros(3), self.memory.bases[NEXT])
+
 
 class Others(MemoryCase):
     def test_statistics(self):

@@ -88,6 +88,15 @@ class Rmw(MemoryCase):
             rma.rmw(rma.Rmw.INC, None, (NEXT, self.memory.bases[NEXT]), WORLD)
         with self.assertRaisesRegex(TypeError, "needs a target with a dtype"):
             rma.rmw(rma.Rmw.SUM, 1, (NEXT, self.memory.bases[NEXT]), WORLD)
+
+    def test_numbers_that_the_type_cannot_hold_are_refused(self):
+        with self.assertRaisesRegex(ValueError, "1.9 is no value of int64"):
+            rma.rmw(rma.Rmw.SUM, 1.9, self.memory.at(NEXT, "i8", 1), WORLD)
+        with self.assertRaises((ValueError, OverflowError)):
+            rma.rmw(rma.Rmw.SUM, 300, self.memory.at(NEXT, "u1", 1), WORLD)
+        with self.assertRaisesRegex(ValueError, "2.7 is no value of int64"):
+            rma.accumulate(numpy.ones(1, "i8"), self.memory.at(NEXT, "i8", 1), WORLD, scale=2.7)
+        rma.rmw(rma.Rmw.SUM, 0.1, self.memory.at(NEXT, "f4", 1), WORLD)
         with self.assertRaises(rma.Error) as raised:
             rma.rmw(rma.Op.PUT, 1, self.memory.at(NEXT, "i8", ()), WORLD)
         self.assertEqual(raised.exception.error_class, MPI.ERR_OP)

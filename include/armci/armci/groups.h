@@ -31,7 +31,8 @@ void ARMCI_Unlock(int mutex, int proc);
 /** Makes a group of processes. Collective over the members only; a caller that is not a member gets an empty
  *  group. A wrong argument ends the program through ARMCI_Error. (Not in ARMCI 1.1.)
  * @param grp_size      number of members
- * @param pid_list      their ids in the default group, or in `group_parent`: ascending, without duplicates
+ * @param pid_list      their ids in the default group, or in `group_parent`: without duplicates; their order
+ *  is that of the ranks in the group
  * @param group_out     receives the group
  * @param group_parent  group that the caller belongs to */
 void ARMCI_Group_create(int grp_size, int *pid_list, ARMCI_Group *group_out);

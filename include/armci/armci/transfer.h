@@ -11,8 +11,8 @@ extern "C" {
 
 /** Puts and gets contiguous memory. ARMCI_Put returns when `src` may be reused, ARMCI_Get when the data has
  *  arrived. The remote side may be memory of ARMCI_Malloc, which is fastest, or any other; the local side may
- *  be any memory. Local calls: the application at `target` does not take part. With 0 bytes only the process
- *  is checked. (ARMCI 1.1, operations 4.)
+ *  be any memory. Local calls: the application at `target` does not take part. A contiguous call or a vector
+ *  of 0 bytes checks only the process. (ARMCI 1.1, operations 4.)
  * @param src     first byte to read, at the caller (Put) or at `target` (Get)
  * @param dst     first byte to write, at `target` (Put) or at the caller (Get); may not overlap src
  * @param size    bytes
@@ -47,7 +47,8 @@ int ARMCI_Acc(int datatype, void *scale, void *src, void *dst, int bytes, int pr
  * @param stride_levels  number of strides, 0 to 8
  * @param proc           process, a rank in the communicator of initialisation
  * @return 0; nonzero as the contiguous calls, for stride_levels out of range, a negative count, a null
- *  array, and an innermost stride of a magnitude below count[0], except 0 at the source. */
+ *  array or address (also if a count is 0), and an innermost stride of a magnitude below count[0] that is
+ *  used (count[1] above 1), except 0 at the source. */
 int ARMCI_PutS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
                int stride_levels, int proc);
 int ARMCI_GetS(void *src_ptr, int src_stride_ar[], void *dst_ptr, int dst_stride_ar[], int count[],
@@ -103,8 +104,8 @@ int ARMCI_AccV(int datatype, void *scale, armci_giov_t *iov, int iov_len, int pr
  * @param proc            process, a rank in the communicator of initialisation
  * @param hdl, handle     an armci_hdl_t, or an int as in the text of ARMCI 1.1; the operation is added to
  *             the handle. NULL: ARMCI_WaitProc and ARMCI_WaitAll wait for the operation
- * @return 0; nonzero as the calls without Nb. The wait reports a later failure, and also a failure that this
- *  call has reported. */
+ * @return 0; nonzero as the calls without Nb. The wait reports a later failure, and also a failed transfer
+ *  that this call has reported; not a wrong argument, which begins no operation. */
 int ARMCI_NbPut(void *src, void *dst, int bytes, int proc, void *hdl);
 int ARMCI_NbGet(void *src, void *dst, int bytes, int proc, void *hdl);
 int ARMCI_NbAcc(int datatype, void *scale, void *src, void *dst, int bytes, int proc, void *hdl);
