@@ -81,6 +81,10 @@ class UntrackedOperations {
   void drop(std::uint64_t executed) noexcept {
     std::erase_if(newest_, [=](auto const& known) { return known.second <= executed; });
   }
+  /// Nobody needs to know failures of the context's operations so far.
+  void forget(std::uint32_t context) noexcept {
+    std::erase_if(newest_, [=](auto const& known) { return known.first == context; });
+  }
   /// The connection is lost: keeps a failure for each context with messages beyond `executed`.
   void fail(std::uint64_t executed, LateErrors& errors) const noexcept {
     for (auto const& [context, newest] : newest_) {

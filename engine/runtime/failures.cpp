@@ -19,6 +19,11 @@ LateErrors::Failures EngineFailures::take_all(Peer& peer, std::uint32_t context)
   return failures;
 }
 
+void EngineFailures::forget(Peer& peer, std::uint32_t context) noexcept {
+  std::lock_guard const held(channel_of(peer).lock);
+  peer.state().messages.untracked.forget(context);
+}
+
 Status EngineFailures::take(Peer& peer, std::uint32_t context, LateError* error) {
   LateError const taken = take_all(peer, context).first;
   if (error != nullptr) *error = taken;

@@ -76,6 +76,7 @@ int close_window(Window& window, bool* closed) {
   error = first_of(error, take_failures(window));
   if (window.table.is_shared()) find_successors(window);
   synchronise(window);  // afterwards no process has operations in flight
+  forget_executed(window);
   if (window.processes.rank == 0 && window.nam != nullptr && window.nam->port().empty()) release_nam(window);
   *closed = true;
   return error;

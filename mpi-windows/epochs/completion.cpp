@@ -72,4 +72,10 @@ int take_failures(Window& window) {
   return error;
 }
 
+void forget_executed(Window& window) {
+  window.targets.for_each([&](Target& target) {
+    if (target.process != nullptr) window.engine.failures.forget(*target.process, window.context);
+  });
+}
+
 }  // namespace mpixrma::windows

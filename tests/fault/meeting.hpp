@@ -14,6 +14,28 @@
 
 namespace mpixrma::test {
 
+/// Puts to the next process of both groups in a window, and frees the window. Returns whether the values are
+/// right.
+inline bool exchange_in_window(MPI_Comm other, bool high) {
+  MPI_Comm both = MPI_COMM_NULL;
+  MPI_Intercomm_merge(other, high ? 1 : 0, &both);
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(both, &rank);
+  MPI_Comm_size(both, &size);
+  std::int64_t* own = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_allocate(sizeof *own, sizeof *own, MPI_INFO_NULL, both, &own, &window);
+  MPI_Win_fence(0, window);
+  std::int64_t const sent = rank;
+  MPI_Put(&sent, 1, MPI_INT64_T, (rank + 1) % size, 0, 1, MPI_INT64_T, window);
+  MPI_Win_fence(0, window);
+  bool const right = *own == (rank + size - 1) % size;
+  MPI_Win_free(&window);
+  MPI_Comm_free(&both);
+  return right;
+}
+
 class Meeting {
  public:
   enum Kind { allocated, registered, plain, kinds };

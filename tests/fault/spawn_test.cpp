@@ -17,6 +17,7 @@ void exchange_and_disconnect(char const* part) {
   MPI_Allreduce(&failures, &theirs, 1, MPI_INT, MPI_SUM, children);
   EXPECT_EQ(failures, 0);
   EXPECT_EQ(theirs, 0);
+  EXPECT_TRUE(exchange_in_window(children, false));
   EXPECT_EQ(MPI_Comm_disconnect(&children), MPI_SUCCESS);
   meeting.end();
   EXPECT_EQ(meeting.failures(), 0);

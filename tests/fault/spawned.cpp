@@ -11,6 +11,7 @@
 
 namespace {
 
+using mpixrma::test::exchange_in_window;
 using mpixrma::test::Meeting;
 
 /// Adds to a parent's memory endlessly; is killed in the middle of it.
@@ -49,6 +50,8 @@ int main(int argc, char** argv) {
   }
   if (std::strcmp(part, "waits") == 0) ::pause();
   if (std::strcmp(part, "killed") == 0) stream_until_killed(*meeting);
+  if (!exchange_in_window(parents, true))
+    std::fprintf(stderr, "spawned process: the window's value is wrong\n");
   if (std::strcmp(part, "frees") == 0) meeting->end();
   MPI_Comm_disconnect(&parents);
   MPI_Finalize();  // "leaves": with all its resources allocated

@@ -27,4 +27,11 @@ if [ $result -eq 0 ] && ! grep -q '\[  PASSED  \]' "$output"; then
   echo "spawning.sh: the test ended before its end"
   result=1
 fi
+case $* in
+  *spawn_test*) # All operations have succeeded.
+    if grep -q 'failed without being reported' "$output"; then
+      echo "spawning.sh: failures were reported"
+      result=1
+    fi ;;
+esac
 exit $result
