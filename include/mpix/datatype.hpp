@@ -140,7 +140,7 @@ class strided_layout
     /// Frees the datatype; operations that use it continue.
     ~strided_layout()
     {
-        if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
+        if (type_ != MPI_DATATYPE_NULL && !detail::is_finalized()) MPI_Type_free(&type_);
     }
 
     /// Returns the blocks of this process's memory of which the first begins at `base`.

@@ -96,9 +96,11 @@ class [[nodiscard]] result
     /// Returns the status of the call.
     mpix::status status() const noexcept { return status_; }
     /// Returns the value; throws mpix::error if there is none.
-    T &value() & { return checked(); }
+    T &value() & { return checked(*this); }
     /// Returns the value; throws mpix::error if there is none.
-    T value() && { return std::move(checked()); }
+    T const &value() const & { return checked(*this); }
+    /// Returns the value; throws mpix::error if there is none.
+    T value() && { return std::move(checked(*this)); }
     /// Returns the value, which must exist.
     T &operator*() &noexcept { return *value_; }
     /// Returns the value, which must exist.
@@ -107,12 +109,15 @@ class [[nodiscard]] result
     T operator*() && { return std::move(*value_); }
     /// Returns the address of the value, which must exist.
     T *operator->() noexcept { return &*value_; }
+    /// Returns the address of the value, which must exist.
+    T const *operator->() const noexcept { return &*value_; }
 
   private:
-    T &checked()
+    template <typename Self>
+    static auto &checked(Self &self)
     {
-        if (!value_) throw error(status_);
-        return *value_;
+        if (!self.value_) throw error(self.status_);
+        return *self.value_;
     }
 
     std::optional<T> value_;
@@ -159,6 +164,13 @@ using outcome = typename detail::outcome_type<Errors, T>::type;
 
 namespace detail
 {
+
+/// Whether MPI_Finalize has been called: destructors make no calls then.
+inline bool is_finalized() noexcept
+{
+    int finalized = 0;
+    return MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0;
+}
 
 /// Ends a call without a value.
 template <error_policy Errors>

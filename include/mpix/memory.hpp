@@ -39,9 +39,8 @@ class allocation
     }
     ~allocation()
     {
-        int finalized = 0;
         if (comm_ == MPI_COMM_NULL || std::uncaught_exceptions() > exceptions_) return;
-        if (MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0) MPIX_RMA_Free(data_, comm_);
+        if (!detail::is_finalized()) MPIX_RMA_Free(data_, comm_);
     }
 
     /// Returns this process's elements.
@@ -155,7 +154,7 @@ class local_allocation
     }
     ~local_allocation()
     {
-        if (data_ != nullptr) MPIX_RMA_Free_local(data_);
+        if (data_ != nullptr && !detail::is_finalized()) MPIX_RMA_Free_local(data_);
     }
 
     /// Returns the elements.
@@ -232,7 +231,7 @@ class [[nodiscard]] registration
     }
     ~registration()
     {
-        if (base_ != nullptr) MPIX_RMA_Deregister(base_, bytes_);
+        if (base_ != nullptr && !detail::is_finalized()) MPIX_RMA_Deregister(base_, bytes_);
     }
 
     template <error_policy Errors, typename Range>

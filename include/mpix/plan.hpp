@@ -51,7 +51,7 @@ class plan
     /// Frees the plan; transfers already issued continue.
     ~plan()
     {
-        if (plan_ != MPIX_RMA_PLAN_NULL) MPIX_RMA_Plan_free(&plan_);
+        if (plan_ != MPIX_RMA_PLAN_NULL && !detail::is_finalized()) MPIX_RMA_Plan_free(&plan_);
     }
 
     /// Transfers `buffer`, a contiguous range or an object; complete() completes the transfer.

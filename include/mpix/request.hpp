@@ -13,7 +13,8 @@
 namespace mpix
 {
 
-/// Owns the request of one operation. An active object must be destroyed before MPI_Finalize.
+/// Owns the request of one operation. An active object must be destroyed before MPI_Finalize: later, its
+/// destructor does nothing.
 ///
 /// The destructor waits for the operation, so that no buffer ends before the operation that uses it, also
 /// while an exception propagates. A failure then reaches the error handler only; wait() reports it to the
@@ -73,7 +74,7 @@ class [[nodiscard]] request
   private:
     void finish() noexcept
     {
-        if (!is_active()) return;
+        if (!is_active() || detail::is_finalized()) return;
         if (end_ == at_end::wait) {
             MPI_Wait(&native_, MPI_STATUS_IGNORE);
         } else {
@@ -208,7 +209,7 @@ class basic_request_object
     }
     ~basic_request_object()
     {
-        if (handle_ == Calls::none()) return;
+        if (handle_ == Calls::none() || detail::is_finalized()) return;
         Calls::wait(&handle_);
         if (handle_ != Calls::none()) Calls::free(&handle_);
     }

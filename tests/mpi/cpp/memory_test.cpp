@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "tests/mpi/cpp/support.hpp"
@@ -188,9 +189,24 @@ TEST_F(CppMemory, ErrorsAreExceptionsOrResults) {
   mpix::result<double> const before = mpix::fetch_add<mpix::results>(comm_, memory.at(next_), 1.0);
   ASSERT_TRUE(before);
   EXPECT_EQ(*before, 1.0);
+  EXPECT_EQ(before.value(), 1.0);
+  EXPECT_EQ(before.operator->(), &before.value());
   complete_all();
   EXPECT_EQ(memory[0], 2.0);
   MPI_Barrier(comm_);
+}
+
+/// Destroyed at exit, after MPI_Finalize: a call of MPI would end the program with an error.
+struct {
+  std::optional<mpix::strided_layout<double>> layout;
+  std::optional<mpix::request_object> request;
+  std::optional<mpix::local_allocation<double>> memory;
+} left_behind;
+
+TEST_F(CppMemory, MayOutliveMpi) {
+  left_behind.layout.emplace(4, 1, 2);
+  left_behind.request.emplace(mpix::attributes{.blocking = true});
+  left_behind.memory = mpix::allocate_local<double>(8);
 }
 
 TEST_F(CppMemory, ProcNullIsAcceptedAsTarget) {
