@@ -74,6 +74,14 @@ unsigned parse_mode(std::string const& text) {
   }
 }
 
+/// Returns `text`. Throws NamError if it is no durability.
+std::string const& checked_durability(std::string const& text) {
+  if (text != "clients" && text != "server" && text != "storage")
+    throw NamError(MPI_ERR_INFO_VALUE,
+                   "mpix_nam_durability must be clients, server or storage, not '" + text + "'");
+  return text;
+}
+
 /// Throws NamError.
 std::uint64_t parse_chunk_size(std::string const& text) {
   std::uint64_t bytes = 0;
@@ -99,7 +107,7 @@ std::unique_ptr<NamWindow> NamWindow::allocate(std::vector<std::uint64_t> const&
   return convert_server_errors([&] {
     nam::WindowOptions wanted;
     wanted.persistent = hints.persistent;
-    if (!hints.durability.empty()) wanted.durability = hints.durability;
+    if (!hints.durability.empty()) wanted.durability = checked_durability(hints.durability);
     if (!hints.mode.empty()) wanted.mode = parse_mode(hints.mode);
     wanted.encrypt = hints.encrypt;
     if (!hints.chunk_size.empty()) wanted.chunk_bytes = parse_chunk_size(hints.chunk_size);

@@ -200,9 +200,11 @@ TEST_F(NamCalls, UnknownKindsAndModesAreErrors) {
   EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
   code = MPIX_Win_allocate_nam(8, 8, kind.get(), world, &window);
   EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
-  Info const mode{{"deep_mem_kind", "deep_nam"}, {"mpix_nam_mode", "rw"}};
-  code = MPIX_Win_allocate_nam(8, 8, mode.get(), world, &window);
-  EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
+  for (auto const& [key, value] : {std::pair{"mpix_nam_mode", "rw"}, {"mpix_nam_durability", "forever"}}) {
+    Info const info{{"deep_mem_kind", "deep_nam"}, {key, value}};
+    code = MPIX_Win_allocate_nam(8, 8, info.get(), world, &window);
+    EXPECT_EQ(class_of(code), MPI_ERR_INFO_VALUE) << text_of(code);
+  }
 }
 
 TEST_F(NamCalls, PersistentWindowIsMadeDurable) {
