@@ -70,7 +70,7 @@ class LateErrors {
     }
   }
 
-  /// Removes and returns the failures stored for `context` and `process`, or for `context` and any process.
+  /// Removes and returns the failures stored for `context` with `process`, or with any_process.
   Failures take(std::uint32_t context, std::uint64_t process = any_process) {
     Failures taken;
     std::erase_if(kept_, [&](Kept const& kept) {

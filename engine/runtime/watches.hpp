@@ -46,7 +46,7 @@ class Watches {
  private:
   struct Watch {
     Completion* completion;
-    std::size_t bytes;
+    std::size_t bytes;  ///< passed to the completion
     Status status = Status::ok;
     bool due = false;
   };

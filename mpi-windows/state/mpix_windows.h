@@ -4,7 +4,8 @@
  *
  * Each function implements the MPI call of its name without the host's part: handles are valid, counts are
  * not negative, and MPI_PROC_NULL is handled by the host. Functions return MPI_SUCCESS or an error class,
- * which the host passes on to the window's error handler; a call that fails leaves the window unchanged.
+ * which the host passes on to the window's error handler; a call that fails, except mpix_window_free, leaves
+ * the window unchanged.
  * Functions may be called from any thread that MPI's thread level allows, between mpix_host_offer() of an
  * engine and the end of that engine.
  */
@@ -20,7 +21,7 @@ extern "C" {
 
 typedef struct mpix_window mpix_window_t;
 
-/** Verbosity on stderr: 0 errors only, 1 also window creation, 2 also the path to each rank. */
+/** Verbosity on stderr: 0 errors only, 1 also window creation, 2 also the protocol to each rank. */
 void mpix_windows_set_verbose(int level);
 
 /** Issues queued operations whose lock or post has arrived. Called when the program makes progress in MPI;
@@ -57,8 +58,8 @@ int mpix_window_create(MPI_Comm comm, struct mpix_window_memory* memory, const s
 /** Bytes that this process stores, for itself or for all processes of its host, in tables with an entry
  * for each rank of a window. */
 uint64_t mpix_window_table_bytes(void);
-/** The reason why this thread's last mpix_window_create failed: the error class, and a text that stays
- * valid until the next call. MPI_SUCCESS if it succeeded or there is no text. */
+/** The reason why this thread's last mpix_window_create, or call of a memory server, failed: the error class,
+ * and a text that stays valid until the next such call. MPI_SUCCESS if it succeeded or there is no text. */
 int mpix_window_refusal(const char** text);
 /** Configures allocation at memory servers: windows are spread over the grants with the locators
  * `allocation`, separated by commas; if empty, over those of MPIX_NAM_ALLOCATION, or else allocated in a
@@ -153,8 +154,8 @@ int mpix_window_raccumulate(mpix_window_t* window, const struct mpix_window_buff
  * their counters, and those without a local error return MPI_ERR_NO_MEM. MPI_ERR_UNSUPPORTED_OPERATION: a
  * connected window. */
 int mpix_window_set_counters(mpix_window_t* window, int count);
-/** Maximum number of counters of a process, and the number up to which operations are not slowed down; both
- * 0: the window supports no counters. */
+/** `suggested`: number of counters of a process up to which operations are not slowed down. `most`: the
+ * maximum. Both 0: the window supports no counters. */
 void mpix_window_counter_bounds(const mpix_window_t* window, int* suggested, int* most);
 /** Number of counters of a process. */
 int mpix_window_num_counters(mpix_window_t* window, int rank, int* count);

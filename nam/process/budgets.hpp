@@ -19,13 +19,13 @@ class Budgets {
     std::string source;
     std::uint64_t count = 0;
   };
-  /// All sources together of which there is no room to know each.
+  /// The name under which further sources are counted together once there are too many.
   static constexpr char const* others = "others";
 
   Budgets(double a_second, double at_once) : a_second_(a_second), at_once_(at_once) {}
 
-  /// Nothing where the source has none left; `counts_for` are refused then. Otherwise the number of those
-  /// refused to it since the one before.
+  /// Takes a token of the source, and returns the number of its refusals since the last one. Without a token
+  /// left, counts `counts_for` refusals and returns nothing.
   std::optional<std::uint64_t> take(std::string const& source, Clock::time_point now,
                                     std::uint64_t counts_for = 1) {
     Budget& budget = budget_of(source, now);
@@ -38,10 +38,10 @@ class Budgets {
     return std::exchange(budget.refused, 0);
   }
 
-  /// Counts one as refused.
+  /// Counts a refusal.
   void refuse(std::string const& source, Clock::time_point now) { ++budget_of(source, now).refused; }
 
-  /// Takes one from each source that was refused some and has one left again.
+  /// Takes a token from each source with refusals and a token left, and returns these refusals.
   std::vector<Refused> take_refused(Clock::time_point now) {
     std::vector<Refused> taken;
     for (auto& [source, budget] : budgets_) {

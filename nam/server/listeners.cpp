@@ -24,7 +24,8 @@ namespace {
 constexpr std::chrono::milliseconds shortage_pause{100};
 /// Connections that are accepted before other work has its turn. If other work waits, few TCP connections are
 /// accepted: a host that connects fast would otherwise delay the answers to its own connections until they
-/// end. Connections from this host wait in one queue for all users, and take turns once they are accepted.
+/// end. Connections of the Unix socket wait in one queue for all users, and take turns once they are
+/// accepted.
 constexpr int max_taken = 16;
 constexpr int max_taken_before_turns = 2;
 /// Abandoned connections that are dropped in a turn: dropping takes little time, and others wait behind them.
@@ -64,7 +65,7 @@ void Listeners::open(Options const& options, SpawnerLink& spawner, ServerKeys co
   (void)format(Locator{std::string(32, '0'), std::string(32, '0'), address_});  // throws if it is too long
 }
 
-/// The system reports the user of each client that connects.
+/// Opens the Unix socket, on which the system reports the user of each client.
 void Listeners::open_unix(Options const& options, SpawnerLink& spawner) {
   std::filesystem::path const parent = std::filesystem::path(options.socket).parent_path();
   std::error_code ignored;

@@ -127,7 +127,7 @@ void Origin::use_passing_memory() {
   if (chance(50)) chosen.set |= MPIX_RMA_ATTR_TARGET_COMMUNICATABLE;
   submit(Transfer{MPIX_RMA_PUT, values, all, job_.rank, static_cast<std::byte*>(memory), all}, chosen);
   require(MPIX_RMA_Complete(comm(), job_.rank), "complete");
-  if (std::memcmp(memory, values, n) != 0) fail("passing memory has not got what was put", allocated);
+  if (std::memcmp(memory, values, n) != 0) fail("temporary memory does not hold what was put", allocated);
   if (allocated) {
     require(mpixrma::test::rma_free_local(memory), "free");
   } else {

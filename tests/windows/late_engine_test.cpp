@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Number of the library's threads in this process.
+/// Number of agent threads in this process.
 int agents() {
   int found = 0;
   for (fs::directory_entry const& thread : fs::directory_iterator("/proc/self/task")) {

@@ -25,8 +25,8 @@ enum class CopyMethod : std::uint8_t {
 };
 inline constexpr std::size_t copy_method_count = 3;
 
-/// Distance from the origin's offset in a page to the target's. Loads are delayed where the target is a
-/// little ahead: the processor takes them for loads of what was just stored.
+/// Distance from the source's offset in a page to the destination's. Loads are delayed where the destination
+/// is a little ahead: the processor takes them for loads of what was just stored.
 enum class CopyShift : std::uint8_t {
   alike,  ///< a multiple of a cache line
   close,  ///< ahead by less than a cache line
