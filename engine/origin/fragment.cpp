@@ -74,7 +74,7 @@ Fragment fragment_at(Layout const& layout, std::size_t total, std::size_t offset
   cursor.seek(offset);
   // A run that an earlier fragment has begun is described from its beginning, which determines its segment;
   // not if it began within an element.
-  bool const extends = limits.element == 0 || cursor.within() % limits.element == 0;
+  bool const extends = cursor.within() % limits.element == 0;
   fragment.layout_offset = extends ? cursor.within() : 0;
   fragment.bytes = slice(cursor, limits, offset, [&](LayoutRun const& run) { fragment.runs.push_back(run); });
   truncate(fragment.runs, fragment.bytes);

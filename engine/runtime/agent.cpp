@@ -144,7 +144,7 @@ bool Agent::linger() {
     bool const yields = core_sharing_.yields();
     if (yields) ::sched_yield();
     auto const later = std::chrono::steady_clock::now();
-    // While other threads poll on this core, this thread does not wait for messages.
+    // The time that other threads had the core does not count as a wait for messages.
     if (yields && core_sharing_.record_absence(later - now)) handled_ += later - now;
     now = later;
   }

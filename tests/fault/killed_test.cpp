@@ -102,7 +102,7 @@ class Killed : public ::testing::Test {
     int const transport = transport_class();
     for (int kind = 0; kind < Meeting::kinds; ++kind)
       EXPECT_EQ(class_of(last_result(child, kind)), transport) << "kind " << kind;
-    // From here on the call itself reports the failure, and leaves none to be reported later.
+    // Later calls report the failure themselves, and leave none to be reported afterwards.
     EXPECT_EQ(class_of(put_to_child(child, Meeting::allocated, 0)), transport);
   }
 
