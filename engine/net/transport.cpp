@@ -110,13 +110,24 @@ void Transport::close() noexcept {
       if (detects_failure) start_closing(endpoint, Close::forced);
     }
     endpoints_.clear();
-    // Flushes of endpoints without failure detection may never complete if the other process has ended.
-    for (int turn = 0; turn < sending_turns && (!closing_.empty() || !flushing_.empty()); ++turn)
-      (void)progress();
+    // The other process may have ended, so that a flush never completes.
+    progress_until_closed();
+    for (auto const& [endpoint, flush] : std::exchange(flushing_, {})) {
+      ucp_request_free(flush);
+      start_closing(endpoint, Close::forced);
+    }
+    progress_until_closed();
+    // UCX completes the rest when it destroys the worker, and aborts if it may not free the requests then.
+    for (ucs_status_ptr_t const request : std::exchange(closing_, {})) ucp_request_free(request);
     ucp_worker_destroy(created_);
     worker_ = created_ = nullptr;
     abandoned_.clear();
   }
+}
+
+void Transport::progress_until_closed() noexcept {
+  for (int turn = 0; turn < sending_turns && (!closing_.empty() || !flushing_.empty()); ++turn)
+    (void)progress();
 }
 
 void Transport::disconnect(ucp_ep_h endpoint) noexcept {

@@ -187,6 +187,8 @@ class Transport {
   void start_closing(ucp_ep_h endpoint, Close close) noexcept;
   void keep_progressing() noexcept { progress_left_ = 2; }  // two calls of progress() without events
   void close_flushed() noexcept;
+  /// Makes progress until all endpoints being closed are closed, for a limited time.
+  void progress_until_closed() noexcept;
   void abandon_unsent(ucp_ep_h endpoint);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
   static void on_sent(void* request, ucs_status_t status, void* argument);
